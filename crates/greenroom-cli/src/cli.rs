@@ -6,7 +6,10 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::{commands::route::Expectation, version};
+use crate::{
+    commands::route::{Expectation, Header},
+    version,
+};
 
 pub use values::Seconds;
 
@@ -138,12 +141,18 @@ pub struct RouteArgs {
     #[command(flatten)]
     pub source: Source,
     /// The sample: a file with one CloudEvent or several, as JSON, or lines that `records` makes
-    /// events of; `-` is standard input
+    /// events of, or the body of a request; `-` is standard input
     pub event: PathBuf,
-    /// The input that the sample is of: where it has `records`, each line of the sample is one.
-    /// Need not be named where there is only one input
+    /// The input that the sample is of: where it has `records`, each line of the sample is one, or
+    /// the whole sample is what was posted. Need not be named where there is only one input
     #[arg(long, value_name = "NAME")]
     pub input: Option<String>,
+    /// A header of the request whose body the sample is, of an `http` input: 'Name: value'
+    #[arg(long = "header", value_name = "HEADER")]
+    pub headers: Vec<Header>,
+    /// The path that the request was posted to, without a query. Without it, the path of the input
+    #[arg(long, value_name = "PATH")]
+    pub path: Option<String>,
     /// What has to hold for every event: `handler=NAME`, and in the same way pool, key, layer,
     /// output, outcome (handled, no_handler, handler_rejected, key_missing) and loopback; nothing
     /// behind the `=`: there is none

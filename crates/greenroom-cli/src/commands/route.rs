@@ -5,6 +5,7 @@
 //! there.
 
 mod expect;
+mod header;
 mod plan;
 mod sample;
 mod text;
@@ -12,29 +13,51 @@ mod way;
 
 use std::process::ExitCode;
 
-pub use self::expect::Expectation;
-use self::plan::Plan;
+pub use self::{expect::Expectation, header::Header};
+use self::{
+    plan::Plan,
+    sample::{Request, Sample},
+};
 use super::check;
 use crate::{
     cli::RouteArgs,
-    config::{Config, RecordsConfig},
+    config::{Config, InputConfig, InputKind, Kinds},
     exit::{self, Exit},
 };
 
-/// The rule of the input that the sample is of.
-fn records<'c>(
-    config: &'c Config,
-    named: Option<&str>,
-) -> Result<Option<&'c RecordsConfig>, String> {
-    let input = match (named, config.inputs.as_slice()) {
-        (None, [only]) => Some(only),
-        (None, _) => None,
+/// The input that the sample is of.
+fn input<'c>(config: &'c Config, named: Option<&str>) -> Result<Option<&'c InputConfig>, String> {
+    match (named, config.inputs.as_slice()) {
+        (None, [only]) => Ok(Some(only)),
+        (None, _) => Ok(None),
         (Some(name), inputs) => {
             let input = inputs.iter().find(|input| input.name == name);
-            Some(input.ok_or_else(|| format!("the configuration has no input `{name}`"))?)
+            input.map(Some).ok_or_else(|| format!("the configuration has no input `{name}`"))
         }
-    };
-    Ok(input.and_then(|input| input.records.as_ref()))
+    }
+}
+
+/// What the sample is taken for.
+fn sample<'s>(config: &'s Config, arguments: &'s RouteArgs) -> Result<Sample<'s>, String> {
+    let input = input(config, arguments.input.as_deref())?;
+    let RouteArgs { path, headers, .. } = arguments;
+    let is_request = path.is_some() || !headers.is_empty();
+    let records = input.and_then(|input| input.records.as_ref());
+    match (input.map(|input| &input.kind), records) {
+        (Some(InputKind::Http(http)), records) if is_request || records.is_some() => {
+            Ok(Sample::Request(Request { input: http, records, path: path.as_deref(), headers }))
+        }
+        (None, _) if is_request => Err("`--header` and `--path` are of a request: say with \
+            `--input` which `http` input it is posted to"
+            .to_owned()),
+        (Some(other), _) if is_request => Err(format!(
+            "`--header` and `--path` are of a request to an `http` input, and the sample is of \
+             a `{}` input",
+            other.key()
+        )),
+        (_, Some(records)) => Ok(Sample::Lines(records)),
+        (_, None) => Ok(Sample::Events),
+    }
 }
 
 /// Prints the way of each sample event, and says whether it is the expected one.
@@ -43,11 +66,11 @@ pub fn route(arguments: &RouteArgs) -> ExitCode {
         Ok(config) => config,
         Err(exit) => return exit.into(),
     };
-    let records = match records(&config, arguments.input.as_deref()) {
-        Ok(records) => records,
+    let sample = match sample(&config, arguments) {
+        Ok(sample) => sample,
         Err(why) => return Exit::BadConfiguration.because(why),
     };
-    let events = match sample::read(&arguments.event, records) {
+    let events = match sample::read(&arguments.event, &sample) {
         Ok(events) => events,
         Err(why) => return Exit::CouldNotRun.because(why),
     };

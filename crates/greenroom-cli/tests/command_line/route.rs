@@ -213,3 +213,38 @@ handlers: { logins: { on: login, order_by: subject, pass: } }
     let wrong = stderr(&route(&[]));
     assert!(wrong.contains("line 2: attribute `type`: nothing stands at"), "{wrong}");
 }
+
+#[test]
+fn m05_a_sample_of_an_http_input_is_a_request() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = "
+inputs:
+  hooks: { http: { path: '/hooks/*', store: nowhere }, records: { type: { header: X-Event }, source: { path: {} }, subject: { pointer: /order/customer } } }
+  ticks: { generator: { rate: 1/s } }
+handlers: { paid: { on: paid, order_by: subject, pass: } }
+";
+    fs::write(directory.path().join("c.yaml"), config).unwrap();
+    fs::write(directory.path().join("body"), "{\n  \"order\": { \"customer\": 7 }\n}\n").unwrap();
+    let run =
+        |more: &[&str]| greenroom(directory.path(), &[&["route", "c.yaml", "body"], more].concat());
+    let hook = ["--input", "hooks", "--path", "/hooks/shop", "--header", "x-event: paid"];
+    let taken = run(&[&hook[..], &["--expect", "handler=paid", "--expect", "key=7"]].concat());
+    assert_eq!(code(&taken), 0, "{}", stderr(&taken));
+    assert!(stdout(&taken).contains(" of /hooks/shop\n"), "{}", stdout(&taken));
+    let event = ["--header", "ce-specversion: 1.0", "--header", "ce-id: 9", "--header"];
+    let event = [&hook[..2], &event, &["ce-type: paid", "--header", "ce-source: /s"]].concat();
+    let taken = run(&event);
+    assert!(stdout(&taken).starts_with("paid  id 9 of /s\n"), "{}", stderr(&taken));
+    let missing = run(&hook[..2]);
+    assert_eq!(code(&missing), 1);
+    assert!(stderr(&missing).contains("attribute `type`"), "{}", stderr(&missing));
+    for (wrong, why) in [
+        (&["--path", "/hooks/shop"][..], "say with `--input`"),
+        (&["--input", "ticks", "--header", "a: b"], "of a `generator` input"),
+        (&["--input", "hooks", "--header", "a b"], "write 'Name: value'"),
+    ] {
+        let refused = run(wrong);
+        assert_eq!(code(&refused), 2, "{wrong:?}: {}", stderr(&refused));
+        assert!(stderr(&refused).contains(why), "{wrong:?}: {}", stderr(&refused));
+    }
+}

@@ -2,6 +2,7 @@
 
 use std::{
     fs::File,
+    net::TcpStream,
     process::Stdio,
     sync::{
         Arc, Mutex,
@@ -12,12 +13,18 @@ use std::{
 };
 
 use rustix::process::Signal;
+use rustls::{
+    ClientConfig, ClientConnection, RootCertStore, StreamOwned,
+    crypto::ring,
+    pki_types::{CertificateDer, ServerName, pem::PemObject},
+};
 use serde_json::{Value, json};
 
 use crate::{
     daemon::{Daemon, wait},
     order::{Repeats, assert_all_in_order},
     posts::{Posts, STRUCTURED, address, address_in},
+    server::certificate,
     stage::{Run, Stage, end, event, events},
 };
 
@@ -160,6 +167,50 @@ fn b02_tokens_are_reloaded_and_what_needs_a_restart_is_named() {
     let headers = format!("authorization: Bearer new\r\ncontent-type: {STRUCTURED}\r\n");
     assert_eq!(Posts::to(&at).unwrap().post(&headers, &large).unwrap().status, 413);
     drained(daemon);
+}
+
+/// Who posts over TLS to whoever shows a certificate of this name.
+fn over_tls(at: &str, name: &str) -> Posts<StreamOwned<ClientConnection, TcpStream>> {
+    let mut authorities = RootCertStore::empty();
+    authorities.add(CertificateDer::from_pem_file(certificate("ca.pem")).unwrap()).unwrap();
+    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(authorities)
+        .with_no_client_auth();
+    let name = ServerName::try_from(name.to_owned()).unwrap();
+    let tls = ClientConnection::new(Arc::new(config), name).unwrap();
+    Posts::over(StreamOwned::new(tls, TcpStream::connect(at).unwrap()))
+}
+
+#[test]
+fn b02_certificates_are_reloaded_for_new_connections_and_broken_ones_are_not_taken() {
+    let config = PASS.replace("store: kept", "store: kept, tls: { cert: cert.pem, key: key.pem }");
+    let stage = Stage::with(&config);
+    let show = |name: &str| {
+        stage.write("cert.pem", std::fs::read(certificate(&format!("{name}.pem"))).unwrap());
+        stage.write("key.pem", std::fs::read(certificate(&format!("{name}.key"))).unwrap());
+    };
+    show("server");
+    let daemon = Daemon::start(&stage);
+    let at = address(&daemon);
+    let mut first = over_tls(&at, "localhost");
+    assert_eq!(first.event(&event("1", "t", "s", json!(1))).unwrap().status, 202);
+    show("renamed");
+    let (status, told) = daemon.post("/api/reload");
+    assert_eq!((status, &told["changed"]), (200, &json!(["inputs.i.http"])), "{told}");
+    assert!(over_tls(&at, "localhost").event(&event("2", "t", "s", json!(1))).is_err());
+    let mut second = over_tls(&at, "target.internal");
+    assert_eq!(second.event(&event("2", "t", "s", json!(2))).unwrap().status, 202);
+    assert_eq!(first.event(&event("3", "t", "s", json!(3))).unwrap().status, 202, "an old one");
+
+    stage.write("cert.pem", "no certificate\n");
+    let (status, told) = daemon.post("/api/reload");
+    assert!(status != 200 && told.to_string().contains("holds no certificate"), "{status}: {told}");
+    let mut third = over_tls(&at, "target.internal");
+    assert_eq!(third.event(&event("4", "t", "s", json!(4))).unwrap().status, 202);
+    drained(daemon).counted(0, [4, 4, 0, 0]);
+    assert_eq!(ids(&stage), ["1", "2", "3", "4"]);
 }
 
 #[test]

@@ -14,7 +14,7 @@ pub(crate) const STRUCTURED: &str = "application/cloudevents+json";
 pub(crate) const BATCH: &str = "application/cloudevents-batch+json";
 
 /// A connection that is kept.
-pub(crate) struct Posts(BufReader<TcpStream>);
+pub(crate) struct Posts<S = TcpStream>(BufReader<S>);
 
 /// What was answered.
 #[derive(Debug)]
@@ -40,7 +40,14 @@ impl Posts {
         let stream = TcpStream::connect(address)?;
         stream.set_read_timeout(Some(Duration::from_secs(20)))?;
         stream.set_nodelay(true)?;
-        Ok(Self(BufReader::new(stream)))
+        Ok(Self::over(stream))
+    }
+}
+
+impl<S: Read + Write> Posts<S> {
+    /// Over a connection that is made.
+    pub(crate) fn over(stream: S) -> Self {
+        Self(BufReader::new(stream))
     }
 
     /// Posts with these headers, each with its line end.

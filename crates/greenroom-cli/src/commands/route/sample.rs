@@ -1,6 +1,7 @@
 //! Sample events: one or several JSON values, each an event or a list of events, with any white
 //! space between them. So a pretty event, a file of one event a line and a batch are all read. Of
-//! an input with a rule for records, each line is one of these.
+//! an input with a rule for records, each line is one of these; of an `http` input with one, or with
+//! headers, the sample is the body of a request, which is read as the input does.
 
 use std::{
     fs,
@@ -10,25 +11,53 @@ use std::{
 };
 
 use bytes::Bytes;
-use greenroom_bus::{event::Event, record::Record};
+use greenroom_bus::{
+    event::Event,
+    record::Record,
+    source::http::{self, Message, Reading},
+};
 use serde_json::value::RawValue;
 
-use crate::config::RecordsConfig;
+use super::Header;
+use crate::config::{HttpInput, RecordsConfig};
+
+/// What a sample is taken for.
+pub(super) enum Sample<'s> {
+    /// CloudEvents as JSON.
+    Events,
+    /// Lines, of each of which the rule makes an event.
+    Lines(&'s RecordsConfig),
+    /// What is posted to an `http` input.
+    Request(Request<'s>),
+}
+
+/// A request without its body.
+pub(super) struct Request<'s> {
+    pub(super) input: &'s HttpInput,
+    pub(super) records: Option<&'s RecordsConfig>,
+    /// Otherwise it is that of the input.
+    pub(super) path: Option<&'s str>,
+    pub(super) headers: &'s [Header],
+}
 
 /// Reads the events of a file; `-` is standard input.
-pub(super) fn read(path: &Path, records: Option<&RecordsConfig>) -> Result<Vec<Event>, String> {
+pub(super) fn read(path: &Path, sample: &Sample<'_>) -> Result<Vec<Event>, String> {
     let shown = match path == Path::new("-") {
         true => "standard input".into(),
         false => path.to_string_lossy(),
     };
     let bytes =
         bytes_of(path).map_err(|error| format!("cannot read the sample {shown}: {error}"))?;
-    let (events, holds) = match records {
-        Some(records) => (
+    let (events, holds) = match sample {
+        Sample::Lines(records) => (
             of_records(&bytes, records, path),
             "each line is a record of which `records` makes an event",
         ),
-        None => (
+        Sample::Request(request) => (
+            request.events(bytes),
+            "it is the body of a request, and `--header` and `--path` are what comes with it",
+        ),
+        Sample::Events => (
             str::from_utf8(&bytes).map_err(|error| error.to_string()).and_then(parse),
             "it holds CloudEvents as JSON, one or several",
         ),
@@ -48,6 +77,24 @@ fn bytes_of(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     io::stdin().read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+impl Request<'_> {
+    /// As the input reads it. Who posts, and how large a body may be, is not asked here.
+    fn events(&self, body: Vec<u8>) -> Result<Vec<Event>, String> {
+        let mapping = self.records.map(RecordsConfig::mapping).transpose()?;
+        let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+        let reading = Reading {
+            records: mapping.as_ref(),
+            max_event: bytes(self.input.max_event),
+            max_batch: self.input.max_batch,
+        };
+        let headers: Vec<_> =
+            self.headers.iter().map(|header| (&*header.name, header.value.as_bytes())).collect();
+        let path = self.path.unwrap_or(&self.input.path);
+        let message = Message { path, headers: &headers, body: &Bytes::from(body) };
+        http::read(&message, &reading).map_err(|why| why.to_string())
+    }
 }
 
 /// Derived ids are the numbers of the lines: those of a run depend on its file.
