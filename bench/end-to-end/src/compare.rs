@@ -7,7 +7,7 @@ use std::{
     process::ExitCode,
 };
 
-use measure::{machine, max, median, min};
+use measure::{Options, machine, max, median, min};
 
 use crate::{
     Failure, USAGE,
@@ -55,27 +55,11 @@ const RATIOS: [(Side, Side, &str, &str); 5] = [
     (Side::Memory, Side::Pool, "from memory / bare pool", "at least 0.067, aim 0.125"),
 ];
 
-struct Options {
-    events: u64,
-    rounds: usize,
-}
-
-impl Options {
-    fn of(args: &[&str]) -> Result<Self, Failure> {
-        let mut options = Self { events: 200_000, rounds: 5 };
-        for pair in args.chunks(2) {
-            match pair {
-                ["--events", value] => options.events = value.parse()?,
-                ["--rounds", value] => options.rounds = value.parse::<usize>()?.max(1),
-                _ => return Err(format!("unknown: {}\n{USAGE}", pair.join(" ")).into()),
-            }
-        }
-        Ok(options)
-    }
-}
+const USUAL: Options = Options { events: 200_000, rounds: 5 };
 
 pub fn run(args: &[&str]) -> Result<ExitCode, Failure> {
-    let Options { events, rounds } = Options::of(args)?;
+    let options = Options::of(args, USUAL).map_err(|wrong| format!("{wrong}\n{USAGE}"))?;
+    let Options { events, rounds } = options;
     let scratch = Scratch::new()?;
     let (small, large) = (scratch.0.join("small.ndjson"), scratch.0.join("large.ndjson"));
     eprintln!("writing {events} and {} events", events * 10);
@@ -194,13 +178,5 @@ mod tests {
     fn each_side_of_a_ratio_is_a_row() {
         let is_row = |side| ROWS.iter().any(|(row, _)| *row == side);
         assert!(RATIOS.iter().all(|(one, other, ..)| is_row(*one) && is_row(*other)));
-    }
-
-    #[test]
-    fn an_option_without_its_value_is_told() {
-        assert!(Options::of(&["--events"]).is_err());
-        assert!(Options::of(&["--speed", "1"]).is_err());
-        let options = Options::of(&["--rounds", "2", "--events", "10"]).unwrap();
-        assert_eq!((options.events, options.rounds), (10, 2));
     }
 }

@@ -2,34 +2,17 @@
 
 use std::process::ExitCode;
 
-use measure::{Watch, machine, max, median, min};
+use measure::{Options, Watch, machine, max, median, min};
 
 use crate::{
     AT_ONCE, Failure, USAGE,
     side::{Answers, Run, Side, measured},
 };
 
-struct Options {
-    events: u64,
-    rounds: usize,
-}
-
-impl Options {
-    fn of(args: &[&str]) -> Result<Self, Failure> {
-        let mut options = Self { events: 20_000, rounds: 5 };
-        for pair in args.chunks(2) {
-            match pair {
-                ["--events", value] => options.events = value.parse::<u64>()?.max(1),
-                ["--rounds", value] => options.rounds = value.parse::<usize>()?.max(1),
-                _ => return Err(format!("unknown: {}\n{USAGE}", pair.join(" ")).into()),
-            }
-        }
-        Ok(options)
-    }
-}
+const USUAL: Options = Options { events: 20_000, rounds: 5 };
 
 pub fn run(args: &[&str]) -> Result<ExitCode, Failure> {
-    let options = Options::of(args)?;
+    let options = Options::of(args, USUAL).map_err(|wrong| format!("{wrong}\n{USAGE}"))?;
     let Options { events, rounds } = options;
     println!("greenroom {}, {}", env!("CARGO_PKG_VERSION"), machine());
     println!("{events} events of 1 KiB, {AT_ONCE} at once, {rounds} rounds");
@@ -85,14 +68,6 @@ fn of_target(answers: Answers, options: &Options) -> Result<bool, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_option_without_its_value_is_told() {
-        assert!(Options::of(&["--events"]).is_err());
-        assert!(Options::of(&["--speed", "1"]).is_err());
-        let options = Options::of(&["--rounds", "2", "--events", "10"]).unwrap();
-        assert_eq!((options.events, options.rounds), (10, 2));
-    }
 
     #[test]
     fn a_target_is_known_by_its_name() {

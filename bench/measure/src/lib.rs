@@ -3,12 +3,16 @@
 
 mod distance;
 mod machine;
+mod options;
 mod others;
 mod statistics;
+mod threads;
 
 pub use self::{
     distance::{Distance, ping_pong},
     machine::{locked, machine},
+    options::Options,
     others::{Watch, processor_time},
     statistics::{figure, max, median, min},
+    threads::thread_time,
 };

@@ -3,7 +3,7 @@
 use std::{fs, time::Instant};
 
 /// What the kernel counts in, on every platform with `/proc`.
-const TICKS_PER_SECOND: f64 = 100.0;
+pub(crate) const TICKS_PER_SECOND: f64 = 100.0;
 
 /// Processor time at one moment.
 pub struct Watch {

@@ -1,0 +1,42 @@
+//! The engine, from memory to an `exec` handler and nowhere.
+
+use std::sync::Arc;
+
+use greenroom_bus::{
+    dead_letter::file::FileDeadLetterStore,
+    engine::{Engine, HandlerConfig, PoolConfig},
+    event::Event,
+    handler::exec::{ExecConfig, ExecFactory},
+    source::memory,
+};
+
+use crate::{Failure, WORKERS};
+
+/// Hands all of them to two workers, those of one subject one after the other where they are
+/// ordered. Returns how many were handled.
+pub async fn run(command: &[String], events: Vec<Event>, is_ordered: bool) -> Result<u64, Failure> {
+    let exec = ExecFactory::new(ExecConfig { command: command.to_vec(), ..Default::default() })?;
+    let mut handler = HandlerConfig::new(vec!["**".parse()?], Arc::new(exec));
+    if is_ordered {
+        handler.order_by = Some("subject".parse()?);
+    }
+    let (input, source) = memory::channel("bench", events.len());
+    for event in events {
+        input.try_send(event)?;
+    }
+    drop(input);
+    let dead_letters = std::env::temp_dir().join(format!("exec-handlers-{}", std::process::id()));
+    let engine = Engine::builder()
+        .input(Box::new(source))
+        .pool("default", PoolConfig { workers: WORKERS, ..PoolConfig::default() })
+        .handler("exec", handler)
+        .dead_letters(Arc::new(FileDeadLetterStore::open(&dead_letters)?))
+        .build()
+        .await?;
+    let report = engine.run().await;
+    std::fs::remove_file(&dead_letters).ok();
+    match report.is_clean() && report.out_of_order == 0 && report.handled == report.taken {
+        true => Ok(report.handled),
+        false => Err(format!("{report:?}").into()),
+    }
+}
