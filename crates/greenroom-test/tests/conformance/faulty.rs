@@ -230,7 +230,7 @@ impl Source for FaultySource {
                 Pull::More if into.is_empty() => self.pull(into).await,
                 pull => {
                     if self.fault == Fault::LosesWithDroppedPulls {
-                        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+                        tokio::time::sleep(std::time::Duration::from_secs(2)).await;
                     }
                     Ok(pull)
                 }
