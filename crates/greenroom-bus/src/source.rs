@@ -1,5 +1,6 @@
 //! The contract of a source: batches of events, each with its position.
 
+pub(crate) mod ahead;
 mod committer;
 mod error;
 pub mod file;

@@ -29,17 +29,9 @@ use super::{
 };
 use crate::{
     settlement::Settled,
-    source::{Partition, PartitionStanding, Receipts},
-    watermark::{Epoch, Positions, Received, Snapshot, Watermark},
+    source::{Partition, PartitionStanding, Receipts, ahead::Ahead},
+    watermark::{Positions, Snapshot},
 };
-
-/// Lines that may be taken beyond the last checkpoint: four of the largest batches. When half of it
-/// is used, the next one is due, so that reading does not wait for it.
-const AHEAD: u64 = 16_384;
-
-/// With so many lines settled since the last checkpoint, the next one is due: what a crash repeats
-/// stays few, and storing one costs less than handling these.
-const SETTLED: u64 = 4_096;
 
 /// Shared by the source, by the settlements of its lines and by whoever commits.
 #[derive(Clone)]
@@ -47,7 +39,6 @@ pub(super) struct FilePositions(Arc<Shared>);
 
 struct Shared {
     path: PathBuf,
-    epoch: Epoch,
     state: Mutex<State>,
     /// Locked by one commit at a time.
     content: Mutex<Content>,
@@ -66,18 +57,8 @@ pub(super) struct Record {
 }
 
 struct State {
-    watermark: Watermark,
+    ahead: Ahead,
     marks: Marks,
-    /// Lines below this may be taken: the last checkpoint says so.
-    room_below: u64,
-    /// The same of the one that is being stored.
-    promised: u64,
-    /// With so many lines settled, the next commit is due.
-    due_at: u64,
-    /// The source waits for room up to this line.
-    wanted: u64,
-    /// Nothing more will be taken.
-    ended: bool,
     /// The bytes of the file when its end was read.
     read: Option<u64>,
     /// In an input of several files, from which line on which number is added to make a position
@@ -88,8 +69,6 @@ struct State {
     is_followed: bool,
     /// All that its file had when it was looked at last was taken.
     is_caught_up: bool,
-    /// `due` was told since the last commit.
-    is_due: bool,
 }
 
 /// The file as such.
@@ -118,26 +97,17 @@ impl FilePositions {
     ) -> io::Result<Self> {
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let identity = Identity::of(&mut file)?;
-        let mut watermark = Watermark::default();
-        let epoch = watermark.assign(&start.done);
         let state = State {
-            watermark,
+            ahead: Ahead::of(&start.done, 0),
             marks: Marks::new(start.mark),
-            room_below: 0,
-            promised: 0,
-            due_at: SETTLED,
-            wanted: 0,
-            ended: false,
             read: None,
             bases: Vec::new(),
             is_followed: false,
             is_caught_up: false,
-            is_due: false,
         };
         let content = Content { file: Some(file), identity, seeks, last: None };
         Ok(Self(Arc::new(Shared {
             path,
-            epoch,
             state: Mutex::new(state),
             content: Mutex::new(content),
             due,
@@ -153,7 +123,7 @@ impl FilePositions {
         loop {
             let mut stored = std::pin::pin!(self.0.room.notified());
             stored.as_mut().enable();
-            if self.0.state.lock().has_room_for(line) {
+            if self.0.state.lock().ahead.room_for(line).is_some() {
                 return;
             }
             self.0.due.notify_one();
@@ -167,16 +137,13 @@ impl FilePositions {
         if let Some(mark) = taken.mark {
             state.marks.push(mark);
         }
-        taken.items.retain(|item| state.watermark.receive(item.position) == Received::New);
-        if state.promised.saturating_sub(state.watermark.next()) < AHEAD / 2 {
-            state.tell_due(&self.0.due);
-        }
+        state.ahead.received(&mut taken.items, &self.0.due);
     }
 
     /// Nothing more will be taken. `read`: the bytes of the file, if its end was read.
     pub(super) fn end(&self, read: Option<u64>) {
         let mut state = self.0.state.lock();
-        state.ended = true;
+        state.ahead.ended = true;
         state.read = state.read.or(read);
     }
 
@@ -184,7 +151,7 @@ impl FilePositions {
     /// line on.
     pub(super) fn begins_behind(&self, base: u64) {
         let state = &mut *self.0.state.lock();
-        let (lowest, next) = (state.watermark.lowest(), state.watermark.next());
+        let (lowest, next) = (state.ahead.watermark.lowest(), state.ahead.watermark.next());
         while state.bases.get(1).is_some_and(|(from, _)| *from <= lowest) {
             state.bases.remove(0);
         }
@@ -203,7 +170,7 @@ impl FilePositions {
     /// More has come after its end.
     pub(super) fn resume(&self) {
         let mut state = self.0.state.lock();
-        (state.ended, state.read, state.is_caught_up) = (false, None, false);
+        (state.ahead.ended, state.read, state.is_caught_up) = (false, None, false);
     }
 
     /// All that its file has now was taken.
@@ -214,7 +181,7 @@ impl FilePositions {
     /// Lines that are not done.
     pub(super) fn open_lines(&self) -> u64 {
         let state = self.0.state.lock();
-        state.watermark.snapshot().map_or(0, |snapshot| snapshot.positions().count_open())
+        state.ahead.watermark.snapshot().map_or(0, |snapshot| snapshot.positions().count_open())
     }
 
     /// Whether it is read, in an input of several files, or was.
@@ -231,9 +198,9 @@ impl FilePositions {
         };
         PartitionStanding {
             partition: Partition::ONLY,
-            epoch: self.0.epoch,
-            next: position(state.watermark.next()),
-            oldest_open: position(state.watermark.lowest()),
+            epoch: state.ahead.epoch(),
+            next: position(state.ahead.watermark.next()),
+            oldest_open: position(state.ahead.watermark.lowest()),
             // How many lines there are is not known before the last one was read.
             lag: (state.read.is_some() || state.is_caught_up).then_some(0),
         }
@@ -241,7 +208,7 @@ impl FilePositions {
 
     /// Lines that are delivered again at most, should everything end now.
     pub(super) fn repeated_at_most(&self) -> u64 {
-        self.0.state.lock().watermark.repeated_at_most()
+        self.0.state.lock().ahead.watermark.repeated_at_most()
     }
 
     /// What is to be stored now; `None` where nothing is. Reads a part of the file.
@@ -251,12 +218,9 @@ impl FilePositions {
     pub(super) fn record(&self) -> io::Result<Option<Record>> {
         let (snapshot, mark, room, read) = {
             let state = &mut *self.0.state.lock();
-            state.is_due = false;
-            state.due_at = state.watermark.counts().settled + SETTLED;
-            state.promised = state.next_room();
-            let lowest = state.watermark.lowest();
-            let Some(snapshot) = state.watermark.snapshot() else { return Ok(None) };
-            (snapshot, state.marks.before(lowest), state.promised, state.read)
+            let Some((snapshot, room)) = state.ahead.snapshot() else { return Ok(None) };
+            let lowest = state.ahead.watermark.lowest();
+            (snapshot, state.marks.before(lowest), room, state.read)
         };
         let content = &mut *self.0.content.lock();
         let stored = content.stored(&self.0.path, snapshot.positions(), mark, room, read)?;
@@ -265,10 +229,7 @@ impl FilePositions {
 
     /// This is stored: more may be taken.
     pub(super) fn is_stored(&self, record: &Record) {
-        let mut state = self.0.state.lock();
-        state.watermark.confirm(&record.snapshot);
-        state.room_below = record.room;
-        drop(state);
+        self.0.state.lock().ahead.stored(&record.snapshot, record.room);
         self.0.room.notify_waiters();
     }
 
@@ -281,30 +242,11 @@ impl FilePositions {
     /// records name the place that the last one named to read on from: a run that begins there
     /// skips some lines more.
     pub(super) fn let_go_of_file(&self) {
-        let has_ended = self.0.state.lock().ended;
+        let has_ended = self.0.state.lock().ahead.ended;
         let content = &mut *self.0.content.lock();
         if has_ended && content.last.is_some() {
             content.file = None;
         }
-    }
-}
-
-impl State {
-    fn has_room_for(&mut self, line: u64) -> bool {
-        self.wanted = self.wanted.max(line + 1);
-        line < self.room_below
-    }
-
-    fn tell_due(&mut self, due: &Notify) {
-        if !std::mem::replace(&mut self.is_due, true) {
-            due.notify_one();
-        }
-    }
-
-    /// Up to where lines may be taken once the next checkpoint is stored.
-    fn next_room(&self) -> u64 {
-        let next = self.watermark.next();
-        if self.ended { next } else { (next + AHEAD).max(self.wanted) }
     }
 }
 
@@ -341,14 +283,6 @@ impl Content {
 
 impl Receipts for FilePositions {
     fn settled(&self, position: u64, how: Settled) {
-        let state = &mut *self.0.state.lock();
-        if !how.is_acknowledged() {
-            state.watermark.refuse(self.0.epoch, position);
-            return;
-        }
-        state.watermark.settle(self.0.epoch, position);
-        if state.watermark.counts().settled >= state.due_at {
-            state.tell_due(&self.0.due);
-        }
+        self.0.state.lock().ahead.settled(position, how, &self.0.due);
     }
 }

@@ -14,17 +14,9 @@ use crate::{
     settlement::Settled,
     source::{
         Committer, Partition, PartitionStanding, Receipts, Resumed, SourceError, Standing, Taken,
+        ahead::Ahead,
     },
-    watermark::{Epoch, Received, Snapshot, Watermark},
 };
-
-/// Events that may be taken beyond what was stored last: four of the largest batches. When half of
-/// it is used, the next commit is due, so that reading does not wait for it.
-const AHEAD: u64 = 16_384;
-
-/// With so many events settled since the last commit, the next one is due: what a crash repeats
-/// stays few.
-const SETTLED: u64 = 4_096;
 
 /// Shared by the source, by the settlements of its events and by whoever commits.
 #[derive(Clone)]
@@ -34,34 +26,17 @@ struct Inner {
     log: Arc<Shared>,
     consumer: String,
     name: String,
-    epoch: Epoch,
     resumed: Option<Resumed>,
     durable: watch::Receiver<Durable>,
     /// Until another source may read for the consumer: from then on nothing is stored.
     held: Mutex<Option<Held>>,
-    state: Mutex<State>,
+    ahead: Mutex<Ahead>,
     /// Locked by one commit at a time.
     committing: Mutex<()>,
     /// Told when the next commit should not wait for its time.
     due: Notify,
     /// Told when a commit was stored.
     room: Notify,
-}
-
-struct State {
-    watermark: Watermark,
-    /// Events below this may be taken: what is stored says so.
-    room_below: u64,
-    /// The same of what is being stored.
-    promised: u64,
-    /// With so many events settled, the next commit is due.
-    due_at: u64,
-    /// The source waits for room up to this event.
-    wanted: u64,
-    /// Nothing more will be taken.
-    ended: bool,
-    /// `due` was told since the last commit.
-    is_due: bool,
 }
 
 impl LogPositions {
@@ -72,26 +47,15 @@ impl LogPositions {
     ) -> Self {
         let durable = log.durable();
         let resumed = (!is_new).then(|| resumed(stored, durable.borrow().next));
-        let mut watermark = Watermark::default();
-        let epoch = watermark.assign(&stored.positions);
-        let state = State {
-            watermark,
-            room_below: stored.taken_below,
-            promised: stored.taken_below,
-            due_at: SETTLED,
-            wanted: 0,
-            ended: false,
-            is_due: false,
-        };
+        let ahead = Ahead::of(&stored.positions, stored.taken_below);
         Self(Arc::new(Inner {
             log,
             consumer,
             name,
-            epoch,
             resumed,
             durable,
             held: Mutex::new(Some(held)),
-            state: Mutex::new(state),
+            ahead: Mutex::new(ahead),
             committing: Mutex::default(),
             due: Notify::new(),
             room: Notify::new(),
@@ -106,12 +70,8 @@ impl LogPositions {
         loop {
             let mut stored = std::pin::pin!(self.0.room.notified());
             stored.as_mut().enable();
-            {
-                let mut state = self.0.state.lock();
-                state.wanted = state.wanted.max(sequence + 1);
-                if sequence < state.room_below {
-                    return state.room_below;
-                }
+            if let Some(below) = self.0.ahead.lock().room_for(sequence) {
+                return below;
             }
             self.0.due.notify_one();
             stored.await;
@@ -120,25 +80,12 @@ impl LogPositions {
 
     /// These are taken. What is done is taken out.
     pub(super) fn received(&self, taken: &mut Vec<Taken>) {
-        let state = &mut *self.0.state.lock();
-        taken.retain(|item| state.watermark.receive(item.position) == Received::New);
-        if state.promised.saturating_sub(state.watermark.next()) < AHEAD / 2 {
-            state.tell_due(&self.0.due);
-        }
+        self.0.ahead.lock().received(taken, &self.0.due);
     }
 
     /// Nothing more will be taken.
     pub(super) fn end(&self) {
-        self.0.state.lock().ended = true;
-    }
-
-    fn snapshot(&self) -> Option<(Snapshot, u64)> {
-        let state = &mut *self.0.state.lock();
-        state.is_due = false;
-        state.due_at = state.watermark.counts().settled + SETTLED;
-        state.promised = state.next_room();
-        let snapshot = state.watermark.snapshot()?;
-        Some((snapshot, state.promised))
+        self.0.ahead.lock().ended = true;
     }
 
     /// Takes as long as the disk takes.
@@ -146,13 +93,11 @@ impl LogPositions {
         let _one_at_a_time = self.0.committing.lock();
         // Kept to the end of this, whoever gives it back meanwhile.
         let Some(_held) = self.0.held.lock().clone() else { return Ok(()) };
-        let Some((snapshot, room)) = self.snapshot() else { return Ok(()) };
+        let snapshot = self.0.ahead.lock().snapshot();
+        let Some((snapshot, room)) = snapshot else { return Ok(()) };
         let stored = Stored { positions: snapshot.positions().clone(), taken_below: room };
         self.0.log.store_consumer(&self.0.consumer, stored)?;
-        let mut state = self.0.state.lock();
-        state.watermark.confirm(&snapshot);
-        state.room_below = room;
-        drop(state);
+        self.0.ahead.lock().stored(&snapshot, room);
         self.0.room.notify_waiters();
         Ok(())
     }
@@ -179,20 +124,6 @@ fn resumed(stored: &Stored, end: u64) -> Resumed {
     }
 }
 
-impl State {
-    fn tell_due(&mut self, due: &Notify) {
-        if !std::mem::replace(&mut self.is_due, true) {
-            due.notify_one();
-        }
-    }
-
-    /// Up to where events may be taken once the next commit is stored.
-    fn next_room(&self) -> u64 {
-        let next = self.watermark.next();
-        if self.ended { next } else { (next + AHEAD).max(self.wanted) }
-    }
-}
-
 impl Inner {
     fn give_back(&self) {
         let held = self.held.lock().take();
@@ -210,15 +141,7 @@ impl Drop for Inner {
 
 impl Receipts for LogPositions {
     fn settled(&self, position: u64, how: Settled) {
-        let state = &mut *self.0.state.lock();
-        if !how.is_acknowledged() {
-            state.watermark.refuse(self.0.epoch, position);
-            return;
-        }
-        state.watermark.settle(self.0.epoch, position);
-        if state.watermark.counts().settled >= state.due_at {
-            state.tell_due(&self.0.due);
-        }
+        self.0.ahead.lock().settled(position, how, &self.0.due);
     }
 }
 
@@ -242,23 +165,23 @@ impl Committer for LogPositions {
     }
 
     fn standing(&self) -> Standing {
-        let state = self.0.state.lock();
+        let ahead = self.0.ahead.lock();
         Standing {
             resumed: self.0.resumed,
-            skipped: state.watermark.counts().skipped,
-            repeated_at_most: state.watermark.repeated_at_most(),
+            skipped: ahead.watermark.counts().skipped,
+            repeated_at_most: ahead.watermark.repeated_at_most(),
         }
     }
 
     fn partitions(&self) -> Vec<PartitionStanding> {
         let end = self.0.durable.borrow().next;
-        let state = self.0.state.lock();
-        let next = state.watermark.next();
+        let ahead = self.0.ahead.lock();
+        let next = ahead.watermark.next();
         vec![PartitionStanding {
             partition: Partition::ONLY,
-            epoch: self.0.epoch,
+            epoch: ahead.epoch(),
             next,
-            oldest_open: state.watermark.lowest(),
+            oldest_open: ahead.watermark.lowest(),
             lag: Some(end.saturating_sub(next)),
         }]
     }

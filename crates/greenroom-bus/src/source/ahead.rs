@@ -1,0 +1,112 @@
+//! How far an input may be ahead of what is stored of it, and when storing is due.
+//!
+//! ```text
+//! done │ taken ─────────▶ next │ may be taken ──▶ room_below │ only after the next commit
+//!      └─ settled, in any order
+//! ```
+//!
+//! A crash repeats what was taken and not stored, so a commit promises how far will be taken at
+//! most, and nothing beyond is taken before the next one. It is due early enough that whoever reads
+//! does not wait for it, and whenever much was settled, so that a crash repeats little.
+
+use tokio::sync::Notify;
+
+use super::Taken;
+use crate::{
+    settlement::Settled,
+    watermark::{Epoch, Positions, Received, Snapshot, Watermark},
+};
+
+/// So many may be taken beyond what was stored last: four of the largest batches. When half of it
+/// is used, the next commit is due.
+const AHEAD: u64 = 16_384;
+
+/// With so many settled since the last commit, the next one is due: storing one costs less than
+/// handling these.
+const SETTLED: u64 = 4_096;
+
+pub(crate) struct Ahead {
+    pub(crate) watermark: Watermark,
+    epoch: Epoch,
+    /// Positions below this may be taken: what is stored says so.
+    room_below: u64,
+    /// The same of what is being stored.
+    promised: u64,
+    /// With so many settled, the next commit is due.
+    due_at: u64,
+    /// The source waits for room up to this position.
+    wanted: u64,
+    /// Nothing more will be taken.
+    pub(crate) ended: bool,
+    /// It was told since the last commit that the next one is due.
+    is_due: bool,
+}
+
+impl Ahead {
+    /// Of what is stored, and below which positions it lets others be taken.
+    pub(crate) fn of(stored: &Positions, room_below: u64) -> Self {
+        let mut watermark = Watermark::default();
+        let epoch = watermark.assign(stored);
+        Self {
+            watermark,
+            epoch,
+            room_below,
+            promised: room_below,
+            due_at: SETTLED,
+            wanted: 0,
+            ended: false,
+            is_due: false,
+        }
+    }
+
+    pub(crate) fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
+    /// Below which positions others may be taken, if this one may. Otherwise the next commit makes
+    /// room for it.
+    pub(crate) fn room_for(&mut self, position: u64) -> Option<u64> {
+        self.wanted = self.wanted.max(position + 1);
+        (position < self.room_below).then_some(self.room_below)
+    }
+
+    /// These are taken. What is done is taken out.
+    pub(crate) fn received(&mut self, taken: &mut Vec<Taken>, due: &Notify) {
+        taken.retain(|item| self.watermark.receive(item.position) == Received::New);
+        if self.promised.saturating_sub(self.watermark.next()) < AHEAD / 2 {
+            self.tell_due(due);
+        }
+    }
+
+    pub(crate) fn settled(&mut self, position: u64, how: Settled, due: &Notify) {
+        if !how.is_acknowledged() {
+            self.watermark.refuse(self.epoch, position);
+            return;
+        }
+        self.watermark.settle(self.epoch, position);
+        if self.watermark.counts().settled >= self.due_at {
+            self.tell_due(due);
+        }
+    }
+
+    /// What a commit is to store now, and how far it lets others be taken.
+    pub(crate) fn snapshot(&mut self) -> Option<(Snapshot, u64)> {
+        self.is_due = false;
+        self.due_at = self.watermark.counts().settled + SETTLED;
+        let next = self.watermark.next();
+        self.promised = if self.ended { next } else { (next + AHEAD).max(self.wanted) };
+        Some((self.watermark.snapshot()?, self.promised))
+    }
+
+    /// This is stored.
+    pub(crate) fn stored(&mut self, snapshot: &Snapshot, room_below: u64) {
+        self.watermark.confirm(snapshot);
+        self.room_below = room_below;
+    }
+
+    fn tell_due(&mut self, due: &Notify) {
+        if !std::mem::replace(&mut self.is_due, true) {
+            due.notify_one();
+        }
+    }
+}
