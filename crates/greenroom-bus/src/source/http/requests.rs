@@ -144,26 +144,22 @@ async fn parse(current: Arc<Current>, head: Parts, body: Bytes) -> Result<Vec<Ev
     })
 }
 
-/// What has begun goes on, whether or not the sender waits for the answer.
-async fn append(shared: &Arc<Shared>, events: Vec<Event>, reserved: Reserved) -> Answer {
+/// What the log has begun goes on, whether or not the sender waits for the answer.
+async fn append(shared: &Shared, events: Vec<Event>, reserved: Reserved) -> Answer {
     if events.is_empty() {
         return answer::taken(Appended::default());
     }
-    let log = shared.log.clone();
-    let appending = tokio::spawn(async move {
-        let _until_it_is_stored = reserved;
-        log.append(events).await
-    });
-    match appending.await {
-        Ok(Ok(appended)) => answer::taken(appended),
-        Ok(Err(AppendError::Full { reason, retry_after })) => {
+    let _until_it_is_stored = reserved;
+    match shared.log.append(events).await {
+        Ok(appended) => answer::taken(appended),
+        Err(AppendError::Full { reason, retry_after }) => {
             tracing::debug!(input = shared.name, reason, "no room for posted events");
             answer::full(retry_after)
         }
-        Ok(Err(AppendError::TooLarge { limit, .. })) => {
+        Err(AppendError::TooLarge { limit, .. }) => {
             answer::too_large(usize::try_from(limit).unwrap_or(usize::MAX))
         }
-        Ok(Err(AppendError::Failed(why))) => {
+        Err(AppendError::Failed(why)) => {
             if !shared.failed.swap(true, Ordering::Relaxed) {
                 tracing::error!(
                     input = shared.name,
@@ -173,6 +169,5 @@ async fn append(shared: &Arc<Shared>, events: Vec<Event>, reserved: Reserved) ->
             }
             answer::failed()
         }
-        Err(_) => answer::failed(),
     }
 }
