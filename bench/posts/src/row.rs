@@ -5,6 +5,7 @@ use std::{fmt, time::Duration};
 /// What one side came to.
 pub struct Row {
     pub name: &'static str,
+    pub senders: usize,
     pub batch: usize,
     pub is_retained: bool,
     /// A second.
@@ -23,8 +24,13 @@ pub struct Row {
 }
 
 impl Row {
-    pub const HEADINGS: &str = "events  side             events/s      p99   longest     pause  syncs/s  removed  \
-                                cpu of an event: senders, server, log";
+    pub const HEADINGS: &str = "events  side            senders   events/s      p99   longest     pause  syncs/s  a sync  \
+                                removed  cpu of an event: senders, server, log";
+
+    /// Events of a sync.
+    pub fn group(&self) -> f64 {
+        self.events / self.syncs
+    }
 }
 
 impl fmt::Display for Row {
@@ -35,9 +41,14 @@ impl fmt::Display for Row {
         let side = format!("{}{}", self.name, if self.is_retained { ", retained" } else { "" });
         write!(
             f,
-            "{:6}  {side:14}  {:9.0}  {p99:4.1} ms  {longest:5.1} ms  {pause:5.1} ms  {:7.0}  {:7}  \
-             {senders:5.1} + {server:5.1} + {log:5.1} µs",
-            self.batch, self.events, self.syncs, self.removed
+            "{:6}  {side:14}  {:7}  {:9.0}  {p99:4.1} ms  {longest:5.1} ms  {pause:5.1} ms  {:7.0}  {:6.0}  \
+             {:7}  {senders:5.1} + {server:5.1} + {log:5.1} µs",
+            self.batch,
+            self.senders,
+            self.events,
+            self.syncs,
+            self.group(),
+            self.removed
         )
     }
 }

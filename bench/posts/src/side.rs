@@ -18,7 +18,7 @@ use tokio::{
 };
 
 use crate::{
-    Failed, SENDERS,
+    Failed,
     consumer::consume,
     row::Row,
     senders::{Answered, append, post},
@@ -64,10 +64,10 @@ fn runtime(name: &str) -> Result<Runtime, Failed> {
     Ok(Builder::new_multi_thread().enable_all().thread_name(name).build()?)
 }
 
-pub fn measured(side: Side, setting: &Setting<'_>) -> Result<Row, Failed> {
+pub fn measured(side: Side, senders: usize, setting: &Setting<'_>) -> Result<Row, Failed> {
     let directory = tempfile::tempdir_in(setting.directory)?;
     let log = SegmentLog::open(directory.path().join("log"), setting.options())?;
-    let (server, senders, consumer) =
+    let (server, sending, consumer) =
         (runtime("server")?, runtime("senders")?, runtime("consumer")?);
     let consuming = setting.is_retained.then(|| consumer.spawn(consume(log.clone())));
     let listener = listen(SocketAddr::from(([127, 0, 0, 1], 0)))?;
@@ -76,7 +76,7 @@ pub fn measured(side: Side, setting: &Setting<'_>) -> Result<Row, Failed> {
     server.block_on(async { intake.open() });
     let (before, syncs) = (THREADS.map(thread_time), log.standing().syncs);
     let started = Instant::now();
-    let answered = senders.block_on(all(side, setting, (intake.address(), &log)))?;
+    let answered = sending.block_on(all(side, senders, setting, (intake.address(), &log)))?;
     let took = started.elapsed().as_secs_f64();
     let events = (answered.len() * setting.batch) as f64;
     let standing = log.standing();
@@ -95,6 +95,7 @@ pub fn measured(side: Side, setting: &Setting<'_>) -> Result<Row, Failed> {
     latencies.sort_unstable();
     Ok(Row {
         name: if side == Side::Http { "http" } else { "log" },
+        senders,
         batch: setting.batch,
         is_retained: setting.is_retained,
         events: events / took,
@@ -109,12 +110,13 @@ pub fn measured(side: Side, setting: &Setting<'_>) -> Result<Row, Failed> {
 
 async fn all(
     side: Side,
+    count: usize,
     setting: &Setting<'_>,
     (address, log): (SocketAddr, &SegmentLog),
 ) -> Result<Vec<Answered>, Failed> {
     let (batch, until) = (setting.batch, Instant::now() + setting.length);
     let mut senders = JoinSet::new();
-    for sender in 0..SENDERS {
+    for sender in 0..count {
         match side {
             Side::Http => senders.spawn(post(address, sender, batch, until)),
             Side::Log => senders.spawn(append(log.clone(), sender, batch, until)),
