@@ -209,6 +209,8 @@ fn b02_certificates_are_reloaded_for_new_connections_and_broken_ones_are_not_tak
     assert!(status != 200 && told.to_string().contains("holds no certificate"), "{status}: {told}");
     let mut third = over_tls(&at, "target.internal");
     assert_eq!(third.event(&event("4", "t", "s", json!(4))).unwrap().status, 202);
+    // What is stored and not read by a stop would be left to the next run.
+    wait(|| (lines(&stage) == 4).then_some(()));
     drained(daemon).counted(0, [4, 4, 0, 0]);
     assert_eq!(ids(&stage), ["1", "2", "3", "4"]);
 }
