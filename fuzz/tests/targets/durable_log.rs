@@ -33,11 +33,14 @@ const TOKENS: &[&str] = &[
     "GRBK\0\0\0\0\u{1}\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
 ];
 
+/// Where a block stands, and its events with their sequence numbers.
+type Block = (Range<usize>, Vec<(u64, Vec<u8>)>);
+
 /// A segment that is whole.
 struct Whole {
     bytes: &'static [u8],
     /// Where its blocks stand, without their padding, and what each has.
-    blocks: Vec<(Range<usize>, Vec<(u64, Vec<u8>)>)>,
+    blocks: Vec<Block>,
 }
 
 fn number(bytes: &[u8], at: usize) -> u64 {
@@ -67,7 +70,7 @@ impl Whole {
     }
 
     /// Read as the page on the format has it.
-    fn blocks_in(bytes: &[u8], base: u64) -> Vec<(Range<usize>, Vec<(u64, Vec<u8>)>)> {
+    fn blocks_in(bytes: &[u8], base: u64) -> Vec<Block> {
         let (mut blocks, mut at, mut sequence) = (Vec::new(), SEGMENT_HEADER, base);
         while bytes[at..].starts_with(b"GRBK") {
             let end = at + BLOCK_HEADER + short(bytes, at + 24);
