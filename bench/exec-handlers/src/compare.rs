@@ -5,7 +5,7 @@ use std::{process::ExitCode, time::Instant};
 use measure::{Options, Watch, machine, max, median, min, processor_time};
 
 use crate::{
-    Failure, USAGE, WORKERS, engine,
+    Failure, IN_FLIGHT, PROCESSES, USAGE, engine,
     event::{event, line},
     piped,
     worker::IN_PYTHON,
@@ -16,19 +16,25 @@ const USUAL: Options = Options { events: 20_000, rounds: 5 };
 /// Who hands events to the workers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Side {
-    Piped,
-    Engine,
-    Ordered,
+    Piped { in_flight: usize },
+    Engine { in_flight: usize, is_ordered: bool },
 }
 
 impl Side {
-    const ALL: [Self; 3] = [Self::Piped, Self::Engine, Self::Ordered];
+    const ALL: [Self; 6] = [
+        Self::Piped { in_flight: 1 },
+        Self::Engine { in_flight: 1, is_ordered: false },
+        Self::Engine { in_flight: 1, is_ordered: true },
+        Self::Piped { in_flight: IN_FLIGHT },
+        Self::Engine { in_flight: IN_FLIGHT, is_ordered: false },
+        Self::Engine { in_flight: IN_FLIGHT, is_ordered: true },
+    ];
 
-    fn name(self) -> &'static str {
+    fn name(self) -> String {
         match self {
-            Self::Piped => "a loop over pipes",
-            Self::Engine => "engine, any order",
-            Self::Ordered => "engine, by subject",
+            Self::Piped { in_flight } => format!("a loop, {in_flight} in flight"),
+            Self::Engine { in_flight, is_ordered: false } => format!("any order, {in_flight}"),
+            Self::Engine { in_flight, is_ordered: true } => format!("by subject, {in_flight}"),
         }
     }
 }
@@ -50,7 +56,7 @@ pub fn run(args: &[&str]) -> Result<ExitCode, Failure> {
         ("Python workers", ["python3", "-c", IN_PYTHON].map(str::to_owned).to_vec()),
     ];
     println!("greenroom {}, {}", env!("CARGO_PKG_VERSION"), machine());
-    println!("{events} events of 1 KiB, {WORKERS} processes with one in hand, {rounds} rounds");
+    println!("{events} events of 1 KiB, {PROCESSES} processes, {rounds} rounds");
     let (watch, mut runs) = (Watch::start(), vec![Vec::new(); commands.len()]);
     for round in 1..=rounds {
         for ((_, command), runs) in commands.iter().zip(&mut runs) {
@@ -76,9 +82,10 @@ fn measured(side: Side, command: &[String], count: u64) -> Result<Run, Failure> 
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let (start, before) = (Instant::now(), processor_time());
     let done = match side {
-        Side::Piped => piped::run(command, &lines),
-        Side::Engine => runtime.block_on(engine::run(command, events, false)),
-        Side::Ordered => runtime.block_on(engine::run(command, events, true)),
+        Side::Piped { in_flight } => piped::run(command, &lines, in_flight),
+        Side::Engine { in_flight, is_ordered } => {
+            runtime.block_on(engine::run(command, events, in_flight, is_ordered))
+        }
     }?;
     let (seconds, processor) = (start.elapsed().as_secs_f64(), processor_time() - before);
     if done != count {

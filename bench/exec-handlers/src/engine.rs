@@ -10,12 +10,19 @@ use greenroom_bus::{
     source::memory,
 };
 
-use crate::{Failure, WORKERS};
+use crate::{Failure, PROCESSES};
 
-/// Hands all of them to two workers, those of one subject one after the other where they are
+/// Hands all of them to as many workers as may be in flight, those of one subject one after the other where they are
 /// ordered. Returns how many were handled.
-pub async fn run(command: &[String], events: Vec<Event>, is_ordered: bool) -> Result<u64, Failure> {
-    let exec = ExecFactory::new(ExecConfig { command: command.to_vec(), ..Default::default() })?;
+pub async fn run(
+    command: &[String],
+    events: Vec<Event>,
+    in_flight: usize,
+    is_ordered: bool,
+) -> Result<u64, Failure> {
+    let command = command.to_vec();
+    let exec = ExecFactory::new(ExecConfig { command, in_flight, ..Default::default() })?;
+    let workers = PROCESSES * in_flight;
     let mut handler = HandlerConfig::new(vec!["**".parse()?], Arc::new(exec));
     if is_ordered {
         handler.order_by = Some("subject".parse()?);
@@ -28,7 +35,7 @@ pub async fn run(command: &[String], events: Vec<Event>, is_ordered: bool) -> Re
     let dead_letters = std::env::temp_dir().join(format!("exec-handlers-{}", std::process::id()));
     let engine = Engine::builder()
         .input(Box::new(source))
-        .pool("default", PoolConfig { workers: WORKERS, ..PoolConfig::default() })
+        .pool("default", PoolConfig { workers, ..PoolConfig::default() })
         .handler("exec", handler)
         .dead_letters(Arc::new(FileDeadLetterStore::open(&dead_letters)?))
         .build()

@@ -15,17 +15,20 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// Processes of either side, each with one event in hand.
-const WORKERS: usize = 2;
+/// Processes of either side.
+const PROCESSES: usize = 2;
+
+/// How many events each of them has in flight, where it is more than one.
+const IN_FLIGHT: usize = 16;
 
 const USAGE: &str = "\
 usage: exec-handlers [--events N] [--rounds N]
 
-  Hands N events (20000 unless said otherwise) of 1 KiB to two worker processes, each of which has one in hand: by the engine with
-  an `exec` handler of two workers, and by two threads that write a line, read the answer, and do nothing else. The processes are
+  Hands N events (20000 unless said otherwise) of 1 KiB to two worker processes: by the engine with an `exec` handler, and by two
+  threads that write lines, read the answers, and do nothing else. Each process has one event in flight, or 16. The processes are
   this binary, and Python. All take turns, 5 rounds unless said otherwise. The start of the processes counts on either side. Prints
-  medians, ranges, the ratios within the rounds, and the processor time of each event without the workers'. Exits with 1 when an
-  event is lost; speed is printed, not judged.
+  medians, ranges, the ratios to the loop with one in flight within the rounds, and the processor time of each event without the
+  workers'. Exits with 1 when an event is lost; speed is printed, not judged.
 ";
 
 fn main() -> ExitCode {

@@ -1,7 +1,8 @@
 //! `exec`: events handled by programs in any language, as long-lived worker processes.
 //!
 //! Each worker of the pool owns one process, started when its first event comes. One event is in hand at a time; the
-//! pool's workers are the parallelism. The protocol is one line of JSON each way; `docs/process-protocol.md` has it for
+//! pool's workers are the parallelism. With [`ExecConfig::in_flight`] as many workers share a process, which has as many
+//! events in hand: the next is in its pipe while it works on one, or it works on several. The protocol is one line of JSON each way; `docs/process-protocol.md` has it for
 //! authors of workers, with examples in Python, Node and shell:
 //!
 //! ```text
@@ -23,7 +24,7 @@
 //! - `{"heartbeat":true}` and empty lines are allowed at any time. A heartbeat says that the process lives; it does
 //!   not extend the timeout.
 //! - A line that is not understood is a crash of that process: no JSON, an unknown field, a field that does not go with the
-//!   outcome, an unknown outcome, another token than the one in hand, more than 16 MiB. The process is killed. An
+//!   outcome, an unknown outcome, a token that is not in hand, more than 16 MiB. The process is killed. An
 //!   entry of `events` that is no CloudEvent rejects the event instead.
 //! - The end of stdin means drain: the process finishes and exits. After the pool's patience it is
 //!   ended.
@@ -44,6 +45,11 @@
 //! "In hand" begins when the first byte is written: a process that ended before is noticed first. A pipe that breaks
 //! while the event is written counts like an end with the event in hand.
 //!
+//! Where a process ends with several events in hand, each of them that it may have read counts a crash, and goes to the
+//! next process alone: so the one that kills its process is found, and no other is given up for it. Code 0 is a recycle
+//! then, whatever the process had read ahead. At a timeout, and where an attempt is cancelled, the others go to the next
+//! process, blamed for nothing.
+//!
 //! A process "could not work" that has never answered and has not read the event (where the system
 //! tells how much lies in a pipe), or whose program has not shown that it works. It has when any
 //! worker's process has answered. That is good for three events to be given up in a row, over all
@@ -56,16 +62,19 @@
 //! want of files, processes or memory and other workers have a process: then the event is given
 //! back.
 //!
-//! Price: two system calls and two context switches an event, some tens of microseconds. A worker that wants more
-//! throughput per process needs the `http` handler or Rust.
+//! Price: two system calls and two context switches an event, some tens of microseconds. With several events in flight,
+//! those that come together share them.
 
 mod blame;
 mod config;
 mod counters;
+mod desk;
+mod driver;
 mod errors;
 #[doc(hidden)]
 pub mod fuzzed;
 mod group;
+mod in_hand;
 mod lines;
 mod printable;
 mod process;
@@ -75,43 +84,38 @@ mod restarts;
 mod running;
 mod standing;
 mod stderr;
-mod watch;
 
 use std::{
     io,
-    sync::{Arc, atomic::Ordering::Relaxed},
+    sync::{Arc, Weak, atomic::Ordering::Relaxed},
     time::Duration,
 };
 
-use tokio::time::{Instant, sleep, timeout};
+use parking_lot::Mutex;
 
 pub use config::ExecConfig;
 pub use group::kill_all;
 pub use restarts::RestartLimit;
 
-use self::{
-    blame::{Blame, Follows},
-    counters::Counters,
-    process::{Broken, How, Process},
-    restarts::Restarts,
-};
-use super::{
-    Attempt, Effect, Failure, FailureKind, Handler, HandlerFactory, HandlerResult, Handling,
-};
-use crate::{BoxFuture, event::Event, excerpt::excerpt};
+use self::{counters::Counters, desk::Desk};
+use super::{Attempt, Effect, Handler, HandlerFactory, HandlerResult, Handling};
+use crate::{BoxFuture, event::Event};
 
 /// Builds [`Exec`] handlers and counts what happens to their processes.
 #[derive(Debug, Clone)]
 pub struct ExecFactory {
     config: Arc<ExecConfig>,
     counters: Arc<Counters>,
+    /// By the number of the process.
+    desks: Arc<Mutex<Vec<Weak<Desk>>>>,
 }
 
 impl ExecFactory {
     /// A factory of handlers that run `config.command`. Starts nothing yet.
     ///
     /// # Errors
-    /// A sentence for the operator if there is no command to run or no time to run it in.
+    /// A sentence for the operator if there is no command to run, no time to run it in, or nothing
+    /// that may be in flight.
     pub fn new(config: ExecConfig) -> Result<Self, String> {
         if config.command.first().is_none_or(String::is_empty) {
             return Err(
@@ -122,7 +126,27 @@ impl ExecFactory {
         if config.timeout.is_zero() {
             return Err("exec: `timeout` is 0; give the longest time that an event may take".into());
         }
-        Ok(Self { config: Arc::new(config), counters: Arc::default() })
+        if config.in_flight == 0 {
+            return Err(
+                "exec: `in_flight` is 0; give a process at least one event at a time".into()
+            );
+        }
+        Ok(Self { config: Arc::new(config), counters: Arc::default(), desks: Arc::default() })
+    }
+
+    /// Where this worker hands in its events: with others, or as the first.
+    fn desk(&self, worker: usize) -> Arc<Desk> {
+        let place = worker / self.config.in_flight;
+        let mut desks = self.desks.lock();
+        if desks.len() <= place {
+            desks.resize(place + 1, Weak::new());
+        }
+        if let Some(desk) = desks[place].upgrade().filter(|desk| desk.join()) {
+            return desk;
+        }
+        let desk = Arc::new(Desk::new(&self.config, &self.counters));
+        desks[place] = Arc::downgrade(&desk);
+        desk
     }
 
     /// How many processes ended with code 0 and nothing in hand.
@@ -132,16 +156,9 @@ impl ExecFactory {
 }
 
 impl HandlerFactory for ExecFactory {
-    fn build(&self, _worker: usize) -> Result<Box<dyn Handler>, String> {
-        Ok(Box::new(Exec {
-            config: self.config.clone(),
-            counters: self.counters.clone(),
-            restarts: Restarts::new(self.config.restart),
-            process: None,
-            next: NextStart::Free,
-            is_short: false,
-            last_crash: String::new(),
-        }))
+    fn build(&self, worker: usize) -> Result<Box<dyn Handler>, String> {
+        let desk = Some(self.desk(worker));
+        Ok(Box::new(Exec { desk, is_open: false, line: Vec::new() }))
     }
 
     fn restarts(&self) -> u64 {
@@ -158,32 +175,14 @@ impl HandlerFactory for ExecFactory {
     }
 }
 
-/// What the next start of a process counts as.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum NextStart {
-    /// The first, or one after a recycle: not counted.
-    Free,
-    /// It replaces a process that was ended at its timeout, whose attempt was cancelled, or that
-    /// could not begin: counted as a restart.
-    Counted,
-    /// It replaces a process that crashed: counted, and taken from the budget.
-    AfterCrash,
-}
-
-/// Hands events to one process, one at a time, and replaces the process when it is gone.
+/// Hands events to one process, one at a time.
 #[derive(Debug)]
 pub struct Exec {
-    config: Arc<ExecConfig>,
-    counters: Arc<Counters>,
-    restarts: Restarts,
-    /// The process, while it has nothing in hand. An attempt takes it out and puts it back with its answer, so that a
-    /// cancelled attempt drops it, which kills it: nobody knows how far it got.
-    process: Option<Process>,
-    next: NextStart,
-    /// No process could be started for want of something, and the log has said so.
-    is_short: bool,
-    /// What was said of the last process that crashed.
-    last_crash: String,
+    /// Gone once it was stopped.
+    desk: Option<Arc<Desk>>,
+    is_open: bool,
+    /// Kept for its memory.
+    line: Vec<u8>,
 }
 
 impl Handler for Exec {
@@ -192,144 +191,34 @@ impl Handler for Exec {
     }
 
     fn stop(&mut self, patience: Duration) -> BoxFuture<'_, ()> {
-        let process = self.process.take();
+        let desk = self.desk.take().filter(|desk| desk.leave());
         Box::pin(async move {
-            if let Some(process) = process {
-                process.drain(patience).await;
+            if let Some(desk) = desk {
+                desk.stop(patience).await;
             }
         })
     }
 }
 
 impl Exec {
-    /// One attempt: a process that ends without an answer is followed by another one, which gets
-    /// the event in its place.
     async fn attempt(&mut self, event: &Event, attempt: &Attempt) -> HandlerResult {
-        let mut blame = Blame::default();
-        loop {
-            let mut process = self.ready(attempt).await?;
-            self.next = NextStart::Counted;
-            let broken =
-                match timeout(self.config.timeout, process.ask(event, attempt.number)).await {
-                    Ok(Ok(result)) => return self.answered(process, result),
-                    Ok(Err(broken)) => broken,
-                    Err(_) => return Err(self.timed_out(process, attempt).await),
-                };
-            if let Some(failure) = self.bury(process, broken, attempt, &mut blame).await {
-                return Err(failure);
-            }
+        let Some(desk) = &self.desk else { return Err(errors::no_driver()) };
+        if !std::mem::replace(&mut self.is_open, true) {
+            desk.open();
         }
+        let mut line = std::mem::take(&mut self.line);
+        request::write_rest(attempt.number, event, &mut line);
+        let answer = desk.ask(line, attempt).await;
+        self.line = answer.line;
+        answer.result
     }
+}
 
-    fn answered(&mut self, process: Process, result: HandlerResult) -> HandlerResult {
-        self.process = Some(process);
-        self.restarts.answered();
-        self.counters.standing.answered();
-        result
-    }
-
-    async fn timed_out(&self, process: Process, attempt: &Attempt) -> Failure {
-        let (had_event, had_answered, words) = process.give_up().await;
-        let failure = match had_answered || had_event && self.counters.standing.is_good() {
-            true => errors::timed_out(&self.config, attempt),
-            false => errors::hangs(&self.config, had_event, &words),
-        };
-        failure.with_effect(effect(had_event))
-    }
-
-    /// Waits until a process that gave no answer is gone, and returns the failure if no other one
-    /// is to follow.
-    async fn bury(
-        &mut self,
-        process: Process,
-        broken: Broken,
-        attempt: &Attempt,
-        blame: &mut Blame,
-    ) -> Option<Failure> {
-        let end = process.bury(broken).await;
-        let follows = blame.judge(&end, &self.counters.standing);
-        match &end.how {
-            How::Recycled => self.recycled(),
-            How::Crashed(why) if follows.is_a_crash() => {
-                self.crashed(why, attempt, NextStart::AfterCrash);
-            }
-            How::Crashed(why) => self.crashed(why, attempt, NextStart::Counted),
+impl Drop for Exec {
+    fn drop(&mut self) {
+        if let Some(desk) = self.desk.take() {
+            desk.leave();
         }
-        match follows {
-            Follows::Again { .. } => {
-                self.counters.unanswered.fetch_add(u64::from(end.had_event), Relaxed);
-                None
-            }
-            Follows::Event => Some(errors::event_crashes(&self.last_crash)),
-            Follows::Program => {
-                let failure = errors::does_not_work(&self.config, &self.last_crash);
-                Some(failure.with_effect(effect(end.had_event)))
-            }
-        }
-    }
-
-    /// A process that runs and has nothing in hand, taken out of `self`.
-    async fn ready(&mut self, attempt: &Attempt) -> Result<Process, Failure> {
-        if let Some(mut process) = self.process.take() {
-            let Some(status) = process.ended() else { return Ok(process) };
-            process.clear_away();
-            match status.success() {
-                true => self.recycled(),
-                false => {
-                    let why = format!("it ended with {status} while idle");
-                    self.crashed(&why, attempt, NextStart::AfterCrash);
-                }
-            }
-        }
-        self.start(attempt).await
-    }
-
-    async fn start(&mut self, attempt: &Attempt) -> Result<Process, Failure> {
-        if self.next == NextStart::AfterCrash {
-            let now = Instant::now();
-            let delay = self
-                .restarts
-                .take(now, &mut rand::rng())
-                .map_err(|wait| errors::exhausted(&self.config, &self.last_crash, wait))?;
-            // The restart is taken: an attempt that is cancelled while it waits does not pay twice.
-            self.next = NextStart::Counted;
-            if !delay.is_zero() {
-                sleep(delay).await;
-            }
-        }
-        let process = Process::start(&self.config, &self.counters, attempt)
-            .map_err(|error| self.cannot_start(&error, attempt))?;
-        self.is_short = false;
-        if self.next == NextStart::Counted {
-            self.counters.restarts.fetch_add(1, Relaxed);
-        }
-        Ok(process)
-    }
-
-    fn cannot_start(&mut self, error: &io::Error, attempt: &Attempt) -> Failure {
-        if !is_for_want_of_something(error) {
-            return errors::cannot_start(&self.config, error);
-        }
-        let failure = errors::is_short(&self.config, error, self.counters.running.load(Relaxed));
-        // An event that is given back is told of nowhere else.
-        if failure.kind == FailureKind::Released && !std::mem::replace(&mut self.is_short, true) {
-            let (pool, worker) = (attempt.pool, attempt.worker);
-            tracing::warn!(pool = %pool, worker, "{failure}; meanwhile this worker gives its events back");
-        }
-        failure
-    }
-
-    fn recycled(&mut self) {
-        self.counters.recycles.fetch_add(1, Relaxed);
-        self.next = NextStart::Free;
-    }
-
-    fn crashed(&mut self, why: &str, attempt: &Attempt, next: NextStart) {
-        let why = excerpt(why);
-        tracing::warn!(pool = %attempt.pool, worker = attempt.worker, "worker process crashed: {why}");
-        self.counters.crashes.fetch_add(1, Relaxed);
-        self.next = next;
-        self.last_crash = why.into_owned();
     }
 }
 

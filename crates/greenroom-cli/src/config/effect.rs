@@ -223,6 +223,9 @@ impl<'a> Effect<'a> {
         if let HandlerKind::Http(http) = &handler.kind {
             self.parks_without_a_key(path, handler, http);
         }
+        if let HandlerKind::Exec(exec) = &handler.kind {
+            self.has_too_few_workers(path, handler, exec);
+        }
     }
 
     fn output(&mut self, path: &str, output: &OutputConfig) {
@@ -277,6 +280,17 @@ impl<'a> Effect<'a> {
             let text = format!("this timeout never comes: that of {whose} is as short");
             let help = "shorten it, or lengthen the other: this one tells what happened";
             self.useless(&format!("handlers.{handler}.{kind}.timeout"), text, help);
+        }
+    }
+
+    /// Each event in flight to a process is one of a worker.
+    fn has_too_few_workers(&mut self, path: &str, handler: &HandlerConfig, exec: &ExecConfig) {
+        let pool = self.config.pools.iter().find(|pool| pool.name == handler.pool);
+        let Some(pool) = pool.filter(|pool| pool.autoscale.is_none()) else { return };
+        if exec.in_flight > pool.workers {
+            let text = format!("no more are in flight than the pool has workers: {}", pool.workers);
+            let help = "raise the `workers` of the pool: processes times `in_flight`";
+            self.useless(&format!("{path}.exec.in_flight"), text, help);
         }
     }
 

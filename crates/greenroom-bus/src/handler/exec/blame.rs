@@ -1,10 +1,7 @@
 //! Who is to blame for a process that ends without an answer: the program, or the event that it had
 //! in hand.
 
-use super::{
-    process::{End, How},
-    standing::Standing,
-};
+use super::{process::How, standing::Standing};
 
 /// An event that crashed this many processes in a row is given up as the cause, and a program of
 /// which this many in a row could not begin is taken to be broken.
@@ -42,14 +39,21 @@ impl Follows {
 }
 
 impl Blame {
-    /// Judges the end of a process.
-    pub(super) fn judge(&mut self, end: &End, standing: &Standing) -> Follows {
+    /// Judges the end of a process: whether it may have read anything of the event, and whether it
+    /// had answered before.
+    pub(super) fn judge(
+        &mut self,
+        how: &How,
+        had_event: bool,
+        had_answered: bool,
+        standing: &Standing,
+    ) -> Follows {
         let again = |crashed| Follows::Again { crashed };
-        match end.how {
+        match how {
             How::Recycled => again(false),
             // It died between two events, just before it would have been noticed.
-            How::Crashed(_) if end.had_answered && !end.had_event => again(true),
-            How::Crashed(_) if end.had_answered || end.had_event && standing.is_good() => {
+            How::Crashed(_) if had_answered && !had_event => again(true),
+            How::Crashed(_) if had_answered || had_event && standing.is_good() => {
                 self.crashes += 1;
                 self.verdict(true, standing)
             }
@@ -73,8 +77,13 @@ impl Blame {
 mod tests {
     use super::*;
 
-    fn crash(had_event: bool, had_answered: bool) -> End {
-        End { how: How::Crashed("3".into()), had_event, had_answered }
+    fn crash(
+        blame: &mut Blame,
+        had_event: bool,
+        had_answered: bool,
+        standing: &Standing,
+    ) -> Follows {
+        blame.judge(&How::Crashed("3".into()), had_event, had_answered, standing)
     }
 
     fn good() -> Standing {
@@ -86,29 +95,29 @@ mod tests {
     #[test]
     fn p18_two_crashes_of_a_program_that_works_are_the_event_s() {
         let (mut blame, standing) = (Blame::default(), good());
-        assert_eq!(blame.judge(&crash(true, true), &standing), Follows::Again { crashed: true });
-        assert_eq!(blame.judge(&crash(true, false), &standing), Follows::Event);
+        assert_eq!(crash(&mut blame, true, true, &standing), Follows::Again { crashed: true });
+        assert_eq!(crash(&mut blame, true, false, &standing), Follows::Event);
     }
 
     #[test]
     fn p18_processes_that_never_answered_are_the_program_s() {
         let (mut blame, standing) = (Blame::default(), Standing::default());
-        assert_eq!(blame.judge(&crash(true, false), &standing), Follows::Again { crashed: false });
-        assert_eq!(blame.judge(&crash(true, false), &standing), Follows::Program);
+        assert_eq!(crash(&mut blame, true, false, &standing), Follows::Again { crashed: false });
+        assert_eq!(crash(&mut blame, true, false, &standing), Follows::Program);
     }
 
     #[test]
     fn p18_processes_that_did_not_read_the_event_are_the_program_s_whatever_it_answered_before() {
         let (mut blame, standing) = (Blame::default(), good());
-        assert_eq!(blame.judge(&crash(false, true), &standing), Follows::Again { crashed: true });
-        assert_eq!(blame.judge(&crash(false, false), &standing), Follows::Again { crashed: false });
-        assert_eq!(blame.judge(&crash(false, false), &standing), Follows::Program);
+        assert_eq!(crash(&mut blame, false, true, &standing), Follows::Again { crashed: true });
+        assert_eq!(crash(&mut blame, false, false, &standing), Follows::Again { crashed: false });
+        assert_eq!(crash(&mut blame, false, false, &standing), Follows::Program);
     }
 
     #[test]
     fn p18_one_crash_and_one_failed_start_blame_no_event() {
         let (mut blame, standing) = (Blame::default(), good());
-        blame.judge(&crash(true, true), &standing);
-        assert_eq!(blame.judge(&crash(false, false), &standing), Follows::Program);
+        crash(&mut blame, true, true, &standing);
+        assert_eq!(crash(&mut blame, false, false, &standing), Follows::Program);
     }
 }

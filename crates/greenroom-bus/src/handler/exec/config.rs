@@ -14,7 +14,11 @@ pub struct ExecConfig {
     pub command: Vec<String>,
     /// How long one attempt may take; a fresh process starts within it. Default: 30 s.
     pub timeout: Duration,
-    /// How many restarts are taken as normal, for each worker.
+    /// How many events one process may have in hand at a time, from as many workers of the pool,
+    /// which share it. With more than one, the next event is in its pipe while it works on one; it
+    /// may answer them in any order. Default: 1, a process for each worker.
+    pub in_flight: usize,
+    /// How many restarts are taken as normal, for each process.
     pub restart: RestartLimit,
     /// Environment variables added to greenroom's own, which the process inherits.
     pub env: BTreeMap<String, String>,
@@ -27,6 +31,7 @@ impl Default for ExecConfig {
         Self {
             command: Vec::new(),
             timeout: DEFAULT_TIMEOUT,
+            in_flight: 1,
             restart: RestartLimit::default(),
             env: BTreeMap::new(),
             cwd: None,

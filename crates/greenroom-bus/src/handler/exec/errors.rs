@@ -66,6 +66,12 @@ pub(super) fn event_crashes(why: &str) -> Failure {
     Failure::new(FailureKind::Crash, error)
 }
 
+/// The task that drives the process is gone, which only a panic does to it.
+pub(super) fn no_driver() -> Failure {
+    let error = "exec: the task that drives the worker process has ended; its panic is in the log";
+    Failure::new(FailureKind::Retry { after: None }, error)
+}
+
 /// Restarts are used up.
 pub(super) fn exhausted(config: &ExecConfig, last: &str, wait: Duration) -> Failure {
     let RestartLimit { max, window } = config.restart;

@@ -12,15 +12,17 @@ use crate::{event::Event, handler::HandlerResult};
 /// # Errors
 /// Why the line is not understood.
 pub fn answer(line: &[u8], token: u64) -> Result<Option<HandlerResult>, String> {
-    reply::read(line, token).map(|reply| match reply {
-        Reply::Settled(result) => Some(result),
-        Reply::Heartbeat => None,
+    reply::read(line, std::iter::once(token)).map(|reply| match reply {
+        Reply::Settled { result, .. } => Some(result),
+        Reply::Nothing => None,
     })
 }
 
 /// The line that a worker is given.
 pub fn request(token: u64, attempt: u32, event: &Event) -> Vec<u8> {
-    let mut line = Vec::new();
-    request::write(token, attempt, event, &mut line);
+    let (mut line, mut rest) = (Vec::new(), Vec::new());
+    request::begin(token, &mut line);
+    request::write_rest(attempt, event, &mut rest);
+    line.append(&mut rest);
     line
 }

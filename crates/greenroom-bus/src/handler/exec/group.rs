@@ -30,22 +30,6 @@ pub fn kill_all() {
     alive.into_iter().for_each(system::kill);
 }
 
-/// The number of a group, which does not say that there is one.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Number(i32);
-
-impl Number {
-    /// Asks all members to end. True where there are any.
-    pub(super) fn ask(self) -> bool {
-        system::terminate(self.0)
-    }
-
-    /// Kills all members.
-    pub(super) fn kill(self) {
-        system::kill(self.0);
-    }
-}
-
 /// A group that may have members. Dropped, it is killed.
 #[derive(Debug)]
 pub(super) struct Group(Option<i32>);
@@ -58,11 +42,6 @@ impl Group {
             ALIVE.lock().insert(id);
         }
         Self(id)
-    }
-
-    /// Its number, where the system has given it one.
-    pub(super) fn number(&self) -> Option<Number> {
-        self.0.map(Number)
     }
 
     /// Asks all members to end. True where there are any.

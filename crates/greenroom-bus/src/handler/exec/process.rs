@@ -1,4 +1,4 @@
-//! One worker process: started, asked, and gone before anybody forgets it.
+//! One worker process: started, written to, read, and gone before anybody forgets it.
 
 use std::{
     io,
@@ -22,12 +22,8 @@ use super::{
     request,
     running::Running,
     stderr::Stderr,
-    watch::Watch,
 };
-use crate::{
-    event::Event,
-    handler::{Attempt, HandlerResult},
-};
+use crate::handler::Attempt;
 
 /// The longest answer in bytes; beyond it a worker is taken to have lost its line ends.
 pub(super) const LONGEST_ANSWER: usize = 16 * 1024 * 1024;
@@ -53,8 +49,6 @@ const PROTOCOL: (&str, &str) = ("GREENROOM_PROTOCOL", "1");
 /// Dropping it kills the whole process group at once; the process is reaped in the background.
 #[derive(Debug)]
 pub(super) struct Process {
-    /// Ends before anybody waits for the child.
-    _watch: Watch,
     /// Goes before the child, whose number is that of the group for as long as it was not waited
     /// for.
     group: Group,
@@ -63,14 +57,15 @@ pub(super) struct Process {
     stdin: Option<ChildStdin>,
     stdout: Lines<ChildStdout>,
     stderr: Option<Stderr>,
-    /// The line that is written, kept for its memory.
-    line: Vec<u8>,
-    /// How many bytes of it were written.
+    /// Lines for the process, of which the first `taken` bytes are in its pipe.
+    lines: Vec<u8>,
+    taken: usize,
+    /// How many bytes its pipe has taken in all.
     written: u64,
-    /// The token of the attempt in hand, or of the last one; counts from 1.
+    /// The last token; counts from 1.
     token: u64,
-    /// Answers so far: a process that answered once may end with code 0 just when the next event is on its way.
-    answered: u64,
+    /// A process that has answered may end with code 0 just when the next event is on its way.
+    had_answered: bool,
     _running: Running,
 }
 
@@ -83,12 +78,21 @@ pub(super) enum Broken {
     Misbehaved(String),
 }
 
-/// The end of a process that gave no answer.
+/// What a process has done.
+#[derive(Debug)]
+pub(super) enum Happened {
+    /// It has written a line, for [`Process::reply`].
+    Line,
+    /// It is broken.
+    Broken(Broken),
+}
+
+/// The end of a process that had events in hand.
 #[derive(Debug)]
 pub(super) struct End {
     pub(super) how: How,
-    /// Whether it may have read anything of the event in hand.
-    pub(super) had_event: bool,
+    /// How many bytes of all that it was sent it may have read.
+    pub(super) read: u64,
     /// Whether it had answered before.
     pub(super) had_answered: bool,
 }
@@ -97,16 +101,10 @@ pub(super) struct End {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum How {
     /// It asked to be replaced: code 0, after an answer, and it has read nothing of the event that
-    /// was on its way.
+    /// was on its way. Of several, it may have read ahead.
     Recycled,
     /// It died, or was killed for what it answered; the words are for the operator.
     Crashed(String),
-}
-
-impl From<io::Error> for Broken {
-    fn from(_: io::Error) -> Self {
-        Self::Closed
-    }
 }
 
 impl Process {
@@ -128,68 +126,113 @@ impl Process {
             return Err(io::Error::other("the process has no pipes"));
         };
         Ok(Self {
-            _watch: Watch::over(&child, &group, END_GRACE),
             group,
             child,
             stdin: Some(stdin),
             stdout: Lines::bounded(stdout, LONGEST_ANSWER),
             stderr: Some(Stderr::log(stderr, attempt)),
-            line: Vec::new(),
+            lines: Vec::new(),
+            taken: 0,
             written: 0,
             token: 0,
-            answered: 0,
+            had_answered: false,
             _running: Running::one_of(counters),
         })
     }
 
-    /// How the process ended, if it did while nothing was in hand.
-    pub(super) fn ended(&mut self) -> Option<ExitStatus> {
-        self.child.try_wait().ok().flatten()
+    /// Has a line written by [`next`](Self::next), behind a new token. Returns that, and where the
+    /// line begins in all that is written.
+    pub(super) fn send(&mut self, line: &[u8]) -> (u64, u64) {
+        if self.taken == self.lines.len() {
+            self.lines.clear();
+            self.taken = 0;
+        }
+        self.token += 1;
+        let begins = self.written + (self.lines.len() - self.taken) as u64;
+        request::begin(self.token, &mut self.lines);
+        self.lines.extend_from_slice(line);
+        (self.token, begins)
     }
 
-    /// Ends what a process that has ended left behind, in the background.
-    pub(super) fn clear_away(self) {
-        self.group.end_in_background(END_GRACE);
+    /// How many bytes its pipe has taken.
+    pub(super) fn written(&self) -> u64 {
+        self.written
     }
 
-    /// Hands the event to the process and reads its answer.
+    /// Writes what was sent, and waits for what the process does.
     ///
-    /// Reading starts with the first byte written, so that a process which writes heartbeats into a full pipe while
-    /// it is sent a large event does not wait for us as we wait for it.
-    ///
-    /// # Errors
-    /// Why there is no answer; [`Process::bury`] says what that means.
+    /// It is read while it is written to, so that a process which writes heartbeats into a full pipe
+    /// while it is sent a large event does not wait for us as we wait for it.
     ///
     /// # Cancel safety
-    /// Not safe: the process has the event in hand and must be killed, which dropping it does.
-    pub(super) async fn ask(
-        &mut self,
-        event: &Event,
-        attempt: u32,
-    ) -> Result<HandlerResult, Broken> {
-        self.token += 1;
-        self.written = 0;
-        request::write(self.token, attempt, event, &mut self.line);
-        let stdin = self.stdin.as_mut().ok_or(Broken::Closed)?;
-        let write = write(stdin, &self.line, &mut self.written);
-        let exchange = async { tokio::try_join!(write, answer(&mut self.stdout, self.token)) };
-        tokio::pin!(exchange);
-        let ((), result) = tokio::select! {
-            biased;
-            done = &mut exchange => done?,
-            // What it started may hold its pipes open: they do not tell that it is gone.
-            _ = self.child.wait() => {
-                timeout(LAST_ANSWER, exchange).await.map_err(|_| Broken::Closed)??
-            }
-        };
-        self.answered += 1;
-        Ok(result)
+    /// Nothing is lost: the next call goes on.
+    pub(super) async fn next(&mut self) -> Happened {
+        loop {
+            let Self { child, stdin, stdout, lines, taken, .. } = self;
+            let rest = lines.get(*taken..).unwrap_or_default();
+            let count = tokio::select! {
+                biased;
+                count = write(stdin, rest), if !rest.is_empty() => count,
+                line = stdout.next() => return happened(line),
+                // What it started may hold its pipes open: they do not tell that it is gone.
+                _ = child.wait() => return Happened::Broken(Broken::Closed),
+            };
+            let Some(count) = count else { return Happened::Broken(Broken::Closed) };
+            self.taken += count;
+            self.written += count as u64;
+        }
     }
 
-    /// Ends a process that gave no answer, waits until it and what it started are gone, and says
-    /// what its end means.
-    pub(super) async fn bury(mut self, broken: Broken) -> End {
-        let status = match &broken {
+    /// What the line says that was read last, where these tokens are in hand.
+    ///
+    /// # Errors
+    /// Why it is not understood.
+    pub(super) fn reply(&self, tokens: impl Iterator<Item = u64> + Clone) -> Result<Reply, String> {
+        match self.stdout.current().trim_ascii() {
+            [] => Ok(Reply::Nothing),
+            line => reply::read(line, tokens),
+        }
+    }
+
+    /// It has answered, and so it works.
+    pub(super) fn has_answered(&mut self) {
+        self.had_answered = true;
+    }
+
+    /// A line that a process has left behind that is gone, or is about to be; none where there is
+    /// no more.
+    pub(super) async fn last_answer(&mut self) -> Option<Happened> {
+        match timeout(LAST_ANSWER, self.stdout.next()).await {
+            Ok(line) => Some(happened(line)),
+            Err(_) => None,
+        }
+    }
+
+    /// Ends a process that has events in hand, waits until it and what it started are gone, and says
+    /// what its end means. The line of the oldest of them begins at `begins`, and it may be the only
+    /// one.
+    pub(super) async fn bury(mut self, broken: Broken, begins: u64, is_one: bool) -> End {
+        let status = self.end(&broken).await;
+        let (read, had_answered) = (self.may_have_read(), self.had_answered);
+        self.group.end(END_GRACE).await;
+        // With the one event in hand that it has read, it is no recycle: restarted for nothing, it could
+        // go on like that for ever, and the event with it. With several it may have read ahead.
+        let is_free = had_answered && (read <= begins || !is_one);
+        let how = how(status, broken, is_free, self.stderr).await;
+        End { how, read, had_answered }
+    }
+
+    /// As [`bury`](Self::bury), for a process that has nothing in hand. What it started is ended in
+    /// the background.
+    pub(super) async fn bury_idle(mut self, broken: Broken) -> How {
+        let status = self.end(&broken).await;
+        self.group.end_in_background(END_GRACE);
+        how(status, broken, true, self.stderr).await
+    }
+
+    /// Waits until the process is gone: by itself, or because it is made to.
+    async fn end(&mut self, broken: &Broken) -> Option<ExitStatus> {
+        let status = match broken {
             // Its stdin stays open, so that what it has not read by its end is still there to be
             // looked at.
             Broken::Closed => {
@@ -200,32 +243,17 @@ impl Process {
         if status.is_none() {
             self.terminate().await;
         }
-        let (had_event, had_answered) = (self.may_have_read(), self.answered > 0);
-        self.group.end(END_GRACE).await;
-        let how = match (status, broken) {
-            // With an event that it has read, it is no recycle: restarted for nothing, it could go on
-            // like that for ever, and the event with it.
-            (Some(status), _) if status.success() && had_answered && !had_event => How::Recycled,
-            (Some(status), _) => {
-                How::Crashed(format!("it ended with {status}{}", last_words(self.stderr).await))
-            }
-            (None, Broken::Misbehaved(why)) => How::Crashed(why),
-            (None, Broken::Closed) => {
-                let words = last_words(self.stderr).await;
-                How::Crashed(format!("it closed its stdin or stdout but did not exit{words}"))
-            }
-        };
-        End { how, had_event, had_answered }
+        status
     }
 
     /// Ends a process that is late with its answer, waits until it and what it started are gone,
-    /// and says whether it may have read anything of the event, and whether it had answered before;
-    /// then its last words.
-    pub(super) async fn give_up(mut self) -> (bool, bool, String) {
+    /// and says how many bytes it may have read, and whether it had answered before; then its last
+    /// words.
+    pub(super) async fn give_up(mut self) -> (u64, bool, String) {
         self.terminate().await;
-        let (had_event, had_answered) = (self.may_have_read(), self.answered > 0);
+        let (read, had_answered) = (self.may_have_read(), self.had_answered);
         self.group.end(END_GRACE).await;
-        (had_event, had_answered, last_words(self.stderr).await)
+        (read, had_answered, last_words(self.stderr).await)
     }
 
     /// Closes the process's stdin, which tells it to finish, and waits for its exit; then ends what
@@ -266,11 +294,31 @@ impl Process {
         let _ = self.child.wait().await;
     }
 
-    /// Whether the process may have read anything of the event in hand: no, where the pipe still
-    /// holds all that was written. Looked at once it is gone, as it could read on before.
-    fn may_have_read(&self) -> bool {
+    /// How many bytes the process may have read of all that was written: not those that its pipe
+    /// still holds. Looked at once it is gone, as it could read on before.
+    fn may_have_read(&self) -> u64 {
         let unread = self.stdin.as_ref().and_then(unread);
-        unread.is_none_or(|unread| unread < self.written)
+        self.written.saturating_sub(unread.unwrap_or(0))
+    }
+}
+
+/// What the end of a process means; `is_free` where code 0 may be a recycle.
+async fn how(
+    status: Option<ExitStatus>,
+    broken: Broken,
+    is_free: bool,
+    stderr: Option<Stderr>,
+) -> How {
+    match (status, broken) {
+        (Some(status), _) if status.success() && is_free => How::Recycled,
+        (Some(status), _) => {
+            How::Crashed(format!("it ended with {status}{}", last_words(stderr).await))
+        }
+        (None, Broken::Misbehaved(why)) => How::Crashed(why),
+        (None, Broken::Closed) => {
+            let words = last_words(stderr).await;
+            How::Crashed(format!("it closed its stdin or stdout but did not exit{words}"))
+        }
     }
 }
 
@@ -285,14 +333,10 @@ fn unread(_pipe: &ChildStdin) -> Option<u64> {
     None
 }
 
-/// Writes the whole line, and counts while it does.
-async fn write(stdin: &mut ChildStdin, mut line: &[u8], written: &mut u64) -> Result<(), Broken> {
-    while !line.is_empty() {
-        let taken = stdin.write(line).await?;
-        *written += taken as u64;
-        line = line.get(taken..).filter(|_| taken > 0).ok_or(Broken::Closed)?;
-    }
-    Ok(())
+/// Writes some of it; none where the process has closed the pipe.
+async fn write(stdin: &mut Option<ChildStdin>, lines: &[u8]) -> Option<usize> {
+    let count = stdin.as_mut()?.write(lines).await.ok()?;
+    (count > 0).then_some(count)
 }
 
 /// The last lines on stderr of a process that is gone, as the end of a sentence.
@@ -328,23 +372,15 @@ fn command(config: &ExecConfig) -> io::Result<Command> {
     Ok(command)
 }
 
-/// Reads on until the answer for `token`: blank lines and heartbeats are passed over.
-async fn answer(stdout: &mut Lines<ChildStdout>, token: u64) -> Result<HandlerResult, Broken> {
-    loop {
-        match stdout.next().await? {
-            Line::End => return Err(Broken::Closed),
-            Line::TooLong => {
-                let why =
-                    format!("it wrote a line of more than {LONGEST_ANSWER} bytes to its stdout");
-                return Err(Broken::Misbehaved(why));
-            }
-            Line::Whole if stdout.current().trim_ascii().is_empty() => {}
-            Line::Whole => match reply::read(stdout.current(), token) {
-                Ok(Reply::Settled(result)) => return Ok(result),
-                Ok(Reply::Heartbeat) => {}
-                Err(why) => return Err(Broken::Misbehaved(why)),
-            },
+/// What a look for the next line came to.
+fn happened(line: io::Result<Line>) -> Happened {
+    match line {
+        Ok(Line::Whole) => Happened::Line,
+        Ok(Line::TooLong) => {
+            let why = format!("it wrote a line of more than {LONGEST_ANSWER} bytes to its stdout");
+            Happened::Broken(Broken::Misbehaved(why))
         }
+        Ok(Line::End) | Err(_) => Happened::Broken(Broken::Closed),
     }
 }
 

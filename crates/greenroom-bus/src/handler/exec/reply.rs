@@ -20,10 +20,14 @@ const QUOTED: usize = 200;
 /// A line that was understood.
 #[derive(Debug)]
 pub(super) enum Reply {
-    /// The process lives; says nothing about the event in hand.
-    Heartbeat,
-    /// The result of the event in hand.
-    Settled(HandlerResult),
+    /// The process lives; says nothing about an event in hand.
+    Nothing,
+    /// The result of an event in hand.
+    Settled {
+        /// Which of them, counted from 0.
+        place: usize,
+        result: HandlerResult,
+    },
 }
 
 /// The fields that a line may have; a field of another name is a mistake that must not go unseen.
@@ -44,20 +48,34 @@ struct Fields<'a> {
     heartbeat: bool,
 }
 
-/// Reads one line, for the event that was sent with `token`.
+/// Reads one line, where events are in hand that were sent with these tokens.
 ///
 /// # Errors
 /// Why the line is not understood, for the operator: the process has broken the protocol.
-pub(super) fn read(line: &[u8], token: u64) -> Result<Reply, String> {
+pub(super) fn read(
+    line: &[u8],
+    mut tokens: impl Iterator<Item = u64> + Clone,
+) -> Result<Reply, String> {
     let fields: Fields<'_> = serde_json::from_slice(line)
         .map_err(|error| format!("a line on its stdout is no answer ({error}): {}", quote(line)))?;
     if fields.heartbeat {
-        return Ok(Reply::Heartbeat);
+        return Ok(Reply::Nothing);
     }
-    if !is_token(&fields.token, token) {
-        return Err(format!("it answered for token \"{}\", in hand is \"{token}\"", fields.token));
+    let in_hand = tokens.clone();
+    let Some(place) = tokens.position(|token| is_token(&fields.token, token)) else {
+        return Err(format!("it answered for token \"{}\", {}", fields.token, listed(in_hand)));
+    };
+    result(fields).map(|result| Reply::Settled { place, result })
+}
+
+/// What is in hand, as the end of a sentence.
+fn listed(tokens: impl Iterator<Item = u64>) -> String {
+    let tokens: Vec<String> = tokens.map(|token| format!("\"{token}\"")).collect();
+    match tokens.as_slice() {
+        [] => "and nothing is in hand".into(),
+        [token] => format!("in hand is {token}"),
+        tokens => format!("in hand are {}", tokens.join(", ")),
     }
-    result(fields).map(Reply::Settled)
 }
 
 /// Whether `answered` is `sent` as it was written: a sign or leading zeros make it another token.
@@ -146,14 +164,14 @@ mod tests {
     use super::*;
 
     fn settled(line: &str) -> HandlerResult {
-        match read(line.as_bytes(), 7) {
-            Ok(Reply::Settled(result)) => result,
+        match read(line.as_bytes(), [7].into_iter()) {
+            Ok(Reply::Settled { place: 0, result }) => result,
             other => panic!("{line}: {other:?}"),
         }
     }
 
     fn misunderstood(line: &str) -> String {
-        read(line.as_bytes(), 7).expect_err(line)
+        read(line.as_bytes(), [7].into_iter()).expect_err(line)
     }
 
     #[test]
@@ -211,8 +229,22 @@ mod tests {
     }
 
     #[test]
+    fn u05_an_answer_is_for_any_of_those_in_hand_and_for_no_other() {
+        let read = |token: &str, in_hand: &[u64]| {
+            let line = format!(r#"{{"token":"{token}","outcome":"pass"}}"#);
+            match read(line.as_bytes(), in_hand.iter().copied()) {
+                Ok(Reply::Settled { place, .. }) => Ok(place),
+                other => Err(format!("{other:?}")),
+            }
+        };
+        assert_eq!(read("9", &[7, 8, 9]), Ok(2));
+        assert!(read("6", &[7, 8]).unwrap_err().contains(r#"in hand are \"7\", \"8\""#));
+        assert!(read("7", &[]).unwrap_err().contains("nothing is in hand"));
+    }
+
+    #[test]
     fn u05_a_heartbeat_settles_nothing() {
-        assert!(matches!(read(br#"{"heartbeat":true}"#, 7), Ok(Reply::Heartbeat)));
+        assert!(matches!(read(br#"{"heartbeat":true}"#, [7].into_iter()), Ok(Reply::Nothing)));
     }
 
     #[test]

@@ -7,14 +7,20 @@ use crate::event::Event;
 /// The Unicode line and paragraph separators share these first two bytes of UTF-8; the third tells them apart.
 const SEPARATOR: [u8; 2] = [0xE2, 0x80];
 
-/// Writes the line of this attempt into `line`, which is emptied first.
-///
-/// The token comes first, so that a worker without a JSON parser can cut it out. The data keeps the bytes in which it
-/// arrived, but for those that a worker's runtime may take for the end of a line.
-pub(super) fn write(token: u64, attempt: u32, event: &Event, line: &mut Vec<u8>) {
-    line.clear();
+/// Appends the beginning of a line. The token comes first, so that a worker without a JSON parser
+/// can cut it out.
+pub(super) fn begin(token: u64, line: &mut Vec<u8>) {
     // Writing into memory cannot fail.
-    let _ = write!(line, "{{\"token\":\"{token}\",\"attempt\":{attempt},\"event\":");
+    let _ = write!(line, "{{\"token\":\"{token}\",");
+}
+
+/// Writes the rest of the line of this attempt into `line`, which is emptied first.
+///
+/// The data keeps the bytes in which it arrived, but for those that a worker's runtime may take for
+/// the end of a line.
+pub(super) fn write_rest(attempt: u32, event: &Event, line: &mut Vec<u8>) {
+    line.clear();
+    let _ = write!(line, "\"attempt\":{attempt},\"event\":");
     event.write_json(line);
     join_lines(line);
     escape_separators(line);
@@ -55,12 +61,17 @@ mod tests {
     use super::*;
     use crate::handler::samples;
 
+    fn whole(token: u64, attempt: u32, event: &Event) -> String {
+        let (mut line, mut rest) = (Vec::new(), b"left over".to_vec());
+        begin(token, &mut line);
+        write_rest(attempt, event, &mut rest);
+        String::from_utf8([line, rest].concat()).unwrap()
+    }
+
     #[test]
     fn u05_the_token_comes_first_and_the_event_stays_on_its_line() {
         let event = samples::event("a", "{\n \"text\": \"two\\nlines\"\r\n}");
-        let mut line = b"left over".to_vec();
-        write(17, 2, &event, &mut line);
-        let text = String::from_utf8(line).unwrap();
+        let text = whole(17, 2, &event);
         assert!(text.starts_with("{\"token\":\"17\",\"attempt\":2,\"event\":{"), "{text}");
         assert!(text.ends_with("}}\n"), "{text}");
         assert_eq!(text.matches('\n').count(), 1, "{text}");
@@ -71,9 +82,7 @@ mod tests {
     #[test]
     fn u05_unicode_line_separators_are_escaped() {
         let event = samples::event("a", "{\"text\":\"€ one\u{2028}two\u{2029}\"}");
-        let mut line = Vec::new();
-        write(1, 1, &event, &mut line);
-        let text = String::from_utf8(line).unwrap();
+        let text = whole(1, 1, &event);
         assert!(text.contains(r"€ one\u2028two\u2029"), "{text}");
         let whole: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(whole["event"]["data"]["text"], "€ one\u{2028}two\u{2029}");

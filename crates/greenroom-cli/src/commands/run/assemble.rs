@@ -339,6 +339,7 @@ fn factory(
         HandlerKind::Exec(config) => Arc::new(ExecFactory::new(ExecConfig {
             command: config.command.to_vec(),
             timeout: config.timeout,
+            in_flight: config.in_flight,
             restart: RestartLimit { max: config.restart.max, window: config.restart.window },
             env: config.env.iter().cloned().collect(),
             cwd: config.cwd.clone(),

@@ -140,6 +140,10 @@ options! {
         command: Secret<Vec<String>> = command().secret();
         /// How long an event may take; then the process is killed and the event tried again.
         timeout: Duration = duration(1..=DAY_MS).default("30s");
+        /// How many events a process has in hand at a time, from as many workers of the pool, which
+        /// share it: with more than one, the next is in its pipe while it works on one. Those of one
+        /// key are still handled one after the other.
+        in_flight: usize = count(1..=1_024).default("1");
         /// How often a process that dies is started anew.
         restart: RestartConfig = group().default("{}");
         /// Environment variables for the process, added to those of greenroom.

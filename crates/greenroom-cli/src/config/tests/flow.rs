@@ -91,6 +91,10 @@ const ROWS: &[(&str, &[&str])] = &[
         &["2:84 this timeout never comes: that of its layer `timeout` is as short"],
     ),
     (
+        "handlers: { h: { on: a, pool: p, exec: { command: [sh], in_flight: 4 } } }\npools: { p: { workers: 3 } }",
+        &["2:62 no more are in flight than the pool has workers: 3"],
+    ),
+    (
         "handlers: { h: { on: '**', drop: } }\nno_handler: ignore",
         &["3:13 no event is without a handler: `h` takes them all"],
     ),

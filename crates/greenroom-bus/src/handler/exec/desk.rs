@@ -1,0 +1,129 @@
+//! Where the workers that share one process hand in their events, and wait for the answers.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering::Relaxed},
+};
+
+use parking_lot::Mutex;
+use tokio::sync::{
+    mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
+    oneshot,
+};
+
+use super::{config::ExecConfig, counters::Counters, driver::Driver, errors};
+use crate::handler::{Attempt, HandlerResult};
+
+/// An event that a worker has handed in.
+#[derive(Debug)]
+pub(super) struct Job {
+    /// Its line, but for the token with which that begins.
+    pub(super) line: Vec<u8>,
+    pub(super) attempt: Attempt,
+    /// Closed once the worker's attempt is cancelled.
+    pub(super) answer: oneshot::Sender<Answer>,
+}
+
+/// What became of an event, and the memory of its line.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) result: HandlerResult,
+    pub(super) line: Vec<u8>,
+}
+
+/// What the driver of a process is told.
+#[derive(Debug)]
+pub(super) enum Message {
+    Job(Job),
+    /// An attempt is cancelled: the answer of one job is closed.
+    Cancelled,
+    /// No event comes any more.
+    Stop(Stop),
+}
+
+/// Asks the process to finish.
+#[derive(Debug)]
+pub(super) struct Stop {
+    pub(super) patience: std::time::Duration,
+    /// Closed once it is gone.
+    pub(super) done: oneshot::Sender<()>,
+}
+
+/// One process, as those see it that share it. The task that drives it ends when all have left.
+#[derive(Debug)]
+pub(super) struct Desk {
+    messages: UnboundedSender<Message>,
+    /// The driver, until the first event comes.
+    driver: Mutex<Option<Driver>>,
+    users: AtomicUsize,
+}
+
+impl Desk {
+    /// A process that is not started yet, for a first worker.
+    pub(super) fn new(config: &Arc<ExecConfig>, counters: &Arc<Counters>) -> Self {
+        let (messages, receiver): (_, UnboundedReceiver<Message>) = unbounded_channel();
+        let driver = Driver::new(config.clone(), counters.clone(), receiver);
+        Self { messages, driver: Mutex::new(Some(driver)), users: AtomicUsize::new(1) }
+    }
+
+    /// One more worker uses the process. False where the last one has left: then it ends.
+    pub(super) fn join(&self) -> bool {
+        let one_more = |users: usize| (users > 0).then(|| users + 1);
+        self.users.fetch_update(Relaxed, Relaxed, one_more).is_ok()
+    }
+
+    /// A worker does not use it any more. True for the last one.
+    pub(super) fn leave(&self) -> bool {
+        self.users.fetch_sub(1, Relaxed) == 1
+    }
+
+    /// Starts the driver, within a runtime.
+    pub(super) fn open(&self) {
+        if let Some(driver) = self.driver.lock().take() {
+            tokio::spawn(driver.run());
+        }
+    }
+
+    /// Hands in an event, and waits for its answer.
+    ///
+    /// # Cancel safety
+    /// The process is killed, since nobody knows how far it got; what others have in hand there
+    /// goes to the next one.
+    pub(super) async fn ask(&self, line: Vec<u8>, attempt: &Attempt) -> Answer {
+        let (answer, receiver) = oneshot::channel();
+        let job = Job { line, attempt: *attempt, answer };
+        let mut waits = Waits { desk: self, answer: receiver, is_over: false };
+        // Where the driver is gone, so is the other end of the answer.
+        let _ = self.messages.send(Message::Job(job));
+        let answer = (&mut waits.answer).await;
+        waits.is_over = true;
+        answer.unwrap_or_else(|_| Answer { result: Err(errors::no_driver()), line: Vec::new() })
+    }
+
+    /// Lets the process finish, and waits until it is gone.
+    pub(super) async fn stop(&self, patience: std::time::Duration) {
+        if self.driver.lock().is_some() {
+            return;
+        }
+        let (done, gone) = oneshot::channel();
+        let _ = self.messages.send(Message::Stop(Stop { patience, done }));
+        // Closed without a word: that is the word.
+        let _ = gone.await;
+    }
+}
+
+/// A worker that waits. Dropped before its answer, it has the driver look for it.
+struct Waits<'a> {
+    desk: &'a Desk,
+    answer: oneshot::Receiver<Answer>,
+    is_over: bool,
+}
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.answer.close();
+            let _ = self.desk.messages.send(Message::Cancelled);
+        }
+    }
+}
