@@ -92,7 +92,7 @@ const ROWS: &[(&str, &[&str])] = &[
     ),
     (
         "handlers: { h: { on: a, pool: p, exec: { command: [sh], in_flight: 4 } } }\npools: { p: { workers: 3 } }",
-        &["2:62 no more are in flight than the pool has workers: 3"],
+        &["2:68 no more are in flight than the pool has workers: 3"],
     ),
     (
         "handlers: { h: { on: '**', drop: } }\nno_handler: ignore",
