@@ -1,15 +1,17 @@
 //! A connection that mends itself, and what has happened to it.
 
 use std::{
+    collections::HashMap,
     fs,
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
 
 use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, connection::State, jetstream};
+use parking_lot::Mutex;
 use tokio::{
     sync::watch,
     time::{Instant, sleep, timeout_at},
@@ -19,6 +21,16 @@ use crate::server::{NatsAuth, NatsServer};
 
 /// Between attempts to connect at first.
 const AGAIN_AFTER: Duration = Duration::from_millis(500);
+
+/// Whether it is up again is looked at so often: the client says that it has connected just before
+/// it is so.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// Of so many subjects it is remembered that they are not allowed.
+const DENIED: usize = 1_024;
+
+/// How a server begins to say that a publish is not allowed; the subject follows in quotes.
+const DENIES: &str = "Permissions Violation for Publish to \"";
 
 /// An answer of the server's API is waited for so long.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
@@ -41,14 +53,42 @@ struct Seen {
     /// How often it was connected.
     connected: watch::Sender<u64>,
     slow: AtomicU64,
+    /// The last attempt to connect failed of the credentials.
+    is_refused: AtomicBool,
+    /// Counts what those look at who wait for an answer: connections, and what is denied.
+    happened: watch::Sender<u64>,
+    /// Subjects that this user may not publish to, and which happening said so last.
+    denied: Mutex<HashMap<String, u64>>,
 }
 
 impl Seen {
+    fn happens(&self, what: impl FnOnce(u64)) {
+        self.happened.send_modify(|count| {
+            *count += 1;
+            what(*count);
+        });
+    }
+
+    /// The server said why it did not take something. A publish that it denies has no other answer.
+    fn denies(&self, said: &str) {
+        let Some((_, behind)) = said.split_once(DENIES) else { return };
+        let Some((subject, _)) = behind.rsplit_once('"') else { return };
+        self.happens(|number| {
+            let mut denied = self.denied.lock();
+            if denied.len() >= DENIED {
+                denied.clear();
+            }
+            denied.insert(subject.to_owned(), number);
+        });
+    }
+
     fn event(&self, event: Event) {
         let server = self.shown.as_str();
         match event {
             Event::Connected => {
+                self.is_refused.store(false, Ordering::Relaxed);
                 self.connected.send_modify(|times| *times += 1);
+                self.happens(|_| {});
                 if *self.connected.borrow() > 1 {
                     tracing::info!(server, "connected to NATS again");
                 }
@@ -64,8 +104,13 @@ impl Seen {
                     "this process reads too slowly from NATS: messages were dropped here, and are delivered again"
                 );
             }
-            Event::ServerError(error) => tracing::warn!(server, %error, "NATS complains"),
+            Event::ServerError(error) => {
+                tracing::warn!(server, %error, "NATS complains");
+                self.denies(&error.to_string());
+            }
             Event::ClientError(error) => {
+                let is_refused = error.to_string().contains("authorization violation");
+                self.is_refused.store(is_refused, Ordering::Relaxed);
                 tracing::warn!(server, %error, "the NATS client complains")
             }
             Event::LameDuckMode => tracing::info!(server, "the NATS server is about to shut down"),
@@ -86,7 +131,11 @@ impl Connection {
         loop {
             let options = options(server, &seen)?;
             let error = match timeout_at(until, options.connect(&server.servers[..])).await {
-                Ok(Ok(client)) => return Ok(Self::of(client, server, seen)),
+                Ok(Ok(client)) => {
+                    // The first event of a connection is no other one.
+                    let _ = seen.connected.subscribe().wait_for(|times| *times > 0).await;
+                    return Ok(Self::of(client, server, seen));
+                }
                 Ok(Err(error)) => match error.kind() {
                     ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation => {
                         return Err(format!("{shown} refuses the credentials; correct them"));
@@ -139,6 +188,39 @@ impl Connection {
         self.seen.connected.subscribe()
     }
 
+    /// Waits until it is.
+    pub(crate) async fn up(&self) {
+        let mut connected = self.connected();
+        while !self.is_up() {
+            tokio::select! {
+                _ = connected.changed() => {}
+                () = sleep(LOOK_EVERY) => {}
+            }
+        }
+    }
+
+    /// Whether the server refused the credentials when it was last tried to connect again.
+    pub(crate) fn is_refused(&self) -> bool {
+        self.seen.is_refused.load(Ordering::Relaxed)
+    }
+
+    /// What to say while it is not up.
+    pub(crate) fn why_down(&self) -> String {
+        let shown = &self.shown;
+        match self.is_refused() {
+            true => format!("{shown} refuses the credentials; correct them"),
+            false => format!("no connection to {shown}; it is tried again without end"),
+        }
+    }
+
+    /// For one who is about to publish.
+    pub(crate) fn watch(&self) -> Watched<'_> {
+        let mut happened = self.seen.happened.subscribe();
+        let begun = *happened.borrow_and_update();
+        let connected = *self.seen.connected.borrow();
+        Watched { seen: &self.seen, happened, begun, connected }
+    }
+
     /// How often it was connected again.
     pub(crate) fn reconnects(&self) -> u64 {
         self.seen.connected.borrow().saturating_sub(1)
@@ -147,6 +229,32 @@ impl Connection {
     /// How often messages were dropped because they were not read in time.
     pub(crate) fn slow(&self) -> u64 {
         self.seen.slow.load(Ordering::Relaxed)
+    }
+}
+
+/// What may happen to a connection while an answer is waited for.
+pub(crate) struct Watched<'a> {
+    seen: &'a Seen,
+    happened: watch::Receiver<u64>,
+    begun: u64,
+    connected: u64,
+}
+
+impl Watched<'_> {
+    /// Waits until something has.
+    pub(crate) async fn changed(&mut self) {
+        // The sender lives as long as this, so the wait cannot fail.
+        let _ = self.happened.changed().await;
+    }
+
+    /// Whether the server has said since that this subject is not allowed.
+    pub(crate) fn is_denied(&self, subject: &str) -> bool {
+        self.seen.denied.lock().get(subject).is_some_and(|number| *number > self.begun)
+    }
+
+    /// Whether it is another connection by now.
+    pub(crate) fn is_another(&self) -> bool {
+        *self.seen.connected.borrow() != self.connected
     }
 }
 

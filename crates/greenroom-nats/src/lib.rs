@@ -1,8 +1,10 @@
-//! NATS JetStream for [`greenroom_bus`]: a durable pull consumer of a stream as a source.
+//! NATS JetStream for [`greenroom_bus`]: a durable pull consumer of a stream as a source, and
+//! streams as an output.
 //!
 //! | module | what it is |
 //! |---|---|
 //! | [`source`] | [`NatsSource`](source::NatsSource): messages as events, acknowledged once they are settled |
+//! | [`output`] | [`NatsSink`](output::NatsSink): events to subjects of a stream, settled once the server has stored them |
 //!
 //! Where to connect, and as whom, is a [`NatsServer`]. A server to try things out with is
 //! `scripts/nats up` in the repository.
@@ -41,6 +43,7 @@
 
 mod connection;
 mod key;
+pub mod output;
 mod server;
 pub mod source;
 

@@ -27,7 +27,6 @@
 mod config;
 mod delivery;
 mod driver;
-mod gate;
 mod queue;
 mod shared;
 

@@ -7,6 +7,8 @@ mod conformance;
 mod crash;
 mod order;
 mod outage;
+mod output;
+mod own_server;
 mod reader;
 mod server;
 mod settling;

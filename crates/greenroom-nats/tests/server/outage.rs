@@ -1,54 +1,16 @@
 //! A server that goes away and comes back (N05, Z07). Each test has a server of its own, since it
 //! stops it.
 
-use std::{
-    net::TcpListener,
-    path::PathBuf,
-    process::{Command, Stdio},
-    time::Duration,
-};
+use std::time::Duration;
 
 use async_nats::jetstream::stream::StorageType;
 use greenroom_nats::source::NatsSourceOptions;
 
 use crate::{
+    own_server::Server,
     reader::{Read, Reader},
-    server::{TestStream, address, until},
+    server::{TestStream, until},
 };
-
-/// A server on a port of its own, which is removed in the end.
-struct Server {
-    port: u16,
-}
-
-impl Server {
-    /// `None` where these tests have no server.
-    fn start(test: &str) -> Option<Self> {
-        address(test)?;
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let server = Self { port };
-        server.script("up");
-        Some(server)
-    }
-
-    fn script(&self, command: &str) {
-        let path: PathBuf = [env!("CARGO_MANIFEST_DIR"), "../../scripts/nats"].iter().collect();
-        let mut script = Command::new(path);
-        // Nobody waits for the output of a server that goes on.
-        script.args([command, &self.port.to_string()]).stdout(Stdio::null()).stderr(Stdio::null());
-        assert!(script.status().unwrap().success(), "scripts/nats {command} {}", self.port);
-    }
-
-    fn address(&self) -> String {
-        format!("127.0.0.1:{}", self.port)
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.script("clean");
-    }
-}
 
 async fn stream(server: &Server) -> TestStream {
     TestStream::at(server.address(), StorageType::File).await

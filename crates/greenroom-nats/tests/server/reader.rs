@@ -3,6 +3,7 @@
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use greenroom_bus::{
+    event::Event,
     settlement::{Outcome, Refusal, Settled},
     source::{Committer, Partition, Pull, Receipts, Source, Taken},
 };
@@ -25,6 +26,7 @@ pub(crate) struct Read {
     pub(crate) position: u64,
     /// Its id; for what is no event, its bytes.
     pub(crate) id: String,
+    pub(crate) event: Option<Event>,
     receipts: Arc<dyn Receipts>,
 }
 
@@ -68,11 +70,11 @@ impl Reader {
             assert_eq!(self.pull().await, Pull::More);
         }
         let (Taken { position, event }, receipts) = self.taken.pop_front().unwrap();
-        let id = match event {
+        let id = match &event {
             Ok(event) => event.id().to_owned(),
             Err(malformed) => String::from_utf8_lossy(&malformed.raw).into_owned(),
         };
-        Read { position, id, receipts }
+        Read { position, id, event: event.ok(), receipts }
     }
 
     pub(crate) async fn some(&mut self, count: usize) -> Vec<Read> {

@@ -13,12 +13,11 @@ use tokio::{
 
 use super::{
     config::HttpSinkConfig,
-    gate::Gate,
     queue::{Next, Queue, Waiting},
 };
 use crate::{
     http::connection::Connection,
-    sink::{Outgoing, SinkError},
+    sink::{Outgoing, SinkError, gate::Gate},
 };
 
 /// What is accepted and not settled takes at most this many bytes.

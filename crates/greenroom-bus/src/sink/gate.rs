@@ -1,5 +1,8 @@
-//! When a request may go: at once, not before a moment that the target named, or as the one that
-//! probes.
+//! When a request of a remote sink may go: at once, not before a moment that the target named, or
+//! as the one that probes (D13).
+//!
+//! A request that failed of what may pass waits by itself, and the others go on. What somebody has
+//! to correct pauses them all: one at a time probes, and the first that is settled opens the gate.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -15,9 +18,9 @@ use crate::sink::Trouble;
 /// Failures are told in the log so far apart.
 const TOLD_EVERY: Duration = Duration::from_secs(10);
 
-/// What all requests of a sink pass.
+/// What all requests of a sink pass. Each has a number of its own for as long as it is not settled.
 #[derive(Debug, Default)]
-pub(super) struct Gate {
+pub struct Gate {
     state: Mutex<State>,
     /// Told when something may go that could not before.
     changed: Notify,
@@ -47,7 +50,7 @@ struct Paused {
 
 /// A request that may go. While it is kept, no other probes.
 #[derive(Debug)]
-pub(super) struct Pass<'a> {
+pub struct Pass<'a> {
     _probes: Option<MutexGuard<'a, ()>>,
 }
 
@@ -58,7 +61,10 @@ enum Closed {
 
 impl Gate {
     /// Waits until a request may go.
-    pub(super) async fn pass(&self) -> Pass<'_> {
+    ///
+    /// # Cancel safety
+    /// A dropped future has changed nothing.
+    pub async fn pass(&self) -> Pass<'_> {
         loop {
             let mut changed = std::pin::pin!(self.changed.notified());
             changed.as_mut().enable();
@@ -97,7 +103,7 @@ impl Gate {
     }
 
     /// The target has settled this request.
-    pub(super) fn works(&self, request: u64, target: &str) {
+    pub fn works(&self, request: u64, target: &str) {
         let mut state = self.state.lock();
         let (failed, paused) = (state.failing.remove(&request), state.paused.take());
         if failed.is_none() && paused.is_none() {
@@ -112,7 +118,7 @@ impl Gate {
     }
 
     /// A request has failed of what may pass. Where the target says so, none goes for a while.
-    pub(super) fn fails(&self, request: u64, target: &str, error: &str, after: Option<Duration>) {
+    pub fn fails(&self, request: u64, target: &str, error: &str, after: Option<Duration>) {
         let (now, mut state) = (Instant::now(), self.state.lock());
         let failing = state.failing.entry(request).or_insert_with(|| (now, String::new()));
         error.clone_into(&mut failing.1);
@@ -135,8 +141,9 @@ impl Gate {
         }
     }
 
-    /// A request has failed of what somebody has to correct.
-    pub(super) fn pause(&self, target: &str, error: String, probe: &Backoff, chance: f64) {
+    /// A request has failed of what somebody has to correct: the next probe goes once `probe` says
+    /// so, of which `chance`, from 0 to 1, is the jitter.
+    pub fn pause(&self, target: &str, error: String, probe: &Backoff, chance: f64) {
         let (now, mut state) = (Instant::now(), self.state.lock());
         if state.paused.is_none() {
             tracing::error!(
@@ -152,7 +159,7 @@ impl Gate {
     }
 
     /// False where it is not paused.
-    pub(super) fn resume(&self) -> bool {
+    pub fn resume(&self) -> bool {
         let mut state = self.state.lock();
         let Some(paused) = &mut state.paused else { return false };
         paused.next = Instant::now();
@@ -162,18 +169,22 @@ impl Gate {
     }
 
     /// What it was held or paused for was said to another configuration.
-    pub(super) fn begin_anew(&self) {
+    pub fn begin_anew(&self) {
         self.state.lock().held_until = None;
         self.resume();
         self.changed.notify_waiters();
     }
 
     /// Told when what a request waits for may be over.
-    pub(super) async fn changed(&self) {
+    ///
+    /// # Cancel safety
+    /// A dropped future has changed nothing.
+    pub async fn changed(&self) {
         self.changed.notified().await;
     }
 
-    pub(super) fn trouble(&self) -> Option<Trouble> {
+    /// What [`Sink::trouble`](super::Sink::trouble) says: the pause, or the oldest failure.
+    pub fn trouble(&self) -> Option<Trouble> {
         let state = self.state.lock();
         if let Some(Paused { since, error, .. }) = &state.paused {
             return Some(Trouble::paused(since.elapsed(), error.clone()));
