@@ -2,6 +2,7 @@
 
 mod answers;
 mod checkpoints;
+mod commit_sets;
 mod configuration;
 mod durable_log;
 mod events;

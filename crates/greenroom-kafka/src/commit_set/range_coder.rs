@@ -79,7 +79,8 @@ impl<'a> Encoder<'a> {
     fn shift(&mut self) {
         let carry = (self.low >> 32) as u8;
         let top = (self.low >> 24) as u8;
-        if carry == 1 || top != 0xff {
+        // The first byte is held whatever it is: there is none before it to carry into.
+        if carry == 1 || top != 0xff || self.count_held == 0 {
             if self.count_held > 0 {
                 self.into.push(self.held.wrapping_add(carry));
                 for _ in 1..self.count_held {

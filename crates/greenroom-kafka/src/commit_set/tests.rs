@@ -50,27 +50,32 @@ fn random_set(seed: u64, span: u64, open: f64) -> Positions {
     positions(lowest + span, &set)
 }
 
+/// Mostly short, as runs are.
+fn run_length() -> impl Strategy<Value = u64> {
+    prop_oneof![8 => 1_u64..400, 1 => 400_u64..100_000]
+}
+
 proptest! {
     #[test]
     fn f01_what_is_read_is_what_was_written(
         lowest in prop_oneof![0_u64..300, Just(u64::from(u32::MAX)), Just((1 << 62) - 100_000)],
-        lengths in prop::collection::vec((1_u64..400, 1_u64..400), 0..300),
+        lengths in prop::collection::vec((run_length(), run_length()), 0..300),
         wide in any::<bool>(),
         tail in 0_u64..3,
     ) {
-        let (mut at, mut open) = (lowest, BTreeSet::new());
+        let (mut at, mut open) = (lowest, Vec::new());
         for (opens, dones) in &lengths {
-            open.extend(at..at + opens);
+            open.push(at..at + opens);
             at += opens + dones;
         }
-        open.extend(at..at + tail);
-        let positions = positions(at + tail, &open);
+        open.extend((tail > 0).then_some(at..at + tail));
+        let positions = Positions::new(at + tail, open).unwrap();
         let encoded = encode(&positions, if wide { WIDE } else { ASCII });
         prop_assert!(encoded.is_whole && units(&encoded.text) <= 4_096);
         prop_assert!(!encoded.text.contains('\0'));
         let read = decode(positions.lowest(), &encoded.text).unwrap();
         prop_assert_eq!(read.lowest(), positions.lowest());
-        prop_assert_eq!(done(&read), done(&positions));
+        prop_assert!(read.done().eq(positions.done()));
     }
 
     /// Where not all fits, what does is true, and begins at the lowest.
@@ -285,5 +290,20 @@ fn f03_a_damaged_set_of_the_parallel_consumer_is_refused() {
         [&[b'l'][..], &[b'l', 0], &[b'l', 0xff, 0xff, 1], &[b'n', 0x80, 0, 0, 1], &[b'a', 1, 2, 3]]
     {
         assert!(decode(100, &STANDARD.encode(bytes)).is_err(), "{bytes:?}");
+    }
+}
+
+/// The first byte of the coder is 0xff where the first run is long, which was taken for 0: what was
+/// open was read as done.
+#[test]
+fn f01_a_set_that_begins_with_a_long_open_run_is_read_as_it_was_written() {
+    for open in (1..2_000).chain([1 << 20, 1 << 40]) {
+        for done in [1, 5, 8_576, 1 << 21] {
+            let positions = Positions::new(open + done, std::iter::once(0..open)).unwrap();
+            for limit in [WIDE, ASCII] {
+                let text = encode(&positions, limit).text;
+                assert_eq!(decode(0, &text).as_ref(), Ok(&positions), "{open} open, {done} done");
+            }
+        }
     }
 }
