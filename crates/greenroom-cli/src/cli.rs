@@ -423,7 +423,8 @@ pub struct SendArgs {
 /// Arguments of `init`.
 #[derive(Debug, Args)]
 pub struct InitArgs {
-    /// The kind of configuration: `orders` (a file) or `http` (events are posted)
+    /// The kind of configuration: `orders` (a file), `http` (events are posted) or `kafka`
+    /// (a topic)
     #[arg(default_value = "orders")]
     pub template: String,
     /// The directory to write into

@@ -9,6 +9,8 @@ use rdkafka::{
     util::get_rdkafka_version,
 };
 
+use crate::unusable::Unusable;
+
 /// Before this version, librdkafka loses its assignment when it commits during a cooperative
 /// rebalance.
 const OLDEST: i32 = 0x02_0a_00_00;
@@ -57,19 +59,22 @@ impl fmt::Debug for Properties {
 /// The configuration of a client: what is ours, and behind that what the user has set.
 ///
 /// # Errors
-/// The linked librdkafka is too old, or a property is ours to set; what to do next.
+/// The linked librdkafka is too old, or a property is ours to set, or one of those that are
+/// `refused` because a promise depends on them; what to do next.
 pub(crate) fn config(
     brokers: &str,
     properties: &Properties,
     ours: &[(&'static str, String)],
+    refused: &[&'static str],
     defaults: &[(&'static str, &'static str)],
-) -> Result<ClientConfig, String> {
+) -> Result<ClientConfig, Unusable> {
     let (version, name) = get_rdkafka_version();
     if version < OLDEST {
         return Err(format!(
             "this program is linked with librdkafka {name}, which may lose partitions in a \
              rebalance; build it with 2.10 or newer"
-        ));
+        )
+        .into());
     }
     let mut config = ClientConfig::new();
     // What a broker should know us by, unless it is told otherwise.
@@ -78,10 +83,13 @@ pub(crate) fn config(
     for (name, value) in &properties.0 {
         let is_ours = ours.iter().any(|(ours, _)| ours == name)
             || ["bootstrap.servers", "metadata.broker.list"].contains(&name.as_str());
-        if is_ours {
-            return Err(format!(
-                "property `{name}` cannot be set here: Greenroom sets it itself, by its own options"
-            ));
+        if is_ours || refused.contains(&name.as_str()) {
+            let because = match is_ours {
+                true => "Greenroom sets it itself, by its own options",
+                false => "what Greenroom promises would not hold with another value",
+            };
+            let why = format!("property `{name}` cannot be set here: {because}");
+            return Err(Unusable::property(name, why));
         }
         config.set(name, value);
     }
@@ -90,19 +98,22 @@ pub(crate) fn config(
 }
 
 /// Why a client could not be made, without the value of any property.
-pub(crate) fn creation_error(error: KafkaError, properties: &Properties) -> String {
+pub(crate) fn creation_error(error: KafkaError, properties: &Properties) -> Unusable {
     match error {
-        KafkaError::ClientConfig(_, _, name, _) => format!(
-            "librdkafka does not take property `{name}`: it does not know it, or not this value, or \
+        KafkaError::ClientConfig(_, _, name, _) => Unusable::property(
+            &name,
+            format!(
+                "librdkafka does not take property `{name}`: it does not know it, or not this value, or \
              this program was built without what it needs (cargo features `tls` and `zstd`)"
+            ),
         ),
         // It may quote a value.
         other => {
             let text = other.to_string();
             let is_quoted = |value: &&String| value.len() > 3 && text.contains(value.as_str());
             match properties.0.values().find(is_quoted) {
-                Some(_) => "the client could not be made with these properties".to_owned(),
-                None => text,
+                Some(_) => "the client could not be made with these properties".to_owned().into(),
+                None => text.into(),
             }
         }
     }
@@ -124,27 +135,64 @@ pub(crate) fn log(client: &str, level: RDKafkaLogLevel, facility: &str, message:
     }
 }
 
+/// What is the matter, as far as an operator can do something about it.
+#[derive(Clone, Copy)]
+enum Matter {
+    NotThere,
+    Forbidden,
+    Unreachable,
+    Other,
+}
+
+impl Matter {
+    fn of(code: RDKafkaErrorCode) -> Self {
+        use RDKafkaErrorCode as Code;
+        match code {
+            Code::UnknownTopicOrPartition | Code::UnknownTopic | Code::UnknownPartition => {
+                Self::NotThere
+            }
+            Code::TopicAuthorizationFailed
+            | Code::GroupAuthorizationFailed
+            | Code::ClusterAuthorizationFailed
+            | Code::SaslAuthenticationFailed
+            | Code::Authentication => Self::Forbidden,
+            Code::AllBrokersDown
+            | Code::BrokerTransportFailure
+            | Code::Resolve
+            | Code::OperationTimedOut
+            | Code::RequestTimedOut => Self::Unreachable,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// A broker does not let us in, or not do that.
+pub(crate) fn is_refused(code: RDKafkaErrorCode) -> bool {
+    matches!(Matter::of(code), Matter::Forbidden)
+}
+
 /// What an error means for an operator, where librdkafka's own words do not say what to do.
 pub(crate) fn advice(code: RDKafkaErrorCode) -> &'static str {
-    use RDKafkaErrorCode as Code;
-    match code {
-        Code::UnknownTopicOrPartition | Code::UnknownTopic | Code::UnknownPartition => {
+    match Matter::of(code) {
+        Matter::NotThere => {
             "; it is looked for again until it is there: create it, or correct its name"
         }
-        Code::TopicAuthorizationFailed
-        | Code::GroupAuthorizationFailed
-        | Code::ClusterAuthorizationFailed
-        | Code::SaslAuthenticationFailed
-        | Code::Authentication => {
+        Matter::Forbidden => {
             "; it is tried again until the broker allows it: correct the credentials or the \
              broker's access rules"
         }
-        Code::AllBrokersDown
-        | Code::BrokerTransportFailure
-        | Code::Resolve
-        | Code::OperationTimedOut
-        | Code::RequestTimedOut => "; it is tried again, and nothing is lost meanwhile",
-        _ => "",
+        Matter::Unreachable => "; it is tried again, and nothing is lost meanwhile",
+        Matter::Other => "",
+    }
+}
+
+/// The same, of what is not tried again.
+pub(crate) fn advice_at_once(code: RDKafkaErrorCode) -> &'static str {
+    match Matter::of(code) {
+        Matter::NotThere => "; create it, or correct its name",
+        Matter::Forbidden => "; correct the credentials or the broker's access rules",
+        Matter::Unreachable => "; see that a broker runs there and can be reached",
+        Matter::Other => "",
     }
 }
 
@@ -155,13 +203,15 @@ mod tests {
     use super::*;
 
     fn failed(properties: &Properties) -> String {
-        let config = match config("127.0.0.1:1", properties, &[("group.id", "g".into())], &[]) {
+        let ours = [("group.id", "g".into())];
+        let config = match config("127.0.0.1:1", properties, &ours, &["enable.partition.eof"], &[])
+        {
             Ok(config) => config,
-            Err(why) => return why,
+            Err(unusable) => return unusable.why,
         };
         match config.create::<BaseConsumer>() {
             Ok(_) => panic!("it is taken"),
-            Err(error) => creation_error(error, properties),
+            Err(error) => creation_error(error, properties).why,
         }
     }
 
@@ -188,5 +238,8 @@ mod tests {
         assert!(failed(&properties).contains("`bootstrap.servers` cannot be set here"));
         let properties = Properties::from_iter([("group.id", "x")]);
         assert!(failed(&properties).contains("`group.id` cannot be set here"));
+        let properties = Properties::from_iter([("enable.partition.eof", "true")]);
+        let why = failed(&properties);
+        assert!(why.contains("cannot be set here: what Greenroom promises"), "{why}");
     }
 }

@@ -39,6 +39,8 @@ pub mod commit_set;
 mod decode;
 pub mod output;
 pub mod source;
+mod unusable;
 
 pub use client::Properties;
 pub use decode::RecordFormat;
+pub use unusable::Unusable;

@@ -38,6 +38,7 @@ use tokio::sync::{OwnedSemaphorePermit, TryAcquireError};
 
 pub use self::options::{KafkaSinkMode, KafkaSinkOptions};
 use self::{driver::Driver, record::Record, shared::Shared};
+use crate::unusable::Unusable;
 
 /// Publishes events to a topic.
 pub struct KafkaSink {
@@ -53,10 +54,22 @@ impl KafkaSink {
     /// An option or a property cannot be used. Values of properties are not shown.
     pub fn open(options: KafkaSinkOptions) -> Result<Self, SinkError> {
         let name = format!("kafka:{}", options.topic);
-        let failed = |why| SinkError::new(name.clone(), why);
         let shared = Arc::new(Shared::new(name.clone(), options));
-        let driver = Driver::begin(&shared).map_err(failed)?;
+        let driver =
+            Driver::begin(&shared).map_err(|error| SinkError::new(name.clone(), error.why))?;
         Ok(Self { shared, driver })
+    }
+
+    /// Whether [`open`](Self::open) would take these options. No broker is asked; files that
+    /// properties name are read.
+    ///
+    /// # Errors
+    /// What cannot be used. Values of properties are not shown.
+    pub fn check(options: &KafkaSinkOptions) -> Result<(), Unusable> {
+        options.check()?;
+        // Without brokers nobody is connected to.
+        let options = KafkaSinkOptions { brokers: String::new(), ..options.clone() };
+        driver::producer(&Arc::new(Shared::new(String::new(), options))).map(drop)
     }
 
     fn push(&self, outgoing: Outgoing, room: OwnedSemaphorePermit) {

@@ -31,6 +31,7 @@
 mod commits;
 mod context;
 mod limits;
+mod looking;
 mod offsets;
 mod options;
 mod place;
@@ -50,22 +51,33 @@ use greenroom_bus::{
     source::{Committer, Partition, Pull, Receipts, Source, SourceError, Taken},
     watermark::Epoch,
 };
-use rdkafka::consumer::{BaseConsumer, Consumer};
+use rdkafka::{
+    ClientConfig,
+    consumer::{BaseConsumer, Consumer},
+};
 
-pub use self::options::{KafkaSourceOptions, StartAt};
 use self::{
     commits::Commits,
     context::Context,
     poller::{Lifeline, Poller},
     shared::{Heard, Shared, Tracker},
 };
-use crate::client;
+pub use self::{
+    looking::KafkaLooking,
+    options::{KafkaSourceOptions, StartAt},
+};
+use crate::{client, unusable::Unusable};
 
 /// Events of one pull.
 const BATCH: usize = 1_024;
 
 /// For so long whoever drops a source waits until it has left its group.
 const LEAVE: Duration = Duration::from_secs(2);
+
+/// Properties that would break a promise: older names of those that are set here, and what makes
+/// of the end of a partition an error.
+const REFUSED: [&str; 3] =
+    ["auto.commit.enable", "auto.commit.interval.ms", "enable.partition.eof"];
 
 /// What librdkafka does unless it is told otherwise.
 const DEFAULTS: [(&str, &str); 5] = [
@@ -104,9 +116,10 @@ impl KafkaSource {
     /// # Errors
     /// An option or a property cannot be used. Values of properties are not shown.
     pub fn open(options: KafkaSourceOptions) -> Result<Self, SourceError> {
-        let name = format!("kafka:{}", options.topics.join(","));
+        let name = options.name();
         let failed = |why: String| SourceError::new(name.clone(), why);
-        let consumer = consumer(&name, &options).map_err(failed)?;
+        options.check().map_err(failed)?;
+        let consumer = consumer(&options).map_err(|error| failed(error.why))?;
         let topics: Vec<&str> = options.topics.iter().map(String::as_str).collect();
         consumer
             .subscribe(&topics)
@@ -121,6 +134,17 @@ impl KafkaSource {
         let thread = thread::Builder::new().name("kafka-poll".to_owned()).spawn(polls);
         thread.map_err(|error| failed(format!("no thread to poll on: {error}")))?;
         Ok(Self { shared, lifeline: Some(lifeline), last: None, closed })
+    }
+
+    /// Whether [`open`](Self::open) would take these options. No broker is asked; files that
+    /// properties name are read.
+    ///
+    /// # Errors
+    /// What cannot be used. Values of properties are not shown.
+    pub fn check(options: &KafkaSourceOptions) -> Result<(), Unusable> {
+        options.check()?;
+        // Without brokers nobody is connected to.
+        consumer(&KafkaSourceOptions { brokers: String::new(), ..options.clone() }).map(drop)
     }
 
     /// Changes what it reads while it runs.
@@ -153,8 +177,13 @@ impl KafkaSource {
     }
 }
 
-fn consumer(name: &str, options: &KafkaSourceOptions) -> Result<BaseConsumer<Context>, String> {
-    options.check()?;
+fn consumer(options: &KafkaSourceOptions) -> Result<BaseConsumer<Context>, Unusable> {
+    config(options)?
+        .create_with_context(Context::new(options.name()))
+        .map_err(|error| client::creation_error(error, &options.properties))
+}
+
+fn config(options: &KafkaSourceOptions) -> Result<ClientConfig, Unusable> {
     let ours = [
         ("group.id", options.group.clone()),
         // Commits are ours, and so is where to begin.
@@ -166,10 +195,7 @@ fn consumer(name: &str, options: &KafkaSourceOptions) -> Result<BaseConsumer<Con
     // The broker assigns then, and librdkafka does not take both.
     let is_brokers = options.properties.get("group.protocol").is_some_and(|it| it == "consumer");
     defaults.retain(|(name, _)| !is_brokers || *name != "partition.assignment.strategy");
-    let config = client::config(&options.brokers, &options.properties, &ours, &defaults)?;
-    config
-        .create_with_context(Context::new(name.to_owned()))
-        .map_err(|error| client::creation_error(error, &options.properties))
+    client::config(&options.brokers, &options.properties, &ours, &REFUSED, &defaults)
 }
 
 impl Source for KafkaSource {

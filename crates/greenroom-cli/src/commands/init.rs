@@ -9,6 +9,7 @@ use std::{
 
 use crate::{
     cli::InitArgs,
+    config::lacking,
     exit::{self, Exit},
 };
 
@@ -23,7 +24,7 @@ struct Template {
     next: fn(config: &str, directory: &Path) -> String,
 }
 
-const TEMPLATES: [Template; 2] = [
+const TEMPLATES: [Template; 3] = [
     Template {
         name: "orders",
         files: &[
@@ -53,15 +54,41 @@ const TEMPLATES: [Template; 2] = [
             )
         },
     },
+    Template {
+        name: "kafka",
+        files: &[
+            ("greenroom.yaml", include_str!("init/kafka/greenroom.yaml")),
+            ("publish.yaml", include_str!("init/kafka/publish.yaml")),
+            ("orders.ndjson", include_str!("init/kafka/orders.ndjson")),
+            ("service.py", include_str!("init/kafka/service.py")),
+            ("compose.yaml", include_str!("init/kafka/compose.yaml")),
+            ("README.md", include_str!("init/kafka/README.md")),
+        ],
+        next: |config, directory| {
+            let file = |name| directory.join(name).display().to_string();
+            let install = lacking("kafka").map_or_else(String::new, |install| {
+                format!(
+                    "this greenroom was built without `kafka`; install one that has it: {install}\n"
+                )
+            });
+            format!(
+                "{install}next, with a broker at localhost:9092 ({} says how to get one):\n  \
+                 python3 {}\nand in another terminal:\n  greenroom run {}\n  greenroom run {config}\n",
+                file("README.md"),
+                file("service.py"),
+                file("publish.yaml")
+            )
+        },
+    },
 ];
 
 /// Templates that later versions have.
-const LATER: [&str; 2] = ["kafka", "nats"];
+const LATER: [&str; 1] = ["nats"];
 
 /// Writes the files of a template. Nothing is written when one of them exists, unless `--force` says so.
 pub fn init(args: &InitArgs) -> ExitCode {
     let name = args.template.as_str();
-    let next = "use `greenroom init orders` or `greenroom init http`";
+    let next = "use `greenroom init orders`, `greenroom init http` or `greenroom init kafka`";
     if LATER.contains(&name) {
         let text = format!("`greenroom init {name}` is not part of this version; {next}");
         return Exit::BadConfiguration.because(text);

@@ -4,6 +4,7 @@ pub(crate) mod assemble;
 mod dry;
 mod intakes;
 mod interrupt;
+pub(crate) mod kafka;
 pub(crate) mod layers;
 pub(crate) mod reload;
 pub(crate) mod targets;

@@ -109,15 +109,16 @@ impl<'a> Checker<'a> {
                 self.error(&path, text, "leave `records` out");
             }
             let Some(records) = &input.records else { continue };
-            if matches!(input.kind, InputKind::File(_)) {
-                for attribute in records.of_headers() {
-                    let help =
-                        "lines of a file have a `pointer`; headers are those of `http` inputs";
-                    self.error(
-                        &format!("{path}.{attribute}.header"),
-                        "a line has no headers",
-                        help,
+            let (what, has) = parts_of(&input.kind);
+            for (attribute, part) in records.parts() {
+                if part != "literal" && !has.contains(&part) {
+                    let text = format!(
+                        "{what} has no {}",
+                        if part == "header" { "headers" } else { part }
                     );
+                    let has: Vec<_> = has.iter().map(|part| format!("`{part}`")).collect();
+                    let help = format!("{what} has {}; or write the text itself", has.join(", "));
+                    self.error(&format!("{path}.{attribute}.{part}"), text, help);
                 }
             }
         }
@@ -561,6 +562,15 @@ impl<'a> Checker<'a> {
                 self.error(path, text, "no `=` in the name, and no NUL anywhere");
             }
         }
+    }
+}
+
+/// What an input takes, with an article, and what an attribute can be taken from there.
+fn parts_of(kind: &InputKind) -> (&'static str, &'static [&'static str]) {
+    match kind {
+        InputKind::File(_) | InputKind::Generator(_) => ("a line", &["pointer", "path"]),
+        InputKind::Http(_) => ("a request", &["pointer", "header", "path"]),
+        InputKind::Kafka(_) => ("a record", &["pointer", "header", "key", "topic", "time"]),
     }
 }
 

@@ -10,6 +10,9 @@ mod check;
 mod effect;
 mod flow;
 mod json_schema;
+#[cfg(feature = "kafka")]
+mod kafka;
+mod lacking;
 mod options;
 mod pattern;
 mod reach;
@@ -25,6 +28,7 @@ pub use greenroom_config::{
 };
 use greenroom_config::{Format, World, apply, decode, interpolate, text_of};
 
+pub(crate) use self::lacking::lacking;
 pub use self::options::*;
 pub(crate) use self::reach::identity;
 
@@ -120,7 +124,10 @@ impl Source<'_> {
         let config = config?;
         check::check(&config, &places, problems);
         if self.reach {
+            lacking::check(&places, problems);
             reach::check(&config, self.file, &places, problems);
+            #[cfg(feature = "kafka")]
+            kafka::check(&config, &places, problems);
         }
         // Both look at the configuration as a whole, of which parts are missing where there were
         // errors.

@@ -111,7 +111,7 @@ fn c01_wrong_command_lines_answer_2_and_help_answers_0() {
         &["check"],
         &["run", "x", "--report", "xml"],
         &["schema", "--log-level", "loud"],
-        &["init", "kafka"],
+        &["init", "nats"],
         &["init", "nonsense"],
     ] {
         let output = greenroom(directory.path(), args);
@@ -154,6 +154,27 @@ fn schema_prints_json() {
     assert_eq!(code(&output), 0);
     let schema: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(schema["additionalProperties"], false);
+}
+
+#[test]
+fn c03_init_kafka_writes_what_there_is_to_try_and_says_what_to_do() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = greenroom(directory.path(), &["init", "kafka", "--dir", "shop"]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let said = stdout(&output);
+    for next in ["python3 shop/service.py", "greenroom run shop/publish.yaml"] {
+        assert!(said.contains(next), "{said}");
+    }
+    let has_kafka = env!("GREENROOM_FEATURES").contains("kafka");
+    assert_eq!(said.contains("cargo install greenroom-cli --features kafka"), !has_kafka, "{said}");
+    for file in ["greenroom.yaml", "publish.yaml"] {
+        let check = greenroom(directory.path(), &["check", &format!("shop/{file}")]);
+        assert_eq!(code(&check), if has_kafka { 0 } else { 2 }, "{}", stderr(&check));
+        assert_eq!(stderr(&check).contains("was built without `kafka`"), !has_kafka);
+    }
+    let service = std::fs::read_to_string(directory.path().join("shop/service.py")).unwrap();
+    let lines = service.lines().filter(|line| !line.is_empty() && !line.starts_with("\"\"\""));
+    assert_eq!(lines.count(), 10, "as the page says");
 }
 
 #[test]

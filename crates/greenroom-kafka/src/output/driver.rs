@@ -19,7 +19,10 @@ use super::{
     record::Record,
     shared::{Meaning, Sent, Shared},
 };
-use crate::client::{self, advice};
+use crate::{
+    client::{self, advice},
+    unusable::Unusable,
+};
 
 /// For reports, which wake the thread, so long; for what waits to be sent again, which does not,
 /// less.
@@ -33,6 +36,11 @@ const DEFAULTS: [(&str, &str); 2] = [
     // How long a topic that is not there is looked for before that is said.
     ("topic.metadata.propagation.max.ms", "5000"),
 ];
+
+/// Properties that would break a promise: another name of one that is set here, reports of what has
+/// failed only, and transactions, which nobody would begin.
+const REFUSED: [&str; 3] =
+    ["delivery.timeout.ms", "delivery.report.only.error", "transactional.id"];
 
 pub(super) struct Context(Arc<Shared>);
 
@@ -102,20 +110,9 @@ pub(super) struct Driver {
 impl Driver {
     /// # Errors
     /// What cannot be used, for an operator.
-    pub(super) fn begin(shared: &Arc<Shared>) -> Result<Self, String> {
-        let options = &shared.options;
-        options.check()?;
-        let ours = [
-            ("enable.idempotence", "true".to_owned()),
-            // What brokers do not answer is sent again for as long as it takes.
-            ("message.timeout.ms", "0".to_owned()),
-        ];
-        let config = client::config(&options.brokers, &options.properties, &ours, &DEFAULTS)?;
-        let producer: BaseProducer<Context> =
-            config
-                .create_with_context(Context(shared.clone()))
-                .map_err(|error| client::creation_error(error, &options.properties))?;
-        let producer = Arc::new(producer);
+    pub(super) fn begin(shared: &Arc<Shared>) -> Result<Self, Unusable> {
+        shared.options.check()?;
+        let producer = Arc::new(producer(shared)?);
         let (polled, of) = (producer.clone(), shared.clone());
         let thread = thread::Builder::new()
             .name("kafka-produce".to_owned())
@@ -138,6 +135,20 @@ impl Driver {
         drop(state);
         pump(&self.producer, &self.shared);
     }
+}
+
+/// # Errors
+/// What cannot be used, for an operator.
+pub(super) fn producer(shared: &Arc<Shared>) -> Result<BaseProducer<Context>, Unusable> {
+    let options = &shared.options;
+    let ours = [
+        ("enable.idempotence", "true".to_owned()),
+        // What brokers do not answer is sent again for as long as it takes.
+        ("message.timeout.ms", "0".to_owned()),
+    ];
+    client::config(&options.brokers, &options.properties, &ours, &REFUSED, &DEFAULTS)?
+        .create_with_context(Context(shared.clone()))
+        .map_err(|error| client::creation_error(error, &options.properties))
 }
 
 impl Drop for Driver {

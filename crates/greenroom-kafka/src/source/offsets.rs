@@ -56,7 +56,8 @@ pub(super) fn ask(
     answered
 }
 
-fn begin(consumer: &BaseConsumer<Context>, places: &[Place], start: StartAt) -> Answer {
+/// Asks for all of these here and now. The group is not joined for it.
+pub(super) fn begin(consumer: &BaseConsumer<Context>, places: &[Place], start: StartAt) -> Answer {
     let mut list = TopicPartitionList::with_capacity(places.len());
     for place in places {
         list.add_partition(&place.topic, place.partition);

@@ -52,6 +52,11 @@ impl KafkaSourceOptions {
         }
     }
 
+    /// What reports, logs and dead letters call the source.
+    pub(super) fn name(&self) -> String {
+        format!("kafka:{}", self.topics.join(","))
+    }
+
     /// # Errors
     /// What is missing.
     pub(super) fn check(&self) -> Result<(), String> {

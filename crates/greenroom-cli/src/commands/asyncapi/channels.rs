@@ -57,11 +57,24 @@ impl Channel {
             InputKind::Http(http) => {
                 (Some(http.path.clone()), handled(config), Some(Target::listening(input, http)))
             }
+            InputKind::Kafka(kafka) => {
+                let types = known.map_or_else(|| handled(config), |ty| vec![ty.to_owned()]);
+                let topic = match kafka.topics.as_slice() {
+                    [topic] if !topic.starts_with('^') => Some(topic.clone()),
+                    _ => None,
+                };
+                let brokers = Brokers { brokers: &kafka.brokers, is_secure: kafka.tls.is_some() };
+                (topic, types, Some(brokers.target(format!("input.{}", input.name))))
+            }
             InputKind::Generator(_) => (None, generated(config).cloned().collect(), None),
         };
         let kind = input.kind.key();
         let title = format!("The input `{}`", input.name);
         let mut details = json!({ "kind": kind });
+        if let InputKind::Kafka(kafka) = &input.kind {
+            details["topics"] = json!(kafka.topics);
+            details["group"] = json!(kafka.group);
+        }
         if let Some(records) = &input.records {
             details["records"] = self::records(records);
         }
@@ -86,19 +99,26 @@ impl Channel {
     }
 
     fn output(output: &OutputConfig) -> Self {
-        let target = match &output.kind {
-            OutputKind::Http(http) => Url::parse(&http.url).ok(),
-            OutputKind::File(_) => None,
+        let name = format!("output.{}", output.name);
+        let (address, target, details) = match &output.kind {
+            OutputKind::File(file) => (address(&file.path), None, written(file.rotate)),
+            OutputKind::Http(http) => {
+                let url = Url::parse(&http.url).ok();
+                let details = json!({ "kind": "http", "mode": http.mode.word() });
+                let path = url.as_ref().map(|url| url.path().to_owned());
+                (path, url.map(|url| Target::of(&name, &url)), details)
+            }
+            OutputKind::Kafka(kafka) => {
+                let brokers = Brokers { brokers: &kafka.brokers, is_secure: kafka.tls.is_some() };
+                let details = json!({ "kind": "kafka", "mode": kafka.mode.word() });
+                (Some(kafka.topic.clone()), Some(brokers.target(name)), details)
+            }
         };
-        let file = output.path().and_then(address);
         Self {
-            address: file.or_else(|| target.as_ref().map(|url| url.path().to_owned())),
+            address,
             types: output.on.clone(),
-            target: target.map(|url| Target::of(&format!("output.{}", output.name), &url)),
-            details: match &output.kind {
-                OutputKind::File(file) => written(file.rotate),
-                OutputKind::Http(http) => json!({ "kind": "http", "mode": http.mode.word() }),
-            },
+            target,
+            details,
             ..Self::new(
                 format!("output.{}", output.name),
                 "send",
@@ -163,7 +183,7 @@ impl Channel {
             "messages": passing.collect::<Vec<_>>(),
             "x-greenroom": self.details,
         });
-        if self.target.is_some() {
+        if self.target.as_ref().is_some_and(|target| target.protocol.starts_with("http")) {
             operation["bindings"] =
                 json!({ "http": { "method": "POST", "bindingVersion": "0.3.0" } });
         }
@@ -213,6 +233,21 @@ impl Target {
             protocol: protocol.to_owned(),
             host: http.listen.0.to_string(),
         }
+    }
+}
+
+/// Where topics are.
+struct Brokers<'a> {
+    brokers: &'a [String],
+    is_secure: bool,
+}
+
+impl Brokers<'_> {
+    /// A server of a document has one host: the first, by which the others are found.
+    fn target(&self, name: String) -> Target {
+        let protocol = if self.is_secure { "kafka-secure" } else { "kafka" };
+        let host = self.brokers.first().cloned().unwrap_or_default();
+        Target { name, protocol: protocol.to_owned(), host }
     }
 }
 

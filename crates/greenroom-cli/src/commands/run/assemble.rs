@@ -26,7 +26,7 @@ use greenroom_bus::{
 };
 
 use super::{
-    intakes,
+    intakes, kafka,
     layers::HandlerLayers,
     targets::{self, Targets},
 };
@@ -141,6 +141,7 @@ pub(super) fn source(input: &InputConfig, targets: &Targets) -> Result<Box<dyn S
             targets.intake(&input.name, intake);
             Ok(source)
         }
+        InputKind::Kafka(kafka) => kafka::source(input, kafka),
         InputKind::Generator(config) => Ok(Box::new(generator(config)?)),
     }
 }
@@ -151,6 +152,7 @@ pub(super) fn looking(input: &InputConfig) -> Result<Box<dyn Source>, String> {
     match &input.kind {
         InputKind::File(file) => files(input, file, true),
         InputKind::Http(http) => intakes::looking(http),
+        InputKind::Kafka(kafka) => kafka::looking(input, kafka),
         InputKind::Generator(config) => Ok(Box::new(generator(config)?)),
     }
 }

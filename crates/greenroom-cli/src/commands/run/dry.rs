@@ -1,7 +1,7 @@
 //! `greenroom run --dry-run`: what is in the inputs, before anything is done with it (C15).
 //!
 //! Inputs are read as a run reads them, and routed as it would route them. Nothing is handled, written or settled, so a run
-//! afterwards reads the same again; but for standard input, which can be read once.
+//! afterwards reads the same again; but for standard input, which can be read once. No group of consumers is joined.
 
 mod moment;
 mod tally;
@@ -71,6 +71,9 @@ async fn read(config: &Config) -> Result<String, String> {
     });
     if config.inputs.iter().any(|input| matches!(input.kind, InputKind::Http(_))) {
         text.push_str("nothing was listened to: what `http` inputs have stored was read\n");
+    }
+    if config.inputs.iter().any(|input| matches!(input.kind, InputKind::Kafka(_))) {
+        text.push_str("no group was joined: of topics, what is there now and not done was read\n");
     }
     let stdin =
         |kind: &InputKind| matches!(kind, InputKind::File(file) if file.path == Path::new("-"));

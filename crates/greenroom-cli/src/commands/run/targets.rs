@@ -19,7 +19,10 @@ use greenroom_bus::{
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::intakes::{self, HttpIntake};
+use super::{
+    intakes::{self, HttpIntake},
+    kafka,
+};
 use crate::config::{
     DurationRange, HttpAuth, HttpBatch, HttpConfig, HttpInput, HttpMode, HttpOutput,
     HttpOutputMode, HttpTls, InputConfig, OutputConfig, OutputKind, RotateConfig,
@@ -81,6 +84,7 @@ impl Targets {
                 self.outputs.lock().insert(output.name.clone(), sink.clone());
                 Ok(sink)
             }
+            OutputKind::Kafka(config) => kafka::sink(config),
         }
     }
 

@@ -9,6 +9,7 @@ use greenroom_config::{
 use super::{
     bounds::{DAY_MS, GIB},
     http_input::HttpInput,
+    kafka::KafkaInput,
     records::RecordsConfig,
 };
 
@@ -22,12 +23,11 @@ options! {
         /// that is larger passes while nothing else of its input is in flight.
         in_flight: u64 = size(1024..=1024 * GIB).default("64MiB");
         /// The rule that makes events of what is read, where that is no CloudEvents. Without it,
-        /// each line, or what is posted, is a CloudEvent.
+        /// each line or record, or what is posted, is a CloudEvent.
         records: Option<RecordsConfig> = group().optional();
         .. /// What it reads.
         kind: InputKind;
         refused {
-            "kafka": "`kafka` inputs are not part of this version";
             "nats": "`nats` inputs are not part of this version";
         }
     }
@@ -41,6 +41,8 @@ options! {
         File(FileInput) as "file" = group();
         /// Takes what is posted over HTTP, and answers once it is on disk.
         Http(HttpInput) as "http" = group();
+        /// Reads topics of Kafka.
+        Kafka(KafkaInput) as "kafka" = group();
         /// Makes events up, the same ones for the same seed.
         Generator(GeneratorConfig) as "generator" = group();
     }

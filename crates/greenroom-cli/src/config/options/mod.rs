@@ -10,6 +10,7 @@ mod handler;
 mod http;
 mod http_input;
 mod input;
+mod kafka;
 mod layer;
 mod output;
 mod pool;
@@ -33,6 +34,10 @@ pub use self::{
         SignatureEncoding, TimestampConfig,
     },
     input::{FileInput, GeneratorConfig, InputConfig, InputKind},
+    kafka::{
+        KafkaCompression, KafkaInput, KafkaIsolation, KafkaMechanism, KafkaMode, KafkaOutput,
+        KafkaProtocol, KafkaSasl, KafkaStart, KafkaTls,
+    },
     layer::{Breaker, DeduplicationConfig, LayerConfig, Schema, Schemas},
     output::{FileOutput, HttpBatch, HttpOutput, HttpOutputMode, OutputConfig, OutputKind},
     pool::{

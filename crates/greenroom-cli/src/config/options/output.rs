@@ -14,6 +14,7 @@ use super::{
     bounds::{DAY_MS, GIB},
     condition::FieldCondition,
     http::{HttpAuth, HttpTls},
+    kafka::KafkaOutput,
     rotate::RotateConfig,
 };
 
@@ -28,7 +29,6 @@ options! {
         .. /// What it writes to.
         kind: OutputKind;
         refused {
-            "kafka": "`kafka` outputs are not part of this version";
             "nats": "`nats` outputs are not part of this version";
         }
     }
@@ -41,6 +41,8 @@ options! {
         File(FileOutput) as "file" = group();
         /// Posts to a URL, as CloudEvents over HTTP.
         Http(HttpOutput) as "http" = group().live();
+        /// Publishes to a topic of Kafka.
+        Kafka(KafkaOutput) as "kafka" = group();
     }
 }
 
@@ -122,7 +124,7 @@ impl OutputConfig {
     pub fn path(&self) -> Option<&Path> {
         match &self.kind {
             OutputKind::File(file) => Some(&file.path),
-            OutputKind::Http(_) => None,
+            OutputKind::Http(_) | OutputKind::Kafka(_) => None,
         }
     }
 

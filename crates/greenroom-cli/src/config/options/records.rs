@@ -4,13 +4,13 @@ use greenroom_bus::{
     event::Event,
     record::{Mapping, Pick, RecordPart},
 };
-use greenroom_config::{At, bare, each, flag, group, options, schema::Group, text};
+use greenroom_config::{At, Kinds, bare, each, flag, group, options, schema::Group, text};
 
 const NOTHING: &Group = &Group::without_settings("this part of a record");
 
 options! {
-    /// How what is no CloudEvent becomes one: each line of a file, and the body of each request that
-    /// is no CloudEvents. A single value is the attribute itself, the
+    /// How what is no CloudEvent becomes one: each line of a file, each record of a topic, and the
+    /// body of each request that is no CloudEvents. A single value is the attribute itself, the
     /// same for every line; what comes from a line is written as `{ pointer: /kind }`. The bytes of
     /// a line are the data as they are, and are parsed only where there is a `pointer`. Blank lines
     /// are skipped. A line that lacks what is asked for, or is not JSON where there is a `pointer`,
@@ -27,13 +27,14 @@ options! {
         /// When this is not given, it is made of the file's inode, the number of the line and a
         /// checksum of its bytes: the same whenever the line is read again, and another one in a
         /// file that was rewritten. Of a request, it is made of the path and the body, so that a post
-        /// that is repeated is one event; two that mean different things need an id of their own.
+        /// that is repeated is one event; two that mean different things need an id of their own. Of a
+        /// record, it is made of topic, partition and offset.
         id: Option<AttributeRule> = group().optional();
         /// When it happened, in RFC 3339. Events have no `time` otherwise.
         time: Option<AttributeRule> = group().optional();
         /// What the lines are, for example `application/json` or `text/plain`. Without it, events
         /// say nothing about that, which means JSON: lines that are not are written as
-        /// `data_base64`. A request says it itself, by its `content-type`.
+        /// `data_base64`. A request or a record says it itself, by its header `content-type`.
         content_type: Option<String> = text().optional();
         /// Extension attributes, by name.
         extensions: Vec<AttributeRule> = each().or_empty();
@@ -61,10 +62,16 @@ options! {
         /// A text, number or truth value in the line, which has to be JSON: a JSON pointer, such as
         /// `/user/id`.
         Pointer(String) as "pointer" = text();
-        /// The header of this name, in any case; for `http` inputs only.
+        /// The header of this name, in any case: of a request, or of a record of a broker.
         Header(String) as "header" = text();
         /// The path of the file, or of the request.
         Path as "path" = bare(NOTHING);
+        /// The key of a record of Kafka, as text.
+        Key as "key" = bare(NOTHING);
+        /// The topic that a record of a broker was published to.
+        Topic as "topic" = bare(NOTHING);
+        /// When a record of a broker was published.
+        Time as "time" = bare(NOTHING);
     }
 }
 
@@ -102,19 +109,16 @@ impl RecordsConfig {
         }
     }
 
-    /// The attributes that come from headers, each with its path below `records`.
-    pub(crate) fn of_headers(&self) -> Vec<String> {
+    /// The attributes, each with its path below `records` and the part of a record that it comes
+    /// from.
+    pub(crate) fn parts(&self) -> Vec<(String, &'static str)> {
         let named = [("subject", &self.subject), ("id", &self.id), ("time", &self.time)];
         let named = named.into_iter().filter_map(|(name, rule)| Some((name, rule.as_ref()?)));
         let required = [("type", &self.ty), ("source", &self.source)];
         let plain = required.into_iter().chain(named).map(|(name, rule)| (name.to_owned(), rule));
         let extensions = self.extensions.iter();
         let extensions = extensions.map(|rule| (format!("extensions.{}", rule.attribute), rule));
-        plain
-            .chain(extensions)
-            .filter(|(_, rule)| matches!(rule.from, AttributeFrom::Header(_)))
-            .map(|(name, _)| name)
-            .collect()
+        plain.chain(extensions).map(|(name, rule)| (name, rule.from.key())).collect()
     }
 
     fn checked(self, at: &mut At<'_>) -> Option<Self> {
@@ -156,6 +160,9 @@ impl AttributeRule {
             }
             AttributeFrom::Header(name) => RecordPart::Header(name.as_str().into()),
             AttributeFrom::Path => RecordPart::Path,
+            AttributeFrom::Key => RecordPart::Key,
+            AttributeFrom::Topic => RecordPart::Topic,
+            AttributeFrom::Time => RecordPart::Time,
         };
         let pick = Pick::of(part);
         let pick = if self.optional { pick.optional() } else { pick };

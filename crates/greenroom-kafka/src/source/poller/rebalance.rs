@@ -39,6 +39,25 @@ const ASK_AGAIN: Duration = Duration::from_secs(1);
 /// For so long the last commit of a partition that is taken away is waited for.
 const LAST_COMMIT: Duration = Duration::from_secs(5);
 
+/// What the group has left in these partitions, where it has committed anything (C16). How much was
+/// taken after that, nobody knows.
+fn resumed(beginnings: &[Beginning]) -> Option<String> {
+    let committed = beginnings.iter().filter(|beginning| beginning.is_committed);
+    let (mut partitions, mut done, mut open) = (0_u64, 0, 0);
+    for Beginning { positions, .. } in committed {
+        partitions += 1;
+        done += positions.count_done();
+        open += positions.count_open();
+    }
+    let plural = if partitions == 1 { "" } else { "s" };
+    (partitions > 0).then(|| {
+        format!(
+            "resumed: {partitions} partition{plural}, {done} done events remembered, at most {open} \
+             delivered again, and what was taken since the last commit"
+        )
+    })
+}
+
 impl Poller {
     pub(super) fn rebalance(&mut self) {
         self.rebalance = match self.rebalance.take() {
@@ -109,6 +128,9 @@ impl Poller {
     }
 
     fn assign(&mut self, beginnings: Vec<Beginning>) {
+        if let Some(resumed) = resumed(&beginnings) {
+            tracing::info!("{}: {resumed}", self.shared.name);
+        }
         let mut list = TopicPartitionList::with_capacity(beginnings.len());
         for beginning in beginnings {
             let Place { topic, partition } = &beginning.place;
@@ -136,7 +158,7 @@ impl Poller {
             tracing::warn!("{}: partition {place}: {remark}", self.shared.name);
         }
         let (lowest, done) = (positions.lowest(), positions.count_done());
-        tracing::info!(
+        tracing::debug!(
             "{}: partition {place} is read from offset {lowest} on, of which {done} behind it are done",
             self.shared.name
         );
@@ -296,5 +318,30 @@ impl Poller {
         if let Err(error) = done {
             tracing::warn!("{}: partitions cannot be given away: {error}", self.shared.name);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use greenroom_bus::watermark::Positions;
+
+    use super::*;
+
+    fn beginning(partition: i32, positions: Positions, is_committed: bool) -> Beginning {
+        let (place, from) = (Place::new("orders", partition), positions.lowest());
+        Beginning { place, positions, from, is_committed, remark: None }
+    }
+
+    #[test]
+    fn c16_what_a_group_has_left_is_told_and_a_new_group_has_left_nothing() {
+        let new = beginning(0, Positions::starting_at(7), false);
+        assert_eq!(resumed(std::slice::from_ref(&new)), None);
+        let open = [10..11, 14..16];
+        let left = beginning(1, Positions::new(20, open).unwrap(), true);
+        assert_eq!(
+            resumed(&[new, left, beginning(2, Positions::starting_at(5), true)]).unwrap(),
+            "resumed: 2 partitions, 7 done events remembered, at most 3 delivered again, and what was \
+             taken since the last commit"
+        );
     }
 }

@@ -33,7 +33,7 @@ const LAST_ANSWERS: Duration = Duration::from_secs(10);
 fn store_of(input: &InputConfig) -> Option<PathBuf> {
     match &input.kind {
         InputKind::Http(http) => Some(identity(&http.store)),
-        InputKind::File(_) | InputKind::Generator(_) => None,
+        InputKind::File(_) | InputKind::Kafka(_) | InputKind::Generator(_) => None,
     }
 }
 

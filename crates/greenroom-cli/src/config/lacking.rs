@@ -1,0 +1,37 @@
+//! Kinds that this build was made without: their blocks are read, and refused with the line that
+//! installs them (C02).
+
+use greenroom_config::{Places, Problem, Problems};
+
+/// The kinds that are built only where they are asked for: the cargo feature of each, and whether
+/// this build has it.
+const OPTIONAL: [(&str, bool); 1] = [("kafka", cfg!(feature = "kafka"))];
+
+/// Reports each input and output of a kind that this build lacks, also one that has other problems.
+pub(super) fn check(places: &Places, problems: &mut Problems) {
+    for (kind, _) in OPTIONAL.iter().filter(|(_, is_built)| !is_built) {
+        for section in ["inputs", "outputs"] {
+            for name in places.names_in(section) {
+                let path = format!("{section}.{name}.{kind}");
+                if places.has(&path) {
+                    let text = format!("this greenroom was built without `{kind}`");
+                    let problem = Problem::error(text, places.at(&path).place);
+                    problems
+                        .push(problem.help(format!("install one that has it: {}", install(kind))));
+                }
+            }
+        }
+    }
+}
+
+/// The line that installs a greenroom that has this feature, where this one has not.
+pub(crate) fn lacking(feature: &str) -> Option<String> {
+    OPTIONAL.contains(&(feature, false)).then(|| install(feature))
+}
+
+/// A greenroom like this one, with this feature too.
+fn install(feature: &str) -> String {
+    let all = OPTIONAL.iter().filter(|(name, is_built)| *is_built || *name == feature);
+    let all: Vec<_> = all.map(|(name, _)| *name).collect();
+    format!("cargo install greenroom-cli --features {}", all.join(","))
+}

@@ -1,0 +1,114 @@
+//! Inputs and outputs as the library has them.
+
+use std::path::PathBuf;
+
+use greenroom_config::Word;
+use greenroom_kafka::{
+    Properties, RecordFormat,
+    output::{KafkaSinkMode, KafkaSinkOptions},
+    source::{KafkaSourceOptions, StartAt},
+};
+
+use super::{
+    super::records::RecordsConfig, KafkaConnection, KafkaInput, KafkaMode, KafkaOutput, KafkaStart,
+    KafkaTls,
+};
+
+impl KafkaInput {
+    /// As the library has it.
+    ///
+    /// # Errors
+    /// A rule for records that no event can follow; a configuration that was checked has none.
+    pub(crate) fn options(
+        &self,
+        records: Option<&RecordsConfig>,
+    ) -> Result<KafkaSourceOptions, String> {
+        let mut properties = self.connection().library_properties();
+        properties.set("group.protocol", self.protocol.word());
+        properties.set("isolation.level", self.isolation.word());
+        if let Some(id) = &self.instance_id {
+            properties.set("group.instance.id", id);
+        }
+        let mapping = records.map(RecordsConfig::mapping).transpose()?;
+        Ok(KafkaSourceOptions {
+            start: match self.start {
+                KafkaStart::Earliest => StartAt::Earliest,
+                KafkaStart::Latest => StartAt::Latest,
+                KafkaStart::Time(time) => StartAt::Time(time),
+            },
+            format: mapping.map_or(RecordFormat::CloudEvents, |mapping| {
+                RecordFormat::Mapped(Box::new(mapping))
+            }),
+            remembers_done: self.remember_done,
+            metadata_limit: self.metadata_limit,
+            drain_budget: self.drain_budget,
+            properties,
+            ..KafkaSourceOptions::new(self.brokers.join(","), &self.group, &self.topics)
+        })
+    }
+}
+
+impl KafkaOutput {
+    /// As the library has it.
+    ///
+    /// # Errors
+    /// A key that is none; a configuration that was checked has none.
+    pub(crate) fn options(&self) -> Result<KafkaSinkOptions, String> {
+        let mut properties = self.connection().library_properties();
+        properties.set("compression.type", self.compression.word());
+        let key = self.key.as_ref().map(|key| key.parse()).transpose();
+        Ok(KafkaSinkOptions {
+            key: key.map_err(|error| format!("key: {error}"))?,
+            mode: match self.mode {
+                KafkaMode::Binary => KafkaSinkMode::Binary,
+                KafkaMode::Structured => KafkaSinkMode::Structured,
+            },
+            properties,
+            ..KafkaSinkOptions::new(self.brokers.join(","), &self.topic)
+        })
+    }
+}
+
+impl KafkaTls {
+    /// The files that it names, each with its option.
+    pub(crate) fn files(&self) -> impl Iterator<Item = (&'static str, &PathBuf)> {
+        let files = [("ca", &self.ca), ("cert", &self.cert), ("key", &self.key)];
+        files.into_iter().filter_map(|(option, file)| Some((option, file.as_ref()?)))
+    }
+}
+
+impl KafkaConnection<'_> {
+    fn library_properties(&self) -> Properties {
+        let mut properties: Properties = self.properties.iter().cloned().collect();
+        let protocol = match (self.tls, self.sasl) {
+            (None, None) => None,
+            (Some(_), None) => Some("ssl"),
+            (None, Some(_)) => Some("sasl_plaintext"),
+            (Some(_), Some(_)) => Some("sasl_ssl"),
+        };
+        if let Some(protocol) = protocol {
+            properties.set("security.protocol", protocol);
+        }
+        if let Some(tls) = self.tls {
+            for (option, file) in tls.files() {
+                let property = match option {
+                    "ca" => "ssl.ca.location",
+                    "cert" => "ssl.certificate.location",
+                    _ => "ssl.key.location",
+                };
+                properties.set(property, file.display().to_string());
+            }
+            if let Some(password) = &tls.key_password {
+                properties.set("ssl.key.password", password.as_str());
+            }
+            let checks = if tls.check_host { "https" } else { "none" };
+            properties.set("ssl.endpoint.identification.algorithm", checks);
+        }
+        if let Some(sasl) = self.sasl {
+            properties.set("sasl.mechanism", sasl.mechanism.word());
+            properties.set("sasl.username", sasl.user.as_str());
+            properties.set("sasl.password", sasl.password.as_str());
+        }
+        properties
+    }
+}

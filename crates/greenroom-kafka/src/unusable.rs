@@ -1,0 +1,25 @@
+//! Why options cannot be used.
+
+use thiserror::Error;
+
+/// What cannot be used, for an operator. Values of properties are not shown.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{why}")]
+pub struct Unusable {
+    /// The property of librdkafka that is at fault, where it is one.
+    pub property: Option<String>,
+    /// What is wrong, and what to do next.
+    pub why: String,
+}
+
+impl Unusable {
+    pub(crate) fn property(name: &str, why: String) -> Self {
+        Self { property: Some(name.to_owned()), why }
+    }
+}
+
+impl From<String> for Unusable {
+    fn from(why: String) -> Self {
+        Self { property: None, why }
+    }
+}
