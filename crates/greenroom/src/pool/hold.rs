@@ -159,8 +159,8 @@ pub(crate) struct Hold<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     alone: bool,
     /// It was woken because others do not get on.
     pub(crate) join: bool,
-    /// It looks there first again, after the next message from another place.
-    comes_back: bool,
+    /// How often more it looks first where a key gave way, whatever comes of it.
+    looks_back: u8,
     /// What the last attempt says of the load of what its handler uses. For the pool's limits.
     pub(crate) outcome: Outcome,
     /// Present where the times of the message in hand are measured.
@@ -224,7 +224,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             join: false,
             runs: 0,
             cursor: worker as u32 % 64,
-            comes_back: false,
+            looks_back: 0,
             ran_dry: None,
         }
     }

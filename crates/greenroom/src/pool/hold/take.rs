@@ -36,6 +36,9 @@ const MESSAGES_OF_A_RUN: u32 = 128;
 /// Keys of one shard in a row, where handlers usually wait.
 const LANES_IN_A_SHARD: u32 = 8;
 
+/// Looks at the shard where a key gave way, before its turn: the first may find the key that it gave way to.
+const LOOKS_BACK: u8 = 2;
+
 /// As `RUNS_IN_A_SHARD`, where they are not: its caches matter less, and others would wait for long.
 const LONG_RUNS_IN_A_SHARD: u32 = 2;
 
@@ -118,7 +121,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             && run + 1 >= QUOTA
         {
             self.cursor = index as u32;
-            self.comes_back = true;
+            self.looks_back = LOOKS_BACK;
         }
     }
 
@@ -328,13 +331,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             return self.take_shared();
         }
         let is_normal_due = self.is_normal_due();
-        if self.post.core.wake.waits() && !is_normal_due && !self.comes_back {
+        if self.post.core.wake.waits() && !is_normal_due && self.looks_back == 0 {
             return self.take_near();
         }
         let first = if is_normal_due { Class::Normal } else { Class::Urgent };
         let from = self.cursor;
         let taken = self.post.core.take(self.post.worker, &mut self.cursor, first);
-        if std::mem::take(&mut self.comes_back) {
+        if self.looks_back > 0 {
+            self.looks_back -= 1;
             self.cursor = from;
         }
         match taken {
