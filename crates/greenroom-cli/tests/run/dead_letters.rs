@@ -7,6 +7,7 @@ use std::{
     process::{Output, Stdio},
 };
 
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::{
@@ -341,4 +342,49 @@ outputs: { done: { file: { path: done } } }
     stage.write("in", lines(&[event("new", "test.happened", "k", json!(1))]));
     stage.run();
     assert_eq!(stage.read("done").len(), 51);
+}
+
+/// Ids are written a little after their events are done. What a kill costs is that some are handled
+/// again; never that one counts as seen and was not handled.
+#[test]
+fn d14_after_kill_9_nothing_counts_as_seen_that_was_not_handled() {
+    const EVENTS: usize = 20_000;
+    let stage = Stage::with(
+        "
+inputs: { i: { file: { path: in } } }
+pools: { default: { workers: 16 } }
+handlers:
+  h:
+    on: '**'
+    simulate: { latency: 0ms..4ms }
+    layers: [{ deduplication: { within: 1h, store: seen } }]
+outputs: { done: { file: { path: done } } }
+admin: { listen: 127.0.0.1:0 }
+",
+    );
+    let events: Vec<_> =
+        (0..EVENTS).map(|n| event(&format!("e{n}"), "test.happened", "k", json!(n))).collect();
+    stage.write_events("in", &events);
+    let mut before = 0;
+    for kill in 1..=4 {
+        let daemon = Daemon::start(&stage);
+        // Only what the runs before have not done brings new lines.
+        wait(|| (stage.count_lines("done") >= before + 1_000).then_some(()));
+        daemon.signal(Signal::KILL);
+        drop(daemon);
+        let done = stage.count_lines("done");
+        assert!(done < EVENTS, "kill {kill} came after the end");
+        before = done;
+    }
+    drop(stage.run());
+    let mut handled = std::collections::BTreeMap::new();
+    for event in stage.read("done") {
+        *handled.entry(event["id"].as_str().unwrap().to_owned()).or_insert(0) += 1;
+    }
+    assert_eq!(handled.len(), EVENTS, "all of them");
+    let repeated: usize = handled.values().map(|times| times - 1).sum();
+    assert!(
+        repeated < EVENTS / 4,
+        "{repeated} were handled again, of some 4,000 done before a kill"
+    );
 }

@@ -382,6 +382,26 @@ fn c15_a_dry_run_reads_what_is_stored_settles_nothing_and_listens_nowhere() {
     drop(taken);
 }
 
+/// The log is taken from under the run: it can store no position, and go on in no new segment.
+#[test]
+fn b02_a_log_that_fails_takes_nothing_more_and_ends_the_run_with_the_reason() {
+    let stage = Stage::with(PASS);
+    let daemon = Daemon::start(&stage);
+    let mut posts = Posts::to(&address(&daemon)).unwrap();
+    let large = |n: usize| event(&format!("e{n}"), "t", "s", json!("x".repeat(900_000)));
+    assert_eq!(posts.event(&large(0)).unwrap().status, 202);
+    std::fs::remove_dir_all(stage.path("kept")).unwrap();
+    // It is answered something else, or nobody is there any more.
+    let is_refused = |n: usize| posts.event(&large(n)).map_or(true, |answer| answer.status == 503);
+    assert!((1..1_000).any(is_refused), "it goes on for ever");
+    let run = daemon.ended();
+    assert_eq!(run.code, 3, "{run:?}");
+    let report = run.report();
+    let errors = report["errors"].to_string();
+    assert!(errors.contains("kept") && errors.contains("No such file"), "{errors}");
+    assert_eq!(report["taken"], report["handled"], "{report}");
+}
+
 #[test]
 fn b02_two_daemons_on_one_store_are_refused_with_the_reason() {
     let stage = Stage::with(PASS);
