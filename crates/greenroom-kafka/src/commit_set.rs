@@ -51,6 +51,6 @@ mod tests;
 
 pub use self::{
     alphabet::Alphabet,
-    text::{Encoded, Limit, decode, encode, has_room},
+    text::{Encoded, Limit, decode, encode, has_room, used},
     unreadable::Unreadable,
 };

@@ -17,6 +17,8 @@
 //!   at once as there are keys and workers.
 //! * **Back-pressure** pauses partitions one by one. The consumer is polled in every state, so that
 //!   a slow handler does not cost its membership.
+//! * **Events that are stuck** hold up their keys, and nothing else, until so many of them are stuck
+//!   that a commit is full: the oldest may then be [moved to a topic](GuardOptions) by option.
 //! * **Rebalances**: a partition that is taken away is drained within a
 //!   [budget](KafkaSourceOptions::drain_budget), committed, and only then given away. librdkafka
 //!   fetches nothing of the other partitions during that time; what it had fetched of them goes on.
@@ -30,6 +32,7 @@
 
 mod commits;
 mod context;
+mod guard;
 mod limits;
 mod looking;
 mod offsets;
@@ -59,10 +62,12 @@ use rdkafka::{
 use self::{
     commits::Commits,
     context::Context,
+    guard::Guard,
     poller::{Lifeline, Poller},
     shared::{Heard, Shared, Tracker},
 };
 pub use self::{
+    guard::GuardOptions,
     looking::KafkaLooking,
     options::{KafkaSourceOptions, StartAt},
 };
@@ -120,12 +125,13 @@ impl KafkaSource {
         let failed = |why: String| SourceError::new(name.clone(), why);
         options.check().map_err(failed)?;
         let consumer = consumer(&options).map_err(|error| failed(error.why))?;
+        let guard = Guard::begin(&name, &options).map_err(failed)?;
         let topics: Vec<&str> = options.topics.iter().map(String::as_str).collect();
         consumer
             .subscribe(&topics)
             .map_err(|error| failed(format!("these topics cannot be read: {error}")))?;
         let (lifeline, shared) = (Arc::new(Lifeline), Arc::new(Shared::new(name.clone())));
-        let poller = Poller::new(shared.clone(), options, consumer, &lifeline);
+        let poller = Poller::new(shared.clone(), options, consumer, guard, &lifeline);
         let (closes, closed) = mpsc::channel::<()>();
         let polls = move || {
             poller.run();

@@ -81,17 +81,31 @@ pub fn encode(positions: &Positions, limit: Limit) -> Encoded {
 /// Each of them adds a bit at most, because a bitmap of them would: whatever the order, what is
 /// done of them is one subset. The coder takes some more, which is allowed for.
 pub fn has_room(positions: &Positions, more: u64, limit: Limit) -> bool {
-    let capacity = limit.alphabet.capacity(limit.units.saturating_sub(1)) as u64 * 8;
-    let span = positions.next() - positions.lowest();
-    let head = (HEAD as u64 + 10) * 8;
-    // A bitmap of all fits.
-    if span + more + head <= capacity {
-        return true;
-    }
+    let capacity = capacity_bits(limit);
+    // A bitmap of all fits, or what is coded.
+    bitmap_bits(positions) + more <= capacity || coded_bits(positions, more) <= capacity
+}
+
+/// How much of the room is taken: 1 and more where nothing else is [let in](has_room).
+pub fn used(positions: &Positions, limit: Limit) -> f64 {
+    let bits = bitmap_bits(positions).min(coded_bits(positions, 0));
+    bits as f64 / capacity_bits(limit).max(1) as f64
+}
+
+fn capacity_bits(limit: Limit) -> u64 {
+    limit.alphabet.capacity(limit.units.saturating_sub(1)) as u64 * 8
+}
+
+fn bitmap_bits(positions: &Positions) -> u64 {
+    positions.next() - positions.lowest() + (HEAD as u64 + 10) * 8
+}
+
+/// Once all that is open was done, and so many more, in the order that is the longest to write.
+fn coded_bits(positions: &Positions, more: u64) -> u64 {
     let runs = runs::of(positions);
-    let Some(bytes) = bytes(positions.lowest(), &runs, capacity as usize / 8) else { return false };
+    let coded = shorter(positions.lowest(), &runs).len() as u64 * 8;
     let open = positions.count_open() + more;
-    bytes.len() as u64 * 8 + open + open / 16 + LEARNING <= capacity
+    coded + open + open / 16 + LEARNING
 }
 
 fn text(bytes: &[u8], alphabet: Alphabet) -> String {
@@ -103,12 +117,15 @@ fn text(bytes: &[u8], alphabet: Alphabet) -> String {
 
 /// The shorter of two forms. `None` where that is too long.
 fn bytes(offset: u64, runs: &[Run], capacity: usize) -> Option<Vec<u8>> {
+    Some(shorter(offset, runs)).filter(|bytes| bytes.len() <= capacity)
+}
+
+fn shorter(offset: u64, runs: &[Run]) -> Vec<u8> {
     let coded = form(offset, RUNS, |into| models::write(runs, into));
-    let shorter = match bitmap::least_bytes(runs) + HEAD as u64 {
+    match bitmap::least_bytes(runs) + HEAD as u64 {
         longer if longer > coded.len() as u64 => coded,
         _ => form(offset, BITMAP, |into| bitmap::write(runs, into)),
-    };
-    (shorter.len() <= capacity).then_some(shorter)
+    }
 }
 
 /// Zeros at the end are left out: whoever reads beyond the end reads zeros.

@@ -2,7 +2,7 @@
 
 use greenroom_bus::watermark::Positions;
 
-use crate::commit_set::{Alphabet, Encoded, Limit, encode, has_room};
+use crate::commit_set::{Alphabet, Encoded, Limit, encode, has_room, used};
 
 /// Below this, a set is not worth its characters.
 const LEAST: usize = 16;
@@ -29,6 +29,11 @@ impl Limits {
     /// Whether what is done will fit, once so many more have come.
     pub(super) fn has_room(&self, positions: &Positions, more: u64) -> bool {
         self.now.is_none_or(|limit| has_room(positions, more, limit))
+    }
+
+    /// What is done, and what is open in whatever order it is done, as a share of what fits.
+    pub(super) fn used(&self, positions: &Positions) -> f64 {
+        self.now.map_or(0.0, |limit| used(positions, limit))
     }
 
     /// So many offsets beyond the lowest open one always fit.

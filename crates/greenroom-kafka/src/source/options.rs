@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use super::guard::GuardOptions;
 use crate::{client::Properties, decode::RecordFormat};
 
 /// What to read, as which group, and how.
@@ -27,6 +28,9 @@ pub struct KafkaSourceOptions {
     /// How long what handlers have in hand of a partition that is taken away may take to finish.
     /// The group waits so long, and fetches nothing. Default: 10 s.
     pub drain_budget: Duration,
+    /// Moves the oldest events of a partition that is held up by many that are stuck. Default:
+    /// `None`, they hold it up.
+    pub guard: Option<GuardOptions>,
     /// Any property of librdkafka that is not set by these options: TLS, SASL, `isolation.level`,
     /// `group.protocol`, `group.instance.id`, `max.poll.interval.ms`, fetch sizes.
     pub properties: Properties,
@@ -48,6 +52,7 @@ impl KafkaSourceOptions {
             remembers_done: true,
             metadata_limit: 4_096,
             drain_budget: Duration::from_secs(10),
+            guard: None,
             properties: Properties::default(),
         }
     }
@@ -70,7 +75,7 @@ impl KafkaSourceOptions {
         if self.topics.is_empty() || self.topics.iter().any(|topic| is_empty(topic)) {
             return Err("`topics` is empty; name at least one topic, or a pattern".to_owned());
         }
-        Ok(())
+        self.guard.as_ref().map_or(Ok(()), GuardOptions::check)
     }
 }
 

@@ -14,6 +14,7 @@
 
 mod committing;
 mod filling;
+mod guarding;
 mod rebalance;
 
 use std::{
@@ -36,6 +37,7 @@ use tokio::sync::oneshot;
 
 use super::{
     context::{Context, Said},
+    guard::Guard,
     limits::Limits,
     offsets::Answer,
     options::KafkaSourceOptions,
@@ -67,6 +69,8 @@ struct Reading {
     /// What is done no longer fits in a commit: nothing is taken since; and when that was looked
     /// at.
     full: Option<Instant>,
+    /// When that was told.
+    told_full: Option<Instant>,
 }
 
 /// What librdkafka waits for.
@@ -112,6 +116,8 @@ pub(super) struct Poller {
     /// The last commit of what is taken away failed, and is tried again then.
     again: Option<Instant>,
     limits: Limits,
+    /// Where there is one.
+    guard: Option<Guard>,
     told: Vec<(RDKafkaErrorCode, Instant)>,
     /// The source is gone, and its last commit is made.
     is_parting: bool,
@@ -122,6 +128,7 @@ impl Poller {
         shared: Arc<Shared>,
         options: KafkaSourceOptions,
         consumer: BaseConsumer<Context>,
+        guard: Option<Guard>,
         lifeline: &Arc<Lifeline>,
     ) -> Self {
         Self {
@@ -136,6 +143,7 @@ impl Poller {
             committing: None,
             again: None,
             limits: Limits::new(options.metadata_limit, options.remembers_done),
+            guard,
             told: Vec::new(),
             is_parting: false,
             options,
@@ -196,6 +204,7 @@ impl Poller {
         }
         self.subscribe_anew();
         self.rebalance();
+        self.guard();
         self.commit();
         self.fill()
     }

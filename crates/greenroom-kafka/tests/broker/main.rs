@@ -11,6 +11,7 @@ mod commits;
 mod conformance;
 mod crash;
 mod full;
+mod guard;
 mod members;
 mod output;
 mod program;

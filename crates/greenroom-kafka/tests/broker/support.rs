@@ -99,6 +99,15 @@ pub(crate) fn create_topic_with(
     panic!("topic {name} does not come");
 }
 
+/// As retention does: removes what is below this offset.
+pub(crate) fn remove_below(broker: &str, topic: &str, offset: i64) {
+    let admin: AdminClient<DefaultClientContext> = config(broker).create().unwrap();
+    let mut list = TopicPartitionList::new();
+    list.add_partition_offset(topic, 0, Offset::Offset(offset)).unwrap();
+    let options = AdminOptions::new().operation_timeout(Some(PATIENCE));
+    wait(admin.delete_records(&list, &options)).unwrap();
+}
+
 /// Waits for a future of rdkafka, which needs no runtime: on a thread of its own, as tests have
 /// one.
 fn wait<T: Send>(future: impl Future<Output = T> + Send) -> T {

@@ -13,7 +13,7 @@ use super::{
         place::Place,
         shared::{Part, Tracker},
     },
-    Poller, Reading,
+    Poller, Reading, TOLD_EVERY,
 };
 
 /// Records taken of one partition in a turn.
@@ -97,12 +97,14 @@ impl Poller {
             (span, if looked { None } else { watermark.snapshot() })
         };
         let Some(snapshot) = snapshot else { return false };
-        let (is_new, name, place) = (reading.full.is_none(), &self.shared.name, &reading.place);
+        let (name, place) = (&self.shared.name, &reading.place);
         if self.limits.has_room(snapshot.positions(), BATCH as u64) {
             reading.full = None;
             return true;
         }
-        if is_new {
+        // It may become full, and have room again, many times a second.
+        if reading.told_full.is_none_or(|at| at.elapsed() > TOLD_EVERY) {
+            reading.told_full = Some(Instant::now());
             let lowest = snapshot.positions().lowest();
             tracing::warn!(
                 "{name}: partition {place} is read no further until offset {lowest} is settled: what \

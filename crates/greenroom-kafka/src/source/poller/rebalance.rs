@@ -177,7 +177,8 @@ impl Poller {
         state.parts.insert(number, Part::new(epoch, tracker.clone()));
         drop(state);
         let committed = is_committed.then(|| (lowest, self.limits.encode(&positions).text));
-        let reading = Reading { place, epoch, tracker, queue, committed, full: None };
+        let reading =
+            Reading { place, epoch, tracker, queue, committed, full: None, told_full: None };
         self.reading.insert(number, reading);
     }
 

@@ -1,0 +1,70 @@
+//! The head-of-line guard, as the polling thread sees it (F08).
+
+use greenroom_bus::watermark::Told;
+
+use super::{
+    super::guard::{Guard, Moved, Moves},
+    Poller,
+};
+
+impl Poller {
+    /// Settles what was moved, and looks for more that is to be.
+    pub(super) fn guard(&mut self) {
+        let Some(mut guard) = self.guard.take() else { return };
+        if let Some(moved) = guard.moved() {
+            self.are_moved(&moved, guard.topic());
+        }
+        if guard.looks() {
+            self.look_for_stuck(&mut guard);
+        }
+        self.guard = Some(guard);
+    }
+
+    fn are_moved(&self, Moved { moves, failed, .. }: &Moved, topic: &str) {
+        let Moves { number, epoch, place, offsets } = moves;
+        let (name, mut count) = (&self.shared.name, 0);
+        if let Some(reading) = self.reading.get(number) {
+            let mut watermark = reading.tracker.watermark.lock();
+            let settled = offsets.iter().map(|offset| watermark.settle(*epoch, *offset));
+            // Its handler may have come back meanwhile, or the partition may be somebody else's.
+            count = settled.filter(|told| *told == Told::Counted).count();
+        }
+        if count > 0 {
+            let (first, last) = (offsets.iter().min(), offsets.iter().max());
+            tracing::warn!(
+                "{name}: partition {place} was held up: {count} of its oldest events, from offset \
+                 {} to {}, are moved to topic {topic}",
+                first.copied().unwrap_or_default(),
+                last.copied().unwrap_or_default()
+            );
+            // The commit that says so need not wait.
+            self.shared.due.notify_one();
+        }
+        if let Some(why) = failed {
+            tracing::warn!("{name}: partition {place} is held up, and stays so for now: {why}");
+        }
+    }
+
+    /// The first partition that is held up, so that none takes the whole budget in one go.
+    fn look_for_stuck(&mut self, guard: &mut Guard) {
+        for (number, reading) in &self.reading {
+            let span = {
+                let watermark = reading.tracker.watermark.lock();
+                watermark.next() - watermark.lowest()
+            };
+            // So many always fit, and what is taken away drains.
+            if span < self.limits.sure() || reading.queue.is_none() {
+                continue;
+            }
+            let snapshot = reading.tracker.watermark.lock().snapshot();
+            let Some(snapshot) = snapshot.filter(|of| of.epoch() == reading.epoch) else {
+                continue;
+            };
+            let offsets = guard.choose(snapshot.positions(), &self.limits);
+            if !offsets.is_empty() {
+                let (place, epoch) = (reading.place.clone(), reading.epoch);
+                return guard.moves(Moves { number: *number, epoch, place, offsets });
+            }
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Many events that are stuck, and the guard that moves the oldest (F08).
+
+use std::{collections::BTreeMap, time::Duration};
+
+use greenroom_bus::{
+    settlement::{Outcome, Settled},
+    source::Source,
+};
+use greenroom_kafka::source::{GuardOptions, KafkaSource, KafkaSourceOptions};
+use rdkafka::{
+    Message, Offset, TopicPartitionList,
+    consumer::{BaseConsumer, Consumer},
+    message::Headers,
+};
+
+use super::support::{
+    PATIENCE, Publisher, broker, create_topic, event, group, options, positions, pull,
+    remove_below, unique,
+};
+
+const HANDLED: Settled = Settled::Acknowledged(Outcome::Handled);
+/// More than fit behind the first, where one in a hundred is stuck.
+const EVENTS: u64 = 150_000;
+
+/// As good as random, so that each takes its room in a commit; and the first.
+fn is_stuck(position: u64) -> bool {
+    position == 0 || (position.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40).is_multiple_of(100)
+}
+
+fn stuck() -> impl Iterator<Item = u64> {
+    (0..EVENTS).filter(|position| is_stuck(*position))
+}
+
+fn guarded(broker: &str, name: &str, guard: GuardOptions) -> KafkaSourceOptions {
+    let mut options = options(broker, name, &[name.to_owned()]);
+    options.metadata_limit = 512;
+    options.guard = Some(guard);
+    options
+}
+
+fn publish(broker: &str, name: &str) {
+    create_topic(broker, name, 1);
+    let publisher = Publisher::new(broker);
+    (0..EVENTS).for_each(|number| publisher.event(name, 0, &event(number, &number.to_string())));
+    publisher.flush();
+}
+
+/// Pulls and handles all but what is stuck, until all has come or nothing more comes for so long.
+async fn handle(source: &mut KafkaSource, patience: Duration) -> u64 {
+    handle_until(source, EVENTS, patience).await
+}
+
+async fn handle_until(source: &mut KafkaSource, count: u64, patience: Duration) -> u64 {
+    let mut received = 0;
+    while received < count {
+        let mut taken = Vec::new();
+        let pulled = tokio::time::timeout(patience, source.pull(&mut taken)).await;
+        let Ok(pulled) = pulled else { break };
+        pulled.unwrap();
+        received += taken.len() as u64;
+        let receipts = source.receipts().unwrap();
+        let done = taken.iter().filter(|taken| !is_stuck(taken.position));
+        done.for_each(|taken| receipts.settled(taken.position, HANDLED));
+    }
+    received
+}
+
+/// What lies in a topic, by the offsets that its records had where they were.
+fn moved(broker: &str, topic: &str, from: &str) -> BTreeMap<u64, (String, Vec<u8>)> {
+    let consumer: BaseConsumer = group(broker, "reads");
+    let mut list = TopicPartitionList::new();
+    list.add_partition_offset(topic, 0, Offset::Beginning).unwrap();
+    consumer.assign(&list).unwrap();
+    let (_, end) = consumer.fetch_watermarks(topic, 0, PATIENCE).unwrap();
+    let mut records = BTreeMap::new();
+    let mut next = 0;
+    while next < end {
+        let Some(record) = consumer.poll(PATIENCE) else { panic!("{next} of {end} came") };
+        let record = record.unwrap();
+        next = record.offset() + 1;
+        let headers: BTreeMap<&str, &str> = record
+            .headers()
+            .unwrap()
+            .iter()
+            .map(|header| (header.key, std::str::from_utf8(header.value.unwrap()).unwrap()))
+            .collect();
+        assert_eq!((headers["greenroom_topic"], headers["greenroom_partition"]), (from, "0"));
+        assert_eq!(headers["greenroom_reason"], "head_of_line");
+        let key = std::str::from_utf8(record.key().unwrap()).unwrap().to_owned();
+        let offset = headers["greenroom_offset"].parse().unwrap();
+        records.insert(offset, (key, record.payload().unwrap().to_vec()));
+    }
+    records
+}
+
+#[tokio::test]
+async fn f08_the_oldest_of_many_stuck_events_are_moved_and_the_partition_is_read_on() {
+    let Some(broker) = broker() else { return };
+    let (name, aside) = (unique("f08"), unique("f08-aside"));
+    publish(&broker, &name);
+    create_topic(&broker, &aside, 1);
+    let guard = GuardOptions { events: 10_000, ..GuardOptions::new(&aside) };
+    let mut source = KafkaSource::open(guarded(&broker, &name, guard)).unwrap();
+    let commits = source.committer().unwrap();
+    assert_eq!(handle(&mut source, PATIENCE).await, EVENTS);
+    commits.commit().await.unwrap();
+    drop((source, commits));
+    let moved = moved(&broker, &aside, &name);
+    let left = stuck().count() - moved.len();
+    assert!(!moved.is_empty() && left > 0, "{} are moved", moved.len());
+    // The oldest, as they were.
+    assert!(moved.keys().copied().eq(stuck().take(moved.len())));
+    for (offset, (key, payload)) in &moved {
+        assert_eq!(*key, offset.to_string());
+        let mut json = Vec::new();
+        event(*offset, key).write_json(&mut json);
+        assert_eq!(*payload, json);
+    }
+    // What was moved is done for good; the rest of what is stuck comes again.
+    let options = options(&broker, &name, std::slice::from_ref(&name));
+    let mut after = KafkaSource::open(options).unwrap();
+    let again = positions(&pull(&mut after, left).await, 0);
+    assert!(again.iter().copied().eq(stuck().skip(moved.len())), "{:?}..", &again[..5]);
+}
+
+#[tokio::test]
+async fn f08_a_guard_whose_budget_is_spent_moves_no_more() {
+    let Some(broker) = broker() else { return };
+    let (name, aside) = (unique("f08"), unique("f08-aside"));
+    publish(&broker, &name);
+    create_topic(&broker, &aside, 1);
+    let guard = GuardOptions { events: 10, ..GuardOptions::new(&aside) };
+    let mut source = KafkaSource::open(guarded(&broker, &name, guard)).unwrap();
+    let received = handle(&mut source, Duration::from_secs(5)).await;
+    assert!(received < EVENTS, "what is stuck holds the partition up");
+    let moved = moved(&broker, &aside, &name);
+    assert!(moved.into_keys().eq(stuck().take(10)));
+}
+
+#[tokio::test]
+async fn f08_what_cannot_be_moved_stays_open() {
+    let Some(broker) = broker() else { return };
+    let name = unique("f08");
+    publish(&broker, &name);
+    // No topic can have this name.
+    let guard = GuardOptions { events: 10_000, ..GuardOptions::new("no such topic") };
+    let mut source = KafkaSource::open(guarded(&broker, &name, guard)).unwrap();
+    let commits = source.committer().unwrap();
+    let received = handle(&mut source, Duration::from_secs(10)).await;
+    assert!(received < EVENTS, "what is stuck holds the partition up");
+    commits.commit().await.unwrap();
+    let standing = commits.partitions().pop().unwrap();
+    assert_eq!(standing.oldest_open, 0);
+}
+
+#[tokio::test]
+async fn f08_what_retention_has_removed_is_left_and_those_behind_it_are_moved() {
+    let Some(broker) = broker() else { return };
+    let (name, aside) = (unique("f08"), unique("f08-aside"));
+    publish(&broker, &name);
+    create_topic(&broker, &aside, 1);
+    let guard = GuardOptions { events: 10_000, ..GuardOptions::new(&aside) };
+    let mut source = KafkaSource::open(guarded(&broker, &name, guard)).unwrap();
+    let commits = source.committer().unwrap();
+    let first = handle_until(&mut source, 10_000, PATIENCE).await;
+    remove_below(&broker, &name, 1_000);
+    handle_until(&mut source, EVENTS - first, Duration::from_secs(10)).await;
+    let moved = moved(&broker, &aside, &name);
+    let expected = stuck().filter(|position| *position >= 1_000);
+    assert!(moved.len() > 10 && moved.keys().copied().eq(expected.take(moved.len())));
+    assert_eq!(commits.partitions().pop().unwrap().oldest_open, 0);
+}
