@@ -1,0 +1,27 @@
+//! Dead letters where there are none: whatever comes is refused, and the run is not clean.
+
+use greenroom_bus::{
+    BoxFuture,
+    dead_letter::{DeadLetter, DeadLetterStore},
+    sink::SinkError,
+};
+
+pub struct NoLetters;
+
+impl DeadLetterStore for NoLetters {
+    fn describe(&self) -> String {
+        "none".to_owned()
+    }
+
+    fn store(&self, letter: DeadLetter) {
+        drop(letter);
+    }
+
+    fn finish<'a>(&'a self) -> BoxFuture<'a, Result<(), SinkError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn failure(&self) -> Option<SinkError> {
+        None
+    }
+}
