@@ -31,7 +31,8 @@
 //! It is a member of the group by librdkafka, which is compiled along: a C compiler and `make` are
 //! needed, and nothing else. TLS and zstd are cargo features.
 //!
-//! Tests against a real broker: `GREENROOM_KAFKA=$(scripts/kafka up) cargo test -p
+//! Its tests run against a broker in their own process, which speaks the protocol and fails by
+//! request. Against a real one: `GREENROOM_KAFKA=$(scripts/kafka up) cargo test -p
 //! greenroom-kafka`.
 
 mod client;

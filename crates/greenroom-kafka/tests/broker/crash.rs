@@ -4,7 +4,7 @@ use std::{collections::HashSet, time::Duration};
 
 use super::{
     program::{Process, Task},
-    support::{PATIENCE, Publisher, broker, create_topic, event, unique},
+    support::{PATIENCE, Publisher, create_topic, event, real_broker, unique},
 };
 
 const EVENTS: u64 = 200_000;
@@ -55,7 +55,7 @@ fn repeats(broker: &str, remembers: bool) -> u64 {
 
 #[test]
 fn z01_a_crash_repeats_little_of_what_was_done_behind_an_event_that_is_stuck() {
-    let Some(broker) = broker() else { return };
+    let Some(broker) = real_broker() else { return };
     let repeated = repeats(&broker, true);
     assert!(repeated < 10, "{repeated} % are done again");
 }
@@ -63,7 +63,7 @@ fn z01_a_crash_repeats_little_of_what_was_done_behind_an_event_that_is_stuck() {
 /// The same without the set: it is that which makes the difference.
 #[test]
 fn z01_without_the_set_of_done_offsets_nearly_all_are_repeated() {
-    let Some(broker) = broker() else { return };
+    let Some(broker) = real_broker() else { return };
     let repeated = repeats(&broker, false);
     assert!(repeated > 90, "{repeated} % are done again");
 }

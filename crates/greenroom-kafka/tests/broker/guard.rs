@@ -14,7 +14,7 @@ use rdkafka::{
 };
 
 use super::support::{
-    PATIENCE, Publisher, broker, create_topic, event, group, options, positions, pull,
+    PATIENCE, Publisher, create_topic, event, group, options, positions, pull, real_broker,
     remove_below, unique,
 };
 
@@ -95,7 +95,7 @@ fn moved(broker: &str, topic: &str, from: &str) -> BTreeMap<u64, (String, Vec<u8
 
 #[tokio::test]
 async fn f08_the_oldest_of_many_stuck_events_are_moved_and_the_partition_is_read_on() {
-    let Some(broker) = broker() else { return };
+    let Some(broker) = real_broker() else { return };
     let (name, aside) = (unique("f08"), unique("f08-aside"));
     publish(&broker, &name);
     create_topic(&broker, &aside, 1);
@@ -125,7 +125,7 @@ async fn f08_the_oldest_of_many_stuck_events_are_moved_and_the_partition_is_read
 
 #[tokio::test]
 async fn f08_a_guard_whose_budget_is_spent_moves_no_more() {
-    let Some(broker) = broker() else { return };
+    let Some(broker) = real_broker() else { return };
     let (name, aside) = (unique("f08"), unique("f08-aside"));
     publish(&broker, &name);
     create_topic(&broker, &aside, 1);
@@ -139,7 +139,7 @@ async fn f08_a_guard_whose_budget_is_spent_moves_no_more() {
 
 #[tokio::test]
 async fn f08_what_cannot_be_moved_stays_open() {
-    let Some(broker) = broker() else { return };
+    let Some(broker) = real_broker() else { return };
     let name = unique("f08");
     publish(&broker, &name);
     // No topic can have this name.
@@ -155,7 +155,7 @@ async fn f08_what_cannot_be_moved_stays_open() {
 
 #[tokio::test]
 async fn f08_what_retention_has_removed_is_left_and_those_behind_it_are_moved() {
-    let Some(broker) = broker() else { return };
+    let Some(broker) = real_broker() else { return };
     let (name, aside) = (unique("f08"), unique("f08-aside"));
     publish(&broker, &name);
     create_topic(&broker, &aside, 1);

@@ -9,7 +9,7 @@ use std::{
 
 use super::{
     program::{Line, Process, Task},
-    support::{PATIENCE, Publisher, broker, create_topic, event, unique},
+    support::{PATIENCE, Publisher, create_topic, event, real_broker, unique},
 };
 
 const EVENTS: u64 = 12_000;
@@ -89,21 +89,21 @@ fn judge(protocol: &str, lines: &[Line]) {
 
 #[test]
 fn z02_members_come_and_go_and_nothing_is_lost_or_done_at_once_cooperative() {
-    if let Some(broker) = broker() {
+    if let Some(broker) = real_broker() {
         rebalances(&broker, "cooperative-sticky");
     }
 }
 
 #[test]
 fn z02_members_come_and_go_and_nothing_is_lost_or_done_at_once_eager() {
-    if let Some(broker) = broker() {
+    if let Some(broker) = real_broker() {
         rebalances(&broker, "range");
     }
 }
 
 #[test]
 fn z02_members_come_and_go_and_nothing_is_lost_or_done_at_once_consumer_protocol() {
-    if let Some(broker) = broker() {
+    if let Some(broker) = real_broker() {
         rebalances(&broker, "consumer");
     }
 }

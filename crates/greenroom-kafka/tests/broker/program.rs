@@ -17,7 +17,7 @@ use greenroom_bus::{
 };
 use greenroom_kafka::source::KafkaSource;
 
-use super::support::{NoLetters, broker, options};
+use super::support::{NoLetters, options, real_broker};
 
 /// What such a process is to do, as `NAME=VALUE` pairs in its environment.
 const TASK: &str = "GREENROOM_KAFKA_TASK";
@@ -142,7 +142,7 @@ fn consumes_as_it_is_told() {
 }
 
 async fn consume(task: Task) {
-    let broker = broker().unwrap();
+    let broker = real_broker().unwrap();
     let mut options = options(&broker, &task.group, std::slice::from_ref(&task.topic));
     options.remembers_done = task.remembers;
     match &*task.protocol {

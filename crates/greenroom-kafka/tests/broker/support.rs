@@ -30,20 +30,29 @@ use rdkafka::{
 
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The broker, where one is named. Otherwise it is said that nothing was tested.
-pub(crate) fn broker() -> Option<String> {
-    static SAID: Once = Once::new();
-    // What a run says is part of the output of a test that fails.
+/// What a run says is part of the output of a test that fails.
+pub(crate) fn log() {
     let writes = tracing_subscriber::fmt().with_test_writer().with_ansi(false);
     let _ = writes.with_max_level(tracing::Level::DEBUG).try_init();
+}
+
+/// The broker that is named, for what no other than a real one does. Without, it is said that this
+/// test did not run.
+pub(crate) fn real_broker() -> Option<String> {
+    static SAID: Once = Once::new();
+    log();
     let broker = env::var("GREENROOM_KAFKA").ok().filter(|broker| !broker.is_empty());
     if broker.is_none() {
+        // Past the capture of test output.
+        let mut stderr = io::stderr().lock();
+        let thread = thread::current();
+        let test = thread.name().unwrap_or("a test");
+        let _ = writeln!(stderr, "NOT RUN, as it needs a real Kafka broker: {test}");
         SAID.call_once(|| {
-            // Past the capture of test output.
             let _ = writeln!(
-                io::stderr(),
-                "NOT RUN: the tests against a Kafka broker, for want of one. To run them: \
-                 GREENROOM_KAFKA=$(scripts/kafka up) cargo test -p greenroom-kafka --test broker"
+                stderr,
+                "To run all tests of Kafka against one: GREENROOM_KAFKA=$(scripts/kafka up) cargo \
+                 test -p greenroom-kafka"
             );
         });
     }

@@ -34,8 +34,8 @@ use greenroom_kafka::{
 use tokio::sync::Notify;
 
 use self::support::{
-    NoLetters, PATIENCE, Publisher, broker, committed, create_topic, event, group, options, unique,
-    until,
+    NoLetters, PATIENCE, Publisher, committed, create_topic, event, group, options, real_broker,
+    unique, until,
 };
 
 const EVENTS: u64 = 3_000;
@@ -105,7 +105,7 @@ fn processor_seconds() -> f64 {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn z07_a_broker_that_was_away_is_gone_on_with_and_nothing_is_lost() {
-    let Some(broker) = broker() else { return };
+    let Some(broker) = real_broker() else { return };
     if env::var_os("GREENROOM_KAFKA_MAY_RESTART").is_none() {
         // Past the capture of test output.
         let _ = writeln!(
