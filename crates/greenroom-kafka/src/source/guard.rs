@@ -97,9 +97,14 @@ impl Guard {
     }
 
     /// Which of a partition's offsets are to be moved now, paid from the budget. Empty where none
-    /// is.
-    pub(super) fn choose(&mut self, positions: &Positions, limits: &Limits) -> Vec<u64> {
-        if !is_blocked(positions, limits) {
+    /// is. One that is full is read no further already.
+    pub(super) fn choose(
+        &mut self,
+        positions: &Positions,
+        limits: &Limits,
+        is_full: bool,
+    ) -> Vec<u64> {
+        if !is_blocked(positions, limits, is_full) {
             return Vec::new();
         }
         let count = positions.count_open().min(AT_ONCE);
@@ -123,10 +128,10 @@ impl Guard {
     }
 }
 
-fn is_blocked(positions: &Positions, limits: &Limits) -> bool {
+fn is_blocked(positions: &Positions, limits: &Limits, is_full: bool) -> bool {
     let span = positions.next() - positions.lowest();
     let is_done = positions.count_done() as f64 >= DONE * span as f64;
-    span > 0 && is_done && limits.used(positions) > FULL
+    span > 0 && is_done && (is_full || limits.used(positions) > FULL)
 }
 
 #[cfg(test)]
@@ -142,7 +147,7 @@ mod tests {
     #[test]
     fn f08_a_partition_is_blocked_by_a_full_set_of_which_nearly_all_is_done() {
         let limits = Limits::new(512, true);
-        let is_blocked = |next, one_in| is_blocked(&positions(next, one_in), &limits);
+        let is_blocked = |next, one_in| is_blocked(&positions(next, one_in), &limits, false);
         assert!(!is_blocked(20_000, 100), "there is room");
         assert!(is_blocked(200_000, 100));
         assert!(!is_blocked(200_000, 20), "handlers are slow, and none is stuck");
@@ -150,9 +155,18 @@ mod tests {
         assert!(!is_blocked(0, 1));
     }
 
+    /// Where little fits, it is read no further before that is 90% full.
+    #[test]
+    fn f08_a_partition_that_is_read_no_further_is_blocked_however_full_it_is() {
+        let limits = Limits::new(128, true);
+        assert!(!is_blocked(&positions(5_000, 100), &limits, false));
+        assert!(is_blocked(&positions(5_000, 100), &limits, true));
+        assert!(!is_blocked(&positions(5_000, 20), &limits, true), "handlers are slow");
+    }
+
     #[test]
     fn f08_a_source_that_remembers_nothing_is_never_blocked() {
         let limits = Limits::new(512, false);
-        assert!(!is_blocked(&positions(10_000_000, 100), &limits));
+        assert!(!is_blocked(&positions(10_000_000, 100), &limits, false));
     }
 }

@@ -21,5 +21,6 @@ mod members;
 mod output;
 mod program;
 mod reading;
+mod scenarios;
 mod slow;
 mod support;

@@ -17,7 +17,7 @@ use super::{
 };
 
 /// Records taken of one partition in a turn.
-const BATCH: usize = 256;
+pub(super) const BATCH: usize = 256;
 /// Between looks at whether a set that was full fits again.
 const FULL_LOOK: Duration = Duration::from_millis(20);
 

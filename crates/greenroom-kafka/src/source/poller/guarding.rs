@@ -5,6 +5,7 @@ use greenroom_bus::watermark::Told;
 use super::{
     super::guard::{Guard, Moved, Moves},
     Poller,
+    filling::BATCH,
 };
 
 impl Poller {
@@ -60,7 +61,9 @@ impl Poller {
             let Some(snapshot) = snapshot.filter(|of| of.epoch() == reading.epoch) else {
                 continue;
             };
-            let offsets = guard.choose(snapshot.positions(), &self.limits);
+            let positions = snapshot.positions();
+            let is_full = !self.limits.has_room(positions, BATCH as u64);
+            let offsets = guard.choose(positions, &self.limits, is_full);
             if !offsets.is_empty() {
                 let (place, epoch) = (reading.place.clone(), reading.epoch);
                 return guard.moves(Moves { number: *number, epoch, place, offsets });
