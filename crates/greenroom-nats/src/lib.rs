@@ -4,7 +4,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`source`] | [`NatsSource`](source::NatsSource): messages as events, acknowledged once they are settled |
-//! | [`output`] | [`NatsSink`](output::NatsSink): events to subjects of a stream, settled once the server has stored them |
+//! | [`output`] | [`NatsSink`](output::NatsSink): events to subjects of a stream, settled once the server has stored them; [`NatsDeadLetters`](output::NatsDeadLetters): dead letters to a subject |
 //!
 //! Where to connect, and as whom, is a [`NatsServer`]. A server to try things out with is
 //! `scripts/nats up` in the repository.

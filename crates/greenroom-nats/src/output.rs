@@ -31,6 +31,7 @@
 //! larger passes alone.
 
 mod attempt;
+mod dead_letters;
 mod delivery;
 mod driver;
 mod lines;
@@ -51,11 +52,12 @@ use tokio::{
     task::AbortHandle,
 };
 
-use self::shared::Shared;
 pub use self::{
+    dead_letters::NatsDeadLetters,
     options::{NatsSinkMode, NatsSinkOptions},
     subject::{BadSubject, NatsSubject},
 };
+use self::{lines::Waiting, message::Message, shared::Shared};
 use crate::{connection::Connection, server::NatsServer};
 
 /// Publishes each event to a stream.
@@ -85,7 +87,10 @@ impl NatsSink {
     }
 
     fn push(&self, outgoing: Outgoing, room: OwnedSemaphorePermit) {
-        self.shared.push(outgoing, room);
+        // By the worker that handled the event, and not by the one driver.
+        let message = Message::of(&outgoing.event, &self.shared.options);
+        let Outgoing { line, ack, .. } = outgoing;
+        self.shared.push(Waiting { message, line, ack, _room: Some(room) });
     }
 }
 
@@ -125,11 +130,7 @@ impl Sink for NatsSink {
 
     fn finish<'a>(&'a self) -> BoxFuture<'a, Result<(), SinkError>> {
         self.shared.finish();
-        Box::pin(async move {
-            // The sender lives in `shared`, so the wait cannot fail.
-            let _ = self.shared.ended.subscribe().wait_for(|ended| *ended).await;
-            self.failure().map_or(Ok(()), Err)
-        })
+        Box::pin(self.shared.finished())
     }
 
     fn failure(&self) -> Option<SinkError> {

@@ -142,6 +142,14 @@ impl Line for DeadLetter {
     }
 }
 
+impl DeadLetter {
+    /// Appends the letter as a JSON object, with the fields of a line of [`FileDeadLetterStore`].
+    pub fn write_json(&self, out: &mut Vec<u8>) {
+        // Nothing is passed on, so nothing can fail.
+        let _ = self.write(out, &mut |_| Ok(()));
+    }
+}
+
 pub(crate) fn write_rejected(rejected: &[OutputRejection], out: &mut Vec<u8>) {
     for (place, OutputRejection { output, event, error }) in rejected.iter().enumerate() {
         out.push(if place == 0 { b'[' } else { b',' });

@@ -47,7 +47,13 @@ async fn until_settled(shared: &Shared, number: u64, message: &Message) -> Resul
             shared.connection.up().await;
         }
         let pass = gate.pass().await;
-        match attempt(shared, message).await {
+        let attempted = match attempt(shared, message).await {
+            Attempted::Rejected(error) if shared.rejects_nothing => {
+                Attempted::Failed { error, reached: false }
+            }
+            attempted => attempted,
+        };
+        match attempted {
             Attempted::Stored => {
                 gate.works(number, name);
                 return Ok(());

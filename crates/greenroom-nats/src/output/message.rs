@@ -6,7 +6,7 @@ use greenroom_bus::event::{Event, http};
 
 use super::options::{NatsSinkMode, NatsSinkOptions};
 
-const CONTENT_TYPE: &str = "content-type";
+pub(super) const CONTENT_TYPE: &str = "content-type";
 const STRUCTURED: &str = "application/cloudevents+json";
 
 /// What is published, kept until it is stored.
@@ -49,7 +49,7 @@ fn message_id(event: &Event, subject: &str) -> String {
     format!("{} {} {subject}", http::encode(event.source()), http::encode(event.id()))
 }
 
-fn insert(headers: &mut HeaderMap, name: &str, text: &str) -> Result<(), String> {
+pub(super) fn insert(headers: &mut HeaderMap, name: &str, text: &str) -> Result<(), String> {
     let key: HeaderName = name.parse().map_err(|_| format!("{name:?} is no name of a header"))?;
     headers.insert(key, value(name, text)?);
     Ok(())

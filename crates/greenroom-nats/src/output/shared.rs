@@ -7,14 +7,13 @@ use std::sync::{
 
 use greenroom_bus::{
     event::Event,
-    sink::{Outgoing, SinkError, Trouble, gate::Gate},
+    sink::{SinkError, Trouble, gate::Gate},
 };
 use parking_lot::Mutex;
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{Notify, Semaphore, watch};
 
 use super::{
     lines::{Lines, Next, Waiting},
-    message::Message,
     options::NatsSinkOptions,
 };
 use crate::connection::Connection;
@@ -29,6 +28,9 @@ pub(super) struct Shared {
     pub(super) name: String,
     pub(super) connection: Arc<Connection>,
     pub(super) options: NatsSinkOptions,
+    /// Nothing is rejected: what is refused for good is tried again, in case somebody has corrected
+    /// it.
+    pub(super) rejects_nothing: bool,
     lines: Mutex<Lines>,
     /// Wakes the driver: something came, or it is to finish.
     pub(super) wake: Notify,
@@ -38,7 +40,7 @@ pub(super) struct Shared {
     pub(super) gate: Gate,
     unanswered: AtomicU64,
     /// True once all that was accepted is settled, and nothing is accepted any more.
-    pub(super) ended: watch::Sender<bool>,
+    ended: watch::Sender<bool>,
     failure: Mutex<Option<SinkError>>,
 }
 
@@ -54,6 +56,7 @@ impl Shared {
             name,
             connection,
             options,
+            rejects_nothing: false,
             lines: Mutex::default(),
             wake: Notify::new(),
             room: Arc::new(Semaphore::new(ROOM_BYTES)),
@@ -64,11 +67,7 @@ impl Shared {
         }
     }
 
-    /// Its message is made here, by the worker that handled the event, and not by the one driver.
-    pub(super) fn push(&self, outgoing: Outgoing, room: OwnedSemaphorePermit) {
-        let message = Message::of(&outgoing.event, &self.options);
-        let Outgoing { line, ack, .. } = outgoing;
-        let waiting = Waiting { message, line, ack, _room: Some(room) };
+    pub(super) fn push(&self, waiting: Waiting) {
         // What comes too late is dropped, and so refused, outside the lock.
         let late = self.lines.lock().push(waiting);
         drop(late);
@@ -77,6 +76,16 @@ impl Shared {
 
     pub(super) fn next(&self) -> Next {
         self.lines.lock().next(self.options.concurrency)
+    }
+
+    /// Waits until all is settled; nothing may be pushed any more.
+    ///
+    /// # Errors
+    /// Why what was not stored is refused.
+    pub(super) async fn finished(&self) -> Result<(), SinkError> {
+        // The sender lives in here, so the wait cannot fail.
+        let _ = self.ended.subscribe().wait_for(|ended| *ended).await;
+        self.failure().map_or(Ok(()), Err)
     }
 
     /// An event of this line is settled.

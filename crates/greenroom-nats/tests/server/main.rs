@@ -5,6 +5,7 @@
 
 mod conformance;
 mod crash;
+mod engine;
 mod order;
 mod outage;
 mod output;

@@ -171,11 +171,7 @@ async fn n04_an_event_that_is_published_again_after_a_restart_is_stored_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn d13_what_is_too_large_is_rejected_and_the_others_are_stored() {
     let Some(stream) = TestStream::new("d13_large").await else { return };
-    let jetstream = stream.jetstream().await;
-    let mut config =
-        jetstream.get_stream(&stream.name).await.unwrap().get_info().await.unwrap().config;
-    config.max_message_size = 2_000;
-    jetstream.update_stream(config).await.unwrap();
+    stream.change(|config| config.max_message_size = 2_000).await;
     let (sink, ends) = (open(&stream).await, Ends::default());
     for number in 0..60 {
         // One is larger than the stream takes, and one than the server.
@@ -217,11 +213,7 @@ async fn d13_a_stream_that_is_missing_pauses_the_output_until_it_is_there() {
 #[tokio::test(flavor = "multi_thread")]
 async fn d13_an_event_whose_subject_no_stream_takes_is_rejected_where_others_are_taken() {
     let Some(stream) = TestStream::new("d13_subject").await else { return };
-    let jetstream = stream.jetstream().await;
-    let mut config =
-        jetstream.get_stream(&stream.name).await.unwrap().get_info().await.unwrap().config;
-    config.subjects = vec![format!("{}.*", stream.name)];
-    jetstream.update_stream(config).await.unwrap();
+    stream.change(|config| config.subjects = vec![format!("{}.*", stream.name)]).await;
     let (sink, ends) = (open(&stream).await, Ends::default());
     for (id, subject) in [("odd", "a.b"), ("bad", "a b"), ("good", "a")] {
         let event = Event::builder(id, "/s", "t").subject(subject).build().unwrap();

@@ -12,6 +12,7 @@ use async_nats::jetstream::{
     consumer::Info,
     stream::{Config, StorageType},
 };
+use bytes::Bytes;
 use greenroom_bus::event::Event;
 use greenroom_nats::{NatsServer, source::NatsSourceOptions};
 
@@ -71,6 +72,15 @@ impl TestStream {
         self.jetstream().await.create_stream(config).await.unwrap();
     }
 
+    /// Changes its configuration.
+    pub(crate) async fn change(&self, change: impl FnOnce(&mut Config)) {
+        let jetstream = self.jetstream().await;
+        let stream = jetstream.get_stream(&self.name).await.unwrap();
+        let mut config = stream.get_info().await.unwrap().config;
+        change(&mut config);
+        jetstream.update_stream(config).await.unwrap();
+    }
+
     /// A connection of its own: nothing that a source does is seen through it.
     pub(crate) async fn jetstream(&self) -> jetstream::Context {
         jetstream::new(async_nats::connect(&self.address).await.unwrap())
@@ -105,6 +115,13 @@ impl TestStream {
         for answer in answers {
             answer.await.unwrap();
         }
+    }
+
+    /// Publishes these bytes.
+    pub(crate) async fn publish_bytes(&self, bytes: impl Into<Bytes>) {
+        let jetstream = self.jetstream().await;
+        let answer = jetstream.publish(format!("{}.in", self.name), bytes.into()).await.unwrap();
+        answer.await.unwrap();
     }
 
     /// What the server says of the consumer.

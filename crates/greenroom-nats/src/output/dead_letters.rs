@@ -1,0 +1,177 @@
+//! Dead letters to a subject (D06).
+
+use std::{fmt, sync::Arc, time::UNIX_EPOCH};
+
+use async_nats::{HeaderMap, header::NATS_MESSAGE_ID};
+use greenroom_bus::{
+    BoxFuture,
+    dead_letter::{DeadLetter, DeadLetterStore},
+    event::http::encode,
+    sink::{SinkError, Trouble},
+};
+use tokio::task::AbortHandle;
+
+use super::{
+    driver,
+    lines::Waiting,
+    message::{CONTENT_TYPE, Message, insert},
+    options::NatsSinkOptions,
+    shared::Shared,
+    subject::NatsSubject,
+};
+use crate::{connection::Connection, server::NatsServer};
+
+/// So many bytes of an error are a header; all of it is in the letter.
+const SHOWN: usize = 512;
+
+/// Publishes each dead letter to a subject, as JSON with the fields of a line of a
+/// [file](greenroom_bus::dead_letter::file::FileDeadLetterStore).
+///
+/// What one filters by is in headers as well, percent-encoded as those of CloudEvents:
+/// `greenroom-reason`, `greenroom-error` (its beginning), `greenroom-source` (`nats:STREAM/CONSUMER`
+/// for a [`NatsSource`](crate::source::NatsSource)), `greenroom-position` (the message's number in
+/// that stream), `greenroom-attempts`, and `greenroom-pool` and `greenroom-handler` if it reached
+/// them.
+///
+/// A letter is confirmed when the server has stored it, and until then its event stays unsettled.
+/// Whatever the server refuses it for, it waits: a letter is never given up.
+pub struct NatsDeadLetters {
+    shared: Arc<Shared>,
+    driver: AbortHandle,
+}
+
+impl NatsDeadLetters {
+    /// Connects. Letters are published on the runtime that this is called on. The stream need not
+    /// exist yet: letters wait until it does.
+    ///
+    /// # Errors
+    /// The subject is a template, no server answers in the time that `server` gives, or it refuses
+    /// the credentials.
+    ///
+    /// # Cancel safety
+    /// A dropped future has published nothing.
+    pub async fn open(server: &NatsServer, subject: NatsSubject) -> Result<Self, SinkError> {
+        let name = format!("nats:{subject}");
+        let failed = |why: String| SinkError::new(&name, why);
+        if subject.wildcard().is_some() {
+            let why = "a letter may have no event: write a subject without fields in braces";
+            return Err(failed(why.to_owned()));
+        }
+        let connection = Connection::open(server).await.map_err(failed)?;
+        let mut shared = Shared::new(name.clone(), connection, NatsSinkOptions::new(subject));
+        shared.rejects_nothing = true;
+        let shared = Arc::new(shared);
+        let driver = tokio::spawn(driver::drive(shared.clone())).abort_handle();
+        Ok(Self { shared, driver })
+    }
+}
+
+impl Drop for NatsDeadLetters {
+    /// What is not stored is refused.
+    fn drop(&mut self) {
+        self.driver.abort();
+    }
+}
+
+impl DeadLetterStore for NatsDeadLetters {
+    fn describe(&self) -> String {
+        self.shared.name.clone()
+    }
+
+    fn store(&self, letter: DeadLetter) {
+        let message = message(&letter, self.shared.options.subject.to_string());
+        self.shared.push(Waiting { message, line: None, ack: letter.ack, _room: None });
+    }
+
+    fn finish<'a>(&'a self) -> BoxFuture<'a, Result<(), SinkError>> {
+        self.shared.finish();
+        Box::pin(self.shared.finished())
+    }
+
+    fn failure(&self) -> Option<SinkError> {
+        self.shared.failure()
+    }
+
+    fn trouble(&self) -> Option<Trouble> {
+        self.shared.trouble()
+    }
+}
+
+impl fmt::Debug for NatsDeadLetters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NatsDeadLetters").field("name", &self.shared.name).finish_non_exhaustive()
+    }
+}
+
+fn message(letter: &DeadLetter, subject: String) -> Result<Message, String> {
+    let error = &letter.error[..letter.error.floor_char_boundary(SHOWN)];
+    let (position, attempts) = (letter.position.to_string(), letter.attempts.to_string());
+    let known = [
+        (CONTENT_TYPE, Some("application/json")),
+        ("greenroom-reason", Some(letter.reason.as_str())),
+        ("greenroom-error", Some(error)),
+        ("greenroom-source", Some(&*letter.source)),
+        ("greenroom-position", Some(&position)),
+        ("greenroom-attempts", Some(&attempts)),
+        ("greenroom-pool", letter.pool.as_deref()),
+        ("greenroom-handler", letter.handler.as_deref()),
+    ];
+    let mut headers = HeaderMap::new();
+    for (name, value) in known {
+        let Some(value) = value else { continue };
+        insert(&mut headers, name, &encode(value))?;
+    }
+    // For a publish that is made again. An event that is handled again, and fails again, has
+    // another letter.
+    let given_up = letter.last_at.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+    let id = format!("{} {position} {given_up}", encode(&letter.source));
+    insert(&mut headers, NATS_MESSAGE_ID.as_ref(), &id)?;
+    let mut json = Vec::new();
+    letter.write_json(&mut json);
+    Ok(Message { subject, headers, payload: json.into() })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use greenroom_bus::{dead_letter::Reason, settlement::Ack};
+
+    use super::*;
+
+    fn letter() -> DeadLetter {
+        DeadLetter {
+            event: None,
+            raw: Some(b"{ no".to_vec()),
+            reason: Reason::Malformed,
+            error: format!("line\nbreak {}", "x".repeat(2_000)),
+            attempts: 0,
+            first_at: UNIX_EPOCH,
+            last_at: UNIX_EPOCH + Duration::from_nanos(5),
+            input: "in".into(),
+            source: "nats:ORDERS/shop".into(),
+            position: 7,
+            pool: None,
+            handler: None,
+            key: None,
+            replayed: None,
+            rejected: Vec::new(),
+            ack: Ack::detached(),
+        }
+    }
+
+    #[test]
+    fn d06_a_letter_says_in_headers_where_it_came_from() {
+        let message = message(&letter(), "dead".to_owned()).unwrap();
+        let header = |name: &str| message.headers.get(name).map(|value| value.as_str());
+        assert_eq!(header("greenroom-source"), Some("nats:ORDERS/shop"));
+        assert_eq!(header("greenroom-position"), Some("7"));
+        assert_eq!(header("greenroom-reason"), Some("malformed"));
+        assert_eq!(header("greenroom-handler"), None);
+        assert_eq!(header("Nats-Msg-Id"), Some("nats:ORDERS/shop 7 5"));
+        let error = header("greenroom-error").unwrap();
+        assert!(error.starts_with("line%0Abreak%20x") && error.len() < 600, "{error}");
+        let json = String::from_utf8(message.payload.to_vec()).unwrap();
+        assert!(json.contains(r#""raw_base64":"eyBubw==""#) && json.contains(r#""position":7"#));
+    }
+}
