@@ -6,6 +6,7 @@
 mod conformance;
 mod crash;
 mod engine;
+mod members;
 mod order;
 mod outage;
 mod output;
