@@ -14,3 +14,4 @@ mod own_server;
 mod reader;
 mod server;
 mod settling;
+mod under_load;
