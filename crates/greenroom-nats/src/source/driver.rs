@@ -1,38 +1,44 @@
 //! The task that reads one partition. It waits for nothing but the server, and for what it is told:
 //! never for the engine (D11).
+//!
+//! | part | what it does |
+//! |---|---|
+//! | `asking` | requests as many messages as there is room for |
+//! | `receiving` | takes them, and notices those that are missing |
+//! | `holding` | holds back what is newer than something missing |
+//! | `giving_back` | returns what was never started |
+//! | `losing` | finds or makes a consumer anew that is gone |
+
+mod asking;
+mod giving_back;
+mod holding;
+mod losing;
+mod receiving;
 
 use std::{
     sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
-use async_nats::{Message, StatusCode, Subscriber, jetstream::consumer::PullConsumer};
+use async_nats::{Subscriber, jetstream::consumer::PullConsumer};
 use bytes::Bytes;
-use futures_util::{FutureExt, StreamExt};
-use greenroom_bus::source::Taken;
+use futures_util::StreamExt;
 use tokio::{
     sync::{mpsc, watch},
-    time::{Instant, sleep_until, timeout},
+    time::{Instant, sleep_until},
 };
 
+use self::losing::Lost;
 use super::{
     committer::Command,
     consumer::{NoConsumer, Wanted},
-    delivery::Delivery,
     form::Form,
-    hold::{Hold, Holding},
+    hold::Hold,
     options::NatsSourceOptions,
     requests::Requests,
-    shared::{Answer, Revocation, Shared},
-    tracker::Received,
+    shared::{Answer, Shared},
 };
 use crate::connection::{Connection, because};
-
-/// A request is open for so long; another takes its place.
-const EXPIRES: Duration = Duration::from_secs(30);
-
-/// So often the server says that a request is alive, where it brings nothing.
-const HEARTBEAT: Duration = Duration::from_secs(5);
 
 /// After so long a silence, a request is taken for lost.
 const SILENCE: Duration = Duration::from_secs(11);
@@ -40,19 +46,8 @@ const SILENCE: Duration = Duration::from_secs(11);
 /// An answer of the server is waited for so long.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
-/// Messages that are handled in a row before anything else gets a turn.
-const TURN: usize = 256;
-
 /// After a request was refused, or the consumer could not be had, it is tried again so much later.
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
-
-/// Why a consumer that was there cannot be read.
-enum Lost {
-    /// It is to be looked for at this time.
-    LookAt(Instant),
-    /// Its stream is another one: until the engine has answered.
-    Revoking,
-}
 
 pub(super) struct Driver {
     pub(super) connection: Arc<Connection>,
@@ -206,267 +201,6 @@ impl Driver {
         }
     }
 
-    /// Asks for as many messages as there is room for.
-    async fn ask(&mut self) {
-        let now = Instant::now();
-        if self.lost.is_some() || now < self.ask_after || self.shared.is_closing() {
-            return;
-        }
-        let outstanding = self.requests.outstanding();
-        let (open, ready, is_paused) =
-            self.shared.look(|state| (state.tracker.open(), state.ready.len(), state.is_paused));
-        let batch = self.options.batch;
-        let messages = match &self.hold {
-            _ if is_paused => return,
-            // The server gives nothing new beyond the bound; what is old has to come.
-            Some(_) if outstanding == 0 => batch,
-            Some(_) => return,
-            None => {
-                let room = self.options.capacity.saturating_sub(open + outstanding);
-                room.min((2 * batch).saturating_sub(ready + outstanding)).min(batch)
-            }
-        };
-        // Not for a few at a time, unless nothing else is on its way.
-        if messages == 0 || (outstanding > 0 && messages < batch.div_ceil(2)) {
-            return;
-        }
-        let messages = if std::mem::take(&mut self.ask_for_large) { 1 } else { messages };
-        if let Err(error) = self.request(messages).await {
-            tracing::warn!(consumer = self.wanted.name, error, "messages could not be asked for");
-            self.ask_after = now + AGAIN_AFTER;
-        }
-    }
-
-    async fn request(&mut self, messages: usize) -> Result<(), String> {
-        let number = self.requests.begin(messages);
-        let bytes = match messages {
-            1 => String::new(),
-            _ => format!("\"max_bytes\":{},", self.options.batch_bytes),
-        };
-        let (expires, heartbeat) = (EXPIRES.as_nanos(), HEARTBEAT.as_nanos());
-        let body = format!(
-            "{{\"batch\":{messages},{bytes}\"expires\":{expires},\"idle_heartbeat\":{heartbeat}}}"
-        );
-        let prefix = match &self.connection.domain {
-            Some(domain) => format!("$JS.{domain}.API"),
-            None => "$JS.API".to_owned(),
-        };
-        let (stream, consumer) = (&self.wanted.stream, &self.wanted.name);
-        let subject = format!("{prefix}.CONSUMER.MSG.NEXT.{stream}.{consumer}");
-        let reply = format!("{}.{number}", self.inbox);
-        let sent = self.connection.client.publish_with_reply(subject, reply, body.into()).await;
-        if self.requests.outstanding() == messages {
-            self.heard = Instant::now();
-        }
-        sent.map_err(|error| because(&error))
-    }
-
-    /// Takes a message, and what has come with it.
-    fn receive(&mut self, first: Message) {
-        let mut ready = Vec::new();
-        self.take(first, &mut ready);
-        for _ in 1..TURN {
-            let Some(Some(message)) = self.messages.next().now_or_never() else { break };
-            self.take(message, &mut ready);
-        }
-        if !ready.is_empty() {
-            self.shared.give(ready);
-        }
-    }
-
-    fn take(&mut self, message: Message, ready: &mut Vec<Taken>) {
-        self.heard = Instant::now();
-        if let Some(status) = message.status {
-            return self.status(status, &message);
-        }
-        let reply = message.reply.as_ref().map(|reply| reply.as_str());
-        let Some((reply, delivery)) = reply.and_then(|reply| Some((reply, Delivery::read(reply)?)))
-        else {
-            return;
-        };
-        self.requests.delivered();
-        self.notice_gap(delivery.number);
-        let (received, now) = (&self.shared, self.heard);
-        let received = received.look(|state| {
-            state.lag = Some(delivery.pending);
-            if state.revocation != Revocation::None {
-                return Received::InHand;
-            }
-            let received = state.tracker.receive(delivery.position, reply, now);
-            match received {
-                Received::New => {}
-                Received::InHand => state.stats.doubled += 1,
-                Received::Done => {
-                    state.stats.skipped += 1;
-                    state.answers.push((reply.into(), Answer::Ack));
-                }
-            }
-            received
-        });
-        if received != Received::New {
-            return;
-        }
-        let taken = self.form.read(&message, &delivery);
-        match &mut self.hold {
-            Some(hold) => hold.keep(taken),
-            None => ready.push(taken),
-        }
-    }
-
-    /// Deliveries are numbered without gaps: one is missing that never came, and comes again.
-    fn notice_gap(&mut self, number: u64) {
-        let is_gap = number > self.last_number + 1;
-        self.last_number = number;
-        let now = self.heard;
-        if is_gap && self.hold.is_none() && self.shared_until.is_none_or(|until| now >= until) {
-            self.hold = Some(Hold::new(self.options.ack_wait, now));
-        }
-    }
-
-    fn status(&mut self, status: StatusCode, message: &Message) {
-        if status == StatusCode::IDLE_HEARTBEAT {
-            return;
-        }
-        let number = message.subject.as_str().rsplit('.').next().and_then(|text| text.parse().ok());
-        if let Some(number) = number {
-            self.requests.ended(number);
-        }
-        let why = message.description.as_deref().unwrap_or_default();
-        match status.as_u16() {
-            // Nothing there, or its time is over.
-            404 | 408 => {}
-            409 if why.eq_ignore_ascii_case("message size exceeds maxbytes") => {
-                self.ask_for_large = true;
-            }
-            409 if why.eq_ignore_ascii_case("batch completed") => {}
-            _ => {
-                let (consumer, status) = (self.wanted.name.as_str(), status.as_u16());
-                tracing::info!(
-                    consumer,
-                    status,
-                    why,
-                    "NATS ended a request for messages: the consumer is looked for"
-                );
-                self.lose(Duration::ZERO);
-            }
-        }
-    }
-
-    fn lose(&mut self, wait: Duration) {
-        if self.lost.is_none() {
-            self.requests.clear();
-            self.lost = Some(Lost::LookAt(Instant::now() + wait));
-        }
-    }
-
-    /// Looks for a consumer that was lost, and makes it again.
-    async fn look_after_lost(&mut self) {
-        let revocation = self.shared.look(|state| state.revocation);
-        match self.lost {
-            Some(Lost::Revoking) if revocation == Revocation::None => {}
-            Some(Lost::LookAt(at)) if Instant::now() >= at => {}
-            _ => return,
-        }
-        let is_new = matches!(self.lost, Some(Lost::Revoking));
-        // One that is made anew goes on with what is not done.
-        let from = self.shared.look(|state| state.tracker.oldest_open()).max(1);
-        let from = (!is_new && from > 1).then_some(from);
-        let found = match self.wanted.find(&self.connection.jetstream, from).await {
-            Ok(found) => found,
-            Err(error) => {
-                if !std::mem::replace(&mut self.has_told, true) {
-                    let (consumer, error) = (self.wanted.name.as_str(), error.into_text());
-                    tracing::warn!(
-                        consumer,
-                        error,
-                        "nothing can be read now: it is tried again until that is mended"
-                    );
-                }
-                self.lost = Some(Lost::LookAt(Instant::now() + AGAIN_AFTER));
-                return;
-            }
-        };
-        if found.stream_made != self.stream_made {
-            self.stream_made = found.stream_made;
-            (self.hold, self.last_settled) = (None, None);
-            tracing::warn!(
-                stream = self.wanted.stream,
-                "the stream was removed and made anew: what is in hand of the old one is given up"
-            );
-            self.shared.revoke();
-            self.lost = Some(Lost::Revoking);
-            return;
-        }
-        self.lost = None;
-        if std::mem::take(&mut self.has_told) {
-            tracing::info!(consumer = self.wanted.name, "the consumer is read again");
-        }
-        let info = found.consumer.cached_info();
-        self.last_number = info.delivered.consumer_sequence;
-        if self.hold.is_none() {
-            self.hold = Some(Hold::new(self.options.ack_wait, Instant::now()));
-        }
-        self.consumer = found.consumer;
-    }
-
-    /// Asks the server what it waits for, while anything is held back, and ends that where it is
-    /// time.
-    async fn look_after_hold(&mut self) {
-        let now = Instant::now();
-        let Some(hold) = &mut self.hold else { return };
-        if self.lost.is_some() || !self.connection.is_up() || self.shared.look(|s| s.is_paused) {
-            // Nothing can come meanwhile.
-            return hold.wait_on(self.options.ack_wait, now);
-        }
-        if now >= hold.ask_at {
-            self.ask_what_is_missing().await;
-        }
-        let Some(hold) = &self.hold else { return };
-        let held = hold.len() as u64;
-        self.shared.look(|state| state.stats.held_back = held);
-        let missing = match hold.is_over(self.options.hold_bytes, Instant::now()) {
-            Holding::Wait => return,
-            Holding::Complete => None,
-            Holding::Enough(missing) => Some(missing),
-        };
-        if let Some(missing) = missing {
-            let now = Instant::now();
-            self.shared_until = Some(now + 10 * self.options.ack_wait);
-            tracing::warn!(
-                consumer = self.wanted.name,
-                missing,
-                held,
-                "older messages were waited for in vain: what was held back goes on, and they may come out of order; is another process reading this consumer?"
-            );
-        }
-        if let Some(hold) = self.hold.take() {
-            self.shared.look(|state| state.stats.held_back = 0);
-            self.shared.give(hold.release());
-        }
-    }
-
-    async fn ask_what_is_missing(&mut self) {
-        self.answer().await;
-        let info = match self.barrier().await {
-            true => self.consumer.get_info().await.map_err(|error| because(&error)),
-            false => Err("no answer".to_owned()),
-        };
-        let open = self.shared.look(|state| state.tracker.open()) as u64;
-        let now = Instant::now();
-        let Some(hold) = &mut self.hold else { return };
-        match info {
-            Ok(info) => {
-                let (waits_for, up_to) =
-                    (info.num_ack_pending as u64, info.delivered.stream_sequence);
-                hold.asked(waits_for, up_to, open, now);
-            }
-            Err(error) => {
-                tracing::debug!(error, "the state of the consumer is not known yet");
-                hold.ask_at = now + super::hold::ASK_EVERY;
-            }
-        }
-    }
-
     /// Waits until the server has heard of all that it was told: by acknowledging once more, and
     /// with an answer, what was acknowledged last.
     async fn barrier(&mut self) -> bool {
@@ -486,72 +220,6 @@ impl Driver {
         }
     }
 
-    /// What was never started goes back where nothing more is given: after the source is gone, and
-    /// while the partition is paused and nothing of it is in hand.
-    async fn give_back_where_idle(&mut self) {
-        let waits = self.hold.as_ref().map_or(0, Hold::len);
-        let is_idle = self
-            .shared
-            .look(|state| state.is_paused && state.tracker.open() == state.ready.len() + waits);
-        let is_closing = self.shared.is_closing();
-        if self.lost.is_some() || !self.connection.is_up() || !(is_closing || is_idle) {
-            return;
-        }
-        if self.requests.outstanding() > 0 {
-            self.stop_asking().await;
-            if !is_closing {
-                self.subscribe_anew().await;
-            }
-        }
-        let held = self.hold.take().into_iter().flat_map(Hold::release);
-        let back = self.shared.look(|state| {
-            let waiting = state.ready.drain(..).chain(held);
-            let mut back: Vec<u64> = waiting.map(|taken| taken.position).collect();
-            if is_closing {
-                back.extend(state.tracker.refused());
-            }
-            back.sort_unstable();
-            back.into_iter().filter_map(|position| state.tracker.give_back(position)).collect()
-        });
-        self.give_back(back).await;
-    }
-
-    async fn give_back(&mut self, back: Vec<Box<str>>) {
-        if back.is_empty() {
-            return;
-        }
-        for reply in back {
-            self.tell(&reply, Answer::Nak).await;
-        }
-        // Its answer comes after the server has read all this.
-        let _ = self.consumer.get_info().await;
-        // They come back first, once anything is asked for; if not, they are waited for.
-        self.hold = Some(Hold::new(self.options.ack_wait, Instant::now()));
-    }
-
-    /// Ends what was asked for, and takes what was on its way: it would come to nobody, and be
-    /// waited for.
-    async fn stop_asking(&mut self) {
-        self.requests.clear();
-        if self.messages.drain().await.is_err() {
-            return;
-        }
-        // It ends with the server's answer, which comes behind all that it had sent.
-        while let Ok(Some(message)) = timeout(ANSWER_WITHIN, self.messages.next()).await {
-            self.receive(message);
-        }
-    }
-
-    async fn subscribe_anew(&mut self) {
-        match subscribe(&self.connection).await {
-            Ok((inbox, messages)) => (self.inbox, self.messages) = (inbox, messages),
-            Err(error) => {
-                tracing::warn!(error, "messages cannot be received");
-                self.lose(AGAIN_AFTER);
-            }
-        }
-    }
-
     async fn end(&mut self) {
         self.shared.is_closing.store(true, Ordering::Release);
         self.commit().await;
@@ -565,18 +233,6 @@ impl Driver {
             // Whoever does not wait any more needs not know.
             let _ = done.send(());
         }
-    }
-
-    /// Another connection: what was asked for over the last one does not come.
-    async fn reconnected(&mut self) {
-        while let Some(Some(message)) = self.messages.next().now_or_never() {
-            self.receive(message);
-        }
-        self.requests.clear();
-        self.heard = Instant::now();
-        self.subscribe_anew().await;
-        // The consumer may be gone with what the server has lost.
-        self.lose(Duration::ZERO);
     }
 
     async fn on_time(&mut self) {

@@ -1,0 +1,71 @@
+//! Asking the server for messages.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::{AGAIN_AFTER, Driver};
+use crate::connection::because;
+
+/// A request is open for so long; another takes its place.
+const EXPIRES: Duration = Duration::from_secs(30);
+
+/// So often the server says that a request is alive, where it brings nothing.
+const HEARTBEAT: Duration = Duration::from_secs(5);
+
+impl Driver {
+    /// Asks for as many messages as there is room for.
+    pub(super) async fn ask(&mut self) {
+        let now = Instant::now();
+        if self.lost.is_some() || now < self.ask_after || self.shared.is_closing() {
+            return;
+        }
+        let outstanding = self.requests.outstanding();
+        let (open, ready, is_paused) =
+            self.shared.look(|state| (state.tracker.open(), state.ready.len(), state.is_paused));
+        let batch = self.options.batch;
+        let messages = match &self.hold {
+            _ if is_paused => return,
+            // The server gives nothing new beyond the bound; what is old has to come.
+            Some(_) if outstanding == 0 => batch,
+            Some(_) => return,
+            None => {
+                let room = self.options.capacity.saturating_sub(open + outstanding);
+                room.min((2 * batch).saturating_sub(ready + outstanding)).min(batch)
+            }
+        };
+        // Not for a few at a time, unless nothing else is on its way.
+        if messages == 0 || (outstanding > 0 && messages < batch.div_ceil(2)) {
+            return;
+        }
+        let messages = if std::mem::take(&mut self.ask_for_large) { 1 } else { messages };
+        if let Err(error) = self.request(messages).await {
+            tracing::warn!(consumer = self.wanted.name, error, "messages could not be asked for");
+            self.ask_after = now + AGAIN_AFTER;
+        }
+    }
+
+    async fn request(&mut self, messages: usize) -> Result<(), String> {
+        let number = self.requests.begin(messages);
+        let bytes = match messages {
+            1 => String::new(),
+            _ => format!("\"max_bytes\":{},", self.options.batch_bytes),
+        };
+        let (expires, heartbeat) = (EXPIRES.as_nanos(), HEARTBEAT.as_nanos());
+        let body = format!(
+            "{{\"batch\":{messages},{bytes}\"expires\":{expires},\"idle_heartbeat\":{heartbeat}}}"
+        );
+        let prefix = match &self.connection.domain {
+            Some(domain) => format!("$JS.{domain}.API"),
+            None => "$JS.API".to_owned(),
+        };
+        let (stream, consumer) = (&self.wanted.stream, &self.wanted.name);
+        let subject = format!("{prefix}.CONSUMER.MSG.NEXT.{stream}.{consumer}");
+        let reply = format!("{}.{number}", self.inbox);
+        let sent = self.connection.client.publish_with_reply(subject, reply, body.into()).await;
+        if self.requests.outstanding() == messages {
+            self.heard = Instant::now();
+        }
+        sent.map_err(|error| because(&error))
+    }
+}

@@ -1,0 +1,67 @@
+//! Giving back what was never started.
+
+use futures_util::StreamExt;
+use tokio::time::{Instant, timeout};
+
+use super::{
+    super::{hold::Hold, shared::Answer},
+    ANSWER_WITHIN, Driver,
+};
+
+impl Driver {
+    /// What was never started goes back where nothing more is given: after the source is gone, and
+    /// while the partition is paused and nothing of it is in hand.
+    pub(super) async fn give_back_where_idle(&mut self) {
+        let waits = self.hold.as_ref().map_or(0, Hold::len);
+        let is_idle = self
+            .shared
+            .look(|state| state.is_paused && state.tracker.open() == state.ready.len() + waits);
+        let is_closing = self.shared.is_closing();
+        if self.lost.is_some() || !self.connection.is_up() || !(is_closing || is_idle) {
+            return;
+        }
+        if self.requests.outstanding() > 0 {
+            self.stop_asking().await;
+            if !is_closing {
+                self.subscribe_anew().await;
+            }
+        }
+        let held = self.hold.take().into_iter().flat_map(Hold::release);
+        let back = self.shared.look(|state| {
+            let waiting = state.ready.drain(..).chain(held);
+            let mut back: Vec<u64> = waiting.map(|taken| taken.position).collect();
+            if is_closing {
+                back.extend(state.tracker.refused());
+            }
+            back.sort_unstable();
+            back.into_iter().filter_map(|position| state.tracker.give_back(position)).collect()
+        });
+        self.give_back(back).await;
+    }
+
+    async fn give_back(&mut self, back: Vec<Box<str>>) {
+        if back.is_empty() {
+            return;
+        }
+        for reply in back {
+            self.tell(&reply, Answer::Nak).await;
+        }
+        // Its answer comes after the server has read all this.
+        let _ = self.consumer.get_info().await;
+        // They come back first, once anything is asked for; if not, they are waited for.
+        self.hold = Some(Hold::new(self.options.ack_wait, Instant::now()));
+    }
+
+    /// Ends what was asked for, and takes what was on its way: it would come to nobody, and be
+    /// waited for.
+    async fn stop_asking(&mut self) {
+        self.requests.clear();
+        if self.messages.drain().await.is_err() {
+            return;
+        }
+        // It ends with the server's answer, which comes behind all that it had sent.
+        while let Ok(Some(message)) = timeout(ANSWER_WITHIN, self.messages.next()).await {
+            self.receive(message);
+        }
+    }
+}
