@@ -423,8 +423,8 @@ pub struct SendArgs {
 /// Arguments of `init`.
 #[derive(Debug, Args)]
 pub struct InitArgs {
-    /// The kind of configuration: `orders` (a file), `http` (events are posted) or `kafka`
-    /// (a topic)
+    /// The kind of configuration: `orders` (a file), `http` (events are posted), `kafka`
+    /// (a topic) or `nats` (a stream)
     #[arg(default_value = "orders")]
     pub template: String,
     /// The directory to write into

@@ -48,6 +48,7 @@ mod delivery;
 mod driver;
 mod form;
 mod hold;
+mod looking;
 mod options;
 mod requests;
 mod shared;
@@ -68,6 +69,7 @@ use self::{
     shared::{Revocation, Shared},
 };
 pub use self::{
+    looking::NatsLooking,
     options::{NatsSourceOptions, NatsStart},
     stats::NatsSourceStats,
 };

@@ -24,7 +24,7 @@ struct Template {
     next: fn(config: &str, directory: &Path) -> String,
 }
 
-const TEMPLATES: [Template; 3] = [
+const TEMPLATES: [Template; 4] = [
     Template {
         name: "orders",
         files: &[
@@ -66,35 +66,56 @@ const TEMPLATES: [Template; 3] = [
         ],
         next: |config, directory| {
             let file = |name| directory.join(name).display().to_string();
-            let install = lacking("kafka").map_or_else(String::new, |install| {
-                format!(
-                    "this greenroom was built without `kafka`; install one that has it: {install}\n"
-                )
-            });
-            format!(
-                "{install}next, with a broker at localhost:9092 ({} says how to get one):\n  \
-                 python3 {}\nand in another terminal:\n  greenroom run {}\n  greenroom run {config}\n",
-                file("README.md"),
-                file("service.py"),
-                file("publish.yaml")
-            )
+            let publish = format!("greenroom run {}", file("publish.yaml"));
+            with_a_broker(directory, ("kafka", "localhost:9092"), &publish, config)
+        },
+    },
+    Template {
+        name: "nats",
+        files: &[
+            ("greenroom.yaml", include_str!("init/nats/greenroom.yaml")),
+            ("publish.py", include_str!("init/nats/publish.py")),
+            ("orders.ndjson", include_str!("init/nats/orders.ndjson")),
+            ("service.py", include_str!("init/nats/service.py")),
+            ("compose.yaml", include_str!("init/nats/compose.yaml")),
+            ("README.md", include_str!("init/nats/README.md")),
+        ],
+        next: |config, directory| {
+            let publish = format!("python3 {}", directory.join("publish.py").display());
+            with_a_broker(directory, ("nats", "localhost:4222"), &publish, config)
         },
     },
 ];
 
-/// Templates that later versions have.
-const LATER: [&str; 1] = ["nats"];
+/// What to do next where a broker is needed, and a greenroom with this feature.
+fn with_a_broker(
+    directory: &Path,
+    (feature, at): (&str, &str),
+    publish: &str,
+    config: &str,
+) -> String {
+    let file = |name| directory.join(name).display().to_string();
+    let install = lacking(feature).map_or_else(String::new, |install| {
+        format!(
+            "this greenroom was built without `{feature}`; install one that has it: {install}\n"
+        )
+    });
+    format!(
+        "{install}next, with a broker at {at} ({} says how to get one):\n  python3 {}\n\
+         and in another terminal:\n  {publish}\n  greenroom run {config}\n",
+        file("README.md"),
+        file("service.py"),
+    )
+}
 
 /// Writes the files of a template. Nothing is written when one of them exists, unless `--force` says so.
 pub fn init(args: &InitArgs) -> ExitCode {
     let name = args.template.as_str();
-    let next = "use `greenroom init orders`, `greenroom init http` or `greenroom init kafka`";
-    if LATER.contains(&name) {
-        let text = format!("`greenroom init {name}` is not part of this version; {next}");
-        return Exit::BadConfiguration.because(text);
-    }
     let Some(template) = TEMPLATES.iter().find(|template| template.name == name) else {
-        return Exit::BadConfiguration.because(format!("there is no template `{name}`; {next}"));
+        let names = TEMPLATES.map(|template| format!("`greenroom init {}`", template.name));
+        let names = names.join(", ");
+        let text = format!("there is no template `{name}`; use one of {names}");
+        return Exit::BadConfiguration.because(text);
     };
     match write_all(template, &args.dir, args.force) {
         Ok(()) => exit::answer(&next_steps(template, &args.dir)),

@@ -6,6 +6,7 @@ mod intakes;
 mod interrupt;
 pub(crate) mod kafka;
 pub(crate) mod layers;
+mod nats;
 pub(crate) mod reload;
 pub(crate) mod targets;
 

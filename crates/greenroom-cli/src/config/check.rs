@@ -110,7 +110,16 @@ impl<'a> Checker<'a> {
             }
             let Some(records) = &input.records else { continue };
             let (what, has) = parts_of(&input.kind);
+            let nats_key = match &input.kind {
+                InputKind::Nats(nats) => nats.key.is_some(),
+                _ => true,
+            };
             for (attribute, part) in records.parts() {
+                if part == "key" && !nats_key {
+                    let help = "say what the key of a message is: `nats: { key: { token: 2 } }`";
+                    let text = "a message of this input has no key";
+                    self.error(&format!("{path}.{attribute}.{part}"), text, help);
+                }
                 if part != "literal" && !has.contains(&part) {
                     let text = format!(
                         "{what} has no {}",
@@ -570,7 +579,9 @@ fn parts_of(kind: &InputKind) -> (&'static str, &'static [&'static str]) {
     match kind {
         InputKind::File(_) | InputKind::Generator(_) => ("a line", &["pointer", "path"]),
         InputKind::Http(_) => ("a request", &["pointer", "header", "path"]),
-        InputKind::Kafka(_) => ("a record", &["pointer", "header", "key", "topic", "time"]),
+        InputKind::Kafka(_) | InputKind::Nats(_) => {
+            ("a record", &["pointer", "header", "key", "topic", "time"])
+        }
     }
 }
 

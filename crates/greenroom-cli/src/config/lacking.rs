@@ -5,7 +5,8 @@ use greenroom_config::{Places, Problem, Problems};
 
 /// The kinds that are built only where they are asked for: the cargo feature of each, and whether
 /// this build has it.
-const OPTIONAL: [(&str, bool); 1] = [("kafka", cfg!(feature = "kafka"))];
+const OPTIONAL: [(&str, bool); 2] =
+    [("kafka", cfg!(feature = "kafka")), ("nats", cfg!(feature = "nats"))];
 
 /// Reports each input and output of a kind that this build lacks, also one that has other problems.
 pub(super) fn check(places: &Places, problems: &mut Problems) {

@@ -13,6 +13,8 @@ mod json_schema;
 #[cfg(feature = "kafka")]
 mod kafka;
 mod lacking;
+#[cfg(feature = "nats")]
+mod nats;
 mod options;
 mod pattern;
 mod reach;
@@ -128,6 +130,8 @@ impl Source<'_> {
             reach::check(&config, self.file, &places, problems);
             #[cfg(feature = "kafka")]
             kafka::check(&config, &places, problems);
+            #[cfg(feature = "nats")]
+            nats::check(&config, &places, problems);
         }
         // Both look at the configuration as a whole, of which parts are missing where there were
         // errors.

@@ -7,6 +7,7 @@ mod http_input;
 mod kafka;
 mod layers;
 mod messages;
+mod nats;
 mod pools;
 mod records;
 mod shape;
@@ -655,7 +656,6 @@ fn what_belongs_to_later_versions_is_refused_by_name() {
         (root("dead_letters: { kafka: {} }"), "`kafka` dead letters"),
         (root("dead_letters: { nats: {} }"), "`nats` dead letters"),
         (root("outputs: { o: { nats: {} } }"), "`nats` outputs"),
-        (root("").replace("generator: { count: 1, types: [a] }", "nats: {}"), "`nats` inputs"),
     ] {
         let loaded = load(&text);
         assert_eq!(loaded.problems.errors(), 1, "{}", loaded.text());

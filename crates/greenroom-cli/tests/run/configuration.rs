@@ -48,7 +48,6 @@ shutdwon: {}
 fn kinds_that_are_not_built_and_keys_that_are_unknown_are_refused_by_check_and_run() {
     let good = "inputs: { i: { generator: { count: 1 } } }\nhandlers: { h: { on: '**', pass: } }\n";
     for (setting, says) in [
-        ("inputs.i={nats: {}}", "`nats` inputs are not part of this version"),
         ("outputs.o={nats: {}}", "`nats` outputs are not part of this version"),
         ("inputs.i={memory: {}}", "unknown key `memory` in an input"),
         ("pools.default.autotune=act", "unknown key `autotune` in a pool"),

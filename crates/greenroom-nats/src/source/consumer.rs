@@ -78,6 +78,11 @@ impl Wanted {
         Self { stream: options.stream.clone(), name, config }
     }
 
+    /// As it is made.
+    pub(super) fn config(&self) -> &pull::Config {
+        &self.config
+    }
+
     /// Finds or makes it. One that is made anew begins at `from`, where that is given.
     pub(super) async fn find(
         &self,
@@ -100,7 +105,7 @@ impl Wanted {
         Ok(Found { consumer, stream_made })
     }
 
-    async fn stream(&self, jetstream: &Context) -> Result<Stream, NoConsumer> {
+    pub(super) async fn stream(&self, jetstream: &Context) -> Result<Stream, NoConsumer> {
         jetstream.get_stream(&self.stream).await.map_err(|error| {
             let stream = &self.stream;
             match error.kind() {

@@ -8,7 +8,7 @@ use url::Url;
 use super::messages::{ANY, DEAD_LETTER, Messages, generated};
 use crate::config::{
     AttributeFrom, AttributeRule, Config, HandlerConfig, HandlerKind, HttpInput, HttpMode,
-    InputConfig, InputKind, Kinds, LayerConfig, OutputConfig, OutputKind, RecordsConfig,
+    InputConfig, InputKind, Kinds, LayerConfig, NatsInput, OutputConfig, OutputKind, RecordsConfig,
     RotateConfig, Word,
 };
 
@@ -66,6 +66,14 @@ impl Channel {
                 let brokers = Brokers { brokers: &kafka.brokers, is_secure: kafka.tls.is_some() };
                 (topic, types, Some(brokers.target(format!("input.{}", input.name))))
             }
+            InputKind::Nats(nats) => {
+                let types = known.map_or_else(|| handled(config), |ty| vec![ty.to_owned()]);
+                let subject = match nats.subjects.as_deref() {
+                    Some([subject]) => Some(subject.clone()),
+                    _ => None,
+                };
+                (subject, types, Some(Target::nats(format!("input.{}", input.name), nats)))
+            }
             InputKind::Generator(_) => (None, generated(config).cloned().collect(), None),
         };
         let kind = input.kind.key();
@@ -74,6 +82,10 @@ impl Channel {
         if let InputKind::Kafka(kafka) = &input.kind {
             details["topics"] = json!(kafka.topics);
             details["group"] = json!(kafka.group);
+        }
+        if let InputKind::Nats(nats) = &input.kind {
+            details["stream"] = json!(nats.stream);
+            details["consumer"] = json!(nats.consumer);
         }
         if let Some(records) = &input.records {
             details["records"] = self::records(records);
@@ -233,6 +245,17 @@ impl Target {
             protocol: protocol.to_owned(),
             host: http.listen.0.to_string(),
         }
+    }
+}
+
+impl Target {
+    /// The first of the servers, without the credentials that its URL may have.
+    fn nats(name: String, nats: &NatsInput) -> Self {
+        let first = nats.servers.first().map_or("", String::as_str);
+        let (scheme, rest) = first.split_once("://").unwrap_or(("nats", first));
+        let host = rest.rsplit_once('@').map_or(rest, |(_, host)| host);
+        let host = host.split('/').next().unwrap_or_default();
+        Self { name, protocol: scheme.to_owned(), host: host.to_owned() }
     }
 }
 

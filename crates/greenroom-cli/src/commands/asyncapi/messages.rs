@@ -68,7 +68,7 @@ impl Messages {
 pub(super) fn generated(config: &Config) -> impl Iterator<Item = &String> {
     config.inputs.iter().flat_map(|input| match &input.kind {
         InputKind::Generator(generator) => generator.types.as_slice(),
-        InputKind::File(_) | InputKind::Http(_) | InputKind::Kafka(_) => &[],
+        InputKind::File(_) | InputKind::Http(_) | InputKind::Kafka(_) | InputKind::Nats(_) => &[],
     })
 }
 

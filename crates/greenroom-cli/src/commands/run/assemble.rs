@@ -28,6 +28,7 @@ use greenroom_bus::{
 use super::{
     intakes, kafka,
     layers::HandlerLayers,
+    nats,
     targets::{self, Targets},
 };
 use crate::config::{
@@ -69,7 +70,8 @@ pub(super) async fn engine(
         builder = builder.loopback(engine::LoopbackConfig { on, room: loopback.room });
     }
     for input in &config.inputs {
-        let source = source(input, targets).map_err(|why| within("input", &input.name, why))?;
+        let source = source(input, targets, &config.pools).await;
+        let source = source.map_err(|why| within("input", &input.name, why))?;
         builder = builder.input_named(&input.name, input_config(input), source);
     }
     for pool in &config.pools {
@@ -133,7 +135,15 @@ fn within(what: &str, name: &str, why: String) -> String {
     format!("{what} `{name}`: {why}")
 }
 
-pub(super) fn source(input: &InputConfig, targets: &Targets) -> Result<Box<dyn Source>, String> {
+/// The source of an input. Called on the runtime of the engine.
+///
+/// # Errors
+/// Why it cannot be opened.
+pub(super) async fn source(
+    input: &InputConfig,
+    targets: &Targets,
+    pools: &[PoolConfig],
+) -> Result<Box<dyn Source>, String> {
     match &input.kind {
         InputKind::File(file) => files(input, file, false),
         InputKind::Http(http) => {
@@ -142,17 +152,19 @@ pub(super) fn source(input: &InputConfig, targets: &Targets) -> Result<Box<dyn S
             Ok(source)
         }
         InputKind::Kafka(kafka) => kafka::source(input, kafka),
+        InputKind::Nats(nats) => nats::source(input, nats, pools).await,
         InputKind::Generator(config) => Ok(Box::new(generator(config)?)),
     }
 }
 
 /// As [`source`], for somebody who only looks: nothing is settled or written, and nobody is
 /// listened to.
-pub(super) fn looking(input: &InputConfig) -> Result<Box<dyn Source>, String> {
+pub(super) async fn looking(input: &InputConfig) -> Result<Box<dyn Source>, String> {
     match &input.kind {
         InputKind::File(file) => files(input, file, true),
         InputKind::Http(http) => intakes::looking(http),
         InputKind::Kafka(kafka) => kafka::looking(input, kafka),
+        InputKind::Nats(nats) => nats::looking(input, nats).await,
         InputKind::Generator(config) => Ok(Box::new(generator(config)?)),
     }
 }

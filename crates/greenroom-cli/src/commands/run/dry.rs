@@ -1,7 +1,8 @@
 //! `greenroom run --dry-run`: what is in the inputs, before anything is done with it (C15).
 //!
 //! Inputs are read as a run reads them, and routed as it would route them. Nothing is handled, written or settled, so a run
-//! afterwards reads the same again; but for standard input, which can be read once. No group of consumers is joined.
+//! afterwards reads the same again; but for standard input, which can be read once. Nothing is taken from a consumer or a
+//! group of them.
 
 mod moment;
 mod tally;
@@ -53,7 +54,7 @@ async fn read(config: &Config) -> Result<String, String> {
     let mut sources = Vec::new();
     for input in &config.inputs {
         let within = |why| format!("input `{}`: {why}", input.name);
-        sources.push(assemble::looking(input).map_err(within)?);
+        sources.push(assemble::looking(input).await.map_err(within)?);
     }
     let (started, mut reading) = (Instant::now(), JoinSet::new());
     for (place, source) in sources.into_iter().enumerate() {
@@ -74,6 +75,11 @@ async fn read(config: &Config) -> Result<String, String> {
     }
     if config.inputs.iter().any(|input| matches!(input.kind, InputKind::Kafka(_))) {
         text.push_str("no group was joined: of topics, what is there now and not done was read\n");
+    }
+    if config.inputs.iter().any(|input| matches!(input.kind, InputKind::Nats(_))) {
+        text.push_str(
+            "no consumer was read from: of streams, what is there now and not done was read\n",
+        );
     }
     let stdin =
         |kind: &InputKind| matches!(kind, InputKind::File(file) if file.path == Path::new("-"));

@@ -10,6 +10,7 @@ use super::{
     bounds::{DAY_MS, GIB},
     http_input::HttpInput,
     kafka::KafkaInput,
+    nats::NatsInput,
     records::RecordsConfig,
 };
 
@@ -27,9 +28,6 @@ options! {
         records: Option<RecordsConfig> = group().optional();
         .. /// What it reads.
         kind: InputKind;
-        refused {
-            "nats": "`nats` inputs are not part of this version";
-        }
     }
 }
 
@@ -43,6 +41,8 @@ options! {
         Http(HttpInput) as "http" = group();
         /// Reads topics of Kafka.
         Kafka(KafkaInput) as "kafka" = group();
+        /// Reads a stream of NATS JetStream.
+        Nats(NatsInput) as "nats" = group();
         /// Makes events up, the same ones for the same seed.
         Generator(GeneratorConfig) as "generator" = group();
     }

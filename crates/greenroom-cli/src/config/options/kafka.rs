@@ -4,18 +4,14 @@
 #[cfg(feature = "kafka")]
 mod library;
 
-use std::{
-    path::PathBuf,
-    time::{Duration, SystemTime},
-};
+use std::{path::PathBuf, time::Duration};
 
-use greenroom_bus::{event::OrderBy, store::letters::Filter};
+use greenroom_bus::event::OrderBy;
 use greenroom_config::{
-    At, Secret, Take, Typed, count, duration, flag, group, options, path, text, texts, variables,
-    word, words,
+    At, Secret, count, duration, flag, group, options, path, text, texts, variables, word, words,
 };
 
-use super::bounds::DAY_MS;
+use super::{bounds::DAY_MS, start::StartAt};
 
 options! {
     /// Reads topics as a member of a consumer group: CloudEvents by their Kafka binding, or what
@@ -32,7 +28,7 @@ options! {
         /// Where to begin in a partition of which the group has committed nothing: `earliest`,
         /// `latest`, or a time (RFC 3339) such as `2026-01-31T12:00:00Z`, whose first record is the
         /// first to be read.
-        start: KafkaStart = text().to::<KafkaStart>().default("earliest");
+        start: StartAt = text().to::<StartAt>().default("earliest");
         /// Who assigns partitions: the members (`classic`, with cooperative-sticky), or the broker
         /// (`consumer`, from Kafka 4 on).
         protocol: KafkaProtocol = word().default("classic");
@@ -173,34 +169,6 @@ words! {
         ScramSha256 = "SCRAM-SHA-256",
         /// By a challenge, with SHA-512.
         ScramSha512 = "SCRAM-SHA-512",
-    }
-}
-
-/// Where a group begins in a partition of which it has committed nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum KafkaStart {
-    /// With the oldest record that is there.
-    Earliest,
-    /// Behind the newest one.
-    Latest,
-    /// With the first of this time or later.
-    Time(SystemTime),
-}
-
-impl Take for KafkaStart {
-    fn take(found: Option<Typed>, at: &mut At<'_>) -> Option<Self> {
-        let written = String::take(found, at)?;
-        match written.as_str() {
-            "earliest" => return Some(Self::Earliest),
-            "latest" => return Some(Self::Latest),
-            _ => {}
-        }
-        let time = Filter::moment(&written);
-        if time.is_none() {
-            let text = format!("`{}` is no place to start at", at.written("").show(&written));
-            at.error("", text, "`earliest`, `latest` or a time such as `2026-01-31T12:00:00Z`");
-        }
-        time.map(Self::Time)
     }
 }
 

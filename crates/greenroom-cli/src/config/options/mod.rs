@@ -12,10 +12,12 @@ mod http_input;
 mod input;
 mod kafka;
 mod layer;
+mod nats;
 mod output;
 mod pool;
 mod records;
 mod rotate;
+mod start;
 
 pub use self::{
     admin::{AdminConfig, Listen},
@@ -36,9 +38,10 @@ pub use self::{
     input::{FileInput, GeneratorConfig, InputConfig, InputKind},
     kafka::{
         KafkaCompression, KafkaInput, KafkaIsolation, KafkaMechanism, KafkaMode, KafkaOutput,
-        KafkaProtocol, KafkaSasl, KafkaStart, KafkaTls,
+        KafkaProtocol, KafkaSasl, KafkaTls,
     },
     layer::{Breaker, DeduplicationConfig, LayerConfig, Schema, Schemas},
+    nats::{NatsAuth, NatsInput, NatsKeyFrom, NatsTls, NatsUser, Partitions},
     output::{FileOutput, HttpBatch, HttpOutput, HttpOutputMode, OutputConfig, OutputKind},
     pool::{
         AdaptiveConfig, AutoscaleConfig, Batch, LimitConfig, OnFinalFailure, OnFull, PoolConfig,
@@ -46,4 +49,5 @@ pub use self::{
     },
     records::{AttributeFrom, AttributeRule, RecordsConfig},
     rotate::RotateConfig,
+    start::StartAt,
 };

@@ -28,7 +28,7 @@ options! {
         /// checksum of its bytes: the same whenever the line is read again, and another one in a
         /// file that was rewritten. Of a request, it is made of the path and the body, so that a post
         /// that is repeated is one event; two that mean different things need an id of their own. Of a
-        /// record, it is made of topic, partition and offset.
+        /// record, it is made of topic, partition and offset, or of stream and sequence.
         id: Option<AttributeRule> = group().optional();
         /// When it happened, in RFC 3339. Events have no `time` otherwise.
         time: Option<AttributeRule> = group().optional();
@@ -66,9 +66,9 @@ options! {
         Header(String) as "header" = text();
         /// The path of the file, or of the request.
         Path as "path" = bare(NOTHING);
-        /// The key of a record of Kafka, as text.
+        /// The key of a record of Kafka, or of a message of NATS what its `key` names, as text.
         Key as "key" = bare(NOTHING);
-        /// The topic that a record of a broker was published to.
+        /// The topic or the subject that a record of a broker was published to.
         Topic as "topic" = bare(NOTHING);
         /// When a record of a broker was published.
         Time as "time" = bare(NOTHING);

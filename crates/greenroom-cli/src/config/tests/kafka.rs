@@ -83,7 +83,7 @@ fn f10_an_input_names_brokers_group_and_topics_and_begins_where_it_is_told() {
     assert_eq!(kafka.brokers, ["a:1", "[::1]:2"]);
     assert_eq!(kafka.topics, ["t", "^orders\\..*"]);
     let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_769_860_800);
-    assert_eq!(kafka.start, KafkaStart::Time(time));
+    assert_eq!(kafka.start, StartAt::Time(time));
     for (brokers, says) in [
         ("localhost", "`localhost` is no broker"),
         ("'a:1,b:2'", "`a:1,b:2` is no broker"),

@@ -33,7 +33,9 @@ const LAST_ANSWERS: Duration = Duration::from_secs(10);
 fn store_of(input: &InputConfig) -> Option<PathBuf> {
     match &input.kind {
         InputKind::Http(http) => Some(identity(&http.store)),
-        InputKind::File(_) | InputKind::Kafka(_) | InputKind::Generator(_) => None,
+        InputKind::File(_) | InputKind::Kafka(_) | InputKind::Nats(_) | InputKind::Generator(_) => {
+            None
+        }
     }
 }
 
@@ -226,7 +228,9 @@ impl Turn<'_> {
         }
         self.store_is_free(input)?;
         let _on_its_runtime = self.runtime.enter();
-        let source = assemble::source(input, self.targets)?;
+        // A reload has a thread that may wait: for a server, for example.
+        let opened = assemble::source(input, self.targets, &self.config.pools);
+        let source = self.runtime.block_on(opened)?;
         let added = self.control.add_input(&input.name, assemble::input_config(input), source);
         added.map_err(|error| {
             drop(self.targets.forget_intake(&input.name));

@@ -6,12 +6,12 @@ use greenroom_config::Word;
 use greenroom_kafka::{
     Properties, RecordFormat,
     output::{KafkaSinkMode, KafkaSinkOptions},
-    source::{KafkaSourceOptions, StartAt},
+    source::{self, KafkaSourceOptions},
 };
 
 use super::{
-    super::records::RecordsConfig, KafkaConnection, KafkaInput, KafkaMode, KafkaOutput, KafkaStart,
-    KafkaTls,
+    super::records::RecordsConfig, KafkaConnection, KafkaInput, KafkaMode, KafkaOutput, KafkaTls,
+    StartAt,
 };
 
 impl KafkaInput {
@@ -32,9 +32,9 @@ impl KafkaInput {
         let mapping = records.map(RecordsConfig::mapping).transpose()?;
         Ok(KafkaSourceOptions {
             start: match self.start {
-                KafkaStart::Earliest => StartAt::Earliest,
-                KafkaStart::Latest => StartAt::Latest,
-                KafkaStart::Time(time) => StartAt::Time(time),
+                StartAt::Earliest => source::StartAt::Earliest,
+                StartAt::Latest => source::StartAt::Latest,
+                StartAt::Time(time) => source::StartAt::Time(time),
             },
             format: mapping.map_or(RecordFormat::CloudEvents, |mapping| {
                 RecordFormat::Mapped(Box::new(mapping))

@@ -1,0 +1,58 @@
+//! Inputs of NATS, where this build has them.
+
+use greenroom_bus::source::Source;
+#[cfg(feature = "nats")]
+use greenroom_nats::source::{NatsLooking, NatsSource};
+
+use crate::config::{InputConfig, NatsInput, PoolConfig};
+
+/// Connects, and finds or makes the consumer.
+///
+/// # Errors
+/// What cannot be used, or that no server is there.
+#[cfg(feature = "nats")]
+pub(super) async fn source(
+    input: &InputConfig,
+    nats: &NatsInput,
+    pools: &[PoolConfig],
+) -> Result<Box<dyn Source>, String> {
+    let options = nats.options(input.records.as_ref(), input.run_ahead, pools)?;
+    let source = NatsSource::open(&nats.server(), options).await;
+    Ok(Box::new(source.map_err(|error| error.to_string())?))
+}
+
+/// What the consumer has not done, up to what is there now. The consumer is left alone.
+///
+/// # Errors
+/// What cannot be used, or that no server is there.
+#[cfg(feature = "nats")]
+pub(super) async fn looking(
+    input: &InputConfig,
+    nats: &NatsInput,
+) -> Result<Box<dyn Source>, String> {
+    let options = nats.options(input.records.as_ref(), input.run_ahead, &[])?;
+    let source = NatsLooking::open(&nats.server(), options).await;
+    Ok(Box::new(source.map_err(|error| error.to_string())?))
+}
+
+// A configuration that was checked has none of these in a build without the feature.
+
+#[cfg(not(feature = "nats"))]
+pub(super) async fn source(
+    _: &InputConfig,
+    _: &NatsInput,
+    _: &[PoolConfig],
+) -> Result<Box<dyn Source>, String> {
+    Err(lacking())
+}
+
+#[cfg(not(feature = "nats"))]
+pub(super) async fn looking(_: &InputConfig, _: &NatsInput) -> Result<Box<dyn Source>, String> {
+    Err(lacking())
+}
+
+#[cfg(not(feature = "nats"))]
+fn lacking() -> String {
+    let install = crate::config::lacking("nats").unwrap_or_default();
+    format!("this greenroom was built without `nats`; install one that has it: {install}")
+}

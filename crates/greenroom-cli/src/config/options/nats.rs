@@ -1,0 +1,200 @@
+//! Streams of NATS JetStream that are read and published to. What a build without the feature `nats`
+//! reads of it, it refuses (`config/lacking.rs`).
+
+#[cfg(feature = "nats")]
+mod library;
+
+use std::{path::PathBuf, time::Duration};
+
+use greenroom_config::{
+    At, Secret, Take, Typed, bare, count, duration, flag, group, options, path, schema::Group,
+    size, text, texts,
+};
+
+use super::{
+    bounds::{DAY_MS, GIB},
+    start::StartAt,
+};
+
+const NOTHING: &Group = &Group::without_settings("this part of a message");
+
+options! {
+    /// Reads a stream of NATS JetStream by a durable pull consumer: CloudEvents by their NATS
+    /// binding, or what `records` makes events of. Each message is acknowledged by itself, once it
+    /// is settled. Needs a greenroom that was built with the cargo feature `nats`. docs/nats.md says
+    /// more.
+    pub struct NatsInput = "a nats input", then NatsInput::checked {
+        /// The servers to begin with, each `HOST:PORT` or a URL (`tls://HOST:PORT`).
+        servers: Secret<Vec<String>> = texts().secret().alias(&["server"]);
+        /// The stream. It has to exist.
+        stream: String = text();
+        /// The durable consumer, which is made when it does not exist. One process reads it at a
+        /// time.
+        consumer: String = text();
+        /// Only messages with these subjects, which may have wildcards (`orders.*`, `orders.>`). All
+        /// of the stream when this is not given.
+        subjects: Option<Vec<String>> = texts().alias(&["subject"]).optional();
+        /// Partitions that this process reads, such as `0..3` or `0,4,8`, each by a consumer of its
+        /// own: the consumer gets the number behind a dash, and `{partition}` in `subjects` becomes
+        /// it. Without it, the consumer is the only partition.
+        partitions: Option<Partitions> = text().to::<Partitions>().optional();
+        /// Where a consumer begins that does not exist yet: `earliest`, `latest`, or a time (RFC
+        /// 3339) such as `2026-01-31T12:00:00Z`.
+        start: StartAt = text().to::<StartAt>().default("earliest");
+        /// How many messages may be delivered and not acknowledged (`max_ack_pending` of the
+        /// consumer). Without it, as many as this input and all pools may hold.
+        capacity: Option<usize> = count(1..=10_000_000).optional();
+        /// The server delivers a message again of which it hears nothing for so long. It hears of
+        /// what is in hand before half of that. A start after a crash waits as long for what was in
+        /// hand before it.
+        ack_wait: Duration = duration(200..=DAY_MS).default("30s");
+        /// How many messages are asked for at a time.
+        batch: usize = count(1..=100_000).default("500");
+        /// Of how many bytes together. A larger message is asked for alone.
+        batch_bytes: usize = size(1..=GIB).default("8MiB");
+        /// How many bytes are held back at most while older messages are waited for.
+        hold: usize = size(1..=GIB).default("64MiB");
+        /// What the key of a message is taken from: events have it as their extension
+        /// `partitionkey`, for `order_by: partitionkey`, and records as their `key`.
+        key: Option<NatsKeyFrom> = group().optional();
+        /// As whom to connect. Without it, by nothing but what the URL has.
+        auth: Option<NatsAuth> = group().optional();
+        /// Demands TLS.
+        tls: Option<NatsTls> = group().optional();
+        /// The JetStream domain, when it is not that of the server.
+        domain: Option<String> = text().optional();
+        /// How long it is tried to connect at first. Once connected, it is tried again without end.
+        connect_within: Duration = duration(1..=DAY_MS).default("30s");
+    }
+}
+
+options! {
+    /// What a key is taken from: exactly one.
+    pub enum NatsKeyFrom = "key" {
+        /// The whole subject.
+        Subject as "subject" = bare(NOTHING);
+        /// One token of the subject, counted from 1: of `orders.7.placed`, 2 is `7`.
+        Token(usize) as "token" = count(1..=1_000);
+        /// A text with tokens of the subject: `{2}.{3}`.
+        Template(String) as "template" = text();
+        /// A header.
+        Header(String) as "header" = text();
+    }
+}
+
+options! {
+    /// As whom to connect: exactly one. Write `${NAME}` or `file:PATH` for what is secret.
+    pub enum NatsAuth = "auth" {
+        /// A token.
+        Token(Secret<String>) as "token" = text().secret();
+        /// A user and a password.
+        User(NatsUser) as "user" = group();
+        /// The seed of an NKey.
+        NKey(Secret<String>) as "nkey" = text().secret();
+        /// What is in a credentials file: `file:PATH`.
+        Credentials(Secret<String>) as "credentials" = text().secret();
+    }
+}
+
+options! {
+    /// A user and a password.
+    pub struct NatsUser = "user" {
+        /// The user.
+        name: Secret<String> = text().secret();
+        /// The password.
+        password: Secret<String> = text().secret();
+    }
+}
+
+options! {
+    /// Files are PEM, and are read at the start.
+    pub struct NatsTls = "tls", then NatsTls::cert_with_its_key {
+        /// A file with the certificates of the authorities to trust, besides those of the system.
+        ca: Option<PathBuf> = path().optional();
+        /// A file with the certificate to show to the server.
+        cert: Option<PathBuf> = path().optional();
+        /// The file with its private key.
+        key: Option<PathBuf> = path().optional();
+        /// Whether a connection without TLS is refused, also where the server would take one.
+        required: bool = flag().default("true");
+    }
+}
+
+/// Numbers of partitions: `0..3`, `0,4,8`, `0..2,7`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Partitions(pub Vec<u32>);
+
+impl Partitions {
+    /// The most that one process reads: each has a consumer of its own.
+    const MOST: usize = 1_024;
+
+    fn parse(text: &str) -> Option<Self> {
+        let mut numbers = Vec::new();
+        for part in text.split(',') {
+            let (from, to) = part.split_once("..").unwrap_or((part, part));
+            let [from, to] = [from, to].map(|number| number.trim().parse::<u32>());
+            let (from, to) = (from.ok()?, to.ok()?);
+            if from > to || (to - from) as usize >= Self::MOST {
+                return None;
+            }
+            numbers.extend(from..=to);
+        }
+        let count = numbers.len();
+        numbers.sort_unstable();
+        numbers.dedup();
+        (numbers.len() == count && count <= Self::MOST).then_some(Self(numbers))
+    }
+}
+
+impl Take for Partitions {
+    fn take(found: Option<Typed>, at: &mut At<'_>) -> Option<Self> {
+        let written = String::take(found, at)?;
+        let partitions = Self::parse(&written);
+        if partitions.is_none() {
+            let text = format!("`{}` are no partitions", at.written("").show(&written));
+            at.error("", text, "each number once, such as `0..3` or `0,4,8`; 1024 at most");
+        }
+        partitions
+    }
+}
+
+impl NatsTls {
+    fn cert_with_its_key(self, at: &mut At<'_>) -> Option<Self> {
+        let (is, without) = match (&self.cert, &self.key) {
+            (Some(_), None) => ("cert", "key"),
+            (None, Some(_)) => ("key", "cert"),
+            _ => return Some(self),
+        };
+        let text = format!("`{is}` without `{without}`");
+        at.error(is, text, "the server is shown a certificate with its key: name both files");
+        None
+    }
+}
+
+impl NatsInput {
+    fn checked(self, at: &mut At<'_>) -> Option<Self> {
+        let subjects = self.subjects.as_deref().unwrap_or_default();
+        let has_place = subjects.iter().any(|subject| subject.contains("{partition}"));
+        if has_place != self.partitions.is_some() {
+            let (option, help) = match has_place {
+                true => ("subjects", "say which ones this process reads: `partitions: 0..3`"),
+                false => {
+                    ("partitions", "write `{partition}` into a subject: `orders.{partition}.*`")
+                }
+            };
+            at.error(option, "`partitions` and a subject with `{partition}` belong together", help);
+            return None;
+        }
+        let is_name =
+            |name: &str| !name.contains(|c: char| c.is_whitespace() || ".*>/\\".contains(c));
+        for (option, name) in [("stream", &self.stream), ("consumer", &self.consumer)] {
+            if !is_name(name) {
+                let shown = at.written(option).show(name);
+                let text = format!("`{shown}` is no name of a {option}");
+                at.error(option, text, "no dots, spaces, slashes or wildcards");
+                return None;
+            }
+        }
+        Some(self)
+    }
+}

@@ -1,0 +1,103 @@
+//! Inputs as the library has them.
+
+use std::sync::Arc;
+
+use greenroom_nats::{
+    NatsKey, NatsServer,
+    source::{NatsSourceOptions, NatsStart},
+};
+
+use super::{
+    super::{pool::PoolConfig, records::RecordsConfig},
+    NatsAuth, NatsInput, NatsKeyFrom, NatsTls, StartAt,
+};
+
+impl NatsInput {
+    /// Where to connect, and as whom.
+    pub(crate) fn server(&self) -> NatsServer {
+        NatsServer {
+            auth: self.auth.as_ref().map_or(greenroom_nats::NatsAuth::None, NatsAuth::to_library),
+            domain: self.domain.clone(),
+            connect_within: self.connect_within,
+            ..server(&self.servers, self.tls.as_ref())
+        }
+    }
+
+    /// As the library has it. What is taken and not settled is with the input and the pools, which
+    /// decide how much that may be.
+    ///
+    /// # Errors
+    /// A key or a rule for records that is none; a configuration that was checked has neither.
+    pub(crate) fn options(
+        &self,
+        records: Option<&RecordsConfig>,
+        run_ahead: usize,
+        pools: &[PoolConfig],
+    ) -> Result<NatsSourceOptions, String> {
+        let held = |pool: &PoolConfig| {
+            let workers = pool.autoscale.map_or(pool.workers, |autoscale| autoscale.max);
+            pool.queue + workers * pool.batch.map_or(1, |batch| batch.events)
+        };
+        let all = pools.iter().map(held).fold(run_ahead, usize::saturating_add);
+        let mapping = records.map(RecordsConfig::mapping).transpose()?;
+        Ok(NatsSourceOptions {
+            filters: self.subjects.clone().unwrap_or_default(),
+            partitions: self.partitions.clone().map_or_else(Vec::new, |partitions| partitions.0),
+            start: match self.start {
+                StartAt::Earliest => NatsStart::Earliest,
+                StartAt::Latest => NatsStart::Latest,
+                StartAt::Time(time) => NatsStart::Time(time),
+            },
+            capacity: self.capacity.unwrap_or(all),
+            batch: self.batch,
+            batch_bytes: self.batch_bytes,
+            ack_wait: self.ack_wait,
+            hold_bytes: self.hold,
+            key: self.key.as_ref().map(NatsKeyFrom::to_library).transpose()?,
+            records: mapping.map(Arc::new),
+            ..NatsSourceOptions::new(&self.stream, &self.consumer)
+        })
+    }
+}
+
+impl NatsKeyFrom {
+    /// As the library has it.
+    ///
+    /// # Errors
+    /// A template that is none.
+    pub(crate) fn to_library(&self) -> Result<NatsKey, String> {
+        Ok(match self {
+            Self::Subject => NatsKey::Subject,
+            Self::Token(number) => NatsKey::Token(*number),
+            Self::Template(text) => {
+                NatsKey::Template(text.parse().map_err(|error| format!("key: {error}"))?)
+            }
+            Self::Header(name) => NatsKey::Header(name.clone()),
+        })
+    }
+}
+
+impl NatsAuth {
+    fn to_library(&self) -> greenroom_nats::NatsAuth {
+        use greenroom_nats::NatsAuth as Auth;
+        match self {
+            Self::Token(token) => Auth::Token(token.to_string()),
+            Self::User(user) => {
+                Auth::User { user: user.name.to_string(), password: user.password.to_string() }
+            }
+            Self::NKey(seed) => Auth::NKey(seed.to_string()),
+            Self::Credentials(text) => Auth::Credentials(text.to_string()),
+        }
+    }
+}
+
+fn server(servers: &[String], tls: Option<&NatsTls>) -> NatsServer {
+    let mut server = NatsServer::at("");
+    server.servers = servers.to_vec();
+    if let Some(tls) = tls {
+        server.require_tls = tls.required;
+        server.root_certificates.clone_from(&tls.ca);
+        server.client_certificate = tls.cert.clone().zip(tls.key.clone());
+    }
+    server
+}
