@@ -31,7 +31,7 @@ fn of_targets(config: &Config) -> Result<String, String> {
     });
     let outputs = config.outputs.iter().filter_map(|output| match &output.kind {
         OutputKind::Http(http) => Some(("output", &output.name, &http.status)),
-        OutputKind::File(_) | OutputKind::Kafka(_) => None,
+        OutputKind::File(_) | OutputKind::Kafka(_) | OutputKind::Nats(_) => None,
     });
     let mut out = String::new();
     for (what, name, status) in handlers.chain(outputs) {

@@ -655,7 +655,6 @@ fn what_belongs_to_later_versions_is_refused_by_name() {
     for (text, expected) in [
         (root("dead_letters: { kafka: {} }"), "`kafka` dead letters"),
         (root("dead_letters: { nats: {} }"), "`nats` dead letters"),
-        (root("outputs: { o: { nats: {} } }"), "`nats` outputs"),
     ] {
         let loaded = load(&text);
         assert_eq!(loaded.problems.errors(), 1, "{}", loaded.text());

@@ -53,6 +53,52 @@ outputs: {{ o: {{ file: {{ path: out }} }} }}",
 }
 
 #[test]
+fn n04_what_was_handled_goes_to_another_stream_in_order_and_once() {
+    let Some(address) = address() else { return };
+    let (stream, billed) = (unique("orders"), unique("billed"));
+    let mut client = Client::connect(&address);
+    client.make(&stream);
+    client.publish(&stream, &by_key(100, 10));
+    let rest = format!(
+        "
+handlers: {{ all: {{ on: '**', order_by: subject, pass: {{}} }} }}
+outputs: {{ o: {{ nats: {{ servers: '{address}', subject: '{billed}.{{subject}}.{{type}}' }} }} }}"
+    );
+    let stage = Stage::with(&reading(&address, (&stream, "c"), &rest));
+    let daemon = Daemon::start(&stage);
+    // Its stream is not there yet: it pauses, and goes on once it is.
+    daemon.wait_for("/api/outputs/o", |output| output["state"] == "paused");
+    client.make(&billed);
+    daemon.wait_for("/api/run", |run| run["settled"] == 100);
+    daemon.signal(Signal::INT);
+    daemon.ended().counted(0, [100, 100, 0, 0]);
+
+    // Read back, with the subject that each was published to.
+    let rule = ", records: { type: t, source: { topic: {} }, subject: { header: ce-subject }, \
+                extensions: { n: { pointer: /n } } }";
+    let stage = Stage::with(&format!(
+        "
+inputs: {{ in: {} }}
+{PASS}
+admin: {{ listen: 127.0.0.1:0 }}
+",
+        input(&address, (&billed, "c"), "", rule)
+    ));
+    let daemon = Daemon::start(&stage);
+    wait(|| (stage.count_lines("out") == 100).then_some(()));
+    daemon.signal(Signal::INT);
+    daemon.ended().counted(0, [100, 100, 0, 0]);
+    let mut next = HashMap::new();
+    for event in stage.read("out") {
+        let key = event["subject"].as_str().unwrap().to_owned();
+        assert_eq!(event["source"], json!(format!("{billed}.{key}.order.placed")), "{event}");
+        let next: &mut u64 = next.entry(key).or_default();
+        assert_eq!(event["n"], *next, "{event}");
+        *next += 1;
+    }
+}
+
+#[test]
 fn d01_killed_and_started_again_it_loses_nothing() {
     const COUNT: usize = 900;
     let Some(address) = address() else { return };

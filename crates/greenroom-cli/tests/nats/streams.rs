@@ -72,9 +72,10 @@ impl Client {
     /// Asks, and returns the answer.
     pub(crate) fn ask(&mut self, subject: &str, payload: &[u8]) -> Value {
         let inbox = unique("inbox.test");
-        self.write(format!("SUB {inbox} 2\r\nUNSUB 2 1\r\n").as_bytes());
-        self.write(format!("PUB {subject} {inbox} {}\r\n", payload.len()).as_bytes());
-        self.write(&[payload, b"\r\n"].concat());
+        let length = payload.len();
+        let asks = format!("SUB {inbox} 2\r\nUNSUB 2 1\r\nPUB {subject} {inbox} {length}\r\n");
+        // At once: what is sent in parts waits for an answer to the first.
+        self.write(&[asks.as_bytes(), payload, b"\r\n"].concat());
         loop {
             let mut line = String::new();
             assert_ne!(self.reader.read_line(&mut line).unwrap(), 0, "the server is gone");

@@ -8,7 +8,7 @@ use url::Url;
 use super::messages::{ANY, DEAD_LETTER, Messages, generated};
 use crate::config::{
     AttributeFrom, AttributeRule, Config, HandlerConfig, HandlerKind, HttpInput, HttpMode,
-    InputConfig, InputKind, Kinds, LayerConfig, NatsInput, OutputConfig, OutputKind, RecordsConfig,
+    InputConfig, InputKind, Kinds, LayerConfig, OutputConfig, OutputKind, RecordsConfig,
     RotateConfig, Word,
 };
 
@@ -72,7 +72,8 @@ impl Channel {
                     Some([subject]) => Some(subject.clone()),
                     _ => None,
                 };
-                (subject, types, Some(Target::nats(format!("input.{}", input.name), nats)))
+                let name = format!("input.{}", input.name);
+                (subject, types, Some(Target::nats(name, &nats.servers)))
             }
             InputKind::Generator(_) => (None, generated(config).cloned().collect(), None),
         };
@@ -124,6 +125,10 @@ impl Channel {
                 let brokers = Brokers { brokers: &kafka.brokers, is_secure: kafka.tls.is_some() };
                 let details = json!({ "kind": "kafka", "mode": kafka.mode.word() });
                 (Some(kafka.topic.clone()), Some(brokers.target(name)), details)
+            }
+            OutputKind::Nats(nats) => {
+                let details = json!({ "kind": "nats", "mode": nats.mode.word() });
+                (Some(nats.subject.clone()), Some(Target::nats(name, &nats.servers)), details)
             }
         };
         Self {
@@ -250,8 +255,8 @@ impl Target {
 
 impl Target {
     /// The first of the servers, without the credentials that its URL may have.
-    fn nats(name: String, nats: &NatsInput) -> Self {
-        let first = nats.servers.first().map_or("", String::as_str);
+    fn nats(name: String, servers: &[String]) -> Self {
+        let first = servers.first().map_or("", String::as_str);
         let (scheme, rest) = first.split_once("://").unwrap_or(("nats", first));
         let host = rest.rsplit_once('@').map_or(rest, |(_, host)| host);
         let host = host.split('/').next().unwrap_or_default();

@@ -85,7 +85,7 @@ pub(super) async fn engine(
         builder = builder.handler(&handler.name, added);
     }
     for output in &config.outputs {
-        let added = add_output(builder, output, targets);
+        let added = add_output(builder, output, targets).await;
         builder = added.map_err(|why| within("output", &output.name, why))?;
     }
     let (letters, at) = dead_letters(&config.dead_letters)?;
@@ -368,11 +368,11 @@ fn clock_seed() -> u64 {
     now.unwrap_or(Duration::ZERO).as_nanos() as u64
 }
 
-fn add_output(
+async fn add_output(
     builder: EngineBuilder,
     output: &OutputConfig,
     targets: &Targets,
 ) -> Result<EngineBuilder, String> {
     let Interest { on, matcher } = interest(output)?;
-    Ok(builder.output_where(&output.name, on, matcher, targets.sink(output)?))
+    Ok(builder.output_where(&output.name, on, matcher, targets.sink(output).await?))
 }

@@ -1,10 +1,15 @@
-//! Inputs of NATS, where this build has them.
+//! Inputs and outputs of NATS, where this build has them.
 
-use greenroom_bus::source::Source;
+use std::sync::Arc;
+
+use greenroom_bus::{sink::Sink, source::Source};
 #[cfg(feature = "nats")]
-use greenroom_nats::source::{NatsLooking, NatsSource};
+use greenroom_nats::{
+    output::NatsSink,
+    source::{NatsLooking, NatsSource},
+};
 
-use crate::config::{InputConfig, NatsInput, PoolConfig};
+use crate::config::{InputConfig, NatsInput, NatsOutput, PoolConfig};
 
 /// Connects, and finds or makes the consumer.
 ///
@@ -35,6 +40,16 @@ pub(super) async fn looking(
     Ok(Box::new(source.map_err(|error| error.to_string())?))
 }
 
+/// Connects.
+///
+/// # Errors
+/// What cannot be used, or that no server is there.
+#[cfg(feature = "nats")]
+pub(super) async fn sink(nats: &NatsOutput) -> Result<Arc<dyn Sink>, String> {
+    let sink = NatsSink::open(&nats.server(), nats.options()?).await;
+    Ok(Arc::new(sink.map_err(|error| error.to_string())?))
+}
+
 // A configuration that was checked has none of these in a build without the feature.
 
 #[cfg(not(feature = "nats"))]
@@ -48,6 +63,11 @@ pub(super) async fn source(
 
 #[cfg(not(feature = "nats"))]
 pub(super) async fn looking(_: &InputConfig, _: &NatsInput) -> Result<Box<dyn Source>, String> {
+    Err(lacking())
+}
+
+#[cfg(not(feature = "nats"))]
+pub(super) async fn sink(_: &NatsOutput) -> Result<Arc<dyn Sink>, String> {
     Err(lacking())
 }
 

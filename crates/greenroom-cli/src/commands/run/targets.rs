@@ -21,7 +21,7 @@ use tokio::time::Instant;
 
 use super::{
     intakes::{self, HttpIntake},
-    kafka,
+    kafka, nats,
 };
 use crate::config::{
     DurationRange, HttpAuth, HttpBatch, HttpConfig, HttpInput, HttpMode, HttpOutput,
@@ -69,7 +69,7 @@ impl Targets {
     ///
     /// # Errors
     /// Why it cannot be opened.
-    pub(super) fn sink(&self, output: &OutputConfig) -> Result<Arc<dyn Sink>, String> {
+    pub(super) async fn sink(&self, output: &OutputConfig) -> Result<Arc<dyn Sink>, String> {
         match &output.kind {
             OutputKind::File(file) => {
                 let options =
@@ -85,6 +85,7 @@ impl Targets {
                 Ok(sink)
             }
             OutputKind::Kafka(config) => kafka::sink(config),
+            OutputKind::Nats(config) => nats::sink(config).await,
         }
     }
 

@@ -41,7 +41,7 @@ pub use self::{
         KafkaProtocol, KafkaSasl, KafkaTls,
     },
     layer::{Breaker, DeduplicationConfig, LayerConfig, Schema, Schemas},
-    nats::{NatsAuth, NatsInput, NatsKeyFrom, NatsTls, NatsUser, Partitions},
+    nats::{NatsAuth, NatsInput, NatsKeyFrom, NatsMode, NatsOutput, NatsTls, NatsUser, Partitions},
     output::{FileOutput, HttpBatch, HttpOutput, HttpOutputMode, OutputConfig, OutputKind},
     pool::{
         AdaptiveConfig, AutoscaleConfig, Batch, LimitConfig, OnFinalFailure, OnFull, PoolConfig,

@@ -7,8 +7,8 @@ mod library;
 use std::{path::PathBuf, time::Duration};
 
 use greenroom_config::{
-    At, Secret, Take, Typed, bare, count, duration, flag, group, options, path, schema::Group,
-    size, text, texts,
+    At, Secret, Take, Typed, bare, count, duration, durations, flag, group, options, path,
+    schema::Group, size, text, texts, units::DurationRange, word, words,
 };
 
 use super::{
@@ -65,6 +65,48 @@ options! {
         domain: Option<String> = text().optional();
         /// How long it is tried to connect at first. Once connected, it is tried again without end.
         connect_within: Duration = duration(1..=DAY_MS).default("30s");
+    }
+}
+
+options! {
+    /// Publishes to a subject, whose stream answers that it has stored the event. A message that is
+    /// repeated for want of an answer is stored once, by its `Nats-Msg-Id`. What a stream refuses
+    /// for good makes a dead letter of the event that was handled; a stream that is missing, or
+    /// does not let this user in, pauses the output. Needs a greenroom that was built with the cargo
+    /// feature `nats`. docs/nats.md says more.
+    pub struct NatsOutput = "a nats output" {
+        /// The servers to begin with, each `HOST:PORT` or a URL (`tls://HOST:PORT`).
+        servers: Secret<Vec<String>> = texts().secret().alias(&["server"]);
+        /// The subject, with fields of the event in braces: `orders.{subject}.{type}`,
+        /// `tenants.{/customer/id}`.
+        subject: String = text();
+        /// `binary` writes attributes as headers and the data as the payload; `structured` writes
+        /// the event as JSON.
+        mode: NatsMode = word().default("binary");
+        /// How many publishes are under way at once; of events that have an order, one.
+        concurrency: usize = count(1..=4_096).default("1000");
+        /// How long an event waits after a publish that failed for now: the first time, and at most.
+        backoff: DurationRange = durations().default("100ms..10s");
+        /// How long a paused output waits before it tries again: the first time, and at most.
+        probe: DurationRange = durations().default("1s..60s");
+        /// As whom to connect. Without it, by nothing but what the URL has.
+        auth: Option<NatsAuth> = group().optional();
+        /// Demands TLS.
+        tls: Option<NatsTls> = group().optional();
+        /// The JetStream domain, when it is not that of the server.
+        domain: Option<String> = text().optional();
+        /// How long it is tried to connect at first. Once connected, it is tried again without end.
+        connect_within: Duration = duration(1..=DAY_MS).default("30s");
+    }
+}
+
+words! {
+    /// How events are written into messages.
+    pub enum NatsMode {
+        /// Data as the payload, attributes as headers.
+        Binary = "binary",
+        /// The event as JSON.
+        Structured = "structured",
     }
 }
 

@@ -15,6 +15,7 @@ use super::{
     condition::FieldCondition,
     http::{HttpAuth, HttpTls},
     kafka::KafkaOutput,
+    nats::NatsOutput,
     rotate::RotateConfig,
 };
 
@@ -28,9 +29,6 @@ options! {
         conditions as "where": Vec<FieldCondition> = each().or_empty();
         .. /// What it writes to.
         kind: OutputKind;
-        refused {
-            "nats": "`nats` outputs are not part of this version";
-        }
     }
 }
 
@@ -43,6 +41,8 @@ options! {
         Http(HttpOutput) as "http" = group().live();
         /// Publishes to a topic of Kafka.
         Kafka(KafkaOutput) as "kafka" = group();
+        /// Publishes to NATS JetStream.
+        Nats(NatsOutput) as "nats" = group();
     }
 }
 
@@ -124,7 +124,7 @@ impl OutputConfig {
     pub fn path(&self) -> Option<&Path> {
         match &self.kind {
             OutputKind::File(file) => Some(&file.path),
-            OutputKind::Http(_) | OutputKind::Kafka(_) => None,
+            OutputKind::Http(_) | OutputKind::Kafka(_) | OutputKind::Nats(_) => None,
         }
     }
 

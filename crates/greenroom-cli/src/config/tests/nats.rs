@@ -9,6 +9,10 @@ fn input(options: &str) -> String {
     )
 }
 
+fn output(options: &str) -> String {
+    root(&format!("outputs: {{ o: {{ nats: {{ servers: 'localhost:4222', {options} }} }} }}"))
+}
+
 fn nats_input(text: &str) -> NatsInput {
     match load_as_written(text).good().inputs.remove(0).kind {
         InputKind::Nats(nats) => nats,
@@ -49,6 +53,20 @@ fn n01_every_option_takes_what_it_should_and_refuses_the_rest() {
         for bad in *bad {
             let loaded = load_as_written(&input(&format!("{name}: {bad}")));
             assert!(loaded.problems.errors() > 0, "{name}: {bad} is taken");
+        }
+    }
+    let rows: &[(&str, &[&str])] = &[
+        ("subject: 'orders.{subject}.{type}'", &["subject: [a]", "mode: binary"]),
+        ("subject: a, mode: structured", &["subject: a, mode: batch"]),
+        ("subject: a, concurrency: 4096", &["subject: a, concurrency: 4097"]),
+        ("subject: a, backoff: 1s..2s, probe: 1s..1m", &["subject: a, backoff: 2s..1s"]),
+        ("subject: a, auth: { nkey: s }, tls: {}", &["subject: a, auth: {}"]),
+    ];
+    for (good, bad) in rows {
+        let loaded = load_as_written(&output(good));
+        assert_eq!(loaded.problems.errors(), 0, "{good}: {}", loaded.text());
+        for bad in *bad {
+            assert!(load_as_written(&output(bad)).problems.errors() > 0, "{bad} is taken");
         }
     }
     for (what, bad) in [("stream: S", "stream: a.b"), ("consumer: c", "consumer: 'a b'")] {
@@ -100,6 +118,8 @@ fn m05_the_key_of_a_message_is_what_the_input_names() {
 #[cfg(not(feature = "nats"))]
 #[test]
 fn c02_a_build_without_nats_refuses_each_block_with_the_line_that_installs_it() {
+    let loaded = load(&output("subject: a"));
+    assert_eq!(loaded.lines(), ["3:17 this greenroom was built without `nats`"]);
     let loaded = load(&input(""));
     assert_eq!(loaded.lines(), ["1:17 this greenroom was built without `nats`"]);
     let kafka = if cfg!(feature = "kafka") { "kafka," } else { "" };
@@ -112,11 +132,15 @@ fn c02_a_build_without_nats_refuses_each_block_with_the_line_that_installs_it() 
 #[test]
 fn c02_check_looks_at_files_and_keys_and_asks_no_server() {
     load(&input("key: { template: '{2}-{3}' }")).good();
-    for (options, says) in [
-        ("key: { template: plain }", "is no template of a key"),
-        ("tls: { ca: nowhere.pem }", "cannot read"),
+    load(&output("subject: 'orders.{subject}.{/a/b}'")).good();
+    for (text, says) in [
+        (input("key: { template: plain }"), "is no template of a key"),
+        (input("tls: { ca: nowhere.pem }"), "cannot read"),
+        (output("subject: a, tls: { ca: nowhere.pem }"), "cannot read"),
+        (output("subject: 'orders.*'"), "is no subject to publish to"),
+        (output("subject: 'orders.{'"), "is no subject to publish to"),
     ] {
-        let loaded = load(&input(options));
+        let loaded = load(&text);
         assert_eq!(loaded.problems.errors(), 1, "{}", loaded.text());
         assert!(loaded.text().contains(says), "{}", loaded.text());
     }

@@ -81,7 +81,7 @@ impl Turn<'_> {
         }
         let _on_its_runtime = self.runtime.enter();
         let (Interest { on, matcher }, sink) =
-            (assemble::interest(output)?, self.targets.sink(output)?);
+            (assemble::interest(output)?, self.runtime.block_on(self.targets.sink(output))?);
         let name = &output.name;
         let added = match next.map(|place| &self.config.outputs[place].name) {
             Some(next) => self.control.add_output_before(next, name, on, matcher, sink),

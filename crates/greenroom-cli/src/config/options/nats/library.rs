@@ -1,25 +1,55 @@
-//! Inputs as the library has them.
+//! Inputs and outputs as the library has them.
 
 use std::sync::Arc;
 
+use greenroom::Backoff;
 use greenroom_nats::{
     NatsKey, NatsServer,
+    output::{BadSubject, NatsSinkMode, NatsSinkOptions},
     source::{NatsSourceOptions, NatsStart},
 };
 
 use super::{
     super::{pool::PoolConfig, records::RecordsConfig},
-    NatsAuth, NatsInput, NatsKeyFrom, NatsTls, StartAt,
+    NatsAuth, NatsInput, NatsKeyFrom, NatsMode, NatsOutput, NatsTls, StartAt,
 };
+
+impl NatsOutput {
+    /// Where to connect, and as whom.
+    pub(crate) fn server(&self) -> NatsServer {
+        NatsServer {
+            domain: self.domain.clone(),
+            connect_within: self.connect_within,
+            ..server(&self.servers, self.auth.as_ref(), self.tls.as_ref())
+        }
+    }
+
+    /// As the library has it.
+    ///
+    /// # Errors
+    /// A subject that is none; a configuration that was checked has none.
+    pub(crate) fn options(&self) -> Result<NatsSinkOptions, String> {
+        let subject = self.subject.parse().map_err(|error: BadSubject| error.to_string())?;
+        Ok(NatsSinkOptions {
+            mode: match self.mode {
+                NatsMode::Binary => NatsSinkMode::Binary,
+                NatsMode::Structured => NatsSinkMode::Structured,
+            },
+            concurrency: self.concurrency,
+            backoff: Backoff::new(self.backoff.from, self.backoff.to),
+            probe: Backoff::new(self.probe.from, self.probe.to),
+            ..NatsSinkOptions::new(subject)
+        })
+    }
+}
 
 impl NatsInput {
     /// Where to connect, and as whom.
     pub(crate) fn server(&self) -> NatsServer {
         NatsServer {
-            auth: self.auth.as_ref().map_or(greenroom_nats::NatsAuth::None, NatsAuth::to_library),
             domain: self.domain.clone(),
             connect_within: self.connect_within,
-            ..server(&self.servers, self.tls.as_ref())
+            ..server(&self.servers, self.auth.as_ref(), self.tls.as_ref())
         }
     }
 
@@ -91,9 +121,10 @@ impl NatsAuth {
     }
 }
 
-fn server(servers: &[String], tls: Option<&NatsTls>) -> NatsServer {
+fn server(servers: &[String], auth: Option<&NatsAuth>, tls: Option<&NatsTls>) -> NatsServer {
     let mut server = NatsServer::at("");
     server.servers = servers.to_vec();
+    server.auth = auth.map_or(greenroom_nats::NatsAuth::None, NatsAuth::to_library);
     if let Some(tls) = tls {
         server.require_tls = tls.required;
         server.root_certificates.clone_from(&tls.ca);
