@@ -46,6 +46,9 @@ options! {
         /// than the slowest handler, so that nothing is handled twice in a rebalance. The group
         /// waits so long.
         drain_budget: Duration = duration(0..=DAY_MS).default("10s");
+        /// Moves the oldest events of a partition that is held up by many that are stuck. Without it,
+        /// they hold it up.
+        guard: Option<KafkaGuard> = group().optional();
         /// Encrypts connections; `{}` trusts the authorities of the system.
         tls: Option<KafkaTls> = group().optional();
         /// Says who connects.
@@ -54,6 +57,21 @@ options! {
         /// that have an option here, and those that would break a promise, are refused. Values are
         /// never shown.
         properties: Secret<Vec<(String, String)>> = variables().secret().default("{}");
+    }
+}
+
+options! {
+    /// Where more than 90% of what a commit can remember is in use, and at least 98% of that is done,
+    /// the oldest open events are published to a topic as they are, with headers that say where they
+    /// were, and are settled. They leave the order of their key, and may be handled twice.
+    #[derive(Eq)]
+    pub struct KafkaGuard = "guard" {
+        /// Where they are moved to.
+        topic: String = text();
+        /// How many may be moved within `every`; what is stuck beyond that holds its partition up.
+        events: u64 = count(1..=1_000_000_000).default("1000");
+        /// That time.
+        every: Duration = duration(1..=DAY_MS).default("1h");
     }
 }
 

@@ -37,8 +37,8 @@ pub use self::{
     },
     input::{FileInput, GeneratorConfig, InputConfig, InputKind},
     kafka::{
-        KafkaCompression, KafkaInput, KafkaIsolation, KafkaMechanism, KafkaMode, KafkaOutput,
-        KafkaProtocol, KafkaSasl, KafkaTls,
+        KafkaCompression, KafkaGuard, KafkaInput, KafkaIsolation, KafkaMechanism, KafkaMode,
+        KafkaOutput, KafkaProtocol, KafkaSasl, KafkaTls,
     },
     layer::{Breaker, DeduplicationConfig, LayerConfig, Schema, Schemas},
     nats::{NatsAuth, NatsInput, NatsKeyFrom, NatsMode, NatsOutput, NatsTls, NatsUser, Partitions},

@@ -38,6 +38,12 @@ fn f10_every_option_of_an_input_and_an_output_takes_what_it_should_and_refuses_t
         (input, "remember_done", "false", &["no way", "1"]),
         (input, "metadata_limit", "16", &["15", "many", "1_048_577"]),
         (input, "drain_budget", "0s", &["10", "25h"]),
+        (
+            input,
+            "guard",
+            "{ topic: later, events: 10, every: 5m }",
+            &["later", "{}", "{ topic: t, events: 0 }", "{ topic: t, every: 25h }"],
+        ),
         (input, "tls", tls, &["true", "{ ca: 1 }", "{ cert: a }", "{ key: a }", "{ insecure: 1 }"]),
         (output, "tls", "{}", &["true", "{ cert: a }"]),
         (

@@ -6,12 +6,12 @@ use greenroom_config::Word;
 use greenroom_kafka::{
     Properties, RecordFormat,
     output::{KafkaSinkMode, KafkaSinkOptions},
-    source::{self, KafkaSourceOptions},
+    source::{self, GuardOptions, KafkaSourceOptions},
 };
 
 use super::{
-    super::records::RecordsConfig, KafkaConnection, KafkaInput, KafkaMode, KafkaOutput, KafkaTls,
-    StartAt,
+    super::records::RecordsConfig, KafkaConnection, KafkaGuard, KafkaInput, KafkaMode, KafkaOutput,
+    KafkaTls, StartAt,
 };
 
 impl KafkaInput {
@@ -42,9 +42,16 @@ impl KafkaInput {
             remembers_done: self.remember_done,
             metadata_limit: self.metadata_limit,
             drain_budget: self.drain_budget,
+            guard: self.guard.as_ref().map(KafkaGuard::options),
             properties,
             ..KafkaSourceOptions::new(self.brokers.join(","), &self.group, &self.topics)
         })
+    }
+}
+
+impl KafkaGuard {
+    fn options(&self) -> GuardOptions {
+        GuardOptions { topic: self.topic.clone(), events: self.events, every: self.every }
     }
 }
 
