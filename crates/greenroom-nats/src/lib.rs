@@ -4,7 +4,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`source`] | [`NatsSource`](source::NatsSource): messages as events, acknowledged once they are settled |
-//! | [`output`] | [`NatsSink`](output::NatsSink): events to subjects of a stream, settled once the server has stored them; [`NatsDeadLetters`](output::NatsDeadLetters): dead letters to a subject |
+//! | [`output`] | [`NatsSink`](output::NatsSink): events to subjects of a stream, settled once the server has stored them; [`NatsDeadLetters`](output::NatsDeadLetters): dead letters to a subject, from where [`redrive`] publishes their messages again |
 //!
 //! Where to connect, and as whom, is a [`NatsServer`]. A server to try things out with is
 //! `scripts/nats up` in the repository.
@@ -44,8 +44,10 @@
 mod connection;
 mod key;
 pub mod output;
+mod redrive;
 mod server;
 pub mod source;
 
 pub use key::{BadKeyTemplate, NatsKey, NatsKeyTemplate};
+pub use redrive::{RedriveError, Redriven, redrive};
 pub use server::{NatsAuth, NatsServer};

@@ -10,6 +10,7 @@ use greenroom_bus::{
 };
 use greenroom_nats::{
     output::{NatsDeadLetters, NatsSink, NatsSinkOptions},
+    redrive,
     source::NatsSource,
 };
 use tokio::task::JoinHandle;
@@ -98,6 +99,43 @@ async fn d13_what_the_other_stream_never_takes_is_a_letter_on_a_third() {
     assert!(letters[0].1.contains("xxxxx") && letters[0].1.contains(r#""output":"out""#));
     assert_eq!(header(1, "greenroom-reason"), "malformed");
     assert!(letters[1].1.contains(r#""raw_base64":"eyBubw==""#), "{}", letters[1].1);
+    for stream in [from, to, dead] {
+        stream.remove().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn d06_letters_go_back_to_the_subjects_that_their_messages_had() {
+    let Some(from) = TestStream::new("d06_redrive").await else { return };
+    let to = TestStream::at(from.address.clone(), StorageType::Memory).await;
+    let dead = TestStream::at(from.address.clone(), StorageType::Memory).await;
+    let subject = format!("{}.dead", dead.name);
+    to.change(|config| config.max_message_size = 2_000).await;
+    for number in 0..3 {
+        publish(&from, number, if number == 1 { 5_000 } else { 10 }).await;
+    }
+    let running = run(&from, &to, &subject).await;
+    all_settled(&from).await;
+    running.control.drain();
+    assert_eq!(running.report.await.unwrap().dead_lettered, 1);
+    // It is mended. A letter of something else stays.
+    to.change(|config| config.max_message_size = -1).await;
+    dead.publish_bytes("no letter").await;
+    let redriven = redrive(&from.server(), &dead.name).await.unwrap();
+    let [(2, why)] = redriven.left.as_slice() else { panic!("{redriven:?}") };
+    assert!(redriven.published == 1 && why.contains("no stream"), "{redriven:?}");
+    let again = redrive(&from.server(), &dead.name).await.unwrap();
+    assert_eq!((again.published, again.left.len()), (0, 1));
+    let on_it = from.jetstream().await.get_stream(&from.name).await.unwrap();
+    assert_eq!(
+        on_it.get_raw_message(4).await.unwrap().subject.as_str(),
+        format!("{}.in", from.name)
+    );
+    let running = run(&from, &to, &subject).await;
+    all_settled(&from).await;
+    running.control.drain();
+    assert_eq!(running.report.await.unwrap().handled, 1);
+    assert_eq!(messages(&to).await.len(), 3);
     for stream in [from, to, dead] {
         stream.remove().await;
     }
