@@ -4,9 +4,13 @@ use std::{
     net::TcpListener,
     path::PathBuf,
     process::{Command, Stdio},
+    sync::atomic::{AtomicU16, Ordering},
 };
 
 use crate::server::address;
+
+const FIRST_PORT: u16 = 26_000;
+const PORTS: u32 = 4_000;
 
 /// A server on a port of its own, which is removed in the end.
 pub(crate) struct Server {
@@ -22,8 +26,7 @@ impl Server {
     /// One with these lines in its configuration.
     pub(crate) fn start_with(test: &str, config: &str) -> Option<Self> {
         address(test)?;
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let server = Self { port };
+        let server = Self { port: free_port() };
         server.script_with("up", config);
         Some(server)
     }
@@ -50,4 +53,18 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.script("clean");
     }
+}
+
+/// One below those that the system gives to outgoing connections: while a server is down, any of
+/// the other tests would be given its port.
+fn free_port() -> u16 {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    // Other runs of these tests begin elsewhere.
+    let first = std::process::id() % PORTS;
+    let free = (0..PORTS).find_map(|_| {
+        let next = u32::from(NEXT.fetch_add(1, Ordering::Relaxed));
+        let port = FIRST_PORT + ((first + next) % PORTS) as u16;
+        TcpListener::bind(("127.0.0.1", port)).ok().map(|_| port)
+    });
+    free.expect("a free port")
 }
