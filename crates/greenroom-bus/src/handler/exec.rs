@@ -76,6 +76,7 @@ pub mod fuzzed;
 mod group;
 mod in_hand;
 mod lines;
+mod message;
 mod printable;
 mod process;
 mod reply;
@@ -86,7 +87,6 @@ mod standing;
 mod stderr;
 
 use std::{
-    io,
     sync::{Arc, Weak, atomic::Ordering::Relaxed},
     time::Duration,
 };
@@ -98,7 +98,7 @@ pub use group::kill_all;
 pub use restarts::RestartLimit;
 
 use self::{counters::Counters, desk::Desk};
-use super::{Attempt, Effect, Handler, HandlerFactory, HandlerResult, Handling};
+use super::{Attempt, Handler, HandlerFactory, HandlerResult, Handling};
 use crate::{BoxFuture, event::Event};
 
 /// Builds [`Exec`] handlers and counts what happens to their processes.
@@ -220,25 +220,6 @@ impl Drop for Exec {
             desk.leave();
         }
     }
-}
-
-/// What an attempt may have done, by whether its process may have read the event.
-fn effect(had_event: bool) -> Effect {
-    if had_event { Effect::Unknown } else { Effect::None }
-}
-
-/// Whether a process cannot be started because files, processes or memory are used up, which says
-/// nothing of the program.
-#[cfg(unix)]
-fn is_for_want_of_something(error: &io::Error) -> bool {
-    use rustix::io::Errno;
-    let wanting = [Errno::MFILE, Errno::NFILE, Errno::AGAIN, Errno::NOMEM];
-    Errno::from_io_error(error).is_some_and(|error| wanting.contains(&error))
-}
-
-#[cfg(not(unix))]
-fn is_for_want_of_something(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::OutOfMemory
 }
 
 #[cfg(unix)]

@@ -17,6 +17,7 @@
 //! no more, and whoever reads the topic handles the event a second time.
 
 mod allowance;
+mod moves;
 mod moving;
 mod options;
 
@@ -27,6 +28,7 @@ use greenroom_bus::{
     watermark::{Epoch, Positions},
 };
 
+pub(super) use self::moves::{Moved, Moves};
 pub use self::options::GuardOptions;
 use self::{allowance::Allowance, moving::Mover};
 use super::{limits::Limits, options::KafkaSourceOptions, place::Place};
@@ -41,23 +43,6 @@ const AT_ONCE: u64 = 64;
 /// Between two looks at the partitions; and after something could not be moved.
 const LOOK: Duration = Duration::from_millis(100);
 const AFTER_FAILURE: Duration = Duration::from_secs(10);
-
-/// Events of a partition that are to be moved, or were.
-pub(super) struct Moves {
-    pub(super) number: Partition,
-    pub(super) epoch: Epoch,
-    pub(super) place: Place,
-    pub(super) offsets: Vec<u64>,
-}
-
-/// What became of them.
-pub(super) struct Moved {
-    /// Those that lie in the topic for certain.
-    pub(super) moves: Moves,
-    /// How many others do not, and why.
-    pub(super) left: u64,
-    pub(super) failed: Option<String>,
-}
 
 pub(super) struct Guard {
     topic: String,

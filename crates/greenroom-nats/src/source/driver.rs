@@ -13,6 +13,7 @@ mod asking;
 mod giving_back;
 mod holding;
 mod losing;
+mod lost;
 mod receiving;
 
 use std::{
@@ -28,7 +29,7 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-use self::losing::Lost;
+use self::lost::Lost;
 use super::{
     committer::Command,
     consumer::{NoConsumer, Wanted},

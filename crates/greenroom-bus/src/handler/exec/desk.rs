@@ -1,8 +1,11 @@
 //! Where the workers that share one process hand in their events, and wait for the answers.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering::Relaxed},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
+    time::Duration,
 };
 
 use parking_lot::Mutex;
@@ -11,43 +14,14 @@ use tokio::sync::{
     oneshot,
 };
 
-use super::{config::ExecConfig, counters::Counters, driver::Driver, errors};
-use crate::handler::{Attempt, HandlerResult};
-
-/// An event that a worker has handed in.
-#[derive(Debug)]
-pub(super) struct Job {
-    /// Its line, but for the token with which that begins.
-    pub(super) line: Vec<u8>,
-    pub(super) attempt: Attempt,
-    /// Closed once the worker's attempt is cancelled.
-    pub(super) answer: oneshot::Sender<Answer>,
-}
-
-/// What became of an event, and the memory of its line.
-#[derive(Debug)]
-pub(super) struct Answer {
-    pub(super) result: HandlerResult,
-    pub(super) line: Vec<u8>,
-}
-
-/// What the driver of a process is told.
-#[derive(Debug)]
-pub(super) enum Message {
-    Job(Job),
-    /// An attempt is cancelled: the answer of one job is closed.
-    Cancelled,
-    /// No event comes any more.
-    Stop(Stop),
-}
-
-/// Asks the process to finish.
-#[derive(Debug)]
-pub(super) struct Stop {
-    pub(super) patience: std::time::Duration,
-    /// Closed once it is gone.
-    pub(super) done: oneshot::Sender<()>,
-}
+use super::{
+    config::ExecConfig,
+    counters::Counters,
+    driver::Driver,
+    errors,
+    message::{Answer, Job, Message, Stop},
+};
+use crate::handler::Attempt;
 
 /// One process, as those see it that share it. The task that drives it ends when all have left.
 #[derive(Debug)]
@@ -101,7 +75,7 @@ impl Desk {
     }
 
     /// Lets the process finish, and waits until it is gone.
-    pub(super) async fn stop(&self, patience: std::time::Duration) {
+    pub(super) async fn stop(&self, patience: Duration) {
         if self.driver.lock().is_some() {
             return;
         }

@@ -95,3 +95,22 @@ fn command(config: &ExecConfig) -> String {
         None => format!("{program:?}"),
     }
 }
+
+/// What an attempt may have done, by whether its process may have read the event.
+pub(super) fn effect(had_event: bool) -> Effect {
+    if had_event { Effect::Unknown } else { Effect::None }
+}
+
+/// Whether a process cannot be started because files, processes or memory are used up, which says
+/// nothing of the program.
+#[cfg(unix)]
+pub(super) fn is_for_want_of_something(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    let wanting = [Errno::MFILE, Errno::NFILE, Errno::AGAIN, Errno::NOMEM];
+    Errno::from_io_error(error).is_some_and(|error| wanting.contains(&error))
+}
+
+#[cfg(not(unix))]
+pub(super) fn is_for_want_of_something(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::OutOfMemory
+}

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use super::{
     blame::Blame,
-    desk::{Answer, Job},
+    message::{Answer, Job},
     process::Process,
 };
 use crate::handler::HandlerResult;

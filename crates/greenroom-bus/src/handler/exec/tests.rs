@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use tokio::time::Instant;
 
 use super::*;
-use crate::handler::{Failure, FailureKind, Outputs, samples};
+use crate::handler::{Effect, Failure, FailureKind, Outputs, samples};
 
 /// A worker and the counters of its factory.
 struct Worker {
@@ -581,9 +581,9 @@ async fn a_process_that_ends_with_an_event_it_has_read_may_have_handled_it() {
 #[tokio::test]
 async fn a_want_of_descriptors_gives_the_event_back_while_others_run() {
     let config = program(&["w"]);
-    let error = || io::Error::from_raw_os_error(24);
-    assert!(is_for_want_of_something(&error()));
-    assert!(!is_for_want_of_something(&io::Error::from_raw_os_error(2)));
+    let error = || std::io::Error::from_raw_os_error(24);
+    assert!(errors::is_for_want_of_something(&error()));
+    assert!(!errors::is_for_want_of_something(&std::io::Error::from_raw_os_error(2)));
     let failure = errors::is_short(&config, &error(), 3);
     assert_eq!((failure.kind, failure.effect), (FailureKind::Released, Effect::None));
     assert!(

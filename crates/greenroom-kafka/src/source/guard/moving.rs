@@ -19,7 +19,7 @@ use rdkafka::{
 
 use super::{
     super::{options::KafkaSourceOptions, place::Place},
-    Moved, Moves,
+    moves::{Moved, Moves},
 };
 use crate::client::{self, Properties};
 

@@ -7,16 +7,10 @@ use tokio::time::Instant;
 
 use super::{
     super::{hold::Hold, shared::Revocation},
-    AGAIN_AFTER, Driver, subscribe,
+    AGAIN_AFTER, Driver,
+    lost::Lost,
+    subscribe,
 };
-
-/// Why a consumer that was there cannot be read.
-pub(super) enum Lost {
-    /// It is to be looked for at this time.
-    LookAt(Instant),
-    /// Its stream is another one: until the engine has answered.
-    Revoking,
-}
 
 impl Driver {
     pub(super) fn lose(&mut self, wait: Duration) {
