@@ -30,6 +30,8 @@ pub fn run(task: &Task, does: Does) -> Result<Run, Failure> {
         .set("group.id", &task.group)
         .set("auto.offset.reset", "earliest")
         .set("enable.auto.commit", "false")
+        // A loop that is slower than the broker is not to wait for the next fetch.
+        .set("fetch.queue.backoff.ms", "10")
         .create()?;
     consumer.subscribe(&[&task.topic])?;
     let tally = Tally::new(task.events);

@@ -23,15 +23,12 @@ mod options;
 
 use std::time::{Duration, Instant};
 
-use greenroom_bus::{
-    source::Partition,
-    watermark::{Epoch, Positions},
-};
+use greenroom_bus::watermark::Positions;
 
 pub(super) use self::moves::{Moved, Moves};
 pub use self::options::GuardOptions;
 use self::{allowance::Allowance, moving::Mover};
-use super::{limits::Limits, options::KafkaSourceOptions, place::Place};
+use super::{limits::Limits, options::KafkaSourceOptions};
 
 /// Of what a commit holds, in use: above this, the oldest may go.
 const FULL: f64 = 0.9;
