@@ -38,9 +38,9 @@
 //! | idle | code 0 | a recycle: a fresh one at the next event, not counted |
 //! | idle | anything else | a restart: a fresh one at the next event, which is not blamed |
 //! | with an event in hand of which it has read nothing, after earlier answers | code 0 | a recycle that crossed the event: the event goes to a fresh process, not blamed |
-//! | with an event in hand, of a program that works | anything else, or code 0 | a crash: the event goes to a fresh process at once, in place, so that the order of its key holds; the second crash in a row is [`FailureKind::Crash`] |
-//! | before it could work | anything | a failed start: once more at once; the second in a row is [`FailureKind::Pause`], and no event is blamed |
-//! | ended at its timeout | | gone before [`FailureKind::Timeout`] is returned, or [`FailureKind::Pause`] where it could not have worked; a fresh one at the next event |
+//! | with an event in hand, of a program that works | anything else, or code 0 | a crash: the event goes to a fresh process at once, in place, so that the order of its key holds; the second crash in a row is [`FailureKind::Crash`](super::FailureKind::Crash) |
+//! | before it could work | anything | a failed start: once more at once; the second in a row is [`FailureKind::Pause`](super::FailureKind::Pause), and no event is blamed |
+//! | ended at its timeout | | gone before [`FailureKind::Timeout`](super::FailureKind::Timeout) is returned, or [`FailureKind::Pause`](super::FailureKind::Pause) where it could not have worked; a fresh one at the next event |
 //!
 //! "In hand" begins when the first byte is written: a process that ended before is noticed first. A pipe that breaks
 //! while the event is written counts like an end with the event in hand.
@@ -56,7 +56,7 @@
 //! workers; with the next, the program is taken to be broken until it has answered again.
 //!
 //! Restarts after crashes draw on a budget ([`RestartLimit`]); once it is used up the handler
-//! answers [`FailureKind::Pause`] until the window has passed, and no event is blamed. Kills at the
+//! answers [`FailureKind::Pause`](super::FailureKind::Pause) until the window has passed, and no event is blamed. Kills at the
 //! timeout do not draw on it, for the timeout limits them already; nor do failed starts, which
 //! pause the handler. A command that cannot be started pauses the handler too, unless it is for
 //! want of files, processes or memory and other workers have a process: then the event is given
