@@ -628,7 +628,8 @@ async fn what_a_recycled_worker_has_started_does_not_wait_for_the_next_event() {
         assert!(worker.handle("a").await.is_ok());
         until_the_child_is_gone(&dir).await;
         assert!(worker.handle("b").await.is_ok());
-        assert_eq!(worker.counts(), (0, 0, 1));
+        until(|| worker.factory.recycles() == 2).await;
+        assert_eq!(worker.counts(), (0, 0, 2));
     }
 }
 
