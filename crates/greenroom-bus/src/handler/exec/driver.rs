@@ -247,8 +247,9 @@ impl Driver {
     /// Waits until a process that gave no answer is gone, and sees to what it had in hand.
     async fn bury(&mut self, mut process: Process, mut broken: Broken) {
         // What it has answered before it ended counts.
+        let end = Instant::now();
         while matches!(broken, Broken::Closed)
-            && let Some(happened) = process.last_answer().await
+            && let Some(happened) = process.last_answer(end).await
         {
             match self.hear(&mut process, happened) {
                 Err(Broken::Closed) => break,

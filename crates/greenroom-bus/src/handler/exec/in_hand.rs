@@ -93,7 +93,9 @@ impl InHand {
         }
     }
 
-    fn has_room(&self) -> bool {
+    fn has_room(&mut self) -> bool {
+        // Those that are cancelled are gone from the front then.
+        let _ = self.first_waiting();
         let next_is_alone = self.waiting.front().is_some_and(|entry| entry.is_alone);
         match self.sent.front() {
             None => true,

@@ -10,7 +10,7 @@ use std::{
 use tokio::{
     io::AsyncWriteExt,
     process::{Child, ChildStdin, ChildStdout, Command},
-    time::timeout,
+    time::{Instant, timeout, timeout_at},
 };
 
 use super::{
@@ -199,10 +199,13 @@ impl Process {
         self.had_answered = true;
     }
 
-    /// A line that a process has left behind that is gone, or is about to be; none where there is
-    /// no more.
-    pub(super) async fn last_answer(&mut self) -> Option<Happened> {
-        match timeout(LAST_ANSWER, self.stdout.next()).await {
+    /// A line that a process has left behind that is gone, or is about to be, since `end`; none where
+    /// there is no more, or where it comes too late: what the process has started may write on.
+    pub(super) async fn last_answer(&mut self, end: Instant) -> Option<Happened> {
+        if end.elapsed() > LAST_ANSWER {
+            return None;
+        }
+        match timeout_at(end + LAST_ANSWER, self.stdout.next()).await {
             Ok(line) => Some(happened(line)),
             Err(_) => None,
         }

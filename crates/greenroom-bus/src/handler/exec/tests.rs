@@ -510,6 +510,14 @@ async fn a_crash_is_noticed_though_a_child_holds_the_pipes_open() {
 }
 
 #[tokio::test]
+async fn a_crash_is_noticed_though_a_child_writes_on() {
+    let child = r#"(while echo '{"heartbeat":true}'; do sleep 0.01; done) & exit 3"#;
+    let mut worker = Worker::proven(child).await;
+    let failure = tokio::time::timeout(SHORT * 2, worker.failure("a")).await.expect("it hangs");
+    assert_eq!(failure.kind, FailureKind::Crash, "{failure}");
+}
+
+#[tokio::test]
 async fn a_program_that_breaks_later_blames_no_event_that_it_has_not_read() {
     let dir = TempDir::new().unwrap();
     let mut config = with_dir(shell("reply pass; : > \"$DIR/broken\"; exit 0"), &dir);
