@@ -85,13 +85,16 @@ const REFUSED: [&str; 3] =
     ["auto.commit.enable", "auto.commit.interval.ms", "enable.partition.eof"];
 
 /// What librdkafka does unless it is told otherwise.
-const DEFAULTS: [(&str, &str); 6] = [
+const DEFAULTS: [(&str, &str); 7] = [
     ("partition.assignment.strategy", "cooperative-sticky"),
     // Of each partition. The defaults, 100,000 records and 64 MiB, are for one queue of all.
     ("queued.max.messages.kbytes", "8192"),
     ("queued.min.messages", "10000"),
     // With a second, which is the default, each partition gave that much and no more in a second.
     ("fetch.queue.backoff.ms", "10"),
+    // A broker is asked one thing at a time. Asked for partitions that have nothing new, it thinks
+    // about it for this long, and those that came to have room meanwhile wait; the default is 500.
+    ("fetch.wait.max.ms", "50"),
     ("statistics.interval.ms", "1000"),
     // Topics that match a pattern, and topics that were missing, are found within this time.
     ("topic.metadata.refresh.interval.ms", "10000"),
