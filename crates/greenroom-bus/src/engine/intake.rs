@@ -18,6 +18,7 @@ pub(crate) mod partition;
 pub(crate) mod reader;
 pub(crate) mod replay;
 pub(crate) mod returning;
+pub(crate) mod rotation;
 pub(crate) mod route;
 pub(crate) mod ticket;
 pub(crate) mod view;

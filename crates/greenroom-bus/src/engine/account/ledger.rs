@@ -147,11 +147,12 @@ impl Ledger {
         }
     }
 
-    /// An event leaves in its turn, or out of it.
+    /// An event leaves in its turn, or out of it; its place is its number, in its partition.
     pub(crate) fn leaves(
         &self,
         line: Option<&Line>,
-        (number, taken_at): (u64, Instant),
+        (number, partition): (u64, Option<u32>),
+        taken_at: Instant,
         ack: &Ack,
     ) {
         let Some(line) = line else { return };
@@ -160,7 +161,7 @@ impl Ledger {
         if self.slowest.may_enter(time) {
             self.slowest.offer(line.clone(), time);
         }
-        if !self.audit.leaves(line.id(), number) {
+        if !self.audit.leaves(line.id(), number, partition) {
             self.out_of_order.fetch_add(1, Ordering::Relaxed);
             tracing::error!(?line, number, "an event left out of order; please report this");
         }

@@ -54,8 +54,9 @@ impl Hash for Line {
 struct Pending {
     line: Line,
     events: u32,
-    /// The highest number that has left.
+    /// The highest number that has left, and the partition of that event where it was of one.
     last: u64,
+    of: Option<u32>,
 }
 
 /// A hash is its own hash.
@@ -103,18 +104,21 @@ impl OrderAudit {
         match self.part(line.id).lock().entry(line.id) {
             Entry::Occupied(mut pending) => pending.get_mut().events += 1,
             Entry::Vacant(place) => {
-                place.insert(Pending { line: line.clone(), events: 1, last: 0 });
+                place.insert(Pending { line: line.clone(), events: 1, last: 0, of: None });
             }
         }
     }
 
     /// The event with this number (rising from 1 in its input; 0 where it has no order) leaves, and
-    /// is pending no more. False when a later one has left before it.
-    pub(crate) fn leaves(&self, line: LineId, number: u64) -> bool {
+    /// is pending no more. False when a later one has left before it. A key that comes in several
+    /// partitions has an order in each, and none among them.
+    pub(crate) fn leaves(&self, line: LineId, number: u64, of: Option<u32>) -> bool {
         let mut is_in_order = true;
         self.ends(line, |pending| {
-            is_in_order = number == 0 || number > pending.last;
-            pending.last = pending.last.max(number);
+            let is_comparable = of.is_none() || pending.of.is_none() || of == pending.of;
+            is_in_order = number == 0 || !is_comparable || number > pending.last;
+            pending.last = if is_comparable { pending.last.max(number) } else { number };
+            pending.of = of;
         });
         is_in_order
     }
@@ -168,9 +172,21 @@ mod tests {
         for _ in 0..3 {
             audit.taken(&line("a"));
         }
-        assert!(audit.leaves(line("a").id(), 1));
-        assert!(audit.leaves(line("a").id(), 3));
-        assert!(!audit.leaves(line("a").id(), 2));
+        assert!(audit.leaves(line("a").id(), 1, None));
+        assert!(audit.leaves(line("a").id(), 3, None));
+        assert!(!audit.leaves(line("a").id(), 2, None));
+    }
+
+    #[test]
+    fn o11_a_key_of_two_partitions_has_an_order_in_each_and_none_among_them() {
+        let audit = OrderAudit::default();
+        for _ in 0..5 {
+            audit.taken(&line("a"));
+        }
+        assert!(audit.leaves(line("a").id(), 3, Some(1)));
+        assert!(audit.leaves(line("a").id(), 1, Some(2)));
+        assert!(audit.leaves(line("a").id(), 4, Some(2)));
+        assert!(!audit.leaves(line("a").id(), 2, Some(2)));
     }
 
     #[test]
@@ -178,7 +194,7 @@ mod tests {
         let audit = OrderAudit::default();
         audit.taken(&line("a"));
         audit.taken(&line("b"));
-        assert!(audit.leaves(line("b").id(), 2));
+        assert!(audit.leaves(line("b").id(), 2, None));
         assert_eq!(audit.remembered(), 1);
         audit.stays_behind(line("a").id());
         assert_eq!(audit.remembered(), 0);

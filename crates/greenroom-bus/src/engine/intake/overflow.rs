@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!            ┌─ the pool is full ────────────▶ one queue
-//! event ─────┤
+//! event ─────┤                                 (partitions take turns)
 //!            └─ its key has as many as it may ▶ behind its key; later ones of that key too, and nobody else
 //! ```
 
@@ -15,6 +15,7 @@ use std::{
 
 use greenroom::{NotAccepted, SendError, TrySendError, pool::Permit};
 
+use super::rotation::Rotation;
 use crate::{
     BoxFuture,
     dead_letter::Reason,
@@ -34,6 +35,8 @@ pub(crate) struct BesidePools {
     beside: Vec<Beside>,
     /// The places of those pools beside which something waits, and perhaps of some beside which nothing waits any more.
     behind: Vec<usize>,
+    /// Partitions take turns.
+    rotates: bool,
 }
 
 #[derive(Default)]
@@ -45,9 +48,9 @@ struct Beside {
 }
 
 impl BesidePools {
-    pub(crate) fn new(shared: Arc<Shared>, pools: Vec<JobAddress>) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, pools: Vec<JobAddress>, rotates: bool) -> Self {
         let beside = pools.iter().map(|_| Beside::default()).collect();
-        Self { shared, pools, beside, behind: Vec::new() }
+        Self { shared, pools, beside, behind: Vec::new(), rotates }
     }
 
     /// The way to the pool at this place, past what waits beside it.
@@ -75,7 +78,8 @@ impl BesidePools {
     /// Puts an event behind what waits beside this pool, until it is fed.
     pub(crate) fn wait(&mut self, place: usize, job: Job) {
         let beside = &mut self.beside[place];
-        beside.waiting.push(job);
+        let turn = job.origin.partition().filter(|_| self.rotates);
+        beside.waiting.push(job, turn);
         if !beside.is_listed {
             beside.is_listed = true;
             self.behind.push(place);
@@ -84,7 +88,7 @@ impl BesidePools {
 
     /// Hands over what there is room for.
     pub(crate) fn feed(&mut self) {
-        let Self { shared, pools, beside, behind } = self;
+        let Self { shared, pools, beside, behind, .. } = self;
         behind.retain(|place| {
             let beside = &mut beside[*place];
             beside.waiting.feed(shared, &pools[*place]);
@@ -99,7 +103,7 @@ impl BesidePools {
     /// # Cancel safety
     /// A dropped future has lost nothing.
     pub(crate) async fn hand_one_over(&mut self) {
-        let Self { shared, pools, beside, behind } = self;
+        let Self { shared, pools, beside, behind, .. } = self;
         let wants_room = |place: &&usize| beside[**place].waiting.wants_room();
         let mut rooms: Vec<(usize, BoxFuture<'_, Room<'_>>)> = behind
             .iter()
@@ -135,7 +139,7 @@ type Room<'a> = Result<Permit<'a, Job, (), BusError>, NotAccepted>;
 #[derive(Default)]
 struct Waiting {
     /// For room in the pool. None of these stands in a line of `behind`.
-    queue: VecDeque<Job>,
+    queue: Rotation<Job>,
     /// For room behind a key, by the line that they stand in.
     behind: HashMap<Line, Behind>,
 }
@@ -202,23 +206,28 @@ impl Waiting {
         !self.queue.is_empty()
     }
 
-    fn push(&mut self, job: Job) {
+    /// In the turn of its partition; without one, behind all that waits.
+    fn push(&mut self, job: Job, turn: Option<u32>) {
         let behind = job.line.as_ref().and_then(|line| self.behind.get_mut(line));
-        behind.map_or(&mut self.queue, |behind| &mut behind.rest).push_back(job);
+        match (behind, turn) {
+            (Some(behind), _) => behind.rest.push_back(job),
+            (None, Some(partition)) => self.queue.push_in_turn(partition, job),
+            (None, None) => self.queue.push_last(job),
+        }
     }
 
     /// Hands over what there is room for.
     fn feed(&mut self, shared: &Shared, pool: &JobAddress) {
         self.advance(shared, pool, &mut Context::from_waker(Waker::noop()));
         while !self.queue.is_empty() {
-            let Err(why) = pool.try_send_many(&mut self.queue) else { continue };
+            let Err(why) = pool.try_send_many(self.queue.front()) else { continue };
             match Then::of(why) {
                 Then::Waits => return,
                 Then::WaitsBehindKey => self.set_first_aside(pool),
                 Then::Refused => {
-                    self.queue.pop_front().into_iter().for_each(|job| refuse(shared, job))
+                    self.queue.front().pop_front().into_iter().for_each(|job| refuse(shared, job))
                 }
-                Then::Gone => self.queue.drain(..).for_each(|job| gone(shared, why, job)),
+                Then::Gone => self.queue.drain().for_each(|job| gone(shared, why, job)),
             }
         }
     }
@@ -233,7 +242,7 @@ impl Waiting {
     /// Hands the first of those that wait over, in the room that was reserved for it. The room must be used: given back, it
     /// would go to another input that waits for it, and from there back, for ever.
     fn hand_over(&mut self, shared: &Shared, pool: &JobAddress, room: Room<'_>) {
-        let Some(job) = self.queue.pop_front() else { return };
+        let Some(job) = self.queue.front().pop_front() else { return };
         let sent = match room {
             Ok(permit) => permit.send(job),
             Err(why) => return gone(shared, why, job),
@@ -242,9 +251,9 @@ impl Waiting {
         let why = error.without_message();
         let Some(job) = error.into_message() else { return };
         match Then::of(why) {
-            Then::Waits => self.queue.push_front(job),
+            Then::Waits => self.queue.front().push_front(job),
             Then::WaitsBehindKey => {
-                self.queue.push_front(job);
+                self.queue.front().push_front(job);
                 self.set_first_aside(pool);
             }
             Then::Refused => refuse(shared, job),
@@ -254,10 +263,9 @@ impl Waiting {
 
     /// The first, and those after it in its line, wait behind their key from here on.
     fn set_first_aside(&mut self, pool: &JobAddress) {
-        let Some(first) = self.queue.pop_front() else { return };
+        let Some(first) = self.queue.front().pop_front() else { return };
         let Some(line) = first.line.clone() else { return };
-        let (rest, others) = self.queue.drain(..).partition(|job| job.line.as_ref() == Some(&line));
-        self.queue = others;
+        let rest = self.queue.take_all(|job| job.line.as_ref() == Some(&line));
         let assigned = first.origin.assigned;
         self.behind.insert(line, Behind { assigned, first: sent(pool, first), rest });
     }

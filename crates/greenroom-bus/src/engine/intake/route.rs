@@ -54,8 +54,8 @@ impl Routing {
         pools: Vec<JobAddress>,
         managed: Arc<[Managed]>,
     ) -> Self {
-        let pools = BesidePools::new(shared.clone(), pools);
         let budget_of = shared.inputs.at(input);
+        let pools = BesidePools::new(shared.clone(), pools, budget_of.partitions.come_and_go);
         let unreserved = shared.process.handlers.iter().map(|_| VecDeque::new()).collect();
         Self { shared, input, pools, managed, budget_of, unreserved }
     }

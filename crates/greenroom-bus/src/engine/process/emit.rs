@@ -27,10 +27,11 @@ pub(crate) async fn emit(shared: &Arc<Shared>, to: &mut View, job: Job, outputs:
         job.into_parts();
     let (produced, reserved) =
         extras.map_or((None, None), |extras| (extras.produced, extras.reserved));
-    let (entry, taken) = (&shared.process.handlers[handler], (origin.number, origin.taken_at));
+    let entry = &shared.process.handlers[handler];
+    let (place, taken_at) = ((origin.number, origin.partition()), origin.taken_at);
     let at_once = entry.config.ack == AckWhen::OnSuccess;
     if at_once {
-        shared.ledger.leaves(line.as_ref(), taken, &ack);
+        shared.ledger.leaves(line.as_ref(), place, taken_at, &ack);
         let outputs = Ack::new(OutputsTicket(shared.ledger.clone()));
         std::mem::replace(&mut ack, outputs).confirm();
     }
@@ -63,7 +64,7 @@ pub(crate) async fn emit(shared: &Arc<Shared>, to: &mut View, job: Job, outputs:
         rejections.handed_on();
     }
     if !at_once {
-        shared.ledger.leaves(line.as_ref(), taken, &ack);
+        shared.ledger.leaves(line.as_ref(), place, taken_at, &ack);
     }
     ack.confirm();
 }

@@ -138,6 +138,11 @@ impl Origin {
         Self { input, number, ..Self::of_caller() }
     }
 
+    /// The assignment of its partition, where it is of one.
+    pub(crate) fn partition(&self) -> Option<u32> {
+        (self.assigned != NEVER_REVOKED).then_some(self.assigned)
+    }
+
     /// Of an event that a caller gave to a router.
     pub(crate) fn of_caller() -> Self {
         Self { input: 0, assigned: NEVER_REVOKED, position: 0, number: 0, taken_at: Instant::now() }
