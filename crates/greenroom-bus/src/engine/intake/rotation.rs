@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn e09_what_is_to_be_last_comes_after_all_that_waits_and_before_what_comes_later() {
+    fn d02_what_is_to_be_last_comes_after_all_that_waits_and_before_what_comes_later() {
         let mut waiting = Rotation::default();
         of(1, 0..100, &mut waiting);
         waiting.push_last((9, 0));
