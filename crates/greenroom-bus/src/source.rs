@@ -50,8 +50,8 @@ pub trait Source: Send + 'static {
     /// True when what was refused can be read again by a later run.
     fn replayable(&self) -> bool;
 
-    /// Where its positions are, for a source that reads several things one after the other. Asked
-    /// once, before the first pull.
+    /// Where its positions are, for a source that reads several things, one after the other or as
+    /// its partitions. Asked once, before the first pull.
     fn places(&self) -> Option<Arc<dyn Places>> {
         None
     }

@@ -34,6 +34,13 @@ impl Properties {
         self
     }
 
+    /// These, but for those whose names begin so.
+    pub(crate) fn without(&self, prefixes: &[&str]) -> Self {
+        let is_kept = |name: &String| !prefixes.iter().any(|prefix| name.starts_with(prefix));
+        let kept = self.0.iter().filter(|(name, _)| is_kept(name));
+        Self(kept.map(|(name, value)| (name.clone(), value.clone())).collect())
+    }
+
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }

@@ -1,4 +1,5 @@
-//! Kafka for Greenroom: consumer groups as [sources](source), topics as [outputs](output).
+//! Kafka for Greenroom: consumer groups as [sources](source), topics as [outputs](output), and for
+//! [dead letters](output::KafkaDeadLetters), from where [`redrive`](redrive()) sends records back.
 //!
 //! Handled in order per key, with as many events of a partition at once as there are keys and
 //! workers; at least once; and a crash repeats little, because a commit [remembers](commit_set)
@@ -35,13 +36,17 @@
 //! request. Against a real one: `GREENROOM_KAFKA=$(scripts/kafka up) cargo test -p
 //! greenroom-kafka`.
 
+mod again;
 mod client;
 pub mod commit_set;
 mod decode;
+mod marks;
 pub mod output;
+mod place;
 pub mod source;
 mod unusable;
 
 pub use client::Properties;
 pub use decode::RecordFormat;
+pub use source::redrive::{RedriveError, RedriveOptions, Redriven, redrive};
 pub use unusable::Unusable;

@@ -23,6 +23,7 @@
 //!
 //! **Bounds.** At most 16,384 events and 32 MiB are accepted and not settled.
 
+mod dead_letters;
 mod driver;
 mod options;
 mod record;
@@ -36,7 +37,10 @@ use greenroom_bus::{
 };
 use tokio::sync::{OwnedSemaphorePermit, TryAcquireError};
 
-pub use self::options::{KafkaSinkMode, KafkaSinkOptions};
+pub use self::{
+    dead_letters::{KafkaDeadLetters, KafkaDeadLettersOptions},
+    options::{KafkaSinkMode, KafkaSinkOptions},
+};
 use self::{driver::Driver, record::Record, shared::Shared};
 use crate::unusable::Unusable;
 

@@ -35,10 +35,11 @@ mod context;
 mod guard;
 mod limits;
 mod looking;
+mod numbers;
 mod offsets;
 mod options;
-mod place;
 mod poller;
+pub(crate) mod redrive;
 mod shared;
 mod storing;
 
@@ -51,7 +52,7 @@ use std::{
 
 use greenroom_bus::{
     BoxFuture,
-    source::{Committer, Partition, Pull, Receipts, Source, SourceError, Taken},
+    source::{Committer, Partition, Places, Pull, Receipts, Source, SourceError, Taken},
     watermark::Epoch,
 };
 use rdkafka::{
@@ -233,6 +234,10 @@ impl Source for KafkaSource {
 
     fn replayable(&self) -> bool {
         true
+    }
+
+    fn places(&self) -> Option<Arc<dyn Places>> {
+        Some(self.shared.names.clone())
     }
 
     fn committer(&mut self) -> Option<Arc<dyn Committer>> {

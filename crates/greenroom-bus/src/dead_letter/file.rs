@@ -148,6 +148,18 @@ impl DeadLetter {
         // Nothing is passed on, so nothing can fail.
         let _ = self.write(out, &mut |_| Ok(()));
     }
+
+    /// When it was taken from its source, and when it was given up: RFC 3339 in UTC.
+    pub fn moments(&self) -> [String; 2] {
+        [self.first_at, self.last_at].map(format_utc)
+    }
+
+    /// What outputs rejected, as the JSON of `rejected_by`; `None` where none did.
+    pub fn rejected_json(&self) -> Option<String> {
+        let mut json = Vec::new();
+        write_rejected(&self.rejected, &mut json);
+        String::from_utf8(json).ok().filter(|_| !self.rejected.is_empty())
+    }
 }
 
 pub(crate) fn write_rejected(rejected: &[OutputRejection], out: &mut Vec<u8>) {

@@ -44,7 +44,7 @@ impl Shared {
         let handler = given.handler.map(|place| &self.process.handlers[place]);
         let pool =
             handler.map(|handler| (handler.pool, self.process.pools[handler.pool].name.as_str()));
-        let place = self.inputs.place(origin.input, origin.position);
+        let place = self.inputs.place(&origin);
         let key = handler.zip(given.event.as_ref()).and_then(|(handler, event)| {
             // A key that cannot be had is what the letter is about.
             handler.config.key(event).unwrap_or_default()

@@ -15,8 +15,7 @@ use rdkafka::{
     types::RDKafkaRespErr,
 };
 
-use super::place::Place;
-use crate::client;
+use crate::{client, place::Place};
 
 /// What librdkafka has said.
 pub(super) enum Said {

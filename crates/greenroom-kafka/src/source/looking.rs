@@ -23,10 +23,10 @@ use regex::Regex;
 use super::{
     KafkaSourceOptions, config,
     context::{Context, Said},
+    numbers::Numbers,
     offsets::{self, Beginning},
-    place::{Numbers, Place},
 };
-use crate::{client, decode::RecordFormat, unusable::Unusable};
+use crate::{client, decode::RecordFormat, place::Place, unusable::Unusable};
 
 /// How long brokers may take to say which topics there are.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -224,7 +224,7 @@ impl Reading {
     }
 }
 
-fn consumer(options: &KafkaSourceOptions) -> Result<BaseConsumer<Context>, Unusable> {
+pub(super) fn consumer(options: &KafkaSourceOptions) -> Result<BaseConsumer<Context>, Unusable> {
     let mut options = options.clone();
     // It is nobody in the group.
     options.properties.unset("group.instance.id");
@@ -235,7 +235,7 @@ fn consumer(options: &KafkaSourceOptions) -> Result<BaseConsumer<Context>, Unusa
 }
 
 /// The partitions of topics, and of those that match a pattern.
-fn places(consumer: &BaseConsumer<Context>, topics: &[String]) -> Result<Vec<Place>, String> {
+pub(super) fn places(consumer: &BaseConsumer<Context>, topics: &[String]) -> Result<Vec<Place>, String> {
     let mut places = Vec::new();
     for topic in topics {
         let pattern = topic.starts_with('^').then(|| Regex::new(topic)).transpose();
@@ -263,7 +263,7 @@ fn places(consumer: &BaseConsumer<Context>, topics: &[String]) -> Result<Vec<Pla
 }
 
 /// With what the client has said meanwhile, which is often the reason.
-fn explained(consumer: &BaseConsumer<Context>, what: &str, error: &KafkaError) -> String {
+pub(super) fn explained(consumer: &BaseConsumer<Context>, what: &str, error: &KafkaError) -> String {
     let mut reasons = Vec::new();
     for _ in 0..HEARINGS {
         // What it has heard comes to its context while it is polled, one by one.

@@ -16,8 +16,8 @@ use rdkafka::{
     topic_partition_list::TopicPartitionListElem,
 };
 
-use super::{context::Context, options::StartAt, place::Place};
-use crate::commit_set;
+use super::{context::Context, options::StartAt};
+use crate::{commit_set, place::Place};
 
 /// For how long a broker may think about each question.
 const PATIENCE: Duration = Duration::from_secs(10);

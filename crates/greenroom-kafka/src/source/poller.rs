@@ -39,13 +39,13 @@ use super::{
     context::{Context, Said},
     guard::Guard,
     limits::Limits,
+    numbers::Numbers,
     offsets::Answer,
     options::KafkaSourceOptions,
-    place::{Numbers, Place},
     shared::{Shared, Tracker},
     storing::{Said as Stored, Storing},
 };
-use crate::client::advice;
+use crate::{client::advice, place::Place};
 
 /// Between turns in which there is nothing to do. Records wake the thread; callbacks do not.
 const IDLE: Duration = Duration::from_millis(10);

@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeMap, VecDeque},
     sync::{
-        OnceLock,
+        Arc, OnceLock,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread::Thread,
@@ -18,6 +18,8 @@ use greenroom_bus::{
 use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
 
+use super::numbers::Names;
+
 /// Records of a partition that are decoded ahead.
 const READY: usize = 2_048;
 /// And their bytes; one record always fits.
@@ -27,6 +29,8 @@ const DUE: u64 = 10_000;
 
 pub(super) struct Shared {
     pub(super) name: String,
+    /// What letters and errors call its partitions.
+    pub(super) names: Arc<Names>,
     pub(super) state: Mutex<State>,
     /// Told when a pull has something to give or to say.
     pub(super) changed: Notify,
@@ -39,6 +43,7 @@ pub(super) struct Shared {
 impl Shared {
     pub(super) fn new(name: String) -> Self {
         Self {
+            names: Arc::new(Names::of(&name)),
             name,
             state: Mutex::default(),
             changed: Notify::new(),
@@ -82,7 +87,7 @@ pub(super) struct State {
     /// Of which the last batch was.
     pub(super) last: Option<Partition>,
     /// Every partition that was ever assigned.
-    pub(super) trackers: BTreeMap<Partition, std::sync::Arc<Tracker>>,
+    pub(super) trackers: BTreeMap<Partition, Arc<Tracker>>,
     /// Why the source cannot go on.
     pub(super) failed: Option<String>,
     /// Who waits for a commit.
@@ -100,7 +105,7 @@ pub(super) struct State {
 /// A partition that is read.
 pub(super) struct Part {
     pub(super) epoch: Epoch,
-    pub(super) tracker: std::sync::Arc<Tracker>,
+    pub(super) tracker: Arc<Tracker>,
     /// Decoded, and not given.
     pub(super) ready: VecDeque<Taken>,
     pub(super) ready_bytes: usize,
@@ -111,7 +116,7 @@ pub(super) struct Part {
 }
 
 impl Part {
-    pub(super) fn new(epoch: Epoch, tracker: std::sync::Arc<Tracker>) -> Self {
+    pub(super) fn new(epoch: Epoch, tracker: Arc<Tracker>) -> Self {
         let ready = VecDeque::new();
         Self { epoch, tracker, ready, ready_bytes: 0, has_given: false, end: None }
     }
@@ -158,8 +163,8 @@ pub(super) struct Tracker {
 
 /// Hears of the settlements of one assignment of a partition.
 pub(super) struct Heard {
-    pub(super) shared: std::sync::Arc<Shared>,
-    pub(super) tracker: std::sync::Arc<Tracker>,
+    pub(super) shared: Arc<Shared>,
+    pub(super) tracker: Arc<Tracker>,
     pub(super) epoch: Epoch,
 }
 

@@ -15,7 +15,8 @@ use rdkafka::{
     error::{KafkaError, RDKafkaErrorCode},
 };
 
-use super::{context::Context, place::Place};
+use super::context::Context;
+use crate::place::Place;
 
 /// What is to be stored of a partition: the offset, and the text beside it.
 pub(super) type Said = (u64, String);
@@ -81,7 +82,7 @@ fn is_of_all(code: &RDKafkaErrorCode) -> bool {
     )
 }
 
-fn store(
+pub(super) fn store(
     consumer: &BaseConsumer<Context>,
     Place { topic, partition }: &Place,
     (offset, text): &Said,

@@ -124,10 +124,14 @@ impl Input {
         })
     }
 
-    /// What it read at this position, and the position in that.
-    pub(crate) fn place(&self, position: u64) -> Place {
+    /// What it read at this position in this assignment, and the position in that.
+    pub(crate) fn place(&self, assigned: u32, position: u64) -> Place {
+        let partition = match self.partitions.come_and_go {
+            true => self.partitions.partition_of(assigned),
+            false => Some(Partition::ONLY),
+        };
         match &self.places {
-            Some(places) => places.place(position),
+            Some(places) => places.place(partition, position),
             None => Place { source: self.label.clone(), position },
         }
     }

@@ -27,6 +27,7 @@ use crate::{
     engine::{
         account::report::InputReport,
         control::change::{ChangeError, Kind, known},
+        process::job::Origin,
     },
     router::Matcher,
     source::{Place, Source},
@@ -211,9 +212,9 @@ impl Inputs {
         self.all.read()[place as usize].label.clone()
     }
 
-    /// What the input at this place read at this position, and the position in that.
-    pub(crate) fn place(&self, input: u32, position: u64) -> Place {
-        self.all.read()[input as usize].place(position)
+    /// What the input of this event read there, and the position in that.
+    pub(crate) fn place(&self, origin: &Origin) -> Place {
+        self.all.read()[origin.input as usize].place(origin.assigned, origin.position)
     }
 
     /// What the configuration calls each, by its place.

@@ -177,7 +177,7 @@ fn blamed(
 /// Tells of a failed attempt.
 pub(crate) fn tell_failure(shared: &Shared, job: &Job, error: &str, kind: Option<FailureKind>) {
     let handler = &shared.process.handlers[job.handler()];
-    let place = shared.inputs.place(job.origin.input, job.origin.position);
+    let place = shared.inputs.place(&job.origin);
     shared.process.failures.tell(&FailedEvent {
         event: &job.event,
         error,

@@ -55,7 +55,7 @@ use super::{
 use crate::{
     BoxFuture,
     settlement::Settled,
-    source::{Committer, Place, Places, Pull, Receipts, Source, SourceError, Taken},
+    source::{Committer, Partition, Place, Places, Pull, Receipts, Source, SourceError, Taken},
 };
 
 /// Turns of files that are remembered, so that reports can name a line; more, when lines of as many
@@ -376,7 +376,7 @@ impl Turns {
 }
 
 impl Places for Turns {
-    fn place(&self, position: u64) -> Place {
+    fn place(&self, _: Option<Partition>, position: u64) -> Place {
         let begun = self.begun.lock();
         let behind = begun.partition_point(|(behind, ..)| *behind < position);
         match behind.checked_sub(1).map(|at| &begun[at]) {

@@ -38,7 +38,7 @@ use super::{
 use crate::{
     BoxFuture,
     settlement::Settled,
-    source::{Committer, Place, Places, Pull, Receipts, Source, SourceError, Taken},
+    source::{Committer, Partition, Place, Places, Pull, Receipts, Source, SourceError, Taken},
 };
 
 /// So many files are opened ahead at most.
@@ -409,7 +409,7 @@ struct SetPlaces {
 }
 
 impl Places for SetPlaces {
-    fn place(&self, position: u64) -> Place {
+    fn place(&self, _: Option<Partition>, position: u64) -> Place {
         let begun = self.begun.lock();
         // Of files without an event, the last one that begins there has it.
         let behind = begun.partition_point(|(base, _)| *base < position);

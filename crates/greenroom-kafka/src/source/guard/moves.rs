@@ -2,7 +2,7 @@
 
 use greenroom_bus::{source::Partition, watermark::Epoch};
 
-use super::super::place::Place;
+use crate::place::Place;
 
 /// Events of a partition that are to be moved, or were.
 pub(in crate::source) struct Moves {

@@ -9,12 +9,10 @@ use greenroom_bus::{source::Partition, watermark::Received};
 use rdkafka::{Message, message::BorrowedMessage};
 
 use super::{
-    super::{
-        place::Place,
-        shared::{Part, Tracker},
-    },
+    super::shared::{Part, Tracker},
     Poller, Reading, TOLD_EVERY,
 };
+use crate::place::Place;
 
 /// Records taken of one partition in a turn.
 pub(super) const BATCH: usize = 256;

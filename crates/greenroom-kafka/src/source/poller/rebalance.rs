@@ -27,12 +27,11 @@ use super::{
     super::{
         context::Said,
         offsets::{self, Answer, Beginning},
-        place::Place,
         shared::Part,
     },
     Poller, Reading, Rebalance,
 };
-use crate::client::advice;
+use crate::{client::advice, place::Place};
 
 /// Between questions for offsets that were not answered.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
@@ -170,6 +169,7 @@ impl Poller {
             queue.set_nonempty_callback(move || poller.unpark());
             queue
         });
+        self.shared.names.is(number, &place);
         let mut state = self.shared.state.lock();
         let tracker = state.trackers.entry(number).or_default().clone();
         let epoch = tracker.watermark.lock().assign(&positions);

@@ -171,7 +171,7 @@ async fn b01_what_is_written_is_taken_at_the_next_look() {
     source.pull(&mut taken).await.unwrap();
     assert_eq!(ids(&taken), [4]);
     assert!(before.elapsed() <= POLL, "{:?}", before.elapsed());
-    assert_eq!(source.places().unwrap().place(taken[0].position).position, 4);
+    assert_eq!(source.places().unwrap().place(None, taken[0].position).position, 4);
 }
 
 #[tokio::test(start_paused = true)]

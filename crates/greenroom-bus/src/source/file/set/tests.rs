@@ -104,7 +104,7 @@ impl Run {
         for item in items {
             assert!(item.position > self.last, "positions rise");
             self.last = item.position;
-            let Place { source, position } = self.places.place(item.position);
+            let Place { source, position } = self.places.place(None, item.position);
             let name = source.rsplit('/').next().unwrap().to_owned();
             let receipts = self.source.receipts().unwrap();
             self.open.insert((name.clone(), position), (item.position, receipts));

@@ -1,27 +1,11 @@
-//! Partitions of topics, and their numbers.
+//! The numbers of partitions, and what they are called by.
 
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc};
 
-use greenroom_bus::source::Partition;
+use greenroom_bus::source::{Partition, Place as Where, Places};
+use parking_lot::Mutex;
 
-/// A partition of a topic.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Place {
-    pub(super) topic: Arc<str>,
-    pub(super) partition: i32,
-}
-
-impl Place {
-    pub(super) fn new(topic: &str, partition: i32) -> Self {
-        Self { topic: topic.into(), partition }
-    }
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.topic, self.partition)
-    }
-}
+use crate::place::Place;
 
 /// Numbers for the engine. Those of a source with a single topic are Kafka's; of others, partitions
 /// are numbered as they are first assigned, and keep their numbers while the source runs.
@@ -52,6 +36,30 @@ impl Numbers {
     }
 }
 
+/// What letters and errors call the partitions that were ever assigned (D06).
+pub(super) struct Names {
+    /// The source as a whole.
+    pub(super) source: Arc<str>,
+    pub(super) partitions: Mutex<BTreeMap<Partition, Arc<str>>>,
+}
+
+impl Names {
+    pub(super) fn of(source: &str) -> Self {
+        Self { source: source.into(), partitions: Mutex::default() }
+    }
+
+    pub(super) fn is(&self, number: Partition, place: &Place) {
+        self.partitions.lock().entry(number).or_insert_with(|| place.source());
+    }
+}
+
+impl Places for Names {
+    fn place(&self, partition: Option<Partition>, position: u64) -> Where {
+        let named = partition.and_then(|number| self.partitions.lock().get(&number).cloned());
+        Where { source: named.unwrap_or_else(|| self.source.clone()), position }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -65,5 +73,14 @@ mod tests {
         let numbered = [("a1", 3), ("a2", 3), ("a1", 3), ("a1", 4)]
             .map(|(topic, partition)| numbers.of(&Place::new(topic, partition)).0);
         assert_eq!(numbered, [0, 1, 0, 2]);
+    }
+
+    #[test]
+    fn d06_a_letter_names_the_partition_that_its_event_was_in() {
+        let names = Names::of("kafka:^a");
+        names.is(Partition(4), &Place::new("a1", 3));
+        let of = |number: Option<u32>| names.place(number.map(Partition), 17).source;
+        assert_eq!(&*of(Some(4)), "kafka:a1/3");
+        assert_eq!([&*of(Some(5)), &*of(None)], ["kafka:^a"; 2]);
     }
 }

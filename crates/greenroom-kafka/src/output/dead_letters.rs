@@ -1,0 +1,160 @@
+//! Dead letters to a topic (D06).
+//!
+//! ```text
+//! letter ──▶ of a record? ──read again──▶ the record, as it was, and headers that say why ─┐
+//!                 │                                                                        ├─▶ broker ── stored ──▶ confirmed
+//!                 └── of another source, or the record is gone ──▶ the letter, as JSON ────┘
+//!                                                              refused, no answer: again, after a backoff
+//! ```
+
+mod driver;
+mod letter;
+mod reader;
+mod shared;
+
+use std::{fmt, sync::Arc};
+
+use greenroom_bus::{
+    BoxFuture,
+    dead_letter::{DeadLetter, DeadLetterStore},
+    sink::{SinkError, Trouble},
+};
+
+use self::{driver::Driver, reader::Reader, shared::Shared};
+use crate::{client::Properties, source::KafkaSourceOptions, unusable::Unusable};
+
+/// Where dead letters are published.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KafkaDeadLettersOptions {
+    /// Brokers to begin with, `HOST:PORT,HOST:PORT`.
+    pub brokers: String,
+    /// The topic.
+    pub topic: String,
+    /// Any property of librdkafka that is not set by these options: TLS, SASL, `compression.type`.
+    pub properties: Properties,
+}
+
+impl KafkaDeadLettersOptions {
+    /// To this topic.
+    pub fn new(brokers: impl Into<String>, topic: impl Into<String>) -> Self {
+        let properties = Properties::default();
+        Self { brokers: brokers.into(), topic: topic.into(), properties }
+    }
+
+    /// # Errors
+    /// What is missing.
+    fn check(&self) -> Result<(), String> {
+        if self.brokers.trim().is_empty() {
+            return Err("`brokers` is empty; name at least one, as HOST:PORT".to_owned());
+        }
+        if self.topic.trim().is_empty() {
+            return Err("`topic` is empty; name the topic for dead letters".to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// Publishes each dead letter to a topic.
+///
+/// A letter of a record of Kafka, of an [input that it was told of](Self::input), is that record:
+/// key, value and headers as they were, read again from its topic. Behind the headers that it had
+/// there are others, which begin with `greenroom_letter`, whose value is `record`.
+///
+/// A letter of another source, or of a record that retention or compaction has removed meanwhile, is
+/// JSON with the fields of a line of a
+/// [file](greenroom_bus::dead_letter::file::FileDeadLetterStore); its key is the one that its
+/// handler orders it by, and `greenroom_letter` is `json`.
+///
+/// | header | |
+/// |---|---|
+/// | `greenroom_topic`, `greenroom_partition`, `greenroom_offset` | where the record was |
+/// | `greenroom_source`, `greenroom_position` | where it was, of another source |
+/// | `greenroom_reason`, `greenroom_error`, `greenroom_attempts` | why it is here; of the error at most 512 bytes |
+/// | `greenroom_input`, `greenroom_pool`, `greenroom_handler` | by which input it came, and which pool and handler it has reached |
+/// | `greenroom_first_at`, `greenroom_last_at` | when it was taken, and when it was given up: RFC 3339 |
+/// | `greenroom_rejected_by` | what outputs have rejected, and why: JSON |
+/// | `greenroom_unread` | why the record could not be read again |
+///
+/// A letter is confirmed when the broker has stored it, and until then its event stays unsettled.
+/// Whatever the broker refuses it for, it waits, and is tried again: a letter is never given up or
+/// cut. [`trouble`](DeadLetterStore::trouble) says what is to be corrected: of a record that is
+/// larger than the topic takes, its `max.message.bytes`. Letters behind it go on.
+///
+/// [`redrive`](crate::redrive()) sends the records back to their topics.
+pub struct KafkaDeadLetters {
+    shared: Arc<Shared>,
+    /// Ends its thread when it is dropped.
+    _driver: Driver,
+}
+
+impl KafkaDeadLetters {
+    /// Publishes by these options. It connects in the background: brokers that do not answer are
+    /// tried again.
+    ///
+    /// # Errors
+    /// An option or a property cannot be used. Values of properties are not shown.
+    pub fn open(options: &KafkaDeadLettersOptions) -> Result<Self, SinkError> {
+        let name = format!("kafka:{}", options.topic);
+        let shared = Arc::new(Shared::new(name.clone(), options.topic.clone()));
+        let driver = Driver::begin(&shared, options);
+        let driver = driver.map_err(|error| SinkError::new(name, error.why))?;
+        Ok(Self { shared, _driver: driver })
+    }
+
+    /// Whether [`open`](Self::open) would take these options. No broker is asked; files that
+    /// properties name are read.
+    ///
+    /// # Errors
+    /// What cannot be used. Values of properties are not shown.
+    pub fn check(options: &KafkaDeadLettersOptions) -> Result<(), Unusable> {
+        options.check()?;
+        // Without brokers nobody is connected to.
+        let options = KafkaDeadLettersOptions { brokers: String::new(), ..options.clone() };
+        driver::producer(&Arc::new(Shared::new(String::new(), String::new())), &options).map(drop)
+    }
+
+    /// The input of this name reads by these options: records that its letters are about are read
+    /// again there. In place of those that it was told before, should it have been.
+    ///
+    /// # Errors
+    /// A property cannot be used.
+    pub fn input(
+        &self,
+        name: impl Into<Arc<str>>,
+        options: &KafkaSourceOptions,
+    ) -> Result<(), SinkError> {
+        let reader = Reader::new(&self.shared.name, options);
+        let reader = reader.map_err(|error| SinkError::new(&self.shared.name, error.why))?;
+        self.shared.reads(name.into(), reader);
+        Ok(())
+    }
+}
+
+impl DeadLetterStore for KafkaDeadLetters {
+    fn describe(&self) -> String {
+        self.shared.name.clone()
+    }
+
+    fn store(&self, letter: DeadLetter) {
+        self.shared.push(letter);
+    }
+
+    fn finish<'a>(&'a self) -> BoxFuture<'a, Result<(), SinkError>> {
+        self.shared.finish();
+        Box::pin(self.shared.ended())
+    }
+
+    fn failure(&self) -> Option<SinkError> {
+        self.shared.failure()
+    }
+
+    fn trouble(&self) -> Option<Trouble> {
+        self.shared.trouble()
+    }
+}
+
+impl fmt::Debug for KafkaDeadLetters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KafkaDeadLetters").field("name", &self.shared.name).finish_non_exhaustive()
+    }
+}

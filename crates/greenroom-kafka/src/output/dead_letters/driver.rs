@@ -1,0 +1,393 @@
+//! The thread that reads records again, publishes letters, and hears what became of them.
+//!
+//! A letter is a batch of its own: what a broker says of a batch, it says of this letter, and one
+//! that is refused holds up no other.
+
+use std::{
+    collections::HashMap,
+    mem,
+    sync::Arc,
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use parking_lot::Mutex;
+use rdkafka::{
+    ClientContext,
+    config::RDKafkaLogLevel,
+    error::{KafkaError, RDKafkaErrorCode},
+    producer::{BaseProducer, BaseRecord, DeliveryResult, Producer, ProducerContext},
+};
+
+use super::{
+    super::shared::Meaning,
+    KafkaDeadLettersOptions,
+    letter::{Content, Letter},
+    reader::Reader,
+    shared::{Arrived, Shared},
+};
+use crate::{
+    client::{self, advice},
+    unusable::Unusable,
+};
+
+/// Between looks, with nothing under way, and with something.
+const IDLE: Duration = Duration::from_millis(100);
+const BUSY: Duration = Duration::from_millis(10);
+
+/// Records are read again for so long, before letters are published meanwhile.
+const READING: Duration = Duration::from_millis(200);
+
+/// Between two attempts at a letter: at first, and at most.
+const FIRST_WAIT: Duration = Duration::from_millis(200);
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+
+/// The same trouble is told so far apart.
+const TOLD_EVERY: Duration = Duration::from_secs(30);
+
+/// What librdkafka does unless it is told otherwise.
+const DEFAULTS: [(&str, &str); 2] = [
+    // How large a record may be is for the topic to say: a letter is a record that was taken
+    // before, and its headers.
+    ("message.max.bytes", "1000000000"),
+    // How long a topic that is not there is looked for before that is said.
+    ("topic.metadata.propagation.max.ms", "5000"),
+];
+
+/// Properties that would break a promise.
+const REFUSED: [&str; 3] =
+    ["delivery.timeout.ms", "delivery.report.only.error", "transactional.id"];
+
+/// Ends its thread when it is dropped.
+pub(super) struct Driver {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Driver {
+    /// # Errors
+    /// What cannot be used, for an operator.
+    pub(super) fn begin(
+        shared: &Arc<Shared>,
+        options: &KafkaDeadLettersOptions,
+    ) -> Result<Self, Unusable> {
+        options.check()?;
+        let mut drives = Drive {
+            shared: shared.clone(),
+            producer: producer(shared, options)?,
+            readers: HashMap::new(),
+            unread: Vec::new(),
+            waiting: Vec::new(),
+            under_way: 0,
+            next: 0,
+            told: None,
+        };
+        let thread = thread::Builder::new()
+            .name("kafka-letters".to_owned())
+            .spawn(move || drives.run())
+            .map_err(|error| format!("no thread to publish letters on: {error}"))?;
+        shared.is_driven_by(thread.thread());
+        Ok(Self { shared: shared.clone(), thread: Some(thread) })
+    }
+}
+
+impl Drop for Driver {
+    /// What is not stored is refused.
+    fn drop(&mut self) {
+        self.shared.give_up(None);
+        if let Some(thread) = self.thread.take() {
+            // It looks every tenth of a second. A panic of it was told by its end.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// # Errors
+/// What cannot be used, for an operator.
+pub(super) fn producer(
+    shared: &Arc<Shared>,
+    options: &KafkaDeadLettersOptions,
+) -> Result<BaseProducer<Context>, Unusable> {
+    let ours = [
+        ("enable.idempotence", "true".to_owned()),
+        // What brokers do not answer is sent again for as long as it takes.
+        ("message.timeout.ms", "0".to_owned()),
+        ("batch.num.messages", "1".to_owned()),
+        ("linger.ms", "0".to_owned()),
+    ];
+    let context = Context { shared: shared.clone(), told: Mutex::default() };
+    client::config(&options.brokers, &options.properties, &ours, &REFUSED, &DEFAULTS)?
+        .create_with_context(context)
+        .map_err(|error| client::creation_error(error, &options.properties))
+}
+
+/// What became of a letter.
+type Told = (Box<Letter>, Result<(), RDKafkaErrorCode>);
+
+pub(super) struct Context {
+    shared: Arc<Shared>,
+    told: Mutex<Vec<Told>>,
+}
+
+impl ClientContext for Context {
+    fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
+        client::log(&self.shared.name, level, facility, message);
+    }
+
+    fn error(&self, error: KafkaError, reason: &str) {
+        let code = error.rdkafka_error_code().unwrap_or(RDKafkaErrorCode::Fail);
+        let is_paused = Meaning::of(code) == Meaning::Pauses;
+        // That all brokers are lost follows from that none has let us in.
+        if is_paused || code != RDKafkaErrorCode::AllBrokersDown {
+            self.shared.says(format!("{reason}{}", advice(code)), is_paused);
+        }
+    }
+}
+
+impl ProducerContext for Context {
+    type DeliveryOpaque = Box<Letter>;
+
+    fn delivery(&self, result: &DeliveryResult<'_>, letter: Box<Letter>) {
+        let code = |error: &KafkaError| error.rdkafka_error_code().unwrap_or(RDKafkaErrorCode::Fail);
+        let how = result.as_ref().map(drop).map_err(|(error, _)| code(error));
+        self.told.lock().push((letter, how));
+    }
+}
+
+struct Drive {
+    shared: Arc<Shared>,
+    producer: BaseProducer<Context>,
+    /// By the names of their inputs.
+    readers: HashMap<Arc<str>, Reader>,
+    /// Their records have to be read again.
+    unread: Vec<Letter>,
+    /// To be published.
+    waiting: Vec<Letter>,
+    /// With librdkafka.
+    under_way: usize,
+    /// The number of the next.
+    next: u64,
+    /// When trouble was told last, while it lasts.
+    told: Option<Instant>,
+}
+
+impl Drive {
+    fn run(&mut self) {
+        let _end = End(self.shared.clone());
+        loop {
+            let Arrived { letters, readers, finishes, is_over } = self.shared.take();
+            if is_over {
+                return;
+            }
+            self.readers.extend(readers);
+            self.sort(letters);
+            self.read();
+            self.publish();
+            self.hear();
+            if let Some((code, reason)) = self.producer.client().fatal_error() {
+                return self.shared.give_up(Some(format!(
+                    "the producer cannot go on, and has to be started again: {code}: {reason}"
+                )));
+            }
+            self.tell();
+            if finishes && self.unread.is_empty() && self.waiting.is_empty() && self.under_way == 0 {
+                return;
+            }
+            self.wait();
+        }
+    }
+
+    /// Letters whose records can be read again, and others.
+    fn sort(&mut self, letters: Vec<greenroom_bus::dead_letter::DeadLetter>) {
+        if letters.is_empty() {
+            return;
+        }
+        for letter in letters {
+            let mut letter = Letter::new(self.next, letter);
+            self.next += 1;
+            match letter.place.is_some() && self.readers.contains_key(&letter.letter.input) {
+                true => self.unread.push(letter),
+                false => {
+                    letter.is_json(None);
+                    self.waiting.push(letter);
+                }
+            }
+        }
+        // As they lie there, so that they are read in one go: the last is taken first.
+        self.unread.sort_by(|one, other| {
+            let at = |of: &Letter| (of.letter.input.clone(), of.place.clone(), of.letter.position);
+            at(other).cmp(&at(one))
+        });
+    }
+
+    fn read(&mut self) {
+        let begun = Instant::now();
+        let mut held = Vec::new();
+        while begun.elapsed() < READING
+            && let Some(mut letter) = self.unread.pop()
+        {
+            let reader = self.readers.get_mut(&letter.letter.input);
+            let Some(reader) = reader.filter(|reader| !reader.is_held(Instant::now())) else {
+                held.push(letter);
+                continue;
+            };
+            let idle = || {
+                self.producer.poll(Duration::ZERO);
+                !self.shared.is_over()
+            };
+            match reader.read(&mut letter, idle) {
+                Ok(()) => {
+                    self.shared.works(letter.number);
+                    self.waiting.push(letter);
+                }
+                Err(why) => {
+                    self.shared.fails(letter.number, why, false);
+                    held.push(letter);
+                }
+            }
+        }
+        held.reverse();
+        self.unread.append(&mut held);
+    }
+
+    fn publish(&mut self) {
+        let now = Instant::now();
+        let mut later = Vec::new();
+        let mut waiting = mem::take(&mut self.waiting).into_iter();
+        while let Some(letter) = waiting.next() {
+            if !letter.is_due(now) {
+                later.push(letter);
+                continue;
+            }
+            match send(&self.producer, &self.shared.topic, letter) {
+                Ok(()) => self.under_way += 1,
+                // Its queue is full, for now.
+                Err((RDKafkaErrorCode::QueueFull, letter)) => {
+                    later.push(*letter);
+                    break;
+                }
+                Err((code, letter)) => later.push(self.failed(*letter, code)),
+            }
+        }
+        later.extend(waiting);
+        self.waiting = later;
+        self.shared.awaits(self.under_way > 0);
+    }
+
+    /// Takes what the brokers have said.
+    fn hear(&mut self) {
+        self.producer.poll(Duration::ZERO);
+        let told = mem::take(&mut *self.producer.context().told.lock());
+        if told.is_empty() {
+            return;
+        }
+        self.under_way -= told.len();
+        self.shared.is_answered();
+        for (letter, how) in told {
+            match how {
+                Ok(()) => {
+                    self.shared.works(letter.number);
+                    letter.letter.ack.confirm();
+                }
+                Err(code) => {
+                    let letter = self.failed(*letter, code);
+                    self.waiting.push(letter);
+                }
+            }
+        }
+        self.shared.awaits(self.under_way > 0);
+    }
+
+    /// It is tried again later.
+    fn failed(&self, mut letter: Letter, code: RDKafkaErrorCode) -> Letter {
+        let meaning = Meaning::of(code);
+        let (what, topic) = (letter.described(), &self.shared.topic);
+        let bytes = letter.content.as_ref().map_or(0, Content::bytes);
+        let error = match meaning {
+            Meaning::Rejected => format!(
+                "topic {topic} does not take {what} ({bytes} bytes): {code}; correct the topic \
+                 (its `max.message.bytes`, where it is too large): the letter is tried again, and \
+                 its event stays open"
+            ),
+            _ => format!("topic {topic} does not take {what}: {code}{}", advice(code)),
+        };
+        self.shared.fails(letter.number, error, meaning != Meaning::Again);
+        let wait = FIRST_WAIT.saturating_mul(1 << letter.failures.min(10)).min(LONGEST_WAIT);
+        letter.failures += 1;
+        letter.due = Some(Instant::now() + wait);
+        letter
+    }
+
+    fn tell(&mut self) {
+        let name = &self.shared.name;
+        match (self.shared.trouble(), self.told) {
+            (None, None) => {}
+            (None, Some(_)) => {
+                tracing::info!("{name}: dead letters are stored again");
+                self.told = None;
+            }
+            (Some(_), Some(told)) if told.elapsed() < TOLD_EVERY => {}
+            (Some(trouble), _) => {
+                tracing::warn!("{name}: dead letters wait, and their events with them: {}", trouble.error);
+                self.told = Some(Instant::now());
+            }
+        }
+    }
+
+    /// For something to come.
+    fn wait(&self) {
+        if self.under_way > 0 {
+            // It comes back with the first report.
+            self.producer.poll(BUSY);
+        } else if self.unread.is_empty() && self.waiting.is_empty() {
+            thread::park_timeout(IDLE);
+        } else {
+            let now = Instant::now();
+            let is_ready = |letter: &Letter| letter.is_due(now);
+            let is_read = |letter: &Letter| {
+                self.readers.get(&letter.letter.input).is_some_and(|reader| !reader.is_held(now))
+            };
+            if !self.waiting.iter().any(is_ready) && !self.unread.iter().any(is_read) {
+                thread::park_timeout(IDLE);
+            }
+        }
+    }
+}
+
+fn send(
+    producer: &BaseProducer<Context>,
+    topic: &str,
+    letter: Letter,
+) -> Result<(), (RDKafkaErrorCode, Box<Letter>)> {
+    let mut letter = Box::new(letter);
+    // It has a content since it was read; it goes back into the letter below.
+    let Some(content) = letter.content.take() else {
+        return Err((RDKafkaErrorCode::Fail, letter));
+    };
+    let headers = content.headers();
+    // librdkafka copies both.
+    let (key, value) = (content.key.clone(), content.value.clone());
+    letter.content = Some(content);
+    let mut record = BaseRecord::<[u8], [u8], _>::with_opaque_to(topic, letter).headers(headers);
+    if let Some(key) = &key {
+        record = record.key(key);
+    }
+    if let Some(value) = &value {
+        record = record.payload(value);
+    }
+    producer.send(record).map_err(|(error, record)| {
+        let code = error.rdkafka_error_code().unwrap_or(RDKafkaErrorCode::Fail);
+        (code, record.delivery_opaque)
+    })
+}
+
+/// However the thread ends, nothing that came or comes later waits for ever.
+struct End(Arc<Shared>);
+
+impl Drop for End {
+    fn drop(&mut self) {
+        let panicked = "its thread panicked; see the log, and please report this".to_owned();
+        self.0.give_up(thread::panicking().then_some(panicked));
+        self.0.has_ended();
+    }
+}

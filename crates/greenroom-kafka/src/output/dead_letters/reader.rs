@@ -1,0 +1,63 @@
+//! Records of an input, read again.
+
+use std::time::{Duration, Instant};
+
+use super::letter::Letter;
+use crate::{
+    again::{Again, From, Unread},
+    source::KafkaSourceOptions,
+    unusable::Unusable,
+};
+
+/// How long a record may take to come.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Between two attempts, where the brokers do not answer.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// Reads the records again that letters of one input are about.
+pub(super) struct Reader {
+    again: Again,
+    /// Nothing is read before.
+    held_until: Option<Instant>,
+}
+
+impl Reader {
+    /// # Errors
+    /// A property cannot be used.
+    pub(super) fn new(name: &str, options: &KafkaSourceOptions) -> Result<Self, Unusable> {
+        let KafkaSourceOptions { brokers, group, properties, .. } = options;
+        let again = Again::new(format!("{name} (letters)"), From { brokers, group, properties })?;
+        Ok(Self { again, held_until: None })
+    }
+
+    pub(super) fn is_held(&self, now: Instant) -> bool {
+        self.held_until.is_some_and(|until| now < until)
+    }
+
+    /// Makes a record of this letter: the one that it is about, or JSON where that is gone.
+    ///
+    /// # Errors
+    /// It cannot be read for now.
+    pub(super) fn read(
+        &mut self,
+        letter: &mut Letter,
+        idle: impl FnMut() -> bool,
+    ) -> Result<(), String> {
+        let Some(place) = letter.place.clone() else {
+            letter.is_json(None);
+            return Ok(());
+        };
+        let offset = letter.letter.position;
+        match self.again.read(&place, offset, PATIENCE, idle, |record| letter.is_record(record)) {
+            Ok(()) => {}
+            Err(Unread::Gone(why)) => letter.is_json(Some(&why)),
+            Err(Unread::Other(why)) => {
+                self.held_until = Some(Instant::now() + AGAIN);
+                return Err(why);
+            }
+        }
+        self.held_until = None;
+        Ok(())
+    }
+}

@@ -1,0 +1,368 @@
+//! Letters of a topic back to where their records were (D06).
+//!
+//! ```text
+//! letters ──▶ chosen? ──▶ record, key and headers as they were ──▶ its topic, its partition ──▶ stored ──▶ done
+//!                └── no, or no record: stays open                                                           │
+//!            what is done is committed for a group of its own, once a second ◀──────────────────────────────┘
+//! ```
+//!
+//! A commit of that group [remembers](crate::commit_set) which letters are done beyond the lowest
+//! that is open. So one that was passed over is found by the next redrive, and one that was sent is
+//! not sent again. What was sent since the last commit is, should the process be killed.
+
+mod options;
+mod sending;
+
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
+
+use greenroom_bus::watermark::{Epoch, Received, Watermark};
+use rdkafka::{
+    Message, Offset, TopicPartitionList,
+    consumer::{BaseConsumer, Consumer},
+    error::{KafkaError, RDKafkaErrorCode},
+    message::BorrowedMessage,
+};
+
+pub use self::options::{RedriveError, RedriveOptions, Redriven};
+use self::sending::{Sending, Told};
+use super::{
+    context::Context,
+    limits::Limits,
+    looking,
+    offsets::{self, Beginning},
+    options::StartAt,
+    storing::{self, Said},
+};
+use crate::{
+    client,
+    marks::{self, Form, Marks, Read},
+    place::Place,
+};
+
+/// How long the brokers may say nothing.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Between looks.
+const POLL: Duration = Duration::from_millis(50);
+/// What is done is committed so often, and progress is told.
+const COMMIT_EVERY: Duration = Duration::from_secs(1);
+/// So many letters may come between two looks at whether a commit still holds what is done.
+const LOOK_EVERY: u64 = 1_000;
+
+/// Sends the records of letters back to their topics, each to the partition where it was, with its
+/// key and the headers that it had. `tells` hears once a second how far that is. The letters that
+/// are there when it begins are looked at, and none that comes later.
+///
+/// What is sent counts as newer than all that its topic has, and so for the order of its key. One
+/// process at a time may do this for one group.
+///
+/// It blocks: on a runtime, call it where that may be.
+///
+/// # Errors
+/// An option or a property cannot be used, the topic is not there, or the brokers do not answer.
+/// What was done before stays done.
+pub fn redrive(
+    options: &RedriveOptions,
+    mut tells: impl FnMut(&Redriven),
+) -> Result<Redriven, RedriveError> {
+    options.check()?;
+    let mut redrive = Redrive::begin(options)?;
+    let run = redrive.run(&mut tells);
+    // However it ended, what is stored is done.
+    let sent = redrive.sent();
+    let committed = redrive.commit();
+    tells(&redrive.redriven);
+    run.and(sent).and(committed)?;
+    Ok(redrive.redriven)
+}
+
+struct Redrive<'a> {
+    options: &'a RedriveOptions,
+    consumer: BaseConsumer<Context>,
+    parts: BTreeMap<i32, Part>,
+    sending: Sending<'a>,
+    limits: Limits,
+    redriven: Redriven,
+    /// Letters that were taken to be sent.
+    taken: u64,
+}
+
+/// A partition of the letters.
+struct Part {
+    place: Place,
+    watermark: Watermark,
+    epoch: Epoch,
+    /// Where letters ended when this began.
+    end: u64,
+    is_read: bool,
+    committed: Option<Said>,
+    received: u64,
+}
+
+impl<'a> Redrive<'a> {
+    fn begin(options: &'a RedriveOptions) -> Result<Self, RedriveError> {
+        let unusable = |error: crate::Unusable| RedriveError(error.why);
+        let source = options.source();
+        let consumer = looking::consumer(&source).map_err(unusable)?;
+        let sending = Sending::new(options).map_err(unusable)?;
+        let places = looking::places(&consumer, &source.topics)?;
+        let explained = |error: &KafkaError| {
+            RedriveError(looking::explained(&consumer, "the letters cannot be read", error))
+        };
+        let begun = offsets::begin(&consumer, &places, StartAt::Earliest);
+        let (limits, mut parts) = (Limits::new(source.metadata_limit, true), BTreeMap::new());
+        let mut list = TopicPartitionList::new();
+        for Beginning { place, positions, from, is_committed, .. } in
+            begun.map_err(|error| explained(&error))?
+        {
+            let (_, end) = consumer
+                .fetch_watermarks(&place.topic, place.partition, PATIENCE)
+                .map_err(|error| explained(&error))?;
+            let end = end.unsigned_abs();
+            if from < end {
+                let from = Offset::Offset(i64::try_from(from).unwrap_or(i64::MAX));
+                list.add_partition_offset(&place.topic, place.partition, from)
+                    .map_err(|error| explained(&error))?;
+            }
+            let mut watermark = Watermark::default();
+            let epoch = watermark.assign(&positions);
+            let committed =
+                is_committed.then(|| (positions.lowest(), limits.encode(&positions).text));
+            let part =
+                Part { epoch, end, is_read: from >= end, committed, received: 0, watermark, place };
+            parts.insert(part.place.partition, part);
+        }
+        consumer.assign(&list).map_err(|error| explained(&error))?;
+        let redriven = Redriven::default();
+        Ok(Self { options, consumer, parts, sending, limits, redriven, taken: 0 })
+    }
+
+    fn run(&mut self, tells: &mut impl FnMut(&Redriven)) -> Result<(), RedriveError> {
+        let (mut heard, mut committed) = (Instant::now(), Instant::now());
+        while self.parts.values().any(|part| !part.is_read) && !self.has_enough() {
+            let consumer = &self.consumer;
+            match consumer.poll(POLL) {
+                None if heard.elapsed() > PATIENCE => {
+                    let error = KafkaError::MessageConsumption(RDKafkaErrorCode::OperationTimedOut);
+                    let why = looking::explained(consumer, "letters do not come", &error);
+                    return Err(RedriveError(why));
+                }
+                None => {}
+                Some(Err(KafkaError::PartitionEOF(partition))) => {
+                    heard = Instant::now();
+                    if let Some(part) = self.parts.get_mut(&partition) {
+                        part.is_read = true;
+                    }
+                }
+                Some(Err(error)) => {
+                    let why = looking::explained(consumer, "the letters cannot be read", &error);
+                    return Err(RedriveError(why));
+                }
+                Some(Ok(record)) => {
+                    heard = Instant::now();
+                    if let Some(part) = self.parts.get_mut(&record.partition()) {
+                        let mut taking = Taking {
+                            options: self.options,
+                            sending: &mut self.sending,
+                            redriven: &mut self.redriven,
+                        };
+                        let is_taken = taking.take(part, &record)?;
+                        self.taken += u64::from(is_taken);
+                        part.look(&self.limits, &mut self.redriven);
+                    }
+                }
+            }
+            self.hear()?;
+            if committed.elapsed() >= COMMIT_EVERY {
+                self.commit()?;
+                tells(&self.redriven);
+                committed = Instant::now();
+            }
+        }
+        Ok(())
+    }
+
+    fn has_enough(&self) -> bool {
+        self.options.limit.is_some_and(|limit| self.taken - self.redriven.failed >= limit)
+    }
+
+    /// Takes what the brokers have said of what was sent, and waits while too much is under way.
+    fn hear(&mut self) -> Result<(), RedriveError> {
+        loop {
+            let told = self.sending.hear();
+            self.settle(told)?;
+            if !self.sending.is_full() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Waits for all that is under way.
+    fn sent(&mut self) -> Result<(), RedriveError> {
+        let mut result = Ok(());
+        while self.sending.under_way() > 0 {
+            let told = self.sending.wait();
+            result = result.and(self.settle(told));
+        }
+        result
+    }
+
+    fn settle(&mut self, told: Vec<Told>) -> Result<(), RedriveError> {
+        let mut result = Ok(());
+        for Told { partition, offset, to, how } in told {
+            let Some(part) = self.parts.get_mut(&partition) else { continue };
+            match how {
+                Ok(()) => {
+                    part.watermark.settle(part.epoch, offset);
+                    self.redriven.is_published(&to);
+                }
+                Err(RDKafkaErrorCode::MessageTimedOut) => {
+                    let why = format!("topic {to} does not answer");
+                    result = Err(RedriveError(self.sending.explained(&why)));
+                }
+                Err(code) => {
+                    let why = format!("topic {to} does not take it: {code}");
+                    let advice = client::advice_at_once(code);
+                    self.redriven.fails(&part.place, offset, format!("{why}{advice}"));
+                }
+            }
+        }
+        result
+    }
+
+    /// Of each partition of which something is done.
+    fn commit(&mut self) -> Result<(), RedriveError> {
+        if self.options.counts_only {
+            return Ok(());
+        }
+        for part in self.parts.values_mut() {
+            part.commit(&self.consumer, &mut self.limits)?;
+        }
+        Ok(())
+    }
+}
+
+/// What a letter is judged by, and what becomes of it.
+struct Taking<'r, 'a> {
+    options: &'a RedriveOptions,
+    sending: &'r mut Sending<'a>,
+    redriven: &'r mut Redriven,
+}
+
+impl Taking<'_, '_> {
+    /// True where it is on its way, or would be.
+    fn take(
+        &mut self,
+        part: &mut Part,
+        record: &BorrowedMessage<'_>,
+    ) -> Result<bool, RedriveError> {
+        let offset = record.offset().unsigned_abs();
+        part.is_read |= offset + 1 >= part.end;
+        if offset >= part.end || part.watermark.receive(offset) != Received::New {
+            return Ok(false);
+        }
+        part.received += 1;
+        let read = record.headers().and_then(marks::read);
+        let Some(read) = read else {
+            self.redriven.stays(&part.place, offset, "it is no dead letter of Greenroom".to_owned());
+            return Ok(false);
+        };
+        if !self.options.takes(&read.marks) {
+            self.redriven.passed_over += 1;
+            return Ok(false);
+        }
+        let place = match origin(&read) {
+            Ok(place) => place,
+            Err(why) => {
+                self.redriven.stays(&part.place, offset, why);
+                return Ok(false);
+            }
+        };
+        if self.options.counts_only {
+            self.redriven.is_published(&place.topic);
+            return Ok(true);
+        }
+        match self.sending.send(record, read, &place)? {
+            Ok(()) => Ok(true),
+            Err(why) => {
+                self.redriven.stays(&part.place, offset, why);
+                Ok(false)
+            }
+        }
+    }
+}
+
+/// Where the record of a letter was.
+///
+/// # Errors
+/// Why there is none.
+fn origin(Read { form, marks, .. }: &Read) -> Result<Place, String> {
+    if let Some(why) = marks.get("greenroom_unread") {
+        return Err(format!("its record was gone when it was written: {why}"));
+    }
+    let topic = marks.get(marks::TOPIC);
+    let partition = marks.get(marks::PARTITION).and_then(|text| text.parse().ok());
+    match (form, topic, partition) {
+        (Form::Record, Some(topic), Some(partition)) => Ok(Place::new(topic, partition)),
+        _ => Err(no_record(marks)),
+    }
+}
+
+fn no_record(marks: &Marks) -> String {
+    match marks.get("greenroom_source").or(marks.get(marks::TOPIC)) {
+        Some(source) => format!("it came from {source}, and has no record of a topic"),
+        None => "it does not say where it came from".to_owned(),
+    }
+}
+
+impl Part {
+    /// Reads no further where a commit would forget what is done.
+    fn look(&mut self, limits: &Limits, redriven: &mut Redriven) {
+        if self.is_read || !self.received.is_multiple_of(LOOK_EVERY) {
+            return;
+        }
+        let snapshot = self.watermark.snapshot();
+        if snapshot.is_some_and(|of| !limits.has_room(of.positions(), LOOK_EVERY)) {
+            self.is_read = true;
+            redriven.is_cut_short = true;
+        }
+    }
+
+    fn commit(
+        &mut self,
+        consumer: &BaseConsumer<Context>,
+        limits: &mut Limits,
+    ) -> Result<(), RedriveError> {
+        if self.watermark.counts().settled == 0 {
+            return Ok(());
+        }
+        loop {
+            let Some(snapshot) = self.watermark.snapshot() else { return Ok(()) };
+            let said: Said =
+                (snapshot.positions().lowest(), limits.encode(snapshot.positions()).text);
+            if self.committed.as_ref() == Some(&said) {
+                return Ok(());
+            }
+            match storing::store(consumer, &self.place, &said) {
+                Ok(()) => {
+                    self.committed = Some(said);
+                    return Ok(());
+                }
+                Err(RDKafkaErrorCode::OffsetMetadataTooLarge) => {
+                    let next = limits.shrink();
+                    tracing::warn!("the broker takes less metadata beside an offset: {next}");
+                }
+                Err(code) => {
+                    return Err(RedriveError(format!(
+                        "what was sent of {} cannot be remembered, and is sent again by the next \
+                         redrive: {code}{}",
+                        self.place,
+                        client::advice_at_once(code)
+                    )));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Records on their way back.
+
+use std::{collections::HashMap, mem, time::Duration};
+
+use parking_lot::Mutex;
+use rdkafka::{
+    ClientContext, Message,
+    config::RDKafkaLogLevel,
+    error::{KafkaError, RDKafkaErrorCode},
+    message::BorrowedMessage,
+    producer::{BaseProducer, BaseRecord, DeliveryResult, Producer, ProducerContext},
+};
+
+use super::options::{RedriveError, RedriveOptions};
+use crate::{
+    again,
+    client::{self, Properties},
+    marks::{self, Read},
+    place::Place,
+    unusable::Unusable,
+};
+
+/// So many records, and so many bytes of them, are under way at once.
+const RECORDS: usize = 1_000;
+const BYTES: usize = 32 << 20;
+
+/// Between looks at what is under way.
+const POLL: Duration = Duration::from_millis(20);
+
+/// How long brokers may take to store a record.
+const WITHIN: &str = "30000";
+
+/// What became of a record: that of the letter at this offset.
+pub(super) struct Told {
+    pub(super) partition: i32,
+    pub(super) offset: u64,
+    /// The topic that it went to.
+    pub(super) to: String,
+    pub(super) how: Result<(), RDKafkaErrorCode>,
+}
+
+/// A producer for each cluster that letters go back to.
+pub(super) struct Sending<'a> {
+    options: &'a RedriveOptions,
+    /// By the name of the input; that of the letters' own brokers by none.
+    producers: HashMap<Option<&'a str>, BaseProducer<Context>>,
+    records: usize,
+    bytes: usize,
+}
+
+impl<'a> Sending<'a> {
+    /// It connects to those that are needed, when they are.
+    ///
+    /// # Errors
+    /// A property cannot be used.
+    pub(super) fn new(options: &'a RedriveOptions) -> Result<Self, Unusable> {
+        let mut producers = HashMap::new();
+        let own = producer(&options.brokers, &options.properties)?;
+        producers.insert(None, own);
+        for (name, source) in &options.inputs {
+            let of_input = producer(&source.brokers, &source.properties)?;
+            producers.insert(Some(name.as_str()), of_input);
+        }
+        Ok(Self { options, producers, records: 0, bytes: 0 })
+    }
+
+    /// Sends the record of a letter.
+    ///
+    /// # Errors
+    /// The brokers take nothing more; or, inside, why this one cannot be sent.
+    pub(super) fn send(
+        &mut self,
+        record: &BorrowedMessage<'_>,
+        read: Read,
+        place: &Place,
+    ) -> Result<Result<(), String>, RedriveError> {
+        // What the guard has moved does not say by which input it came.
+        let input = read.marks.get(marks::INPUT).filter(|_| !self.options.inputs.is_empty());
+        let Some(producer) = self.producers.get(&input) else {
+            let name = input.unwrap_or_default();
+            return Ok(Err(format!("it came by the input `{name}`, which is not known here")));
+        };
+        let bytes = record.payload().map_or(0, <[u8]>::len);
+        let sent = Sent { partition: record.partition(), offset: record.offset().unsigned_abs(), bytes };
+        let mut back = BaseRecord::<[u8], [u8], _>::with_opaque_to(&place.topic, Box::new(sent))
+            .partition(place.partition)
+            .headers(read.original);
+        if let Some(key) = record.key() {
+            back = back.key(key);
+        }
+        if let Some(payload) = record.payload() {
+            back = back.payload(payload);
+        }
+        match producer.send(back) {
+            Ok(()) => {
+                self.records += 1;
+                self.bytes += bytes;
+                Ok(Ok(()))
+            }
+            Err((error, _)) => Ok(Err(format!("topic {} does not take it: {error}", place.topic))),
+        }
+    }
+
+    pub(super) fn under_way(&self) -> usize {
+        self.records
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.records >= RECORDS || self.bytes >= BYTES
+    }
+
+    /// What is known by now; where too much is under way, what is known a little later.
+    pub(super) fn hear(&mut self) -> Vec<Told> {
+        match self.is_full() {
+            true => self.wait(),
+            false => self.heard(Duration::ZERO),
+        }
+    }
+
+    pub(super) fn wait(&mut self) -> Vec<Told> {
+        self.heard(POLL / self.producers.len().max(1) as u32)
+    }
+
+    fn heard(&mut self, each: Duration) -> Vec<Told> {
+        let mut all = Vec::new();
+        for producer in self.producers.values() {
+            producer.poll(each);
+            all.append(&mut mem::take(&mut *producer.context().told.lock()));
+        }
+        self.records -= all.len();
+        self.bytes -= all.iter().map(|(bytes, _)| bytes).sum::<usize>();
+        all.into_iter().map(|(_, told)| told).collect()
+    }
+
+    /// With what the clients have said meanwhile, which is often the reason.
+    pub(super) fn explained(&self, what: &str) -> String {
+        let said = self.producers.values().find_map(|producer| producer.context().said.lock().take());
+        match said {
+            Some(reason) => format!("{what}: {reason}"),
+            None => what.to_owned(),
+        }
+    }
+}
+
+fn producer(brokers: &str, properties: &Properties) -> Result<BaseProducer<Context>, Unusable> {
+    let ours = [
+        ("enable.idempotence", "true".to_owned()),
+        ("message.timeout.ms", WITHIN.to_owned()),
+        ("message.max.bytes", "1000000000".to_owned()),
+    ];
+    let mut kept = again::of_producer(properties);
+    ours.iter().for_each(|(name, _)| _ = kept.unset(name));
+    client::config(brokers, &kept, &ours, &[], &[])?
+        .create_with_context(Context::default())
+        .map_err(|error| client::creation_error(error, &kept))
+}
+
+/// The letter of a record that is under way.
+struct Sent {
+    partition: i32,
+    offset: u64,
+    bytes: usize,
+}
+
+#[derive(Default)]
+struct Context {
+    told: Mutex<Vec<(usize, Told)>>,
+    /// What the client has said last.
+    said: Mutex<Option<String>>,
+}
+
+impl ClientContext for Context {
+    fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
+        client::log("redrive", level, facility, message);
+    }
+
+    fn error(&self, error: KafkaError, reason: &str) {
+        let code = error.rdkafka_error_code().unwrap_or(RDKafkaErrorCode::Fail);
+        // That all brokers are lost follows from that none has let us in.
+        if code != RDKafkaErrorCode::AllBrokersDown {
+            *self.said.lock() = Some(format!("{reason}{}", client::advice_at_once(code)));
+        }
+    }
+}
+
+impl ProducerContext for Context {
+    type DeliveryOpaque = Box<Sent>;
+
+    fn delivery(&self, result: &DeliveryResult<'_>, sent: Box<Sent>) {
+        let code = |error: &KafkaError| error.rdkafka_error_code().unwrap_or(RDKafkaErrorCode::Fail);
+        let (to, how) = match result {
+            Ok(record) => (record.topic().to_owned(), Ok(())),
+            Err((error, record)) => (record.topic().to_owned(), Err(code(error))),
+        };
+        let Sent { partition, offset, bytes } = *sent;
+        self.told.lock().push((bytes, Told { partition, offset, to, how }));
+    }
+}
