@@ -87,9 +87,8 @@ pub(crate) fn read(headers: &BorrowedHeaders) -> Option<Read> {
         Some(b"record") => Form::Record,
         _ => Form::Json,
     };
-    let original = (0..at).fold(OwnedHeaders::new_with_capacity(at), |kept, at| {
-        kept.insert(headers.get(at))
-    });
+    let original =
+        (0..at).fold(OwnedHeaders::new_with_capacity(at), |kept, at| kept.insert(headers.get(at)));
     let marks = (at + 1..headers.count()).filter_map(|at| {
         let Header { key, value } = headers.get(at);
         let text = str::from_utf8(value?).ok()?;

@@ -44,7 +44,9 @@ mod tests {
         let place = Place::new("orders.eu", 7);
         assert_eq!(&*place.source(), "kafka:orders.eu/7");
         assert_eq!(Place::of_source(&place.source()), Some(place));
-        for other in ["kafka:orders", "kafka:a,b", "nats:ORDERS/shop", "file:kafka:a/1", "kafka:a/x"] {
+        for other in
+            ["kafka:orders", "kafka:a,b", "nats:ORDERS/shop", "file:kafka:a/1", "kafka:a/x"]
+        {
             assert_eq!(Place::of_source(other), None, "{other}");
         }
     }

@@ -235,7 +235,10 @@ pub(super) fn consumer(options: &KafkaSourceOptions) -> Result<BaseConsumer<Cont
 }
 
 /// The partitions of topics, and of those that match a pattern.
-pub(super) fn places(consumer: &BaseConsumer<Context>, topics: &[String]) -> Result<Vec<Place>, String> {
+pub(super) fn places(
+    consumer: &BaseConsumer<Context>,
+    topics: &[String],
+) -> Result<Vec<Place>, String> {
     let mut places = Vec::new();
     for topic in topics {
         let pattern = topic.starts_with('^').then(|| Regex::new(topic)).transpose();
@@ -263,7 +266,11 @@ pub(super) fn places(consumer: &BaseConsumer<Context>, topics: &[String]) -> Res
 }
 
 /// With what the client has said meanwhile, which is often the reason.
-pub(super) fn explained(consumer: &BaseConsumer<Context>, what: &str, error: &KafkaError) -> String {
+pub(super) fn explained(
+    consumer: &BaseConsumer<Context>,
+    what: &str,
+    error: &KafkaError,
+) -> String {
     let mut reasons = Vec::new();
     for _ in 0..HEARINGS {
         // What it has heard comes to its context while it is polled, one by one.

@@ -266,7 +266,11 @@ impl Taking<'_, '_> {
         part.received += 1;
         let read = record.headers().and_then(marks::read);
         let Some(read) = read else {
-            self.redriven.stays(&part.place, offset, "it is no dead letter of Greenroom".to_owned());
+            self.redriven.stays(
+                &part.place,
+                offset,
+                "it is no dead letter of Greenroom".to_owned(),
+            );
             return Ok(false);
         };
         if !self.options.takes(&read.marks) {

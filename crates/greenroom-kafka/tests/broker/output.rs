@@ -37,8 +37,12 @@ impl Settle for End {
 }
 
 impl Ends {
+    pub(crate) fn ack(&self, id: &str) -> Ack {
+        Ack::new(End(self.clone(), id.to_owned()))
+    }
+
     pub(crate) fn outgoing(&self, event: Event) -> Outgoing {
-        let ack = Ack::new(End(self.clone(), event.id().to_owned()));
+        let ack = self.ack(event.id());
         Outgoing { event, pool: "p".into(), attempt: 1, line: None, ack }
     }
 

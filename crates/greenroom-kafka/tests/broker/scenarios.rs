@@ -36,7 +36,7 @@ use super::{
 const TOPIC: &str = "orders";
 const GROUP: &str = "billing";
 
-type Handles = dyn Fn(Event) -> BoxFuture<'static, HandlerResult> + Send + Sync;
+pub(crate) type Handles = dyn Fn(Event) -> BoxFuture<'static, HandlerResult> + Send + Sync;
 
 /// A handler that is a function.
 #[derive(Clone)]
@@ -82,7 +82,7 @@ fn source(fake: &FakeBroker) -> KafkaSource {
     KafkaSource::open(options).unwrap()
 }
 
-async fn engine(
+pub(crate) async fn engine(
     source: KafkaSource,
     input: InputConfig,
     letters: Arc<dyn DeadLetterStore>,

@@ -20,11 +20,14 @@ use greenroom_bus::{
 };
 use greenroom_kafka::source::{KafkaSource, KafkaSourceOptions};
 use rdkafka::{
-    ClientConfig, Offset, TopicPartitionList,
-    admin::{AdminClient, AdminOptions, NewTopic, TopicReplication},
+    ClientConfig, Message, Offset, TopicPartitionList,
+    admin::{
+        AdminClient, AdminOptions, AlterConfig, NewTopic, ResourceSpecifier, TopicReplication,
+    },
     client::DefaultClientContext,
     consumer::{BaseConsumer, CommitMode, Consumer},
     error::KafkaResult,
+    message::{Header, Headers},
     producer::{BaseProducer, BaseRecord, Producer},
 };
 
@@ -106,6 +109,66 @@ pub(crate) fn create_topic_with(
         }
     }
     panic!("topic {name} does not come");
+}
+
+/// Changes one setting of a topic.
+pub(crate) fn alter_topic(broker: &str, topic: &str, name: &str, value: &str) {
+    let admin: AdminClient<DefaultClientContext> = config(broker).create().unwrap();
+    let change = AlterConfig::new(ResourceSpecifier::Topic(topic)).set(name, value);
+    let options = AdminOptions::new().operation_timeout(Some(PATIENCE));
+    let changed = wait(admin.alter_configs([&change], &options)).unwrap();
+    changed.into_iter().for_each(|changed| assert!(changed.is_ok(), "{changed:?}"));
+}
+
+/// A record as it lies in a topic.
+#[derive(Debug, Clone)]
+pub(crate) struct Record {
+    pub(crate) partition: i32,
+    pub(crate) key: Option<Vec<u8>>,
+    pub(crate) value: Option<Vec<u8>>,
+    pub(crate) headers: Vec<(String, Option<Vec<u8>>)>,
+}
+
+impl Record {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let (_, value) = self.headers.iter().rev().find(|(known, _)| known == name)?;
+        std::str::from_utf8(value.as_ref()?).ok()
+    }
+}
+
+/// All that lies in a topic, partition by partition.
+pub(crate) fn records(broker: &str, topic: &str) -> Vec<Record> {
+    let consumer: BaseConsumer = group(broker, "reads");
+    let found = consumer.fetch_metadata(Some(topic), PATIENCE).unwrap();
+    let partitions = found.topics()[0].partitions().len() as i32;
+    let mut records = Vec::new();
+    for partition in 0..partitions {
+        let (low, end) = consumer.fetch_watermarks(topic, partition, PATIENCE).unwrap();
+        if low == end {
+            continue;
+        }
+        let mut list = TopicPartitionList::new();
+        list.add_partition_offset(topic, partition, Offset::Offset(low)).unwrap();
+        consumer.assign(&list).unwrap();
+        let mut next = low;
+        while next < end {
+            let record = consumer.poll(PATIENCE).expect("another record").unwrap();
+            next = record.offset() + 1;
+            let headers = record.headers().map_or_else(Vec::new, |headers| {
+                let owned = |header: Header<'_, &[u8]>| {
+                    (header.key.to_owned(), header.value.map(<[u8]>::to_vec))
+                };
+                headers.iter().map(owned).collect()
+            });
+            records.push(Record {
+                partition,
+                key: record.key().map(<[u8]>::to_vec),
+                value: record.payload().map(<[u8]>::to_vec),
+                headers,
+            });
+        }
+    }
+    records
 }
 
 /// As retention does: removes what is below this offset.

@@ -148,7 +148,8 @@ impl ProducerContext for Context {
     type DeliveryOpaque = Box<Letter>;
 
     fn delivery(&self, result: &DeliveryResult<'_>, letter: Box<Letter>) {
-        let code = |error: &KafkaError| error.rdkafka_error_code().unwrap_or(RDKafkaErrorCode::Fail);
+        let code =
+            |error: &KafkaError| error.rdkafka_error_code().unwrap_or(RDKafkaErrorCode::Fail);
         let how = result.as_ref().map(drop).map_err(|(error, _)| code(error));
         self.told.lock().push((letter, how));
     }
@@ -190,7 +191,8 @@ impl Drive {
                 )));
             }
             self.tell();
-            if finishes && self.unread.is_empty() && self.waiting.is_empty() && self.under_way == 0 {
+            if finishes && self.unread.is_empty() && self.waiting.is_empty() && self.under_way == 0
+            {
                 return;
             }
             self.wait();
@@ -328,7 +330,10 @@ impl Drive {
             }
             (Some(_), Some(told)) if told.elapsed() < TOLD_EVERY => {}
             (Some(trouble), _) => {
-                tracing::warn!("{name}: dead letters wait, and their events with them: {}", trouble.error);
+                tracing::warn!(
+                    "{name}: dead letters wait, and their events with them: {}",
+                    trouble.error
+                );
                 self.told = Some(Instant::now());
             }
         }

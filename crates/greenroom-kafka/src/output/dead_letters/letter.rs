@@ -189,7 +189,10 @@ mod tests {
         let error = of("error").unwrap();
         assert!(error.starts_with("line\nbreak x") && error.len() == 512, "{error}");
         let json = String::from_utf8(content.value.unwrap()).unwrap();
-        assert!(json.contains(r#""raw_base64":"eyBubw==""#) && json.contains("too large"), "{json}");
+        assert!(
+            json.contains(r#""raw_base64":"eyBubw==""#) && json.contains("too large"),
+            "{json}"
+        );
         assert_eq!(content.key.as_deref(), Some(&b"k"[..]));
     }
 

@@ -81,7 +81,8 @@ impl<'a> Sending<'a> {
             return Ok(Err(format!("it came by the input `{name}`, which is not known here")));
         };
         let bytes = record.payload().map_or(0, <[u8]>::len);
-        let sent = Sent { partition: record.partition(), offset: record.offset().unsigned_abs(), bytes };
+        let sent =
+            Sent { partition: record.partition(), offset: record.offset().unsigned_abs(), bytes };
         let mut back = BaseRecord::<[u8], [u8], _>::with_opaque_to(&place.topic, Box::new(sent))
             .partition(place.partition)
             .headers(read.original);
@@ -134,7 +135,8 @@ impl<'a> Sending<'a> {
 
     /// With what the clients have said meanwhile, which is often the reason.
     pub(super) fn explained(&self, what: &str) -> String {
-        let said = self.producers.values().find_map(|producer| producer.context().said.lock().take());
+        let said =
+            self.producers.values().find_map(|producer| producer.context().said.lock().take());
         match said {
             Some(reason) => format!("{what}: {reason}"),
             None => what.to_owned(),
@@ -187,7 +189,8 @@ impl ProducerContext for Context {
     type DeliveryOpaque = Box<Sent>;
 
     fn delivery(&self, result: &DeliveryResult<'_>, sent: Box<Sent>) {
-        let code = |error: &KafkaError| error.rdkafka_error_code().unwrap_or(RDKafkaErrorCode::Fail);
+        let code =
+            |error: &KafkaError| error.rdkafka_error_code().unwrap_or(RDKafkaErrorCode::Fail);
         let (to, how) = match result {
             Ok(record) => (record.topic().to_owned(), Ok(())),
             Err((error, record)) => (record.topic().to_owned(), Err(code(error))),

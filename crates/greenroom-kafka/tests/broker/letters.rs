@@ -1,0 +1,350 @@
+//! Dead letters to a topic, and from there back (D06).
+
+use std::{collections::BTreeMap, future::ready, sync::Arc, time::Duration};
+
+use greenroom_bus::{
+    BoxFuture,
+    dead_letter::{DeadLetter, DeadLetterStore, Reason},
+    engine::InputConfig,
+    event::Event,
+    handler::{Failure, FailureKind, HandlerResult, Outputs},
+};
+use greenroom_kafka::{
+    RedriveOptions, Redriven,
+    output::{KafkaDeadLetters, KafkaDeadLettersOptions},
+    redrive,
+    source::{KafkaSource, KafkaSourceOptions},
+};
+use krafka::{
+    error::ErrorCode,
+    testing::{ApiKey, Control},
+};
+use rdkafka::{
+    message::{Header, OwnedHeaders},
+    producer::BaseRecord,
+};
+
+use super::{
+    fake::{broker, fake},
+    output::Ends,
+    scenarios::engine,
+    support::{
+        PATIENCE, Publisher, Record, alter_topic, create_topic, create_topic_with, event, options,
+        real_broker, records, remove_below, unique, until,
+    },
+};
+
+/// A letter of this record, made by nobody.
+fn letter(ends: &Ends, source: &str, position: u64, raw: &[u8]) -> DeadLetter {
+    DeadLetter {
+        event: None,
+        raw: Some(raw.to_vec()),
+        reason: Reason::Malformed,
+        error: "it is no event".to_owned(),
+        attempts: 0,
+        first_at: std::time::UNIX_EPOCH,
+        last_at: std::time::UNIX_EPOCH,
+        input: "input".into(),
+        source: source.into(),
+        position,
+        pool: None,
+        handler: None,
+        key: None,
+        replayed: None,
+        rejected: Vec::new(),
+        ack: ends.ack(&position.to_string()),
+    }
+}
+
+/// Those of a test: an input's records, its letters, and its options.
+struct Desk {
+    broker: String,
+    orders: String,
+    dead: String,
+}
+
+impl Desk {
+    fn at(broker: &str, partitions: i32) -> Self {
+        let (orders, dead) = (unique("orders"), unique("dead"));
+        create_topic(broker, &orders, partitions);
+        create_topic(broker, &dead, 2);
+        Self { broker: broker.to_owned(), orders, dead }
+    }
+
+    fn source(&self) -> KafkaSourceOptions {
+        options(&self.broker, "billing", std::slice::from_ref(&self.orders))
+    }
+
+    fn letters(&self) -> KafkaDeadLetters {
+        let options = KafkaDeadLettersOptions::new(&self.broker, &self.dead);
+        let letters = KafkaDeadLetters::open(&options).unwrap();
+        letters.input("input", &self.source()).unwrap();
+        letters
+    }
+
+    /// Publishes these values, each with its key and two headers, to the last partition.
+    fn publish(&self, partition: i32, values: &[&[u8]]) {
+        let publisher = Publisher::new(&self.broker);
+        for (number, value) in values.iter().enumerate() {
+            let number = number.to_string();
+            let header = |key, value| Header { key, value };
+            let headers = OwnedHeaders::new()
+                .insert(header("trace", Some(number.as_bytes())))
+                .insert(header("empty", None));
+            let record = BaseRecord::<[u8], [u8]>::to(&self.orders)
+                .partition(partition)
+                .key(b"k\xff")
+                .headers(headers)
+                .payload(value);
+            publisher.0.send(record).map_err(|(error, _)| error).unwrap();
+        }
+        publisher.flush();
+    }
+
+    fn redrive(&self, change: impl FnOnce(&mut RedriveOptions)) -> Redriven {
+        let mut options = RedriveOptions::new(&self.broker, &self.dead);
+        options.group = format!("redrive-{}", self.dead);
+        change(&mut options);
+        redrive(&options, |_| {}).unwrap()
+    }
+
+    /// By the offsets that their records had.
+    fn stored(&self) -> BTreeMap<u64, Record> {
+        let offset = |record: &Record| record.header("greenroom_offset").unwrap().parse().unwrap();
+        records(&self.broker, &self.dead)
+            .into_iter()
+            .map(|record| (offset(&record), record))
+            .collect()
+    }
+}
+
+fn plain(record: &Record) -> (Option<&[u8]>, Option<&[u8]>, &[(String, Option<Vec<u8>>)]) {
+    (record.key.as_deref(), record.value.as_deref(), &record.headers)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d06_a_poisonous_record_is_a_letter_as_it_was_and_goes_back_and_is_handled() {
+    let broker = broker();
+    let desk = Desk::at(&broker, 3);
+    let json = |id: u64| {
+        let mut json = Vec::new();
+        event(id, "k").write_json(&mut json);
+        json
+    };
+    let (good, poison) = (json(0), json(1));
+    desk.publish(2, &[&good, &poison, b"{ no"]);
+    let run = async |events: u64, is_mended: bool| {
+        let handles = move |event: Event| -> BoxFuture<'static, HandlerResult> {
+            let is_poison = event.id() == "1" && !is_mended;
+            Box::pin(ready(match is_poison {
+                true => Err(Failure::new(FailureKind::Reject, "it is poison")),
+                false => Ok(Outputs::None),
+            }))
+        };
+        let (source, letters) = (KafkaSource::open(desk.source()).unwrap(), desk.letters());
+        let handles = Arc::new(handles);
+        let engine = engine(source, InputConfig::default(), Arc::new(letters), handles).await;
+        let control = engine.control();
+        let run = tokio::spawn(engine.run());
+        let is_settled = || control.progress().settled == events;
+        tokio::task::block_in_place(|| until("all is settled", is_settled));
+        control.drain();
+        let report = tokio::time::timeout(PATIENCE, run).await.unwrap().unwrap();
+        assert!(report.adds_up() && report.out_of_order == 0, "{report:?}");
+        (report.handled, report.dead_lettered)
+    };
+    assert_eq!(run(3, false).await, (1, 2));
+    let (originals, letters) = (records(&broker, &desk.orders), desk.stored());
+    assert!(letters.keys().copied().eq([1, 2]), "{letters:?}");
+    for (offset, letter) in &letters {
+        let original = &originals[*offset as usize];
+        assert_eq!((&letter.key, &letter.value), (&original.key, &original.value));
+        assert_eq!(letter.headers[..2], original.headers[..]);
+        assert_eq!(letter.header("greenroom_letter"), Some("record"));
+        assert_eq!(letter.header("greenroom_topic"), Some(&*desk.orders));
+        assert_eq!(letter.header("greenroom_partition"), Some("2"));
+        assert_eq!(letter.header("greenroom_input"), Some("input"));
+    }
+    let poisoned = &letters[&1];
+    assert_eq!(poisoned.header("greenroom_reason"), Some("rejected"));
+    assert_eq!(poisoned.header("greenroom_error"), Some("it is poison"));
+    assert_eq!(poisoned.header("greenroom_attempts"), Some("1"));
+    assert_eq!(poisoned.header("greenroom_handler"), Some("all"));
+    assert_eq!(letters[&2].header("greenroom_reason"), Some("malformed"));
+
+    let chosen = |options: &mut RedriveOptions| options.reason = Some("rejected".to_owned());
+    let counted = desk.redrive(|options| {
+        chosen(options);
+        options.counts_only = true;
+    });
+    assert_eq!((counted.count(), counted.passed_over, counted.left), (1, 1, 0));
+    assert_eq!(records(&broker, &desk.orders).len(), 3, "nothing is sent");
+    let sent = desk.redrive(chosen);
+    assert_eq!(sent.published, [(desk.orders.clone(), 1)].into());
+    assert_eq!(desk.redrive(chosen).count(), 0, "it is done");
+    let back = records(&broker, &desk.orders).pop().unwrap();
+    assert_eq!((back.partition, plain(&back)), (2, plain(&originals[1])));
+    assert_eq!(run(1, true).await, (1, 0));
+    // What was passed over before is still there.
+    assert_eq!(desk.redrive(|_| {}).count(), 1);
+    assert_eq!(desk.redrive(|_| {}), Redriven::default());
+}
+
+#[tokio::test]
+async fn d06_letters_of_many_records_are_redriven_in_their_order_and_once() {
+    let broker = broker();
+    let desk = Desk::at(&broker, 1);
+    let values: Vec<_> = (0..300).map(|number: u32| number.to_string()).collect();
+    desk.publish(0, &values.iter().map(String::as_bytes).collect::<Vec<_>>());
+    let (letters, ends) = (desk.letters(), Ends::default());
+    let source = format!("kafka:{}/0", desk.orders);
+    for position in (0..300).rev() {
+        letters.store(letter(&ends, &source, position, b"x"));
+    }
+    letters.finish().await.unwrap();
+    assert_eq!((ends.stored(), letters.trouble()), (300, None));
+    let part = desk.redrive(|options| options.limit = Some(100));
+    assert_eq!(part.count(), 100);
+    assert_eq!(desk.redrive(|_| {}).count(), 200);
+    assert_eq!(desk.redrive(|_| {}).count(), 0);
+    let mut back: Vec<_> = records(&broker, &desk.orders).split_off(300);
+    assert!(back.iter().all(|record| record.headers.len() == 2), "{back:?}");
+    back.sort_by_key(|record| {
+        String::from_utf8(record.value.clone().unwrap()).unwrap().parse::<u32>().unwrap()
+    });
+    assert!(
+        back.iter()
+            .map(|record| record.value.clone().unwrap())
+            .eq(values.iter().map(|value| value.clone().into_bytes()))
+    );
+}
+
+#[tokio::test]
+async fn d06_letters_without_a_record_are_json_and_stay_where_they_are() {
+    // The one in this process does not tell of an offset beyond the end.
+    let Some(broker) = real_broker() else { return };
+    let desk = Desk::at(&broker, 1);
+    desk.publish(0, &[b"x"]);
+    let (letters, ends) = (desk.letters(), Ends::default());
+    letters.store(letter(&ends, "file:orders.ndjson", 7, b"{ no"));
+    letters.store(letter(&ends, &format!("kafka:{}/0", desk.orders), 5, b"{ no"));
+    let mut unknown = letter(&ends, &format!("kafka:{}/0", desk.orders), 0, b"x");
+    unknown.input = "another".into();
+    letters.store(unknown);
+    letters.finish().await.unwrap();
+    assert_eq!(ends.stored(), 3);
+    let stored = records(&broker, &desk.dead);
+    let value = |at: usize| String::from_utf8(stored[at].value.clone().unwrap()).unwrap();
+    assert_eq!(stored.len(), 3);
+    for at in 0..3 {
+        assert_eq!(stored[at].header("greenroom_letter"), Some("json"));
+        assert_eq!(stored[at].header("content-type"), Some("application/json"));
+        assert!(value(at).contains(r#""reason":"malformed""#), "{}", value(at));
+    }
+    let named = |name: &str| stored.iter().filter_map(|letter| letter.header(name)).count();
+    assert_eq!((named("greenroom_source"), named("greenroom_unread")), (1, 1));
+    let redriven = desk.redrive(|_| {});
+    assert_eq!((redriven.count(), redriven.left), (0, 3));
+    let why = redriven.left_because.join("\n");
+    assert!(why.contains("it came from file:orders.ndjson"), "{why}");
+    assert!(why.contains("its record was gone when it was written"), "{why}");
+}
+
+#[tokio::test]
+async fn d06_a_record_that_was_removed_makes_a_letter_of_what_was_taken_of_it() {
+    let Some(broker) = real_broker() else { return };
+    let desk = Desk::at(&broker, 1);
+    desk.publish(0, &[b"a", b"b", b"c"]);
+    remove_below(&broker, &desk.orders, 2);
+    let (letters, ends) = (desk.letters(), Ends::default());
+    let source = format!("kafka:{}/0", desk.orders);
+    (0..3).for_each(|at| letters.store(letter(&ends, &source, at, b"taken")));
+    letters.finish().await.unwrap();
+    assert_eq!(ends.stored(), 3);
+    let stored = desk.stored();
+    let forms: Vec<_> = stored.values().map(|letter| letter.header("greenroom_letter")).collect();
+    assert_eq!(forms, ["json", "json", "record"].map(Some));
+    assert!(String::from_utf8_lossy(stored[&0].value.as_ref().unwrap()).contains("dGFrZW4="));
+    assert_eq!(stored[&2].value.as_deref(), Some(&b"c"[..]));
+}
+
+#[tokio::test]
+async fn d13_a_letter_that_its_topic_does_not_take_waits_and_is_told_and_holds_up_no_other() {
+    let Some(broker) = real_broker() else { return };
+    let mut desk = Desk::at(&broker, 1);
+    desk.dead = unique("narrow");
+    create_topic_with(&broker, &desk.dead, 1, &[("max.message.bytes", "2000")]);
+    desk.publish(0, &[&[b'x'; 3_000], b"small"]);
+    let (letters, ends) = (desk.letters(), Ends::default());
+    let source = format!("kafka:{}/0", desk.orders);
+    (0..2).for_each(|at| letters.store(letter(&ends, &source, at, b"x")));
+    until("the small one is stored", || ends.stored() == 1);
+    until("the large one is told", || letters.trouble().is_some_and(|trouble| trouble.paused));
+    let trouble = letters.trouble().unwrap().error;
+    assert!(
+        trouble.contains("does not take the letter of") && trouble.contains("max.message.bytes"),
+        "{trouble}"
+    );
+    alter_topic(&broker, &desk.dead, "max.message.bytes", "10000");
+    letters.finish().await.unwrap();
+    assert_eq!((ends.stored(), letters.trouble()), (2, None));
+    assert_eq!(desk.stored()[&0].value.as_ref().map(Vec::len), Some(3_000));
+}
+
+#[tokio::test]
+async fn d06_letters_wait_for_a_broker_that_does_not_answer_and_are_refused_without_one() {
+    let fake = fake();
+    let desk = Desk::at(&fake.bootstrap_servers(), 1);
+    desk.publish(0, &[b"a", b"b"]);
+    let (letters, ends) = (desk.letters(), Ends::default());
+    let source = format!("kafka:{}/0", desk.orders);
+    fake.on(ApiKey::Produce, |_| Control::Error(ErrorCode::TopicAuthorizationFailed));
+    letters.store(letter(&ends, &source, 0, b"a"));
+    until("it is paused", || letters.trouble().is_some_and(|trouble| trouble.paused));
+    assert_eq!(ends.of("0").len(), 0, "it is open");
+    fake.clear_hooks();
+    fake.crash(0);
+    letters.store(letter(&ends, &source, 1, b"b"));
+    until("it is told", || letters.trouble().is_some());
+    fake.restart(0);
+    letters.finish().await.unwrap();
+    assert_eq!((ends.stored(), letters.trouble()), (2, None));
+    let letters = desk.letters();
+    fake.crash(0);
+    letters.store(letter(&ends, &source, 0, b"a"));
+    drop(letters);
+    assert!(
+        ends.of("0").last().is_some_and(|end| end.as_ref().is_ok_and(|end| !end.is_acknowledged()))
+    );
+}
+
+#[test]
+fn d06_options_of_letters_that_cannot_be_used_are_refused_without_a_broker() {
+    let refused = |broker: &str, topic: &str| {
+        let options = KafkaDeadLettersOptions::new(broker, topic);
+        KafkaDeadLetters::check(&options).unwrap_err().why
+    };
+    assert!(refused("", "t").contains("`brokers` is empty"));
+    assert!(refused("b:1", " ").contains("`topic` is empty"));
+    let mut options = KafkaDeadLettersOptions::new("b:1", "t");
+    KafkaDeadLetters::check(&options).unwrap();
+    options.properties.set("linger.ms", "hunter2");
+    let why = KafkaDeadLetters::check(&options).unwrap_err().why;
+    assert!(why.contains("`linger.ms` cannot be set here") && !why.contains("hunter2"), "{why}");
+    let missing = redrive(&RedriveOptions::new("", "t"), |_| {}).unwrap_err().to_string();
+    assert!(missing.contains("`brokers` is empty"), "{missing}");
+}
+
+#[tokio::test]
+async fn d06_a_redrive_says_what_is_missing() {
+    let broker = broker();
+    let mut options = RedriveOptions::new(&broker, unique("no-such"));
+    options.properties.set("allow.auto.create.topics", "false");
+    let why = redrive(&options, |_| {}).map(|redriven| format!("{redriven:?}"));
+    let why = why.unwrap_or_else(|error| error.to_string());
+    assert!(why.contains("create it, or correct its name"), "{why}");
+    let begun = std::time::Instant::now();
+    let nobody = redrive(&RedriveOptions::new("127.0.0.1:1", "t"), |_| {}).unwrap_err().to_string();
+    assert!(nobody.contains("see that a broker runs there"), "{nobody}");
+    assert!(begun.elapsed() < Duration::from_secs(30));
+}
