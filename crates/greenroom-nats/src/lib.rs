@@ -49,5 +49,5 @@ mod server;
 pub mod source;
 
 pub use key::{BadKeyTemplate, NatsKey, NatsKeyTemplate};
-pub use redrive::{RedriveError, Redriven, redrive};
+pub use redrive::{RedriveError, RedriveOptions, Redriven, redrive};
 pub use server::{NatsAuth, NatsServer};

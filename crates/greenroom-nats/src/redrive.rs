@@ -1,30 +1,110 @@
-//! Dead letters back to where they came from.
+//! Dead letters back to where they came from (D06).
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use async_nats::{
     HeaderMap,
     header::NATS_MESSAGE_ID,
     jetstream::{
+        context::GetStreamByNameErrorKind,
         message::{PublishMessage, StreamMessage},
         stream::{RawMessageErrorKind, Stream},
     },
 };
+use greenroom_bus::event::http::encode;
 
 use crate::{
     connection::{Connection, because},
+    output::NatsSubject,
     server::NatsServer,
 };
 
 /// What headers of JetStream itself begin with: they belong to the message that had them.
 const OWN: &str = "Nats-";
 
-/// What became of the letters of a stream.
+/// So many letters that stay are named.
+const NAMED: usize = 10;
+
+/// Progress is told so often.
+const TELL_EVERY: Duration = Duration::from_secs(1);
+
+/// Which letters are published again, and where to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RedriveOptions {
+    /// The subject of the letters: that of a [`NatsDeadLetters`](crate::output::NatsDeadLetters).
+    pub subject: NatsSubject,
+    /// The inputs that letters have come by, by name: their messages are with the server that these
+    /// read from, and a letter of another input stays. Default: none, all messages are with the
+    /// server of the letters.
+    pub inputs: Vec<(String, NatsServer)>,
+    /// Only letters of this reason, such as `retries_exhausted`.
+    pub reason: Option<String>,
+    /// Only letters of this handler.
+    pub handler: Option<String>,
+    /// Only letters of this input.
+    pub input: Option<String>,
+    /// At most so many.
+    pub limit: Option<u64>,
+    /// Counts what would be published, and changes nothing.
+    pub counts_only: bool,
+}
+
+impl RedriveOptions {
+    /// All letters of this subject.
+    pub fn new(subject: NatsSubject) -> Self {
+        Self {
+            subject,
+            inputs: Vec::new(),
+            reason: None,
+            handler: None,
+            input: None,
+            limit: None,
+            counts_only: false,
+        }
+    }
+
+    fn takes(&self, letter: &StreamMessage) -> bool {
+        let asked = [
+            ("greenroom-reason", &self.reason),
+            ("greenroom-handler", &self.handler),
+            ("greenroom-input", &self.input),
+        ];
+        asked.iter().all(|(name, wanted)| {
+            wanted.as_deref().is_none_or(|wanted| header(letter, name) == Some(&*encode(wanted)))
+        })
+    }
+}
+
+/// What became of the letters of a subject.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Redriven {
-    /// So many were published again, and removed.
-    pub published: u64,
-    /// Those that stay: their numbers in the stream, and why.
-    pub left: Vec<(u64, String)>,
+    /// So many were published again and removed, or would be, by the streams that they came from.
+    pub published: BTreeMap<String, u64>,
+    /// So many were not asked for, and stay.
+    pub passed_over: u64,
+    /// So many stay because they cannot be published.
+    pub left: u64,
+    /// Some of those: their numbers in the stream, and why they stay.
+    pub left_because: Vec<String>,
+}
+
+impl Redriven {
+    /// All that were published, or would be.
+    pub fn count(&self) -> u64 {
+        self.published.values().sum()
+    }
+
+    fn stays(&mut self, number: u64, why: &str) {
+        self.left += 1;
+        if self.left_because.len() < NAMED {
+            self.left_because.push(format!("letter {number}: {why}"));
+        }
+    }
 }
 
 /// Redriving could not go on. What was done before stays done.
@@ -32,49 +112,99 @@ pub struct Redriven {
 #[error("{0}")]
 pub struct RedriveError(String);
 
-/// Publishes the messages again that the letters of a stream are about, each to the subject that it
+/// Publishes the messages again that the letters of a subject are about, each to the subject that it
 /// had, with its own bytes and headers, and removes its letter. The letters are those of a
 /// [`NatsDeadLetters`](crate::output::NatsDeadLetters) whose events came from a
-/// [`NatsSource`](crate::source::NatsSource); the original is read from the source's stream.
+/// [`NatsSource`](crate::source::NatsSource); the original is read from the source's stream. `tells`
+/// hears once a second how far that is.
 ///
 /// What is published now counts as newer than all that its stream has, and so for the order of its
 /// key. Letters that come meanwhile are not looked at.
 ///
 /// # Errors
-/// No server answers, it refuses the credentials, the stream of the letters does not exist, or the
-/// server does not take a message or give a letter up.
+/// No server answers, it refuses the credentials, no stream has the letters, or the server does not
+/// take a message or give a letter up.
 ///
 /// # Cancel safety
 /// A letter whose message was published may be left. Its message is published once more by the next
 /// redrive, under the same `Nats-Msg-Id`: within the stream's `duplicate_window` it is stored once.
-pub async fn redrive(server: &NatsServer, letters: &str) -> Result<Redriven, RedriveError> {
+pub async fn redrive(
+    server: &NatsServer,
+    options: &RedriveOptions,
+    mut tells: impl FnMut(&Redriven),
+) -> Result<Redriven, RedriveError> {
     let connection = Connection::open(server).await.map_err(RedriveError)?;
-    let from = stream(&connection, letters).await.map_err(RedriveError)?;
-    let state = &from.cached_info().state;
-    let mut redriven = Redriven::default();
-    for number in state.first_sequence..=state.last_sequence {
-        let letter = match from.get_raw_message(number).await {
-            Ok(letter) => letter,
-            // Removed before.
-            Err(error) if error.kind() == RawMessageErrorKind::NoMessageFound => continue,
-            Err(error) => return Err(failed(number, &error)),
+    let subject = options.subject.to_string();
+    let letters = letters(&connection, &subject).await.map_err(RedriveError)?;
+    let mut origins = Origins { options, letters: connection, known: HashMap::new() };
+    let (mut redriven, mut told) = (Redriven::default(), Instant::now());
+    let last = letters.cached_info().state.last_sequence;
+    let mut next = letters.cached_info().state.first_sequence;
+    while next <= last && options.limit.is_none_or(|limit| redriven.count() < limit) {
+        let letter = match letters.get_first_raw_message_by_subject(&subject, next).await {
+            Ok(letter) if letter.sequence <= last => letter,
+            Ok(_) => break,
+            Err(error) if error.kind() == RawMessageErrorKind::NoMessageFound => break,
+            Err(error) => return Err(failed(next, &error)),
         };
-        match original(&connection, &letter).await {
-            Err(why) => redriven.left.push((number, why)),
-            Ok(original) => {
-                publish(&connection, original, format!("redrive {letters} {number}"))
-                    .await
-                    .map_err(|error| failed(number, &*error))?;
-                from.delete_message(number).await.map_err(|error| failed(number, &error))?;
-                redriven.published += 1;
-            }
+        next = letter.sequence + 1;
+        one(&mut origins, &letters, &letter, &mut redriven).await?;
+        if told.elapsed() >= TELL_EVERY {
+            tells(&redriven);
+            told = Instant::now();
         }
     }
+    tells(&redriven);
     Ok(redriven)
+}
+
+/// Publishes the message of one letter, and removes the letter.
+async fn one(
+    origins: &mut Origins<'_>,
+    letters: &Stream,
+    letter: &StreamMessage,
+    redriven: &mut Redriven,
+) -> Result<(), RedriveError> {
+    let (options, number) = (origins.options, letter.sequence);
+    if !options.takes(letter) {
+        redriven.passed_over += 1;
+        return Ok(());
+    }
+    let (origin, original) = match origins.original(letter).await? {
+        Ok(found) => found,
+        Err(why) => {
+            redriven.stays(number, &why);
+            return Ok(());
+        }
+    };
+    if !options.counts_only {
+        let id = format!("redrive {} {number}", letters.cached_info().config.name);
+        let published = publish(&origin.connection, original, id).await;
+        published.map_err(|error| failed(number, &*error))?;
+        letters.delete_message(number).await.map_err(|error| failed(number, &error))?;
+    }
+    *redriven.published.entry(origin.stream.cached_info().config.name.clone()).or_default() += 1;
+    Ok(())
 }
 
 fn failed(number: u64, error: &dyn std::error::Error) -> RedriveError {
     RedriveError(format!("letter {number}: {}", because(error)))
+}
+
+fn header<'l>(letter: &'l StreamMessage, name: &str) -> Option<&'l str> {
+    letter.headers.get(name).map(|value| value.as_str())
+}
+
+/// The stream that has the letters.
+async fn letters(connection: &Connection, subject: &str) -> Result<Stream, String> {
+    let found = connection.jetstream.stream_by_subject(subject).await;
+    let name = found.map_err(|error| match error.kind() {
+        GetStreamByNameErrorKind::NotFound => {
+            format!("no stream takes the subject {subject}, so there are no letters")
+        }
+        _ => format!("the stream of {subject} cannot be found: {}", because(&error)),
+    })?;
+    stream(connection, &name).await
 }
 
 async fn stream(connection: &Connection, name: &str) -> Result<Stream, String> {
@@ -82,25 +212,81 @@ async fn stream(connection: &Connection, name: &str) -> Result<Stream, String> {
     found.map_err(|error| format!("stream {name} cannot be read: {}", because(&error)))
 }
 
-/// The message that a letter is about.
-///
-/// # Errors
-/// Why there is none.
-async fn original(
-    connection: &Connection,
-    letter: &StreamMessage,
-) -> Result<StreamMessage, String> {
-    let header = |name: &str| letter.headers.get(name).map(|value| value.as_str());
-    let source = header("greenroom-source").unwrap_or_default();
-    let position = header("greenroom-position").and_then(|text| text.parse::<u64>().ok());
-    let name = source.strip_prefix("nats:").and_then(|rest| rest.split_once('/'));
-    let (Some((name, _)), Some(position)) = (name, position) else {
-        return Err(format!("it came from {source:?}, which is no stream"));
-    };
-    let from = stream(connection, name).await?;
-    from.get_raw_message(position).await.map_err(|error| {
-        format!("message {position} of stream {name} cannot be read: {}", because(&error))
-    })
+/// A stream that letters came from.
+struct Origin {
+    connection: Arc<Connection>,
+    stream: Stream,
+}
+
+/// Those that were needed so far.
+struct Origins<'a> {
+    options: &'a RedriveOptions,
+    /// To where the letters are.
+    letters: Arc<Connection>,
+    /// By the names of input and stream; or why one cannot be read.
+    known: HashMap<(Option<String>, String), Result<Arc<Origin>, String>>,
+}
+
+impl Origins<'_> {
+    /// The message that a letter is about.
+    ///
+    /// # Errors
+    /// A server cannot be reached; or, inside, why there is no message.
+    async fn original(
+        &mut self,
+        letter: &StreamMessage,
+    ) -> Result<Result<(Arc<Origin>, StreamMessage), String>, RedriveError> {
+        let source = header(letter, "greenroom-source").unwrap_or_default();
+        let position = header(letter, "greenroom-position").and_then(|text| text.parse().ok());
+        let name = source.strip_prefix("nats:").and_then(|rest| rest.split_once('/'));
+        let (Some((name, _)), Some(position)) = (name, position) else {
+            return Ok(Err(format!("it came from {source:?}, which is no stream")));
+        };
+        let origin = match self.of(header(letter, "greenroom-input"), name).await? {
+            Ok(origin) => origin,
+            Err(why) => return Ok(Err(why)),
+        };
+        Ok(match origin.stream.get_raw_message(position).await {
+            Ok(original) => Ok((origin, original)),
+            Err(error) => Err(format!(
+                "message {position} of stream {name} cannot be read: {}",
+                because(&error)
+            )),
+        })
+    }
+
+    async fn of(
+        &mut self,
+        input: Option<&str>,
+        stream: &str,
+    ) -> Result<Result<Arc<Origin>, String>, RedriveError> {
+        let input = input.filter(|_| !self.options.inputs.is_empty());
+        let key = (input.map(str::to_owned), stream.to_owned());
+        if let Some(known) = self.known.get(&key) {
+            return Ok(known.clone());
+        }
+        let connection = match input {
+            None => Ok(self.letters.clone()),
+            Some(input) => {
+                let of = self.options.inputs.iter().find(|(name, _)| encode(name) == input);
+                match of {
+                    Some((_, server)) => {
+                        Ok(Connection::open(server).await.map_err(RedriveError)?)
+                    }
+                    None => Err(format!("it came by the input {input:?}, which is not known here")),
+                }
+            }
+        };
+        let origin = match connection {
+            Ok(connection) => {
+                let found = self::stream(&connection, stream).await;
+                found.map(|stream| Arc::new(Origin { connection, stream }))
+            }
+            Err(why) => Err(why),
+        };
+        self.known.insert(key, origin.clone());
+        Ok(origin)
+    }
 }
 
 async fn publish(

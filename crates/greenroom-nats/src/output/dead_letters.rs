@@ -30,8 +30,8 @@ const SHOWN: usize = 512;
 /// What one filters by is in headers as well, percent-encoded as those of CloudEvents:
 /// `greenroom-reason`, `greenroom-error` (its beginning), `greenroom-source` (`nats:STREAM/CONSUMER`
 /// for a [`NatsSource`](crate::source::NatsSource)), `greenroom-position` (the message's number in
-/// that stream), `greenroom-attempts`, and `greenroom-pool` and `greenroom-handler` if it reached
-/// them.
+/// that stream), `greenroom-attempts`, `greenroom-input`, `greenroom-pool` and `greenroom-handler` if
+/// it reached them, and `greenroom-first-at` and `greenroom-last-at` (RFC 3339).
 ///
 /// A letter is confirmed when the server has stored it, and until then its event stays unsettled.
 /// Whatever the server refuses it for, it waits: a letter is never given up.
@@ -105,6 +105,7 @@ impl fmt::Debug for NatsDeadLetters {
 
 fn message(letter: &DeadLetter, subject: String) -> Result<Message, String> {
     let error = &letter.error[..letter.error.floor_char_boundary(SHOWN)];
+    let [first_at, last_at] = letter.moments();
     let (position, attempts) = (letter.position.to_string(), letter.attempts.to_string());
     let known = [
         (CONTENT_TYPE, Some("application/json")),
@@ -113,6 +114,9 @@ fn message(letter: &DeadLetter, subject: String) -> Result<Message, String> {
         ("greenroom-source", Some(&*letter.source)),
         ("greenroom-position", Some(&position)),
         ("greenroom-attempts", Some(&attempts)),
+        ("greenroom-input", Some(&*letter.input)),
+        ("greenroom-first-at", Some(&first_at)),
+        ("greenroom-last-at", Some(&last_at)),
         ("greenroom-pool", letter.pool.as_deref()),
         ("greenroom-handler", letter.handler.as_deref()),
     ];
@@ -167,7 +171,8 @@ mod tests {
         assert_eq!(header("greenroom-source"), Some("nats:ORDERS/shop"));
         assert_eq!(header("greenroom-position"), Some("7"));
         assert_eq!(header("greenroom-reason"), Some("malformed"));
-        assert_eq!(header("greenroom-handler"), None);
+        assert_eq!([header("greenroom-input"), header("greenroom-handler")], [Some("in"), None]);
+        assert_eq!(header("greenroom-first-at"), Some("1970-01-01T00:00:00.000Z"));
         assert_eq!(header("Nats-Msg-Id"), Some("nats:ORDERS/shop 7 5"));
         let error = header("greenroom-error").unwrap();
         assert!(error.starts_with("line%0Abreak%20x") && error.len() < 600, "{error}");

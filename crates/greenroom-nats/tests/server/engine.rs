@@ -9,6 +9,7 @@ use greenroom_bus::{
     handler::pass::PassFactory,
 };
 use greenroom_nats::{
+    RedriveOptions,
     output::{NatsDeadLetters, NatsSink, NatsSinkOptions},
     redrive,
     source::NatsSource,
@@ -120,12 +121,32 @@ async fn d06_letters_go_back_to_the_subjects_that_their_messages_had() {
     assert_eq!(running.report.await.unwrap().dead_lettered, 1);
     // It is mended. A letter of something else stays.
     to.change(|config| config.max_message_size = -1).await;
-    dead.publish_bytes("no letter").await;
-    let redriven = redrive(&from.server(), &dead.name).await.unwrap();
-    let [(2, why)] = redriven.left.as_slice() else { panic!("{redriven:?}") };
-    assert!(redriven.published == 1 && why.contains("no stream"), "{redriven:?}");
-    let again = redrive(&from.server(), &dead.name).await.unwrap();
-    assert_eq!((again.published, again.left.len()), (0, 1));
+    let jetstream = from.jetstream().await;
+    jetstream.publish(subject.clone(), "no letter".into()).await.unwrap().await.unwrap();
+    dead.publish_bytes("of another subject").await;
+    let all = RedriveOptions::new(subject.parse().unwrap());
+    let server = from.server();
+    let redrives =
+        async |options: RedriveOptions| redrive(&server, &options, |_| {}).await.unwrap();
+    let counted = redrives(RedriveOptions { counts_only: true, ..all.clone() }).await;
+    assert_eq!((counted.published, counted.left), ([(from.name.clone(), 1)].into(), 1));
+    let reason = Some("poisoned".to_owned());
+    let others = redrives(RedriveOptions { reason, ..all.clone() }).await;
+    assert_eq!((others.count(), others.passed_over, others.left), (0, 2, 0));
+    let inputs = vec![("another".to_owned(), from.server())];
+    let elsewhere = redrives(RedriveOptions { inputs, ..all.clone() }).await;
+    assert_eq!((elsewhere.count(), elsewhere.left), (0, 2));
+    assert!(elsewhere.left_because[0].contains("which is not known here"), "{elsewhere:?}");
+    assert_eq!(messages(&from).await.len(), 3, "nothing was published");
+    let reason = Some("output_rejected".to_owned());
+    let redriven = redrives(RedriveOptions { reason, ..all.clone() }).await;
+    assert_eq!((redriven.count(), redriven.passed_over), (1, 1));
+    let again = redrives(all).await;
+    let [why] = again.left_because.as_slice() else { panic!("{again:?}") };
+    assert!(
+        again.count() == 0 && why.starts_with("letter 2: ") && why.contains("no stream"),
+        "{why}"
+    );
     let on_it = from.jetstream().await.get_stream(&from.name).await.unwrap();
     assert_eq!(
         on_it.get_raw_message(4).await.unwrap().subject.as_str(),
