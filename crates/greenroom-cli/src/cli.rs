@@ -47,10 +47,11 @@ pub enum Command {
     ///
     /// Asks the admin listener (`admin` in the configuration); a token comes from GREENROOM_ADMIN_TOKEN.
     Why(WhyArgs),
-    /// List, show, edit, replay, drop or export dead letters
+    /// List, show, edit, replay, drop, export or redrive dead letters
     ///
     /// Those of a running greenroom, asked at its admin listener (a token comes from
-    /// GREENROOM_ADMIN_TOKEN), or of a store that none has open (`--store`, `--config`).
+    /// GREENROOM_ADMIN_TOKEN), or of a store that none has open (`--store`, `--config`). Those that
+    /// went to Kafka or NATS are redriven.
     DeadLetters(Box<DeadLettersArgs>),
     /// Say which way sample events would go (handler, pool, key, outputs), and why not another
     ///
@@ -198,6 +199,13 @@ pub enum DeadLettersCommand {
     Drop(DropArgs),
     /// Print letters as JSON, one a line
     Export(ExportArgs),
+    /// Send letters that went to Kafka or NATS back to the topic or stream that they came from
+    ///
+    /// Each record has its key and its headers as they were. A greenroom that runs handles it anew, at
+    /// the end of its key's line. What was sent is not sent again: on Kafka, a consumer group
+    /// remembers it; on NATS, the letter is removed. Letters that are not chosen, or came from
+    /// elsewhere, stay. Exit code 3: some stay that could not be sent.
+    Redrive(RedriveArgs),
 }
 
 /// Where dead letters are.
@@ -373,6 +381,36 @@ pub struct ExportArgs {
     /// Show what the mask of the store hides
     #[arg(long, conflicts_with = "address")]
     pub unmasked: bool,
+}
+
+/// Arguments of `dead-letters redrive`.
+#[derive(Debug, Args)]
+pub struct RedriveArgs {
+    /// The configuration whose `dead_letters` name a topic or a subject.
+    #[command(flatten)]
+    pub source: Source,
+    /// Only letters of this reason, such as `retries_exhausted`
+    #[arg(long, value_name = "REASON")]
+    pub reason: Option<String>,
+    /// Only letters of this handler
+    #[arg(long, value_name = "NAME")]
+    pub handler: Option<String>,
+    /// Only letters of this input
+    #[arg(long, value_name = "NAME")]
+    pub input: Option<String>,
+    /// So many at most
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
+    pub limit: Option<u64>,
+    /// Of Kafka: the consumer group that remembers which letters were sent [default:
+    /// greenroom-redrive]
+    #[arg(long, value_name = "GROUP")]
+    pub group: Option<String>,
+    /// Count what would be sent, and send nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Arguments of `explain-status`.

@@ -278,6 +278,7 @@ async fn dead_letters(
             let (path, query) = (path.clone(), Query::of(query, at, stored::LISTED)?);
             return readers.read(at, move || stored::list(&path, &query)).await;
         }
+        LettersAt::Broker(place) => return Err(stored::with_broker(place)),
     };
     let query = Query::of(query, at, &["after", "limit", "reason", "pool", "handler"])?;
     let text = |name| query.one(name).map(str::to_owned);
@@ -306,6 +307,7 @@ async fn dead_letter(
         LettersAt::Store(_, path) => {
             readers.read(uri.path(), move || stored::show(&path, number)).await
         }
+        LettersAt::Broker(place) => Err(stored::with_broker(&place)),
     }
 }
 

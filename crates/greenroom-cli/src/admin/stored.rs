@@ -124,7 +124,16 @@ fn store(daemon: &Daemon) -> Result<(LetterStore, PathBuf), Refusal> {
             path.display().to_string(),
             "declare `dead_letters: { store: {} }` to have them found, edited and replayed",
         )),
+        LettersAt::Broker(place) => Err(with_broker(place)),
     }
+}
+
+/// Letters that greenroom does not read.
+pub(super) fn with_broker(place: &str) -> Refusal {
+    let what = format!("dead letters go to {place}, from where greenroom does not list them");
+    let next = "read them there as other records, by their headers; `greenroom dead-letters redrive \
+                FILE` sends those that you choose back to where they came from";
+    Refusal::new(StatusCode::CONFLICT, what, place, next)
 }
 
 /// A page of letters, or of groups of them.

@@ -1,7 +1,8 @@
-//! `greenroom dead-letters`: found, edited, replayed, dropped, exported (C04).
+//! `greenroom dead-letters`: found, edited, replayed, dropped, exported (C04), redriven.
 
 mod editor;
 mod place;
+mod redrive;
 mod table;
 
 use std::{
@@ -31,6 +32,7 @@ pub fn dead_letters(arguments: &DeadLettersArgs) -> ExitCode {
         DeadLettersCommand::Replay(replay) => self::replay(replay),
         DeadLettersCommand::Drop(drop) => self::drop_letters(drop),
         DeadLettersCommand::Export(export) => self::export(export),
+        DeadLettersCommand::Redrive(redrive) => return redrive::redrive(redrive),
     };
     match done {
         Ok(text) => exit::answer(&text),

@@ -1,9 +1,14 @@
-//! What librdkafka says of the options of inputs and outputs, before any broker is asked.
+//! What librdkafka says of the options of inputs, outputs and dead letters, before any broker is
+//! asked.
 
 use std::fs::File;
 
 use greenroom_config::{Places, Problem, Problems};
-use greenroom_kafka::{Unusable, output::KafkaSink, source::KafkaSource};
+use greenroom_kafka::{
+    Unusable,
+    output::{KafkaDeadLetters, KafkaSink},
+    source::KafkaSource,
+};
 
 use super::options::{Config, InputKind, KafkaTls, OutputKind};
 
@@ -29,6 +34,17 @@ pub(super) fn check(config: &Config, places: &Places, problems: &mut Problems) {
         {
             checker.unusable(&path, unusable);
         }
+    }
+    check_letters(config, &mut checker);
+}
+
+fn check_letters(config: &Config, checker: &mut Checker<'_>) {
+    let Some(kafka) = &config.dead_letters.kafka else { return };
+    let path = "dead_letters.kafka";
+    if checker.tls(path, kafka.tls.as_ref())
+        && let Err(unusable) = KafkaDeadLetters::check(&kafka.options())
+    {
+        checker.unusable(path, unusable);
     }
 }
 

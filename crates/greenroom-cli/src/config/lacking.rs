@@ -8,18 +8,20 @@ use greenroom_config::{Places, Problem, Problems};
 const OPTIONAL: [(&str, bool); 2] =
     [("kafka", cfg!(feature = "kafka")), ("nats", cfg!(feature = "nats"))];
 
-/// Reports each input and output of a kind that this build lacks, also one that has other problems.
+/// Reports each input, each output and each place of dead letters of a kind that this build lacks,
+/// also one that has other problems.
 pub(super) fn check(places: &Places, problems: &mut Problems) {
     for (kind, _) in OPTIONAL.iter().filter(|(_, is_built)| !is_built) {
-        for section in ["inputs", "outputs"] {
-            for name in places.names_in(section) {
-                let path = format!("{section}.{name}.{kind}");
-                if places.has(&path) {
-                    let text = format!("this greenroom was built without `{kind}`");
-                    let problem = Problem::error(text, places.at(&path).place);
-                    problems
-                        .push(problem.help(format!("install one that has it: {}", install(kind))));
-                }
+        let of = |section: &'static str| {
+            let names = places.names_in(section).into_iter();
+            names.map(move |name| format!("{section}.{name}.{kind}"))
+        };
+        let letters = format!("dead_letters.{kind}");
+        for path in of("inputs").chain(of("outputs")).chain([letters]) {
+            if places.has(&path) {
+                let text = format!("this greenroom was built without `{kind}`");
+                let problem = Problem::error(text, places.at(&path).place);
+                problems.push(problem.help(format!("install one that has it: {}", install(kind))));
             }
         }
     }

@@ -1,4 +1,5 @@
-//! What the library says of the options of `nats` inputs and outputs, before any server is asked.
+//! What the library says of the options of `nats` inputs, outputs and dead letters, before any
+//! server is asked.
 
 use std::{fs::File, path::PathBuf};
 
@@ -25,6 +26,12 @@ pub(super) fn check(config: &Config, places: &Places, problems: &mut Problems) {
         if let Err(why) = nats.options() {
             let help = "for example `orders.new` or `orders.{subject}.{type}`";
             checker.error(&format!("{path}.subject"), why, help);
+        }
+    }
+    if let Some(nats) = &config.dead_letters.nats {
+        checker.tls("dead_letters.nats", nats.tls.as_ref());
+        if let Err(why) = nats.library_subject() {
+            checker.error("dead_letters.nats.subject", why, "for example `letters.orders`");
         }
     }
 }

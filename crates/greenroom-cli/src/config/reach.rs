@@ -21,7 +21,7 @@ use greenroom_config::{Places, Problem, Problems, Written, plural};
 
 use super::options::{
     Config, DeduplicationConfig, ExecConfig, HandlerKind, HttpTls, InputKind, LayerConfig,
-    OutputKind, RotateConfig, ServerTlsConfig,
+    LettersTo, OutputKind, RotateConfig, ServerTlsConfig,
 };
 
 /// Reports every file, directory and program that cannot be reached from here.
@@ -64,13 +64,14 @@ pub(super) fn check(config: &Config, file: &Path, places: &Places, problems: &mu
         }
         reach.rotates(&key, &file.path, file.rotate);
     }
-    let letters = &config.dead_letters.file;
-    match &config.dead_letters.store {
-        Some(store) => reach.store("dead_letters.store.path", &store.path),
-        None => {
+    match config.dead_letters.to() {
+        LettersTo::Store(store) => reach.store("dead_letters.store.path", &store.path),
+        LettersTo::File(letters) => {
             reach.output("dead_letters.file.path", &letters.path);
             reach.rotates("dead_letters.file", &letters.path, letters.rotate);
         }
+        // No broker is asked.
+        LettersTo::Kafka(_) | LettersTo::Nats(_) => {}
     }
     for handler in &config.handlers {
         for (place, layer) in handler.layers.iter().enumerate() {

@@ -651,16 +651,29 @@ fn c02_what_no_version_has_is_an_unknown_key() {
 }
 
 #[test]
-fn what_belongs_to_later_versions_is_refused_by_name() {
-    for (text, expected) in [
-        (root("dead_letters: { kafka: {} }"), "`kafka` dead letters"),
-        (root("dead_letters: { nats: {} }"), "`nats` dead letters"),
+fn d06_dead_letters_go_to_one_place() {
+    let letters = |to: &str| load(&root(&format!("dead_letters: {{ {to} }}")));
+    for (to, expected) in [
+        ("file: {}, kafka: { brokers: 'b:1', topic: t }", "`kafka` is another"),
+        ("store: {}, nats: { servers: 'b:1', subject: s }", "`nats` is another"),
+        (
+            "kafka: { brokers: 'b:1', topic: t }, nats: { servers: 'b', subject: s }",
+            "`nats` is another",
+        ),
+        ("kafka: { brokers: 'b', topic: t }", "`b` is no broker"),
+        ("kafka: { brokers: 'b:1' }", "`topic`"),
+        ("nats: { servers: 'b:1' }", "`subject`"),
     ] {
-        let loaded = load(&text);
+        let loaded = letters(to);
         assert_eq!(loaded.problems.errors(), 1, "{}", loaded.text());
         assert!(loaded.text().contains(expected), "{}", loaded.text());
-        assert!(!loaded.text().contains("unknown key"), "{}", loaded.text());
     }
+    let config = letters("kafka: { brokers: 'b:1', topic: t }").good();
+    assert!(matches!(config.dead_letters.to(), LettersTo::Kafka(to) if to.topic == "t"));
+    let config = letters("nats: { server: 'nats://u:hunter2@b:1', subject: s }").good();
+    assert!(matches!(config.dead_letters.to(), LettersTo::Nats(to) if to.subject == "s"));
+    assert!(!format!("{config:?}").contains("hunter2"));
+    assert!(matches!(load(&root("")).good().dead_letters.to(), LettersTo::File(_)));
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod daemon;
 mod dry_run;
 mod errors;
 mod flow;
+mod letters;
 mod reload;
 #[path = "../run/server.rs"]
 #[expect(dead_code, reason = "shared with the tests without a broker")]

@@ -8,6 +8,7 @@
 mod daemon;
 mod errors;
 mod flow;
+mod letters;
 mod reload;
 #[path = "../run/server.rs"]
 #[expect(dead_code, reason = "shared with the tests without a server")]

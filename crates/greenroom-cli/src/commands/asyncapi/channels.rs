@@ -8,7 +8,7 @@ use url::Url;
 use super::messages::{ANY, DEAD_LETTER, Messages, generated};
 use crate::config::{
     AttributeFrom, AttributeRule, Config, HandlerConfig, HandlerKind, HttpInput, HttpMode,
-    InputConfig, InputKind, Kinds, LayerConfig, OutputConfig, OutputKind, RecordsConfig,
+    InputConfig, InputKind, Kinds, LayerConfig, LettersTo, OutputConfig, OutputKind, RecordsConfig,
     RotateConfig, Word,
 };
 
@@ -145,13 +145,22 @@ impl Channel {
     }
 
     fn dead_letters(config: &Config) -> Self {
-        let letters = &config.dead_letters;
-        let (path, details) = match &letters.store {
-            Some(store) => (&store.path, json!({ "kind": "store" })),
-            None => (&letters.file.path, written(letters.file.rotate)),
+        let (address, target, details) = match config.dead_letters.to() {
+            LettersTo::Store(store) => (address(&store.path), None, json!({ "kind": "store" })),
+            LettersTo::File(file) => (address(&file.path), None, written(file.rotate)),
+            LettersTo::Kafka(kafka) => {
+                let brokers = Brokers { brokers: &kafka.brokers, is_secure: kafka.tls.is_some() };
+                let target = brokers.target(DEAD_LETTER.to_owned());
+                (Some(kafka.topic.clone()), Some(target), json!({ "kind": "kafka" }))
+            }
+            LettersTo::Nats(nats) => {
+                let target = Target::nats(DEAD_LETTER.to_owned(), &nats.servers);
+                (Some(nats.subject.clone()), Some(target), json!({ "kind": "nats" }))
+            }
         };
         Self {
-            address: address(path),
+            address,
+            target,
             details,
             ..Self::new(
                 DEAD_LETTER.to_owned(),

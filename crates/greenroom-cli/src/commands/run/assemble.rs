@@ -32,9 +32,9 @@ use super::{
     targets::{self, Targets},
 };
 use crate::config::{
-    self, AckWhen, Config, DeadLettersConfig, FieldCondition, FileInput, GeneratorConfig,
-    HandlerConfig, HandlerKind, InputConfig, InputKind, NoHandler, OnFinalFailure, OnFull,
-    OutputConfig, PoolConfig, RecordsConfig, Retry,
+    self, AckWhen, Config, FieldCondition, FileInput, GeneratorConfig, HandlerConfig, HandlerKind,
+    InputConfig, InputKind, LettersTo, NoHandler, OnFinalFailure, OnFull, OutputConfig, PoolConfig,
+    RecordsConfig, Retry,
 };
 
 /// Where dead letters go, for those who look.
@@ -44,6 +44,8 @@ pub(crate) enum LettersAt {
     File(PathBuf),
     /// A store in this directory.
     Store(LetterStore, PathBuf),
+    /// A topic or a subject with a broker, which this is called by.
+    Broker(String),
 }
 
 /// Builds the engine and starts its pools. What its layers tell comes with it, and where its dead
@@ -88,7 +90,7 @@ pub(super) async fn engine(
         let added = add_output(builder, output, targets).await;
         builder = added.map_err(|why| within("output", &output.name, why))?;
     }
-    let (letters, at) = dead_letters(&config.dead_letters)?;
+    let (letters, at) = dead_letters(config, targets).await?;
     builder
         .dead_letters(letters)
         .build()
@@ -97,22 +99,39 @@ pub(super) async fn engine(
         .map_err(|error: BuildError| error.to_string())
 }
 
-fn dead_letters(
-    config: &DeadLettersConfig,
+async fn dead_letters(
+    config: &Config,
+    targets: &Targets,
 ) -> Result<(Arc<dyn DeadLetterStore>, LettersAt), String> {
-    if let Some(config) = &config.store {
-        let path = config.path.clone();
-        let store = LetterStore::open(&path, config.options()?);
-        let store = store.map_err(|error| format!("dead_letters.store: {error}"))?;
-        return Ok((Arc::new(store.clone()), LettersAt::Store(store, path)));
+    match config.dead_letters.to() {
+        LettersTo::Store(config) => {
+            let path = config.path.clone();
+            let store = LetterStore::open(&path, config.options()?);
+            let store = store.map_err(|error| format!("dead_letters.store: {error}"))?;
+            Ok((Arc::new(store.clone()), LettersAt::Store(store, path)))
+        }
+        LettersTo::File(file) => {
+            let letters = match file.rotate {
+                None => FileDeadLetterStore::open(&file.path),
+                Some(when) => FileDeadLetterStore::rotating(&file.path, targets::rotate(when)),
+            };
+            let letters = letters.map_err(|error| error.to_string())?;
+            Ok((Arc::new(letters), LettersAt::File(file.path.clone())))
+        }
+        LettersTo::Kafka(kafka) => {
+            let letters = kafka::letters(kafka).map_err(|why| format!("dead_letters: {why}"))?;
+            for input in &config.inputs {
+                kafka::reads(&letters, input).map_err(|why| within("input", &input.name, why))?;
+            }
+            targets.letters(letters.clone());
+            Ok((letters, LettersAt::Broker(format!("the topic {} of Kafka", kafka.topic))))
+        }
+        LettersTo::Nats(nats) => {
+            let letters = nats::letters(nats).await;
+            let letters = letters.map_err(|why| format!("dead_letters: {why}"))?;
+            Ok((letters, LettersAt::Broker(format!("the subject {} of NATS", nats.subject))))
+        }
     }
-    let file = &config.file;
-    let letters = match file.rotate {
-        None => FileDeadLetterStore::open(&file.path),
-        Some(when) => FileDeadLetterStore::rotating(&file.path, targets::rotate(when)),
-    };
-    let letters = letters.map_err(|error| error.to_string())?;
-    Ok((Arc::new(letters), LettersAt::File(file.path.clone())))
 }
 
 pub(super) fn input_config(input: &InputConfig) -> engine::InputConfig {
@@ -151,7 +170,11 @@ pub(super) async fn source(
             targets.intake(&input.name, intake);
             Ok(source)
         }
-        InputKind::Kafka(kafka) => kafka::source(input, kafka),
+        InputKind::Kafka(kafka) => {
+            // Of an input that is added, letters are about records of it, too.
+            targets.known_letters().map_or(Ok(()), |letters| kafka::reads(&letters, input))?;
+            kafka::source(input, kafka)
+        }
         InputKind::Nats(nats) => nats::source(input, nats, pools).await,
         InputKind::Generator(config) => Ok(Box::new(generator(config)?)),
     }

@@ -1,4 +1,4 @@
-//! Inputs and outputs of Kafka, where this build has them.
+//! Inputs, outputs and dead letters of Kafka, where this build has them.
 
 use std::sync::Arc;
 
@@ -9,7 +9,13 @@ use greenroom_kafka::{
     source::{KafkaLooking, KafkaSource},
 };
 
-use crate::config::{InputConfig, KafkaInput, KafkaOutput};
+#[cfg(feature = "kafka")]
+use crate::config::InputKind;
+use crate::config::{InputConfig, KafkaInput, KafkaLetters, KafkaOutput};
+
+/// Dead letters that go to a topic.
+#[cfg(feature = "kafka")]
+pub(super) type Letters = greenroom_kafka::output::KafkaDeadLetters;
 
 /// Joins the group, in the background.
 ///
@@ -41,6 +47,27 @@ pub(super) fn sink(kafka: &KafkaOutput) -> Result<Arc<dyn Sink>, String> {
     Ok(Arc::new(sink.map_err(|error| error.to_string())?))
 }
 
+/// Connects in the background.
+///
+/// # Errors
+/// What cannot be used.
+#[cfg(feature = "kafka")]
+pub(super) fn letters(kafka: &KafkaLetters) -> Result<Arc<Letters>, String> {
+    let letters = Letters::open(&kafka.options());
+    Ok(Arc::new(letters.map_err(|error| error.to_string())?))
+}
+
+/// Where records of this input can be read again, if it reads topics.
+///
+/// # Errors
+/// What cannot be used.
+#[cfg(feature = "kafka")]
+pub(super) fn reads(letters: &Letters, input: &InputConfig) -> Result<(), String> {
+    let InputKind::Kafka(kafka) = &input.kind else { return Ok(()) };
+    let options = kafka.options(input.records.as_ref())?;
+    letters.input(input.name.as_str(), &options).map_err(|error| error.to_string())
+}
+
 // A configuration that was checked has none of these in a build without the feature.
 
 #[cfg(not(feature = "kafka"))]
@@ -56,6 +83,41 @@ pub(super) fn looking(_: &InputConfig, _: &KafkaInput) -> Result<Box<dyn Source>
 #[cfg(not(feature = "kafka"))]
 pub(super) fn sink(_: &KafkaOutput) -> Result<Arc<dyn Sink>, String> {
     Err(lacking())
+}
+
+/// There are none.
+#[cfg(not(feature = "kafka"))]
+pub(super) enum Letters {}
+
+#[cfg(not(feature = "kafka"))]
+impl greenroom_bus::dead_letter::DeadLetterStore for Letters {
+    fn describe(&self) -> String {
+        match *self {}
+    }
+
+    fn store(&self, _: greenroom_bus::dead_letter::DeadLetter) {
+        match *self {}
+    }
+
+    fn finish<'a>(
+        &'a self,
+    ) -> greenroom_bus::BoxFuture<'a, Result<(), greenroom_bus::sink::SinkError>> {
+        match *self {}
+    }
+
+    fn failure(&self) -> Option<greenroom_bus::sink::SinkError> {
+        match *self {}
+    }
+}
+
+#[cfg(not(feature = "kafka"))]
+pub(super) fn letters(_: &KafkaLetters) -> Result<Arc<Letters>, String> {
+    Err(lacking())
+}
+
+#[cfg(not(feature = "kafka"))]
+pub(super) fn reads(letters: &Letters, _: &InputConfig) -> Result<(), String> {
+    match *letters {}
 }
 
 #[cfg(not(feature = "kafka"))]

@@ -1,15 +1,15 @@
-//! Inputs and outputs of NATS, where this build has them.
+//! Inputs, outputs and dead letters of NATS, where this build has them.
 
 use std::sync::Arc;
 
-use greenroom_bus::{sink::Sink, source::Source};
+use greenroom_bus::{dead_letter::DeadLetterStore, sink::Sink, source::Source};
 #[cfg(feature = "nats")]
 use greenroom_nats::{
-    output::NatsSink,
+    output::{NatsDeadLetters, NatsSink},
     source::{NatsLooking, NatsSource},
 };
 
-use crate::config::{InputConfig, NatsInput, NatsOutput, PoolConfig};
+use crate::config::{InputConfig, NatsInput, NatsLetters, NatsOutput, PoolConfig};
 
 /// Connects, and finds or makes the consumer.
 ///
@@ -50,6 +50,16 @@ pub(super) async fn sink(nats: &NatsOutput) -> Result<Arc<dyn Sink>, String> {
     Ok(Arc::new(sink.map_err(|error| error.to_string())?))
 }
 
+/// Connects.
+///
+/// # Errors
+/// What cannot be used, or that no server is there.
+#[cfg(feature = "nats")]
+pub(super) async fn letters(nats: &NatsLetters) -> Result<Arc<dyn DeadLetterStore>, String> {
+    let letters = NatsDeadLetters::open(&nats.server(), nats.library_subject()?).await;
+    Ok(Arc::new(letters.map_err(|error| error.to_string())?))
+}
+
 // A configuration that was checked has none of these in a build without the feature.
 
 #[cfg(not(feature = "nats"))]
@@ -68,6 +78,11 @@ pub(super) async fn looking(_: &InputConfig, _: &NatsInput) -> Result<Box<dyn So
 
 #[cfg(not(feature = "nats"))]
 pub(super) async fn sink(_: &NatsOutput) -> Result<Arc<dyn Sink>, String> {
+    Err(lacking())
+}
+
+#[cfg(not(feature = "nats"))]
+pub(super) async fn letters(_: &NatsLetters) -> Result<Arc<dyn DeadLetterStore>, String> {
     Err(lacking())
 }
 

@@ -35,6 +35,8 @@ pub(crate) struct Targets {
     handlers: Mutex<HashMap<String, HttpFactory>>,
     outputs: Mutex<HashMap<String, Arc<HttpSink>>>,
     intakes: Mutex<HashMap<String, HttpIntake>>,
+    /// Dead letters that go to a topic.
+    letters: Mutex<Option<Arc<kafka::Letters>>>,
 }
 
 impl Targets {
@@ -106,6 +108,16 @@ impl Targets {
 }
 
 impl Targets {
+    /// Where dead letters go, which is a topic.
+    pub(super) fn letters(&self, letters: Arc<kafka::Letters>) {
+        *self.letters.lock() = Some(letters);
+    }
+
+    /// Where dead letters go, if that is a topic.
+    pub(super) fn known_letters(&self) -> Option<Arc<kafka::Letters>> {
+        self.letters.lock().clone()
+    }
+
     /// The server of an input, which is there from now on.
     pub(super) fn intake(&self, name: &str, intake: HttpIntake) {
         self.intakes.lock().insert(name.to_owned(), intake);

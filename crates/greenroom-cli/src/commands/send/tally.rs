@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use greenroom_bus::source::{Place, Places};
+use greenroom_bus::source::{Partition, Place, Places};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use parking_lot::Mutex;
 use tokio::time::{Instant, MissedTickBehavior, interval};
@@ -79,7 +79,7 @@ impl Tally {
     /// File and line of a position.
     pub(super) fn place(&self, position: u64) -> String {
         let (places, name) = &*self.file.lock();
-        let place = places.as_ref().map(|places| places.place(position));
+        let place = places.as_ref().map(|places| places.place(Some(Partition::ONLY), position));
         let (name, line) = match &place {
             Some(Place { source, position }) => (&**source, *position),
             None => (name.as_str(), position),

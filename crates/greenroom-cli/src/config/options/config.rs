@@ -12,6 +12,8 @@ use super::{
     bounds::{DAY_MS, GIB},
     handler::HandlerConfig,
     input::InputConfig,
+    kafka::KafkaLetters,
+    nats::NatsLetters,
     output::OutputConfig,
     pool::PoolConfig,
     rotate::RotateConfig,
@@ -80,11 +82,24 @@ options! {
         /// Keeps them in a store in place of the file, where they can be found, edited and replayed
         /// (`greenroom dead-letters`, docs/dead-letters.md).
         store: Option<LetterStoreConfig> = group().optional();
-        refused {
-            "kafka": "`kafka` dead letters are not part of this version; use `file: { path: dead-letters.ndjson }`";
-            "nats": "`nats` dead letters are not part of this version; use `file: { path: dead-letters.ndjson }`";
-        }
+        /// Publishes them to a topic of Kafka in place of the file.
+        kafka: Option<KafkaLetters> = group().optional();
+        /// Publishes them to a subject of NATS JetStream in place of the file.
+        nats: Option<NatsLetters> = group().optional();
     }
+}
+
+/// The one place that dead letters go to.
+#[derive(Debug, Clone, Copy)]
+pub enum LettersTo<'a> {
+    /// A file.
+    File(&'a DeadLetterFile),
+    /// A store.
+    Store(&'a LetterStoreConfig),
+    /// A topic.
+    Kafka(&'a KafkaLetters),
+    /// A subject.
+    Nats(&'a NatsLetters),
 }
 
 options! {
@@ -164,12 +179,31 @@ words! {
 
 impl DeadLettersConfig {
     fn one_place(self, at: &mut At<'_>) -> Option<Self> {
-        if self.store.is_some() && at.has("file") {
-            let help = "leave `file` or `store` out";
-            at.error("file", "dead letters go to one place, and `store` is another", help);
+        let others = [
+            ("store", self.store.is_some()),
+            ("kafka", self.kafka.is_some()),
+            ("nats", self.nats.is_some()),
+        ];
+        let file = at.has("file").then_some("file");
+        let others = others.into_iter().filter(|(_, is_given)| *is_given).map(|(name, _)| name);
+        let places: Vec<_> = file.into_iter().chain(others).collect();
+        if let [one, another, ..] = places[..] {
+            let help = format!("leave `{one}` or `{another}` out");
+            let text = format!("dead letters go to one place, and `{another}` is another");
+            at.error(one, text, &help);
             return None;
         }
         Some(self)
+    }
+
+    /// Where they go.
+    pub fn to(&self) -> LettersTo<'_> {
+        match (&self.store, &self.kafka, &self.nats) {
+            (Some(store), ..) => LettersTo::Store(store),
+            (_, Some(kafka), _) => LettersTo::Kafka(kafka),
+            (.., Some(nats)) => LettersTo::Nats(nats),
+            (None, None, None) => LettersTo::File(&self.file),
+        }
     }
 }
 

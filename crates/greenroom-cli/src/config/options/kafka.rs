@@ -104,6 +104,29 @@ options! {
 }
 
 options! {
+    /// Publishes dead letters to a topic: the record that a letter is about, as it was, with headers
+    /// that say where it was and why it is a letter (`greenroom_reason` and others); of an input that
+    /// is no topic, the letter as JSON. An event counts as settled once the broker has its letter,
+    /// and waits for that as long as it takes. Needs a greenroom that was built with the cargo
+    /// feature `kafka`. docs/dead-letters.md says more.
+    pub struct KafkaLetters = "kafka dead letters", then KafkaLetters::checked {
+        /// The brokers to begin with, each `HOST:PORT`.
+        brokers: Vec<String> = texts();
+        /// The topic. It has to take records as large as those of the inputs, and the headers.
+        topic: String = text();
+        /// How records are compressed on their way and at the broker.
+        compression: KafkaCompression = word().default("none");
+        /// Encrypts connections; `{}` trusts the authorities of the system.
+        tls: Option<KafkaTls> = group().optional();
+        /// Says who connects.
+        sasl: Option<KafkaSasl> = group().optional();
+        /// Any other property of librdkafka, by its name. Those that have an option here, and those
+        /// that would break a promise, are refused. Values are never shown.
+        properties: Secret<Vec<(String, String)>> = variables().secret().default("{}");
+    }
+}
+
+options! {
     /// Files are PEM, and are read at the start.
     pub struct KafkaTls = "tls", then KafkaTls::cert_with_its_key {
         /// A file with the certificates of the authorities to trust, in place of those of the
@@ -264,6 +287,22 @@ impl KafkaConnection<'_> {
 }
 
 impl KafkaInput {
+    fn connection(&self) -> KafkaConnection<'_> {
+        KafkaConnection {
+            brokers: &self.brokers,
+            tls: self.tls.as_ref(),
+            sasl: self.sasl.as_ref(),
+            properties: &self.properties,
+        }
+    }
+
+    fn checked(self, at: &mut At<'_>) -> Option<Self> {
+        self.connection().check(at)?;
+        Some(self)
+    }
+}
+
+impl KafkaLetters {
     fn connection(&self) -> KafkaConnection<'_> {
         KafkaConnection {
             brokers: &self.brokers,

@@ -23,7 +23,7 @@ pub use self::{
     admin::{AdminConfig, Listen},
     condition::FieldCondition,
     config::{
-        Config, DeadLetterFile, DeadLettersConfig, LetterRetention, LetterStoreConfig,
+        Config, DeadLetterFile, DeadLettersConfig, LetterRetention, LetterStoreConfig, LettersTo,
         LoopbackConfig, NoHandler, OutageConfig, ShutdownConfig,
     },
     handler::{
@@ -37,11 +37,14 @@ pub use self::{
     },
     input::{FileInput, GeneratorConfig, InputConfig, InputKind},
     kafka::{
-        KafkaCompression, KafkaGuard, KafkaInput, KafkaIsolation, KafkaMechanism, KafkaMode,
-        KafkaOutput, KafkaProtocol, KafkaSasl, KafkaTls,
+        KafkaCompression, KafkaGuard, KafkaInput, KafkaIsolation, KafkaLetters, KafkaMechanism,
+        KafkaMode, KafkaOutput, KafkaProtocol, KafkaSasl, KafkaTls,
     },
     layer::{Breaker, DeduplicationConfig, LayerConfig, Schema, Schemas},
-    nats::{NatsAuth, NatsInput, NatsKeyFrom, NatsMode, NatsOutput, NatsTls, NatsUser, Partitions},
+    nats::{
+        NatsAuth, NatsInput, NatsKeyFrom, NatsLetters, NatsMode, NatsOutput, NatsTls, NatsUser,
+        Partitions,
+    },
     output::{FileOutput, HttpBatch, HttpOutput, HttpOutputMode, OutputConfig, OutputKind},
     pool::{
         AdaptiveConfig, AutoscaleConfig, Batch, LimitConfig, OnFinalFailure, OnFull, PoolConfig,

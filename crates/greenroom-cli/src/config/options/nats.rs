@@ -100,6 +100,27 @@ options! {
     }
 }
 
+options! {
+    /// Publishes dead letters to a subject, as JSON, with headers to filter by (`greenroom-reason`
+    /// and others). An event counts as settled once the stream has its letter, and waits for that as
+    /// long as it takes. Needs a greenroom that was built with the cargo feature `nats`.
+    /// docs/dead-letters.md says more.
+    pub struct NatsLetters = "nats dead letters" {
+        /// The servers to begin with, each `HOST:PORT` or a URL (`tls://HOST:PORT`).
+        servers: Secret<Vec<String>> = texts().secret().alias(&["server"]);
+        /// The subject, which a stream has to take.
+        subject: String = text();
+        /// As whom to connect. Without it, by nothing but what the URL has.
+        auth: Option<NatsAuth> = group().optional();
+        /// Demands TLS.
+        tls: Option<NatsTls> = group().optional();
+        /// The JetStream domain, when it is not that of the server.
+        domain: Option<String> = text().optional();
+        /// How long it is tried to connect at first. Once connected, it is tried again without end.
+        connect_within: Duration = duration(1..=DAY_MS).default("30s");
+    }
+}
+
 words! {
     /// How events are written into messages.
     pub enum NatsMode {

@@ -19,7 +19,8 @@ use super::{
     BEFORE_THE_START, Turn, is_live,
 };
 use crate::config::{
-    Config, HttpInput, InputConfig, InputKind, Options, OutputConfig, OutputKind, identity,
+    Config, HttpInput, InputConfig, InputKind, LettersTo, Options, OutputConfig, OutputKind,
+    identity,
 };
 
 /// Why the last input stays.
@@ -96,8 +97,9 @@ impl Turn<'_> {
     /// A file has one that writes to it.
     fn file_is_free(&self, path: &Path) -> Result<(), String> {
         let file = identity(path);
-        let letters = &self.config.dead_letters;
-        if letters.store.is_none() && file == identity(&letters.file.path) {
+        if let LettersTo::File(letters) = self.config.dead_letters.to()
+            && file == identity(&letters.path)
+        {
             return Err("the dead letters go to its file".to_owned());
         }
         if let Some(other) = self.writer_of(&file) {

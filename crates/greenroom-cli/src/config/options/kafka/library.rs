@@ -4,14 +4,14 @@ use std::path::PathBuf;
 
 use greenroom_config::Word;
 use greenroom_kafka::{
-    Properties, RecordFormat,
-    output::{KafkaSinkMode, KafkaSinkOptions},
+    Properties, RecordFormat, RedriveOptions,
+    output::{KafkaDeadLettersOptions, KafkaSinkMode, KafkaSinkOptions},
     source::{self, GuardOptions, KafkaSourceOptions},
 };
 
 use super::{
-    super::records::RecordsConfig, KafkaConnection, KafkaGuard, KafkaInput, KafkaMode, KafkaOutput,
-    KafkaTls, StartAt,
+    super::records::RecordsConfig, KafkaConnection, KafkaGuard, KafkaInput, KafkaLetters,
+    KafkaMode, KafkaOutput, KafkaTls, StartAt,
 };
 
 impl KafkaInput {
@@ -73,6 +73,24 @@ impl KafkaOutput {
             properties,
             ..KafkaSinkOptions::new(self.brokers.join(","), &self.topic)
         })
+    }
+}
+
+impl KafkaLetters {
+    /// As the library has it.
+    pub(crate) fn options(&self) -> KafkaDeadLettersOptions {
+        let mut properties = self.connection().library_properties();
+        properties.set("compression.type", self.compression.word());
+        let options = KafkaDeadLettersOptions::new(self.brokers.join(","), &self.topic);
+        KafkaDeadLettersOptions { properties, ..options }
+    }
+
+    /// How to send their records back.
+    pub(crate) fn redrive(&self) -> RedriveOptions {
+        RedriveOptions {
+            properties: self.connection().library_properties(),
+            ..RedriveOptions::new(self.brokers.join(","), &self.topic)
+        }
     }
 }
 

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use greenroom::Backoff;
 use greenroom_nats::{
     NatsKey, NatsServer,
-    output::{BadSubject, NatsSinkMode, NatsSinkOptions},
+    output::{BadSubject, NatsSinkMode, NatsSinkOptions, NatsSubject},
     source::{NatsSourceOptions, NatsStart},
 };
 
 use super::{
     super::{pool::PoolConfig, records::RecordsConfig},
-    NatsAuth, NatsInput, NatsKeyFrom, NatsMode, NatsOutput, NatsTls, StartAt,
+    NatsAuth, NatsInput, NatsKeyFrom, NatsLetters, NatsMode, NatsOutput, NatsTls, StartAt,
 };
 
 impl NatsOutput {
@@ -40,6 +40,30 @@ impl NatsOutput {
             probe: Backoff::new(self.probe.from, self.probe.to),
             ..NatsSinkOptions::new(subject)
         })
+    }
+}
+
+impl NatsLetters {
+    /// Where to connect, and as whom.
+    pub(crate) fn server(&self) -> NatsServer {
+        NatsServer {
+            domain: self.domain.clone(),
+            connect_within: self.connect_within,
+            ..server(&self.servers, self.auth.as_ref(), self.tls.as_ref())
+        }
+    }
+
+    /// As the library has it.
+    ///
+    /// # Errors
+    /// It is no subject, or one of events, which not every letter has.
+    pub(crate) fn library_subject(&self) -> Result<NatsSubject, String> {
+        if self.subject.contains('{') {
+            return Err(
+                "a letter may have no event, so no field of one can be in its subject".to_owned()
+            );
+        }
+        self.subject.parse().map_err(|error: BadSubject| error.to_string())
     }
 }
 
