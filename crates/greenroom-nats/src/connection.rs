@@ -130,6 +130,7 @@ impl Connection {
         let mut told = false;
         loop {
             let options = options(server, &seen)?;
+            let mut is_about_tls = false;
             let error = match timeout_at(until, options.connect(&server.servers[..])).await {
                 Ok(Ok(client)) => {
                     // The first event of a connection is no other one.
@@ -148,15 +149,20 @@ impl Connection {
                     ConnectErrorKind::Tls => {
                         return Err(format!("{shown}: TLS cannot be set up: {}", because(&error)));
                     }
-                    _ => because(&error),
+                    _ => {
+                        is_about_tls = is_refused_by_tls(&error);
+                        because(&error)
+                    }
                 },
                 Err(_) => "no answer".to_owned(),
             };
             if Instant::now() + AGAIN_AFTER >= until {
                 let within = server.connect_within;
-                return Err(format!(
-                    "no connection to {shown} within {within:?}: {error}; is a NATS server running there?"
-                ));
+                let next = match is_about_tls {
+                    true => "correct the certificates (`tls`) here or at the server",
+                    false => "is a NATS server running there?",
+                };
+                return Err(format!("no connection to {shown} within {within:?}: {error}; {next}"));
             }
             if !std::mem::replace(&mut told, true) {
                 tracing::warn!(
@@ -256,6 +262,20 @@ impl Watched<'_> {
     pub(crate) fn is_another(&self) -> bool {
         *self.seen.connected.borrow() != self.connected
     }
+}
+
+/// Whether a server is there, and TLS does not come about with it: what rustls refuses is invalid
+/// data.
+fn is_refused_by_tls(error: &dyn std::error::Error) -> bool {
+    let mut cause = error.source();
+    while let Some(next) = cause {
+        let io = next.downcast_ref::<std::io::Error>();
+        if io.is_some_and(|error| error.kind() == std::io::ErrorKind::InvalidData) {
+            return true;
+        }
+        cause = next.source();
+    }
+    false
 }
 
 /// The causes of an error, in one line.

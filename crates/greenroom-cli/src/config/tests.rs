@@ -385,7 +385,7 @@ fn c02_every_option_takes_what_it_should_and_refuses_the_rest() {
             root,
             "dead_letters",
             "{ file: { path: x } }",
-            &["{ file: { path: 1 } }", "{ kafka: {} }", "{ file: { path: no/x } }"],
+            &["{ file: { path: 1 } }", "{ kafka: { brokers: 'b:1' } }", "{ file: { path: no/x } }"],
         ),
         (
             root,

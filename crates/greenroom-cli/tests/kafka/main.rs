@@ -11,6 +11,7 @@ mod errors;
 mod flow;
 mod letters;
 mod reload;
+mod secure;
 #[path = "../run/server.rs"]
 #[expect(dead_code, reason = "shared with the tests without a broker")]
 mod server;

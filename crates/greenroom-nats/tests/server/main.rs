@@ -20,6 +20,7 @@ mod outage;
 mod output;
 mod own_server;
 mod reader;
+mod secure;
 mod server;
 mod settling;
 mod under_load;

@@ -7,7 +7,10 @@ use greenroom_bus::{
     settlement::{Outcome, Refusal, Settled},
     source::{Committer, Partition, Pull, Receipts, Source, Taken},
 };
-use greenroom_nats::source::{NatsSource, NatsSourceOptions, NatsSourceProbe};
+use greenroom_nats::{
+    NatsServer,
+    source::{NatsSource, NatsSourceOptions, NatsSourceProbe},
+};
 use tokio::time::timeout;
 
 use crate::server::TestStream;
@@ -50,7 +53,12 @@ impl Read {
 
 impl Reader {
     pub(crate) async fn open(stream: &TestStream, options: NatsSourceOptions) -> Self {
-        let mut source = NatsSource::open(&stream.server(), options).await.unwrap();
+        Self::at(&stream.server(), options).await
+    }
+
+    /// As this server is connected to.
+    pub(crate) async fn at(server: &NatsServer, options: NatsSourceOptions) -> Self {
+        let mut source = NatsSource::open(server, options).await.unwrap();
         let (probe, committer) = (source.probe(), source.committer().unwrap());
         Self { source, probe, committer, taken: VecDeque::new() }
     }
