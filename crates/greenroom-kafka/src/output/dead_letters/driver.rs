@@ -4,6 +4,7 @@
 //! that is refused holds up no other.
 
 use std::{
+    cmp::Reverse,
     collections::HashMap,
     mem,
     sync::Arc,
@@ -21,8 +22,8 @@ use rdkafka::{
 
 use super::{
     super::shared::Meaning,
-    KafkaDeadLettersOptions,
     letter::{Content, Letter},
+    options::KafkaDeadLettersOptions,
     reader::Reader,
     shared::{Arrived, Shared},
 };
@@ -216,9 +217,8 @@ impl Drive {
             }
         }
         // As they lie there, so that they are read in one go: the last is taken first.
-        self.unread.sort_by(|one, other| {
-            let at = |of: &Letter| (of.letter.input.clone(), of.place.clone(), of.letter.position);
-            at(other).cmp(&at(one))
+        self.unread.sort_by_cached_key(|of| {
+            Reverse((of.letter.input.clone(), of.place.clone(), of.letter.position))
         });
     }
 
@@ -256,7 +256,7 @@ impl Drive {
         let now = Instant::now();
         let mut later = Vec::new();
         let mut waiting = mem::take(&mut self.waiting).into_iter();
-        while let Some(letter) = waiting.next() {
+        for letter in waiting.by_ref() {
             if !letter.is_due(now) {
                 later.push(letter);
                 continue;

@@ -17,7 +17,10 @@ const AGAIN: Duration = Duration::from_secs(1);
 
 /// Reads the records again that letters of one input are about.
 pub(super) struct Reader {
-    again: Again,
+    name: String,
+    options: KafkaSourceOptions,
+    /// Made for the first letter: most runs have none.
+    again: Option<Again>,
     /// Nothing is read before.
     held_until: Option<Instant>,
 }
@@ -26,9 +29,11 @@ impl Reader {
     /// # Errors
     /// A property cannot be used.
     pub(super) fn new(name: &str, options: &KafkaSourceOptions) -> Result<Self, Unusable> {
-        let KafkaSourceOptions { brokers, group, properties, .. } = options;
-        let again = Again::new(format!("{name} (letters)"), From { brokers, group, properties })?;
-        Ok(Self { again, held_until: None })
+        let name = format!("{name} (letters)");
+        // Without brokers nobody is connected to.
+        let nobody = KafkaSourceOptions { brokers: String::new(), ..options.clone() };
+        again(&name, &nobody)?;
+        Ok(Self { name, options: options.clone(), again: None, held_until: None })
     }
 
     pub(super) fn is_held(&self, now: Instant) -> bool {
@@ -49,15 +54,30 @@ impl Reader {
             return Ok(());
         };
         let offset = letter.letter.position;
-        match self.again.read(&place, offset, PATIENCE, idle, |record| letter.is_record(record)) {
+        let again = match self.again.take() {
+            Some(again) => Ok(again),
+            None => again(&self.name, &self.options),
+        };
+        let again = match again {
+            Ok(again) => self.again.insert(again),
+            Err(error) => return Err(self.hold(error.why)),
+        };
+        match again.read(&place, offset, PATIENCE, idle, |record| letter.is_record(record)) {
             Ok(()) => {}
             Err(Unread::Gone(why)) => letter.is_json(Some(&why)),
-            Err(Unread::Other(why)) => {
-                self.held_until = Some(Instant::now() + AGAIN);
-                return Err(why);
-            }
+            Err(Unread::Other(why)) => return Err(self.hold(why)),
         }
         self.held_until = None;
         Ok(())
     }
+
+    fn hold(&mut self, why: String) -> String {
+        self.held_until = Some(Instant::now() + AGAIN);
+        why
+    }
+}
+
+fn again(name: &str, options: &KafkaSourceOptions) -> Result<Again, Unusable> {
+    let KafkaSourceOptions { brokers, group, properties, .. } = options;
+    Again::new(name.to_owned(), From { brokers, group, properties })
 }
