@@ -26,7 +26,8 @@ pub use self::{
     config::{BuildError, NoHandler, OutageConfig},
     control::{
         ChangeError, Control, Decided, Decision, HandlerControl, HandlerView, HotView,
-        KeyPartition, KeyView, NotAdded, OutputView, ParkedView, PoolControl, PoolView, Removal,
+        KeyPartition, KeyView, LedgerView, NotAdded, OutputView, ParkedView, PoolControl, PoolView,
+        Removal,
     },
     intake::{
         budget::InputConfig,
@@ -37,6 +38,7 @@ pub use self::{
         circuit::OutageView,
         failures::{FailedEvent, OnFailure},
         loopback::LoopbackConfig,
+        retries::RetryClass,
     },
 };
 // The pools and handlers of an engine are declared as those of a router.

@@ -12,6 +12,7 @@ mod excerpt;
 pub mod handler;
 pub mod http;
 pub mod layer;
+pub mod metrics;
 pub mod name;
 pub mod pattern;
 pub mod record;

@@ -153,6 +153,21 @@ pub struct Counts {
     pub gone: u64,
 }
 
+/// What is done of a partition beyond its lowest open position, and what of it is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DoneAhead {
+    /// Positions between the lowest open one and the highest that was received which are not open:
+    /// what a consumer that can only store the lowest would handle again. Gaps count as well.
+    pub positions: u64,
+    /// Events settled in this epoch of which the last confirmed snapshot knew.
+    pub stored: u64,
+    /// Events settled since.
+    pub not_stored: u64,
+    /// How large the set of these positions was, in bytes, when it was stored last; `None` where
+    /// its source stores no such set, or none yet.
+    pub set_bytes: Option<u64>,
+}
+
 /// The positions of one partition. Starts without an assignment.
 ///
 /// Positions are below `u64::MAX`. Within an epoch, those that are received for the first time rise; gaps are not waited
@@ -318,6 +333,16 @@ impl Watermark {
     /// Events that are not settled: in hand, refused, or remembered as open and not received yet.
     pub fn open(&self) -> u64 {
         self.open.len() as u64 + self.expected.len()
+    }
+
+    /// What is done beyond the lowest open position.
+    pub fn done_ahead(&self) -> DoneAhead {
+        DoneAhead {
+            positions: (self.next - self.lowest()).saturating_sub(self.open()),
+            stored: self.confirmed,
+            not_stored: self.unconfirmed(),
+            set_bytes: None,
+        }
     }
 
     /// Those that were received in this epoch and have no result yet.

@@ -346,7 +346,7 @@ mod tests {
     use greenroom_bus::{
         engine::{InputReport, OutputReport, PoolReport, PositionsReport, SlowKey},
         source::{Partition, Standing},
-        watermark::Epoch,
+        watermark::{DoneAhead, Epoch},
     };
 
     use super::*;
@@ -408,6 +408,7 @@ mod tests {
             next: 5_000,
             oldest_open,
             lag,
+            ahead: DoneAhead::default(),
         };
         let report = with(|report| {
             let rows = [(0, 5_000, Some(0)), (1, 17, None), (2, 5_000, Some(3))];

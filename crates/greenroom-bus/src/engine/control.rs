@@ -15,6 +15,7 @@
 
 mod apply;
 pub(crate) mod change;
+mod figures;
 mod handle;
 mod handler;
 mod input;
@@ -26,6 +27,7 @@ mod removal;
 
 pub use {
     change::ChangeError,
+    figures::LedgerView,
     handle::Control,
     handler::HandlerControl,
     look::{Decided, Decision, HandlerView, HotView, KeyPartition, KeyView, ParkedView, PoolView},

@@ -22,4 +22,5 @@ pub(crate) mod processing;
 pub(crate) mod produced;
 pub(crate) mod rejections;
 pub(crate) mod replaying;
+pub(crate) mod retries;
 pub(crate) mod worker;

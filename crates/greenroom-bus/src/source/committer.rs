@@ -3,7 +3,11 @@
 use std::future::pending;
 
 use super::{error::SourceError, partition::Partition};
-use crate::{BoxFuture, settlement::Settled, watermark::Epoch};
+use crate::{
+    BoxFuture,
+    settlement::Settled,
+    watermark::{DoneAhead, Epoch},
+};
 
 /// Hears how the items of a source are settled, for one partition in one epoch of it: a result that comes after the partition
 /// was given away is still told here, and can be told from one that counts.
@@ -61,6 +65,8 @@ pub struct PartitionStanding {
     pub oldest_open: u64,
     /// How many positions are behind `next` that the source could give; `None` where it does not know.
     pub lag: Option<u64>,
+    /// What is done beyond `oldest_open`.
+    pub ahead: DoneAhead,
 }
 
 /// How a source that keeps its positions stands.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use greenroom_bus::engine::Control;
 
+use super::metrics::figures::Figures;
 use crate::commands::run::{assemble::LettersAt, layers::HandlerLayers, reload::Reload};
 
 /// What the listener answers from.
@@ -15,4 +16,6 @@ pub(crate) struct Daemon {
     pub(crate) layers: Arc<HandlerLayers>,
     /// Where the dead letters are.
     pub(crate) dead_letters: LettersAt,
+    /// What it counts.
+    pub(crate) figures: Figures,
 }

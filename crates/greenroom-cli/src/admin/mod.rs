@@ -15,6 +15,7 @@ mod daemon;
 mod guard;
 mod health;
 mod letters;
+mod metrics;
 mod query;
 mod readers;
 mod reloaded;
@@ -31,8 +32,8 @@ use std::{convert::Infallible, io, net::TcpListener, sync::Arc, thread};
 use greenroom_bus::http::server::within_descriptors;
 use tokio::sync::oneshot;
 
-pub(crate) use self::daemon::Daemon;
 use self::guard::Guard;
+pub(crate) use self::{daemon::Daemon, metrics::figures::Figures};
 use crate::config::AdminConfig;
 
 /// More connections than operators and probes need at once.
@@ -100,7 +101,9 @@ impl Listener {
 
     async fn serve(self, daemon: Daemon) -> io::Result<Infallible> {
         let listener = tokio::net::TcpListener::from_std(self.listener)?;
-        let routes = routes::all(Arc::new(daemon), Arc::new(self.guard));
+        let daemon = Arc::new(daemon);
+        tokio::spawn(metrics::keep_looking(daemon.clone()));
+        let routes = routes::all(daemon, Arc::new(self.guard));
         Ok(serve::serve(listener, routes, within_descriptors(MOST, SHARE)).await)
     }
 }

@@ -19,6 +19,7 @@ use super::{
     guard::Guard,
     health,
     letters::{self, Wanted},
+    metrics,
     query::{Query, not_a_number},
     readers::{Readers, apart},
     stored, views,
@@ -29,6 +30,7 @@ use crate::commands::run::assemble::LettersAt;
 const PATHS: &[(&str, &str)] = &[
     ("GET /healthz", "that greenroom is alive, and whether it is well: green, yellow or red"),
     ("GET /readyz", "whether it reads its inputs and what it reads gets through; 503 where not"),
+    ("GET /metrics", "what it counts, for Prometheus"),
     ("GET /api/run", "how far the run has come"),
     ("GET /api/pools", "the pools: figures, settings, state"),
     ("GET /api/pools/NAME", "one of them"),
@@ -80,6 +82,7 @@ pub(super) fn all(daemon: Arc<Daemon>, guard: Arc<Guard>) -> Router {
     Router::new()
         .route("/healthz", get(healthz))
         .route("/readyz", get(readyz))
+        .route("/metrics", get(metrics::scrape))
         .route("/api", get(async || Json::ok(paths())))
         .route("/api/run", get(async |State(daemon): Asked| Json::ok(views::run(&daemon))))
         .route("/api/pools", get(pools))

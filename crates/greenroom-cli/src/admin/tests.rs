@@ -19,10 +19,10 @@ use greenroom_bus::{
     source::generator::{GeneratorOptions, GeneratorSource},
 };
 
-use super::{Daemon, Listener};
+use super::{Daemon, Figures, Listener};
 use crate::{
     cli::Source,
-    commands::run::{assemble::LettersAt, reload::Reload},
+    commands::run::{assemble::LettersAt, layers::HandlerLayers, reload::Reload},
     config,
 };
 
@@ -60,7 +60,7 @@ fn get(address: &str, path: &str) -> String {
 }
 
 #[test]
-fn o09_handlers_that_block_every_thread_of_the_runtime_hold_up_no_answer() {
+fn o02_o09_handlers_that_block_every_thread_of_the_runtime_hold_up_no_answer() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("c.yaml");
     let text = "
@@ -91,9 +91,16 @@ admin: { listen: 127.0.0.1:0 }
     let reload =
         Reload::new(source, control.clone(), config, runtime.handle().clone(), Arc::default());
     let reload = Arc::new(reload);
-    let layers = Arc::default();
+    let layers = Arc::<HandlerLayers>::default();
+    let figures = Figures::new(control.clone(), reload.clone(), layers.clone(), None);
     let _open = listener
-        .open(Daemon { control, reload, layers, dead_letters: LettersAt::File(dead_letters) })
+        .open(Daemon {
+            control,
+            reload,
+            layers,
+            dead_letters: LettersAt::File(dead_letters),
+            figures,
+        })
         .unwrap();
     let run = runtime.spawn(engine.run());
     let late = Instant::now() + Duration::from_secs(10);
@@ -102,9 +109,15 @@ admin: { listen: 127.0.0.1:0 }
         thread::sleep(Duration::from_millis(5));
     }
     let started = Instant::now();
-    for path in
-        ["/healthz", "/readyz", "/api/pools", "/api/handlers", "/api/keys", "/api/keys?key=k"]
-    {
+    for path in [
+        "/healthz",
+        "/readyz",
+        "/metrics",
+        "/api/pools",
+        "/api/handlers",
+        "/api/keys",
+        "/api/keys?key=k",
+    ] {
         let answer = get(&address, path);
         assert!(answer.starts_with("HTTP/1.0 200"), "{path}: {answer}");
     }

@@ -41,6 +41,7 @@ pub(super) fn run(daemon: &Daemon) -> Value {
         "in_flight_bytes": progress.in_flight_bytes,
         "inputs": control.input_views().iter().map(|view| input(view, daemon)).collect::<Value>(),
         "read": progress.read,
+        "work_waiting_s": daemon.figures.work_waiting(),
     })
 }
 

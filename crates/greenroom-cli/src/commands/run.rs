@@ -19,7 +19,7 @@ use greenroom_bus::{
 
 use self::{reload::Reload, targets::Targets};
 use crate::{
-    admin::{Daemon, Listener, Open},
+    admin::{Daemon, Figures, Listener, Open},
     cli::{ReportFormat, RunArgs, Source},
     commands::check,
     config::Config,
@@ -74,10 +74,13 @@ async fn run_to_the_end(
     let may_draw = !(config.has_standard_output() && std::io::stdout().is_terminal());
     let runtime = tokio::runtime::Handle::current();
     let intakes = targets.clone();
+    let admin = config.admin.clone();
     let reload = Reload::new(source.clone(), control.clone(), config, runtime, targets);
     let reload = Arc::new(reload);
     let _watch = interrupt::watch(control.clone(), deadline, reload.clone())?;
-    let daemon = Daemon { control: control.clone(), reload, layers: layers.clone(), dead_letters };
+    let figures = Figures::new(control.clone(), reload.clone(), layers.clone(), admin.as_ref());
+    let daemon =
+        Daemon { control: control.clone(), reload, layers: layers.clone(), dead_letters, figures };
     let _open: Option<Open> = listener.map(|listener| listener.open(daemon)).transpose()?;
     tokio::select! {
         biased;

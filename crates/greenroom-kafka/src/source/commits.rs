@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use greenroom_bus::{
     BoxFuture,
     source::{Committer, PartitionStanding, SourceError, Standing},
+    watermark::DoneAhead,
 };
 use tokio::{sync::oneshot, time::timeout};
 
@@ -71,6 +72,7 @@ impl Committer for Commits {
                 next: watermark.next(),
                 oldest_open: watermark.lowest(),
                 lag: part.end.map(|end| end.saturating_sub(given_below)),
+                ahead: DoneAhead { set_bytes: part.set_bytes, ..watermark.done_ahead() },
             }
         });
         of.collect()

@@ -69,6 +69,13 @@ impl Shared {
         self.settled.store(0, Ordering::Relaxed);
     }
 
+    /// So many bytes were stored beside the offset of this partition.
+    pub(super) fn shows_set(&self, number: Partition, bytes: usize) {
+        if let Some(part) = self.state.lock().parts.get_mut(&number) {
+            part.set_bytes = Some(bytes as u64);
+        }
+    }
+
     fn counts_settled(&self) {
         if self.settled.fetch_add(1, Ordering::Relaxed) + 1 == DUE {
             self.due.notify_one();
@@ -113,12 +120,14 @@ pub(super) struct Part {
     pub(super) has_given: bool,
     /// How far its records go, as the broker said last.
     pub(super) end: Option<u64>,
+    /// How large the text beside its offset was, when it was stored last.
+    pub(super) set_bytes: Option<u64>,
 }
 
 impl Part {
     pub(super) fn new(epoch: Epoch, tracker: Arc<Tracker>) -> Self {
         let ready = VecDeque::new();
-        Self { epoch, tracker, ready, ready_bytes: 0, has_given: false, end: None }
+        Self { epoch, tracker, ready, ready_bytes: 0, has_given: false, end: None, set_bytes: None }
     }
 
     pub(super) fn has_room(&self) -> bool {

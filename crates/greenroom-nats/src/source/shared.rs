@@ -182,6 +182,7 @@ impl Shared {
             next: state.tracker.next(),
             oldest_open: state.tracker.oldest_open(),
             lag: state.lag.map(|lag| lag + state.ready.len() as u64),
+            ahead: state.tracker.done_ahead(),
         })
     }
 

@@ -5,6 +5,7 @@ use std::{
     time::Duration,
 };
 
+use greenroom_bus::watermark::DoneAhead;
 use tokio::time::Instant;
 
 /// So many positions that were settled last are remembered: what a server delivers again that has
@@ -128,6 +129,17 @@ impl Tracker {
     /// Messages that are delivered again at most, should everything end now.
     pub(super) fn repeated_at_most(&self) -> u64 {
         self.open.len() as u64 + (self.settled - self.confirmed)
+    }
+
+    /// What is done: the server remembers each message by itself, so no set of them is stored.
+    pub(super) fn done_ahead(&self) -> DoneAhead {
+        let between = self.next - self.oldest_open();
+        DoneAhead {
+            positions: between.saturating_sub(self.open.len() as u64),
+            stored: self.confirmed,
+            not_stored: self.settled - self.confirmed,
+            set_bytes: None,
+        }
     }
 
     pub(super) fn open(&self) -> usize {

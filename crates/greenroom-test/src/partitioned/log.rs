@@ -208,6 +208,7 @@ impl Log {
             next: self.watermark.next(),
             oldest_open: self.watermark.lowest(),
             lag: Some(self.records.len().saturating_sub(self.cursor) as u64),
+            ahead: self.watermark.done_ahead(),
         })
     }
 }

@@ -25,7 +25,7 @@ use super::{
     limits::{Gate, Rate},
     staff,
     starts::NotReady,
-    stats::{PoolStats, WorkerStats},
+    stats::{Latencies, PoolStats, WorkerStats},
     stop::{self, Stop, StopReport},
 };
 use crate::{
@@ -40,6 +40,7 @@ type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 pub(crate) trait Control<A: Actor>: Send + Sync {
     fn stats(&self) -> PoolStats;
     fn depth(&self) -> u64;
+    fn latencies(&self) -> Latencies;
     fn withdraw(&self, is_such: &mut dyn FnMut(&A::Message) -> bool) -> usize;
     fn advice(&self) -> Option<Advice>;
     fn worker_stats(&self) -> Vec<WorkerStats>;
@@ -85,6 +86,10 @@ where
 
     fn depth(&self) -> u64 {
         Self::depth(self) as u64
+    }
+
+    fn latencies(&self) -> Latencies {
+        self.measured.latencies()
     }
 
     fn withdraw(&self, is_such: &mut dyn FnMut(&A::Message) -> bool) -> usize {
@@ -461,6 +466,12 @@ impl<A: Actor> PoolAdmin<A> {
     /// What the pool is doing. Takes the lock of each shard for a moment.
     pub fn stats(&self) -> PoolStats {
         self.control.stats()
+    }
+
+    /// How long messages waited, were in hand, and were in the pool, in buckets. Takes a lock for
+    /// some microseconds that each measured message takes.
+    pub fn latencies(&self) -> Latencies {
+        self.control.latencies()
     }
 
     /// Messages that hold a place of the capacity. As [`Pool::depth`](crate::Pool::depth).

@@ -14,12 +14,14 @@ use super::{core::Core, limits::LimitStats};
 use crate::Actor;
 
 mod dead_letters;
+mod latencies;
 mod latency_summary;
 mod oldest;
 mod worker;
 
 pub use dead_letters::DeadLetterCounts;
 pub(crate) use dead_letters::DeadLetterTally;
+pub use latencies::{Latencies, LatencyHistogram};
 pub use latency_summary::LatencySummary;
 pub(crate) use latency_summary::{Measured, Measurement};
 pub use worker::WorkerStats;

@@ -20,6 +20,7 @@ use crate::{
     source::Partition,
 };
 
+use greenroom::stats::LatencyHistogram;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
@@ -185,6 +186,11 @@ impl Ledger {
     /// The latency at these quantiles, in microseconds.
     pub(crate) fn latency(&self, quantiles: [f64; 3]) -> [u64; 3] {
         self.settlements.latency(quantiles)
+    }
+
+    /// How long events took from taken to settled, in buckets.
+    pub(crate) fn latencies(&self) -> LatencyHistogram {
+        self.settlements.latencies()
     }
 
     pub(crate) fn slowest(&self) -> Vec<(Line, Duration)> {

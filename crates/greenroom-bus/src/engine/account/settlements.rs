@@ -4,8 +4,10 @@
 use std::{
     cell::Cell,
     sync::atomic::{AtomicUsize, Ordering},
+    time::Duration,
 };
 
+use greenroom::stats::LatencyHistogram;
 use hdrhistogram::Histogram;
 use parking_lot::Mutex;
 
@@ -99,6 +101,21 @@ impl Settlements {
 
     /// The latency at these quantiles, in microseconds.
     pub(crate) fn latency(&self, quantiles: [f64; 3]) -> [u64; 3] {
+        let all = self.together();
+        quantiles.map(|quantile| all.value_at_quantile(quantile))
+    }
+
+    /// The latencies in buckets.
+    pub(crate) fn latencies(&self) -> LatencyHistogram {
+        let (all, mut buckets) = (self.together(), LatencyHistogram::default());
+        for seen in all.iter_recorded() {
+            let micros = all.median_equivalent(seen.value_iterated_to());
+            buckets.add(Duration::from_micros(micros), seen.count_at_value());
+        }
+        buckets
+    }
+
+    fn together(&self) -> Histogram<u64> {
         let mut all = histogram();
         for place in &self.places {
             if let Some(latency) = &place.0.lock().latency {
@@ -106,7 +123,7 @@ impl Settlements {
                 let _ = all.add(latency);
             }
         }
-        quantiles.map(|quantile| all.value_at_quantile(quantile))
+        all
     }
 }
 
@@ -136,6 +153,13 @@ mod tests {
         });
         let Outcomes { handled, refused, .. } = all.outcomes();
         assert_eq!((handled, refused), (32, 32));
+        let of = |bound: Duration| all.latencies().buckets().find(|(upto, _)| *upto == bound);
+        assert_eq!(of(Duration::from_micros(10)).unwrap().1, 32);
+        assert_eq!(
+            of(Duration::from_millis(5)).unwrap().1,
+            4,
+            "1 to 4 ms: what was 5 is kept as a little more"
+        );
         let [least, median, most] = all.latency([0.0, 0.5, 1.0]);
         assert_eq!((least, median), (1, 1));
         assert!((31_900..=32_300).contains(&most), "{most}");

@@ -48,11 +48,11 @@ impl Setting {
 }
 
 impl PoolControl {
-    fn settings(&self) -> &PoolSettings {
+    pub(super) fn settings(&self) -> &PoolSettings {
         &self.control.shared.process.pools[self.place]
     }
 
-    fn managed(&self) -> &Managed {
+    pub(super) fn managed(&self) -> &Managed {
         &self.control.managed[self.place]
     }
 

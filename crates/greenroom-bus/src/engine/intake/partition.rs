@@ -88,6 +88,14 @@ impl Assigned {
         if is_given_up { Settled::Refused(Refusal::Revoked) } else { how }
     }
 
+    /// An event of it ended like this. One that was done after its partition was taken away may be
+    /// handled again by whoever has that now.
+    pub(crate) fn count_stale(&self, how: Settled) {
+        if how.is_acknowledged() && self.is_revoked.load(Ordering::Relaxed) {
+            self.revocations.stale.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
     pub(crate) fn set_paused(&self, paused: bool) {
         self.is_paused.store(paused, Ordering::SeqCst);
     }
@@ -198,6 +206,8 @@ pub(crate) struct Revocations {
     numbers: Mutex<HashSet<u32>>,
     /// Told of each, for those who hold events aside.
     told: watch::Sender<u64>,
+    /// Events that were done after their partition was taken away.
+    stale: AtomicU64,
 }
 
 impl Default for Revocations {
@@ -207,6 +217,7 @@ impl Default for Revocations {
             count: AtomicUsize::new(0),
             numbers: Mutex::default(),
             told: watch::Sender::new(0),
+            stale: AtomicU64::new(0),
         }
     }
 }
@@ -216,6 +227,11 @@ impl Revocations {
     #[inline]
     pub(crate) fn has(&self, number: u32) -> bool {
         self.any() && self.numbers.lock().contains(&number)
+    }
+
+    /// Events that were done after their partition was taken away.
+    pub(crate) fn stale(&self) -> u64 {
+        self.stale.load(Ordering::Relaxed)
     }
 
     /// True while something of a revoked assignment may be under way.
@@ -293,6 +309,18 @@ mod tests {
         assigned.revoke();
         assert_eq!(assigned.ends(DROPPED), Settled::Refused(Refusal::Revoked));
         assert_eq!(assigned.ends(HANDLED), HANDLED, "it is done, and its source may still say so");
+    }
+
+    #[test]
+    fn o03_what_is_done_after_its_partition_was_revoked_is_a_stale_result() {
+        let revocations = Arc::<Revocations>::default();
+        let assigned = assigned(&revocations);
+        assigned.count_stale(HANDLED);
+        assigned.revoke();
+        assigned.count_stale(DROPPED);
+        assert_eq!(revocations.stale(), 0, "done in time, and not done");
+        assigned.count_stale(HANDLED);
+        assert_eq!(revocations.stale(), 1);
     }
 
     #[tokio::test(start_paused = true)]

@@ -114,6 +114,7 @@ impl Settle for Ticket {
         batch.ledger.settled(how, time);
         if let Some(open) = batch.open() {
             open.assigned().settled(batch.taken_after + time);
+            open.assigned().count_stale(how);
             open.assigned().budget.give_back(self.bytes);
         }
     }

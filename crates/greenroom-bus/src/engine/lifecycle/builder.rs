@@ -35,6 +35,7 @@ use crate::{
             pause::PauseGate,
             processing::Processing,
             replaying::Replaying,
+            retries::Retries,
         },
         shared::Shared,
     },
@@ -346,6 +347,7 @@ impl EngineBuilder {
             on_full: config.on_full,
             failed_attempts: AtomicU64::new(0),
             further_attempts: AtomicU64::new(0),
+            retries: Retries::default(),
         });
         let ledger = Arc::new(Ledger::new(pools.len()));
         let phase = watch::Sender::new(Phase::Run);

@@ -4,7 +4,7 @@ use std::{sync::atomic::AtomicU64, time::Duration};
 
 use parking_lot::Mutex;
 
-use super::{circuit::Circuit, pause::PauseGate};
+use super::{circuit::Circuit, pause::PauseGate, retries::Retries};
 use crate::{
     name::Name,
     router::{HandlerConfig, OnFull, PoolConfig, Retry},
@@ -52,4 +52,6 @@ pub(crate) struct PoolSettings {
     pub(crate) failed_attempts: AtomicU64,
     /// Attempts that were not the first of their event.
     pub(crate) further_attempts: AtomicU64,
+    /// Failures that are followed by another attempt.
+    pub(crate) retries: Retries,
 }

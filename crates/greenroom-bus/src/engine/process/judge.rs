@@ -15,6 +15,7 @@ use super::{
     failures::FailedEvent,
     job::{BusError, Job},
     parked::WHAT_NEXT,
+    retries::RetryClass,
 };
 use crate::{
     dead_letter::Reason,
@@ -127,6 +128,9 @@ pub(crate) fn failed(
     let failures = tries.failures();
     let is_last = failures >= retry.attempts || tries.is_over(retry.total, now);
     let is_revoked = is_revoked(shared, job);
+    if let Some(class) = RetryClass::of(failure.kind, waits.is_some(), is_last || is_revoked) {
+        pool.retries.count(class);
+    }
     BusError { failure, waits, backoff: retry.backoff, failures, is_last, is_revoked }
 }
 

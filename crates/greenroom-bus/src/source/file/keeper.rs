@@ -24,6 +24,7 @@ use super::{
 use crate::{
     BoxFuture,
     source::{Committer, PartitionStanding, Resumed, SourceError, Standing},
+    watermark::DoneAhead,
 };
 
 /// So many files are held open because something of them is not settled. Of the others, the place
@@ -308,9 +309,16 @@ fn together(files: impl Iterator<Item = PartitionStanding>) -> Option<PartitionS
         let (first, last) = if all.next <= file.next { (all, file) } else { (file, all) };
         let is_open = first.oldest_open < first.next;
         let lag = first.lag.and(last.lag);
+        let ahead = DoneAhead {
+            positions: first.ahead.positions + last.ahead.positions,
+            stored: first.ahead.stored + last.ahead.stored,
+            not_stored: first.ahead.not_stored + last.ahead.not_stored,
+            set_bytes: None,
+        };
         PartitionStanding {
             oldest_open: if is_open { first.oldest_open } else { last.oldest_open },
             lag,
+            ahead,
             ..last
         }
     })
@@ -326,7 +334,14 @@ mod tests {
 
     fn standing(oldest_open: u64, next: u64, lag: Option<u64>) -> PartitionStanding {
         let epoch = Watermark::default().assign(&Positions::default());
-        PartitionStanding { partition: Partition::ONLY, epoch, next, oldest_open, lag }
+        PartitionStanding {
+            partition: Partition::ONLY,
+            epoch,
+            next,
+            oldest_open,
+            lag,
+            ahead: DoneAhead::default(),
+        }
     }
 
     #[test]

@@ -203,6 +203,7 @@ impl FilePositions {
             oldest_open: position(state.ahead.watermark.lowest()),
             // How many lines there are is not known before the last one was read.
             lag: (state.read.is_some() || state.is_caught_up).then_some(0),
+            ahead: state.ahead.watermark.done_ahead(),
         }
     }
 

@@ -183,6 +183,7 @@ impl Committer for LogPositions {
             next,
             oldest_open: ahead.watermark.lowest(),
             lag: Some(end.saturating_sub(next)),
+            ahead: ahead.watermark.done_ahead(),
         }]
     }
 }

@@ -101,6 +101,17 @@ impl HandlerLayers {
         layers.map(Layer::view).collect()
     }
 
+    /// The handlers that are given no duplicates, each with how many were kept from it.
+    pub(crate) fn skipped(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.handlers.iter().filter_map(|(handler, layers)| {
+            let seen = layers.iter().filter_map(|layer| match &layer.tells {
+                Tells::Skipped(seen) => Some(seen.skipped()),
+                _ => None,
+            });
+            Some((handler.as_str(), seen.reduce(|a, b| a + b)?))
+        })
+    }
+
     /// Says in the log what was counted, once the run has ended.
     pub(super) fn conclude(&self) {
         for layer in self.handlers.values().flatten() {

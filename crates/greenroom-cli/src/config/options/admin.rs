@@ -1,8 +1,13 @@
 //! The admin listener.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    time::Duration,
+};
 
-use greenroom_config::{At, Secret, Take, Typed, options, text};
+use greenroom_config::{At, Secret, Take, Typed, duration, flag, group, options, text};
+
+use super::bounds::DAY_MS;
 
 options! {
     /// JSON over HTTP, on threads of its own: it answers also while every worker is busy or
@@ -17,6 +22,21 @@ options! {
         /// Take it from a file or the environment: `file:/run/secrets/greenroom-admin`,
         /// `${ADMIN_TOKEN}`.
         token: Option<Secret<String>> = text().secret().optional();
+        /// What `/metrics` shows beside what it always does.
+        metrics: MetricsConfig = group().default("{}");
+    }
+}
+
+options! {
+    /// docs/metrics.md lists the metrics.
+    #[derive(Copy, Eq)]
+    pub struct MetricsConfig = "metrics" {
+        /// With `true`, some counters are told apart by worker, with the label `actor_id`: about
+        /// four series more for each worker.
+        per_worker: bool = flag().default("false");
+        /// A worker that has had one event in hand for so long counts as wedged. More than the
+        /// longest `timeout` of an attempt.
+        wedged_after: Duration = duration(1..=DAY_MS).default("60s");
     }
 }
 

@@ -20,7 +20,7 @@ mod rotate;
 mod start;
 
 pub use self::{
-    admin::{AdminConfig, Listen},
+    admin::{AdminConfig, Listen, MetricsConfig},
     condition::FieldCondition,
     config::{
         Config, DeadLetterFile, DeadLettersConfig, LetterRetention, LetterStoreConfig, LettersTo,

@@ -71,9 +71,10 @@ impl Poller {
             match answer {
                 Ok(()) => {
                     // An answer of an epoch that has ended confirms nothing.
-                    if let Some(reading) = self.reading.get_mut(&number)
-                        && reading.tracker.watermark.lock().confirm(&snapshot)
-                    {
+                    let Some(reading) = self.reading.get_mut(&number) else { continue };
+                    let counts = reading.tracker.watermark.lock().confirm(&snapshot);
+                    if counts {
+                        self.shared.shows_set(number, said.1.len());
                         reading.committed = Some(said);
                     }
                 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use parking_lot::Mutex;
 
+use super::latencies::{Latencies, LatencyHistogram};
 use crate::pool::stamp::Stamp;
 
 /// Digits that are kept of each time: percentiles are right to a hundredth.
@@ -41,13 +42,16 @@ impl LatencySummary {
     }
 }
 
-/// The measurements of a pool. They take memory from the first on, and more as they are spread wider: some ten kilobytes.
+/// The measurements of a pool. They take memory from the first on, and more as they are spread wider: some fifteen
+/// kilobytes.
 #[derive(Default)]
 pub(crate) struct Measured(Mutex<Option<Times>>);
 
 struct Times {
     queued: Histogram<u64>,
     handled: Histogram<u64>,
+    /// Both together.
+    total: Histogram<u64>,
     /// Both together, since somebody looked last. Where somebody wants to.
     residence: Option<Histogram<u64>>,
 }
@@ -55,7 +59,7 @@ struct Times {
 impl Times {
     fn new() -> Option<Self> {
         let empty = || Histogram::new(DIGITS).ok();
-        Some(Self { queued: empty()?, handled: empty()?, residence: None })
+        Some(Self { queued: empty()?, handled: empty()?, total: empty()?, residence: None })
     }
 }
 
@@ -71,8 +75,10 @@ impl Measured {
             // They grow as they need to, so there is room for every time.
             let _ = times.queued.record_n(nanos(queued), stands_for);
             let _ = times.handled.record_n(nanos(handled), stands_for);
+            let total = nanos(queued.saturating_add(handled));
+            let _ = times.total.record_n(total, stands_for);
             if let Some(residence) = &mut times.residence {
-                let _ = residence.record_n(nanos(queued.saturating_add(handled)), stands_for);
+                let _ = residence.record_n(total, stands_for);
             }
         }
     }
@@ -104,6 +110,17 @@ impl Measured {
         let times = self.0.lock();
         let Some(times) = &*times else { return Default::default() };
         (LatencySummary::of(&times.queued), LatencySummary::of(&times.handled))
+    }
+
+    /// The same in buckets, and both together.
+    pub(crate) fn latencies(&self) -> Latencies {
+        let times = self.0.lock();
+        let Some(times) = &*times else { return Latencies::default() };
+        Latencies {
+            queueing: LatencyHistogram::of(&times.queued),
+            handling: LatencyHistogram::of(&times.handled),
+            residence: LatencyHistogram::of(&times.total),
+        }
     }
 }
 
@@ -159,5 +176,22 @@ mod tests {
         measured.add(MILLI, MILLI, 1);
         assert!(measured.take_residence() < Some(3 * MILLI));
         assert_eq!(measured.spreads().0.count, 102);
+    }
+
+    #[test]
+    fn o03_a_message_that_waits_long_and_one_that_takes_long_are_as_long_in_the_pool() {
+        let measured = Measured::default();
+        assert_eq!(measured.latencies(), Latencies::default());
+        measured.add(99 * MILLI, MILLI / 2, 8);
+        measured.add(MILLI / 2, 99 * MILLI, 1);
+        let Latencies { queueing, handling, residence } = measured.latencies();
+        let upto = |times: LatencyHistogram, most: Duration| {
+            times.buckets().filter(|(bound, _)| *bound <= most).map(|(_, count)| count).sum::<u64>()
+        };
+        assert_eq!(
+            (upto(queueing, MILLI), upto(handling, MILLI), upto(residence, MILLI)),
+            (1, 8, 0)
+        );
+        assert_eq!(upto(residence, 100 * MILLI), 9);
     }
 }

@@ -89,7 +89,7 @@ mod tests {
     use crate::{
         engine::{InputReport, PoolReport, SlowKey},
         source::{Partition, PartitionStanding, Standing},
-        watermark::Epoch,
+        watermark::{DoneAhead, Epoch},
     };
 
     #[test]
@@ -115,6 +115,7 @@ mod tests {
                     next: 12,
                     oldest_open: 9,
                     lag: None,
+                    ahead: DoneAhead::default(),
                 }],
             }],
             ..RunReport::default()

@@ -1,0 +1,89 @@
+//! Figures for monitoring systems (O01, O02): what was counted so far, read when somebody asks.
+
+use std::{collections::BTreeMap, sync::atomic::Ordering};
+
+use greenroom::stats::{Latencies, LatencyHistogram, WorkerStats};
+
+use super::{Control, PoolControl};
+use crate::engine::{account::ledger::Counts, process::retries::RetryClass};
+
+/// What became of the events taken so far. No count ever falls.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct LedgerView {
+    /// Items taken from the inputs, malformed ones included.
+    pub taken: u64,
+    /// Events handled, whose outputs are stored.
+    pub handled: u64,
+    /// Items stored as dead letters.
+    pub dead_lettered: u64,
+    /// Events without a handler that were acknowledged.
+    pub ignored: u64,
+    /// Events given back to their source.
+    pub refused: u64,
+    /// Events of partitions that were taken away before they were done.
+    pub revoked: u64,
+    /// Events that were done after their partition was taken away: whoever has that now may handle
+    /// them again.
+    pub stale: u64,
+    /// Attempts that did not succeed and may have had an effect all the same.
+    pub unanswered: u64,
+    /// Events that left after a later one of their key. Anything but 0 is a bug.
+    pub out_of_order: u64,
+    /// Events acknowledged when their handler was done with them, of whose outputs one was not
+    /// stored.
+    pub lost_outputs: u64,
+    /// Stored dead letters, by reason; a reason of which there were none is left out.
+    pub dead_letters: BTreeMap<&'static str, u64>,
+    /// From taken to settled.
+    pub residence: LatencyHistogram,
+}
+
+impl LedgerView {
+    /// Items settled, in whatever way. Never more than were taken.
+    pub fn settled(&self) -> u64 {
+        self.handled + self.dead_lettered + self.ignored + self.refused + self.revoked
+    }
+}
+
+impl Control {
+    /// What became of the events taken so far. Takes a few locks for some microseconds that each
+    /// thread takes to settle.
+    pub fn ledger(&self) -> LedgerView {
+        let ledger = &self.shared.ledger;
+        let residence = ledger.latencies();
+        let Counts { taken, handled, dead_lettered, ignored, refused, revoked } = ledger.counts();
+        LedgerView {
+            taken,
+            handled,
+            dead_lettered,
+            ignored,
+            refused,
+            revoked,
+            stale: self.shared.inputs.revocations.stale(),
+            unanswered: ledger.unanswered.load(Ordering::Relaxed)
+                + self.shared.egress.outputs.unanswered(),
+            out_of_order: ledger.out_of_order.load(Ordering::Relaxed),
+            lost_outputs: ledger.lost_outputs.load(Ordering::Acquire),
+            dead_letters: ledger.letters.by_reason(),
+            residence,
+        }
+    }
+}
+
+impl PoolControl {
+    /// How long events waited for a worker, were in hand, and were in the pool.
+    pub fn latencies(&self) -> Latencies {
+        self.managed().admin.latencies()
+    }
+
+    /// What each slot has done and does, also those whose worker has gone.
+    pub fn worker_stats(&self) -> Vec<WorkerStats> {
+        self.managed().admin.worker_stats()
+    }
+
+    /// Failures that were followed by another attempt, by what they were.
+    pub fn retries(&self) -> impl Iterator<Item = (RetryClass, u64)> + use<> {
+        self.settings().retries.counts().into_iter()
+    }
+}

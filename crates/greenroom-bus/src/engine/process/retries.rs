@@ -1,0 +1,99 @@
+//! Why events are attempted again (O03).
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::handler::FailureKind;
+
+/// What an attempt has failed of that is followed by another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RetryClass {
+    /// Its handler failed, for a cause that may pass.
+    Failed,
+    /// It took too long.
+    TimedOut,
+    /// Its handler is in outage: the event is not to blame.
+    Outage,
+    /// It was given back unstarted.
+    Released,
+    /// There was no room on the way back, or more came than was declared.
+    LoopbackFull,
+}
+
+impl RetryClass {
+    /// Every class.
+    pub const ALL: [Self; 5] =
+        [Self::Failed, Self::TimedOut, Self::Outage, Self::Released, Self::LoopbackFull];
+
+    /// The spelling used in metrics.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Failed => "failed",
+            Self::TimedOut => "timed_out",
+            Self::Outage => "outage",
+            Self::Released => "released",
+            Self::LoopbackFull => "loopback_full",
+        }
+    }
+
+    /// Of a failure: `waits` where an outage is to blame, `is_over` where no attempt is left.
+    /// `None` where none follows.
+    pub(crate) fn of(kind: FailureKind, waits: bool, is_over: bool) -> Option<Self> {
+        Some(match kind {
+            _ if waits => Self::Outage,
+            FailureKind::Released => Self::Released,
+            FailureKind::Reject | FailureKind::Crash | FailureKind::Fatal | FailureKind::Park => {
+                return None;
+            }
+            _ if is_over => return None,
+            FailureKind::Timeout => Self::TimedOut,
+            FailureKind::LoopbackFull => Self::LoopbackFull,
+            FailureKind::Retry { .. } | FailureKind::Pause => Self::Failed,
+        })
+    }
+}
+
+/// How many there were of each class.
+#[derive(Debug, Default)]
+pub(crate) struct Retries([AtomicU64; RetryClass::ALL.len()]);
+
+impl Retries {
+    pub(crate) fn count(&self, class: RetryClass) {
+        self.0[class as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Each class with its count.
+    pub(crate) fn counts(&self) -> [(RetryClass, u64); RetryClass::ALL.len()] {
+        RetryClass::ALL.map(|class| (class, self.0[class as usize].load(Ordering::Relaxed)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn o03_a_failure_that_no_attempt_follows_is_no_retry() {
+        let retry = FailureKind::Retry { after: None };
+        for (kind, waits, is_over, class) in [
+            (retry, false, false, Some(RetryClass::Failed)),
+            (retry, false, true, None),
+            (retry, true, true, Some(RetryClass::Outage)),
+            (FailureKind::Timeout, false, false, Some(RetryClass::TimedOut)),
+            (FailureKind::Reject, false, false, None),
+            (FailureKind::Released, false, true, Some(RetryClass::Released)),
+            (FailureKind::LoopbackFull, false, false, Some(RetryClass::LoopbackFull)),
+        ] {
+            assert_eq!(RetryClass::of(kind, waits, is_over), class, "{kind:?} {waits} {is_over}");
+        }
+    }
+
+    #[test]
+    fn o03_each_class_is_counted_at_its_own_place() {
+        let retries = Retries::default();
+        for (times, class) in RetryClass::ALL.into_iter().enumerate() {
+            (0..times).for_each(|_| retries.count(class));
+        }
+        assert_eq!(retries.counts().map(|(_, count)| count), [0, 1, 2, 3, 4]);
+    }
+}

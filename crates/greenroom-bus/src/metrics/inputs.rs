@@ -1,0 +1,207 @@
+//! What inputs have given and what they have under way, by input and by partition.
+
+use std::collections::BTreeMap;
+
+use tokio::time::Instant;
+
+use super::{
+    Families, Metric, Unit,
+    standings::{Ages, Standings},
+};
+use crate::engine::{Control, InputView, PartitionView};
+
+const OF_INPUT: &[&str] = &["input"];
+const OF_PARTITION: &[&str] = &["input", "partition"];
+
+/// Of an input with more partitions than this, there are sums and no series for each.
+pub const MOST_PARTITIONS: usize = 256;
+
+const TAKEN: Metric = Metric::counter(
+    "greenroom_input_events_taken_total",
+    OF_INPUT,
+    "Items taken from the input; it stays when the input is removed.",
+);
+const LAG: Metric = Metric::gauge(
+    "greenroom_input_lag",
+    OF_INPUT,
+    "Positions that the source has and has not given yet, of all partitions that know it.",
+);
+const IN_FLIGHT: Metric = Metric::gauge(
+    "greenroom_input_in_flight_bytes",
+    OF_INPUT,
+    "Bytes of events that were handed on and are not settled.",
+)
+.of(Unit::Bytes);
+const IN_FLIGHT_LIMIT: Metric = Metric::gauge(
+    "greenroom_input_in_flight_limit_bytes",
+    OF_INPUT,
+    "With so many, the input pauses.",
+)
+.of(Unit::Bytes);
+const RUN_AHEAD: Metric =
+    Metric::gauge("greenroom_input_run_ahead", OF_INPUT, "Events that wait beside full pools.");
+const RUN_AHEAD_LIMIT: Metric =
+    Metric::gauge("greenroom_input_run_ahead_limit", OF_INPUT, "With so many, the input pauses.");
+const PAUSED: Metric = Metric::gauge(
+    "greenroom_input_paused",
+    OF_INPUT,
+    "1 while the input takes nothing more until something is settled, otherwise 0.",
+);
+const PARKED: Metric = Metric::gauge(
+    "greenroom_input_parked_events",
+    OF_INPUT,
+    "Events of the input that wait behind parked keys.",
+);
+const OLDEST_OPEN: Metric = Metric::gauge(
+    "greenroom_input_oldest_open_seconds",
+    OF_INPUT,
+    "The longest of its partitions' `greenroom_partition_oldest_open_seconds`.",
+)
+.of(Unit::Seconds);
+const COMMIT_AGE: Metric = Metric::gauge(
+    "greenroom_input_commit_age_seconds",
+    OF_INPUT,
+    "How long what was settled has waited to be stored as done, at most; 0 where nothing waits.",
+)
+.of(Unit::Seconds);
+const COMMIT_SET: Metric = Metric::gauge(
+    "greenroom_input_commit_set_bytes",
+    OF_INPUT,
+    "The largest set of positions done beyond the lowest open one that a partition has stored last. Kafka only.",
+)
+.of(Unit::Bytes);
+const AVOIDED: Metric = Metric::counter(
+    "greenroom_head_of_line_avoided_seconds_total",
+    OF_INPUT,
+    "For how long events together would have waited behind the lowest open position of their partition, and did not; added up once a second.",
+)
+.of(Unit::Seconds);
+
+const PARTITION_LAG: Metric = Metric::gauge(
+    "greenroom_partition_lag",
+    OF_PARTITION,
+    "Positions that the source has and has not given yet.",
+);
+const PARTITION_IN_FLIGHT: Metric = Metric::gauge(
+    "greenroom_partition_in_flight_bytes",
+    OF_PARTITION,
+    "Bytes of events that were handed on and are not settled.",
+)
+.of(Unit::Bytes);
+const PARTITION_PAUSED: Metric = Metric::gauge(
+    "greenroom_partition_paused",
+    OF_PARTITION,
+    "1 while the partition gives nothing more, for want of room or by an operator, otherwise 0.",
+);
+const PARTITION_OLDEST: Metric = Metric::gauge(
+    "greenroom_partition_oldest_open_seconds",
+    OF_PARTITION,
+    "For how long its lowest position that is not settled has been that, to a second; 0 where none is open. Of inputs that keep positions.",
+)
+.of(Unit::Seconds);
+const PARTITION_SETTLED: Metric = Metric::gauge(
+    "greenroom_partition_last_settled_seconds",
+    OF_PARTITION,
+    "How long ago an event of it was settled last; missing before any was.",
+)
+.of(Unit::Seconds);
+const PARTITION_AHEAD: Metric = Metric::gauge(
+    "greenroom_partition_done_ahead",
+    OF_PARTITION,
+    "Positions that are done beyond the lowest open one.",
+);
+
+pub(super) const METRICS: &[&Metric] = &[
+    &TAKEN,
+    &LAG,
+    &IN_FLIGHT,
+    &IN_FLIGHT_LIMIT,
+    &RUN_AHEAD,
+    &RUN_AHEAD_LIMIT,
+    &PAUSED,
+    &PARKED,
+    &OLDEST_OPEN,
+    &COMMIT_AGE,
+    &COMMIT_SET,
+    &AVOIDED,
+    &PARTITION_LAG,
+    &PARTITION_IN_FLIGHT,
+    &PARTITION_PAUSED,
+    &PARTITION_OLDEST,
+    &PARTITION_SETTLED,
+    &PARTITION_AHEAD,
+];
+
+/// Adds what the inputs have given, those that were removed included, and what they have under way.
+pub(super) fn add(
+    families: &mut Families,
+    control: &Control,
+    views: &[InputView],
+    standings: &Standings,
+    now: Instant,
+) {
+    let mut taken = BTreeMap::<String, u64>::new();
+    // One that was replaced is there twice.
+    for input in control.inputs() {
+        *taken.entry(input.name).or_default() += input.taken;
+    }
+    for (name, events) in &taken {
+        families.add(&TAKEN, &[name], *events);
+    }
+    for (input, avoided) in standings.avoided() {
+        families.add(&AVOIDED, &[input], avoided);
+    }
+    for view in views {
+        add_input(families, view, standings, now);
+        if view.partitions.len() <= MOST_PARTITIONS {
+            for partition in &view.partitions {
+                let ages = standings.ages(&view.name, partition.partition, now);
+                add_partition(families, &view.name, partition, ages);
+            }
+        }
+    }
+}
+
+fn add_input(families: &mut Families, view: &InputView, standings: &Standings, now: Instant) {
+    let name = view.name.as_str();
+    families.add(&IN_FLIGHT, &[name], view.in_flight_bytes);
+    families.add(&IN_FLIGHT_LIMIT, &[name], view.in_flight_limit);
+    families.add(&RUN_AHEAD, &[name], view.held_back);
+    families.add(&RUN_AHEAD_LIMIT, &[name], view.run_ahead);
+    families.add(&PAUSED, &[name], view.is_paused());
+    families.add(&PARKED, &[name], view.parked);
+    let kept = || view.partitions.iter().filter_map(|partition| partition.standing);
+    if let Some(lag) = kept().filter_map(|standing| standing.lag).reduce(u64::saturating_add) {
+        families.add(&LAG, &[name], lag);
+    }
+    if let Some(bytes) = kept().filter_map(|standing| standing.ahead.set_bytes).max() {
+        families.add(&COMMIT_SET, &[name], bytes);
+    }
+    let ages = view.partitions.iter().filter_map(|one| standings.ages(name, one.partition, now));
+    let older = |one: Ages, other: Ages| Ages {
+        oldest_open: one.oldest_open.max(other.oldest_open),
+        commit: one.commit.max(other.commit),
+    };
+    if let Some(ages) = ages.reduce(older) {
+        families.add(&OLDEST_OPEN, &[name], ages.oldest_open);
+        families.add(&COMMIT_AGE, &[name], ages.commit);
+    }
+}
+
+fn add_partition(families: &mut Families, input: &str, view: &PartitionView, ages: Option<Ages>) {
+    let labels: &[&str] = &[input, &view.partition.to_string()];
+    families.add(&PARTITION_IN_FLIGHT, labels, view.in_flight_bytes);
+    families.add(&PARTITION_PAUSED, labels, view.is_paused);
+    if let Some(settled) = view.last_settled {
+        families.add(&PARTITION_SETTLED, labels, settled);
+    }
+    if let Some(standing) = view.standing {
+        families.add(&PARTITION_AHEAD, labels, standing.ahead.positions);
+        if let Some(lag) = standing.lag {
+            families.add(&PARTITION_LAG, labels, lag);
+        }
+    }
+    if let Some(ages) = ages {
+        families.add(&PARTITION_OLDEST, labels, ages.oldest_open);
+    }
+}

@@ -1,0 +1,106 @@
+//! What a metric is called, and what it says.
+
+/// A metric. Its name is the one of Prometheus' text format, with its unit and, of a counter,
+/// `_total`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Metric {
+    /// For example `actor_pool_messages_sent_total`.
+    pub name: &'static str,
+    /// How its values behave.
+    pub kind: Kind,
+    /// What its values are in; `None` for counts of things.
+    pub unit: Option<Unit>,
+    /// The labels of each series, in this order.
+    pub labels: &'static [&'static str],
+    /// What it says, in one line.
+    pub help: &'static str,
+}
+
+/// How the values of a metric behave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// They only rise while the process lives.
+    Counter,
+    /// They rise and fall.
+    Gauge,
+    /// How often something took how long; the counts only rise.
+    Histogram,
+}
+
+/// What values are in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Seconds.
+    Seconds,
+    /// Bytes.
+    Bytes,
+    /// A share, from 0 to 1.
+    Ratio,
+}
+
+impl Kind {
+    /// The word of the text formats.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Counter => "counter",
+            Self::Gauge => "gauge",
+            Self::Histogram => "histogram",
+        }
+    }
+}
+
+impl Unit {
+    /// The word of the text formats.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Seconds => "seconds",
+            Self::Bytes => "bytes",
+            Self::Ratio => "ratio",
+        }
+    }
+}
+
+impl Metric {
+    /// One that counts.
+    pub const fn counter(
+        name: &'static str,
+        labels: &'static [&'static str],
+        help: &'static str,
+    ) -> Self {
+        Self { name, kind: Kind::Counter, unit: None, labels, help }
+    }
+
+    /// One that rises and falls.
+    pub const fn gauge(
+        name: &'static str,
+        labels: &'static [&'static str],
+        help: &'static str,
+    ) -> Self {
+        Self { name, kind: Kind::Gauge, unit: None, labels, help }
+    }
+
+    /// How often something took how long, in seconds.
+    pub const fn histogram(
+        name: &'static str,
+        labels: &'static [&'static str],
+        help: &'static str,
+    ) -> Self {
+        Self { name, kind: Kind::Histogram, unit: Some(Unit::Seconds), labels, help }
+    }
+
+    /// In this unit, which its name ends with.
+    pub const fn of(self, unit: Unit) -> Self {
+        Self { unit: Some(unit), ..self }
+    }
+
+    /// The name without its unit and `_total`.
+    pub fn stem(&self) -> &'static str {
+        let name = match self.kind {
+            Kind::Counter => self.name.strip_suffix("_total").unwrap_or(self.name),
+            _ => self.name,
+        };
+        let unit = self.unit.and_then(|unit| name.strip_suffix(unit.as_str()));
+        unit.and_then(|stem| stem.strip_suffix('_')).unwrap_or(name)
+    }
+}

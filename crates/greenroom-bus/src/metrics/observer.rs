@@ -1,0 +1,136 @@
+//! Looks at an engine once a second, and says what it counts when somebody asks.
+
+use std::{convert::Infallible, fmt, time::Duration};
+
+use parking_lot::Mutex;
+use tokio::time::{Instant, MissedTickBehavior, interval};
+
+use super::{Families, inputs, outputs, pace::Pace, pools, process, run, standings::Standings};
+use crate::engine::{Control, InputView};
+
+/// How often an engine is looked at: as often as people and autoscalers want to know.
+pub const EVERY: Duration = Duration::from_secs(1);
+
+/// A worker that has had one message in hand for so long is wedged, unless said otherwise. Twice as
+/// long as what most handlers that wait for another service give it.
+pub const WEDGED_AFTER: Duration = Duration::from_secs(60);
+
+/// Looks at an engine, and says what it counts. Does not keep it running. What is asked of it is
+/// answered in bounded time, also while every handler blocks its thread.
+///
+/// Somebody has to [look](Self::look) once a second, so that rates and ages are right:
+/// [`keep_looking`](Self::keep_looking) does. Who asks looks as well.
+pub struct Observer {
+    control: Control,
+    options: Options,
+    seen: Mutex<Seen>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Options {
+    pub(super) per_worker: bool,
+    pub(super) wedged_after: Duration,
+}
+
+/// What was seen up to the last look.
+#[derive(Debug, Default)]
+struct Seen {
+    pace: Pace,
+    standings: Standings,
+    /// Events that waited then.
+    waiting: u64,
+}
+
+impl Observer {
+    /// Of this engine.
+    pub fn new(control: Control) -> Self {
+        let options = Options { per_worker: false, wedged_after: WEDGED_AFTER };
+        Self { control, options, seen: Mutex::default() }
+    }
+
+    /// Tells some counters of each worker apart by the label `actor_id`, which is the pool's name
+    /// and the worker's slot (`erp-17`). Sums over a pool are the same. With 1,000 workers these are
+    /// some 4,000 series more; off unless said otherwise.
+    #[must_use = "this returns another observer"]
+    pub fn per_worker(mut self, per_worker: bool) -> Self {
+        self.options.per_worker = per_worker;
+        self
+    }
+
+    /// Counts a worker as wedged that has had one message in hand for so long;
+    /// [`WEDGED_AFTER`] unless said otherwise. More than the longest time limit of an attempt.
+    #[must_use = "this returns another observer"]
+    pub fn wedged_after(mut self, time: Duration) -> Self {
+        self.options.wedged_after = time;
+        self
+    }
+
+    /// Sees how far the engine has come. Costs some microseconds, and some for each partition.
+    pub fn look(&self) {
+        let now = Instant::now();
+        self.look_at(&self.control.input_views(), now);
+    }
+
+    fn look_at(&self, inputs: &[InputView], now: Instant) {
+        let progress = self.control.progress();
+        let standings = inputs.iter().flat_map(|input| {
+            let kept = input.partitions.iter().filter_map(|partition| partition.standing);
+            kept.map(|standing| (input.name.as_str(), standing))
+        });
+        let mut seen = self.seen.lock();
+        seen.standings.look(standings, now);
+        seen.pace.look(progress.settled, now);
+        seen.waiting = waiting(inputs, progress.queued, progress.parked_events);
+    }
+
+    /// Looks once a second, until it is dropped.
+    ///
+    /// # Cancel safety
+    /// Made to be dropped.
+    pub async fn keep_looking(&self) -> Infallible {
+        let mut ticks = interval(EVERY);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            self.look();
+        }
+    }
+
+    /// How long it would take to handle what waited at the last look: what sources have and did not
+    /// give yet, where they know, and what is queued; at the rate of the last ten seconds, or the
+    /// last one that there was. `None` where something waits and no rate is known. What waits for
+    /// an operator does not count: no other process helps it.
+    pub fn work_waiting(&self) -> Option<Duration> {
+        let seen = self.seen.lock();
+        seen.pace.time_for(seen.waiting)
+    }
+
+    /// All metrics with their values.
+    pub fn families(&self) -> Families {
+        let (now, inputs) = (Instant::now(), self.control.input_views());
+        self.look_at(&inputs, now);
+        let mut families = Families::default();
+        for (view, pool) in self.control.pool_views().iter().zip(self.control.pools()) {
+            pools::add(&mut families, view, &pool, self.options);
+        }
+        run::add(&mut families, &self.control, self.work_waiting());
+        inputs::add(&mut families, &self.control, &inputs, &self.seen.lock().standings, now);
+        outputs::add(&mut families, &self.control);
+        process::add(&mut families);
+        families
+    }
+}
+
+impl fmt::Debug for Observer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Observer").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+/// Events that more workers could take on.
+fn waiting(inputs: &[InputView], queued: u64, parked: u64) -> u64 {
+    let lags = inputs.iter().flat_map(|input| &input.partitions);
+    let lags = lags.filter_map(|partition| partition.standing?.lag);
+    let held_back = inputs.iter().map(|input| input.held_back);
+    lags.chain(held_back).fold(queued.saturating_sub(parked), u64::saturating_add)
+}

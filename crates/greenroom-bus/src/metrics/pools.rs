@@ -1,0 +1,256 @@
+//! What pools have counted, by pool.
+
+use std::time::Duration;
+
+use greenroom::{
+    inspect::WorkerStatus,
+    keys::KeyCounts,
+    stats::{Latencies, WorkerStats},
+};
+
+use super::{Families, Metric, Unit, observer::Options};
+use crate::engine::{PoolControl, PoolView};
+
+const OF_POOL: &[&str] = &["pool"];
+
+/// Of a worker where that is asked for; otherwise `actor_id` is empty.
+const OF_WORKER: &[&str] = &["pool", "actor_id"];
+
+const SENT: Metric = Metric::counter(
+    "actor_pool_messages_sent_total",
+    OF_POOL,
+    "Messages that the pool has accepted.",
+);
+const PROCESSED: Metric = Metric::counter(
+    "actor_pool_messages_processed_total",
+    &["pool", "actor_id", "success"],
+    "Messages whose handling has ended, with success or for good without.",
+);
+const FAILED: Metric = Metric::counter(
+    "actor_pool_messages_failed_total",
+    OF_POOL,
+    "Attempts that failed; an event that was given back unstarted is none.",
+);
+const RETRIES: Metric = Metric::counter(
+    "actor_pool_retries_total",
+    &["pool", "class"],
+    "Failures that were followed by another attempt, by what they were.",
+);
+const LATENCY: Metric = Metric::histogram(
+    "actor_pool_message_latency_seconds",
+    OF_POOL,
+    "From accepted to done, waiting and handling together; measured by sample.",
+);
+const QUEUE_TIME: Metric = Metric::histogram(
+    "actor_pool_queue_seconds",
+    OF_POOL,
+    "How long messages waited before they were started; measured by sample.",
+);
+const HANDLING_TIME: Metric = Metric::histogram(
+    "actor_pool_handling_seconds",
+    OF_POOL,
+    "How long messages were in hand; measured by sample.",
+);
+const RESTARTED: Metric =
+    Metric::counter("actor_pool_actors_restarted_total", OF_WORKER, "Restarts of workers.");
+const DEAD_LETTERS: Metric = Metric::counter(
+    "actor_pool_dead_letters_total",
+    OF_POOL,
+    "Events for the pool's handlers that were stored as dead letters.",
+);
+const DEPTH: Metric = Metric::gauge(
+    "actor_pool_inbox_depth",
+    OF_POOL,
+    "Messages that are queued or wait for another attempt, without those of parked keys.",
+);
+const SIZE: Metric = Metric::gauge(
+    "actor_pool_inbox_size",
+    OF_POOL,
+    "The most messages that may be accepted and not started.",
+);
+const UTILIZATION: Metric =
+    Metric::gauge("actor_pool_inbox_utilization", OF_POOL, "Depth by size, from 0 to 1.");
+const FULL: Metric = Metric::counter(
+    "actor_pool_inbox_full_total",
+    OF_POOL,
+    "How often the inbox has become full, after it was at most half full.",
+);
+const OLDEST: Metric = Metric::gauge(
+    "actor_pool_oldest_message_seconds",
+    OF_POOL,
+    "For how long the oldest queued message has waited; 0 where none is queued.",
+)
+.of(Unit::Seconds);
+const WORKERS: Metric = Metric::gauge(
+    "actor_pool_workers",
+    &["pool", "state"],
+    "Workers by state: busy, idle, starting, disabled.",
+);
+const BUSY: Metric = Metric::gauge(
+    "actor_pool_busy_ratio",
+    OF_POOL,
+    "The share of live workers that have a message in hand, from 0 to 1.",
+)
+.of(Unit::Ratio);
+const WEDGED: Metric = Metric::gauge(
+    "actor_pool_wedged_workers",
+    OF_POOL,
+    "Workers that have had one message in hand for longer than `wedged_after`, 60 s by default.",
+);
+const IN_HAND: Metric = Metric::gauge(
+    "actor_pool_message_in_hand_seconds",
+    OF_WORKER,
+    "For how long a worker has had its message in hand; 0 where it has none. Only with `per_worker`.",
+)
+.of(Unit::Seconds);
+const LANES: Metric = Metric::gauge(
+    "actor_pool_lanes",
+    &["pool", "state"],
+    "Keys of which a message is in hand or waits, by state: running, retrying, parked, ready.",
+);
+const PARKED: Metric = Metric::gauge(
+    "actor_pool_parked_messages",
+    OF_POOL,
+    "Messages of parked keys: they wait for an operator.",
+);
+const PAUSED: Metric = Metric::gauge(
+    "actor_pool_paused",
+    OF_POOL,
+    "1 while the pool is paused by an operator, otherwise 0.",
+);
+const LIMIT: Metric = Metric::gauge(
+    "actor_pool_limit",
+    OF_POOL,
+    "How many messages may be in hand at once, where that is limited.",
+);
+const WOULD_BE_LIMIT: Metric = Metric::gauge(
+    "actor_pool_would_be_limit",
+    OF_POOL,
+    "How many might be in hand at once, where an adaptive limit is only observed.",
+);
+const HELD_BACK: Metric = Metric::counter(
+    "actor_pool_held_back_total",
+    OF_POOL,
+    "How often a worker had to wait for a place under the limit, or would have had to.",
+);
+
+pub(super) const METRICS: &[&Metric] = &[
+    &SENT,
+    &PROCESSED,
+    &FAILED,
+    &RETRIES,
+    &LATENCY,
+    &QUEUE_TIME,
+    &HANDLING_TIME,
+    &RESTARTED,
+    &DEAD_LETTERS,
+    &DEPTH,
+    &SIZE,
+    &UTILIZATION,
+    &FULL,
+    &OLDEST,
+    &WORKERS,
+    &BUSY,
+    &WEDGED,
+    &IN_HAND,
+    &LANES,
+    &PARKED,
+    &PAUSED,
+    &LIMIT,
+    &WOULD_BE_LIMIT,
+    &HELD_BACK,
+];
+
+/// Adds what a pool has counted.
+pub(super) fn add(families: &mut Families, view: &PoolView, pool: &PoolControl, options: Options) {
+    let (name, stats) = (view.name.as_str(), &view.stats);
+    families.add(&SENT, &[name], stats.accepted);
+    families.add(&FAILED, &[name], view.failed_attempts);
+    families.add(&DEAD_LETTERS, &[name], view.dead_lettered);
+    families.add(&FULL, &[name], stats.inbox_full);
+    families.add(&HELD_BACK, &[name], stats.limits.held_back);
+    families.add(&PAUSED, &[name], view.paused);
+    families.add(&PARKED, &[name], stats.parked);
+    families.add(&OLDEST, &[name], stats.oldest.unwrap_or_default());
+    for (class, count) in pool.retries() {
+        families.add(&RETRIES, &[name, class.as_str()], count);
+    }
+    if let Some(limit) = stats.limits.limit {
+        families.add(&LIMIT, &[name], limit);
+    }
+    if let Some(limit) = stats.limits.would_be_limit {
+        families.add(&WOULD_BE_LIMIT, &[name], limit);
+    }
+    inbox(families, view);
+    lanes(families, view);
+    latencies(families, name, &pool.latencies());
+    workers(families, view, &pool.worker_stats(), options);
+}
+
+fn inbox(families: &mut Families, view: &PoolView) {
+    let (name, stats) = (view.name.as_str(), &view.stats);
+    // What waits for an operator has given its room up.
+    let depth = stats.depth().saturating_sub(stats.parked);
+    families.add(&DEPTH, &[name], depth);
+    families.add(&SIZE, &[name], stats.capacity);
+    // A message that waits for another attempt may have no room of its own.
+    let share = (depth as f64 / stats.capacity.max(1) as f64).min(1.0);
+    families.add(&UTILIZATION, &[name], share);
+}
+
+fn lanes(families: &mut Families, view: &PoolView) {
+    let Some(KeyCounts { running, retrying, parked, ready, .. }) = view.keys else { return };
+    for (state, keys) in
+        [("running", running), ("retrying", retrying), ("parked", parked), ("ready", ready)]
+    {
+        families.add(&LANES, &[&view.name, state], keys);
+    }
+}
+
+fn latencies(families: &mut Families, name: &str, latencies: &Latencies) {
+    families.add(&LATENCY, &[name], latencies.residence);
+    families.add(&QUEUE_TIME, &[name], latencies.queueing);
+    families.add(&HANDLING_TIME, &[name], latencies.handling);
+}
+
+fn workers(families: &mut Families, view: &PoolView, workers: &[WorkerStats], options: Options) {
+    let (name, stats) = (view.name.as_str(), &view.stats);
+    let disabled = stats.configured.saturating_sub(stats.live);
+    for (state, count) in [
+        ("busy", stats.busy),
+        ("idle", stats.idle),
+        ("starting", stats.starting),
+        ("disabled", disabled),
+    ] {
+        families.add(&WORKERS, &[name, state], count);
+    }
+    let busy = (stats.busy as f64 / stats.live.max(1) as f64).min(1.0);
+    families.add(&BUSY, &[name], busy);
+    let is_wedged =
+        |worker: &&WorkerStats| worker.busy_for.is_some_and(|time| time >= options.wedged_after);
+    families.add(&WEDGED, &[name], workers.iter().filter(is_wedged).count());
+    if options.per_worker {
+        workers.iter().for_each(|worker| one_worker(families, name, worker));
+        return;
+    }
+    let sum = |of: fn(&WorkerStats) -> u64| workers.iter().map(of).sum::<u64>();
+    families.add(&PROCESSED, &[name, "", "true"], sum(|worker| worker.handled));
+    families.add(&PROCESSED, &[name, "", "false"], sum(unsuccessful));
+    families.add(&RESTARTED, &[name, ""], sum(|worker| worker.restarts));
+}
+
+fn one_worker(families: &mut Families, pool: &str, worker: &WorkerStats) {
+    let id = worker.name.as_str();
+    families.add(&PROCESSED, &[pool, id, "true"], worker.handled);
+    families.add(&PROCESSED, &[pool, id, "false"], unsuccessful(worker));
+    families.add(&RESTARTED, &[pool, id], worker.restarts);
+    if matches!(worker.status, Some(WorkerStatus::Live | WorkerStatus::Leaving)) {
+        let in_hand = worker.busy_for.unwrap_or(Duration::ZERO);
+        families.add(&IN_HAND, &[pool, id], in_hand);
+    }
+}
+
+/// Messages that it has had in hand, and that no attempt will help any more.
+fn unsuccessful(worker: &WorkerStats) -> u64 {
+    worker.failed + worker.dropped + worker.dead_letters.total()
+}

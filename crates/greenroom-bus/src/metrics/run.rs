@@ -1,0 +1,145 @@
+//! What became of all events: the ledger, dead letters, parked keys, what waits.
+
+use super::{Families, Metric, Unit};
+use crate::{
+    dead_letter::Reason,
+    engine::{Control, HandlerView},
+};
+
+const TAKEN: Metric = Metric::counter(
+    "greenroom_events_taken_total",
+    &[],
+    "Items taken from the inputs, malformed ones included.",
+);
+const SETTLED: Metric = Metric::counter(
+    "greenroom_events_settled_total",
+    &["outcome"],
+    "Items settled, by how: handled, dead_lettered, ignored, refused, revoked. Never more than were taken.",
+);
+const RESIDENCE: Metric = Metric::histogram(
+    "greenroom_event_residence_seconds",
+    &[],
+    "From taken from the source to settled, of every event.",
+);
+const OUT_OF_ORDER: Metric = Metric::counter(
+    "greenroom_events_out_of_order_total",
+    &[],
+    "Events that left after a later one of their key. Anything but 0 is a bug.",
+);
+const LOST_OUTPUTS: Metric = Metric::counter(
+    "greenroom_outputs_lost_total",
+    &[],
+    "Events with `ack: on_success` of whose outputs one was not stored.",
+);
+const UNANSWERED: Metric = Metric::counter(
+    "greenroom_attempts_unanswered_total",
+    &[],
+    "Attempts that did not succeed and may have had an effect all the same.",
+);
+const STALE: Metric = Metric::counter(
+    "greenroom_stale_results_total",
+    &[],
+    "Events done after their partition was taken away: its next owner may handle them again.",
+);
+const LETTERS: Metric = Metric::counter(
+    "greenroom_dead_letters_total",
+    &["reason"],
+    "Dead letters that are stored, by reason.",
+);
+const LETTERS_OPEN: Metric = Metric::gauge(
+    "greenroom_dead_letters_open",
+    &[],
+    "Dead letters that were handed to their store and are not stored yet.",
+);
+const LETTERS_LOST: Metric = Metric::counter(
+    "greenroom_dead_letters_lost_total",
+    &[],
+    "Dead letters that could not be stored; their events are refused.",
+);
+const PARKED_KEYS: Metric =
+    Metric::gauge("greenroom_parked_keys", &[], "Keys that wait for an operator.");
+const PARKED_EVENTS: Metric = Metric::gauge(
+    "greenroom_parked_events",
+    &[],
+    "Events that wait behind parked keys, those that have failed included.",
+);
+const WORK_WAITING: Metric = Metric::gauge(
+    "greenroom_work_waiting_seconds",
+    &[],
+    "How long it would take to handle what waits: lag and queues, by the rate of the last 10 s, or the last one known. Missing while that is not known.",
+)
+.of(Unit::Seconds);
+const OUTAGE: Metric = Metric::gauge(
+    "greenroom_handler_outage_seconds",
+    &["handler"],
+    "For how long the handler has been in outage; 0 while it is not.",
+)
+.of(Unit::Seconds);
+const PAUSED: Metric = Metric::gauge(
+    "greenroom_handler_paused",
+    &["handler"],
+    "1 while the handler is paused by an operator, otherwise 0.",
+);
+
+pub(super) const METRICS: &[&Metric] = &[
+    &WORK_WAITING,
+    &TAKEN,
+    &SETTLED,
+    &RESIDENCE,
+    &OUT_OF_ORDER,
+    &LOST_OUTPUTS,
+    &UNANSWERED,
+    &STALE,
+    &LETTERS,
+    &LETTERS_OPEN,
+    &LETTERS_LOST,
+    &PARKED_KEYS,
+    &PARKED_EVENTS,
+    &OUTAGE,
+    &PAUSED,
+];
+
+/// Adds what became of all events, and `waiting` as [`Observer::work_waiting`] says.
+///
+/// [`Observer::work_waiting`]: super::Observer::work_waiting
+pub(super) fn add(
+    families: &mut Families,
+    control: &Control,
+    waiting: Option<std::time::Duration>,
+) {
+    let (ledger, progress) = (control.ledger(), control.progress());
+    if let Some(waiting) = waiting {
+        families.add(&WORK_WAITING, &[], waiting);
+    }
+    families.add(&TAKEN, &[], ledger.taken);
+    for (outcome, events) in [
+        ("handled", ledger.handled),
+        ("dead_lettered", ledger.dead_lettered),
+        ("ignored", ledger.ignored),
+        ("refused", ledger.refused),
+        ("revoked", ledger.revoked),
+    ] {
+        families.add(&SETTLED, &[outcome], events);
+    }
+    families.add(&RESIDENCE, &[], ledger.residence);
+    families.add(&OUT_OF_ORDER, &[], ledger.out_of_order);
+    families.add(&LOST_OUTPUTS, &[], ledger.lost_outputs);
+    families.add(&UNANSWERED, &[], ledger.unanswered);
+    families.add(&STALE, &[], ledger.stale);
+    // All of them from the start: what is first seen at 1 has not risen.
+    for reason in Reason::ALL.map(Reason::as_str) {
+        let letters = ledger.dead_letters.get(reason).copied().unwrap_or_default();
+        families.add(&LETTERS, &[reason], letters);
+    }
+    families.add(&LETTERS_OPEN, &[], progress.dead_letters_open);
+    families.add(&LETTERS_LOST, &[], progress.dead_letters_lost);
+    families.add(&PARKED_KEYS, &[], progress.parked_keys);
+    families.add(&PARKED_EVENTS, &[], progress.parked_events);
+    control.handler_views().iter().for_each(|handler| add_handler(families, handler));
+}
+
+fn add_handler(families: &mut Families, handler: &HandlerView) {
+    let outage = handler.outage.as_ref().map(|outage| outage.lasted).unwrap_or_default();
+    families.add(&OUTAGE, &[&handler.name], outage);
+    families.add(&PAUSED, &[&handler.name], handler.paused);
+}

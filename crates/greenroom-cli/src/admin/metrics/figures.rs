@@ -1,0 +1,55 @@
+//! All figures of a running greenroom, and what of them is kept between two scrapes.
+
+use std::sync::Arc;
+
+use greenroom_bus::{
+    engine::Control,
+    metrics::{Families, Observer},
+};
+
+use super::own::Own;
+use crate::{
+    commands::run::{layers::HandlerLayers, reload::Reload},
+    config::AdminConfig,
+};
+
+/// All figures of a running greenroom.
+pub(crate) struct Figures {
+    observer: Observer,
+    own: Own,
+}
+
+impl Figures {
+    /// Of this run.
+    pub(crate) fn new(
+        control: Control,
+        reload: Arc<Reload>,
+        layers: Arc<HandlerLayers>,
+        config: Option<&AdminConfig>,
+    ) -> Self {
+        let observer = Observer::new(control.clone());
+        let observer = match config.map(|admin| &admin.metrics) {
+            Some(wanted) => {
+                observer.per_worker(wanted.per_worker).wedged_after(wanted.wedged_after)
+            }
+            None => observer,
+        };
+        Self { observer, own: Own::new(control, reload, layers) }
+    }
+
+    /// Seconds of work that waits (O12); `None` while no rate is known.
+    pub(crate) fn work_waiting(&self) -> Option<f64> {
+        self.observer.work_waiting().map(|time| time.as_secs_f64())
+    }
+
+    pub(super) fn look(&self) {
+        self.observer.look();
+        self.own.look();
+    }
+
+    pub(super) fn families(&self) -> Families {
+        let mut families = self.observer.families();
+        self.own.add(&mut families);
+        families
+    }
+}

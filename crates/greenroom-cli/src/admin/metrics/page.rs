@@ -1,0 +1,95 @@
+//! The reference page of the metrics, from the metrics.
+
+use std::{fmt::Write, path::Path};
+
+use greenroom_bus::metrics::{self, MOST_PARTITIONS, Metric};
+
+use super::own;
+
+const HEAD: &str = "\
+# Metrics
+
+<!-- Written from the code; a test keeps it current. -->
+
+`GET /metrics` of the [admin listener](admin.md), in Prometheus' text format 0.0.4 or, where the `Accept` of the request names it, in
+OpenMetrics 1.0.0. With a `token`, a scrape has to show it:
+
+```yaml
+scrape_configs:
+  - job_name: greenroom
+    authorization: { credentials_file: /run/secrets/greenroom-admin }
+    static_configs: [{ targets: [127.0.0.1:7070] }]
+```
+
+- Nothing is measured for a scrape. It reads what pools, inputs and the ledger count anyway, so it costs the events nothing, and it is
+  answered while every queue is full, while every handler blocks its thread, and during a shutdown.
+- Times of pools are measured by sample: one message in 512 where handlers are quick, one in eight where they take longer than 2 µs, each
+  where they take longer than 32 µs. `greenroom_event_residence_seconds` counts every event.
+- Ages and rates come of a look once a second.
+- The number of series is bounded. No label names a key. `actor_id` (`erp-17`: worker 17 of the pool `erp`) is there with
+  `admin: { metrics: { per_worker: true } }` only, and sums over a pool are the same without it. Of an input with more than
+  PARTITIONS partitions there are only the sums.
+- A counter falls only when greenroom starts anew. An input or output that a reload removes keeps what was counted.
+- A series is missing where there is nothing to say: a limit that is not set, the lag of a source that does not know it, ages of an input
+  that keeps no positions.
+- OpenMetrics names a counter without `_total` in its `HELP` and `TYPE`, and says its unit in `UNIT`; the classic format has no units.
+
+[`deploy/prometheus/alerts.yaml`](../deploy/prometheus/alerts.yaml) has alerts on them, and
+[`deploy/grafana/greenroom.json`](../deploy/grafana/greenroom.json) is a board. In the library, `greenroom_bus::metrics::Observer` gives the
+same figures, and `Feed` (cargo feature `metrics`) tells them to the recorder of the `metrics` facade once a second.
+";
+
+fn page() -> String {
+    let mut page = HEAD.replace("PARTITIONS", &MOST_PARTITIONS.to_string());
+    let all: Vec<&Metric> = metrics::all().chain(own::METRICS.iter().copied()).collect();
+    for (title, prefix) in [
+        ("Pools", "actor_pool_"),
+        ("Inputs and their partitions", "greenroom_input_"),
+        ("Outputs", "greenroom_output_"),
+        ("The run", "greenroom_"),
+        ("The process", "process_"),
+    ] {
+        let _ = write!(
+            page,
+            "\n## {title}\n\n| metric | type | unit | labels | meaning |\n|---|---|---|---|---|\n"
+        );
+        let of = all.iter().filter(|metric| group(metric) == prefix);
+        of.for_each(|metric| page.push_str(&row(metric)));
+    }
+    page
+}
+
+/// The section in which a metric stands.
+fn group(metric: &Metric) -> &'static str {
+    match metric.name {
+        name if name.starts_with("actor_pool_") => "actor_pool_",
+        name if name.starts_with("process_") => "process_",
+        name if name.starts_with("greenroom_output_") => "greenroom_output_",
+        _ if metric.labels.contains(&"input") => "greenroom_input_",
+        _ => "greenroom_",
+    }
+}
+
+fn row(metric: &Metric) -> String {
+    let Metric { name, kind, labels, help, .. } = metric;
+    let unit = metric.unit.map_or("", |unit| unit.as_str());
+    let labels: Vec<_> = labels.iter().map(|label| format!("`{label}`")).collect();
+    format!("| `{name}` | {} | {unit} | {} | {help} |\n", kind.as_str(), labels.join(", "))
+}
+
+/// After a metric was added or changed, `GREENROOM_WRITE_REFERENCE=1 cargo test -p greenroom-cli
+/// reference_page` writes it.
+#[test]
+fn o03_the_reference_page_of_the_metrics_is_current() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/metrics.md");
+    if std::env::var_os("GREENROOM_WRITE_REFERENCE").is_some() {
+        std::fs::write(&path, page()).unwrap();
+    }
+    let written = std::fs::read_to_string(path).unwrap();
+    let differs = written.lines().zip(page().lines()).position(|(is, to)| is != to);
+    assert!(
+        written == page(),
+        "docs/metrics.md differs from line {differs:?} (counted from 0) on: \
+         GREENROOM_WRITE_REFERENCE=1 cargo test -p greenroom-cli reference_page"
+    );
+}
