@@ -21,6 +21,7 @@ mod inheritance;
 mod layers;
 mod limits;
 mod log_scenarios;
+mod metrics;
 mod order;
 mod pipelines;
 mod pools;
