@@ -60,7 +60,7 @@ fn get(address: &str, path: &str) -> String {
 }
 
 #[test]
-fn o02_o09_handlers_that_block_every_thread_of_the_runtime_hold_up_no_answer() {
+fn o09_handlers_that_block_every_thread_of_the_runtime_hold_up_no_answer() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("c.yaml");
     let text = "
