@@ -5,7 +5,13 @@ use std::{convert::Infallible, fmt, time::Duration};
 use parking_lot::Mutex;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
-use super::{Families, inputs, outputs, pace::Pace, pools, process, run, standings::Standings};
+use super::{
+    Families, inputs, outputs,
+    pace::Pace,
+    pools::{self, Options},
+    process, run,
+    standings::Standings,
+};
 use crate::engine::{Control, InputView};
 
 /// How often an engine is looked at: as often as people and autoscalers want to know.
@@ -24,12 +30,6 @@ pub struct Observer {
     control: Control,
     options: Options,
     seen: Mutex<Seen>,
-}
-
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Options {
-    pub(super) per_worker: bool,
-    pub(super) wedged_after: Duration,
 }
 
 /// What was seen up to the last look.

@@ -8,8 +8,17 @@ use greenroom::{
     stats::{Latencies, WorkerStats},
 };
 
-use super::{Families, Metric, Unit, observer::Options};
+use super::{Families, Metric, Unit};
 use crate::engine::{PoolControl, PoolView};
+
+/// What is wanted of workers.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Options {
+    /// Their counters are told apart.
+    pub(super) per_worker: bool,
+    /// One that has had a message in hand for so long is wedged.
+    pub(super) wedged_after: Duration,
+}
 
 const OF_POOL: &[&str] = &["pool"];
 
