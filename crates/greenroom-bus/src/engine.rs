@@ -25,9 +25,9 @@ pub use self::{
     },
     config::{BuildError, NoHandler, OutageConfig},
     control::{
-        ChangeError, Control, Decided, Decision, HandlerControl, HandlerView, HotView,
+        ChangeError, Control, Decided, Decision, HandlerControl, HandlerView, HotView, KeyInHand,
         KeyPartition, KeyView, LedgerView, NotAdded, OutputView, ParkedView, PoolControl, PoolView,
-        Removal,
+        Removal, WorkerView,
     },
     intake::{
         budget::InputConfig,

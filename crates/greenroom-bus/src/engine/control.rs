@@ -24,6 +24,7 @@ mod output;
 mod partition;
 mod pool;
 mod removal;
+mod workers;
 
 pub use {
     change::ChangeError,
@@ -34,4 +35,5 @@ pub use {
     output::OutputView,
     pool::PoolControl,
     removal::{NotAdded, Removal},
+    workers::{KeyInHand, WorkerView},
 };

@@ -148,7 +148,9 @@ impl Request<'_> {
         let Self { method, path, body, .. } = self;
         let length = match body.len() {
             0 => String::new(),
-            length => format!("Content-Length: {length}\r\n"),
+            length => {
+                format!("Content-Type: application/json\r\nContent-Length: {length}\r\n")
+            }
         };
         let request = format!(
             "{method} {path} HTTP/{version}\r\nHost: {host}\r\nConnection: close\r\n{length}{token}\r\n"

@@ -1,6 +1,6 @@
 //! What the listener answers from.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Instant};
 
 use greenroom_bus::engine::Control;
 
@@ -18,4 +18,12 @@ pub(crate) struct Daemon {
     pub(crate) dead_letters: LettersAt,
     /// What it counts.
     pub(crate) figures: Figures,
+    pub(crate) started: Instant,
+}
+
+impl Daemon {
+    /// Whether dead letters can be found, edited and replayed.
+    pub(crate) fn has_letter_store(&self) -> bool {
+        matches!(self.dead_letters, LettersAt::Store(..))
+    }
 }

@@ -1,4 +1,4 @@
-//! Who may ask (O09): without a token only programs of this machine, and never a web page of somebody else.
+//! Who may ask, and for what (O09): without a token only programs of this machine, and never a web page of somebody else.
 //!
 //! A browser on this machine can reach the listener, and does so for any page that it shows. Such a page is kept out twice: it
 //! has another origin than the listener, so nothing is changed for it, and a name of its own that it points at this machine
@@ -6,49 +6,102 @@
 
 use std::net::IpAddr;
 
-use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, Method, StatusCode, header};
+use subtle::ConstantTimeEq;
 
 use super::answer::Refusal;
 use crate::config::AdminConfig;
 
+/// In which relation the page stands that a browser asks for (Fetch Metadata).
+const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+
 /// Decides about requests.
 pub(super) struct Guard {
     token: Option<String>,
+    /// Only beside a `token`.
+    read_token: Option<String>,
+}
+
+/// As whom a request has come, and what it may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    /// Hear whether greenroom is well, and get the page, which holds no figures.
+    Stranger,
+    /// Look at everything.
+    Reader,
+    /// Change things, having shown the token.
+    Admin,
+    /// Change things from this machine, where no token is demanded.
+    Local,
+}
+
+impl Role {
+    /// True where it may see everything.
+    pub(super) fn sees_all(self) -> bool {
+        self != Self::Stranger
+    }
+
+    pub(super) fn may_change(self) -> bool {
+        matches!(self, Self::Admin | Self::Local)
+    }
+
+    /// For the page and the audit log.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Stranger => "nobody",
+            Self::Reader => "read token",
+            Self::Admin => "admin token",
+            Self::Local => "no token",
+        }
+    }
 }
 
 impl Guard {
     pub(super) fn new(config: &AdminConfig) -> Self {
-        Self { token: config.token.as_deref().cloned() }
+        let (token, read_token) = (config.token.as_deref(), config.read_token.as_deref());
+        Self { token: token.cloned(), read_token: read_token.cloned() }
     }
 
-    /// Lets a request in, or says why not. `open` is for what anybody may ask: whether greenroom is well.
+    /// As whom a request is let in, or why it is not. `open` is for what anybody may ask: whether greenroom is well, and
+    /// the page.
     pub(super) fn admit(
         &self,
         method: &Method,
         headers: &HeaderMap,
         path: &str,
         open: bool,
-    ) -> Result<(), Refusal> {
-        if !open {
-            self.authorised(headers, path)?;
-        }
-        if method != Method::GET && method != Method::HEAD {
+    ) -> Result<Role, Refusal> {
+        let role = match self.role(headers, path) {
+            Err(_) if open => Role::Stranger,
+            role => role?,
+        };
+        if is_change(method) {
+            may_change(role, path)?;
             same_origin(headers, path)?;
+            json_body(headers, path)?;
         }
-        Ok(())
+        Ok(role)
     }
 
-    /// True where the request may see everything.
-    pub(super) fn trusts(&self, headers: &HeaderMap) -> bool {
-        self.authorised(headers, "").is_ok()
+    /// As whom a request would be let in that looks at something.
+    pub(super) fn whose(&self, headers: &HeaderMap) -> Role {
+        self.role(headers, "").unwrap_or(Role::Stranger)
     }
 
-    fn authorised(&self, headers: &HeaderMap, path: &str) -> Result<(), Refusal> {
-        let Some(token) = &self.token else { return named_as_this_machine(headers, path) };
+    fn role(&self, headers: &HeaderMap, path: &str) -> Result<Role, Refusal> {
+        let Some(token) = &self.token else {
+            return named_as_this_machine(headers, path).map(|()| Role::Local);
+        };
         let shown = text(headers, header::AUTHORIZATION);
-        let shown = shown.and_then(bearer);
-        if shown.is_some_and(|shown| same(shown.trim().as_bytes(), token.as_bytes())) {
-            return Ok(());
+        let shown = shown.and_then(bearer).map(str::trim);
+        let is = |token: &String| shown.is_some_and(|shown| same(shown, token));
+        // Both are compared always, so that the time tells nothing of which it was.
+        let (admin, reader) = (is(token), self.read_token.as_ref().is_some_and(is));
+        if admin {
+            return Ok(Role::Admin);
+        }
+        if reader {
+            return Ok(Role::Reader);
         }
         let what = if shown.is_some() { "the token is wrong" } else { "a token is needed" };
         let next = "send the `admin.token` of the configuration as `authorization: Bearer TOKEN`; \
@@ -65,9 +118,38 @@ fn bearer(credentials: &str) -> Option<&str> {
 }
 
 /// Takes as long wherever two texts of one length differ.
-fn same(one: &[u8], other: &[u8]) -> bool {
-    let differ = one.iter().zip(other).fold(0, |differ, (a, b)| differ | (a ^ b));
-    one.len() == other.len() && differ == 0
+fn same(one: &str, other: &str) -> bool {
+    one.as_bytes().ct_eq(other.as_bytes()).into()
+}
+
+pub(super) fn is_change(method: &Method) -> bool {
+    method != Method::GET && method != Method::HEAD
+}
+
+fn may_change(role: Role, path: &str) -> Result<(), Refusal> {
+    if role.may_change() {
+        return Ok(());
+    }
+    let what = "with this token everything can be looked at, and nothing changed";
+    let next = "send the `admin.token` of the configuration, not its `read_token`";
+    Err(Refusal::new(StatusCode::FORBIDDEN, what, path, next))
+}
+
+/// A form of another page, which a browser sends without asking anybody, has a body of another type.
+fn json_body(headers: &HeaderMap, path: &str) -> Result<(), Refusal> {
+    let length = text(headers, header::CONTENT_LENGTH).unwrap_or("0");
+    let has_body = length != "0" || headers.contains_key(header::TRANSFER_ENCODING);
+    let written = match headers.get(header::CONTENT_TYPE) {
+        None if !has_body => return Ok(()),
+        written => written.and_then(|written| written.to_str().ok()).unwrap_or_default(),
+    };
+    let media = written.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    if media.starts_with("application/") && (media.ends_with("/json") || media.ends_with("+json")) {
+        return Ok(());
+    }
+    let what = format!("a body of the type {written:?} is not taken");
+    let next = "send JSON with `content-type: application/json`, or no body where none is needed";
+    Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, what, path, next))
 }
 
 fn text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
@@ -99,9 +181,18 @@ fn named_as_this_machine(headers: &HeaderMap, path: &str) -> Result<(), Refusal>
 
 /// Programs send no origin; a browser says of which page it is.
 fn same_origin(headers: &HeaderMap, path: &str) -> Result<(), Refusal> {
-    let own = text(headers, header::HOST).map(|host| format!("http://{host}"));
-    let Some(origin) = headers.get(header::ORIGIN) else { return Ok(()) };
-    if origin.to_str().is_ok_and(|origin| own.as_deref() == Some(origin)) {
+    let foreign = text(headers, FETCH_SITE).is_some_and(|site| site.starts_with("cross-site"));
+    let own = text(headers, header::HOST);
+    let is_own = match headers.get(header::ORIGIN) {
+        None => true,
+        Some(origin) => {
+            let origin = origin.to_str().unwrap_or_default();
+            // With TLS where a proxy before the listener speaks it.
+            let host = origin.strip_prefix("http://").or(origin.strip_prefix("https://"));
+            host.is_some() && host == own
+        }
+    };
+    if is_own && !foreign {
         return Ok(());
     }
     let next = "ask from a page of the listener itself, or with a program such as curl";
@@ -117,14 +208,18 @@ mod tests {
         pairs.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect()
     }
 
+    fn guard(token: Option<&str>, read_token: Option<&str>) -> Guard {
+        Guard { token: token.map(str::to_owned), read_token: read_token.map(str::to_owned) }
+    }
+
     fn status(guard: &Guard, method: Method, pairs: &[(&'static str, &'static str)]) -> u16 {
         let admitted = guard.admit(&method, &headers(pairs), "/api/pools", false);
-        admitted.map_or_else(|refusal| refusal.status.as_u16(), |()| 200)
+        admitted.map_or_else(|refusal| refusal.status.as_u16(), |_| 200)
     }
 
     #[test]
     fn o09_without_a_token_it_is_asked_by_address_only() {
-        let guard = Guard { token: None };
+        let guard = guard(None, None);
         for host in ["127.0.0.1:7070", "localhost:7070", "localhost", "[::1]:7070", "127.0.0.1"] {
             assert_eq!(status(&guard, Method::GET, &[("host", host)]), 200, "{host}");
         }
@@ -136,7 +231,7 @@ mod tests {
 
     #[test]
     fn o09_with_a_token_it_has_to_be_shown() {
-        let guard = Guard { token: Some("sesame".to_owned()) };
+        let guard = guard(Some("sesame"), None);
         let with = |value| status(&guard, Method::GET, &[("authorization", value)]);
         assert_eq!(with("Bearer sesame"), 200);
         for wrong in ["Bearer sesam", "Bearer sesamE", "Bearer ", "sesame", "Basic sesame"] {
@@ -148,7 +243,7 @@ mod tests {
 
     #[test]
     fn a_scheme_in_lower_case_is_no_wrong_token() {
-        let guard = Guard { token: Some("sesame".to_owned()) };
+        let guard = guard(Some("sesame"), None);
         let with = |value| status(&guard, Method::GET, &[("authorization", value)]);
         for right in ["bearer sesame", "BEARER sesame", "bEaReR  sesame"] {
             assert_eq!(with(right), 200, "{right}");
@@ -161,7 +256,7 @@ mod tests {
 
     #[test]
     fn o09_a_page_of_another_origin_changes_nothing() {
-        let guard = Guard { token: None };
+        let guard = guard(None, None);
         let host = ("host", "127.0.0.1:7070");
         let with = |method, origin| status(&guard, method, &[host, ("origin", origin)]);
         assert_eq!(with(Method::POST, "http://127.0.0.1:7070"), 200);
@@ -169,5 +264,67 @@ mod tests {
             assert_eq!(with(Method::POST, origin), 403, "{origin}");
         }
         assert_eq!(status(&guard, Method::POST, &[host]), 200, "a program");
+    }
+
+    #[test]
+    fn o09_a_proxy_with_tls_before_it_is_no_other_origin() {
+        let guard = guard(Some("sesame"), None);
+        let with = |origin| {
+            let shown = ("authorization", "Bearer sesame");
+            let host = ("host", "greenroom.example");
+            status(&guard, Method::POST, &[shown, host, ("origin", origin)])
+        };
+        assert_eq!(with("https://greenroom.example"), 200);
+        assert_eq!(with("https://greenroom.example.evil.example"), 403);
+        assert_eq!(with("ftp://greenroom.example"), 403);
+    }
+
+    #[test]
+    fn o09_a_read_token_changes_nothing() {
+        let guard = guard(Some("sesame"), Some("look"));
+        let with = |method, token| status(&guard, method, &[("authorization", token)]);
+        assert_eq!(with(Method::GET, "Bearer look"), 200);
+        assert_eq!(with(Method::HEAD, "Bearer look"), 200);
+        for method in [Method::POST, Method::PUT, Method::DELETE, Method::PATCH] {
+            assert_eq!(with(method.clone(), "Bearer look"), 403, "{method}");
+            assert_eq!(with(method, "Bearer sesame"), 200);
+        }
+        let role = |token| guard.whose(&headers(&[("authorization", token)]));
+        assert_eq!(role("Bearer look"), Role::Reader);
+        assert_eq!(role("Bearer sesame"), Role::Admin);
+        assert_eq!(role("Bearer sesamelook"), Role::Stranger);
+        let open = guard.admit(&Method::GET, &HeaderMap::new(), "/", true);
+        assert_eq!(open.unwrap(), Role::Stranger);
+        assert!(guard.admit(&Method::POST, &HeaderMap::new(), "/healthz", true).is_err());
+    }
+
+    #[test]
+    fn o09_a_change_takes_json_or_no_body() {
+        let guard = guard(None, None);
+        let host = ("host", "127.0.0.1:7070");
+        let with = |pairs: &[(&'static str, &'static str)]| {
+            status(&guard, Method::POST, &[&[host][..], pairs].concat())
+        };
+        assert_eq!(with(&[]), 200);
+        assert_eq!(with(&[("content-length", "0")]), 200);
+        for json in ["application/json", "application/cloudevents+json; charset=utf-8"] {
+            assert_eq!(with(&[("content-length", "2"), ("content-type", json)]), 200, "{json}");
+        }
+        assert_eq!(with(&[("content-length", "2")]), 415);
+        assert_eq!(with(&[("transfer-encoding", "chunked")]), 415);
+        let forms =
+            ["text/plain", "multipart/form-data", "application/x-www-form-urlencoded", "", "json"];
+        for form in forms {
+            assert_eq!(with(&[("content-type", form)]), 415, "{form}");
+        }
+    }
+
+    #[test]
+    fn o09_a_browser_that_asks_for_another_site_changes_nothing() {
+        let guard = guard(None, None);
+        let host = ("host", "127.0.0.1:7070");
+        let with = |site| status(&guard, Method::POST, &[host, ("sec-fetch-site", site)]);
+        assert_eq!(with("cross-site"), 403);
+        assert_eq!((with("same-origin"), with("none")), (200, 200));
     }
 }

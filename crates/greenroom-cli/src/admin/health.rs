@@ -21,17 +21,22 @@ enum Colour {
 /// `/healthz`: that it is alive, and in which colour. Always 200: to end a process that answers mends nothing. Reasons are for
 /// those who may see everything.
 pub(super) fn health(control: &Control, trusted: bool) -> Json {
+    let mut body = view(control);
+    if !trusted {
+        body = json!({ "health": body["health"] });
+    }
+    Json::ok(body)
+}
+
+/// The colour, and why.
+pub(super) fn view(control: &Control) -> Value {
     let (colour, reasons) = found(control);
     let word = match colour {
         Colour::Green => "green",
         Colour::Yellow => "yellow",
         Colour::Red => "red",
     };
-    let mut body = json!({ "health": word });
-    if trusted {
-        body["reasons"] = Value::from(reasons);
-    }
-    Json::ok(body)
+    json!({ "health": word, "reasons": reasons })
 }
 
 /// `/readyz`: 503 once nothing more is read, or where nothing that is read would get through.

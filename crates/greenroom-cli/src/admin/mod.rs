@@ -1,4 +1,5 @@
-//! The admin listener: a running greenroom is asked what it does, and told what to change, as JSON over HTTP.
+//! The admin listener: a running greenroom is asked what it does, and told what to change, as JSON over HTTP; and the
+//! dashboard, a page that asks so.
 //!
 //! ```text
 //! greenroom why, curl ──▶ thread "admin" ──▶ guard ──▶ routes ──▶ Control (locks for a moment, no queue, no worker)
@@ -11,21 +12,30 @@
 
 mod answer;
 pub(crate) mod ask;
+mod audit;
 mod daemon;
+mod events;
 mod guard;
 mod health;
 mod letters;
 mod metrics;
+mod live;
+mod openapi;
+mod operations;
+mod page;
 mod query;
 mod readers;
 mod reloaded;
 mod routes;
+mod sample;
 mod sentence;
 mod serve;
 mod stored;
+mod table;
 #[cfg(test)]
 mod tests;
 mod views;
+mod workers;
 
 use std::{convert::Infallible, io, net::TcpListener, sync::Arc, thread};
 
@@ -82,6 +92,7 @@ impl Listener {
         let address =
             address.map_err(|error| format!("admin: the listener has no address: {error}"))?;
         tracing::info!(%address, "the admin listener is open");
+        tracing::info!("the dashboard is at http://{address}/");
         let (end, ended) = oneshot::channel();
         let serve = move || {
             runtime.block_on(async move {

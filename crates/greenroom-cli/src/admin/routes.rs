@@ -5,10 +5,9 @@ use std::sync::Arc;
 use axum::{
     Extension, Router,
     extract::{Path, RawQuery, Request, State},
-    http::{Method, StatusCode, Uri},
+    http::{HeaderMap, Method, StatusCode, Uri},
     middleware::{self, Next},
     response::{IntoResponse, Response},
-    routing::{get, post},
 };
 use greenroom_bus::engine::{ChangeError, Decision};
 use serde_json::{Value, json};
@@ -16,61 +15,21 @@ use serde_json::{Value, json};
 use super::{
     Daemon,
     answer::{Answer, Json, Refusal},
-    guard::Guard,
+    audit::Action,
+    guard::{Guard, Role},
     health,
     letters::{self, Wanted},
-    metrics,
+    live::{self, Live},
+    metrics, openapi,
+    operations::OPERATIONS,
+    page,
     query::{Query, not_a_number},
     readers::{Readers, apart},
-    stored, views,
+    stored,
+    table::{Routes, get, post},
+    views, workers,
 };
 use crate::commands::run::assemble::LettersAt;
-
-/// Every path, for `GET /api` and for those who ask for another.
-const PATHS: &[(&str, &str)] = &[
-    ("GET /healthz", "that greenroom is alive, and whether it is well: green, yellow or red"),
-    ("GET /readyz", "whether it reads its inputs and what it reads gets through; 503 where not"),
-    ("GET /metrics", "what it counts, for Prometheus"),
-    ("GET /api/run", "how far the run has come"),
-    ("GET /api/pools", "the pools: figures, settings, state"),
-    ("GET /api/pools/NAME", "one of them"),
-    ("POST /api/pools/NAME/pause", "starts no further attempt in it"),
-    ("POST /api/pools/NAME/resume", "lets it go on"),
-    ("GET /api/handlers", "the handlers, and which are in outage"),
-    ("GET /api/handlers/NAME", "one of them"),
-    ("POST /api/handlers/NAME/pause", "starts no further attempt of it"),
-    ("POST /api/handlers/NAME/resume", "lets it go on"),
-    ("GET /api/outputs", "the outputs, and which are paused or fail"),
-    ("GET /api/outputs/NAME", "one of them"),
-    ("POST /api/outputs/NAME/resume", "a paused one tries at once whether it was mended"),
-    ("GET /api/keys", "the parked keys and the hottest ones"),
-    ("GET /api/keys?key=KEY", "where a key stands and why"),
-    ("POST /api/keys/resume?key=KEY[&handler=NAME]", "attempts the event anew that parked the key"),
-    ("POST /api/keys/skip?key=KEY[&handler=NAME]", "makes it a dead letter; the key goes on"),
-    ("POST /api/keys/drop?key=KEY[&handler=NAME]", "makes dead letters of all that waits there"),
-    (
-        "GET /api/dead-letters[?after=N&limit=N&reason=R&pool=P&handler=H]",
-        "the dead letters, oldest first, a page at a time; long texts are cut, `bytes` is the size",
-    ),
-    ("GET /api/dead-letters/NUMBER", "one of them, whole"),
-    (
-        "GET /api/dead-letters?by=group",
-        "of a store: how many there are by `group` of errors, `reason` or `handler`; further filters are input, key, group, since, upto, id",
-    ),
-    ("GET /api/dead-letters/export[?filters]", "of a store: all of them, one a line"),
-    ("GET /api/dead-letters/replays", "of a store: the replays that were asked for"),
-    ("POST /api/dead-letters/replay?filters|all=true[&rate=20]", "has them handled again"),
-    ("POST /api/dead-letters/replays/NUMBER/stop", "takes no further letter; also resume, cancel"),
-    (
-        "POST /api/dead-letters/NUMBER/edit[?set=/data/x=1]",
-        "puts the event of the body in place of its own, or changes places in it",
-    ),
-    (
-        "POST /api/dead-letters/drop?filters|all=true&confirm=COUNT&upto=NUMBER",
-        "drops them for good, if there are so many",
-    ),
-    ("POST /api/reload", "reads the configuration again"),
-];
 
 /// The hottest keys of an answer.
 const HOTTEST: usize = 10;
@@ -79,14 +38,34 @@ type Asked = State<Arc<Daemon>>;
 
 /// All routes, behind the guard.
 pub(super) fn all(daemon: Arc<Daemon>, guard: Arc<Guard>) -> Router {
-    Router::new()
+    routes()
+        .router()
+        .fallback(unknown)
+        .method_not_allowed_fallback(wrong_method)
+        .layer(Extension(Readers::default()))
+        .layer(Extension(Live::default()))
+        .layer(middleware::from_fn_with_state(guard.clone(), admit))
+        .with_state(daemon)
+}
+
+/// Who answers what. [`OPERATIONS`] says what each is for.
+pub(super) fn routes() -> Routes {
+    let mut routes = Routes::default();
+    for asset in &page::ASSETS {
+        routes = routes.route(asset.path, get(async |asked: HeaderMap| asset.answer(&asked)));
+    }
+    routes
         .route("/healthz", get(healthz))
         .route("/readyz", get(readyz))
         .route("/metrics", get(metrics::scrape))
         .route("/api", get(async || Json::ok(paths())))
+        .route("/api/openapi.json", get(async || Json::ok(openapi::document())))
+        .route("/api/live", get(live::live))
         .route("/api/run", get(async |State(daemon): Asked| Json::ok(views::run(&daemon))))
         .route("/api/pools", get(pools))
         .route("/api/pools/{name}", get(pool))
+        .route("/api/pools/{name}/workers", get(workers::workers))
+        .route("/api/pools/{name}/workers", post(workers::resize))
         .route("/api/pools/{name}/{order}", post(order_pool))
         .route("/api/handlers", get(handlers))
         .route("/api/handlers/{name}", get(handler))
@@ -105,42 +84,40 @@ pub(super) fn all(daemon: Arc<Daemon>, guard: Arc<Guard>) -> Router {
         .route("/api/dead-letters/drop", post(stored::drop_letters))
         .route("/api/dead-letters/{number}/edit", post(stored::edit))
         .route("/api/reload", post(reload))
-        .fallback(unknown)
-        .method_not_allowed_fallback(wrong_method)
-        .layer(Extension(Readers::default()))
-        .layer(middleware::from_fn_with_state(guard.clone(), admit))
-        .with_state(daemon)
 }
 
-/// A mark on requests that may see everything.
-#[derive(Clone, Copy)]
-struct Trusted(bool);
-
+/// Lets a request in as whom it has come, and writes down what it changes.
 async fn admit(State(guard): State<Arc<Guard>>, mut request: Request, next: Next) -> Response {
     let path = request.uri().path();
-    let open = matches!(path, "/healthz" | "/readyz");
-    if let Err(refusal) = guard.admit(request.method(), request.headers(), path, open) {
-        return refusal.into_response();
+    let open = matches!(path, "/healthz" | "/readyz") || page::is_part(path);
+    let (action, whose) = (Action::of(&request), guard.whose(request.headers()));
+    let admitted = guard.admit(request.method(), request.headers(), path, open);
+    let response = match admitted {
+        Ok(role) => {
+            request.extensions_mut().insert(role);
+            next.run(request).await
+        }
+        Err(refusal) => refusal.into_response(),
+    };
+    if let Some(action) = action {
+        action.tell(whose, response.status());
     }
-    let trusted = Trusted(guard.trusts(request.headers()));
-    request.extensions_mut().insert(trusted);
-    next.run(request).await
+    page::guarded(response)
 }
 
 fn paths() -> Value {
-    PATHS.iter().map(|(path, what)| ((*path).to_owned(), Value::from(*what))).collect()
+    let told = |operation: &super::operations::Operation| {
+        (operation.in_words(), Value::from(operation.about))
+    };
+    OPERATIONS.iter().map(told).collect()
 }
 
-fn trusted(request: &Request) -> bool {
-    request.extensions().get::<Trusted>().is_some_and(|trusted| trusted.0)
+async fn healthz(State(daemon): Asked, Extension(role): Extension<Role>) -> Json {
+    health::health(&daemon.control, role.sees_all())
 }
 
-async fn healthz(State(daemon): Asked, request: Request) -> Json {
-    health::health(&daemon.control, trusted(&request))
-}
-
-async fn readyz(State(daemon): Asked, request: Request) -> Json {
-    health::readiness(&daemon.control, trusted(&request))
+async fn readyz(State(daemon): Asked, Extension(role): Extension<Role>) -> Json {
+    health::readiness(&daemon.control, role.sees_all())
 }
 
 async fn pools(State(daemon): Asked) -> Json {
@@ -333,7 +310,7 @@ async fn wrong_method(method: Method, uri: Uri) -> Refusal {
     Refusal::new(StatusCode::METHOD_NOT_ALLOWED, what, uri.path(), next)
 }
 
-fn no_such(what: &str, error: &ChangeError) -> Refusal {
+pub(super) fn no_such(what: &str, error: &ChangeError) -> Refusal {
     let next = format!("`/api/{what}` lists them");
     Refusal::new(StatusCode::NOT_FOUND, error.to_string(), format!("/api/{what}"), next)
 }

@@ -8,7 +8,7 @@
 //!              └─ the connection that has waited longest goes for a new one
 //! ```
 
-use std::{convert::Infallible, io, sync::Arc, time::Duration};
+use std::{convert::Infallible, io, net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::{
     Router,
@@ -26,7 +26,7 @@ use tokio::{
 };
 use tower_service::Service;
 
-use super::answer::Refusal;
+use super::{answer::Refusal, audit::Peer};
 
 /// How long a client may take to send the headers of a request, counted from the connection or the
 /// last answer: so a connection that is kept is closed after the same time.
@@ -54,10 +54,10 @@ pub(super) async fn serve(listener: TcpListener, router: Router, most: usize) ->
     let mut told = false;
     loop {
         match listener.accept().await {
-            Ok((stream, _)) => {
+            Ok((stream, peer)) => {
                 told = false;
                 if let Some(place) = connections.enter() {
-                    tokio::spawn(converse(stream, place, router.clone()));
+                    tokio::spawn(converse(stream, peer, place, router.clone()));
                 }
                 // Those that were taken get their turn before the next one pushes them out.
                 tokio::task::yield_now().await;
@@ -81,14 +81,15 @@ fn is_of_one_connection(error: &io::Error) -> bool {
 }
 
 /// Answers the requests of one connection until it ends, or has to.
-async fn converse<S>(stream: S, place: Place, router: Router)
+async fn converse<S>(stream: S, peer: SocketAddr, place: Place, router: Router)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let place = Arc::new(place);
     let (stream, last_move) = Moving::new(stream);
     let answering = place.clone();
-    let service = service_fn(move |request| {
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(Peer(peer));
         let (router, place) = (router.clone(), answering.clone());
         async move { Ok::<_, Infallible>(answer(router, &place, request).await) }
     });

@@ -100,6 +100,7 @@ admin: { listen: 127.0.0.1:0 }
             layers,
             dead_letters: LettersAt::File(dead_letters),
             figures,
+            started: Instant::now(),
         })
         .unwrap();
     let run = runtime.spawn(engine.run());
@@ -114,9 +115,10 @@ admin: { listen: 127.0.0.1:0 }
         "/readyz",
         "/metrics",
         "/api/pools",
+        "/api/pools/default/workers",
         "/api/handlers",
-        "/api/keys",
         "/api/keys?key=k",
+        "/",
     ] {
         let answer = get(&address, path);
         assert!(answer.starts_with("HTTP/1.0 200"), "{path}: {answer}");

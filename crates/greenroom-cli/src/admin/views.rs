@@ -158,7 +158,7 @@ fn key_counts(keys: &KeyCounts) -> Value {
     })
 }
 
-fn spread(spread: &LatencySummary) -> Value {
+pub(super) fn spread(spread: &LatencySummary) -> Value {
     json!({
         "p50": millis(spread.p50),
         "p90": millis(spread.p90),
@@ -285,15 +285,20 @@ pub(super) fn decided(decided: &Decided) -> Value {
     })
 }
 
-fn reason(reason: DeadLetterReason) -> &'static str {
+pub(super) fn reason(reason: DeadLetterReason) -> &'static str {
     match reason {
         DeadLetterReason::Panicked => "panicked",
         DeadLetterReason::Poisoned => "poisoned",
         DeadLetterReason::TimedOut => "timed_out",
+        DeadLetterReason::Abandoned => "abandoned",
+        DeadLetterReason::Killed => "killed",
+        DeadLetterReason::NoWorkers => "no_workers",
+        DeadLetterReason::Evicted => "evicted",
+        DeadLetterReason::Expired => "expired",
         _ => "failed",
     }
 }
 
-fn millis(time: Duration) -> f64 {
+pub(super) fn millis(time: Duration) -> f64 {
     time.as_micros() as f64 / 1e3
 }

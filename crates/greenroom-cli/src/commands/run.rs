@@ -10,7 +10,12 @@ mod nats;
 pub(crate) mod reload;
 pub(crate) mod targets;
 
-use std::{io::IsTerminal, process::ExitCode, sync::Arc, time::Duration};
+use std::{
+    io::IsTerminal,
+    process::ExitCode,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use greenroom_bus::{
     engine::{Control, RunReport},
@@ -79,8 +84,14 @@ async fn run_to_the_end(
     let reload = Arc::new(reload);
     let _watch = interrupt::watch(control.clone(), deadline, reload.clone())?;
     let figures = Figures::new(control.clone(), reload.clone(), layers.clone(), admin.as_ref());
-    let daemon =
-        Daemon { control: control.clone(), reload, layers: layers.clone(), dead_letters, figures };
+    let daemon = Daemon {
+        control: control.clone(),
+        reload,
+        layers: layers.clone(),
+        dead_letters,
+        figures,
+        started: Instant::now(),
+    };
     let _open: Option<Open> = listener.map(|listener| listener.open(daemon)).transpose()?;
     tokio::select! {
         biased;

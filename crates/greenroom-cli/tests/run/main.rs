@@ -9,6 +9,7 @@ mod checkpoint;
 mod conditions;
 mod configuration;
 mod daemon;
+mod dashboard;
 mod dead_letters;
 mod dry_run;
 mod examples;

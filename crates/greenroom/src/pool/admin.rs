@@ -25,7 +25,7 @@ use super::{
     limits::{Gate, Rate},
     staff,
     starts::NotReady,
-    stats::{Latencies, PoolStats, WorkerStats},
+    stats::{Latencies, LatencySnapshot, PoolStats, WorkerStats},
     stop::{self, Stop, StopReport},
 };
 use crate::{
@@ -44,6 +44,7 @@ pub(crate) trait Control<A: Actor>: Send + Sync {
     fn withdraw(&self, is_such: &mut dyn FnMut(&A::Message) -> bool) -> usize;
     fn advice(&self) -> Option<Advice>;
     fn worker_stats(&self) -> Vec<WorkerStats>;
+    fn latency_snapshot(&self) -> LatencySnapshot;
     fn inspect(&self, wanted: &Items) -> Inspection;
     fn dead_letters(&self) -> DeadLetters<A::Message, A::Error>;
     fn address(self: Arc<Self>) -> Address<A::Message, A::Reply, A::Error>;
@@ -102,6 +103,10 @@ where
 
     fn worker_stats(&self) -> Vec<WorkerStats> {
         WorkerStats::all(self)
+    }
+
+    fn latency_snapshot(&self) -> LatencySnapshot {
+        self.measured.snapshot()
     }
 
     fn inspect(&self, wanted: &Items) -> Inspection {
@@ -575,6 +580,12 @@ impl<A: Actor> PoolAdmin<A> {
     /// now.
     pub fn worker_stats(&self) -> Vec<WorkerStats> {
         self.control.worker_stats()
+    }
+
+    /// What was measured so far, of which [`LatencySnapshot::since`] tells what is new: percentiles of the last second, say,
+    /// where those of [`stats`](Self::stats) are over all the time since the start. Copies the measurements.
+    pub fn latency_snapshot(&self) -> LatencySnapshot {
+        self.control.latency_snapshot()
     }
 
     /// Looks at the pool and its workers: the runtime's own figures, and what workers have published

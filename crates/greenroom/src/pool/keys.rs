@@ -152,6 +152,16 @@ pub struct ParkedKey<K> {
     pub waiting: usize,
 }
 
+/// A key of which a worker has a message in hand.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct KeyInHand<K> {
+    /// The slot of the worker.
+    pub worker: usize,
+    /// The key.
+    pub key: Arc<K>,
+}
+
 /// The key with the most messages in line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -182,6 +192,28 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Keys<A, K> {
         let mut parked = self.core.parked_keys();
         parked.sort_by_key(|parked| std::cmp::Reverse(parked.since));
         parked
+    }
+
+    /// The keys in the hands of workers whose handlers wait for something, such as an answer from elsewhere. Of a
+    /// message that is in its first poll (it computes, or blocks its thread), the key is named only where it is among the
+    /// [hottest](Self::hottest_by_count). Looks at every key that is in hand or waits.
+    ///
+    /// ```
+    /// # use greenroom::prelude::*;
+    /// # struct Clerk; impl Actor for Clerk { type Message = (u32, u8); type Reply = (); type Error = ();
+    /// # async fn handle(&mut self, _: (u32, u8), _: &mut Context<Self>) -> Result<(), ()> {
+    /// #     std::future::pending().await } }
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = Pool::new(|_slot| Clerk).workers(1).ordered_by(|page: &(u32, u8)| page.0).spawn().await?;
+    /// pool.send((7, 1)).await?;
+    /// tokio::task::yield_now().await;
+    /// let in_hand = pool.keys::<u32>()?.in_hand();
+    /// assert_eq!((in_hand[0].worker, *in_hand[0].key), (0, 7));
+    /// # pool.stop(Stop::within(std::time::Duration::ZERO)).await;
+    /// # Ok(()) }
+    /// ```
+    pub fn in_hand(&self) -> Vec<KeyInHand<K>> {
+        self.core.keys_in_hand()
     }
 
     /// Where a key stands and why. `describe` puts the error of its last attempt into words; it is called under no lock.

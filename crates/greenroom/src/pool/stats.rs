@@ -22,7 +22,7 @@ mod worker;
 pub use dead_letters::DeadLetterCounts;
 pub(crate) use dead_letters::DeadLetterTally;
 pub use latencies::{Latencies, LatencyHistogram};
-pub use latency_summary::LatencySummary;
+pub use latency_summary::{LatencySnapshot, LatencySummary};
 pub(crate) use latency_summary::{Measured, Measurement};
 pub use worker::WorkerStats;
 

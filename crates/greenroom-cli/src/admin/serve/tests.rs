@@ -20,7 +20,8 @@ fn router() -> Router {
 
 fn connect(all: &Arc<Connections>) -> DuplexStream {
     let (client, server) = duplex(1024);
-    tokio::spawn(converse(server, all.enter().unwrap(), router()));
+    let peer = ([127, 0, 0, 1], 1).into();
+    tokio::spawn(converse(server, peer, all.enter().unwrap(), router()));
     client
 }
 

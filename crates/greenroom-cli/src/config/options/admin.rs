@@ -10,9 +10,9 @@ use greenroom_config::{At, Secret, Take, Typed, duration, flag, group, options, 
 use super::bounds::DAY_MS;
 
 options! {
-    /// JSON over HTTP, on threads of its own: it answers also while every worker is busy or
-    /// stuck. A web page of another origin can neither read it nor change anything.
-    /// docs/admin.md says what it can be asked.
+    /// The dashboard in a browser, and JSON over HTTP, on threads of its own: it answers also while
+    /// every worker is busy or stuck. A web page of another origin can neither read it nor change
+    /// anything. docs/admin.md says what it can be asked.
     #[derive(Eq)]
     pub struct AdminConfig = "the admin listener", then AdminConfig::guarded {
         /// An IP address (or `localhost`) and a port. Port 0 takes a free one, and the log says
@@ -22,6 +22,9 @@ options! {
         /// Take it from a file or the environment: `file:/run/secrets/greenroom-admin`,
         /// `${ADMIN_TOKEN}`.
         token: Option<Secret<String>> = text().secret().optional();
+        /// A second token, which may be shown in place of `token`: with it all can be looked at,
+        /// also dead letters, and nothing can be changed.
+        read_token: Option<Secret<String>> = text().secret().optional();
         /// What `/metrics` shows beside what it always does.
         metrics: MetricsConfig = group().default("{}");
     }
@@ -80,6 +83,21 @@ impl AdminConfig {
             let text = "an admin listener that other machines can reach needs a `token`";
             let help = "add `token: \"file:/run/secrets/greenroom-admin\"`, or listen at 127.0.0.1";
             at.error("listen", text, help);
+            return None;
+        }
+        let (token, read_token) = (self.token.as_deref(), self.read_token.as_deref());
+        if read_token.is_some() && (token.is_none() || token == read_token) {
+            let (text, help) = match token {
+                None => (
+                    "a `read_token` needs a `token` beside it",
+                    "without one, anybody of this machine may change all",
+                ),
+                Some(_) => (
+                    "`read_token` is the same as `token`",
+                    "with it everything could be changed: choose another one",
+                ),
+            };
+            at.error("read_token", text, help);
             return None;
         }
         Some(self)

@@ -8,7 +8,7 @@ use crate::{
     pool::{
         failed::Failed,
         hold::Source,
-        keys::{KeyCounts, KeyState, KeyStatus, LongestLine, ParkedKey},
+        keys::{KeyCounts, KeyInHand, KeyState, KeyStatus, LongestLine, ParkedKey},
         lanes::{Lane, LaneId, LaneState},
         shard::Outbox,
         stamp::Stamp,
@@ -63,6 +63,28 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                     waiting: behind(lane),
                 })
             }));
+        }
+        all
+    }
+
+    pub(crate) fn keys_in_hand(&self) -> Vec<KeyInHand<K>> {
+        let (mut all, mut first_polls) = (Vec::new(), Vec::new());
+        for shard in &self.shards {
+            let mut outbox = shard.outbox.lock();
+            if let Some(token) = &outbox.token
+                && let Some((hash, _)) = &token.in_hand
+            {
+                first_polls.push((token.worker, *hash));
+            }
+            all.extend(outbox.lanes.iter_mut().filter_map(|lane| {
+                let LaneState::Running(worker) = lane.state else { return None };
+                Some(KeyInHand { worker, key: lane.key.share()? })
+            }));
+        }
+        // The token's key is moved to the next step as it is: to share it would cost each message.
+        if let Some(sketch) = &self.sketch {
+            let hot = |(worker, hash)| Some(KeyInHand { worker, key: sketch.find(hash)? });
+            all.extend(first_polls.into_iter().filter_map(hot));
         }
         all
     }

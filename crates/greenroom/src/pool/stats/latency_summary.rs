@@ -42,6 +42,46 @@ impl LatencySummary {
     }
 }
 
+/// What a pool has measured so far, to be compared with what it has measured later. Takes some ten kilobytes.
+///
+/// ```
+/// # use greenroom::prelude::*;
+/// # struct Clerk; impl Actor for Clerk { type Message = u8; type Reply = u8; type Error = ();
+/// # async fn handle(&mut self, page: u8, _: &mut Context<Self>) -> Result<u8, ()> { Ok(page) } }
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let pool = Pool::new(|_slot| Clerk).workers(2).spawn().await?;
+/// pool.call(7).await?;
+/// let earlier = pool.admin().latency_snapshot();
+/// let now = pool.admin().latency_snapshot();
+/// let (queueing, handling) = now.since(&earlier);
+/// assert_eq!((queueing.count, handling.count), (0, 0));
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Default)]
+pub struct LatencySnapshot(Option<(Histogram<u64>, Histogram<u64>)>);
+
+impl LatencySnapshot {
+    /// How long messages waited, and how long they were in hand, of those that were measured after `earlier` was taken
+    /// from the same pool.
+    pub fn since(&self, earlier: &Self) -> (LatencySummary, LatencySummary) {
+        let Some((queued, handled)) = &self.0 else { return Default::default() };
+        let before = earlier.0.as_ref();
+        let of = |now: &Histogram<u64>, before: Option<&Histogram<u64>>| {
+            let mut new = now.clone();
+            // Fails only where `earlier` is of another pool: then it tells of all there is.
+            let _ = before.map(|before| new.subtract(before));
+            LatencySummary::of(&new)
+        };
+        (of(queued, before.map(|of| &of.0)), of(handled, before.map(|of| &of.1)))
+    }
+}
+
+impl std::fmt::Debug for LatencySnapshot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LatencySnapshot").finish_non_exhaustive()
+    }
+}
+
 /// The measurements of a pool. They take memory from the first on, and more as they are spread wider: some fifteen
 /// kilobytes.
 #[derive(Default)]
@@ -103,6 +143,12 @@ impl Measured {
         let any = !residence.is_empty();
         residence.reset();
         any.then_some(p99)
+    }
+
+    /// All that was measured so far.
+    pub(crate) fn snapshot(&self) -> LatencySnapshot {
+        let times = self.0.lock();
+        LatencySnapshot(times.as_ref().map(|times| (times.queued.clone(), times.handled.clone())))
     }
 
     /// How long messages waited, and how long their handling took.
@@ -193,5 +239,20 @@ mod tests {
             (1, 8, 0)
         );
         assert_eq!(upto(residence, 100 * MILLI), 9);
+    }
+
+    #[test]
+    fn o07_what_came_since_an_earlier_look_is_summed_up_alone() {
+        let measured = Measured::default();
+        let nothing = measured.snapshot();
+        measured.add(400 * MILLI, 400 * MILLI, 1);
+        let earlier = measured.snapshot();
+        assert_eq!(earlier.since(&nothing).0.count, 1);
+        assert_eq!(earlier.since(&earlier).1, LatencySummary::default());
+        (0..100).for_each(|_| measured.add(MILLI, 5 * MILLI, 8));
+        let (queueing, handling) = measured.snapshot().since(&earlier);
+        assert_eq!((queueing.count, handling.count), (800, 800));
+        assert!(queueing.p99 >= MILLI && queueing.max < 2 * MILLI, "{queueing:?}");
+        assert!(handling.p50 >= 5 * MILLI && handling.p99 < 6 * MILLI, "{handling:?}");
     }
 }

@@ -32,6 +32,8 @@ pub struct WorkerStats {
     /// For how long it has had the message in hand, to a few milliseconds, or as [`Delivery::queued_at`](crate::Delivery::queued_at) says.
     /// `None` where there is none.
     pub busy_for: Option<Duration>,
+    /// Which attempt of it that is. `None` where there is none in hand.
+    pub attempt: Option<u32>,
     /// The most messages that may wait in its own mailbox.
     pub mailbox_size: usize,
     /// Messages that wait there.
@@ -79,6 +81,7 @@ impl WorkerStats {
             busy_for: seat
                 .busy_since(|| core.coarse.real())
                 .map(|since| since.age(core.coarse.real())),
+            attempt: seat.is_busy().then(|| seat.attempt()),
             mailbox_size: core.settings.mailbox,
             queued: mailbox.map_or(0, |mailbox| mailbox.waiting() as u64),
             dispatched: read(&seat.tally.started),

@@ -1,0 +1,77 @@
+//! The workers of a pool: what each has in hand, and since when.
+
+use std::{collections::HashMap, sync::Arc};
+
+use greenroom::{
+    inspect::WorkerStatus,
+    stats::{LatencySnapshot, WorkerStats},
+};
+
+use super::pool::PoolControl;
+
+/// What one worker of a pool does.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct WorkerView {
+    /// Its figures; counters go on when it is restarted.
+    pub stats: WorkerStats,
+    /// What it has in hand, where its pool keeps order and the handler waits for something; of a handler that computes or
+    /// blocks its thread, only where the key is among the hottest.
+    pub key: Option<KeyInHand>,
+}
+
+/// The key of an event that is in hand.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct KeyInHand {
+    /// The key.
+    pub key: Arc<str>,
+    /// The handler by which it is ordered.
+    pub handler: &'static str,
+    /// The input that the event comes from.
+    pub input: Arc<str>,
+}
+
+impl WorkerView {
+    /// True where a worker is in the slot, or is being started there.
+    pub fn is_live(&self) -> bool {
+        matches!(self.stats.status, Some(WorkerStatus::Live | WorkerStatus::Starting))
+    }
+}
+
+impl PoolControl {
+    /// What each worker does, by slot; slots that nobody has are left out. Looks at every key that is in hand or waits.
+    pub fn workers(&self) -> Vec<WorkerView> {
+        let mut keys = self.keys_in_hand();
+        let stats = self.worker_stats().into_iter().filter(|stats| stats.status.is_some());
+        let view = |stats: WorkerStats| {
+            // One that has let go of its message meanwhile has no key either.
+            let key = keys.remove(&stats.slot).filter(|_| stats.busy_for.is_some());
+            WorkerView { key, stats }
+        };
+        stats.map(view).collect()
+    }
+
+    /// As [`workers`](Self::workers), by slot and without keys: quicker, however many keys there are.
+    pub fn worker_stats(&self) -> Vec<WorkerStats> {
+        self.managed().admin.worker_stats()
+    }
+
+    /// How long events waited and were in hand so far; two of these tell it of the time between them.
+    pub fn latency_snapshot(&self) -> LatencySnapshot {
+        self.managed().admin.latency_snapshot()
+    }
+
+    fn keys_in_hand(&self) -> HashMap<usize, KeyInHand> {
+        let shared = &self.control.shared;
+        let Some(keys) = &self.managed().keys else { return HashMap::new() };
+        let names = shared.inputs.names();
+        let named = keys.in_hand().into_iter().filter_map(|in_hand| {
+            let line = in_hand.key;
+            let handler = shared.process.handlers[line.handler as usize].name.as_str();
+            let input = names.get(line.input as usize)?.clone();
+            Some((in_hand.worker, KeyInHand { key: line.key.clone(), handler, input }))
+        });
+        named.collect()
+    }
+}

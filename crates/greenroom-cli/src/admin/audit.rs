@@ -1,0 +1,90 @@
+//! The audit log: who has told this greenroom to change what, and what came of it (O09).
+//!
+//! Each request that would change something is one line that begins with `admin action:`, whether it was let in or
+//! not. What stands in its body is not told, and neither are values that an edit sets: they are data of events.
+
+use std::net::SocketAddr;
+
+use axum::{
+    extract::Request,
+    http::{Method, StatusCode, Uri},
+};
+use url::form_urlencoded;
+
+use super::guard::{Role, is_change};
+
+/// Where a request came from.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Peer(pub(super) SocketAddr);
+
+/// Something that somebody wants to be done.
+pub(super) struct Action {
+    from: String,
+    what: String,
+}
+
+/// For filters of the log.
+const TARGET: &str = "greenroom::audit";
+
+/// What is told of an action at most, in characters: keys may be long.
+const LONGEST: usize = 500;
+
+impl Action {
+    /// `None` for a request that only looks.
+    pub(super) fn of(request: &Request) -> Option<Self> {
+        let from = request.extensions().get::<Peer>();
+        let from = from.map_or_else(|| "nowhere".to_owned(), |Peer(address)| address.to_string());
+        is_change(request.method())
+            .then(|| Self { from, what: in_words(request.method(), request.uri()) })
+    }
+
+    /// Writes the line, once it is known what has become of it.
+    pub(super) fn tell(self, role: Role, status: StatusCode) {
+        let Self { from, what } = self;
+        let (who, status) = (role.name(), status.as_u16());
+        match status {
+            200..400 => {
+                tracing::info!(target: TARGET, who, from, what, status, "admin action: done");
+            }
+            _ => tracing::warn!(target: TARGET, who, from, what, status, "admin action: refused"),
+        }
+    }
+}
+
+fn in_words(method: &Method, uri: &Uri) -> String {
+    let mut what = format!("{method} {}", uri.path());
+    let query = form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes());
+    for (number, (name, value)) in query.enumerate() {
+        let mark = if number == 0 { '?' } else { '&' };
+        what.push(mark);
+        what.push_str(&name);
+        what.push('=');
+        let hidden = name == "set";
+        what.push_str(if hidden { value.split('=').next().unwrap_or_default() } else { &value });
+        if hidden {
+            what.push_str("=(not told)");
+        }
+    }
+    match what.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &what[..end]),
+        None => what,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn o09_the_audit_log_holds_no_data_of_events() {
+        let uri = "/api/dead-letters/3/edit?set=/data/card=4111&set=/data/x=1";
+        let told = in_words(&Method::POST, &uri.parse().unwrap());
+        assert_eq!(
+            told,
+            "POST /api/dead-letters/3/edit?set=/data/card=(not told)&set=/data/x=(not told)"
+        );
+        let uri = format!("/api/keys/drop?key={}", "k".repeat(2_000));
+        let told = in_words(&Method::POST, &uri.parse().unwrap());
+        assert!(told.chars().count() == LONGEST + 1 && told.ends_with('…'), "{told}");
+    }
+}

@@ -1,0 +1,196 @@
+//! All that can be asked, for `GET /api`, for the OpenAPI document, and for those who ask for something else.
+
+/// One thing that can be asked or told.
+pub(super) struct Operation {
+    pub(super) method: &'static str,
+    /// What stands in braces is chosen by whoever asks.
+    pub(super) path: &'static str,
+    pub(super) about: &'static str,
+    /// What may stand behind the `?`.
+    pub(super) query: &'static [Parameter],
+    /// The media type of the answer.
+    pub(super) answer: &'static str,
+    /// What a body holds, where it takes one.
+    pub(super) body: Option<&'static str>,
+    /// Anybody may ask.
+    pub(super) open: bool,
+}
+
+/// A parameter of a query.
+pub(super) struct Parameter {
+    pub(super) name: &'static str,
+    pub(super) about: &'static str,
+    pub(super) required: bool,
+}
+
+const JSON: &str = "application/json";
+
+const fn get(path: &'static str, about: &'static str) -> Operation {
+    Operation { method: "GET", path, about, query: &[], answer: JSON, body: None, open: false }
+}
+
+const fn post(path: &'static str, about: &'static str) -> Operation {
+    Operation { method: "POST", ..get(path, about) }
+}
+
+impl Operation {
+    const fn query(self, query: &'static [Parameter]) -> Self {
+        Self { query, ..self }
+    }
+
+    const fn answers(self, answer: &'static str) -> Self {
+        Self { answer, ..self }
+    }
+
+    const fn takes(self, body: &'static str) -> Self {
+        Self { body: Some(body), ..self }
+    }
+
+    const fn open(self) -> Self {
+        Self { open: true, ..self }
+    }
+
+    /// As it is asked: `POST /api/keys/skip?key=KEY[&handler=HANDLER]`.
+    pub(super) fn in_words(&self) -> String {
+        let mut words = format!("{} {}", self.method, self.path);
+        let (mut mark, mut optional) = ('?', Vec::new());
+        for parameter in self.query {
+            let name = parameter.name;
+            if parameter.required {
+                words.push_str(&format!("{mark}{name}={}", name.to_uppercase()));
+                mark = '&';
+            } else {
+                optional.push(name);
+            }
+        }
+        if !optional.is_empty() {
+            words.push_str(&format!("[{mark}{}]", optional.join("&")));
+        }
+        words
+    }
+}
+
+const fn may(name: &'static str, about: &'static str) -> Parameter {
+    Parameter { name, about, required: false }
+}
+
+const fn must(name: &'static str, about: &'static str) -> Parameter {
+    Parameter { name, about, required: true }
+}
+
+const ID: Parameter = may("id", "numbers of letters, with commas; of a store");
+const REASON: Parameter = may("reason", "why they are dead letters");
+const POOL: Parameter = may("pool", "the name of a pool");
+const HANDLER: Parameter = may("handler", "the name of a handler");
+const INPUT: Parameter = may("input", "the name of an input; of a store");
+const KEY: Parameter = may("key", "what they are ordered by; of a store");
+const GROUP: Parameter = may("group", "a group of errors; of a store");
+const SINCE: Parameter = may("since", "a time in RFC 3339; of a store");
+const UPTO: Parameter = may("upto", "the highest number; of a store");
+const ALL: Parameter = may("all", "`true` in place of filters");
+
+const FILTERS: &[Parameter] = &[ID, REASON, POOL, HANDLER, INPUT, KEY, GROUP, SINCE, UPTO];
+
+const PARKED: &[Parameter] =
+    &[must("key", "a value of `order_by`"), may("handler", "where it is parked with several")];
+
+/// All there is.
+pub(super) const OPERATIONS: &[Operation] = &[
+    get("/", "the dashboard").answers("text/html").open(),
+    get("/favicon.svg", "its sign").answers("image/svg+xml").open(),
+    get("/assets/app.js", "its program").answers("text/javascript").open(),
+    get("/assets/app.css", "its looks").answers("text/css").open(),
+    get("/healthz", "that greenroom is alive, and whether it is well: green, yellow or red").open(),
+    get("/readyz", "whether it reads its inputs and what it reads gets through; 503 where not")
+        .open(),
+    get("/metrics", "what it counts, for Prometheus, or as OpenMetrics where that is accepted")
+        .answers("text/plain"),
+    get("/api", "this list"),
+    get("/api/openapi.json", "the same as an OpenAPI document"),
+    get(
+        "/api/live",
+        "all of the figures once a second as server-sent events; one sampler serves all who listen",
+    )
+    .answers("text/event-stream"),
+    get("/api/run", "how far the run has come"),
+    get("/api/pools", "the pools: figures, settings, state"),
+    get("/api/pools/{name}", "one of them"),
+    get("/api/pools/{name}/workers", "its workers: what each has in hand, and since when"),
+    post("/api/pools/{name}/workers", "adds or removes workers until there are so many")
+        .query(&[must("count", "how many workers it is to have")]),
+    post("/api/pools/{name}/pause", "starts no further attempt in it"),
+    post("/api/pools/{name}/resume", "lets it go on"),
+    get("/api/handlers", "the handlers, and which are in outage"),
+    get("/api/handlers/{name}", "one of them"),
+    post("/api/handlers/{name}/pause", "starts no further attempt of it"),
+    post("/api/handlers/{name}/resume", "lets it go on"),
+    get("/api/outputs", "the outputs, and which are paused or fail"),
+    get("/api/outputs/{name}", "one of them"),
+    post("/api/outputs/{name}/resume", "a paused one tries at once whether it was mended"),
+    get("/api/keys", "the parked keys and the hottest ones; with `key`, where that stands and why")
+        .query(&[may("key", "a value of `order_by`")]),
+    post("/api/keys/resume", "attempts the event anew that parked the key").query(PARKED),
+    post("/api/keys/skip", "makes it a dead letter; the key goes on").query(PARKED),
+    post("/api/keys/drop", "makes dead letters of all that waits there").query(PARKED),
+    get(
+        "/api/dead-letters",
+        "the dead letters, oldest first, a page at a time; long texts are cut, `bytes` is the size",
+    )
+    .query(&[
+        may("after", "the number of the last letter of the page before"),
+        may("limit", "how many on a page"),
+        may("by", "counts them by `group` of errors, `reason` or `handler`; of a store"),
+        ID,
+        REASON,
+        POOL,
+        HANDLER,
+        INPUT,
+        KEY,
+        GROUP,
+        SINCE,
+        UPTO,
+    ]),
+    get("/api/dead-letters/{number}", "one of them, whole"),
+    get("/api/dead-letters/export", "of a store: all of them, one a line")
+        .query(FILTERS)
+        .answers("application/x-ndjson"),
+    get("/api/dead-letters/replays", "of a store: the replays that were asked for"),
+    post("/api/dead-letters/replay", "of a store: has them handled again").query(&[
+        ID,
+        REASON,
+        POOL,
+        HANDLER,
+        INPUT,
+        KEY,
+        GROUP,
+        SINCE,
+        UPTO,
+        ALL,
+        may("rate", "letters a second"),
+    ]),
+    post("/api/dead-letters/replays/{number}/stop", "takes no further letter of it"),
+    post("/api/dead-letters/replays/{number}/resume", "goes on with it"),
+    post("/api/dead-letters/replays/{number}/cancel", "lets go of those that wait"),
+    post(
+        "/api/dead-letters/{number}/edit",
+        "puts the event of the body in place of its own, or changes places in it",
+    )
+    .query(&[may("set", "a place and its value, such as `/data/x=1`; several times")])
+    .takes("one CloudEvent"),
+    post("/api/dead-letters/drop", "of a store: drops them for good, if there are so many").query(
+        &[
+            ID,
+            REASON,
+            POOL,
+            HANDLER,
+            INPUT,
+            KEY,
+            GROUP,
+            SINCE,
+            UPTO,
+            ALL,
+            may("confirm", "how many there are; without it, the answer says so (409)"),
+        ],
+    ),
+    post("/api/reload", "reads the configuration again"),
+];

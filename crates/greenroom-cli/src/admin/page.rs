@@ -1,0 +1,130 @@
+//! The dashboard: a page that asks this listener for all that it shows.
+//!
+//! Its sources are in `dashboard/`; what is built of them lies in `assets` beside this file, so that nobody needs
+//! anything but Rust to build greenroom. CI proves that it is current.
+//!
+//! The page itself holds no figure and needs no token. It loads nothing from elsewhere, and a policy keeps it from
+//! running anything that is not its own, should a letter ever be shown as more than text.
+
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+
+use axum::{
+    body::Body,
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
+    response::Response,
+};
+
+/// A file of the page.
+pub(super) struct Asset {
+    pub(super) path: &'static str,
+    kind: &'static str,
+    bytes: &'static [u8],
+}
+
+/// All of them.
+pub(super) const ASSETS: [Asset; 4] = [
+    Asset {
+        path: "/",
+        kind: "text/html; charset=utf-8",
+        bytes: include_bytes!("page/assets/index.html"),
+    },
+    Asset {
+        path: "/assets/app.js",
+        kind: "text/javascript; charset=utf-8",
+        bytes: include_bytes!("page/assets/app.js"),
+    },
+    Asset {
+        path: "/assets/app.css",
+        kind: "text/css; charset=utf-8",
+        bytes: include_bytes!("page/assets/app.css"),
+    },
+    Asset {
+        path: "/favicon.svg",
+        kind: "image/svg+xml",
+        bytes: include_bytes!("page/assets/favicon.svg"),
+    },
+];
+
+/// What the page may do: run and load what comes from this listener, and ask it.
+const OF_THE_PAGE: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
+     connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/// What an answer may do that is no page, if a browser is made to show it as one: nothing.
+const OF_OTHERS: &str = "default-src 'none'; frame-ancestors 'none'";
+
+/// True for what anybody may have.
+pub(super) fn is_part(path: &str) -> bool {
+    ASSETS.iter().any(|asset| asset.path == path)
+}
+
+impl Asset {
+    /// The file; nothing but 304 where the browser has it already.
+    pub(super) fn answer(&self, asked: &HeaderMap) -> Response {
+        let tag = self.tag();
+        let known = asked.get(header::IF_NONE_MATCH).is_some_and(|known| known == &tag);
+        let mut response =
+            Response::new(if known { Body::empty() } else { Body::from(self.bytes) });
+        if known {
+            *response.status_mut() = StatusCode::NOT_MODIFIED;
+        }
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(self.kind));
+        // Another greenroom may be at this address tomorrow: the browser asks each time.
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+        headers.insert(header::ETAG, tag);
+        let policy = HeaderValue::from_static(OF_THE_PAGE);
+        headers.insert(header::CONTENT_SECURITY_POLICY, policy);
+        response
+    }
+
+    fn tag(&self) -> HeaderValue {
+        let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(self.bytes);
+        // Hexadecimal digits in quotes are a value of a header.
+        HeaderValue::from_str(&format!("\"{hash:016x}\""))
+            .unwrap_or_else(|_| HeaderValue::from_static("\"0\""))
+    }
+}
+
+/// What every answer says to browsers: it is what it says it is, and is shown in no frame.
+pub(super) fn guarded(mut response: Response) -> Response {
+    let all = [
+        (header::CONTENT_SECURITY_POLICY, OF_OTHERS),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::X_FRAME_OPTIONS, "DENY"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+    ];
+    let headers = response.headers_mut();
+    for (name, value) in all {
+        headers.entry(name).or_insert(HeaderValue::from_static(value));
+    }
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn o07_the_page_runs_nothing_that_is_not_its_own() {
+        let page = guarded(ASSETS[0].answer(&HeaderMap::new()));
+        let policy = page.headers()[header::CONTENT_SECURITY_POLICY].to_str().unwrap();
+        assert!(policy.starts_with("default-src 'none'") && !policy.contains("unsafe"), "{policy}");
+        assert_eq!(page.headers()[header::X_FRAME_OPTIONS], "DENY");
+        let html = String::from_utf8_lossy(ASSETS[0].bytes);
+        assert!(!html.contains("http://") && !html.contains("https://"), "{html}");
+        assert!(!html.contains("style=") && !html.contains("<style"), "{html}");
+        let others = guarded(Response::new(Body::empty()));
+        assert_eq!(others.headers()[header::CONTENT_SECURITY_POLICY], OF_OTHERS);
+    }
+
+    #[test]
+    fn what_a_browser_has_is_not_sent_again() {
+        let first = ASSETS[1].answer(&HeaderMap::new());
+        assert_eq!(first.status(), StatusCode::OK);
+        let asked = HeaderMap::from_iter([(header::IF_NONE_MATCH, ASSETS[1].tag())]);
+        assert_eq!(ASSETS[1].answer(&asked).status(), StatusCode::NOT_MODIFIED);
+        assert_ne!(ASSETS[1].tag(), ASSETS[2].tag());
+    }
+}

@@ -1,0 +1,75 @@
+//! The workers of a pool: looked at, and how many there are to be.
+
+use std::sync::Arc;
+
+use axum::{
+    extract::{Path, RawQuery, State},
+    http::{StatusCode, Uri},
+};
+use greenroom::inspect::WorkerStatus;
+use greenroom_bus::engine::{ChangeError, WorkerView};
+use serde_json::{Value, json};
+
+use super::{
+    Daemon,
+    answer::{Answer, Json, Refusal},
+    query::Query,
+    routes::no_such,
+    views,
+};
+
+/// What each worker has in hand, and since when.
+pub(super) async fn workers(State(daemon): State<Arc<Daemon>>, Path(name): Path<String>) -> Answer {
+    let pool = daemon.control.pool(&name).map_err(|error| no_such("pools", &error))?;
+    let workers: Vec<_> = pool.workers().iter().map(worker).collect();
+    Ok(Json::ok(json!({ "pool": name, "workers": workers })))
+}
+
+fn worker(view: &WorkerView) -> Value {
+    let stats = &view.stats;
+    let key = view.key.as_ref();
+    json!({
+        "slot": stats.slot,
+        "name": stats.name,
+        "status": match stats.status {
+            Some(WorkerStatus::Starting) => "starting",
+            Some(WorkerStatus::Live) => "live",
+            Some(WorkerStatus::Disabled) => "disabled",
+            Some(WorkerStatus::Leaving) => "leaving",
+            _ => "vacant",
+        },
+        "busy_ms": stats.busy_for.map(views::millis),
+        "attempt": stats.attempt,
+        "key": key.map(|key| &*key.key),
+        "handler": key.map(|key| key.handler),
+        "input": key.map(|key| &*key.input),
+        "handled": stats.handled,
+        "failed_attempts": stats.retries,
+        "restarts": stats.restarts,
+    })
+}
+
+/// Adds or removes workers until there are so many.
+pub(super) async fn resize(
+    State(daemon): State<Arc<Daemon>>,
+    Path(name): Path<String>,
+    RawQuery(query): RawQuery,
+    uri: Uri,
+) -> Answer {
+    let at = uri.path();
+    let pool = daemon.control.pool(&name).map_err(|error| no_such("pools", &error))?;
+    let count = Query::of(query, at, &["count"])?.number::<usize>("count", at)?;
+    let count = count.filter(|count| *count > 0).ok_or_else(|| {
+        let next = format!("ask for `{at}?count=N` with N of 1 or more; to stop it, pause it");
+        Refusal::new(StatusCode::BAD_REQUEST, "`count` is missing or 0", at, next)
+    })?;
+    let before = pool.stats().configured;
+    let _ = pool.resize(count).map_err(|error| refused(at, &error))?;
+    tracing::info!(pool = name, from = before, to = count, "a pool was told to have other workers");
+    Ok(Json::ok(json!({ "pool": name, "from": before, "workers": count })))
+}
+
+fn refused(at: &str, error: &ChangeError) -> Refusal {
+    let next = "docs/configuration.md says how many workers a pool may have; one that is ending stays as it is";
+    Refusal::new(StatusCode::CONFLICT, error.to_string(), at, next)
+}
