@@ -7,8 +7,8 @@
 //!
 //! One sampler serves all tabs, so a second tab costs its connection and no more. A tab that does not keep up misses
 //! samples, and holds up nobody. Nothing is sampled, and no event of a pool is collected, while nobody listens.
-//! Where sampling itself takes long (ten thousand parked keys, say), it is done less often: it takes a twentieth of
-//! its thread at most.
+//! Where sampling itself takes long (ten thousand parked keys, say), it is done less often, every five seconds at the
+//! least.
 
 use std::{
     io,
@@ -38,8 +38,11 @@ use super::{
 /// Between two samples.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// Sampling takes one part in so many of the time.
+/// Sampling takes one part in so many of the time, but for samples that take a quarter of a second.
 const SHARE: u32 = 20;
+
+/// Pages take longer silence for the end.
+const LONGEST: Duration = Duration::from_secs(5);
 
 /// So many listen at once. A browser that is left open listens with one connection a tab.
 const LISTENERS: usize = 16;
@@ -108,7 +111,7 @@ async fn sample(shared: Arc<Shared>, mut sampler: impl FnMut() -> String) {
                 return;
             }
         }
-        sleep(PERIOD.max(started.elapsed() * SHARE)).await;
+        sleep((started.elapsed() * SHARE).clamp(PERIOD, LONGEST)).await;
     }
 }
 

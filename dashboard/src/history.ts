@@ -1,0 +1,57 @@
+// What was, for charts: a fixed number of points, so that a page that is left open does not grow.
+
+/** Five minutes, at one sample a second. */
+export const POINTS = 300;
+
+/** Several figures over time. A new point takes the place of the oldest. */
+export class Series {
+  readonly times = new Float64Array(POINTS).fill(NaN);
+  readonly rows: Float64Array[];
+  length = 0;
+
+  constructor(figures: number) {
+    this.rows = Array.from({ length: figures }, () => new Float64Array(POINTS).fill(NaN));
+  }
+
+  push(time: number, figures: number[]): void {
+    if (this.length === POINTS) {
+      this.times.copyWithin(0, 1);
+      for (const row of this.rows) row.copyWithin(0, 1);
+    } else {
+      this.length += 1;
+    }
+    this.times[this.length - 1] = time;
+    this.rows.forEach((row, place) => (row[this.length - 1] = figures[place] ?? NaN));
+  }
+
+  /** What a chart takes: seconds, then each figure; NaN is a gap. */
+  data(): [Float64Array, ...Float64Array[]] {
+    const cut = (all: Float64Array) => all.subarray(0, this.length);
+    return [cut(this.times), ...this.rows.map(cut)];
+  }
+}
+
+/** A rate that follows a counter without jumping at each sample. */
+export class Rate {
+  private last: number | null = null;
+  private smooth: number | null = null;
+  /** As it was counted since the last sample. */
+  raw = NaN;
+
+  /** The weight of what is new: three samples make most of the figure. */
+  static readonly WEIGHT = 0.45;
+
+  add(counter: number, seconds: number | null): number {
+    const last = this.last;
+    this.last = counter;
+    if (last === null || seconds === null || counter < last) {
+      this.raw = NaN;
+      return this.smooth ?? 0;
+    }
+    this.raw = (counter - last) / seconds;
+    this.smooth = this.smooth === null ? this.raw : this.smooth + Rate.WEIGHT * (this.raw - this.smooth);
+    // What has come to rest is 0, and not a thousandth of an event.
+    if (this.raw === 0 && this.smooth < 0.05) this.smooth = 0;
+    return this.smooth;
+  }
+}

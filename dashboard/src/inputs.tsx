@@ -1,0 +1,89 @@
+// Inputs and their partitions: what each has under way, how far it lags, and whether it is read.
+
+import { useState } from "preact/hooks";
+import { bytes, count, several, time } from "./format";
+import type { Input, Partition } from "./types";
+import { Badge, Bar, Empty, Section } from "./ui";
+
+function lagOf(input: Input): number | null {
+  const known = input.partitions.filter((partition) => partition.lag !== null);
+  return known.length === 0 ? null : known.reduce((sum, partition) => sum + (partition.lag ?? 0), 0);
+}
+
+export function Inputs({ inputs }: { inputs: Input[] }) {
+  return (
+    <Section id="inputs" title="Inputs" note={several(inputs.length, "input")}>
+      {inputs.length === 0 ? <Empty>Nothing is read.</Empty> : inputs.map((input) => <One key={input.name} input={input} />)}
+    </Section>
+  );
+}
+
+function One({ input }: { input: Input }) {
+  const [open, setOpen] = useState(false);
+  const several_ = input.partitions.length > 1;
+  const paused = input.partitions.filter((partition) => partition.state === "paused").length;
+  const lag = lagOf(input);
+  const only = input.partitions[0];
+  return (
+    <div class="input">
+      <div class="line">
+        <span class="name">
+          {several_ ? (
+            <button type="button" class="plain toggle" aria-expanded={open} onClick={() => setOpen(!open)}>
+              <span class="turn" aria-hidden="true" />
+              {input.name}
+            </button>
+          ) : (
+            <strong>{input.name}</strong>
+          )}
+          <Badge tone={input.state === "paused" ? "care" : "well"}>{input.state}</Badge>
+        </span>
+        <span class="faint source" title={input.source}>{input.source}</span>
+      </div>
+      <div class="line gauge">
+        <Bar value={input.in_flight_bytes} of={input.in_flight} label={`${bytes(input.in_flight_bytes)} of ${bytes(input.in_flight)} in flight`} />
+        <span class="amount">{bytes(input.in_flight_bytes)}<span class="of"> / {bytes(input.in_flight)}</span></span>
+      </div>
+      <p class="faint">
+        {lag !== null && <>lag {count(lag)} · </>}
+        {input.held_back > 0 && <>{count(input.held_back)} held back · </>}
+        {input.parked > 0 && <>{count(input.parked)} behind parked keys · </>}
+        {paused > 0 && several_ && <>{paused} of {input.partitions.length} partitions paused · </>}
+        {input.last_settled_ms === null ? "nothing settled yet" : `last settled ${time(input.last_settled_ms)} ago`}
+        {!several_ && only && only.next !== null && <> · {position(only)}</>}
+      </p>
+      {input.refuses_parked && <p class="why">further events of parked keys are refused: they hold half of what may be in flight</p>}
+      {input.answers && <p class="faint">answered: {Object.entries(input.answers).map(([status, times]) => `${status} × ${count(times)}`).join(", ") || "nothing yet"}</p>}
+      {several_ && open && <Partitions all={input.partitions} />}
+    </div>
+  );
+}
+
+function position({ oldest_open, next }: Partition): string {
+  return oldest_open === next ? `all settled up to ${count(next)}` : `oldest open ${count(oldest_open)}, next ${count(next)}`;
+}
+
+function Partitions({ all }: { all: Partition[] }) {
+  return (
+    <div class="scroll">
+      <table>
+        <thead>
+          <tr><th>Partition</th><th>State</th><th class="number">Lag</th><th class="number">Oldest open</th><th class="number">Next</th><th class="number">In flight</th><th class="number">Settled</th></tr>
+        </thead>
+        <tbody>
+          {all.slice(0, 256).map((one) => (
+            <tr key={one.partition}>
+              <td>{one.partition}</td>
+              <td><Badge tone={one.state === "paused" ? "care" : "well"}>{one.state}</Badge></td>
+              <td class="number">{count(one.lag)}</td>
+              <td class="number">{count(one.oldest_open)}</td>
+              <td class="number">{count(one.next)}</td>
+              <td class="number">{bytes(one.in_flight_bytes)}</td>
+              <td class="number">{one.last_settled_ms === null ? "–" : `${time(one.last_settled_ms)} ago`}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

@@ -1,0 +1,114 @@
+// The first thing that is seen: is all well, what is not and since when, and the few figures of the whole run.
+
+import { count, rate, several, time, timeOfDay } from "./format";
+import { headline, problems } from "./problems";
+import { store, waiting, type Link } from "./store";
+import { Mark } from "./ui";
+import type { Sample } from "./types";
+import { Chart } from "./chart";
+
+export function Status({ sample }: { sample: Sample }) {
+  const found = problems(sample);
+  const { tone, text } = headline(found);
+  const lasted = found.reduce<number | null>((most, { lasted }) => (lasted === null ? most : Math.max(most ?? 0, lasted)), null);
+  const since = tone === "well" ? null : lasted !== null ? sample.at_ms - lasted : store.unwellSince;
+  return (
+    <div id="status" class={`status ${tone}`} role="status" aria-live="polite">
+      <div class="headline">
+        <Mark tone={tone} />
+        <h1>{text}</h1>
+        {since !== null && <span class="since">since {timeOfDay(since)}</span>}
+      </div>
+      {found.length > 0 && (
+        <ul class="problems">
+          {found.slice(0, 6).map((problem) => (
+            <li key={problem.text}>
+              <Mark tone={problem.tone} />
+              <a href={`#${problem.at}`}>{problem.text}</a>
+              {problem.lasted !== null && <span class="lasted">{time(problem.lasted)}</span>}
+            </li>
+          ))}
+          {found.length > 6 && <li class="more">and {found.length - 6} more</li>}
+        </ul>
+      )}
+    </div>
+  );
+}
+
+export function Figures({ sample }: { sample: Sample }) {
+  const { all } = store;
+  const { run } = sample;
+  const inHand = sample.pools.reduce((sum, pool) => sum + pool.in_hand, 0);
+  const workers = sample.pools.reduce((sum, pool) => sum + pool.live, 0);
+  const oldest = sample.pools.reduce<number | null>((most, { oldest_ms }) => (oldest_ms === null ? most : Math.max(most ?? 0, oldest_ms)), null);
+  return (
+    <dl class="figures">
+      <Figure name="Settled" value={rate(all.settledRate)} unit="/s" note={`${rate(all.takenRate)}/s taken`} />
+      <Figure name="Waiting" value={count(waiting(sample))} note={oldest === null ? "nothing waits" : `oldest ${time(oldest)}`} />
+      <Figure name="In hand" value={count(inHand)} note={`of ${several(workers, "worker")}`} />
+      <Figure name="Parked keys" value={count(run.parked_keys)} note={several(run.parked_events, "event") + " behind them"} tone={run.parked_keys > 0 ? "care" : ""} />
+      <Figure name="Dead letters" value={count(run.dead_lettered)} note={`${rate(all.lettersRate * 60)} a minute`} tone={all.lettersRate > 0 ? "care" : ""} />
+      <Figure name={run.read === null ? "Settled in all" : "Read"} value={run.read === null ? count(run.settled) : `${(run.read * 100).toFixed(0)} %`} note={`up for ${time(sample.up_ms)}`} />
+    </dl>
+  );
+}
+
+function Figure(props: { name: string; value: string; unit?: string; note: string; tone?: string }) {
+  return (
+    <div class={`figure ${props.tone ?? ""}`}>
+      <dt>{props.name}</dt>
+      <dd>
+        <span class="value">{props.value}</span>
+        {props.unit && <span class="unit">{props.unit}</span>}
+      </dd>
+      <dd class="sub">{props.note}</dd>
+    </div>
+  );
+}
+
+export function Overview({ sample }: { sample: Sample }) {
+  const { series } = store.all;
+  return (
+    <div class="overview card">
+      <Chart
+        title="Events a second"
+        series={series}
+        rows={[0, 1]}
+        figures={[
+          { name: "settled", colour: "data", fill: true },
+          { name: "taken", colour: "data-2" },
+        ]}
+        show={rate}
+        now={`${rate(store.all.settledRate)} settled, ${rate(store.all.takenRate)} taken`}
+      />
+      <Chart
+        title="Under way"
+        series={series}
+        rows={[2, 3]}
+        figures={[
+          { name: "waiting", colour: "data", fill: true },
+          { name: "in hand", colour: "data-2" },
+        ]}
+        show={count}
+        now={`${count(waiting(sample))} waiting`}
+      />
+    </div>
+  );
+}
+
+/** Nobody answers: since when, and that the page goes on by itself. */
+export function Gone({ link }: { link: Link }) {
+  if (link.is !== "gone") return null;
+  return (
+    <div class="gone" role="alert">
+      <Mark tone="bad" />
+      <div>
+        <strong>greenroom has not answered since {timeOfDay(link.since)}</strong>
+        <span>
+          {" "}
+          ({time(Date.now() - link.since)}; {link.why}). What is shown is from then. The page tries again by itself.
+        </span>
+      </div>
+    </div>
+  );
+}

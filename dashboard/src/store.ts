@@ -1,0 +1,200 @@
+// What the page knows: the last sample, what was before, and whether greenroom answers.
+
+import { Refused, listen, setToken, token } from "./api";
+import { Rate, Series } from "./history";
+import type { Hello, PoolEvent, Sample } from "./types";
+
+export type Link =
+  | { is: "asking" }
+  | { is: "live" }
+  /** Nobody answers since then. */
+  | { is: "gone"; since: number; why: string }
+  /** A token is needed, or the one that was shown is wrong. */
+  | { is: "locked"; wrong: boolean }
+  /** The tab is hidden: nothing is asked. */
+  | { is: "asleep" };
+
+export interface PoolHistory {
+  /** Events a second; waiting time and time in hand at p50 and p99, in ms. */
+  series: Series;
+  handled: Rate;
+  rate: number;
+  p50: number;
+  p99: number;
+  wait99: number;
+}
+
+const EVENTS = 200;
+
+class Store {
+  link: Link = { is: "asking" };
+  hello: Hello | null = null;
+  sample: Sample | null = null;
+  /** When the last sample came, by this machine's clock. */
+  heard = 0;
+  /** Taken and settled a second; waiting and in hand. */
+  readonly all = { series: new Series(4), taken: new Rate(), settled: new Rate(), letters: new Rate(), takenRate: 0, settledRate: 0, lettersRate: 0 };
+  readonly pools = new Map<string, PoolHistory>();
+  events: PoolEvent[] = [];
+  /** Since when greenroom has not been well, by its own clock; as far as this page has seen. */
+  unwellSince: number | null = null;
+  private watchers = new Set<() => void>();
+  private stop: AbortController | null = null;
+  private wake: (() => void) | null = null;
+
+  watch(watcher: () => void): () => void {
+    this.watchers.add(watcher);
+    return () => this.watchers.delete(watcher);
+  }
+
+  tell(): void {
+    for (const watcher of this.watchers) watcher();
+  }
+
+  setLink(link: Link): void {
+    this.link = link;
+    this.tell();
+  }
+
+  /** Asks for the live stream again and again, for as long as the page is open. */
+  async run(): Promise<void> {
+    document.addEventListener("visibilitychange", () => this.onVisibility());
+    for (let pause = 500; ; pause = Math.min(pause * 2, 4_000)) {
+      if (document.hidden && this.link.is === "asleep") await this.pause(null);
+      this.stop = new AbortController();
+      let why = "the connection was closed";
+      const before = this.heard;
+      try {
+        await listen({ hello: (hello) => this.onHello(hello), sample: (sample) => this.onSample(sample) }, this.stop.signal);
+      } catch (error) {
+        if (error instanceof Refused && error.status === 401) {
+          const wrong = token() !== null;
+          setToken(null);
+          this.setLink({ is: "locked", wrong });
+          await this.pause(null);
+          pause = 250;
+          continue;
+        }
+        if (error instanceof Refused) why = error.message;
+      }
+      if (document.hidden && this.link.is === "asleep") continue;
+      if (this.heard > before) pause = 500;
+      const since = this.link.is === "gone" ? this.link.since : Date.now();
+      this.setLink({ is: "gone", since, why });
+      await this.pause(pause);
+    }
+  }
+
+  /** Shows another token, or none. */
+  unlock(value: string | null): void {
+    setToken(value);
+    this.hello = null;
+    this.setLink({ is: "asking" });
+    this.stop?.abort();
+    this.wake?.();
+  }
+
+  private pause(ms: number | null): Promise<void> {
+    return new Promise((done) => {
+      const timer = ms === null ? null : setTimeout(done, ms);
+      this.wake = () => {
+        if (timer !== null) clearTimeout(timer);
+        done();
+      };
+    });
+  }
+
+  private sleeping: ReturnType<typeof setTimeout> | null = null;
+
+  private onVisibility(): void {
+    if (this.sleeping !== null) clearTimeout(this.sleeping);
+    this.sleeping = null;
+    if (document.hidden) {
+      // Somebody who looks at another tab for a moment finds no gap.
+      this.sleeping = setTimeout(() => {
+        if (this.link.is === "locked") return;
+        this.setLink({ is: "asleep" });
+        this.stop?.abort();
+      }, 10_000);
+    } else if (this.link.is === "asleep") {
+      this.setLink({ is: "asking" });
+      this.wake?.();
+    }
+  }
+
+  private onHello(hello: Hello): void {
+    this.hello = hello;
+  }
+
+  private onSample(sample: Sample): void {
+    const last = this.sample;
+    if (last && sample.up_ms < last.up_ms) this.forget();
+    const time = sample.at_ms / 1_000;
+    const passed = last && sample.up_ms > last.up_ms ? (sample.up_ms - last.up_ms) / 1_000 : null;
+    // After a gap, what was counted meanwhile says nothing of a second.
+    const seconds = passed !== null && passed < 30 ? passed : null;
+    const gap = passed !== null && passed > 5 ? time - 1 : null;
+    this.sample = sample;
+    this.heard = Date.now();
+    if (gap !== null) this.all.series.push(gap, []);
+    this.addAll(sample, time, seconds);
+    const names = new Set(sample.pools.map((pool) => pool.name));
+    for (const name of this.pools.keys()) if (!names.has(name)) this.pools.delete(name);
+    for (const pool of sample.pools) this.addPool(pool, time, seconds, gap);
+    this.addEvents(sample);
+    if (sample.health.health === "green") this.unwellSince = null;
+    else this.unwellSince ??= sample.at_ms;
+    this.link = { is: "live" };
+    this.tell();
+  }
+
+  /** Another greenroom answers, or this one was started anew. */
+  private forget(): void {
+    this.sample = null;
+    this.events = [];
+    this.unwellSince = null;
+    this.pools.clear();
+    Object.assign(this.all, { taken: new Rate(), settled: new Rate(), letters: new Rate() });
+    this.all.series.push(Date.now() / 1_000, []);
+  }
+
+  private addAll(sample: Sample, time: number, seconds: number | null): void {
+    const { all } = this;
+    const { run } = sample;
+    all.takenRate = all.taken.add(run.taken, seconds);
+    all.settledRate = all.settled.add(run.settled, seconds);
+    all.lettersRate = all.letters.add(run.dead_lettered, seconds);
+    const inHand = sample.pools.reduce((sum, pool) => sum + pool.in_hand, 0);
+    all.series.push(time, [all.settled.raw, all.taken.raw, waiting(sample), inHand]);
+  }
+
+  private addPool(pool: Sample["pools"][number], time: number, seconds: number | null, gap: number | null): void {
+    let known = this.pools.get(pool.name);
+    if (!known) {
+      known = { series: new Series(4), handled: new Rate(), rate: 0, p50: NaN, p99: NaN, wait99: NaN };
+      this.pools.set(pool.name, known);
+    }
+    if (gap !== null) known.series.push(gap, []);
+    known.rate = known.handled.add(pool.handled, seconds);
+    const { handling_ms, queueing_ms, measured } = pool.recent;
+    const any = measured > 0;
+    // Percentiles of nothing are none; the last ones stay in the table, where they tell more than a dash.
+    if (any) Object.assign(known, { p50: handling_ms.p50, p99: handling_ms.p99, wait99: queueing_ms.p99 });
+    known.series.push(time, [known.handled.raw, any ? handling_ms.p50 : NaN, any ? handling_ms.p99 : NaN, any ? queueing_ms.p99 : NaN]);
+  }
+
+  private addEvents(sample: Sample): void {
+    const newest = new Map(this.events.map((event) => [event.number, event]));
+    for (const event of sample.events) newest.set(event.number, event);
+    this.events = [...newest.values()].sort((one, other) => other.number - one.number).slice(0, EVENTS);
+  }
+}
+
+/** What was taken and waits: in queues, beside them, and for another attempt. */
+export function waiting(sample: Sample): number {
+  const heldBack = sample.run.inputs.reduce((sum, input) => sum + input.held_back, 0);
+  const inPools = sample.pools.reduce((sum, pool) => sum + pool.queued + pool.retrying_or_parked, 0);
+  return inPools + heldBack;
+}
+
+export const store = new Store();

@@ -1,0 +1,76 @@
+// Handlers and outputs: where events go, and whether they get there.
+
+import { post } from "./api";
+import { count, time } from "./format";
+import type { Handler, Output, Trouble } from "./types";
+import { Act, Badge, Empty, Section, toast, type Tone } from "./ui";
+
+const HANDLERS: Record<Handler["state"], Tone> = { up: "well", paused: "care", outage: "care", refused: "bad" };
+const OUTPUTS: Record<Output["state"], Tone> = { up: "well", failing: "care", paused: "bad", failed: "bad" };
+
+export function Targets({ handlers, outputs }: { handlers: Handler[]; outputs: Output[] }) {
+  return (
+    <Section id="targets" title="Handlers and outputs">
+      <ul class="list targets">
+        {handlers.map((handler) => (
+          <li key={handler.name}>
+            <div class="what">
+              <span><strong>{handler.name}</strong> <Badge tone={HANDLERS[handler.state]}>{handler.state}</Badge></span>
+              <span class="faint">{handler.kind ?? "handler"} · {handler.on.join(", ")} · pool {handler.pool}{handler.order_by !== null && ` · by ${handler.order_by}`}</span>
+              <Why trouble={handler.outage} />
+            </div>
+            <PauseHandler handler={handler} />
+          </li>
+        ))}
+      </ul>
+      <h3>Outputs</h3>
+      {outputs.length === 0 ? (
+        <Empty>There are none: what handlers produce goes nowhere.</Empty>
+      ) : (
+        <ul class="list targets">
+          {outputs.map((output) => (
+            <li key={output.name}>
+              <div class="what">
+                <span><strong>{output.name}</strong> <Badge tone={OUTPUTS[output.state]}>{output.state}</Badge></span>
+                <span class="faint">{output.target} · {count(output.events)} events{output.rejected > 0 && ` · ${count(output.rejected)} rejected`}</span>
+                <Why trouble={output.trouble} />
+                {output.failure !== null && <span class="why">{output.failure}</span>}
+              </div>
+              {output.state === "paused" && (
+                <Act
+                  tone="main"
+                  label={`resume the output ${output.name}`}
+                  run={async () => {
+                    await post(`/api/outputs/${encodeURIComponent(output.name)}/resume`);
+                    toast("well", `${output.name} tries at once`);
+                  }}
+                >
+                  Try now
+                </Act>
+              )}
+            </li>
+          ))}
+        </ul>
+      )}
+    </Section>
+  );
+}
+
+function Why({ trouble }: { trouble: Trouble | null }) {
+  return trouble && <span class="why">for {time(trouble.lasted_ms)}: {trouble.last_error}</span>;
+}
+
+function PauseHandler({ handler }: { handler: Handler }) {
+  const paused = handler.state === "paused";
+  return (
+    <Act
+      label={`${paused ? "resume" : "pause"} the handler ${handler.name}`}
+      run={async () => {
+        await post(`/api/handlers/${encodeURIComponent(handler.name)}/${paused ? "resume" : "pause"}`);
+        toast("well", paused ? `${handler.name} goes on` : `${handler.name} is paused: it starts no further attempt`);
+      }}
+    >
+      {paused ? "Resume" : "Pause"}
+    </Act>
+  );
+}

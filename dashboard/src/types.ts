@@ -1,0 +1,172 @@
+// What the admin listener answers, as far as the page shows it. Times are in milliseconds.
+
+export interface Spread { p50: number; p90: number; p99: number; max: number }
+
+export interface Pool {
+  name: string;
+  state: "running" | "full" | "paused" | "without workers";
+  settings: { workers: number; queue: number; engine: string; on_final_failure: string };
+  rate_per_s: number | null;
+  workers: number;
+  live: number;
+  busy: number;
+  idle: number;
+  capacity: number;
+  queued: number;
+  oldest_ms: number | null;
+  in_hand: number;
+  retrying_or_parked: number;
+  parked: number;
+  accepted: number;
+  handled: number;
+  failed_attempts: number;
+  further_attempts: number;
+  dead_lettered: number;
+  restarts: number;
+  full_episodes: number;
+  limit: number | null;
+  keys: { running: number; retrying: number; parked: number; ready: number; waiting_events: number } | null;
+  queueing_ms: Spread;
+  handling_ms: Spread;
+  /** Of the time since the last sample. */
+  recent: { queueing_ms: Spread; handling_ms: Spread; measured: number };
+  /** For how long each worker has its event in hand; -1 idle, -2 starting, -3 disabled, null nobody. */
+  slots?: (number | null)[];
+}
+
+export interface Partition {
+  partition: number;
+  state: "paused" | "running";
+  in_flight_bytes: number;
+  in_flight: number;
+  held_back: number;
+  last_settled_ms: number | null;
+  next: number | null;
+  oldest_open: number | null;
+  lag: number | null;
+}
+
+export interface Input {
+  name: string;
+  source: string;
+  state: "paused" | "running";
+  in_flight_bytes: number;
+  in_flight: number;
+  held_back: number;
+  run_ahead: number;
+  parked: number;
+  refuses_parked: boolean;
+  last_settled_ms: number | null;
+  answers: Record<string, number> | null;
+  partitions: Partition[];
+}
+
+export interface Trouble { lasted_ms: number; last_error: string }
+
+export interface Handler {
+  name: string;
+  kind: string | null;
+  pool: string;
+  on: string[];
+  order_by: string | null;
+  attempts: number;
+  state: "paused" | "up" | "refused" | "outage";
+  outage: Trouble | null;
+}
+
+export interface Output {
+  name: string;
+  kind: string | null;
+  target: string;
+  on: string[];
+  state: "failed" | "up" | "paused" | "failing";
+  trouble: Trouble | null;
+  failure: string | null;
+  events: number;
+  rejected: number;
+}
+
+export interface ParkedKey {
+  key: string;
+  handler: string;
+  pool: string;
+  input: string;
+  since_ms: number;
+  reason: string;
+  last_error: string | null;
+  waiting: number;
+}
+
+export interface HotKey { key: string; handler: string; pool: string; events: number; at_most_too_many: number }
+
+export interface PoolEvent { number: number; at_ms: number; pool: string; kind: string; text: string; times: number }
+
+export interface Run {
+  phase: "run" | "drain" | "stop";
+  taken: number;
+  settled: number;
+  dead_lettered: number;
+  dead_letters_open: number;
+  dead_letters_lost: number;
+  queued: number;
+  parked_keys: number;
+  parked_events: number;
+  standstill: string | null;
+  in_flight_bytes: number;
+  read: number | null;
+  inputs: Input[];
+}
+
+export interface Sample {
+  at_ms: number;
+  up_ms: number;
+  health: { health: "green" | "yellow" | "red"; reasons: string[] };
+  run: Run;
+  pools: Pool[];
+  handlers: Handler[];
+  outputs: Output[];
+  parked: ParkedKey[];
+  hottest: HotKey[];
+  has_letter_store: boolean;
+  events: PoolEvent[];
+}
+
+export interface Hello { role: string; may_change: boolean; version: string }
+
+export interface Worker {
+  slot: number;
+  name: string;
+  status: string;
+  busy_ms: number | null;
+  attempt: number | null;
+  key: string | null;
+  handler: string | null;
+  input: string | null;
+  handled: number;
+  failed_attempts: number;
+  restarts: number;
+}
+
+export interface KeyLine { handler: string; pool: string; input: string; text: string; state?: string }
+
+export interface Letter {
+  number: number;
+  bytes?: number;
+  id?: string | null;
+  type?: string | null;
+  subject?: string | null;
+  key?: string | null;
+  reason?: string;
+  error?: string;
+  attempts?: number;
+  first_at?: string;
+  last_at?: string;
+  pool?: string | null;
+  handler?: string | null;
+  input?: string | null;
+  /** Of a store. */
+  state?: "stored" | "marked" | "in_replay";
+  replays?: number;
+}
+
+export interface LetterPage { letters: Letter[]; next: string | null; totals?: { letters: number } }

@@ -1,0 +1,472 @@
+// The dashboard in a real browser, beside a greenroom that really runs.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { after, before, beforeEach, describe, test } from "node:test";
+import { Greenroom, Targets, config, freePort, launch, open, until } from "./stage.mjs";
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const FLEET = 1024;
+
+let browser;
+before(async () => (browser = await launch()));
+after(() => browser.close());
+
+/** Nothing was written to the console, and nothing has broken the policy. */
+async function assertQuiet(page) {
+  assert.deepEqual(page.faults, []);
+  assert.deepEqual(await page.evaluate(() => window.violations), []);
+}
+
+const live = (page) => page.locator(".pulse.is-live").waitFor();
+const toast = (page, text) => page.locator(".toast", { hasText: text }).first().waitFor();
+
+async function look(url, options) {
+  const page = await open(browser, options);
+  await page.goto(url);
+  await live(page);
+  return page;
+}
+
+/** The breaches of accessibility that axe finds. */
+async function breaches(page) {
+  await page.evaluate(AXE);
+  const { violations } = await page.evaluate(() => window.axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"] }));
+  return violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.target.join(" ")).join(", ")}`);
+}
+
+describe("a page beside a greenroom under load", () => {
+  const targets = new Targets();
+  let greenroom;
+  let page;
+
+  before(async () => {
+    await targets.start();
+    greenroom = new Greenroom(await freePort());
+    greenroom.configure(config({ port: greenroom.port, targets, fleet: FLEET }));
+    await greenroom.start();
+    greenroom.write("invoice.issued", ["first", "second", "second", "third", "third", "third"]);
+    greenroom.write("mail.wanted", ["a", "b", "c"], { card: "4111 1111", text: '<img src=x onerror="window.broken = 1"><script>window.broken = 1</script>' });
+    greenroom.write("never.answered", ["forever"]);
+    await until(async () => (await greenroom.get("/api/keys")).parked.length === 3, "three keys are parked");
+    page = await look(greenroom.url);
+  });
+  after(async () => {
+    await page.context().close();
+    await greenroom.stop();
+    targets.stop();
+  });
+  beforeEach(async () => {
+    await page.setViewportSize({ width: 1360, height: 900 });
+    assert.equal(await page.locator("dialog[open]").count(), 0, "the test before has left a dialog");
+  });
+
+  const pool = (name) => page.locator(".item", { has: page.getByRole("button", { name, exact: true }) });
+  const row = (name) => page.locator("ul.parked > li", { hasText: name });
+  const parked = async () => (await greenroom.get("/api/keys")).parked.map(({ key }) => key).sort();
+
+  test("it is there within a second, and says how all is", async () => {
+    const other = await open(browser);
+    const began = Date.now();
+    await other.goto(greenroom.url);
+    await other.locator("h1").waitFor();
+    const took = Date.now() - began;
+    const paint = await other.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0].startTime);
+    console.log(`  first paint after ${paint.toFixed(0)} ms, figures after ${took} ms`);
+    assert.ok(paint < 1_000, `first paint after ${paint} ms`);
+    assert.ok(took < 3_000, `figures after ${took} ms`);
+    assert.match(await other.locator("h1").innerText(), /needs? a look/);
+    await other.getByText("3 keys are parked", { exact: false }).first().waitFor();
+    await assertQuiet(other);
+    await other.context().close();
+  });
+
+  test("figures move under load, and all that is shown is there", async () => {
+    const settled = async () => Number((await page.locator(".figure", { hasText: "Settled in all" }).locator(".value").innerText()).replaceAll(",", ""));
+    const first = await settled();
+    await until(async () => (await settled()) > first + 500, "events are settled");
+    await until(async () => Number((await pool("fleet").locator("[data-name=handled]").innerText()).replace(/[^\d.]/g, "")) > 300, "the rate of the pool");
+    for (const part of ["Pools", "Parked keys", "Dead letters", "Inputs", "Handlers and outputs", "Hottest keys", "Events"]) {
+      assert.equal(await page.getByRole("heading", { name: part }).count(), 1, part);
+    }
+    assert.match(await page.locator("#inputs").innerText(), /orders[\s\S]*changes[\s\S]*last settled/);
+    assert.match(await page.locator("#targets").innerText(), /done[\s\S]*file:done.ndjson/);
+  });
+
+  test("1,024 workers are a map that is walked with the keyboard, and hold up no frame", async () => {
+    await page.getByRole("button", { name: "fleet", exact: true }).click();
+    const map = page.locator("#pool-fleet canvas[role=application]");
+    await map.focus();
+    await page.keyboard.press("ArrowRight");
+    await page.keyboard.press("ArrowRight");
+    await page.locator(".told", { hasText: /^worker 1 / }).waitFor();
+    await until(async () => (await page.locator("#pool-fleet table.longest tbody tr").count()) > 3, "what is longest in hand");
+    assert.match(await page.locator("#pool-fleet table.longest tbody tr").nth(1).innerText(), /fleet-\d+\s+key-\d+\s+positions\s+1\s+[\d.]+ m?s/);
+    const drawn = await map.evaluate((canvas) => {
+      const pixels = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+      const colours = new Set();
+      for (let at = 0; at < pixels.length; at += 4) if (pixels[at + 3] === 255) colours.add(`${pixels[at]} ${pixels[at + 1]} ${pixels[at + 2]}`);
+      return colours.size;
+    });
+    assert.ok(drawn >= 2, `${drawn} colours`);
+    const longest = await page.evaluate(
+      () =>
+        new Promise((done) => {
+          let [last, longest] = [performance.now(), 0];
+          const end = last + 4_000;
+          const frame = (now) => {
+            longest = Math.max(longest, now - last);
+            last = now;
+            if (now < end) requestAnimationFrame(frame);
+            else done(longest);
+          };
+          requestAnimationFrame(frame);
+        }),
+    );
+    console.log(`  longest frame ${longest.toFixed(0)} ms`);
+    assert.ok(longest < 500, `a frame took ${longest} ms`);
+  });
+
+  test("a pool is resized", async () => {
+    await page.getByRole("button", { name: "default", exact: true }).click();
+    const own = pool("default");
+    await own.getByRole("button", { name: "one worker more" }).click();
+    await own.getByRole("button", { name: "set the workers of default" }).click();
+    await toast(page, "default: 17 workers in place of 16");
+    assert.equal((await greenroom.get("/api/pools/default")).workers, 17);
+    // To take most of a pool away is asked about.
+    await own.getByLabel("Workers", { exact: true }).fill("4");
+    await own.getByRole("button", { name: "set the workers of default" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
+    assert.equal((await greenroom.get("/api/pools/default")).workers, 17);
+    await own.getByRole("button", { name: "set the workers of default" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Resize" }).click();
+    await until(async () => (await greenroom.get("/api/pools/default")).workers === 4, "it has four");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+  });
+
+  test("a pool is paused and goes on", async () => {
+    const own = pool("default");
+    await own.getByRole("button", { name: "Pause" }).click();
+    await own.locator(".badge", { hasText: "paused" }).waitFor();
+    await page.locator(".problems", { hasText: "The pool default is paused" }).waitFor();
+    await own.getByRole("button", { name: "Resume" }).click();
+    await own.locator(".badge", { hasText: /running|full/ }).waitFor();
+    assert.notEqual((await greenroom.get("/api/pools/default")).state, "paused");
+  });
+
+  test("it says why a key waits, of a parked one and of one in hand", async () => {
+    await row("second").getByRole("button", { name: "why does second wait" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText(/1 waiting; head attempt 1 of 1 failed for good, parked for .*422/).waitFor();
+    await page.keyboard.press("Escape");
+    await dialog.waitFor({ state: "detached" });
+    await page.keyboard.press("/");
+    await page.keyboard.type("forever");
+    await page.keyboard.press("Enter");
+    await dialog.getByText(/in hand of worker \d+ for/).waitFor();
+    await page.keyboard.press("Escape");
+    await dialog.waitFor({ state: "detached" });
+  });
+
+  test("a parked key is skipped and another dropped, each after it was asked", async () => {
+    await row("second").getByRole("button", { name: "skip the event of second" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText("becomes a dead letter of billing").waitFor();
+    await dialog.getByRole("button", { name: "Skip it" }).click();
+    await toast(page, "second goes on; 1 dead letter");
+    await row("third").getByRole("button", { name: "drop all of third" }).click();
+    assert.deepEqual(await parked(), ["first", "second", "third"], "the event behind it has parked second anew, and nothing is dropped yet");
+    await dialog.getByRole("button", { name: "Drop 3 events" }).click();
+    await toast(page, "third: 3 dead letters");
+    await row("third").waitFor({ state: "detached" });
+    assert.deepEqual(await parked(), ["first", "second"]);
+  });
+
+  test("a parked key is released", async () => {
+    targets.mended = true;
+    for (const key of ["first", "second"]) {
+      await row(key).getByRole("button", { name: `resume ${key}` }).click();
+      await toast(page, `${key} goes on`);
+      await row(key).waitFor({ state: "detached" });
+    }
+    await page.getByText("No key waits for a decision.").waitFor();
+    assert.deepEqual(await parked(), []);
+    assert.match(await page.locator("#events").innerText(), /a parked key goes on/);
+  });
+
+  test("a dead letter is looked at: masked, and as text alone", async () => {
+    await page.getByLabel("handler", { exact: true }).selectOption("mails");
+    const letters = page.locator("table.letters tbody tr");
+    await until(async () => (await letters.count()) === 3, "three letters of mails");
+    await page.getByRole("button", { name: /look at dead letter/ }).first().click();
+    const dialog = page.getByRole("dialog");
+    const text = await dialog.locator("pre").innerText();
+    assert.ok(text.includes('<img src=x onerror=\\"window.broken = 1\\">'), text);
+    assert.ok(!text.includes("4111") && text.includes('"card": "***"'), text);
+    assert.equal(await dialog.locator("img, script").count(), 0);
+    assert.equal(await page.evaluate(() => window.broken), undefined);
+    assert.match(await dialog.innerText(), /422 Unprocessable/);
+    await page.keyboard.press("Escape");
+    await dialog.waitFor({ state: "detached" });
+  });
+
+  test("a dead letter is replayed, and one dropped after it was asked", async () => {
+    const letters = page.locator("table.letters tbody tr");
+    const numbers = async () => (await greenroom.get("/api/dead-letters?handler=mails")).letters.map(({ number }) => number);
+    const [first, second] = await numbers();
+    await page.getByRole("button", { name: `look at dead letter ${first}`, exact: true }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Replay" }).click();
+    await toast(page, "1 letter is handled again");
+    await letters.first().getByText("replayed 1×").waitFor();
+    assert.ok((await numbers()).includes(first), "it has failed again");
+    targets.mailsMended = true;
+    await page.getByRole("button", { name: `look at dead letter ${first}`, exact: true }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Replay" }).click();
+    await until(async () => (await letters.count()) === 2, "it was handled, and the list knows");
+    assert.ok(!(await numbers()).includes(first));
+    await page.getByRole("button", { name: `look at dead letter ${second}`, exact: true }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Drop" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
+    assert.ok((await numbers()).includes(second));
+    await page.getByRole("button", { name: `look at dead letter ${second}`, exact: true }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Drop" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Drop 1 letter" }).click();
+    await toast(page, "1 letter dropped");
+    await until(async () => (await letters.count()) === 1, "it is gone from the list");
+    assert.ok(!(await numbers()).includes(second));
+  });
+
+  test("all is done with the keyboard alone, and the focus is seen", async () => {
+    const keys = await look(greenroom.url);
+    await keys.keyboard.press("Tab");
+    assert.equal(await keys.evaluate(() => document.activeElement.textContent), "to the pools");
+    await keys.keyboard.press("?");
+    const help = keys.getByRole("dialog", { name: "Shortcuts" });
+    await help.getByText("why does a key wait").waitFor();
+    await keys.keyboard.press("Escape");
+    await help.waitFor({ state: "detached" });
+    await keys.keyboard.press("1");
+    assert.equal(await keys.evaluate(() => document.activeElement.id), "pools");
+    await keys.keyboard.press("Tab");
+    const focused = await keys.evaluate(() => {
+      const style = getComputedStyle(document.activeElement);
+      return { text: document.activeElement.textContent, outline: style.outlineStyle, width: parseFloat(style.outlineWidth) };
+    });
+    assert.equal(focused.text, "default");
+    assert.ok(focused.outline === "solid" && focused.width >= 2, JSON.stringify(focused));
+    await keys.keyboard.press("Enter");
+    await keys.locator("#pool-default").waitFor();
+    // The next ones are its controls.
+    const pressed = [];
+    for (let step = 0; step < 3; step += 1) {
+      await keys.keyboard.press("Tab");
+      pressed.push(await keys.evaluate(() => document.activeElement.getAttribute("aria-label") ?? document.activeElement.textContent));
+    }
+    assert.deepEqual(pressed.slice(0, 2), ["Pause", "one worker less"]);
+    await keys.keyboard.press("Shift+Tab");
+    await keys.keyboard.press("Shift+Tab");
+    await keys.keyboard.press("Enter");
+    await until(async () => (await greenroom.get("/api/pools/default")).state === "paused", "Enter has paused it");
+    await until(async () => keys.evaluate(() => document.activeElement.textContent === "Resume"), "the focus stays");
+    await keys.keyboard.press("Enter");
+    await until(async () => (await greenroom.get("/api/pools/default")).state !== "paused", "Enter has let it go on");
+    await assertQuiet(keys);
+    await keys.context().close();
+  });
+
+  test("light and dark are readable, with names and roles", async () => {
+    assert.deepEqual(await breaches(page), []);
+    const dark = await look(greenroom.url, { colorScheme: "dark", reducedMotion: "reduce" });
+    await dark.getByRole("button", { name: "fleet", exact: true }).click();
+    await dark.locator("#pool-fleet table.longest").waitFor();
+    const background = () => dark.evaluate(() => getComputedStyle(document.body).backgroundColor);
+    const night = await background();
+    assert.deepEqual(await breaches(dark), []);
+    assert.equal(await dark.locator(".bar .fill").first().evaluate((bar) => getComputedStyle(bar).transitionDuration), "0s");
+    await dark.keyboard.press("t");
+    assert.notEqual(await background(), night, "light was chosen");
+    await dark.keyboard.press("t");
+    assert.equal(await background(), night, "dark was chosen");
+    await assertQuiet(dark);
+    await dark.context().close();
+  });
+
+  test("a narrow screen needs no scrolling sideways", async () => {
+    const narrow = await look(greenroom.url, { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true });
+    await narrow.getByRole("button", { name: "fleet", exact: true }).click();
+    await narrow.locator("#pool-fleet table.longest").waitFor();
+    const wide = await narrow.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    assert.ok(wide <= 0, `${wide} pixels too wide`);
+    assert.deepEqual(await breaches(narrow), []);
+    await narrow.context().close();
+  });
+
+  test("a policy keeps out what is not its own, and nothing is asked elsewhere", async () => {
+    const other = await open(browser);
+    const asked = new Set();
+    other.on("request", (request) => asked.add(new URL(request.url()).origin));
+    await other.goto(greenroom.url);
+    await live(other);
+    assert.deepEqual([...asked], [greenroom.url]);
+    await assertQuiet(other);
+    await other.evaluate(() => {
+      const script = document.createElement("script");
+      script.textContent = "window.broken = 1";
+      document.body.append(script);
+      const image = document.createElement("img");
+      image.src = "http://127.0.0.1:9/x.png";
+      document.body.append(image);
+      document.body.insertAdjacentHTML("beforeend", '<b style="color: red" onclick="window.broken = 1">x</b>');
+    });
+    await until(() => other.evaluate(() => window.violations.length >= 3), "the policy has spoken");
+    assert.equal(await other.evaluate(() => window.broken), undefined);
+    await other.context().close();
+  });
+
+  test("a hidden tab asks for nothing", async () => {
+    const hidden = await look(greenroom.url);
+    const ended = hidden.waitForEvent("requestfailed", (request) => request.url().endsWith("/api/live"));
+    const hide = (state) =>
+      hidden.evaluate((state) => {
+        Object.defineProperty(document, "hidden", { configurable: true, get: () => state });
+        document.dispatchEvent(new Event("visibilitychange"));
+      }, state);
+    await hide(true);
+    await ended;
+    const asked = [];
+    hidden.on("request", (request) => asked.push(request.url()));
+    await hidden.waitForTimeout(3_000);
+    assert.deepEqual(asked, []);
+    await hide(false);
+    await live(hidden);
+    assert.ok(asked.some((url) => url.endsWith("/api/live")), `${asked}`);
+    await hidden.context().close();
+  });
+
+  test("a page that is left open does not grow", async () => {
+    const samples = await (async () => {
+      const answer = await fetch(`${greenroom.url}/api/live`);
+      let text = "";
+      for await (const chunk of answer.body.pipeThrough(new TextDecoderStream())) {
+        text += chunk;
+        if (text.split("\n\n").length > 3) break;
+      }
+      return text.split("\n\n");
+    })();
+    const [hello, first] = samples;
+    const sample = JSON.parse(first.slice("data: ".length));
+    let number = 0;
+    const body = (count) => {
+      const lines = [`${hello}\n\n`];
+      for (let step = 0; step < count; step += 1) {
+        number += 1;
+        sample.at_ms += 1_000;
+        sample.up_ms += 1_000;
+        sample.run.settled += 700 + (number % 50);
+        const happened = Array.from({ length: 60 }, (_, place) => ({ number: number * 60 + place, at_ms: sample.at_ms, pool: "erp", kind: "worker_restarted", text: `worker ${place} was restarted, for the ${number}th time`, times: 1 }));
+        lines.push(`data: ${JSON.stringify({ ...sample, events: happened })}\n\n`);
+      }
+      return lines.join("");
+    };
+    const old = await open(browser);
+    let rounds = 0;
+    await old.route("**/api/live", async (route) => {
+      rounds += 1;
+      await route.fulfill({ status: 200, headers: { "content-type": "text/event-stream" }, body: body(400) });
+    });
+    await old.goto(greenroom.url);
+    const measure = async (round) => {
+      await until(() => rounds > round, `round ${round}`, 30_000);
+      const session = await old.context().newCDPSession(old);
+      await session.send("HeapProfiler.collectGarbage");
+      const { usedSize } = await session.send("Runtime.getHeapUsage");
+      return { heap: usedSize, nodes: await old.locator("*").count() };
+    };
+    const early = await measure(2);
+    const late = await measure(7);
+    console.log(`  ${(early.heap / 1e6).toFixed(1)} MB and ${early.nodes} nodes, 2,000 samples later ${(late.heap / 1e6).toFixed(1)} MB and ${late.nodes} nodes`);
+    assert.ok(late.heap < early.heap * 1.25 + 2e6, "memory");
+    assert.ok(late.nodes < early.nodes * 1.1 + 50, "nodes");
+    await old.context().close();
+  });
+
+  test("two tabs are live beside each other", async () => {
+    const second = await look(greenroom.url);
+    const count = (of) => of.locator(".figure", { hasText: "Settled in all" }).locator(".value").innerText();
+    const [one, other] = [await count(page), await count(second)];
+    await until(async () => (await count(page)) !== one && (await count(second)) !== other, "both go on");
+    await second.context().close();
+  });
+
+  test("a greenroom that is gone is told with its time, and comes back by itself", async () => {
+    await greenroom.kill();
+    const gone = page.getByRole("alert");
+    await gone.getByText(/greenroom has not answered since \d\d:\d\d:\d\d/).waitFor();
+    assert.ok(await pool("default").getByRole("button", { name: "Pause" }).isDisabled());
+    await page.waitForTimeout(1_200);
+    await greenroom.start();
+    await live(page);
+    await gone.waitFor({ state: "detached" });
+    await until(async () => /up for \d+(\.\d)? m?s/.test(await page.locator(".figures").innerText()), "it is the new one");
+    await assertQuiet(page);
+  });
+});
+
+describe("a greenroom with tokens", () => {
+  const targets = new Targets();
+  let greenroom;
+
+  before(async () => {
+    await targets.start();
+    greenroom = new Greenroom(await freePort());
+    greenroom.configure(config({ port: greenroom.port, targets, tokens: ", token: sesame, read_token: spyglass" }));
+    await greenroom.start();
+  });
+  after(async () => {
+    await greenroom.stop();
+    targets.stop();
+  });
+
+  test("the page asks for a token, and keeps it in its tab alone", async () => {
+    const page = await open(browser);
+    await page.goto(greenroom.url);
+    const field = page.getByLabel("Token");
+    await field.fill("wrong");
+    await page.keyboard.press("Enter");
+    await page.getByRole("alert").getByText("That token is not the one.").waitFor();
+    assert.deepEqual(await breaches(page), []);
+    await field.fill("sesame");
+    await page.keyboard.press("Enter");
+    await live(page);
+    await page.locator("h1").waitFor();
+    const kept = await page.evaluate(() => [JSON.stringify(sessionStorage), JSON.stringify(localStorage), document.cookie, location.href]);
+    assert.ok(kept[0].includes("sesame") && !kept.slice(1).join().includes("sesame"), kept.join("\n"));
+    await page.getByRole("button", { name: "default", exact: true }).click();
+    await page.getByRole("button", { name: "Pause", exact: true }).first().click();
+    await toast(page, "default is paused");
+    assert.match(greenroom.log, /admin action: done .*who="?admin token"?.*POST \/api\/pools\/default\/pause/);
+    assert.ok(!greenroom.log.includes("sesame"));
+    await page.getByRole("button", { name: "Forget the token" }).click();
+    await field.waitFor();
+    assert.equal(await page.evaluate(() => sessionStorage.length), 0);
+    await assertQuiet(page);
+    await page.context().close();
+  });
+
+  test("with the read token all is seen and no button works", async () => {
+    const page = await open(browser);
+    await page.goto(greenroom.url);
+    await page.getByLabel("Token").fill("spyglass");
+    await page.keyboard.press("Enter");
+    await live(page);
+    await page.getByText("read only").waitFor();
+    await page.getByRole("button", { name: "default", exact: true }).click();
+    const acts = page.locator("#pool-default").getByRole("button", { name: /Pause|Resume/ });
+    assert.ok(await acts.first().isDisabled());
+    const status = await page.evaluate(async () => (await fetch("/api/pools/default/resume", { method: "POST", headers: { authorization: "Bearer spyglass" } })).status);
+    assert.equal(status, 403);
+    await page.context().close();
+  });
+});
