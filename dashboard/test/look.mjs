@@ -18,18 +18,22 @@ try {
   const page = await open(browser);
   await page.goto(greenroom.url);
   await page.getByText("live", { exact: true }).waitFor();
-  await page.waitForTimeout(Number(process.env.SECONDS ?? 30) * 1_000);
+  await page.waitForTimeout(Number(process.env.WAIT ?? 30) * 1_000);
   const shot = async (name, options = {}) => {
     await page.screenshot({ path: `${out}/${name}.png`, ...options });
   };
   await page.getByRole("button", { name: "fleet", exact: true }).click();
   await page.waitForTimeout(2_500);
+  await page.setViewportSize({ width: 1280, height: 1130 });
+  await page.waitForTimeout(1_500);
   await shot("light");
   await shot("light-full", { fullPage: true });
   await page.keyboard.press("t");
   await page.keyboard.press("t");
+  await page.locator("h1").hover();
   await page.waitForTimeout(1_500);
   await shot("dark");
+  await page.setViewportSize({ width: 1360, height: 900 });
   await page.getByRole("button", { name: /look at dead letter/ }).first().click();
   await page.waitForTimeout(400);
   await shot("dark-letter");
@@ -41,7 +45,11 @@ try {
   await page.keyboard.press("Escape");
   await page.setViewportSize({ width: 390, height: 844 });
   await page.waitForTimeout(1_500);
-  await shot("narrow", { fullPage: true });
+  for (const [place, id] of ["status", "pools", "keys", "letters"].entries()) {
+    await page.evaluate((id) => document.getElementById(id).scrollIntoView(), id);
+    await page.waitForTimeout(300);
+    await shot(`narrow-${place}`);
+  }
   await page.setViewportSize({ width: 1360, height: 900 });
   await greenroom.kill();
   await page.getByText("greenroom has not answered since").waitFor();

@@ -479,6 +479,9 @@ pub struct DemoArgs {
     /// Make one key slow, and send the same messages through channels chosen by hash as well
     #[arg(long)]
     pub slow_key: bool,
+    /// Serve the dashboard of a run that is made up, until Ctrl-C: open the address that is printed
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:7070", conflicts_with_all = ["slow_key", "seconds", "seed"])]
+    pub dashboard: Option<String>,
     /// How long messages arrive
     #[arg(long, value_name = "SECONDS", default_value = "10", allow_negative_numbers = true, value_parser = values::seconds)]
     pub seconds: Seconds,

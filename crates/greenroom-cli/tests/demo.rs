@@ -2,7 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot start its binary has failed")]
 
-use std::process::Command;
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpStream,
+    process::{Command, Stdio},
+};
 
 /// What a demo came to.
 struct Played {
@@ -74,4 +78,31 @@ fn c14_a_time_that_is_none_is_told() {
         assert_eq!((played.code, played.table.as_str()), (2, ""));
         assert!(played.log.contains("--seconds"), "{}", played.log);
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn c14_a_demo_with_the_dashboard_prints_its_address_and_leaves_nothing_behind() {
+    let place = tempfile::tempdir().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_greenroom"));
+    command.args(["demo", "--dashboard", "127.0.0.1:0"]).env_remove("RUST_LOG");
+    command.env("TMPDIR", place.path()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut log = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let line = log.find(|line| line.contains("the dashboard is at http://")).unwrap();
+    let (_, address) = line.split_once("http://").unwrap();
+    let address = address.trim_end_matches('/');
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(stream, "GET / HTTP/1.0\r\nHost: {address}\r\n\r\n").unwrap();
+    let mut page = String::new();
+    stream.read_to_string(&mut page).unwrap();
+    assert!(page.starts_with("HTTP/1.0 200") && page.contains("<title>greenroom"), "{page}");
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    // It would be stuck where nobody reads what it writes.
+    let rest: Vec<_> = log.collect();
+    let code = child.wait().unwrap().code();
+    // Keys that were parked by then are refused, which is 3.
+    assert!(matches!(code, Some(0 | 3)), "{code:?}: {rest:#?}");
+    assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0, "{rest:#?}");
 }

@@ -7,9 +7,10 @@
 //!
 //! Without options the target is flaky, and what it refuses is tried again in order. With `--slow-key` one key takes 200 ms a
 //! message, and the same arrivals go to a pool and to what is usually written: a channel and a task for each worker, chosen by the
-//! key's hash.
+//! key's hash. With `--dashboard` it is a run of the engine instead, to be looked at in a browser.
 
 mod arrivals;
+mod dashboard;
 mod ledger;
 mod screen;
 mod show;
@@ -29,6 +30,9 @@ use crate::{
 
 /// Plays, shows and counts.
 pub fn demo(args: &DemoArgs) -> ExitCode {
+    if let Some(address) = &args.dashboard {
+        return dashboard::dashboard(address);
+    }
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return Exit::CouldNotRun.because(format_args!("no threads: {error}")),
