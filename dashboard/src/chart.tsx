@@ -109,7 +109,7 @@ function options(props: Props, width: number): uPlot.Options {
     height: props.height ?? 132,
     legend: { show: false },
     cursor: { show: false },
-    padding: [8, 4, 0, 0],
+    padding: [8, 16, 0, 0],
     scales: {
       x: { time: true },
       // From nothing, so that a flat line is not blown up to mountains.

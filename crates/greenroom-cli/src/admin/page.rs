@@ -61,7 +61,7 @@ impl Asset {
     /// The file; nothing but 304 where the browser has it already.
     pub(super) fn answer(&self, asked: &HeaderMap) -> Response {
         let tag = self.tag();
-        let known = asked.get(header::IF_NONE_MATCH).is_some_and(|known| known == &tag);
+        let known = asked.get(header::IF_NONE_MATCH).is_some_and(|known| *known == tag);
         let mut response =
             Response::new(if known { Body::empty() } else { Body::from(self.bytes) });
         if known {

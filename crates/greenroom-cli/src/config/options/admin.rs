@@ -12,7 +12,7 @@ use super::bounds::DAY_MS;
 options! {
     /// The dashboard in a browser, and JSON over HTTP, on threads of its own: it answers also while
     /// every worker is busy or stuck. A web page of another origin can neither read it nor change
-    /// anything. docs/admin.md says what it can be asked.
+    /// anything. docs/dashboard.md and docs/admin.md say what it shows and can be asked.
     #[derive(Eq)]
     pub struct AdminConfig = "the admin listener", then AdminConfig::guarded {
         /// An IP address (or `localhost`) and a port. Port 0 takes a free one, and the log says
