@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::atomic::Ordering};
 
-use greenroom::stats::{Latencies, LatencyHistogram, WorkerStats};
+use greenroom::stats::{Latencies, LatencyHistogram};
 
 use super::{Control, PoolControl};
 use crate::engine::{account::ledger::Counts, process::retries::RetryClass};
@@ -75,11 +75,6 @@ impl PoolControl {
     /// How long events waited for a worker, were in hand, and were in the pool.
     pub fn latencies(&self) -> Latencies {
         self.managed().admin.latencies()
-    }
-
-    /// What each slot has done and does, also those whose worker has gone.
-    pub fn worker_stats(&self) -> Vec<WorkerStats> {
-        self.managed().admin.worker_stats()
     }
 
     /// Failures that were followed by another attempt, by what they were.

@@ -52,7 +52,8 @@ impl PoolControl {
         stats.map(view).collect()
     }
 
-    /// As [`workers`](Self::workers), by slot and without keys: quicker, however many keys there are.
+    /// What each slot has done and does, also those whose worker has gone. Without keys: quicker than
+    /// [`workers`](Self::workers), however many there are.
     pub fn worker_stats(&self) -> Vec<WorkerStats> {
         self.managed().admin.worker_stats()
     }
