@@ -13,7 +13,7 @@ const OPTIONAL: [(&str, bool); 2] =
 pub(super) fn check(places: &Places, problems: &mut Problems) {
     for (kind, _) in OPTIONAL.iter().filter(|(_, is_built)| !is_built) {
         let of = |section: &'static str| {
-            let names = places.names_in(section).into_iter();
+            let names = places.names_in(section);
             names.map(move |name| format!("{section}.{name}.{kind}"))
         };
         let letters = format!("dead_letters.{kind}");

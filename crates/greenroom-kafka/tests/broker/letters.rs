@@ -118,10 +118,6 @@ impl Desk {
     }
 }
 
-fn plain(record: &Record) -> (Option<&[u8]>, Option<&[u8]>, &[(String, Option<Vec<u8>>)]) {
-    (record.key.as_deref(), record.value.as_deref(), &record.headers)
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn d06_a_poisonous_record_is_a_letter_as_it_was_and_goes_back_and_is_handled() {
     let broker = broker();
@@ -183,7 +179,7 @@ async fn d06_a_poisonous_record_is_a_letter_as_it_was_and_goes_back_and_is_handl
     assert_eq!(sent.published, [(desk.orders.clone(), 1)].into());
     assert_eq!(desk.redrive(chosen).count(), 0, "it is done");
     let back = records(&broker, &desk.orders).pop().unwrap();
-    assert_eq!((back.partition, plain(&back)), (2, plain(&originals[1])));
+    assert_eq!(back, originals[1]);
     assert_eq!(run(1, true).await, (1, 0));
     // What was passed over before is still there.
     assert_eq!(desk.redrive(|_| {}).count(), 1);
@@ -234,12 +230,12 @@ async fn d06_letters_without_a_record_are_json_and_stay_where_they_are() {
     letters.finish().await.unwrap();
     assert_eq!(ends.stored(), 3);
     let stored = records(&broker, &desk.dead);
-    let value = |at: usize| String::from_utf8(stored[at].value.clone().unwrap()).unwrap();
     assert_eq!(stored.len(), 3);
-    for at in 0..3 {
-        assert_eq!(stored[at].header("greenroom_letter"), Some("json"));
-        assert_eq!(stored[at].header("content-type"), Some("application/json"));
-        assert!(value(at).contains(r#""reason":"malformed""#), "{}", value(at));
+    for letter in &stored {
+        assert_eq!(letter.header("greenroom_letter"), Some("json"));
+        assert_eq!(letter.header("content-type"), Some("application/json"));
+        let value = String::from_utf8_lossy(letter.value.as_ref().unwrap());
+        assert!(value.contains(r#""reason":"malformed""#), "{value}");
     }
     let named = |name: &str| stored.iter().filter_map(|letter| letter.header(name)).count();
     assert_eq!((named("greenroom_source"), named("greenroom_unread")), (1, 1));

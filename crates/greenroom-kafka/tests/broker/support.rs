@@ -121,7 +121,7 @@ pub(crate) fn alter_topic(broker: &str, topic: &str, name: &str, value: &str) {
 }
 
 /// A record as it lies in a topic.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Record {
     pub(crate) partition: i32,
     pub(crate) key: Option<Vec<u8>>,

@@ -1,10 +1,6 @@
 //! `greenroom dead-letters redrive`: letters of a topic or a subject, back to where they came from.
 
-use std::{
-    collections::BTreeMap,
-    io::{self, IsTerminal, Write},
-    process::ExitCode,
-};
+use std::{collections::BTreeMap, io::Write, process::ExitCode};
 
 use serde_json::json;
 
@@ -71,8 +67,8 @@ fn shown(text: &str) -> String {
 /// Says on a terminal how far it is.
 #[cfg(any(feature = "kafka", feature = "nats"))]
 fn progress(sent: u64, passed_over: u64, left: u64) {
-    let mut stderr = io::stderr();
-    if stderr.is_terminal() {
+    let mut stderr = std::io::stderr();
+    if std::io::IsTerminal::is_terminal(&stderr) {
         // Nobody need see it.
         let _ = writeln!(stderr, "{sent} sent, {passed_over} not chosen, {left} stay");
     }
