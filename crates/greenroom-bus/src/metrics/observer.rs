@@ -39,6 +39,21 @@ struct Seen {
     standings: Standings,
     /// Events that waited then.
     waiting: u64,
+    /// The most that each pool, by its place, was seen to have accepted. While a worker leaves, what
+    /// its mailbox has accepted may be counted twice for a moment, and a counter does not fall.
+    accepted: Vec<u64>,
+}
+
+impl Seen {
+    /// What the pool at this place has accepted, where it is found to be so many.
+    fn accepted(&mut self, place: usize, found: u64) -> u64 {
+        if self.accepted.len() <= place {
+            self.accepted.resize(place + 1, 0);
+        }
+        let most = &mut self.accepted[place];
+        *most = found.max(*most);
+        *most
+    }
 }
 
 impl Observer {
@@ -110,8 +125,10 @@ impl Observer {
         let (now, inputs) = (Instant::now(), self.control.input_views());
         self.look_at(&inputs, now);
         let mut families = Families::default();
-        for (view, pool) in self.control.pool_views().iter().zip(self.control.pools()) {
-            pools::add(&mut families, view, &pool, self.options);
+        let pools = self.control.pool_views().into_iter().zip(self.control.pools());
+        for (place, (mut view, pool)) in pools.enumerate() {
+            view.stats.accepted = self.seen.lock().accepted(place, view.stats.accepted);
+            pools::add(&mut families, &view, &pool, self.options);
         }
         run::add(&mut families, &self.control, self.work_waiting());
         inputs::add(&mut families, &self.control, &inputs, &self.seen.lock().standings, now);
@@ -133,4 +150,17 @@ fn waiting(inputs: &[InputView], queued: u64, parked: u64) -> u64 {
     let lags = lags.filter_map(|partition| partition.standing?.lag);
     let held_back = inputs.iter().map(|input| input.held_back);
     lags.chain(held_back).fold(queued.saturating_sub(parked), u64::saturating_add)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn o02_what_was_counted_twice_for_a_moment_does_not_make_a_counter_fall() {
+        let mut seen = Seen::default();
+        let accepted = [(1, 5), (0, 9), (1, 8), (1, 7), (1, 9), (0, 10)];
+        let shown = accepted.map(|(place, found)| seen.accepted(place, found));
+        assert_eq!(shown, [5, 9, 8, 8, 9, 10]);
+    }
 }

@@ -18,7 +18,7 @@ use greenroom_bus::{
         Attempt, Failure, FailureKind, Handler, HandlerFactory, HandlerResult, Handling, Outputs,
     },
     settlement::{Outcome, Refusal, Settled},
-    source::{Partition, Pull, Source, SourceError, Taken},
+    source::{Partition, PartitionStanding, Pull, Source, SourceError, Taken},
 };
 use greenroom_test::partitioned::Broker;
 use parking_lot::Mutex;
@@ -819,7 +819,10 @@ async fn d15_each_partition_says_its_positions_its_epoch_its_lag_and_what_is_ope
     assert!(again.epoch > standing.epoch, "another assignment: {again:?}");
     assert_eq!((again.oldest_open, again.next, again.lag), (44, 44, Some(0)));
     let report = running.ended().await;
-    assert_eq!(report.positions[0].partitions, [again]);
+    let [last] = report.positions[0].partitions[..] else { panic!("one partition") };
+    let (stored, not_stored) = (last.ahead.stored, last.ahead.not_stored);
+    assert_eq!((stored, not_stored), (38, 0), "by the last commit");
+    assert_eq!(last, PartitionStanding { ahead: last.ahead, ..again });
 }
 
 #[tokio::test(start_paused = true)]
