@@ -115,7 +115,7 @@ class Store {
         if (this.link.is === "locked") return;
         this.setLink({ is: "asleep" });
         this.stop?.abort();
-      }, 10_000);
+      }, 5_000);
     } else if (this.link.is === "asleep") {
       this.setLink({ is: "asking" });
       this.wake?.();

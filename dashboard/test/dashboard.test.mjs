@@ -66,6 +66,29 @@ describe("a page beside a greenroom under load", () => {
   const row = (name) => page.locator("ul.parked > li", { hasText: name });
   const parked = async () => (await greenroom.get("/api/keys")).parked.map(({ key }) => key).sort();
 
+  /** What the stream says first, and a sample, to be changed. */
+  const recorded = async () => {
+    const answer = await fetch(`${greenroom.url}/api/live`);
+    let text = "";
+    for await (const chunk of answer.body.pipeThrough(new TextDecoderStream())) {
+      text += chunk;
+      if (text.split("\n\n").length > 3) break;
+    }
+    const [hello, first] = text.split("\n\n");
+    return { hello, sample: JSON.parse(first.slice("data: ".length)) };
+  };
+
+  /** A page that is told these samples in place of what is so, and then nothing more. */
+  const told = async (samples) => {
+    const other = await open(browser);
+    const body = samples.map((sample) => `data: ${JSON.stringify(sample)}\n\n`).join("");
+    const headers = { "content-type": "text/event-stream" };
+    await other.route("**/api/live", (route) => route.fulfill({ status: 200, headers, body }));
+    await other.goto(greenroom.url);
+    await other.locator("h1").waitFor();
+    return other;
+  };
+
   test("it is there within a second, and says how all is", async () => {
     const other = await open(browser);
     const began = Date.now();
@@ -337,7 +360,7 @@ describe("a page beside a greenroom under load", () => {
     await ended;
     const asked = [];
     hidden.on("request", (request) => asked.push(request.url()));
-    await hidden.waitForTimeout(3_000);
+    await hidden.waitForTimeout(2_000);
     assert.deepEqual(asked, []);
     await hide(false);
     await live(hidden);
@@ -346,17 +369,7 @@ describe("a page beside a greenroom under load", () => {
   });
 
   test("a page that is left open does not grow", async () => {
-    const samples = await (async () => {
-      const answer = await fetch(`${greenroom.url}/api/live`);
-      let text = "";
-      for await (const chunk of answer.body.pipeThrough(new TextDecoderStream())) {
-        text += chunk;
-        if (text.split("\n\n").length > 3) break;
-      }
-      return text.split("\n\n");
-    })();
-    const [hello, first] = samples;
-    const sample = JSON.parse(first.slice("data: ".length));
+    const { hello, sample } = await recorded();
     let number = 0;
     const body = (count) => {
       const lines = [`${hello}\n\n`];
@@ -371,26 +384,67 @@ describe("a page beside a greenroom under load", () => {
       return lines.join("");
     };
     const old = await open(browser);
-    let rounds = 0;
+    let [rounds, pause, goOn] = [0, 2, () => {}];
     await old.route("**/api/live", async (route) => {
       rounds += 1;
-      await route.fulfill({ status: 200, headers: { "content-type": "text/event-stream" }, body: body(400) });
+      // Asked again, the page is done with all that it was told: now it can be measured.
+      if (rounds === pause) await new Promise((done) => (goOn = done));
+      await route.fulfill({ status: 200, headers: { "content-type": "text/event-stream" }, body: body(400) }).catch(() => {});
     });
     await old.goto(greenroom.url);
-    const measure = async (round) => {
-      await until(() => rounds > round, `round ${round}`, 30_000);
+    const measure = async () => {
+      await until(() => rounds === pause, `round ${pause}`, 30_000);
       const session = await old.context().newCDPSession(old);
-      await session.send("HeapProfiler.collectGarbage");
+      for (let times = 0; times < 3; times += 1) await session.send("HeapProfiler.collectGarbage");
       const { usedSize } = await session.send("Runtime.getHeapUsage");
       return { heap: usedSize, nodes: await old.locator("*").count() };
     };
-    const early = await measure(2);
-    const late = await measure(7);
+    const early = await measure();
+    pause += 5;
+    goOn();
+    const late = await measure();
     console.log(`  ${(early.heap / 1e6).toFixed(1)} MB and ${early.nodes} nodes, 2,000 samples later ${(late.heap / 1e6).toFixed(1)} MB and ${late.nodes} nodes`);
     // One sample is some 10 kB: 2,000 that were kept would be 20 MB.
     assert.ok(late.heap < early.heap + 3e6, "memory");
     assert.ok(late.nodes < early.nodes * 1.1 + 50, "nodes");
     await old.context().close();
+  });
+
+  test("partitions, outages and outputs are told with what is wrong, the worst first", async () => {
+    const { sample } = await recorded();
+    const [input] = sample.run.inputs;
+    const part = input.partitions[0];
+    input.partitions = Array.from({ length: 12 }, (_, partition) => ({ ...part, partition, state: partition === 7 ? "paused" : "running", next: 1_000, oldest_open: 900 + partition, lag: 40 }));
+    sample.handlers[0] = { ...sample.handlers[0], state: "outage", outage: { lasted_ms: 125_000, last_error: "503 from the shop" } };
+    sample.outputs[0] = { ...sample.outputs[0], state: "paused", trouble: { lasted_ms: 61_000, last_error: "401 from the archive" } };
+    sample.pools[1] = { ...sample.pools[1], state: "without workers", live: 0 };
+    sample.health = { health: "red", reasons: ["dead letters: the disk is full"] };
+    const other = await told([sample]);
+    assert.equal(await other.locator("h1").innerText(), "3 things are broken");
+    const found = await other.locator(".problems li").allInnerTexts();
+    assert.match(found.slice(0, 3).join("\n"), /the disk is full[\s\S]*Every worker of the pool[\s\S]*401 from the archive/);
+    assert.match(found.slice(3).join("\n"), /in outage: 503 from the shop\s*2 min/);
+    await other.getByText("lag 480").waitFor();
+    await other.getByText("1 of 12 partitions paused").waitFor();
+    await other.getByRole("button", { name: input.name, exact: true }).click();
+    const rows = other.locator("#inputs tbody tr");
+    assert.equal(await rows.count(), 12);
+    assert.match(await rows.nth(7).innerText(), /7\s+paused\s+40\s+907\s+1,000/);
+    await other.getByRole("button", { name: `resume the output ${sample.outputs[0].name}` }).waitFor();
+    await other.context().close();
+  });
+
+  test("where nothing is, it says so", async () => {
+    const { sample } = await recorded();
+    sample.health = { health: "green", reasons: [] };
+    Object.assign(sample.run, { parked_keys: 0, parked_events: 0, dead_lettered: 0 });
+    Object.assign(sample, { parked: [], hottest: [], events: [], outputs: [], pools: sample.pools.map((pool) => ({ ...pool, state: "running", slots: (pool.slots ?? []).map(() => -1) })) });
+    const other = await told([sample]);
+    assert.equal(await other.locator("h1").innerText(), "All is well");
+    for (const text of ["No key waits for a decision.", "No pool keeps order per key", "Nothing has happened", "There are none: what handlers produce goes nowhere."]) {
+      await other.getByText(text).first().waitFor();
+    }
+    await other.context().close();
   });
 
   test("two tabs are live beside each other", async () => {
