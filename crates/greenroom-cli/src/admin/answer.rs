@@ -5,6 +5,7 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
+use greenroom_bus::engine::ChangeError;
 use serde_json::{Value, json};
 
 /// A request that is not answered: what, where, and what to do next.
@@ -40,6 +41,14 @@ impl Refusal {
     ) -> Self {
         let (what, place, next) = (what.into(), place.into(), next.into());
         Self { status, what, place, next, details: None }
+    }
+}
+
+impl Refusal {
+    /// There is no pool, handler, input or output of this name.
+    pub(super) fn no_such(what: &str, error: &ChangeError) -> Self {
+        let next = format!("`/api/{what}` lists them");
+        Self::new(StatusCode::NOT_FOUND, error.to_string(), format!("/api/{what}"), next)
     }
 }
 

@@ -1,7 +1,8 @@
 //! The audit log: who has told this greenroom to change what, and what came of it (O09).
 //!
-//! Each request that would change something is one line that begins with `admin action:`, whether it was let in or
-//! not. What stands in its body is not told, and neither are values that an edit sets: they are data of events.
+//! Each request that would change something is one line that begins with `admin action:`, whether
+//! it was let in or not. What stands in its body is not told, and neither are values that an edit
+//! sets: they are data of events.
 
 use std::net::SocketAddr;
 

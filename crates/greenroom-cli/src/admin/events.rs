@@ -57,7 +57,8 @@ impl Events {
         self.kept.iter().map(view).collect()
     }
 
-    /// What happens again and again is one line, so that a thousand dead letters leave something else to be seen.
+    /// What happens again and again is one line, so that a thousand dead letters leave something
+    /// else to be seen.
     fn add(&mut self, record: &PoolEventRecord, since: u64) {
         let (kind, text) = (record.what.kind().name(), in_words(&record.what));
         let same = |told: &&mut Told| {

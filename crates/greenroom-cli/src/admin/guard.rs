@@ -62,8 +62,8 @@ impl Guard {
         Self { token: token.cloned(), read_token: read_token.cloned() }
     }
 
-    /// As whom a request is let in, or why it is not. `open` is for what anybody may ask: whether greenroom is well, and
-    /// the page.
+    /// As whom a request is let in, or why it is not. `open` is for what anybody may ask: whether
+    /// greenroom is well, and the page.
     pub(super) fn admit(
         &self,
         method: &Method,
@@ -135,7 +135,8 @@ fn may_change(role: Role, path: &str) -> Result<(), Refusal> {
     Err(Refusal::new(StatusCode::FORBIDDEN, what, path, next))
 }
 
-/// A form of another page, which a browser sends without asking anybody, has a body of another type.
+/// A form of another page, which a browser sends without asking anybody, has a body of another
+/// type.
 fn json_body(headers: &HeaderMap, path: &str) -> Result<(), Refusal> {
     let length = text(headers, header::CONTENT_LENGTH).unwrap_or("0");
     let has_body = length != "0" || headers.contains_key(header::TRANSFER_ENCODING);

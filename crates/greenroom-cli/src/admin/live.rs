@@ -5,10 +5,10 @@
 //!                      └─ runs while somebody listens
 //! ```
 //!
-//! One sampler serves all tabs, so a second tab costs its connection and no more. A tab that does not keep up misses
-//! samples, and holds up nobody. Nothing is sampled, and no event of a pool is collected, while nobody listens.
-//! Where sampling itself takes long (ten thousand parked keys, say), it is done less often, every five seconds at the
-//! least.
+//! One sampler serves all tabs, so a second tab costs its connection and no more. A tab that does
+//! not keep up misses samples, and holds up nobody. Nothing is sampled, and no event of a pool is
+//! collected, while nobody listens. Where sampling itself takes long (ten thousand parked keys,
+//! say), it is done less often, every five seconds at the least.
 
 use std::{
     io,

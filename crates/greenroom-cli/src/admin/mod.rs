@@ -1,5 +1,5 @@
-//! The admin listener: a running greenroom is asked what it does, and told what to change, as JSON over HTTP; and the
-//! dashboard, a page that asks so.
+//! The admin listener: a running greenroom is asked what it does, and told what to change, as JSON
+//! over HTTP; and the dashboard, a page that asks so.
 //!
 //! ```text
 //! greenroom why, curl ──▶ thread "admin" ──▶ guard ──▶ routes ──▶ Control (locks for a moment, no queue, no worker)

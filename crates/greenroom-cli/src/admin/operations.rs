@@ -1,4 +1,5 @@
-//! All that can be asked, for `GET /api`, for the OpenAPI document, and for those who ask for something else.
+//! All that can be asked, for `GET /api`, for the OpenAPI document, and for those who ask for
+//! something else.
 
 /// One thing that can be asked or told.
 pub(super) struct Operation {

@@ -1,10 +1,11 @@
 //! The dashboard: a page that asks this listener for all that it shows.
 //!
-//! Its sources are in `dashboard/`; what is built of them lies in `assets` beside this file, so that nobody needs
-//! anything but Rust to build greenroom. CI proves that it is current.
+//! Its sources are in `dashboard/`; what is built of them lies in `assets` beside this file, so
+//! that nobody needs anything but Rust to build greenroom. CI proves that it is current.
 //!
-//! The page itself holds no figure and needs no token. It loads nothing from elsewhere, and a policy keeps it from
-//! running anything that is not its own, should a letter ever be shown as more than text.
+//! The page itself holds no figure and needs no token. It loads nothing from elsewhere, and a
+//! policy keeps it from running anything that is not its own, should a letter ever be shown as more
+//! than text.
 
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 

@@ -9,7 +9,7 @@ use axum::{
     middleware::{self, Next},
     response::{IntoResponse, Response},
 };
-use greenroom_bus::engine::{ChangeError, Decision};
+use greenroom_bus::engine::Decision;
 use serde_json::{Value, json};
 
 use super::{
@@ -127,7 +127,7 @@ async fn pools(State(daemon): Asked) -> Json {
 }
 
 async fn pool(State(daemon): Asked, Path(name): Path<String>) -> Answer {
-    daemon.control.pool(&name).map_err(|error| no_such("pools", &error))?;
+    daemon.control.pool(&name).map_err(|error| Refusal::no_such("pools", &error))?;
     let views = daemon.control.pool_views();
     let config = daemon.reload.config();
     let found = views.iter().find(|view| view.name == name);
@@ -140,7 +140,7 @@ async fn order_pool(
     uri: Uri,
 ) -> Answer {
     let order = Order::asked(&order, &uri)?;
-    let pool = daemon.control.pool(&name).map_err(|error| no_such("pools", &error))?;
+    let pool = daemon.control.pool(&name).map_err(|error| Refusal::no_such("pools", &error))?;
     let changed = if order.pauses() { pool.pause() } else { pool.resume() };
     tracing::info!(pool = name, ?order, changed, "a pool was told");
     Ok(Json::ok(json!({ "pool": name, "paused": pool.is_paused(), "changed": changed })))
@@ -155,7 +155,7 @@ async fn handlers(State(daemon): Asked) -> Json {
 }
 
 async fn handler(State(daemon): Asked, Path(name): Path<String>) -> Answer {
-    daemon.control.handler(&name).map_err(|error| no_such("handlers", &error))?;
+    daemon.control.handler(&name).map_err(|error| Refusal::no_such("handlers", &error))?;
     let views = daemon.control.handler_views();
     let config = daemon.reload.config();
     let found = views.iter().find(|view| view.name == name);
@@ -170,7 +170,8 @@ async fn order_handler(
     uri: Uri,
 ) -> Answer {
     let order = Order::asked(&order, &uri)?;
-    let handler = daemon.control.handler(&name).map_err(|error| no_such("handlers", &error))?;
+    let handler =
+        daemon.control.handler(&name).map_err(|error| Refusal::no_such("handlers", &error))?;
     let changed = if order.pauses() { handler.pause() } else { handler.resume() };
     tracing::info!(handler = name, ?order, changed, "a handler was told");
     Ok(Json::ok(json!({ "handler": name, "paused": handler.is_paused(), "changed": changed })))
@@ -196,7 +197,7 @@ async fn output(State(daemon): Asked, Path(name): Path<String>) -> Answer {
 
 async fn resume_output(State(daemon): Asked, Path(name): Path<String>) -> Answer {
     let resumed = daemon.control.resume_output(&name);
-    let changed = resumed.map_err(|error| no_such("outputs", &error))?;
+    let changed = resumed.map_err(|error| Refusal::no_such("outputs", &error))?;
     tracing::info!(output = name, changed, "an output was told to resume");
     Ok(Json::ok(json!({ "output": name, "changed": changed })))
 }
@@ -308,11 +309,6 @@ async fn wrong_method(method: Method, uri: Uri) -> Refusal {
     let what = format!("{} is not asked with {method}", uri.path());
     let next = "`GET /api` lists what there is: what changes something is a POST";
     Refusal::new(StatusCode::METHOD_NOT_ALLOWED, what, uri.path(), next)
-}
-
-pub(super) fn no_such(what: &str, error: &ChangeError) -> Refusal {
-    let next = format!("`/api/{what}` lists them");
-    Refusal::new(StatusCode::NOT_FOUND, error.to_string(), format!("/api/{what}"), next)
 }
 
 /// What a pool or handler may be told.

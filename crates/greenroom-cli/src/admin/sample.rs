@@ -104,8 +104,8 @@ fn stats_fit(view: &PoolView, room: &mut usize) -> bool {
     fits
 }
 
-/// For how many milliseconds the worker of a slot has had its event in hand; -1 where it has none, -2 while it is being
-/// started, -3 where its slot is disabled, null where nobody has it.
+/// For how many milliseconds the worker of a slot has had its event in hand; -1 where it has none,
+/// -2 while it is being started, -3 where its slot is disabled, null where nobody has it.
 fn slot(worker: &WorkerStats) -> Value {
     use greenroom::inspect::WorkerStatus::{Disabled, Starting};
     match (worker.status, worker.busy_for) {

@@ -14,13 +14,12 @@ use super::{
     Daemon,
     answer::{Answer, Json, Refusal},
     query::Query,
-    routes::no_such,
     views,
 };
 
 /// What each worker has in hand, and since when.
 pub(super) async fn workers(State(daemon): State<Arc<Daemon>>, Path(name): Path<String>) -> Answer {
-    let pool = daemon.control.pool(&name).map_err(|error| no_such("pools", &error))?;
+    let pool = daemon.control.pool(&name).map_err(|error| Refusal::no_such("pools", &error))?;
     let workers: Vec<_> = pool.workers().iter().map(worker).collect();
     Ok(Json::ok(json!({ "pool": name, "workers": workers })))
 }
@@ -57,7 +56,7 @@ pub(super) async fn resize(
     uri: Uri,
 ) -> Answer {
     let at = uri.path();
-    let pool = daemon.control.pool(&name).map_err(|error| no_such("pools", &error))?;
+    let pool = daemon.control.pool(&name).map_err(|error| Refusal::no_such("pools", &error))?;
     let count = Query::of(query, at, &["count"])?.number::<usize>("count", at)?;
     let count = count.filter(|count| *count > 0).ok_or_else(|| {
         let next = format!("ask for `{at}?count=N` with N of 1 or more; to stop it, pause it");

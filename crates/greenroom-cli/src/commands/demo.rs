@@ -5,9 +5,10 @@
 //!                                        └──▶ channels by hash ──▶ target          (--slow-key)
 //! ```
 //!
-//! Without options the target is flaky, and what it refuses is tried again in order. With `--slow-key` one key takes 200 ms a
-//! message, and the same arrivals go to a pool and to what is usually written: a channel and a task for each worker, chosen by the
-//! key's hash. With `--dashboard` it is a run of the engine instead, to be looked at in a browser.
+//! Without options the target is flaky, and what it refuses is tried again in order. With
+//! `--slow-key` one key takes 200 ms a message, and the same arrivals go to a pool and to what is
+//! usually written: a channel and a task for each worker, chosen by the key's hash. With
+//! `--dashboard` it is a run of the engine instead, to be looked at in a browser.
 
 mod arrivals;
 mod dashboard;

@@ -582,8 +582,9 @@ impl<A: Actor> PoolAdmin<A> {
         self.control.worker_stats()
     }
 
-    /// What was measured so far, of which [`LatencySnapshot::since`] tells what is new: percentiles of the last second, say,
-    /// where those of [`stats`](Self::stats) are over all the time since the start. Copies the measurements.
+    /// What was measured so far, of which [`LatencySnapshot::since`] tells what is new: percentiles of
+    /// the last second, say, where those of [`stats`](Self::stats) are over all the time since the
+    /// start. Copies the measurements.
     pub fn latency_snapshot(&self) -> LatencySnapshot {
         self.control.latency_snapshot()
     }

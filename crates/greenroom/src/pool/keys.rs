@@ -194,9 +194,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Keys<A, K> {
         parked
     }
 
-    /// The keys in the hands of workers whose handlers wait for something, such as an answer from elsewhere. Of a
-    /// message that is in its first poll (it computes, or blocks its thread), the key is named only where it is among the
-    /// [hottest](Self::hottest_by_count). Looks at every key that is in hand or waits.
+    /// The keys in the hands of workers whose handlers wait for something, such as an answer from
+    /// elsewhere. Of a message that is in its first poll (it computes, or blocks its thread), the
+    /// key is named only where it is among the [hottest](Self::hottest_by_count). Looks at every
+    /// key that is in hand or waits.
     ///
     /// ```
     /// # use greenroom::prelude::*;

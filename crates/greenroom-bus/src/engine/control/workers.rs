@@ -15,8 +15,8 @@ use super::pool::PoolControl;
 pub struct WorkerView {
     /// Its figures; counters go on when it is restarted.
     pub stats: WorkerStats,
-    /// What it has in hand, where its pool keeps order and the handler waits for something; of a handler that computes or
-    /// blocks its thread, only where the key is among the hottest.
+    /// What it has in hand, where its pool keeps order and the handler waits for something; of a
+    /// handler that computes or blocks its thread, only where the key is among the hottest.
     pub key: Option<KeyInHand>,
 }
 
@@ -40,7 +40,8 @@ impl WorkerView {
 }
 
 impl PoolControl {
-    /// What each worker does, by slot; slots that nobody has are left out. Looks at every key that is in hand or waits.
+    /// What each worker does, by slot; slots that nobody has are left out. Looks at every key that
+    /// is in hand or waits.
     pub fn workers(&self) -> Vec<WorkerView> {
         let mut keys = self.keys_in_hand();
         let stats = self.worker_stats().into_iter().filter(|stats| stats.status.is_some());
@@ -58,7 +59,8 @@ impl PoolControl {
         self.managed().admin.worker_stats()
     }
 
-    /// How long events waited and were in hand so far; two of these tell it of the time between them.
+    /// How long events waited and were in hand so far; two of these tell it of the time between
+    /// them.
     pub fn latency_snapshot(&self) -> LatencySnapshot {
         self.managed().admin.latency_snapshot()
     }

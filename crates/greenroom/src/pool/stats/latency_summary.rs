@@ -42,7 +42,8 @@ impl LatencySummary {
     }
 }
 
-/// What a pool has measured so far, to be compared with what it has measured later. Takes some ten kilobytes.
+/// What a pool has measured so far, to be compared with what it has measured later. Takes some ten
+/// kilobytes.
 ///
 /// ```
 /// # use greenroom::prelude::*;
@@ -61,8 +62,8 @@ impl LatencySummary {
 pub struct LatencySnapshot(Option<(Histogram<u64>, Histogram<u64>)>);
 
 impl LatencySnapshot {
-    /// How long messages waited, and how long they were in hand, of those that were measured after `earlier` was taken
-    /// from the same pool.
+    /// How long messages waited, and how long they were in hand, of those that were measured after
+    /// `earlier` was taken from the same pool.
     pub fn since(&self, earlier: &Self) -> (LatencySummary, LatencySummary) {
         let Some((queued, handled)) = &self.0 else { return Default::default() };
         let before = earlier.0.as_ref();
