@@ -154,6 +154,30 @@ async fn d15_d03_a_full_partition_pauses_that_partition_only() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn d15_partitions_take_turns_so_that_keys_of_all_of_them_are_in_hand() {
+    let gate = Gate::new();
+    let bench = Bench::new().set(|engine| {
+        engine.pool("default", pool(40, 400)).handler("all", on(&["made"], gate.handler()))
+    });
+    let running = Running::new(InputConfig::default(), bench).await;
+    // Each comes in one piece, of four keys.
+    for partition in 0..10 {
+        let key = |n: usize| format!("{partition}-{}", n % 4);
+        let events = (0..400).map(|n| event(format!("{partition}-{n}"), "made", Some(&key(n))));
+        running.broker.publish(partition, events.collect::<Vec<_>>());
+    }
+    a_while().await;
+    // The first fills the pool; behind it, each has its turn.
+    gate.open.add_permits(600);
+    a_while().await;
+    let in_hand = running.control.pool_views().remove(0).stats.in_hand;
+    assert!(in_hand >= 36, "{in_hand} of the 36 keys that the other partitions have");
+    gate.open();
+    let report = running.ended().await;
+    assert_eq!((report.handled, report.out_of_order), (4_000, 0));
+}
+
+#[tokio::test(start_paused = true)]
 async fn d15_d03_bytes_in_flight_are_of_a_partition() {
     let gate = Gate::new();
     let bench = Bench::new().set(|engine| {

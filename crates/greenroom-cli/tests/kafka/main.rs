@@ -8,9 +8,15 @@
 mod daemon;
 mod dry_run;
 mod errors;
+#[path = "../run/faketime.rs"]
+mod faketime;
 mod flow;
 mod letters;
+#[path = "../run/order.rs"]
+mod order;
 mod reload;
+#[path = "../brokers/scenarios.rs"]
+mod scenarios;
 mod secure;
 #[path = "../run/server.rs"]
 #[expect(dead_code, reason = "shared with the tests without a broker")]
@@ -19,3 +25,5 @@ mod server;
 #[expect(dead_code, reason = "shared with the tests without a broker")]
 mod stage;
 mod topics;
+
+pub(crate) use topics::filled;

@@ -118,3 +118,11 @@ pub(crate) fn run(stage: &Stage, arguments: &str) -> Run {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     Run::of(end(command.spawn().unwrap()), started)
 }
+
+/// An input that reads these events. Nothing where no broker is named.
+pub(crate) fn filled(name: &str, events: &[Value]) -> Option<String> {
+    let broker = broker()?;
+    let topic = unique(name);
+    publish(&Stage::new(), &broker, &topic, events);
+    Some(input(&broker, (&topic, &unique("g")), ""))
+}

@@ -7,9 +7,15 @@
 #[expect(dead_code, reason = "shared with the tests without a server")]
 mod daemon;
 mod errors;
+#[path = "../run/faketime.rs"]
+mod faketime;
 mod flow;
 mod letters;
+#[path = "../run/order.rs"]
+mod order;
 mod reload;
+#[path = "../brokers/scenarios.rs"]
+mod scenarios;
 #[path = "../run/server.rs"]
 #[expect(dead_code, reason = "shared with the tests without a server")]
 mod server;
@@ -17,3 +23,5 @@ mod server;
 #[expect(dead_code, reason = "shared with the tests without a server")]
 mod stage;
 mod streams;
+
+pub(crate) use streams::filled;

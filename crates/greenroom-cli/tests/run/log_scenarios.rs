@@ -2,7 +2,6 @@
 
 use std::{
     fs,
-    path::PathBuf,
     time::{Duration, Instant},
 };
 
@@ -11,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{
     daemon::{Daemon, wait},
+    faketime,
     order::{Repeats, assert_all_in_order},
     posts::{Posts, STRUCTURED, address},
     stage::{Stage, event, events},
@@ -257,28 +257,10 @@ shutdown: {{ deadline: 1s }}
     assert_all_in_order(&all, &stage.read("done"), Repeats::None);
 }
 
-/// What lets a process see another time. Debian's package has it, under a directory of the
-/// machine's kind.
-fn faketime() -> Option<PathBuf> {
-    let library = |directory: fs::DirEntry| {
-        let path = directory.path().join("faketime/libfaketimeMT.so.1");
-        path.exists().then_some(path)
-    };
-    let found = fs::read_dir("/usr/lib").ok()?.flatten().find_map(library);
-    let is_required = std::env::var_os("GREENROOM_REQUIRES_FAKETIME").is_some();
-    assert!(found.is_some() || !is_required, "libfaketime is not installed");
-    found
-}
-
 /// The wall clock jumps by an hour, forwards and back, while events come, fail and are tried again.
 #[test]
 fn z10_a_jump_of_the_wall_clock_holds_up_nothing_and_makes_no_storm() {
-    let Some(library) = faketime() else {
-        eprintln!(
-            "NOT RUN: the wall clock cannot be moved without libfaketime; install Debian's package of this name"
-        );
-        return;
-    };
+    let Some(library) = faketime::library() else { return };
     let stage = stage(
         "
 pools: { default: { workers: 8 } }
@@ -294,14 +276,7 @@ shutdown: { deadline: 20s }
     );
     let clock = stage.path("clock");
     fs::write(&clock, "+0").unwrap();
-    let daemon = Daemon::start_with(&stage, |command| {
-        command
-            .env("LD_PRELOAD", &library)
-            .env("FAKETIME_TIMESTAMP_FILE", &clock)
-            .env("FAKETIME_NO_CACHE", "1")
-            .env("FAKETIME_DONT_FAKE_MONOTONIC", "1")
-            .env("DONT_FAKE_MONOTONIC", "1");
-    });
+    let daemon = Daemon::start_with(&stage, |command| faketime::set(command, &library, &clock));
     let all = events(1_200);
     let (mut posted, began) = (0, Instant::now());
     for jump in ["+0", "+3600", "-3600", "+0"] {

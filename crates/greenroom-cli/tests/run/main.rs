@@ -13,6 +13,7 @@ mod dashboard;
 mod dead_letters;
 mod dry_run;
 mod examples;
+mod faketime;
 mod file_sets;
 mod files;
 mod follow;
