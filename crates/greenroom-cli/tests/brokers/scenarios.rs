@@ -160,7 +160,7 @@ fn z09_a_stop_under_load_ends_by_its_deadline_and_the_broker_has_what_was_left()
     });
     let rest = format!(
         "pools: {{ default: {{ workers: 8 }} }}\nshutdown: {{ deadline: 2s }}\n{}",
-        asks(&server, ", timeout: 60s")
+        asks(&server, "")
     );
     let Some(stage) = stage("stop", &all, &rest) else { return };
     let daemon = Daemon::start(&stage);
