@@ -47,6 +47,12 @@ pub enum Command {
     ///
     /// Asks the admin listener (`admin` in the configuration); a token comes from GREENROOM_ADMIN_TOKEN.
     Why(WhyArgs),
+    /// Show a running greenroom on this terminal, once a second: what is slow, stuck or failing
+    ///
+    /// Asks the admin listener (`admin` in the configuration); a token comes from
+    /// GREENROOM_ADMIN_TOKEN. Ctrl-C ends it. Where standard output is no terminal, it prints one
+    /// look and ends.
+    Top(TopArgs),
     /// List, show, edit, replay, drop, export or redrive dead letters
     ///
     /// Those of a running greenroom, asked at its admin listener (a token comes from
@@ -172,6 +178,17 @@ pub struct WhyArgs {
     /// Where the admin listener of the running greenroom is
     #[arg(default_value = crate::admin::ask::ADDRESS)]
     pub address: String,
+}
+
+/// Arguments of `top`.
+#[derive(Debug, Args)]
+pub struct TopArgs {
+    /// Where the admin listener of the running greenroom is
+    #[arg(default_value = crate::admin::ask::ADDRESS)]
+    pub address: String,
+    /// Print one look, of one second, and end
+    #[arg(long)]
+    pub once: bool,
 }
 
 /// Arguments of `dead-letters`.

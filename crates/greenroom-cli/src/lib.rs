@@ -2,7 +2,7 @@
 //!
 //! - [`config`]: the options of the file, each declared once, and all that is checked in one run.
 //! - [`report`] and [`progress`]: what a run tells while it goes on and when it has ended.
-//! - [`commands`]: `run`, `check`, `why`, `dead-letters`, `route`, `explain-status`, `send`,
+//! - [`commands`]: `run`, `check`, `why`, `top`, `dead-letters`, `route`, `explain-status`, `send`,
 //!   `schema`, `init`, `demo`, `bench`, `asyncapi`, `store`, `completions`, `man`.
 
 mod admin;
@@ -39,6 +39,7 @@ pub fn main() -> ExitCode {
         Command::Check(source) => commands::check::check(&source),
         Command::Route(route) => commands::route::route(&route),
         Command::Why(why) => commands::why::why(&why),
+        Command::Top(top) => commands::top::top(&top),
         Command::DeadLetters(letters) => commands::dead_letters::dead_letters(&letters),
         Command::ExplainStatus(explain) => commands::explain_status::explain(&explain),
         Command::Send(send) => commands::send::send(&send),

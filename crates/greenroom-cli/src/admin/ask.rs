@@ -20,6 +20,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// What is to be done may take longer.
 const DONE_WITHIN: Duration = Duration::from_secs(300);
 
+/// One that is listened to says something every few seconds.
+const SILENCE: Duration = Duration::from_secs(15);
+
 /// The longest answer that is read, in bytes.
 const LONGEST: u64 = 64 << 20;
 
@@ -47,8 +50,25 @@ pub(crate) fn post(address: &str, path: &str, body: &[u8]) -> Result<Value, Stri
 /// # Errors
 /// What happened, where, and what to do next; also where the answer broke off.
 pub(crate) fn copy(address: &str, path: &str, out: &mut dyn Write) -> Result<(), String> {
+    copy_within(address, path, DONE_WITHIN, out)
+}
+
+/// As [`copy`], of what comes piece by piece for as long as somebody listens.
+///
+/// # Errors
+/// As those of [`copy`]; and nothing came for [`SILENCE`].
+pub(crate) fn listen(address: &str, path: &str, out: &mut dyn Write) -> Result<(), String> {
+    copy_within(address, path, SILENCE, out)
+}
+
+fn copy_within(
+    address: &str,
+    path: &str,
+    patience: Duration,
+    out: &mut dyn Write,
+) -> Result<(), String> {
     let host = host(address);
-    let request = Request { method: "GET", path, body: b"", patience: DONE_WITHIN };
+    let request = Request { method: "GET", path, body: b"", patience };
     let stream = connect(host).and_then(|mut stream| {
         request.send(&mut stream, host, "1.1")?;
         Ok(BufReader::new(stream))

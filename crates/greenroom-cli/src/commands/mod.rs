@@ -14,4 +14,5 @@ pub mod run;
 pub mod schema;
 pub mod send;
 pub mod store;
+pub mod top;
 pub mod why;

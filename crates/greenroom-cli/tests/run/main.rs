@@ -43,4 +43,5 @@ mod standard_output;
 mod status_map;
 mod stores;
 mod targets;
+mod top;
 mod why;

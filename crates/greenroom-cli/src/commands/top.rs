@@ -1,0 +1,98 @@
+//! `greenroom top [ADDRESS]`: the essentials of a running greenroom on a terminal (O08, C05).
+//!
+//! It listens to the same stream as the dashboard, and draws each sample over the last one.
+
+mod screen;
+mod stream;
+
+use std::{
+    io::{self, IsTerminal, Write},
+    process::ExitCode,
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde_json::Value;
+
+use self::stream::Samples;
+use crate::{admin::ask, cli::TopArgs, exit::Exit};
+
+/// Between two attempts to reach one that has gone.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// To the beginning of the terminal; what clears the rest of a line, and the rest of all.
+const HOME: &str = "\x1b[H";
+const TO_END_OF_LINE: &str = "\x1b[K";
+const TO_END: &str = "\x1b[J";
+
+/// Shows a running greenroom until somebody interrupts it; once, where that is wanted or where
+/// standard output is no terminal.
+pub fn top(arguments: &TopArgs) -> ExitCode {
+    let is_drawn = !arguments.once && io::stdout().is_terminal();
+    let mut looks = Looks { address: &arguments.address, is_drawn, last: None, gone: None };
+    loop {
+        let mut is_over = false;
+        let heard = ask::listen(
+            &arguments.address,
+            "/api/live",
+            &mut Samples::new(|sample| {
+                is_over = looks.look(sample);
+                !is_over
+            }),
+        );
+        if is_over {
+            return ExitCode::SUCCESS;
+        }
+        let why = heard.err().unwrap_or_else(|| "the run has ended".to_owned());
+        if !is_drawn || looks.last.is_none() {
+            return Exit::CouldNotRun.because(why);
+        }
+        if looks.is_gone(&why).is_err() {
+            return ExitCode::SUCCESS;
+        }
+        thread::sleep(AGAIN);
+    }
+}
+
+/// What was seen so far.
+struct Looks<'a> {
+    address: &'a str,
+    /// Each over the last one, until somebody interrupts it.
+    is_drawn: bool,
+    /// Rates are told from two.
+    last: Option<Value>,
+    /// Since when nobody answers.
+    gone: Option<Instant>,
+}
+
+impl Looks<'_> {
+    /// True where that was all.
+    fn look(&mut self, sample: Value) -> bool {
+        let before = self.last.replace(sample);
+        let (Some(before), Some(now)) = (before, &self.last) else { return false };
+        self.gone = None;
+        let text = screen::of(self.address, &before, now);
+        let shown = if self.is_drawn { draw(&text) } else { print(&text) };
+        // Whoever reads it may have had enough.
+        !self.is_drawn || shown.is_err()
+    }
+
+    /// What was seen last stays, under a line that says since when.
+    fn is_gone(&mut self, why: &str) -> io::Result<()> {
+        let since = self.gone.get_or_insert_with(Instant::now).elapsed().as_secs();
+        let Some(last) = &self.last else { return Ok(()) };
+        let text = screen::of(self.address, last, last);
+        draw(&format!("GONE for {since} s, what follows is of before: {why}\n\n{text}"))
+    }
+}
+
+fn draw(text: &str) -> io::Result<()> {
+    let lines: String = text.lines().map(|line| format!("{line}{TO_END_OF_LINE}\n")).collect();
+    print(&format!("{HOME}{lines}{TO_END}"))
+}
+
+fn print(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}

@@ -1,0 +1,273 @@
+//! What is shown of a sample.
+
+use std::{cmp::Reverse, fmt::Write};
+
+use serde_json::Value;
+
+use crate::report::{grouped, mebibytes, printable, table_of};
+
+/// Rows of a table; those that need a look come first.
+const ROWS: usize = 20;
+const HOTTEST: usize = 5;
+
+/// All of it, as lines. Rates are of the time between the two samples.
+pub(super) fn of(address: &str, before: &Value, now: &Value) -> String {
+    let mut out = String::new();
+    head(&mut out, address, now);
+    run(&mut out, before, now);
+    pools(&mut out, before, now);
+    inputs(&mut out, now);
+    targets(&mut out, now);
+    hottest(&mut out, now);
+    out
+}
+
+fn head(out: &mut String, address: &str, now: &Value) {
+    let up = lasted(count(&now["up_ms"]) / 1_000);
+    let reasons = list(&now["health"]["reasons"]);
+    let state = match (now["health"]["health"].as_str(), reasons.len()) {
+        (Some("green"), _) => "all is well".to_owned(),
+        (Some("red"), _) => "BROKEN: somebody has to mend something".to_owned(),
+        (_, 1) => "1 thing needs a look".to_owned(),
+        (_, more) => format!("{more} things need a look"),
+    };
+    let phase = match text(&now["run"]["phase"]) {
+        "run" | "" => "",
+        _ => ", draining",
+    };
+    // Writing into a String cannot fail.
+    let _ = writeln!(out, "greenroom at {address}, up {up}{phase}: {state}");
+    for reason in reasons.iter().take(ROWS) {
+        let _ = writeln!(out, "  ! {}", printed(text(reason)));
+    }
+    out.push('\n');
+}
+
+fn run(out: &mut String, before: &Value, now: &Value) {
+    let rate = |name: &str| per_second(before, now, &before["run"][name], &now["run"][name]);
+    let run = &now["run"];
+    let _ = writeln!(
+        out,
+        "events    {}/s settled, {}/s taken; {} settled in all",
+        rate("settled"),
+        rate("taken"),
+        grouped(count(&run["settled"]))
+    );
+    let waits = run["work_waiting_s"].as_f64();
+    let waits = waits.map_or(String::new(), |waits| format!("; {waits:.1} s of work"));
+    let _ = writeln!(out, "waiting   {} queued{waits}", grouped(count(&run["queued"])));
+    let _ = writeln!(
+        out,
+        "trouble   {} parked keys with {} events; {} dead letters",
+        grouped(count(&run["parked_keys"])),
+        grouped(count(&run["parked_events"])),
+        grouped(count(&run["dead_lettered"]))
+    );
+}
+
+fn pools(out: &mut String, before: &Value, now: &Value) {
+    let mut all: Vec<_> = list(&now["pools"]).iter().collect();
+    all.sort_by_key(|pool| (pool["state"] == "running", Reverse(count(&pool["queued"]))));
+    let row = |pool: &&Value| {
+        let earlier = list(&before["pools"]).iter().find(|of| of["name"] == pool["name"]);
+        let handled = earlier.map_or(&Value::Null, |of| &of["handled"]);
+        let times = &pool["recent"]["handling_ms"];
+        let time = |name: &str| match count(&pool["recent"]["measured"]) {
+            0 => "-".to_owned(),
+            _ => millis(&times[name]),
+        };
+        vec![
+            printable(text(&pool["name"])),
+            text(&pool["state"]).to_owned(),
+            per_second(before, now, handled, &pool["handled"]),
+            of_most(&pool["queued"], &pool["capacity"]),
+            of_most(&pool["busy"], &pool["workers"]),
+            time("p50"),
+            time("p99"),
+            millis(&pool["oldest_ms"]),
+            grouped(count(&pool["restarts"])),
+        ]
+    };
+    let heads = ["pool", "state", "handled/s", "queue", "busy", "p50", "p99", "oldest", "restarts"];
+    table(out, &heads, &all, row);
+}
+
+fn inputs(out: &mut String, now: &Value) {
+    let all: Vec<_> = list(&now["run"]["inputs"]).iter().collect();
+    let row = |input: &&Value| {
+        let partitions = list(&input["partitions"]);
+        let lags: Vec<u64> = partitions.iter().filter_map(|of| of["lag"].as_u64()).collect();
+        let lag = match lags.is_empty() {
+            true => "-".to_owned(),
+            false => grouped(lags.iter().sum()),
+        };
+        let paused = partitions.iter().filter(|of| of["state"] == "paused").count();
+        vec![
+            printable(text(&input["name"])),
+            text(&input["state"]).to_owned(),
+            lag,
+            format!("{paused} of {}", partitions.len()),
+            of_most(&input["held_back"], &input["run_ahead"]),
+            mebibytes(count(&input["in_flight_bytes"])),
+        ]
+    };
+    let heads = ["input", "state", "lag", "paused parts", "held back", "in flight"];
+    table(out, &heads, &all, row);
+}
+
+/// Handlers and outputs that do not get on; others are no news.
+fn targets(out: &mut String, now: &Value) {
+    let of = |kind: &'static str| list(&now[kind]).iter().map(move |of| (kind, of));
+    let stuck = of("handlers").chain(of("outputs")).filter(|(_, of)| of["state"] != "up");
+    let stuck: Vec<_> = stuck.collect();
+    let row = |(kind, of): &(&str, &Value)| {
+        let trouble = if *kind == "handlers" { &of["outage"] } else { &of["trouble"] };
+        let error = trouble["last_error"].as_str().or(of["failure"].as_str()).unwrap_or_default();
+        let name = format!("{} {}", kind.trim_end_matches('s'), printable(text(&of["name"])));
+        let since = millis(&trouble["lasted_ms"]);
+        vec![name, text(&of["state"]).to_owned(), since, printed(error)]
+    };
+    if !stuck.is_empty() {
+        table(out, &["does not get on", "state", "for", "last error"], &stuck, row);
+    }
+}
+
+fn hottest(out: &mut String, now: &Value) {
+    let all: Vec<_> = list(&now["hottest"]).iter().take(HOTTEST).collect();
+    let row = |hot: &&Value| {
+        vec![
+            printable(text(&hot["key"])),
+            printable(text(&hot["handler"])),
+            grouped(count(&hot["events"])),
+        ]
+    };
+    if !all.is_empty() {
+        table(out, &["hottest key", "handler", "events"], &all, row);
+    }
+}
+
+fn table<T>(out: &mut String, heads: &[&str], all: &[T], row: impl Fn(&T) -> Vec<String>) {
+    out.push('\n');
+    table_of(out, heads, all.iter().take(ROWS).map(row).collect());
+    if all.len() > ROWS {
+        let _ = writeln!(out, "and {} more", all.len() - ROWS);
+    }
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+fn count(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_default()
+}
+
+/// What a target has answered must not steer the terminal.
+fn printed(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}
+
+fn of_most(some: &Value, most: &Value) -> String {
+    format!("{} / {}", grouped(count(some)), grouped(count(most)))
+}
+
+/// How much a counter has risen in a second; `-` where that is not known.
+fn per_second(before: &Value, now: &Value, from: &Value, to: &Value) -> String {
+    let millis = count(&now["at_ms"]).saturating_sub(count(&before["at_ms"]));
+    match (from.as_u64(), to.as_u64()) {
+        (Some(from), Some(to)) if millis > 0 => {
+            grouped((to.saturating_sub(from) as f64 * 1e3 / millis as f64).round() as u64)
+        }
+        _ => "-".to_owned(),
+    }
+}
+
+/// A time in milliseconds; `-` where there is none.
+fn millis(value: &Value) -> String {
+    match value.as_f64() {
+        None => "-".to_owned(),
+        Some(millis) if millis < 10.0 => format!("{millis:.2} ms"),
+        Some(millis) if millis < 1_000.0 => format!("{millis:.0} ms"),
+        Some(millis) if millis < 600_000.0 => format!("{:.1} s", millis / 1e3),
+        Some(millis) => lasted((millis / 1e3) as u64),
+    }
+}
+
+fn lasted(seconds: u64) -> String {
+    match seconds {
+        0..600 => format!("{seconds} s"),
+        600..36_000 => format!("{} min", seconds / 60),
+        36_000..864_000 => format!("{} h", seconds / 3_600),
+        _ => format!("{} days", seconds / 86_400),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn sample(at_ms: u64, settled: u64) -> Value {
+        json!({
+            "at_ms": at_ms,
+            "up_ms": 4_000_000,
+            "health": { "health": "yellow", "reasons": ["the handler `push` is \u{1b}[31mpaused"] },
+            "run": {
+                "phase": "run", "settled": settled, "taken": settled, "queued": 12_345, "parked_keys": 1,
+                "parked_events": 3, "dead_lettered": 2, "work_waiting_s": 1.25,
+                "inputs": [{
+                    "name": "in", "state": "running", "held_back": 5, "run_ahead": 100, "in_flight_bytes": 1_048_576,
+                    "partitions": [{ "state": "paused", "lag": 1_000 }, { "state": "running", "lag": 7 }],
+                }],
+            },
+            "pools": [
+                { "name": "calm", "state": "running", "handled": settled, "queued": 0, "capacity": 10, "busy": 1,
+                  "workers": 4, "oldest_ms": null, "restarts": 0, "recent": { "measured": 0 } },
+                { "name": "stuck", "state": "full", "handled": 7, "queued": 10, "capacity": 10, "busy": 4, "workers": 4,
+                  "oldest_ms": 12_000.0, "restarts": 3,
+                  "recent": { "measured": 9, "handling_ms": { "p50": 1.5, "p99": 250.0 } } },
+            ],
+            "handlers": [{ "name": "push", "state": "outage", "outage": { "lasted_ms": 2_000.0, "last_error": "503" } }],
+            "outputs": [{ "name": "o", "state": "up", "trouble": null }],
+            "hottest": [{ "key": "k", "handler": "push", "events": 99 }],
+        })
+    }
+
+    #[test]
+    fn o08_the_essentials_are_on_one_screen_and_what_needs_a_look_comes_first() {
+        let text = of("h:1", &sample(1_000, 500), &sample(3_000, 2_500));
+        let has = |part: &str| assert!(text.contains(part), "{part:?} is not in\n{text}");
+        has("greenroom at h:1, up 66 min: 1 thing needs a look\n");
+        has("  ! the handler `push` is \u{fffd}[31mpaused\n");
+        has("1,000/s settled, 1,000/s taken; 2,500 settled in all");
+        has("12,345 queued; 1.2 s of work");
+        has("1 parked keys with 3 events; 2 dead letters");
+        let line = |name: &str| {
+            let line = text.lines().find(|line| line.starts_with(name));
+            line.unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(line("calm"), "calm running 1,000 0 / 10 1 / 4 - - - 0");
+        assert_eq!(line("stuck"), "stuck full 0 10 / 10 4 / 4 1.50 ms 250 ms 12.0 s 3");
+        assert!(text.find("stuck") < text.find("calm"), "{text}");
+        assert_eq!(line("in "), "in running 1,007 1 of 2 5 / 100 1.0 MiB");
+        assert_eq!(line("handler push"), "handler push outage 2.0 s 503");
+        assert!(!text.contains("output o"), "{text}");
+        assert_eq!(line("k "), "k push 99");
+    }
+
+    #[test]
+    fn o08_a_counter_that_is_new_has_no_rate_and_many_pools_are_cut() {
+        let mut now = sample(3_000, 2_500);
+        let pools: Vec<Value> =
+            (0..30).map(|n| json!({ "name": format!("p{n}"), "handled": 1 })).collect();
+        now["pools"] = pools.into();
+        let text = of("h:1", &sample(1_000, 500), &now);
+        assert!(text.contains("and 10 more\n"), "{text}");
+        assert!(text.lines().any(|line| line.starts_with("p0 ") && line.contains(" - ")), "{text}");
+    }
+}
