@@ -86,7 +86,7 @@ impl std::fmt::Debug for LatencySnapshot {
 /// The measurements of a pool. They take memory from the first on, and more as they are spread wider: some fifteen
 /// kilobytes.
 #[derive(Default)]
-pub(crate) struct Measured(Mutex<Option<Times>>);
+pub(crate) struct Measured(Mutex<Option<Box<Times>>>);
 
 struct Times {
     queued: Histogram<u64>,
@@ -98,9 +98,10 @@ struct Times {
 }
 
 impl Times {
-    fn new() -> Option<Self> {
+    fn new() -> Option<Box<Self>> {
         let empty = || Histogram::new(DIGITS).ok();
-        Some(Self { queued: empty()?, handled: empty()?, total: empty()?, residence: None })
+        let (queued, handled, total) = (empty()?, empty()?, empty()?);
+        Some(Box::new(Self { queued, handled, total, residence: None }))
     }
 }
 
