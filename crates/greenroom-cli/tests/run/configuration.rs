@@ -48,7 +48,7 @@ shutdwon: {}
 fn kinds_that_are_not_built_and_keys_that_are_unknown_are_refused_by_check_and_run() {
     let good = "inputs: { i: { generator: { count: 1 } } }\nhandlers: { h: { on: '**', pass: } }\n";
     for (setting, says) in [
-        ("dead_letters={kafka: {}}", "`kafka` dead letters are not part of this version"),
+        ("dead_letters={kafka: {}}", "kafka dead letters needs `brokers`"),
         ("inputs.i={memory: {}}", "unknown key `memory` in an input"),
         ("pools.default.autotune=act", "unknown key `autotune` in a pool"),
     ] {
