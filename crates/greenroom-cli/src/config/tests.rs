@@ -475,9 +475,14 @@ fn c02_every_option_takes_what_it_should_and_refuses_the_rest() {
         load(&wrap(&format!("{option}: {good}"))).good();
         for value in *bad {
             let loaded = load(&wrap(&format!("{option}: {value}")));
-            assert_eq!(loaded.problems.errors(), 1, "{option}: {value}\n{}", loaded.text());
+            assert_eq!(mistakes(&loaded), 1, "{option}: {value}\n{}", loaded.text());
         }
     }
+}
+
+/// Errors, but that this build lacks a kind.
+fn mistakes(loaded: &Loaded) -> usize {
+    loaded.problems.errors() - loaded.text().matches("this greenroom was built without").count()
 }
 
 #[test]
@@ -665,14 +670,18 @@ fn d06_dead_letters_go_to_one_place() {
         ("nats: { servers: 'b:1' }", "`subject`"),
     ] {
         let loaded = letters(to);
-        assert_eq!(loaded.problems.errors(), 1, "{}", loaded.text());
+        assert_eq!(mistakes(&loaded), 1, "{}", loaded.text());
         assert!(loaded.text().contains(expected), "{}", loaded.text());
     }
-    let config = letters("kafka: { brokers: 'b:1', topic: t }").good();
-    assert!(matches!(config.dead_letters.to(), LettersTo::Kafka(to) if to.topic == "t"));
-    let config = letters("nats: { server: 'nats://u:hunter2@b:1', subject: s }").good();
-    assert!(matches!(config.dead_letters.to(), LettersTo::Nats(to) if to.subject == "s"));
-    assert!(!format!("{config:?}").contains("hunter2"));
+    if cfg!(feature = "kafka") {
+        let config = letters("kafka: { brokers: 'b:1', topic: t }").good();
+        assert!(matches!(config.dead_letters.to(), LettersTo::Kafka(to) if to.topic == "t"));
+    }
+    if cfg!(feature = "nats") {
+        let config = letters("nats: { server: 'nats://u:hunter2@b:1', subject: s }").good();
+        assert!(matches!(config.dead_letters.to(), LettersTo::Nats(to) if to.subject == "s"));
+        assert!(!format!("{config:?}").contains("hunter2"));
+    }
     assert!(matches!(load(&root("")).good().dead_letters.to(), LettersTo::File(_)));
 }
 
