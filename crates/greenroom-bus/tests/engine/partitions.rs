@@ -165,8 +165,9 @@ async fn d15_partitions_take_turns_so_that_keys_of_all_of_them_are_in_hand() {
         let key = |n: usize| format!("{partition}-{}", n % 4);
         let events = (0..400).map(|n| event(format!("{partition}-{n}"), "made", Some(&key(n))));
         running.broker.publish(partition, events.collect::<Vec<_>>());
+        // All of it waits before the next one comes.
+        a_while().await;
     }
-    a_while().await;
     // The first fills the pool; behind it, each has its turn.
     gate.open.add_permits(600);
     a_while().await;
