@@ -14,5 +14,5 @@ pub use self::{
     options::Options,
     others::{Watch, processor_time},
     statistics::{figure, max, median, min},
-    threads::thread_time,
+    threads::{Spent, thread_time},
 };

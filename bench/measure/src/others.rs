@@ -56,6 +56,7 @@ fn ticks(path: &str) -> Option<u64> {
     let fields = text.rsplit_once(')')?.1.split_whitespace();
     Some(fields.skip(11).take(4).flat_map(str::parse::<u64>).sum())
 }
+
 /// Processor time of this process until now, in seconds, to a hundredth; not a number where the
 /// system does not tell.
 pub fn processor_time() -> f64 {
