@@ -1,5 +1,5 @@
-//! A broker that wants TLS and a password (F09). scripts/kafka has one at the port + 20001; its
-//! certificate is one of those in greenroom-bus/tests/tls.
+//! A broker that wants TLS and a password, or a certificate (F09). scripts/kafka has them at the
+//! ports + 20001 and + 20002; the certificates are those in greenroom-bus/tests/tls.
 
 use rustix::process::Signal;
 
@@ -9,24 +9,36 @@ use crate::{
     topics::{all_of, broker, by_key, publish, run, unique},
 };
 
-/// Where this broker wants TLS.
-fn secure(broker: &str) -> String {
+/// This broker, at another port.
+fn at(broker: &str, further: u16) -> String {
     let (host, port) = broker.rsplit_once(':').unwrap();
-    format!("{host}:{}", port.parse::<u16>().unwrap() + 20_001)
+    format!("{host}:{}", port.parse::<u16>().unwrap() + further)
 }
 
 fn certificate(name: &str) -> String {
     format!("{}/../greenroom-bus/tests/tls/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// From a topic to another one, and letters to a third, all over TLS.
-fn config(broker: &str, topic: &str, (ca, mechanism, password): (&str, &str, &str)) -> String {
-    let connection = format!(
+fn by_password(broker: &str, (ca, mechanism, password): (&str, &str, &str)) -> String {
+    format!(
         "brokers: '{}', tls: {{ ca: '{}' }}, sasl: {{ mechanism: {mechanism}, user: greenroom, \
          password: '{password}' }}",
-        secure(broker),
+        at(broker, 20_001),
         certificate(ca),
-    );
+    )
+}
+
+fn by_certificate(broker: &str, name: Option<&str>) -> String {
+    let own = name.map(|name| {
+        let [cert, key] = ["pem", "key"].map(|kind| certificate(&format!("{name}.{kind}")));
+        format!(", cert: '{cert}', key: '{key}'")
+    });
+    let (ca, own) = (certificate("ca.pem"), own.unwrap_or_default());
+    format!("brokers: '{}', tls: {{ ca: '{ca}'{own} }}", at(broker, 20_002))
+}
+
+/// From a topic to another one, and letters to a third, all by this connection.
+fn config(connection: &str, topic: &str) -> String {
     format!(
         "
 inputs: {{ in: {{ kafka: {{ {connection}, group: {topic}, topics: {topic} }} }} }}
@@ -42,8 +54,8 @@ admin: {{ listen: 127.0.0.1:0 }}
 fn f09_topics_are_read_and_written_over_tls_with_a_password_that_is_not_sent() {
     let Some(broker) = broker() else { return };
     let topic = unique("secure");
-    let with = ("ca.pem", "SCRAM-SHA-512", "right");
-    let stage = Stage::with(&config(&broker, &topic, with));
+    let connection = by_password(&broker, ("ca.pem", "SCRAM-SHA-512", "right"));
+    let stage = Stage::with(&config(&connection, &topic));
     publish(&stage, &broker, &topic, &by_key(40, 4));
     publish(&stage, &broker, &format!("{topic}-dead"), &by_key(1, 1));
     let daemon = Daemon::start(&stage);
@@ -71,7 +83,7 @@ fn f09_a_wrong_authority_and_a_wrong_password_are_told_and_no_secret_is_shown() 
         (("other-ca.pem", "PLAIN", "hunter2"), "certificate verify failed", "run --dry-run"),
         (("ca.pem", "SCRAM-SHA-512", "hunter2"), "correct the credentials", "dead-letters redrive"),
     ] {
-        stage.write("greenroom.yaml", config(&broker, &topic, with));
+        stage.write("greenroom.yaml", config(&by_password(&broker, with), &topic));
         let daemon = Daemon::start(&stage);
         wait(|| daemon.log().contains(says).then_some(()));
         let log = daemon.log();
@@ -83,4 +95,23 @@ fn f09_a_wrong_authority_and_a_wrong_password_are_told_and_no_secret_is_shown() 
         }
         assert_eq!(other.code, 1, "{other:?}");
     }
+}
+
+#[test]
+fn f09_a_certificate_lets_in_and_want_of_one_is_told() {
+    let Some(broker) = broker() else { return };
+    let topic = unique("certified");
+    let stage = Stage::with(&config(&by_certificate(&broker, Some("client")), &topic));
+    publish(&stage, &broker, &topic, &by_key(20, 4));
+    publish(&stage, &broker, &format!("{topic}-dead"), &by_key(1, 1));
+    let daemon = Daemon::start(&stage);
+    daemon.wait_for("/api/run", |run| run["settled"] == 20);
+    daemon.signal(Signal::INT);
+    daemon.ended().counted(0, [20, 20, 0, 0]);
+    assert_eq!(all_of(&broker, &format!("{topic}-out"), 20).len(), 20);
+
+    stage.write("greenroom.yaml", config(&by_certificate(&broker, None), &topic));
+    let other = run(&stage, "run --dry-run greenroom.yaml");
+    assert_eq!(other.code, 1, "{other:?}");
+    assert!(other.stderr.contains("bad certificate"), "{other:?}");
 }
