@@ -12,11 +12,15 @@ mod errors;
 mod faketime;
 mod flow;
 mod letters;
+mod metrics;
 #[path = "../run/order.rs"]
 mod order;
 mod reload;
 #[path = "../brokers/scenarios.rs"]
 mod scenarios;
+#[path = "../run/scrape.rs"]
+#[expect(dead_code, reason = "shared with the tests without a broker")]
+mod scrape;
 mod secure;
 #[path = "../run/server.rs"]
 #[expect(dead_code, reason = "shared with the tests without a broker")]

@@ -34,6 +34,7 @@ mod reload;
 mod rotation;
 mod routing;
 mod scenarios;
+mod scrape;
 mod sdk;
 mod send;
 mod server;
