@@ -1,51 +1,53 @@
 //! Of which partitions the events of a key are, for whoever asks why it waits (C13, D15). Only
 //! events of inputs with several partitions are counted; the others do not come here.
 
-use std::collections::HashMap;
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    hash::BuildHasherDefault,
+};
 
 use parking_lot::Mutex;
 
-use super::order_audit::LineId;
+use super::order_audit::{Hashed, LineId, PARTS};
 use crate::source::Partition;
 
 /// How many events of a line are not settled, of each partition.
-type Counts = Vec<(Partition, u32)>;
+type Counts = HashMap<(LineId, Partition), u32, BuildHasherDefault<Hashed>>;
 
 /// By the line that they stand in, until they are settled.
 #[derive(Debug, Default)]
 pub(crate) struct ByPartition {
-    lines: Mutex<HashMap<LineId, Counts>>,
+    parts: [Mutex<Counts>; PARTS],
 }
 
 impl ByPartition {
+    fn part(&self, line: LineId) -> &Mutex<Counts> {
+        &self.parts[line.part()]
+    }
+
     /// An event of this line has been taken of this partition.
     pub(crate) fn taken(&self, line: LineId, partition: Partition) {
-        let mut lines = self.lines.lock();
-        let counts = lines.entry(line).or_default();
-        match counts.iter_mut().find(|(known, _)| *known == partition) {
-            Some((_, events)) => *events += 1,
-            None => counts.push((partition, 1)),
-        }
+        *self.part(line).lock().entry((line, partition)).or_default() += 1;
     }
 
     /// It is settled.
     pub(crate) fn settled(&self, line: LineId, partition: Partition) {
-        let mut lines = self.lines.lock();
-        let Some(counts) = lines.get_mut(&line) else { return };
-        if let Some((_, events)) = counts.iter_mut().find(|(known, _)| *known == partition) {
-            *events -= 1;
-        }
-        counts.retain(|(_, events)| *events > 0);
-        if counts.is_empty() {
-            lines.remove(&line);
+        let mut counts = self.part(line).lock();
+        let Entry::Occupied(mut events) = counts.entry((line, partition)) else { return };
+        *events.get_mut() -= 1;
+        if *events.get() == 0 {
+            events.remove();
         }
     }
 
-    /// How many events of this line are not settled, in the order of partitions.
+    /// How many events of this line are not settled, in the order of partitions. Looks at all lines
+    /// of a part: it is for one who asks.
     pub(crate) fn of(&self, line: LineId) -> Vec<(Partition, u32)> {
-        let mut counts = self.lines.lock().get(&line).cloned().unwrap_or_default();
-        counts.sort_unstable();
-        counts
+        let counts = self.part(line).lock();
+        let of_line = counts.iter().filter(|((of, _), _)| *of == line);
+        let mut found: Vec<_> = of_line.map(|((_, of), events)| (*of, *events)).collect();
+        found.sort_unstable();
+        found
     }
 }
 
@@ -66,6 +68,6 @@ mod tests {
         assert_eq!(by.of(line), [(Partition(5), 2)]);
         by.settled(line, Partition(5));
         by.settled(line, Partition(5));
-        assert!(by.of(line).is_empty() && by.lines.lock().is_empty());
+        assert!(by.of(line).is_empty() && by.part(line).lock().is_empty());
     }
 }

@@ -27,6 +27,14 @@ pub(crate) struct Line {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct LineId(NonZeroU64);
 
+impl LineId {
+    /// Which of the parts it is in. The bits in the middle choose: a table looks at those at either
+    /// end.
+    pub(super) fn part(self) -> usize {
+        (self.0.get() >> 32) as usize % PARTS
+    }
+}
+
 impl Line {
     pub(crate) fn new(input: u32, handler: u32, key: Arc<str>, hasher: &impl BuildHasher) -> Self {
         let hash = hasher.hash_one((input, handler, &*key));
@@ -59,9 +67,9 @@ struct Pending {
     of: Option<u32>,
 }
 
-/// A hash is its own hash.
+/// A hash is its own hash, also with a partition beside it.
 #[derive(Debug, Default)]
-struct Hashed(u64);
+pub(super) struct Hashed(u64);
 
 impl Hasher for Hashed {
     fn write(&mut self, bytes: &[u8]) {
@@ -72,6 +80,11 @@ impl Hasher for Hashed {
         self.0 = hash;
     }
 
+    fn write_u32(&mut self, partition: u32) {
+        // Odd, with its bits spread: neighbours differ at both ends.
+        self.0 ^= u64::from(partition).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
     fn finish(&self) -> u64 {
         self.0
     }
@@ -80,7 +93,7 @@ impl Hasher for Hashed {
 type Lines = HashMap<LineId, Pending, BuildHasherDefault<Hashed>>;
 
 /// Locks are spread over this many parts.
-const PARTS: usize = 16;
+pub(super) const PARTS: usize = 16;
 
 #[derive(Debug, Default)]
 pub(crate) struct OrderAudit {
@@ -89,9 +102,8 @@ pub(crate) struct OrderAudit {
 }
 
 impl OrderAudit {
-    /// The bits in the middle choose the part: a table looks at those at either end.
     fn part(&self, line: LineId) -> &Mutex<Lines> {
-        &self.parts[(line.0.get() >> 32) as usize % PARTS]
+        &self.parts[line.part()]
     }
 
     /// The line of this key.
