@@ -23,6 +23,9 @@ use crate::{
 
 /// Hands what a handler produced to the outputs, in order, and confirms the event's own part.
 pub(crate) async fn emit(shared: &Arc<Shared>, to: &mut View, job: Job, outputs: Outputs) {
+    if matches!(outputs, Outputs::None) {
+        return confirm(shared, job);
+    }
     let (Handled { event, handler, line, origin, attempts: attempt }, mut ack, extras) =
         job.into_parts();
     let (produced, reserved) =
@@ -66,6 +69,14 @@ pub(crate) async fn emit(shared: &Arc<Shared>, to: &mut View, job: Job, outputs:
     if !at_once {
         shared.ledger.leaves(line.as_ref(), place, taken_at, &ack);
     }
+    ack.confirm();
+}
+
+/// Nothing was produced: its event is confirmed.
+fn confirm(shared: &Shared, job: Job) {
+    let (Handled { line, origin, .. }, ack, _) = job.into_parts();
+    let place = (origin.number, origin.partition());
+    shared.ledger.leaves(line.as_ref(), place, origin.taken_at, &ack);
     ack.confirm();
 }
 
