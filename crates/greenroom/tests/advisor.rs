@@ -287,3 +287,60 @@ async fn h10_an_advisor_out_of_range_is_refused() {
         Err(SpawnError::OutOfRange { setting: "advisor.period (in ms)", value: 1, .. })
     ));
 }
+
+#[tokio::test(start_paused = true)]
+async fn h10_a_running_pool_is_given_an_advisor_another_one_or_none() {
+    let notices = PoolEvents::new(10_000);
+    let mut told = notices.subscribe();
+    let pool = Pool::new(|_| Sleeper::default()).workers(2).mailbox(5).pool_events(notices.clone());
+    let pool = pool.spawn().await.unwrap();
+    bursts(&pool, 30, ms(1), Instant::now() + minutes(6)).await;
+    assert_eq!(rule(&pool), None, "it has none");
+
+    pool.admin().set_advisor(Advisor::default()).unwrap();
+    bursts(&pool, 30, ms(1), Instant::now() + minutes(6)).await;
+    assert_eq!((rule(&pool), pool.stats().capacity), (Some(Finding::Shallow), 10), "it says so");
+
+    // The one before has looked for a minute at a period, and must not end it.
+    pool.admin().set_advisor(Advisor::default().act()).unwrap();
+    assert_eq!(rule(&pool), None, "the new one has seen nothing");
+    bursts(&pool, 30, ms(1), Instant::now() + ms(290_000)).await;
+    assert_eq!((rule(&pool), pool.stats().capacity), (None, 10));
+    bursts(&pool, 30, ms(1), Instant::now() + ms(20_000)).await;
+    assert_eq!((rule(&pool), pool.stats().capacity), (Some(Finding::Shallow), 20), "it acts");
+
+    pool.admin().set_advisor(None).unwrap();
+    bursts(&pool, 30, ms(1), Instant::now() + minutes(21)).await;
+    assert_eq!((rule(&pool), pool.stats().capacity), (None, 20), "nobody acts any more");
+    let told: Vec<bool> = advised(&mut told).iter().map(|advice| advice.acted).collect();
+    assert_eq!(told, [false, true]);
+
+    let wrong = pool.admin().set_advisor(Advisor::default().period(ms(1)));
+    assert!(wrong.unwrap_err().to_string().contains("advisor.period"));
+    pool.stop(Stop::Now).await;
+    assert!(pool.admin().set_advisor(Advisor::default()).is_err(), "it has stopped");
+}
+
+#[tokio::test(start_paused = true)]
+async fn h10_a_pool_that_was_always_fine_has_nothing_to_tell() {
+    let notices = PoolEvents::new(1_000);
+    let pool = Pool::new(|_| Sleeper::default()).workers(2).pool_events(notices.clone());
+    let pool = pool.advise(Advisor::default()).spawn().await.unwrap();
+    sleep(minutes(11)).await;
+    assert_eq!(rule(&pool), Some(Finding::Fine));
+    assert_eq!(notices.counts().of(Kind::Advised), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn h10_bounds_of_workers_change_while_the_pool_runs() {
+    let pool = Pool::new(|_| Sleeper::default()).workers(4).spawn().await.unwrap();
+    pool.admin().set_bounds(5..=6).unwrap();
+    assert_eq!(pool.stats().configured, 4, "those that there are stay");
+    for (workers, possible) in [(7, false), (5, true), (4, false), (6, true)] {
+        assert_eq!(pool.admin().resize(workers).is_ok(), possible, "{workers}");
+    }
+    assert!(pool.admin().set_bounds(1..=65_537).is_err());
+    let scaled = Pool::new(|_| Sleeper::default()).autoscale(Autoscale::between(1, 3));
+    let scaled = scaled.spawn().await.unwrap();
+    assert!(scaled.admin().set_bounds(1..=9).is_err(), "it has bounds of its own");
+}

@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 
 use super::{
     address::Address,
-    advisor::Advice,
+    advisor::{Advice, Advisor, advising},
     change::Change,
     core::Core,
     gather::{BroadcastAddress, Worker},
@@ -66,6 +66,8 @@ pub(crate) trait Control<A: Actor>: Send + Sync {
     fn enable(self: Arc<Self>, slot: usize) -> Result<Change, AdminError>;
     /// Returns what the bound comes to.
     fn set_inbox(&self, inbox: Inbox) -> Result<usize, AdminError>;
+    fn set_bounds(&self, workers: RangeInclusive<usize>) -> Result<(), AdminError>;
+    fn set_advisor(self: Arc<Self>, advisor: Option<Advisor>) -> Result<(), AdminError>;
     fn set_rate(&self, rate: Option<Rate>) -> Result<(), AdminError>;
     fn set_concurrency(&self, messages: Option<usize>) -> Result<(), AdminError>;
     fn ready(
@@ -98,7 +100,7 @@ where
     }
 
     fn advice(&self) -> Option<Advice> {
-        self.advice.lock().as_deref().copied()
+        self.advising.lock().advice()
     }
 
     fn worker_stats(&self) -> Vec<WorkerStats> {
@@ -184,6 +186,16 @@ where
         Core::set_inbox(self, inbox, ResizeReason::Asked)
     }
 
+    fn set_bounds(&self, workers: RangeInclusive<usize>) -> Result<(), AdminError> {
+        Core::set_bounds(self, workers)
+    }
+
+    fn set_advisor(self: Arc<Self>, advisor: Option<Advisor>) -> Result<(), AdminError> {
+        self.check_running()?;
+        let out_of_range = |error: SpawnError| AdminError::AdvisorOutOfRange(error.to_string());
+        advising::replace(&self, advisor).map_err(out_of_range)
+    }
+
     fn set_rate(&self, rate: Option<Rate>) -> Result<(), AdminError> {
         set_limit(self, "rate", |gate| gate.set_rate(rate))
     }
@@ -261,6 +273,12 @@ pub enum AdminError {
     /// The limit is out of range, in words.
     #[error("{0}")]
     LimitOutOfRange(String),
+    /// A setting of the advisor is out of range, in words.
+    #[error("{0}")]
+    AdvisorOutOfRange(String),
+    /// The pool sizes itself, between the bounds that it was built with.
+    #[error("the pool sizes itself: its bounds are those of its `autoscale`")]
+    Autoscaled,
 }
 
 /// A pool's administration: each method answers in bounded time, however busy the pool is, with what was begun or why not.
@@ -382,6 +400,36 @@ impl<A: Actor> PoolAdmin<A> {
     /// The pool is not running, or there is no such slot, or it is not disabled.
     pub fn enable(&self, slot: usize) -> Result<Change, AdminError> {
         self.control.clone().enable(slot)
+    }
+
+    /// How few and how many workers the pool may have, from now on: what
+    /// [`PoolBuilder::bounds`](crate::PoolBuilder::bounds) says at the start. Those that there are stay, also where they are
+    /// fewer or more; each later change of size keeps to it.
+    ///
+    /// ```
+    /// # use greenroom::prelude::*;
+    /// # struct Clerk; impl Actor for Clerk { type Message = u8; type Reply = u8; type Error = ();
+    /// # async fn handle(&mut self, page: u8, _: &mut Context<Self>) -> Result<u8, ()> { Ok(page) } }
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = Pool::new(|_slot| Clerk).workers(2).spawn().await?;
+    /// pool.admin().set_bounds(1..=4)?;
+    /// assert!(pool.admin().resize(5).is_err());
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// The pool is not running, sizes itself, or may not have so many workers at all (65,536).
+    pub fn set_bounds(&self, workers: RangeInclusive<usize>) -> Result<(), AdminError> {
+        self.control.set_bounds(workers)
+    }
+
+    /// Gives the pool this advisor from now on, in place of the one that it has, or none (`None`). A period begins with it, and
+    /// what was said before is forgotten; see [`PoolBuilder::advise`](crate::PoolBuilder::advise).
+    ///
+    /// # Errors
+    /// The pool is not running, or a setting is out of range; nothing has changed then.
+    pub fn set_advisor(&self, advisor: impl Into<Option<Advisor>>) -> Result<(), AdminError> {
+        self.control.clone().set_advisor(advisor.into())
     }
 
     /// Accepts up to so many messages in all that are not started, from now on, whatever the size of the pool: what

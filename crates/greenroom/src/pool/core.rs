@@ -19,7 +19,7 @@ use self::{
     exit::{Escalation, WhenExhausted},
 };
 use super::{
-    advisor::Advice,
+    advisor::advising::Advising,
     bytes::ByteBound,
     clock::Clock,
     coarse::CoarseClock,
@@ -307,8 +307,8 @@ pub(crate) struct Core<A: Actor, K> {
     pub(crate) coarse: Padded<CoarseClock>,
     /// How long messages took.
     pub(crate) measured: Measured,
-    /// What was advised last, where the pool is advised.
-    pub(crate) advice: Mutex<Option<Box<Advice>>>,
+    /// What was advised last, and by which advisor, where the pool is advised.
+    pub(crate) advising: Mutex<Advising>,
     /// The keys with the most work.
     pub(crate) sketch: Option<Box<Sketch<K>>>,
     /// From its spawn to its end, and who is told of that.
@@ -431,7 +431,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             tally: PoolTally::default(),
             coarse: Padded(CoarseClock::new(is_watched(&runtime), unmeasured)),
             measured: Measured::default(),
-            advice: Mutex::default(),
+            advising: Mutex::default(),
             sketch: settings.key_of.is_some().then(|| Box::new(Sketch::new())),
             life: Arc::default(),
             cause: OnceLock::new(),

@@ -9,11 +9,11 @@ use std::{
 use tokio::{sync::mpsc, time::Instant};
 
 use super::{
-    Advice, Advisor, Figures, Judge, Proposal,
+    Advice, Advisor, Figures, Finding, Judge, Proposal,
     period::{Look, Period},
 };
 use crate::{
-    Actor, PoolEvent,
+    Actor, PoolEvent, SpawnError,
     pool::{AdminError, autoscale::scaling::is_over, core::Core, employed::Employed},
     pool_events::ResizeReason,
 };
@@ -32,46 +32,106 @@ struct Before {
     started: u64,
 }
 
-/// Looks after a pool that is set up to.
-pub(crate) fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Arc<Core<A, K>>) {
-    let Some(settings) = core.settings.advisor.as_deref().copied() else { return };
-    // Each worker's own mailbox keeps its size, so there the advice is for who sets the pool up.
-    let acts = settings.acts && core.settings.dispatch.is_none();
-    if let Ok(judge) = Judge::new(Advisor { acts, ..settings }) {
-        core.measured.keep_residence();
-        core.runtime.spawn(run(Employed::new(core), judge));
+/// What the advisor of a pool has said, and which one it is.
+#[derive(Debug, Default)]
+pub(crate) struct Advising {
+    /// What was advised last, by the advisor that the pool has now.
+    advice: Option<Box<Advice>>,
+    /// How often the pool was given another advisor, or none. A task of an earlier one ends at its next look, and neither says
+    /// nor changes anything.
+    turn: u64,
+}
+
+impl Advising {
+    /// What was advised last.
+    pub(crate) fn advice(&self) -> Option<Advice> {
+        self.advice.as_deref().copied()
     }
 }
 
-/// Runs until the pool has ended.
+/// Looks after a pool that is set up to.
+pub(crate) fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Arc<Core<A, K>>) {
+    let Some(settings) = core.settings.advisor.as_deref().copied() else { return };
+    if let Ok(judge) = judge(core, settings) {
+        begin_with(core, judge);
+    }
+}
+
+/// Gives a running pool this advisor in place of its own, or none. The new one knows nothing of what was before.
+pub(crate) fn replace<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Arc<Core<A, K>>,
+    settings: Option<Advisor>,
+) -> Result<(), SpawnError> {
+    match settings.map(|settings| judge(core, settings)).transpose()? {
+        Some(judge) => begin_with(core, judge),
+        None => {
+            next_turn(core);
+            core.measured.forget_residence();
+        }
+    }
+    Ok(())
+}
+
+fn judge<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Core<A, K>,
+    settings: Advisor,
+) -> Result<Judge, SpawnError> {
+    // Each worker's own mailbox keeps its size, so there the advice is for who sets the pool up.
+    let acts = settings.acts && core.settings.dispatch.is_none();
+    Judge::new(Advisor { acts, ..settings })
+}
+
+fn begin_with<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Arc<Core<A, K>>,
+    judge: Judge,
+) {
+    let turn = next_turn(core);
+    core.measured.keep_residence();
+    core.runtime.spawn(run(Employed::new(core), judge, turn));
+}
+
+/// From now on no earlier advisor has a say.
+fn next_turn<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>) -> u64 {
+    let mut advising = core.advising.lock();
+    (advising.turn, advising.advice) = (advising.turn + 1, None);
+    advising.turn
+}
+
+/// Runs until the pool has ended, or has another advisor.
 async fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: Employed<A, K>,
+    mut core: Employed<A, K>,
     mut judge: Judge,
+    turn: u64,
 ) {
     let period = judge.settings().period;
     let mut before = Before::of(&core);
-    loop {
-        let Some(seen) = watch(&core, period).await else { return };
+    while let Some(seen) = watch(&core, period, turn).await {
         let figures = figures(&core, &mut before, seen);
         let advice = judge.advise(&figures);
-        take_down(&core, &advice);
+        if !take_down(&core, &advice, turn) {
+            break;
+        }
         if let Some(change) = advice.change.filter(|_| advice.acted) {
             carry_out(&core, &figures, change);
         }
     }
+    if !core.ended.load(Ordering::SeqCst) {
+        core.spare();
+    }
 }
 
-/// Looks at a pool for a period. `None` where it ends meanwhile. When it looks is left to chance: something that happens each
-/// second on the second would always be seen, or never.
+/// Looks at a pool for a period. `None` where it ends meanwhile, or has another advisor. When it looks is left to chance:
+/// something that happens each second on the second would always be seen, or never.
 async fn watch<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Core<A, K>,
     period: Duration,
+    turn: u64,
 ) -> Option<Period> {
     let looks = (period.div_duration_f64(LOOK) as u32).clamp(LEAST_LOOKS, MOST_LOOKS);
     let (start, mut seen) = (Instant::now(), Period::default());
     for look in 0..looks {
         let share = (f64::from(look) + core.chance()) / f64::from(looks);
-        if is_over(core, start + period.mul_f64(share)).await {
+        if is_over(core, start + period.mul_f64(share)).await || core.advising.lock().turn != turn {
             return None;
         }
         seen.look(&Look::at(core));
@@ -124,12 +184,28 @@ fn figures<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     }
 }
 
-/// Keeps the advice, and tells of it where it is another than before.
-fn take_down<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>, advice: &Advice) {
-    let before = core.advice.lock().replace(Box::new(*advice));
-    if !before.is_some_and(|before| before.says_as(advice)) {
+/// Keeps the advice, and tells of it where it is another than before. That a pool is fine is no news where nothing else was said
+/// of it. False where the pool has another advisor by now.
+fn take_down<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Core<A, K>,
+    advice: &Advice,
+    turn: u64,
+) -> bool {
+    let before = {
+        let mut advising = core.advising.lock();
+        if advising.turn != turn {
+            return false;
+        }
+        advising.advice.replace(Box::new(*advice))
+    };
+    let is_news = match before {
+        Some(before) => !before.says_as(advice),
+        None => advice.finding != Finding::Fine,
+    };
+    if is_news {
         core.tell(PoolEvent::Advised { advice: Box::new(*advice) });
     }
+    true
 }
 
 /// Where somebody else has changed the pool meanwhile so that there is no room for this, the next period says so.

@@ -147,6 +147,22 @@ fn h10_no_bound_is_advised_beyond_its_limits() {
         "inbox_size: 1000 -> 1500"
     );
     assert_eq!(advised(used(0.1, 1)), (Finding::Fine, String::new()));
+    let in_all = |messages, utilisation| Figures {
+        inbox: Inbox::InAll(messages),
+        queued: utilisation * messages as f64,
+        ..used(utilisation, 1)
+    };
+    let bounded = default.queue_within(1_000, 3_000);
+    assert_eq!(says(bounded, full(51, in_all(2_000, 0.9))).1, "queue: 2000 -> 3000");
+    assert_eq!(says(bounded, full(51, in_all(3_000, 0.9))), (Finding::Crowded, String::new()));
+    assert_eq!(says(bounded, in_all(1_500, 0.1)).1, "queue: 1500 -> 1000");
+    assert_eq!(says(bounded, in_all(1_000, 0.1)), (Finding::Fine, String::new()));
+    assert_eq!(
+        says(default.queue_within(1, 76_800), crowded(200, 256)).1,
+        "inbox_size: 200 -> 300"
+    );
+    assert_eq!(says(default.queue_within(700, 76_800), used(0.1, 9)).1, "inbox_size: 9 -> 5");
+    assert_eq!(says(default.queue_within(1_600, 76_800), used(0.1, 9)).1, "inbox_size: 9 -> 7");
     assert_eq!(advised(used(0.1, 3)).1, "inbox_size: 3 -> 2");
     assert_eq!(says(default.inbox_within(800, 1000), used(0.1, 1000)).1, "inbox_size: 1000 -> 800");
     let nobody = Figures { workers: 0, ..full(51, used(0.9, 1000)) };

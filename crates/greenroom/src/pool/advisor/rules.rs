@@ -6,7 +6,7 @@ use super::{
     Advisor, Edit, Figures, Inbox, Proposal,
     course::Way::{self, Grow, Shrink},
 };
-use crate::pool::builder::{MAX_CAPACITY, MAX_WORKERS};
+use crate::pool::builder::MAX_WORKERS;
 
 /// Where workers are busy for a smaller part of their time, messages do not wait for want of workers.
 const BUSY_ENOUGH: f64 = 0.5;
@@ -115,8 +115,8 @@ impl Advisor {
     fn grown(&self, figures: &Figures) -> Option<Edit> {
         let (inbox, workers) = (figures.inbox, figures.workers.max(1));
         let most = match inbox {
-            Inbox::PerWorker(_) => self.most_inbox.min(MAX_CAPACITY / workers),
-            Inbox::InAll(_) => self.most_inbox.saturating_mul(workers).min(MAX_CAPACITY),
+            Inbox::PerWorker(_) => self.most_inbox.min(self.most_queue / workers),
+            Inbox::InAll(_) => self.most_inbox.saturating_mul(workers).min(self.most_queue),
         };
         let to = inbox.messages().saturating_mul(2).min(most);
         Edit::up(inbox.key(), inbox.messages(), to)
@@ -126,8 +126,13 @@ impl Advisor {
     fn shrunk(&self, figures: &Figures, enough: f64) -> Option<Edit> {
         let (inbox, workers) = (figures.inbox, figures.workers.max(1));
         let (least, enough) = match inbox {
-            Inbox::PerWorker(_) => (self.least_inbox, enough / workers as f64),
-            Inbox::InAll(_) => (self.least_inbox.saturating_mul(workers), enough),
+            Inbox::PerWorker(_) => {
+                let least = self.least_inbox.max(self.least_queue.div_ceil(workers));
+                (least, enough / workers as f64)
+            }
+            Inbox::InAll(_) => {
+                (self.least_inbox.saturating_mul(workers).max(self.least_queue), enough)
+            }
         };
         let to = inbox.messages().div_ceil(2).max(enough.ceil() as usize).max(least);
         Edit::down(inbox.key(), inbox.messages(), to)

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::SpawnError;
+use crate::{SpawnError, pool::builder::MAX_CAPACITY};
 
 /// How long a period is, unless said otherwise: several of most bursts, and soon enough for a person who watches.
 const DEFAULT_PERIOD: Duration = Duration::from_secs(5 * 60);
@@ -52,6 +52,10 @@ pub struct Advisor {
     /// The most messages per worker to advise; 10,000,000 unless said otherwise. Where the advisor acts, as many as memory
     /// holds: workers x messages x their size.
     pub most_inbox: usize,
+    /// The fewest messages in all to advise, however many workers there are; 1 unless said otherwise.
+    pub least_queue: usize,
+    /// The most messages in all to advise; 100,000,000 unless said otherwise.
+    pub most_queue: usize,
     /// Whether the pool follows the advice; not unless said otherwise.
     pub acts: bool,
 }
@@ -69,6 +73,8 @@ impl Default for Advisor {
             low_use: 0.2,
             least_inbox: 1,
             most_inbox: MOST_INBOX,
+            least_queue: 1,
+            most_queue: MAX_CAPACITY,
             acts: false,
         }
     }
@@ -136,6 +142,12 @@ impl Advisor {
         Self { least_inbox: least, most_inbox: most, ..self }
     }
 
+    /// The fewest and the most messages in all to advise, beside what is said per worker.
+    #[must_use]
+    pub const fn queue_within(self, least: usize, most: usize) -> Self {
+        Self { least_queue: least, most_queue: most, ..self }
+    }
+
     pub(super) fn checked(self) -> Result<Self, SpawnError> {
         let out_of_range = |setting, value, range| SpawnError::OutOfRange { setting, value, range };
         if self.period < LEAST_PERIOD {
@@ -148,6 +160,13 @@ impl Advisor {
         if !(self.least_inbox..=MOST_INBOX).contains(&self.most_inbox) {
             let range = "at least advisor.least_inbox, and up to 10,000,000";
             return Err(out_of_range("advisor.most_inbox", self.most_inbox, range));
+        }
+        if !(1..=MAX_CAPACITY).contains(&self.least_queue) {
+            return Err(out_of_range("advisor.least_queue", self.least_queue, "1 to 100,000,000"));
+        }
+        if !(self.least_queue..=MAX_CAPACITY).contains(&self.most_queue) {
+            let range = "at least advisor.least_queue, and up to 100,000,000";
+            return Err(out_of_range("advisor.most_queue", self.most_queue, range));
         }
         if !(0.0..=f64::INFINITY).contains(&self.full_per_minute) {
             return Err(out_of_range("advisor.full_per_minute", 0, "0 or more"));

@@ -2,6 +2,7 @@
 
 use std::{
     hash::Hash,
+    ops::RangeInclusive,
     sync::{Arc, atomic::Ordering},
 };
 
@@ -12,6 +13,7 @@ use crate::{
     Actor, Address, ExitReason, PoolEvent,
     pool::{
         AdminError,
+        builder::MAX_WORKERS,
         change::{Outcomes, SlotOutcome},
         employed::Employed,
         in_place,
@@ -222,6 +224,21 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.tell(PoolEvent::WorkerEnabled { slot });
         self.start_in(&[slot], outcomes);
         Ok(size)
+    }
+
+    /// How many workers there may be, from now on.
+    pub(crate) fn set_bounds(&self, workers: RangeInclusive<usize>) -> Result<(), AdminError> {
+        let mut roster = self.roster.lock();
+        self.check_running()?;
+        if self.settings.autoscale.is_some() {
+            return Err(AdminError::Autoscaled);
+        }
+        if workers.is_empty() || *workers.end() > MAX_WORKERS {
+            let bounds = 0..=MAX_WORKERS;
+            return Err(AdminError::OutOfBounds { asked: *workers.end(), bounds });
+        }
+        roster.set_bounds(workers);
+        Ok(())
     }
 
     pub(crate) fn check_running(&self) -> Result<(), AdminError> {

@@ -136,6 +136,13 @@ impl Measured {
         }
     }
 
+    /// It is not kept any more.
+    pub(crate) fn forget_residence(&self) {
+        if let Some(times) = &mut *self.0.lock() {
+            times.residence = None;
+        }
+    }
+
     /// How long ninety-nine in a hundred messages were in the pool at most, of those that were measured since this was last
     /// asked. `None` where there were none.
     pub(crate) fn take_residence(&self) -> Option<Duration> {
