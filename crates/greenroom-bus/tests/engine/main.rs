@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "all of this is tests, the parts that they share included")]
 
 mod acks;
+mod advised;
 mod bounds;
 mod counts;
 mod drain;

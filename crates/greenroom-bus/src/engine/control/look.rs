@@ -10,6 +10,7 @@ use std::{
 
 use greenroom::{
     DeadLetterReason, PoolStats,
+    advisor::Advice,
     keys::{KeyCounts, KeyStatus, Keys},
 };
 
@@ -49,6 +50,8 @@ pub struct PoolView {
     pub further_attempts: u64,
     /// Events for its handlers that were stored as dead letters.
     pub dead_lettered: u64,
+    /// What its advisor has said last; `None` where it has none, and before its first period has ended.
+    pub advice: Option<Advice>,
 }
 
 /// What a handler is for, and how it fares.
@@ -292,6 +295,7 @@ impl Control {
             failed_attempts: settings.failed_attempts.load(Ordering::Relaxed),
             further_attempts: settings.further_attempts.load(Ordering::Relaxed),
             dead_lettered: self.shared.ledger.letters.of_pool(place),
+            advice: managed.admin.advice(),
         }
     }
 

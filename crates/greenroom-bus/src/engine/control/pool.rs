@@ -1,6 +1,12 @@
 //! One pool of a running engine.
 
-use greenroom::{Change, PoolStats, keys::KeyStatus, limits::Rate, pool::AdminError};
+use greenroom::{
+    Change, PoolStats,
+    advisor::{Advice, Advisor},
+    keys::KeyStatus,
+    limits::Rate,
+    pool::AdminError,
+};
 
 use super::{
     change::{ChangeError, known},
@@ -10,6 +16,9 @@ use crate::{
     engine::process::{entries::PoolSettings, managed::Managed},
     router::{Concurrency, PoolConfig, Retry},
 };
+
+/// The most workers that any pool may have.
+const MOST_WORKERS: usize = 65_536;
 
 /// One pool of a running engine: its figures, its sizes and limits, its pause. Cheap to clone; does not keep the pool
 /// running.
@@ -31,6 +40,8 @@ enum Setting {
     Queue(usize),
     Rate(Option<Rate>),
     Concurrency(Option<usize>),
+    Bounds(Option<(usize, usize)>),
+    Advisor(Option<Advisor>),
     /// Carried out by its handlers.
     Retry(Option<Retry>),
 }
@@ -42,6 +53,8 @@ impl Setting {
             Self::Queue(_) => "queue",
             Self::Rate(_) => "rate",
             Self::Concurrency(_) => "concurrency",
+            Self::Bounds(_) => "bounds",
+            Self::Advisor(_) => "advisor",
             Self::Retry(_) => "retry",
         }
     }
@@ -139,6 +152,33 @@ impl PoolControl {
         Ok(())
     }
 
+    /// Lets nobody give it fewer or more workers than so many, or anybody as many as wanted (`None`). Those that there are
+    /// stay.
+    ///
+    /// # Errors
+    /// The pool is not running, sizes itself, or may not have so many at all.
+    pub fn set_bounds(&self, bounds: Option<(usize, usize)>) -> Result<(), ChangeError> {
+        let (least, most) = bounds.unwrap_or((0, MOST_WORKERS));
+        self.done(self.managed().admin.set_bounds(least..=most))?;
+        self.settings().config.lock().bounds = bounds;
+        Ok(())
+    }
+
+    /// Has this advisor look at it from now on, or nobody (`None`). What was advised before is forgotten.
+    ///
+    /// # Errors
+    /// The pool is not running, or a setting is out of range.
+    pub fn set_advisor(&self, advisor: Option<Advisor>) -> Result<(), ChangeError> {
+        self.done(self.managed().admin.set_advisor(advisor))?;
+        self.settings().config.lock().advisor = advisor;
+        Ok(())
+    }
+
+    /// What its advisor has said last; `None` where it has none, and before its first period has ended.
+    pub fn advice(&self) -> Option<Advice> {
+        self.managed().admin.advice()
+    }
+
     /// Why the events of a key wait: for each input that has any, what it is called and where its line stands. Empty where
     /// nothing of that key is pending, or the pool keeps no order per key.
     ///
@@ -177,12 +217,18 @@ impl PoolControl {
             rate: to.rate,
             concurrency: to.concurrency,
             retry: to.retry,
+            advisor: to.advisor,
+            bounds: to.bounds,
             ..is
         };
         if live != *to {
             return Err(self.fixed(is.first_difference(to)));
         }
         let mut settings = Vec::new();
+        // The workers that follow have to be within the new ones.
+        if is.bounds != to.bounds {
+            settings.push(Setting::Bounds(to.bounds));
+        }
         if is.workers != to.workers {
             settings.push(Setting::Workers(to.workers));
         }
@@ -204,6 +250,9 @@ impl PoolControl {
             fixed(is.concurrency)?;
             settings.push(Setting::Concurrency(fixed(to.concurrency)?));
         }
+        if is.advisor != to.advisor {
+            settings.push(Setting::Advisor(to.advisor));
+        }
         if is.retry != to.retry {
             settings.push(Setting::Retry(to.retry));
         }
@@ -221,6 +270,8 @@ impl PoolChange {
             Setting::Queue(events) => pool.set_queue(events)?,
             Setting::Rate(rate) => pool.set_rate(rate)?,
             Setting::Concurrency(events) => pool.set_concurrency(events)?,
+            Setting::Bounds(bounds) => pool.set_bounds(bounds)?,
+            Setting::Advisor(advisor) => pool.set_advisor(advisor)?,
             Setting::Retry(retry) => pool.settings().config.lock().retry = retry,
         }
         Ok(format!("pools.{}.{}", pool.name(), setting.name()))

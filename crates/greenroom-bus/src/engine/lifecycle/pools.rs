@@ -77,6 +77,14 @@ fn limited(pool: PoolBuilder<BusWorker>, config: &PoolConfig) -> PoolBuilder<Bus
         Some(settings) => pool.autoscale(settings),
         None => pool,
     };
+    let pool = match config.bounds {
+        Some((least, most)) if config.autoscale.is_none() => pool.bounds(least..=most),
+        _ => pool,
+    };
+    let pool = match config.advisor {
+        Some(settings) => pool.advise(settings),
+        None => pool,
+    };
     match config.dedicated_threads {
         Some(threads) => pool.dedicated_threads(threads),
         None => pool,
