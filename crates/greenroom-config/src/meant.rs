@@ -21,6 +21,7 @@ pub(crate) fn suggestion(node: &Node, kind: &Kind) -> Option<String> {
         (Kind::Number { .. }, Value::Text(text)) => said(kind, percent(text)),
         (Kind::Duration { .. }, Value::Text(text)) => said(kind, with_unit(text, DURATIONS)),
         (Kind::DurationRange, Value::Text(text)) => said(kind, range(text)),
+        (Kind::CountRange { .. }, Value::Text(text)) => said(kind, counts(text)),
         (Kind::Size { .. }, Value::Text(text)) => said(kind, with_unit(text, SIZES)),
         (Kind::Rate, Value::Text(text)) => said(kind, rate(text)),
         (Kind::Duration { .. } | Kind::DurationRange, Value::Int(number)) => {
@@ -125,9 +126,20 @@ fn with_unit(text: &str, units: Units) -> Option<String> {
     Some(format!("{}{}", number.trim().replace(',', "."), unit(word, units)?))
 }
 
+/// What people write between the ends of a range.
+fn ends(text: &str) -> Option<(&str, &str)> {
+    ["...", "..=", "..", " to ", "-", ","].iter().find_map(|between| text.split_once(between))
+}
+
+/// `4-64`, `64..4`.
+fn counts(text: &str) -> Option<String> {
+    let (from, to) = ends(text)?;
+    let (from, to) = (digits(from)?.parse::<u64>().ok()?, digits(to)?.parse::<u64>().ok()?);
+    Some(format!("{}..{}", from.min(to), from.max(to)))
+}
+
 fn range(text: &str) -> Option<String> {
-    let ends = ["...", "..", " to ", "-", ","].iter().find_map(|between| text.split_once(between));
-    let (from, to) = ends?;
+    let (from, to) = ends(text)?;
     let (from, to) = (with_unit(from, DURATIONS)?, with_unit(to, DURATIONS)?);
     let ordered = units::duration(&from)? <= units::duration(&to)?;
     Some(if ordered { format!("{from}..{to}") } else { format!("{to}..{from}") })

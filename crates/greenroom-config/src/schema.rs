@@ -125,6 +125,13 @@ pub enum Kind {
     },
     /// Two durations with `..` between them.
     DurationRange,
+    /// Two whole numbers within the bounds, both included, with `..` between them.
+    CountRange {
+        /// The smallest.
+        min: u64,
+        /// The largest.
+        max: u64,
+    },
     /// Bytes within the bounds, both included.
     Size {
         /// The smallest.
@@ -243,6 +250,9 @@ impl Kind {
                 units::show_duration(std::time::Duration::from_millis(*max_ms))
             ),
             Self::DurationRange => "a range of durations, the shorter first".to_owned(),
+            Self::CountRange { min, max } => {
+                format!("a range of whole numbers from {min} to {max}, the smaller first")
+            }
             Self::Size { min, max } => {
                 format!("a size from {} to {}", units::show_size(*min), units::show_size(*max))
             }
@@ -275,6 +285,7 @@ impl Kind {
         match self {
             Self::Duration { .. } => Some("`200ms`, `5s`, `1m` or `1h`"),
             Self::DurationRange => Some("`200ms..30s`"),
+            Self::CountRange { .. } => Some("`4..64`"),
             Self::Size { .. } => Some("`64KiB`, `1MiB` or a number of bytes"),
             Self::Rate => Some("`20/s` or `100/min`"),
             Self::List(_) => Some("`[{ timeout: 5s }, { rate: 20/s }]`"),
