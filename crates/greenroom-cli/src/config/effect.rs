@@ -8,8 +8,8 @@ use greenroom_bus::handler::http::Verdict;
 use greenroom_config::{Places, Problem, Problems, plural};
 
 use super::options::{
-    Config, ExecConfig, GeneratorConfig, HandlerConfig, HandlerKind, HttpConfig, InputKind,
-    LayerConfig, OnFinalFailure, OnFull, OutputConfig, OutputKind, PoolConfig,
+    Autotune, Config, ExecConfig, GeneratorConfig, HandlerConfig, HandlerKind, HttpConfig,
+    InputKind, LayerConfig, OnFinalFailure, OnFull, OutputConfig, OutputKind, PoolConfig,
 };
 
 /// Reports each option that was written and does nothing.
@@ -75,6 +75,10 @@ impl<'a> Effect<'a> {
             let text = "every pool says by itself how many events may wait";
             self.useless("buffer", text, "leave `buffer` out");
         }
+        if config.pools.iter().all(|pool| pool.autotune == Autotune::Off) {
+            let text = "nobody looks at the sizes of pools: the `autotune` of each is `off`";
+            self.useless("advisor", text, "write `autotune: say`, or leave `advisor` out");
+        }
         let used = config.pools.iter().filter(|pool| self.is_used(pool));
         if used.clone().all(|pool| pool.on_full != OnFull::Pause) {
             let text = "no event waits beside a full pool: every pool's `on_full` refuses them";
@@ -105,6 +109,12 @@ impl<'a> Effect<'a> {
         self.sizes(path, pool);
         self.limits(path, pool);
         self.keys(path, pool);
+        if pool.autotune == Autotune::Off {
+            let text = "nobody looks at the sizes of this pool: its `autotune` is `off`";
+            let help = "write `autotune: say`, or leave this out";
+            self.useless(&format!("{path}.advisor"), text, help);
+            self.useless(&format!("{path}.bounds.queue"), text, help);
+        }
         self.retry(&format!("{path}.retry"), pool.retry.map(|retry| retry.attempts));
         let others = self.config.pools.iter().filter(|other| other.name != pool.name);
         if pool.dedicated_threads.is_none() && !others.clone().any(|other| self.is_used(other)) {

@@ -16,7 +16,7 @@ mod values;
 use std::{path::Path, time::Duration};
 
 use greenroom::event_pool::{Engine, Preset};
-use greenroom_config::{World, schema::Group};
+use greenroom_config::{World, defaults, schema::Group};
 
 use super::*;
 
@@ -515,6 +515,9 @@ fn defaults_are_those_of_the_specification() {
         rate: None,
         limit: None,
         autoscale: None,
+        autotune: Autotune::Say,
+        bounds: None,
+        advisor: defaults("advisor").unwrap(),
         dedicated_threads: None,
         weight: None,
         order_by: None,
@@ -639,7 +642,7 @@ fn c02_a_key_that_was_written_one_level_too_high_is_told_where_it_belongs() {
 #[test]
 fn c02_what_no_version_has_is_an_unknown_key() {
     for (text, expected) in [
-        (pool("autotune: act"), "unknown key `autotune` in a pool"),
+        (pool("autopilot: act"), "unknown key `autopilot` in a pool"),
         (
             root("outputs: { o: { all: true, file: { path: o } } }"),
             "unknown key `all` in an output",
@@ -805,7 +808,7 @@ fn the_json_schema_has_every_option_and_default() {
     assert_eq!(pool["properties"]["workers"]["default"], 1);
     assert_eq!(pool["properties"]["workers"]["anyOf"][0]["maximum"], 65_536);
     assert_eq!(pool["properties"]["poolSize"]["deprecated"], true);
-    assert_eq!(pool["properties"].get("autotune"), None);
+    assert_eq!(pool["properties"].get("autopilot"), None);
     let handler = &schema["properties"]["handlers"]["additionalProperties"];
     assert_eq!(handler["oneOf"].as_array().unwrap().len(), 6);
     assert_eq!(handler["properties"]["http"]["properties"]["mode"]["default"], "binary");

@@ -50,7 +50,7 @@ fn kinds_that_are_not_built_and_keys_that_are_unknown_are_refused_by_check_and_r
     for (setting, says) in [
         ("dead_letters={kafka: {}}", "kafka dead letters needs `brokers`"),
         ("inputs.i={memory: {}}", "unknown key `memory` in an input"),
-        ("pools.default.autotune=act", "unknown key `autotune` in a pool"),
+        ("pools.default.autopilot=act", "unknown key `autopilot` in a pool"),
     ] {
         let stage = Stage::with(good);
         for command in ["check", "run"] {

@@ -279,6 +279,8 @@ fn pool_config(pool: &PoolConfig) -> engine::PoolConfig {
             None => pool.fixed_limit().map(Concurrency::Fixed),
         },
         autoscale: pool.autoscale.map(Into::into),
+        advisor: pool.advised(),
+        bounds: pool.worker_bounds(),
         dedicated_threads: pool.dedicated_threads,
         weight: pool.weight,
         ..engine::PoolConfig::default()

@@ -204,7 +204,10 @@ impl Turn<'_> {
             Ok(pool) => pool,
             Err(why) => return self.leave(path("*"), why),
         };
-        for option in is.differs(to) {
+        let mut options = is.differs(to);
+        // The workers that follow have to be within the new ones.
+        options.sort_by_key(|option| *option != "bounds");
+        for option in options {
             // What they come to is in `workers` and `queue`.
             if ["preset", "inbox_size"].contains(&option) {
                 continue;
@@ -275,9 +278,9 @@ impl Turn<'_> {
     }
 
     /// What cannot change while it runs. The sections that have parts are compared part by part,
-    /// and `buffer` is in the queues of the pools that inherit it.
+    /// and pools have in them what they inherit.
     fn fixed(&mut self, to: &Config) {
-        let compared = ["inputs", "pools", "handlers", "outputs", "buffer"];
+        let compared = ["inputs", "pools", "handlers", "outputs", "buffer", "autotune", "advisor"];
         for option in self.config.differs(to) {
             if !compared.contains(&option) {
                 self.leave(option.to_owned(), BEFORE_THE_START);
@@ -300,6 +303,15 @@ fn change(pool: &PoolControl, option: &str, is: &PoolConfig, to: &PoolConfig) ->
         "rate" => (pool.set_rate(to.rate.map(assemble::rate)), |is, to| is.rate = to.rate),
         "limit" if is.adaptive_limit() == to.adaptive_limit() => {
             (pool.set_concurrency(to.fixed_limit()), |is, to| is.limit.clone_from(&to.limit))
+        }
+        "autotune" => (pool.set_advisor(to.advised()), |is, to| is.autotune = to.autotune),
+        "advisor" => (pool.set_advisor(to.advised()), |is, to| is.advisor = to.advisor),
+        "bounds" => {
+            let set = match is.worker_bounds() == to.worker_bounds() {
+                true => Ok(()),
+                false => pool.set_bounds(to.worker_bounds()),
+            };
+            (set.and_then(|()| pool.set_advisor(to.advised())), |is, to| is.bounds = to.bounds)
         }
         // Its handlers carry it out, each that inherits from it.
         "retry" => (Ok(()), |is, to| is.retry = to.retry),

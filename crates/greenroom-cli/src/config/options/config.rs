@@ -9,6 +9,7 @@ use greenroom_config::{
 
 use super::{
     admin::AdminConfig,
+    advisor::{AdvisorConfig, Autotune},
     bounds::{DAY_MS, GIB},
     handler::HandlerConfig,
     input::InputConfig,
@@ -48,6 +49,12 @@ options! {
         handler_rejected: NoHandler = word().default("dead_letter");
         /// Lets what handlers make come back in, instead of going to an output.
         loopback: Option<LoopbackConfig> = group().optional();
+        /// What is done about pools whose sizes do not suit their load, where a pool says nothing
+        /// else: `off`, `say` (greenroom tells what to change) or `act` (it changes that, within
+        /// the `bounds` of each pool). To say it costs a look at each pool a second.
+        autotune: Autotune = word().live().default("say");
+        /// When sizes are worth advice.
+        advisor: AdvisorConfig = group().live().default("{}");
         /// Where events go that could not be handled.
         dead_letters: DeadLettersConfig = group().default("{}");
         /// How a run ends.
@@ -248,6 +255,10 @@ impl Config {
             {
                 pool.queue = self.buffer;
             }
+            if !at.has(&format!("pools.{}.autotune", pool.name)) {
+                pool.autotune = self.autotune;
+            }
+            pool.advisor = pool.advisor.inherit(&self.advisor, &pool.name, at);
         }
         for handler in &mut self.handlers {
             let pool = self.pools.iter().find(|pool| pool.name == handler.pool);

@@ -3,6 +3,7 @@
 //! `docs/extending-options.md` says how to add one.
 
 mod admin;
+mod advisor;
 mod bounds;
 mod condition;
 mod config;
@@ -21,6 +22,7 @@ mod start;
 
 pub use self::{
     admin::{AdminConfig, Listen, MetricsConfig},
+    advisor::{AdvisorConfig, Autotune, BoundsConfig},
     condition::FieldCondition,
     config::{
         Config, DeadLetterFile, DeadLettersConfig, LetterRetention, LetterStoreConfig, LettersTo,

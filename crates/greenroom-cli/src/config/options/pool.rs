@@ -14,7 +14,10 @@ use greenroom_config::{
     word, words,
 };
 
-use super::bounds::{DAY_MS, GIB};
+use super::{
+    advisor::{AdvisorConfig, Autotune, BoundsConfig},
+    bounds::{DAY_MS, GIB},
+};
 
 /// What a pool can hold.
 const MAX_QUEUE: usize = 100_000_000;
@@ -89,6 +92,16 @@ options! {
         /// Lets the pool change its workers by itself, between bounds. It begins with
         /// `workers`, or with `min` when neither that nor a `preset` is given.
         autoscale: Option<AutoscaleConfig> = group().optional();
+        /// Whether somebody looks at the pool for minutes at a time and says what to change in its
+        /// `queue` and `workers` (`greenroom advise`, the dashboard), or changes it as well: `off`,
+        /// `say` or `act`, which needs `bounds`. As `autotune` at the top says when this is not
+        /// given. What was changed so holds until greenroom ends; the line to keep it is told.
+        autotune: Autotune = word().live().inherits("say");
+        /// How far `autotune` may go.
+        bounds: Option<BoundsConfig> = group().live().optional();
+        /// When the sizes of this pool are worth advice, where that is to differ from `advisor` at
+        /// the top.
+        advisor: AdvisorConfig = group().live().inherits("{}");
         /// Hands a handler several events of one key at once. `http` posts them together, as a
         /// batch of CloudEvents; other handlers get them one after the other, without a turn of
         /// the pool between them.

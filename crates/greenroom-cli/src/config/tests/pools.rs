@@ -1,6 +1,6 @@
 //! What pools inherit, what handlers inherit from them, and what of a pool does not go together.
 
-use greenroom::limits::Adaptive;
+use greenroom::{advisor::Advisor, limits::Adaptive};
 
 use super::*;
 
@@ -164,4 +164,82 @@ fn the_json_schema_takes_a_limit_in_both_forms() {
     assert_eq!(adaptive["required"], serde_json::json!(["max"]));
     assert_eq!(adaptive["properties"]["tolerance"]["default"], 1.5);
     assert_eq!(schema["properties"]["buffer"]["default"], 1_000);
+}
+
+/// What somebody who looks at the pool `p` goes by.
+fn advised(text: &str) -> Option<Advisor> {
+    named(&load(text).good(), "p").advised()
+}
+
+#[test]
+fn o13_pools_are_advised_unless_it_is_off_and_inherit_what_they_do_not_say() {
+    let usual = Advisor::default().queue_within(1_000, 10_000_000);
+    assert_eq!(advised(&pool("workers: 4")), Some(usual));
+    assert_eq!(advised(&pool("autotune: off")), None);
+    let top = |top: &str, options: &str| advised(&format!("{}{top}\n", pool(options)));
+    assert_eq!(top("autotune: off", ""), None);
+    assert_eq!(top("autotune: off", "autotune: say"), Some(usual));
+    let minute = Duration::from_secs(60);
+    let expected = usual.period(minute).p99(2 * minute).low_use(0.1);
+    let found = top("advisor: { period: 1m, p99: 1s, low_use: 0.1 }", "advisor: { p99: 2m }");
+    assert_eq!(found, Some(expected));
+    let all = "advisor: { period: 1m, full_per_minute: 1, high_use: 0.7, shallow: 5, p99: 1s, deep: 6, \
+               deep_share: 0.5, low_use: 0.1 }";
+    let second = Duration::from_secs(1);
+    let expected = Advisor::default().period(minute).full_per_minute(1.0).high_use(0.7);
+    let expected = expected.shallow(5).p99(second).deep(6).deep_share(0.5).low_use(0.1);
+    let expected = expected.queue_within(1_000, 10_000_000);
+    assert_eq!(top(all, ""), Some(expected));
+    assert_eq!(advised(&pool(all)), Some(expected));
+}
+
+#[test]
+fn o13_to_act_needs_bounds_and_the_mistake_says_which_to_add() {
+    let bounds = "workers: 8, queue: 500, bounds: { workers: 4..64, queue: 100..10_000 }";
+    let text = pool(&format!("autotune: act, {bounds}"));
+    let config = load(&text).good();
+    let found = named(&config, "p");
+    assert_eq!(found.worker_bounds(), Some((4, 64)));
+    assert_eq!(found.advised(), Some(Advisor::default().act().queue_within(100, 10_000)));
+
+    let bare = load(&pool("autotune: act, workers: 8, queue: 500"));
+    assert_eq!(
+        bare.lines(),
+        ["3:25 `autotune: act` needs to know how far it may go with the pool `p`"]
+    );
+    let help = "add `bounds: { workers: 4..32, queue: 50..5000 }` to `pools.p`";
+    assert!(bare.text().contains(help), "{}", bare.text());
+    let half = load(&pool("autotune: act, workers: 8, bounds: { workers: 4..64 }"));
+    assert!(half.text().contains("add `bounds: { queue: 100..10000 }`"), "{}", half.text());
+    let scaled = "autotune: act, autoscale: { max: 8 }, bounds: { queue: 100..10000 }";
+    load(&pool(scaled)).good();
+    // Where the top says so, it stands there; `default`, which nobody uses, needs nothing.
+    let top = load(&format!("{}autotune: act\n", pool("workers: 8, queue: 500")));
+    assert_eq!(
+        top.lines(),
+        ["4:11 `autotune: act` needs to know how far it may go with the pool `p`"]
+    );
+    let sticky = load(&pool(&format!("engine: sticky, autotune: act, {bounds}")));
+    assert!(sticky.text().contains("write `autotune: say` in it"), "{}", sticky.text());
+}
+
+#[test]
+fn o13_sizes_begin_within_their_bounds_and_nothing_is_bounded_twice() {
+    let lines = |options: &str| load(&pool(options)).lines();
+    assert_eq!(
+        lines("workers: 3, bounds: { workers: 4..64 }"),
+        ["3:24 the pool would begin with workers 3, outside of 4..64"]
+    );
+    assert_eq!(
+        lines("bounds: { queue: 2000..3000 }"),
+        ["3:32 the pool would begin with queue 1000, outside of 2000..3000"]
+    );
+    assert_eq!(
+        lines("autoscale: { max: 8 }, bounds: { workers: 1..8 }"),
+        ["3:57 the workers have two bounds: these, and those of `autoscale`"]
+    );
+    let reversed = load(&pool("bounds: { workers: 64-4 }"));
+    assert!(reversed.text().contains("did you mean `4..64`?"), "{}", reversed.text());
+    let idle = load(&pool("autotune: off, bounds: { queue: 1..2000 }, advisor: { p99: 1s }"));
+    assert_eq!(idle.problems.summary(), "2 warnings", "{}", idle.text());
 }

@@ -74,7 +74,7 @@ types = [\"a\"]
 
 [pools.erp]
 workers = 5
-autotune = true
+autopilot = true
 
 [handlers.h]
 on = \"a\"
@@ -87,13 +87,13 @@ pass = {}
     assert_eq!(
         loaded.lines(),
         [
-            "7:1 unknown key `autotune` in a pool",
+            "7:1 unknown key `autopilot` in a pool",
             "11:8 there is no pool `er`",
             "12:42 `attempts` has to be a whole number from 1 to 1000000, but this is the text `x`",
         ]
     );
     let text =
-        text.replace("autotune = true\n", "").replace("\"er\"", "\"erp\"").replace("\"x\"", "3");
+        text.replace("autopilot = true\n", "").replace("\"er\"", "\"erp\"").replace("\"x\"", "3");
     let config = load_with("c.toml", &text, &[], directory.path()).good();
     assert_eq!((config.pools[1].workers, config.handlers[0].retry.attempts), (5, 3));
 }

@@ -1,0 +1,116 @@
+//! Advice on the sizes of pools, and how far it may be followed.
+
+use std::time::Duration;
+
+use greenroom::advisor::Advisor;
+use greenroom_config::{At, count, counts, duration, number, options, units::CountRange, words};
+
+use super::{bounds::DAY_MS, pool::PoolConfig};
+
+/// Nobody is advised to make a queue smaller than this, which is what one has that nothing was said
+/// of: what it would save is not worth a line.
+const LEAST_QUEUE: usize = 1_000;
+/// The most that `queue` takes.
+const MOST_QUEUE: usize = 10_000_000;
+
+words! {
+    /// What is done about a pool whose sizes do not suit its load.
+    pub enum Autotune {
+        /// Nothing: nobody looks.
+        Off = "off",
+        /// It is said.
+        Say = "say",
+        /// It is said and changed, within `bounds`.
+        Act = "act",
+    }
+}
+
+options! {
+    /// How far sizes may be changed while greenroom runs, by `autotune` or by anybody else.
+    #[derive(Copy, Eq)]
+    pub struct BoundsConfig = "bounds" {
+        /// The fewest and the most workers, as in `4..64`. Also who resizes the pool by hand does
+        /// not get beyond them.
+        workers: Option<CountRange> = counts(1..=65_536).optional();
+        /// The fewest and the most events that `queue` may be made by `autotune`, in all.
+        queue: Option<CountRange> = counts(1..=10_000_000).optional();
+    }
+}
+
+options! {
+    /// When the sizes of a pool are worth advice: after each period, the first of three rules that
+    /// applies says what to change (docs/advisor.md). What a pool leaves out is as at the top.
+    #[derive(Copy)]
+    pub struct AdvisorConfig = "advisor" {
+        /// How long a period is, of which figures are averaged: several times as long as the bursts
+        /// that the pool is to bear.
+        period: Duration = duration(1_000..=DAY_MS).default("5m");
+        /// How often a minute the queue may become full.
+        full_per_minute: f64 = number(0.0..=1_000_000.0).default("10");
+        /// The share of the queue that is much to be used on average: one that becomes full too
+        /// often and is used more is grown.
+        high_use: f64 = number(0.0..=1.0).default("0.8");
+        /// Events for each worker below which a queue is shallow: one that becomes full too often
+        /// is grown.
+        shallow: usize = count(1..=10_000_000).default("500");
+        /// How long one event in a hundred may be in the pool, waiting and in hand.
+        p99: Duration = duration(1..=DAY_MS).default("100ms");
+        /// Events for each worker that are a long queue, on average.
+        deep: usize = count(1..=10_000_000).default("5000");
+        /// The share of the queue that is a long queue, however short.
+        deep_share: f64 = number(0.0..=1.0).default("0.8");
+        /// The share of the queue that is little to be used on average: one that is used less is
+        /// shrunk, to 1,000 at the least where `bounds` say nothing else.
+        low_use: f64 = number(0.0..=1.0).default("0.2");
+    }
+}
+
+impl AdvisorConfig {
+    /// With what the top says where a pool says nothing.
+    pub(super) fn inherit(self, top: &Self, pool: &str, at: &At<'_>) -> Self {
+        let written = |option: &str| at.has(&format!("pools.{pool}.advisor.{option}"));
+        let of = |option: &str| if written(option) { self } else { *top };
+        Self {
+            period: of("period").period,
+            full_per_minute: of("full_per_minute").full_per_minute,
+            high_use: of("high_use").high_use,
+            shallow: of("shallow").shallow,
+            p99: of("p99").p99,
+            deep: of("deep").deep,
+            deep_share: of("deep_share").deep_share,
+            low_use: of("low_use").low_use,
+        }
+    }
+}
+
+impl PoolConfig {
+    /// Who looks at the pool; `None` for `off`.
+    pub fn advised(&self) -> Option<Advisor> {
+        let config = self.advisor;
+        let (least, most) = match self.bounds.and_then(|bounds| bounds.queue) {
+            Some(CountRange { from, to }) => (from as usize, to as usize),
+            None => (LEAST_QUEUE, MOST_QUEUE),
+        };
+        let advisor = Advisor::default()
+            .period(config.period)
+            .full_per_minute(config.full_per_minute)
+            .high_use(config.high_use)
+            .shallow(config.shallow)
+            .p99(config.p99)
+            .deep(config.deep)
+            .deep_share(config.deep_share)
+            .low_use(config.low_use)
+            .queue_within(least, most);
+        match self.autotune {
+            Autotune::Off => None,
+            Autotune::Say => Some(advisor),
+            Autotune::Act => Some(advisor.act()),
+        }
+    }
+
+    /// The fewest and the most workers, where that is said.
+    pub fn worker_bounds(&self) -> Option<(usize, usize)> {
+        let workers = self.bounds?.workers?;
+        Some((workers.from as usize, workers.to as usize))
+    }
+}
