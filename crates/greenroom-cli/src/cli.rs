@@ -47,6 +47,12 @@ pub enum Command {
     ///
     /// Asks the admin listener (`admin` in the configuration); a token comes from GREENROOM_ADMIN_TOKEN.
     Why(WhyArgs),
+    /// Say what is worth changing in a running greenroom: figures, reasons, and the lines of the file
+    ///
+    /// Asks the admin listener (`admin` in the configuration); a token comes from
+    /// GREENROOM_ADMIN_TOKEN. docs/advisor.md says what is looked at. Exit code 0 also where there is
+    /// something to change; 1: nobody answers.
+    Advise(AdviseArgs),
     /// Show a running greenroom on this terminal, once a second: what is slow, stuck or failing
     ///
     /// Asks the admin listener (`admin` in the configuration); a token comes from
@@ -178,6 +184,17 @@ pub struct WhyArgs {
     /// Where the admin listener of the running greenroom is
     #[arg(default_value = crate::admin::ask::ADDRESS)]
     pub address: String,
+}
+
+/// Arguments of `advise`.
+#[derive(Debug, Args)]
+pub struct AdviseArgs {
+    /// Where the admin listener of the running greenroom is
+    #[arg(default_value = crate::admin::ask::ADDRESS)]
+    pub address: String,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Arguments of `top`.

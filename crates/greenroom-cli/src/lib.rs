@@ -38,6 +38,7 @@ pub fn main() -> ExitCode {
         Command::Run(run) => commands::run::from_file(&run),
         Command::Check(source) => commands::check::check(&source),
         Command::Route(route) => commands::route::route(&route),
+        Command::Advise(advise) => commands::advise::advise(&advise),
         Command::Why(why) => commands::why::why(&why),
         Command::Top(top) => commands::top::top(&top),
         Command::DeadLetters(letters) => commands::dead_letters::dead_letters(&letters),

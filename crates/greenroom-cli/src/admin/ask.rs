@@ -29,6 +29,11 @@ const LONGEST: u64 = 64 << 20;
 /// The variable that holds the token of the listener.
 const TOKEN: &str = "GREENROOM_ADMIN_TOKEN";
 
+/// True where there is a token to show.
+pub(crate) fn has_token() -> bool {
+    std::env::var_os(TOKEN).is_some_and(|token| !token.is_empty())
+}
+
 /// Asks for `path`, and returns the answer's JSON.
 ///
 /// # Errors

@@ -10,6 +10,7 @@
 //! done on further threads. Connections are bounded in number, and each in time and size
 //! ([`serve`]).
 
+mod advice;
 mod answer;
 pub(crate) mod ask;
 mod audit;

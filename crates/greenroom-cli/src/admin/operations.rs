@@ -113,6 +113,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "all of the figures once a second as server-sent events; one sampler serves all who listen",
     )
     .answers("text/event-stream"),
+    get("/api/advice", "what is worth changing: the figures, why, and the lines of the file"),
     get("/api/run", "how far the run has come"),
     get("/api/pools", "the pools: figures, settings, state"),
     get("/api/pools/{name}", "one of them"),

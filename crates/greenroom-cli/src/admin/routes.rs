@@ -13,7 +13,7 @@ use greenroom_bus::engine::Decision;
 use serde_json::{Value, json};
 
 use super::{
-    Daemon,
+    Daemon, advice,
     answer::{Answer, Json, Refusal},
     audit::Action,
     guard::{Guard, Role},
@@ -61,6 +61,7 @@ pub(super) fn routes() -> Routes {
         .route("/api", get(async || Json::ok(paths())))
         .route("/api/openapi.json", get(async || Json::ok(openapi::document())))
         .route("/api/live", get(live::live))
+        .route("/api/advice", get(advise))
         .route("/api/run", get(async |State(daemon): Asked| Json::ok(views::run(&daemon))))
         .route("/api/pools", get(pools))
         .route("/api/pools/{name}", get(pool))
@@ -118,6 +119,10 @@ async fn healthz(State(daemon): Asked, Extension(role): Extension<Role>) -> Json
 
 async fn readyz(State(daemon): Asked, Extension(role): Extension<Role>) -> Json {
     health::readiness(&daemon.control, role.sees_all())
+}
+
+async fn advise(State(daemon): Asked) -> Json {
+    Json::ok(advice::view(&daemon.figures.seen()))
 }
 
 async fn pools(State(daemon): Asked) -> Json {

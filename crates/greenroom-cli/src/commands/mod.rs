@@ -1,5 +1,6 @@
 //! The commands, one per file.
 
+pub mod advise;
 pub mod asyncapi;
 pub mod bench;
 pub mod check;

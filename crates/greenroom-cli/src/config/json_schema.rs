@@ -93,10 +93,10 @@ fn kind(kind: &Kind) -> Value {
         Kind::Url => json!({ "type": "string", "minLength": 1, "format": "uri-reference" }),
         Kind::Duration { .. } => pattern(&format!("^{duration}$|{REFERENCE}")),
         Kind::DurationRange => pattern(&format!(r"^{duration}(\.\.{duration})?$|{REFERENCE}")),
-        Kind::CountRange { .. } => {
+        Kind::CountRange { min, max } => {
             let count = "[0-9][0-9_]*";
             json!({ "anyOf": [
-                { "type": "integer" },
+                { "type": "integer", "minimum": min, "maximum": max },
                 pattern(&format!(r"^{count}( *\.\. *{count})?$|{REFERENCE}")),
             ] })
         }

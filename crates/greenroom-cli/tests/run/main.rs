@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test whose stage cannot be set has failed")]
 
 mod admin;
+mod advise;
 mod bad_events;
 mod bounds;
 mod checkpoint;

@@ -1,14 +1,15 @@
 //! All figures of a running greenroom, and what of them is kept between two scrapes.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Instant};
 
 use greenroom_bus::{
     engine::Control,
     metrics::{Families, Observer},
 };
 
-use super::own::Own;
+use super::own::{self, Own};
 use crate::{
+    admin::advice::{Recent, Seen},
     commands::run::{layers::HandlerLayers, reload::Reload},
     config::AdminConfig,
 };
@@ -17,6 +18,10 @@ use crate::{
 pub(crate) struct Figures {
     observer: Observer,
     own: Own,
+    control: Control,
+    reload: Arc<Reload>,
+    layers: Arc<HandlerLayers>,
+    recent: Recent,
 }
 
 impl Figures {
@@ -34,7 +39,8 @@ impl Figures {
             }
             None => observer,
         };
-        Self { observer, own: Own::new(control, reload, layers) }
+        let own = Own::new(control.clone(), reload.clone(), layers.clone());
+        Self { observer, own, control, reload, layers, recent: Recent::default() }
     }
 
     /// Seconds of work that waits (O12); `None` while no rate is known.
@@ -45,11 +51,18 @@ impl Figures {
     pub(super) fn look(&self) {
         self.observer.look();
         self.own.look();
+        self.recent.look(Instant::now(), &self.control.progress());
+    }
+
+    /// What rules of advice look at.
+    pub(in crate::admin) fn seen(&self) -> Seen {
+        Seen::now(&self.control, &self.reload, &self.layers, &self.recent)
     }
 
     pub(super) fn families(&self) -> Families {
         let mut families = self.observer.families();
         self.own.add(&mut families);
+        own::add_advice(&mut families, &self.seen());
         families
     }
 }

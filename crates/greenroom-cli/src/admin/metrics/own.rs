@@ -9,6 +9,7 @@ use greenroom_bus::{
 use parking_lot::Mutex;
 
 use crate::{
+    admin::advice::{self, Seen, Severity},
     commands::run::{layers::HandlerLayers, reload::Reload},
     report::Answers,
 };
@@ -26,9 +27,24 @@ const ANSWERS: Metric = Metric::counter(
     "Requests that an `http` input has answered, by status; they stay when the input is removed.",
 );
 
+const ADVICE: Metric = Metric::gauge(
+    "greenroom_advice",
+    &["severity"],
+    "Findings of `GET /api/advice` now: `critical`, `warning` or `hint`.",
+);
+
 /// Every metric of its own.
 #[cfg(test)]
-pub(super) const METRICS: &[&Metric] = &[&BUILD, &DUPLICATES, &ANSWERS];
+pub(super) const METRICS: &[&Metric] = &[&BUILD, &DUPLICATES, &ANSWERS, &ADVICE];
+
+/// How much there is to say, of each severity.
+pub(super) fn add_advice(families: &mut Families, seen: &Seen) {
+    let found = advice::findings(seen);
+    for severity in Severity::ALL {
+        let findings = found.iter().filter(|finding| finding.severity == severity).count();
+        families.add(&ADVICE, &[severity.word()], findings);
+    }
+}
 
 /// What the program knows beyond its engine.
 pub(super) struct Own {

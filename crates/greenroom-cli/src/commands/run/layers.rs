@@ -101,6 +101,17 @@ impl HandlerLayers {
         layers.map(Layer::view).collect()
     }
 
+    /// How often a circuit breaker of this handler has opened that is open now.
+    pub(crate) fn opened(&self, handler: &str) -> Option<u64> {
+        let mut layers = self.handlers.get(handler).into_iter().flatten();
+        layers.find_map(|layer| match &layer.tells {
+            Tells::Circuit(breaker) if breaker.state() == CircuitState::Open => {
+                Some(breaker.opened())
+            }
+            _ => None,
+        })
+    }
+
     /// The handlers that are given no duplicates, each with how many were kept from it.
     pub(crate) fn skipped(&self) -> impl Iterator<Item = (&str, u64)> {
         self.handlers.iter().filter_map(|(handler, layers)| {

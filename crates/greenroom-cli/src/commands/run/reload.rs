@@ -84,6 +84,11 @@ impl Reload {
         self.config.lock().clone()
     }
 
+    /// The file is TOML; otherwise YAML.
+    pub(crate) fn is_toml(&self) -> bool {
+        self.source.file.extension().is_some_and(|extension| extension == "toml")
+    }
+
     /// How many requests an `http` input has answered with each status.
     pub(crate) fn answers(&self, input: &str) -> Option<Answers> {
         self.targets.answers(input)

@@ -63,6 +63,14 @@ fn run(out: &mut String, before: &Value, now: &Value) {
         grouped(count(&run["parked_events"])),
         grouped(count(&run["dead_lettered"]))
     );
+    let first = |found: &Value| printed(text(&found["what"]));
+    let _ = match list(&now["advice"]) {
+        [] => Ok(()),
+        [one] => writeln!(out, "advice    {} (greenroom advise)", first(one)),
+        [one, more @ ..] => {
+            writeln!(out, "advice    {}; {} more (greenroom advise)", first(one), more.len())
+        }
+    };
 }
 
 fn pools(out: &mut String, before: &Value, now: &Value) {
@@ -235,6 +243,7 @@ mod tests {
             "handlers": [{ "name": "push", "state": "outage", "outage": { "lasted_ms": 2_000.0, "last_error": "503" } }],
             "outputs": [{ "name": "o", "state": "up", "trouble": null }],
             "hottest": [{ "key": "k", "handler": "push", "events": 99 }],
+            "advice": [{ "what": "The rate of \u{1b}[2J is low" }, { "what": "another" }],
         })
     }
 
@@ -247,6 +256,7 @@ mod tests {
         has("1,000/s settled, 1,000/s taken; 2,500 settled in all");
         has("12,345 queued; 1.2 s of work");
         has("1 parked keys with 3 events; 2 dead letters");
+        has("advice    The rate of \u{fffd}[2J is low; 1 more (greenroom advise)\n");
         let line = |name: &str| {
             let line = text.lines().find(|line| line.starts_with(name));
             line.unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ")

@@ -1,0 +1,204 @@
+//! What rules look at: plain figures of the engine, its settings and its layers.
+
+use std::time::Duration;
+
+use greenroom::advisor::Advice;
+use greenroom_bus::engine::{Control, HandlerView, InputView, OnFull, OutputView, PoolView};
+
+use super::{
+    lines::Format,
+    recent::{Came, Recent},
+};
+use crate::{
+    commands::run::{layers::HandlerLayers, reload::Reload},
+    config::{Autotune, Config, PoolConfig},
+};
+
+/// A worker that has had an event in hand for so long is wedged, where no admin listener says else.
+const WEDGED_AFTER: Duration = Duration::from_secs(60);
+
+/// All that was seen at one moment.
+#[derive(Debug, Clone)]
+pub(in super::super) struct Seen {
+    pub(super) format: Format,
+    pub(super) pools: Vec<Pool>,
+    pub(super) handlers: Vec<Handler>,
+    pub(super) outputs: Vec<Output>,
+    pub(super) inputs: Vec<Input>,
+    pub(super) parked: Parked,
+    /// Within the last five minutes.
+    pub(super) came: Came,
+    pub(super) wedged_after: Duration,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Pool {
+    pub(super) name: String,
+    pub(super) autotune: Autotune,
+    pub(super) advice: Option<Advice>,
+    pub(super) workers: usize,
+    pub(super) live: usize,
+    pub(super) queued: u64,
+    pub(super) paused: bool,
+    /// Workers that have had one event in hand for too long.
+    pub(super) wedged: usize,
+    /// The longest that a worker has had one.
+    pub(super) longest: Option<Duration>,
+    pub(super) on_full: OnFull,
+    /// Starts a second, where they are limited.
+    pub(super) rate: Option<f64>,
+    /// The file says `inbox_size`, so `queue` cannot stand beside it.
+    pub(super) says_inbox_size: bool,
+    /// How many events may wait.
+    pub(super) capacity: usize,
+    /// Workers and `queue` as the configuration has them.
+    pub(super) written: (usize, usize),
+    /// The fewest and the most workers of `bounds`.
+    pub(super) bounds: Option<(usize, usize)>,
+    pub(super) autoscales: bool,
+    pub(super) has_timeout: bool,
+    pub(super) max_restarts: u32,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Handler {
+    pub(super) name: String,
+    pub(super) paused: bool,
+    pub(super) outage: Option<Outage>,
+    /// How often an open circuit breaker of it has opened.
+    pub(super) open: Option<u64>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Outage {
+    pub(super) lasted: Duration,
+    pub(super) error: String,
+    /// Its target refuses greenroom itself.
+    pub(super) refused: bool,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Output {
+    pub(super) name: String,
+    pub(super) trouble: Option<Failing>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Failing {
+    pub(super) lasted: Duration,
+    pub(super) error: String,
+    pub(super) paused: bool,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Input {
+    pub(super) name: String,
+    /// Bytes of events that were taken and are not settled.
+    pub(super) in_flight_bytes: u64,
+    pub(super) held_back: u64,
+    pub(super) last_settled: Option<Duration>,
+    /// It is not read because parked keys hold all that it may have in flight.
+    pub(super) waits_for_parked: bool,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Parked {
+    pub(super) keys: u64,
+    pub(super) events: u64,
+    /// The one that has waited longest: key, handler, since, error.
+    pub(super) first: Option<(String, String, Duration, String)>,
+}
+
+impl Seen {
+    /// Looks. Locks each pool for a moment.
+    pub(in super::super) fn now(
+        control: &Control,
+        reload: &Reload,
+        layers: &HandlerLayers,
+        recent: &Recent,
+    ) -> Self {
+        let config = reload.config();
+        let admin = config.admin.as_ref();
+        let wedged_after = admin.map_or(WEDGED_AFTER, |admin| admin.metrics.wedged_after);
+        let pools = control.pool_views();
+        Self {
+            format: if reload.is_toml() { Format::Toml } else { Format::Yaml },
+            pools: pools.iter().map(|view| pool(view, control, &config, wedged_after)).collect(),
+            handlers: control.handler_views().into_iter().map(|of| handler(of, layers)).collect(),
+            outputs: control.output_views().into_iter().map(output).collect(),
+            inputs: control.input_views().iter().map(input).collect(),
+            parked: parked(control),
+            came: recent.came(&control.progress()),
+            wedged_after,
+        }
+    }
+}
+
+fn pool(view: &PoolView, control: &Control, config: &Config, wedged_after: Duration) -> Pool {
+    let written = config.pools.iter().find(|pool| pool.name == view.name);
+    let workers = match view.stats.busy {
+        0 => Vec::new(),
+        _ => control.pool(&view.name).map(|pool| pool.worker_stats()).unwrap_or_default(),
+    };
+    let busy = || workers.iter().filter_map(|worker| worker.busy_for);
+    Pool {
+        name: view.name.clone(),
+        autotune: written.map_or(Autotune::Off, |pool| pool.autotune),
+        advice: view.advice,
+        workers: view.stats.configured,
+        live: view.stats.live,
+        queued: view.stats.queued,
+        paused: view.paused,
+        wedged: busy().filter(|time| *time >= wedged_after).count(),
+        longest: busy().max(),
+        on_full: view.config.on_full,
+        rate: written.and_then(|pool| pool.rate).map(|rate| rate.per_second),
+        says_inbox_size: written.is_some_and(|pool| pool.inbox_size.is_some()),
+        capacity: view.stats.capacity,
+        written: written.map_or((0, 0), |pool| (pool.workers, pool.queue)),
+        bounds: written.and_then(PoolConfig::worker_bounds),
+        autoscales: view.config.autoscale.is_some(),
+        has_timeout: view.config.timeout.is_some(),
+        max_restarts: view.config.restarts.max,
+    }
+}
+
+fn handler(view: HandlerView, layers: &HandlerLayers) -> Handler {
+    let HandlerView { name, paused, outage, .. } = view;
+    let outage = outage.map(|outage| Outage {
+        lasted: outage.lasted,
+        error: outage.error,
+        refused: outage.refused,
+    });
+    Handler { open: layers.opened(&name), name, paused, outage }
+}
+
+fn output(view: OutputView) -> Output {
+    let trouble = view.trouble.map(|trouble| Failing {
+        lasted: trouble.lasted,
+        error: trouble.error,
+        paused: trouble.paused,
+    });
+    Output { name: view.name, trouble }
+}
+
+fn input(view: &InputView) -> Input {
+    Input {
+        name: view.name.clone(),
+        in_flight_bytes: view.in_flight_bytes,
+        held_back: view.held_back,
+        last_settled: view.last_settled,
+        waits_for_parked: view.waits_for_parked_keys(),
+    }
+}
+
+fn parked(control: &Control) -> Parked {
+    let progress = control.progress();
+    if progress.parked_keys == 0 {
+        return Parked::default();
+    }
+    let first = control.parked().into_iter().next();
+    let first =
+        first.map(|first| (first.key, first.handler, first.since, first.error.unwrap_or_default()));
+    Parked { keys: progress.parked_keys, events: progress.parked_events, first }
+}

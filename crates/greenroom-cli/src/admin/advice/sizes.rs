@@ -1,0 +1,294 @@
+//! Rules about the sizes of pools: what the advisor of each has found, and what to write.
+
+use std::time::Duration;
+
+use greenroom::advisor::{Advice, Finding as Found, Proposal};
+use greenroom_bus::engine::OnFull;
+
+use super::{
+    finding::{Finding, Severity},
+    lines::Lines,
+    seen::{Pool, Seen},
+    troubles::{count, time},
+};
+use crate::config::Autotune;
+
+/// A pool that starts this share of what its rate lets it is held back by that.
+const HELD: f64 = 0.9;
+
+/// Pools whose rate holds them back: nothing else helps.
+pub(super) fn held_by_its_rate(seen: &Seen, found: &mut Vec<Finding>) {
+    for pool in &seen.pools {
+        let Some((advice, rate, starts)) = held(pool) else { continue };
+        found.push(Finding {
+            severity: Severity::Warning,
+            about: format!("pools.{}", pool.name),
+            what: format!("The `rate` of the pool `{}` holds it back", pool.name),
+            figures: format!(
+                "{starts:.1} attempts started a second, of {rate:.1}; {} wait; over {:.0} s",
+                count(pool.queued, "event"),
+                advice.figures.over.as_secs_f64()
+            ),
+            why: "More comes than may be started, so that what waits becomes older and older."
+                .to_owned(),
+            change: "If the target bears more, raise it. A reload does that.".to_owned(),
+            lines: lines(pool).option("rate", per_time(2.0 * rate)).if_any(),
+            ask: None,
+            done: false,
+        });
+    }
+}
+
+/// What was advised to a pool that its rate holds back, the rate, and how much is started.
+fn held(pool: &Pool) -> Option<(&Advice, f64, f64)> {
+    let (rate, advice) = (pool.rate?, pool.advice.as_ref()?);
+    let starts = advice.figures.started as f64 / advice.figures.over.as_secs_f64().max(1.0);
+    let late = matches!(
+        advice.finding,
+        Found::Crowded
+            | Found::Shallow
+            | Found::SlowToDrain
+            | Found::LongQueue
+            | Found::SlowHandler
+    );
+    (late && starts >= HELD * rate).then_some((advice, rate, starts))
+}
+
+fn per_time(rate: f64) -> String {
+    if rate >= 1.0 { format!("{rate:.0}/s") } else { format!("{:.0}/h", rate * 3_600.0) }
+}
+
+/// What the advisor of each pool has found.
+pub(super) fn sizes(seen: &Seen, found: &mut Vec<Finding>) {
+    let others = seen.pools.iter().filter(|pool| held(pool).is_none());
+    found.extend(others.filter_map(|pool| size(pool, pool.advice.as_ref()?)));
+}
+
+/// Pools whose sizes are no longer those of the file, because somebody acted on advice.
+pub(super) fn kept(seen: &Seen, found: &mut Vec<Finding>) {
+    let acts = seen.pools.iter().filter(|pool| pool.autotune == Autotune::Act);
+    let told = |pool: &Pool| pool.advice.is_some_and(|advice| advice.acted);
+    for pool in acts.filter(|pool| !told(pool)) {
+        let Some(lines) = as_it_is(pool) else { continue };
+        let (workers, queue) = pool.written;
+        found.push(Finding {
+            severity: Severity::Hint,
+            about: format!("pools.{}", pool.name),
+            what: format!("The pool `{}` was given other sizes than the file says", pool.name),
+            figures: format!(
+                "workers {workers} -> {}, queue {queue} -> {}",
+                pool.workers, pool.capacity
+            ),
+            why: "With the next start it begins with those of the file again.".to_owned(),
+            change: KEEP.to_owned(),
+            lines: Some(lines),
+            ask: None,
+            done: true,
+        });
+    }
+}
+
+const KEEP: &str = "To have it so after the next start as well, write:";
+
+/// The lines that say what is so; `None` where the file says that.
+fn as_it_is(pool: &Pool) -> Option<Lines> {
+    let (workers, queue) = pool.written;
+    let mut written = lines(pool);
+    if pool.workers != workers && !pool.autoscales {
+        written = written.option("workers", pool.workers);
+    }
+    let queue_of_file = match pool.says_inbox_size && !pool.autoscales {
+        // What it comes to with other workers.
+        true => queue / workers.max(1) * pool.workers,
+        false => queue,
+    };
+    if pool.capacity != queue_of_file {
+        written = match pool.says_inbox_size {
+            true => written.option("inbox_size", pool.capacity.div_ceil(pool.workers.max(1))),
+            false => written.option("queue", pool.capacity),
+        };
+    }
+    written.if_any()
+}
+
+/// What is so, why it matters, what to do, how much that matters.
+struct Words {
+    what: &'static str,
+    why: String,
+    change: &'static str,
+    severity: Severity,
+}
+
+fn size(pool: &Pool, advice: &Advice) -> Option<Finding> {
+    let Words { what, why, change, severity } = words(pool, advice)?;
+    let change = match (advice.acted, advice.change.is_some()) {
+        (true, _) => format!("It was done (`autotune: act`). {KEEP}"),
+        (false, true) => format!("{change} A reload does that."),
+        (false, false) => change.to_owned(),
+    };
+    Some(Finding {
+        severity: if advice.acted { Severity::Hint } else { severity },
+        about: format!("pools.{}", pool.name),
+        what: format!("{what} of the pool `{}`", pool.name),
+        figures: advice.figures.to_string(),
+        why,
+        change,
+        lines: if advice.acted { as_it_is(pool) } else { of_advice(pool, advice) },
+        ask: asks(pool, advice),
+        done: advice.acted,
+    })
+}
+
+fn words(pool: &Pool, advice: &Advice) -> Option<Words> {
+    let grows = advice.change.is_some();
+    Some(match advice.finding {
+        Found::Crowded => Words {
+            what: "Not enough events can wait in the queue",
+            why: when_full(pool.on_full).to_owned(),
+            change: if grows { "Let more events wait." } else { LIMIT },
+            severity: Severity::Warning,
+        },
+        Found::Shallow => Words {
+            what: "Bursts do not fit into the queue",
+            why: when_full(pool.on_full).to_owned(),
+            change: if grows { "Let more events wait." } else { LIMIT },
+            severity: Severity::Warning,
+        },
+        Found::SlowToDrain => Words {
+            what: "Bursts fill the queue",
+            why: format!(
+                "{} More room would only let events wait longer.",
+                when_full(pool.on_full)
+            ),
+            change: "Make its handlers quicker, or what they call; or let more of them work at a \
+                     time.",
+            severity: Severity::Warning,
+        },
+        Found::LongQueue => Words {
+            what: "Events wait long in the queue",
+            why: "Each event waits for all that is before it; what they wait for is a worker, \
+                  their key or a limit."
+                .to_owned(),
+            change: match advice.change {
+                Some(Proposal { workers: Some(_), .. }) => {
+                    "Let more workers handle them, if what they call bears it."
+                }
+                Some(_) => "Let fewer wait: the workers are not busy, so more of them do not help.",
+                None if is_busy(advice) => {
+                    "It has as many workers as it may have: make its handlers quicker, or let it \
+                     have more, if what they call bears it."
+                }
+                None => "Its workers are not busy: look which keys are the hottest.",
+            },
+            severity: Severity::Warning,
+        },
+        Found::SlowHandler => Words {
+            what: "Events take long in the handlers",
+            why: "They do not wait in a queue, so neither room nor workers make them quicker."
+                .to_owned(),
+            change: "Make the handlers quicker, or what they call. If they are as quick as they \
+                     can be, say what is expected of them:",
+            severity: Severity::Hint,
+        },
+        Found::Roomy => Words {
+            what: "More events can wait than ever do in the queue",
+            why: "When its handlers stand still, so many pile up in memory before anything stops."
+                .to_owned(),
+            change: "Let fewer wait.",
+            severity: Severity::Hint,
+        },
+        _ => return None,
+    })
+}
+
+const LIMIT: &str = "It is as large as its bounds let it be: widen `bounds`, or make its handlers \
+                     quicker.";
+
+fn when_full(on_full: OnFull) -> &'static str {
+    match on_full {
+        OnFull::Pause => {
+            "While it is full, events wait beside it, and with enough of them their input stands \
+             still."
+        }
+        OnFull::Reject => "While it is full, events are refused to their source.",
+        OnFull::DeadLetter => "While it is full, events become dead letters.",
+    }
+}
+
+fn is_busy(advice: &Advice) -> bool {
+    advice.figures.busy >= 0.5
+}
+
+fn lines(pool: &Pool) -> Lines {
+    Lines::under(["pools", &pool.name])
+}
+
+/// The lines that do what is advised, by the names that the file can have.
+fn of_advice(pool: &Pool, advice: &Advice) -> Option<Lines> {
+    match (advice.finding, advice.change) {
+        (_, Some(change)) => of_change(pool, change).if_any(),
+        (Found::SlowHandler, None) => {
+            let p99 = advice.figures.p99?;
+            let lines = Lines::under(["pools", &pool.name, "advisor"]);
+            lines.option("p99", rounded_up(p99)).if_any()
+        }
+        (Found::SlowToDrain, None) if !pool.autoscales => {
+            let more = advice.figures.workers + (advice.figures.workers / 2).max(1);
+            let more = more.min(pool.bounds.map_or(65_536, |(_, most)| most));
+            let grows = more > advice.figures.workers;
+            grows.then(|| lines(pool).option("workers", more))
+        }
+        (Found::LongQueue, None) if is_busy(advice) => {
+            let (least, most) = pool.bounds?;
+            let wider = Lines::under(["pools", &pool.name, "bounds"]);
+            let more = (2 * most).min(65_536);
+            (more > most).then(|| wider.option("workers", format!("{least}..{more}")))
+        }
+        _ => None,
+    }
+}
+
+fn of_change(pool: &Pool, change: Proposal) -> Lines {
+    let mut written = lines(pool);
+    let workers = change.workers.map_or(pool.workers, |workers| workers.to);
+    if let Some(workers) = change.workers {
+        written = written.option("workers", workers.to);
+    }
+    match change.inbox {
+        Some(inbox) if inbox.key == "inbox_size" => written.option("inbox_size", inbox.to),
+        Some(inbox) if pool.says_inbox_size => {
+            written.option("inbox_size", inbox.to.div_ceil(workers.max(1)))
+        }
+        Some(inbox) => written.option("queue", inbox.to),
+        None => written,
+    }
+}
+
+/// Where to look for what no line mends.
+fn asks(pool: &Pool, advice: &Advice) -> Option<String> {
+    match (advice.finding, advice.change) {
+        (Found::SlowToDrain | Found::SlowHandler, _) => {
+            Some(format!("GET /api/pools/{}/workers", pool.name))
+        }
+        (Found::LongQueue, None) if is_busy(advice) => {
+            Some(format!("GET /api/pools/{}/workers", pool.name))
+        }
+        (Found::LongQueue, change) if change.is_none_or(|change| change.workers.is_none()) => {
+            Some("GET /api/keys".to_owned())
+        }
+        // At its limit, where no line helps.
+        (Found::Crowded | Found::Shallow, None) => {
+            Some(format!("GET /api/pools/{}/workers", pool.name))
+        }
+        _ => None,
+    }
+}
+
+/// Twice as long, as one would write it.
+fn rounded_up(p99: Duration) -> String {
+    let millis = (2 * p99.as_millis() as u64).max(1);
+    match millis {
+        0..1_000 => format!("{}ms", millis.div_ceil(10) * 10),
+        _ => time(Duration::from_secs(millis.div_ceil(1_000))).replace(' ', ""),
+    }
+}

@@ -1,0 +1,323 @@
+//! What each rule says of what.
+
+use std::time::Duration;
+
+use greenroom::advisor::{Advice, Advisor, Figures, Inbox, Judge};
+use greenroom_bus::engine::OnFull;
+
+use super::{
+    lines::Format,
+    recent::Came,
+    seen::{Failing, Handler, Input, Outage, Output, Parked, Pool},
+    *,
+};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn pool(name: &str) -> Pool {
+    Pool {
+        name: name.to_owned(),
+        autotune: Autotune::Say,
+        advice: None,
+        workers: 8,
+        live: 8,
+        queued: 3,
+        paused: false,
+        wedged: 0,
+        longest: None,
+        on_full: OnFull::Pause,
+        rate: None,
+        says_inbox_size: false,
+        capacity: 1_000,
+        written: (8, 1_000),
+        bounds: None,
+        autoscales: false,
+        has_timeout: false,
+        max_restarts: 3,
+    }
+}
+
+fn handler(name: &str) -> Handler {
+    Handler { name: name.to_owned(), paused: false, outage: None, open: None }
+}
+
+/// All is well.
+fn well() -> Seen {
+    Seen {
+        format: Format::Yaml,
+        pools: vec![pool("erp")],
+        handlers: vec![handler("push")],
+        outputs: vec![Output { name: "out".to_owned(), trouble: None }],
+        inputs: vec![Input {
+            name: "in".to_owned(),
+            in_flight_bytes: 1 << 20,
+            held_back: 0,
+            last_settled: Some(SECOND),
+            waits_for_parked: false,
+        }],
+        parked: Parked::default(),
+        came: Came { dead_lettered: 9, settled: 1_000 },
+        wedged_after: 60 * SECOND,
+    }
+}
+
+/// A pool of eight workers with a queue of 1,000, of which nothing is worth a word.
+fn figures() -> Figures {
+    Figures {
+        utilisation: 0.5,
+        queued: 500.0,
+        busy: 1.0,
+        p99: Some(Duration::from_millis(40)),
+        started: 30_000,
+        ..Figures::of(Inbox::InAll(1_000), 8)
+    }
+}
+
+fn advice(settings: Advisor, figures: Figures) -> Advice {
+    Judge::new(settings).unwrap_or_else(|error| panic!("{error}")).advise(&figures)
+}
+
+/// The single finding of a pool that was advised so.
+fn of_sizes(pool: Pool, figures: Figures) -> Finding {
+    one(&Seen {
+        pools: vec![Pool { advice: Some(advice(Advisor::default(), figures)), ..pool }],
+        ..well()
+    })
+}
+
+fn one(seen: &Seen) -> Finding {
+    let mut found = findings(seen);
+    assert_eq!(found.len(), 1, "{found:#?}");
+    let finding = found.remove(0);
+    for part in [&finding.what, &finding.figures, &finding.why, &finding.change, &finding.about] {
+        assert!(!part.is_empty(), "{finding:#?}");
+    }
+    assert!(
+        finding.lines.is_some() || finding.ask.is_some(),
+        "something can be done: {finding:#?}"
+    );
+    finding
+}
+
+fn written(finding: &Finding) -> String {
+    finding.lines.as_ref().map(|lines| lines.text(Format::Yaml)).unwrap_or_default()
+}
+
+fn crowded() -> Figures {
+    Figures { inbox_full: 60, utilisation: 0.9, ..figures() }
+}
+
+fn late() -> Figures {
+    Figures { p99: Some(Duration::from_millis(140)), ..figures() }
+}
+
+#[test]
+fn o13_silence_where_there_is_nothing_to_say() {
+    let said = view(&well());
+    assert_eq!(said["findings"], json!([]));
+    let nothing = said["nothing"].as_str().unwrap_or_default();
+    assert!(nothing.starts_with("Nothing to say: ") && nothing.contains("period"), "{nothing}");
+    let fine = Pool { advice: Some(advice(Advisor::default(), figures())), ..pool("erp") };
+    let said = view(&Seen { pools: vec![fine], ..well() });
+    assert!(!said.to_string().contains("period"), "{said}");
+    let off = Pool { autotune: Autotune::Off, ..pool("erp") };
+    let said = view(&Seen { pools: vec![off], ..well() });
+    assert!(said["nothing"].to_string().contains("`off`"), "{said}");
+}
+
+#[test]
+fn o13_a_queue_that_is_too_small_is_told_with_the_line_that_the_file_can_have() {
+    let finding = of_sizes(pool("erp"), crowded());
+    assert_eq!(written(&finding), "pools:\n  erp:\n    queue: 2000");
+    assert_eq!(finding.severity, Severity::Warning);
+    assert!(finding.figures.contains("full 12.0 times a minute"), "{}", finding.figures);
+    assert!(finding.why.contains("input stands still"), "{}", finding.why);
+    let toml = finding.lines.as_ref().map(|lines| lines.text(Format::Toml));
+    assert_eq!(toml.as_deref(), Some("[pools.erp]\nqueue = 2000"));
+    // `queue` cannot stand beside `inbox_size`.
+    let finding = of_sizes(Pool { says_inbox_size: true, ..pool("erp") }, crowded());
+    assert_eq!(written(&finding), "pools:\n  erp:\n    inbox_size: 250");
+    let refuses = of_sizes(Pool { on_full: OnFull::Reject, ..pool("erp") }, crowded());
+    assert!(refuses.why.contains("refused"), "{}", refuses.why);
+}
+
+#[test]
+fn o13_each_finding_about_sizes_has_lines_or_says_where_to_look() {
+    let deep = Figures { inbox: Inbox::InAll(100_000), ..figures() };
+    let slow = of_sizes(pool("erp"), Figures { inbox_full: 60, utilisation: 0.1, ..deep });
+    assert_eq!(written(&slow), "pools:\n  erp:\n    workers: 12");
+    assert_eq!(slow.ask.as_deref(), Some("GET /api/pools/erp/workers"));
+    let bounded = Pool { bounds: Some((4, 8)), ..pool("erp") };
+    let slow = of_sizes(bounded, Figures { inbox_full: 60, utilisation: 0.1, ..deep });
+    assert_eq!(written(&slow), "", "it has as many as it may have");
+
+    let long = of_sizes(pool("erp"), Figures { utilisation: 0.9, ..late() });
+    assert_eq!(written(&long), "pools:\n  erp:\n    workers: 12\n    queue: 500");
+    let idle = of_sizes(pool("erp"), Figures { utilisation: 0.9, busy: 0.1, ..late() });
+    assert_eq!(written(&idle), "pools:\n  erp:\n    queue: 500");
+    assert_eq!(idle.ask.as_deref(), Some("GET /api/keys"));
+
+    let slow = of_sizes(pool("erp"), late());
+    assert_eq!(written(&slow), "pools:\n  erp:\n    advisor:\n      p99: 280ms");
+    assert_eq!(slow.severity, Severity::Hint);
+    let toml = slow.lines.map(|lines| lines.text(Format::Toml)).unwrap_or_default();
+    assert_eq!(toml, "[pools.erp.advisor]\np99 = \"280ms\"");
+    let p99 = Some(Duration::from_millis(1_700));
+    let slower = of_sizes(pool("erp"), Figures { p99, ..figures() });
+    assert!(written(&slower).ends_with("p99: 4s"), "{}", written(&slower));
+
+    let roomy = of_sizes(pool("erp"), Figures { utilisation: 0.1, queued: 100.0, ..figures() });
+    assert_eq!(
+        (&*written(&roomy), roomy.severity),
+        ("pools:\n  erp:\n    queue: 500", Severity::Hint)
+    );
+}
+
+#[test]
+fn o13_what_was_done_is_told_as_done() {
+    let acted = advice(Advisor::default().act(), crowded());
+    let grown = Pool { advice: Some(acted), capacity: 2_000, ..pool("erp") };
+    let seen = Seen { pools: vec![grown], ..well() };
+    let finding = one(&seen);
+    assert_eq!(written(&finding), "pools:\n  erp:\n    queue: 2000");
+    assert!(finding.done && finding.change.contains("after the next start"), "{finding:#?}");
+    assert_eq!(finding.severity, Severity::Hint);
+    assert_eq!(list(&seen, &[finding])[0]["done"], true);
+}
+
+#[test]
+fn o13_sizes_that_were_acted_upon_are_told_as_long_as_the_file_says_others() {
+    let fine = Some(advice(Advisor::default().act(), figures()));
+    let acts = Pool { autotune: Autotune::Act, advice: fine, ..pool("erp") };
+    let with = |pool| Seen { pools: vec![pool], ..well() };
+    assert_eq!(findings(&with(acts.clone())), []);
+    let other = Pool { workers: 12, capacity: 500, ..acts.clone() };
+    let finding = one(&with(other.clone()));
+    assert_eq!(written(&finding), "pools:\n  erp:\n    workers: 12\n    queue: 500");
+    assert_eq!(finding.figures, "workers 8 -> 12, queue 1000 -> 500");
+    let each = one(&with(Pool { says_inbox_size: true, ..other.clone() }));
+    assert_eq!(written(&each), "pools:\n  erp:\n    workers: 12\n    inbox_size: 42");
+    let scaled = Pool { autoscales: true, capacity: 1_000, ..other.clone() };
+    assert_eq!(findings(&with(scaled)), [], "it changes its workers all the time");
+    let by_hand = Pool { autotune: Autotune::Say, ..other };
+    assert_eq!(findings(&with(by_hand)), [], "who resizes by hand knows it");
+}
+
+#[test]
+fn o13_a_pool_at_its_limit_is_told_which_one_to_widen() {
+    let long = Figures { utilisation: 0.9, workers: 8, most_workers: 8, ..late() };
+    let settings = Advisor::default().queue_within(1_000, 2_000);
+    let limited =
+        Pool { advice: Some(advice(settings, long)), bounds: Some((4, 8)), ..pool("erp") };
+    let finding = one(&Seen { pools: vec![limited], ..well() });
+    assert_eq!(written(&finding), "pools:\n  erp:\n    bounds:\n      workers: 4..16");
+    let full = Figures { inbox: Inbox::InAll(2_000), ..crowded() };
+    let limited = Pool { advice: Some(advice(settings, full)), ..pool("erp") };
+    let finding = one(&Seen { pools: vec![limited], ..well() });
+    assert!(finding.change.contains("widen `bounds`"), "{finding:#?}");
+}
+
+#[test]
+fn o13_a_pool_that_its_rate_holds_back_gets_no_advice_about_its_sizes() {
+    // 30,000 in 300 s.
+    let held = of_sizes(Pool { rate: Some(105.0), ..pool("erp") }, crowded());
+    assert_eq!(written(&held), "pools:\n  erp:\n    rate: 210/s");
+    assert!(held.figures.starts_with("100.0 attempts"), "{}", held.figures);
+    let not = of_sizes(Pool { rate: Some(200.0), ..pool("erp") }, crowded());
+    assert!(written(&not).contains("queue"), "{not:#?}");
+    let rare = Figures { started: 150, ..crowded() };
+    let held = of_sizes(Pool { rate: Some(0.5), ..pool("erp") }, rare);
+    assert_eq!(written(&held), "pools:\n  erp:\n    rate: 1/s");
+    let rare = Figures { started: 15, ..crowded() };
+    let held = of_sizes(Pool { rate: Some(0.05), ..pool("erp") }, rare);
+    assert_eq!(written(&held), "pools:\n  erp:\n    rate: 360/h");
+}
+
+#[test]
+fn o13_workers_that_do_not_get_on_and_such_as_were_given_up() {
+    let wedged = Pool { wedged: 2, longest: Some(700 * SECOND), ..pool("erp") };
+    let finding = one(&Seen { pools: vec![wedged.clone()], ..well() });
+    assert_eq!(written(&finding), "pools:\n  erp:\n    timeout: 60s");
+    assert!(finding.figures.starts_with("2 of 8 workers") && finding.figures.contains("11 min"));
+    let limited = Pool { has_timeout: true, ..wedged };
+    let finding = one(&Seen { pools: vec![limited], ..well() });
+    assert_eq!(written(&finding), "pools:\n  erp:\n    dedicated_threads: 8");
+    let gone = Pool { live: 0, ..pool("erp") };
+    let finding = one(&Seen { pools: vec![gone], ..well() });
+    assert_eq!(
+        (finding.severity, &*written(&finding)),
+        (Severity::Critical, "pools:\n  erp:\n    max_restarts: 30")
+    );
+}
+
+#[test]
+fn o13_targets_that_fail_and_what_is_paused() {
+    let outage = |refused| Outage { lasted: 90 * SECOND, error: "503".to_owned(), refused };
+    let with = |handler| Seen { handlers: vec![handler], ..well() };
+    let refused = one(&with(Handler { outage: Some(outage(true)), ..handler("push") }));
+    assert_eq!(
+        (refused.severity, refused.ask.as_deref()),
+        (Severity::Critical, Some("POST /api/reload"))
+    );
+    let down = one(&with(Handler { outage: Some(outage(false)), ..handler("push") }));
+    assert_eq!(down.figures, "for 90 s; the last error: 503");
+    let paused = one(&with(Handler { paused: true, ..handler("push") }));
+    assert_eq!(paused.ask.as_deref(), Some("POST /api/handlers/push/resume"));
+    let open = one(&with(Handler { open: Some(2), ..handler("push") }));
+    assert_eq!(open.figures, "it has opened 2 times");
+    let paused = one(&Seen { pools: vec![Pool { paused: true, ..pool("erp") }], ..well() });
+    assert_eq!(paused.ask.as_deref(), Some("POST /api/pools/erp/resume"));
+    let output = |paused| {
+        let trouble = Failing { lasted: SECOND, error: "401".to_owned(), paused };
+        one(&Seen {
+            outputs: vec![Output { name: "out".to_owned(), trouble: Some(trouble) }],
+            ..well()
+        })
+    };
+    assert_eq!(output(true).ask.as_deref(), Some("POST /api/outputs/out/resume"));
+    assert_eq!(
+        (output(true).severity, output(false).severity),
+        (Severity::Critical, Severity::Warning)
+    );
+}
+
+#[test]
+fn o13_parked_keys_dead_letters_and_inputs_that_stand() {
+    let first = Some(("a b'c".to_owned(), "push".to_owned(), 700 * SECOND, "422".to_owned()));
+    let parked = Parked { keys: 3, events: 17, first };
+    let finding = one(&Seen { parked: parked.clone(), ..well() });
+    assert_eq!(finding.ask.as_deref(), Some("POST /api/keys/resume?key=a+b%27c&handler=push"));
+    assert!(finding.figures.contains("17 events wait; `a b'c`"), "{}", finding.figures);
+    assert_eq!(finding.severity, Severity::Warning);
+    let mut stands = Seen { parked, ..well() };
+    stands.inputs[0].waits_for_parked = true;
+    assert_eq!(one(&stands).severity, Severity::Critical);
+
+    let letters = one(&Seen { came: Came { dead_lettered: 10, settled: 400 }, ..well() });
+    assert_eq!(letters.figures, "10 of 400 events that were settled within the last 300 s (2.5 %)");
+
+    let mut stalled = well();
+    stalled.inputs[0].last_settled = Some(61 * SECOND);
+    stalled.pools.push(Pool { longest: Some(SECOND), ..pool("slow") });
+    let finding = one(&stalled);
+    assert_eq!(finding.ask.as_deref(), Some("GET /api/pools/slow/workers"));
+    stalled.pools[1].wedged = 1;
+    assert!(one(&stalled).what.contains("Workers"), "what explains it is enough");
+    stalled.pools.truncate(1);
+    stalled.inputs[0].in_flight_bytes = 0;
+    assert_eq!(findings(&stalled), [], "nothing is under way");
+}
+
+#[test]
+fn o13_the_worst_comes_first() {
+    let mut seen = well();
+    seen.pools.push(Pool { advice: Some(advice(Advisor::default(), late())), ..pool("slow") });
+    seen.pools.push(Pool { paused: true, ..pool("held") });
+    seen.pools.push(Pool { live: 0, ..pool("gone") });
+    let found = findings(&seen);
+    let told: Vec<_> = found.iter().map(|of| (of.severity.word(), &*of.about)).collect();
+    assert_eq!(
+        told,
+        [("critical", "pools.gone"), ("warning", "pools.held"), ("hint", "pools.slow")]
+    );
+}

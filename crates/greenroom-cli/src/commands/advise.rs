@@ -1,0 +1,116 @@
+//! `greenroom advise [ADDRESS]`: what is worth changing in a running greenroom (O13).
+
+use std::{fmt::Write, process::ExitCode};
+
+use serde_json::Value;
+
+use crate::{
+    admin::ask,
+    cli::AdviseArgs,
+    exit::{self, Exit},
+};
+
+/// Asks the running greenroom, and prints each finding with its figures, why it matters, and what to
+/// write or to ask for.
+pub fn advise(arguments: &AdviseArgs) -> ExitCode {
+    match ask::get(&arguments.address, "/api/advice") {
+        Ok(advice) if arguments.json => exit::answer(&format!("{advice:#}\n")),
+        Ok(advice) => exit::answer(&told(&arguments.address, &advice)),
+        Err(why) => Exit::CouldNotRun.because(why),
+    }
+}
+
+fn told(address: &str, advice: &Value) -> String {
+    let findings = advice["findings"].as_array().map(Vec::as_slice).unwrap_or_default();
+    if findings.is_empty() {
+        return format!("{}\n", printable(text(&advice["nothing"])));
+    }
+    let mut out = String::new();
+    for (place, finding) in findings.iter().enumerate() {
+        if place > 0 {
+            out.push('\n');
+        }
+        one(&mut out, address, finding);
+    }
+    out
+}
+
+fn one(out: &mut String, address: &str, finding: &Value) {
+    let part = |name: &str| printable(text(&finding[name]));
+    let severity = part("severity").to_uppercase();
+    // Writing into a String cannot fail.
+    let _ = writeln!(out, "{severity} {}: {}", part("about"), part("what"));
+    let _ = writeln!(out, "  figures  {}", part("figures"));
+    let _ = writeln!(out, "  why      {}", part("why"));
+    let name = if finding["done"] == true { "done" } else { "change" };
+    let _ = writeln!(out, "  {name:<8} {}", part("change"));
+    if let Some(lines) = finding["lines"].as_str() {
+        lines.lines().for_each(|line| {
+            let _ = writeln!(out, "             {}", printable(line));
+        });
+    }
+    if let Some(ask) = finding["ask"].as_str() {
+        let _ = writeln!(out, "  ask      {}", curl(address, &printable(ask)));
+    }
+}
+
+/// The command that asks for it.
+fn curl(address: &str, ask: &str) -> String {
+    let address = address.strip_prefix("http://").unwrap_or(address).trim_end_matches('/');
+    let (method, path) = ask.split_once(' ').unwrap_or(("GET", ask));
+    let method = if method == "GET" { String::new() } else { format!("-X {method} ") };
+    let token = match ask::has_token() {
+        true => "-H \"Authorization: Bearer $GREENROOM_ADMIN_TOKEN\" ",
+        false => "",
+    };
+    format!("curl {method}{token}'http://{address}{path}'")
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+/// What a target has answered must not steer the terminal.
+fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn o13_each_finding_is_told_with_figures_reason_and_what_to_write() {
+        let sizes = json!({
+            "severity": "warning", "about": "pools.erp", "what": "Bursts do not fit", "figures": "60 times",
+            "why": "they wait", "change": "Let more wait.", "lines": "pools:\n  erp:\n    queue: 2000",
+            "ask": null, "done": false,
+        });
+        let key = json!({
+            "severity": "critical", "about": "handlers.h", "what": "A key waits", "figures": "\u{1b}[2J",
+            "why": "w", "change": "c", "lines": null, "ask": "POST /api/keys/resume?key=k", "done": true,
+        });
+        let text = told("http://h:1/", &json!({ "findings": [sizes, key], "nothing": null }));
+        let expected = "\
+WARNING pools.erp: Bursts do not fit
+  figures  60 times
+  why      they wait
+  change   Let more wait.
+             pools:
+               erp:
+                 queue: 2000
+
+CRITICAL handlers.h: A key waits
+  figures  \u{fffd}[2J
+  why      w
+  done     c
+  ask      curl -X POST 'http://h:1/api/keys/resume?key=k'
+";
+        assert_eq!(text, expected);
+        let silent =
+            told("h:1", &json!({ "findings": [], "nothing": "Nothing to say: all is well." }));
+        assert_eq!(silent, "Nothing to say: all is well.\n");
+    }
+}
