@@ -4,6 +4,7 @@ import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import "uplot/dist/uPlot.min.css";
 import "./app.css";
+import { Advice } from "./advice";
 import { Events } from "./events";
 import { Inputs } from "./inputs";
 import { Hottest, Parked, Why } from "./keys";
@@ -144,6 +145,7 @@ function App() {
           <>
             <Status sample={sample} />
             <Figures sample={sample} />
+            <Advice findings={sample.advice} />
             <Overview sample={sample} />
             <Pools pools={sample.pools} />
             <div class="columns">

@@ -117,6 +117,22 @@ export interface Run {
   inputs: Input[];
 }
 
+/** What is worth changing. */
+export interface Finding {
+  severity: "critical" | "warning" | "hint";
+  /** A path of the configuration. */
+  about: string;
+  what: string;
+  figures: string;
+  why: string;
+  change: string;
+  /** Lines of the configuration. */
+  lines: string | null;
+  /** A request to the listener: `POST /api/pools/erp/resume`. */
+  ask: string | null;
+  done: boolean;
+}
+
 export interface Sample {
   at_ms: number;
   up_ms: number;
@@ -127,6 +143,7 @@ export interface Sample {
   outputs: Output[];
   parked: ParkedKey[];
   hottest: HotKey[];
+  advice: Finding[];
   has_letter_store: boolean;
   events: PoolEvent[];
 }

@@ -117,6 +117,61 @@ describe("a page beside a greenroom under load", () => {
     assert.match(await page.locator("#targets").innerText(), /done[\s\S]*file:done.ndjson/);
   });
 
+  test("o13 advice says what is so, the figures, why, and what to copy, with the keyboard alone", async () => {
+    const advice = page.locator("#advice");
+    const keys = advice.locator("li", { hasText: "3 keys wait for a decision" });
+    await keys.waitFor();
+    assert.match(await keys.innerText(), /warning[\s\S]*handlers\.billing[\s\S]*6 events wait; \w+ has waited longest[\s\S]*Nothing of these keys is handled[\s\S]*Mend the cause/);
+    const command = await keys.locator("pre").innerText();
+    assert.match(command, new RegExp(`^curl -X POST '${greenroom.url}/api/keys/resume\\?key=\\w+&handler=billing'$`));
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    await keys.locator("pre").focus();
+    await page.keyboard.press("Tab");
+    assert.equal(await page.evaluate(() => document.activeElement.getAttribute("aria-label")), "copy the command for handlers.billing");
+    await page.keyboard.press("Enter");
+    await toast(page, "copied");
+    assert.equal(await page.evaluate(() => navigator.clipboard.readText()), command);
+    for (const scheme of ["dark", "light"]) {
+      await page.emulateMedia({ colorScheme: scheme });
+      assert.deepEqual(await breaches(page), [], scheme);
+    }
+    await assertQuiet(page);
+  });
+
+  test("o13 nothing is there where there is nothing to say, and many findings are folded", async () => {
+    const { sample } = await recorded();
+    const quiet = await told([{ ...sample, advice: [] }]);
+    await quiet.getByRole("heading", { name: "Pools" }).waitFor();
+    assert.equal(await quiet.locator("#advice").count(), 0);
+    assert.equal(await quiet.getByText("Advice").count(), 0);
+    await quiet.context().close();
+
+    const one = (severity, place) => ({
+      severity,
+      about: `pools.p${place}`,
+      what: `Bursts do not fit into the queue of the pool \`p${place}\``,
+      figures: "full 60.0 times a minute, 0.91 used (910 of 1000 per worker on average), p99 40.0 ms, 256 workers 1.00 busy, over 300 s",
+      why: "While it is full, events wait beside it.",
+      change: "Let more events wait.",
+      lines: `pools:\n  p${place}:\n    queue: 2000`,
+      ask: null,
+      done: severity === "hint",
+    });
+    const findings = ["critical", "warning", "warning", "hint", "hint", "hint"].map(one);
+    const many = await told([{ ...sample, advice: findings }]);
+    const items = many.locator("#advice > ul > li");
+    await items.first().waitFor();
+    assert.equal(await items.count(), 4);
+    assert.deepEqual(await items.locator(".badge").allInnerTexts(), ["critical", "warning", "warning", "done"]);
+    assert.equal(await items.first().locator("pre").innerText(), "pools:\n  p0:\n    queue: 2000");
+    await many.getByRole("button", { name: "Show all 6" }).click();
+    assert.equal(await items.count(), 6);
+    await many.setViewportSize({ width: 390, height: 844 });
+    await until(() => many.evaluate(() => document.documentElement.scrollWidth <= 390), "it needs no scrolling sideways");
+    await assertQuiet(many);
+    await many.context().close();
+  });
+
   test("1,024 workers are a map that is walked with the keyboard, and hold up no frame", async () => {
     await page.getByRole("button", { name: "fleet", exact: true }).click();
     const map = page.locator("#pool-fleet canvas[role=application]");
