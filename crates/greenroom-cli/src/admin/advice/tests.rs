@@ -313,11 +313,19 @@ fn o13_the_worst_comes_first() {
     let mut seen = well();
     seen.pools.push(Pool { advice: Some(advice(Advisor::default(), late())), ..pool("slow") });
     seen.pools.push(Pool { paused: true, ..pool("held") });
-    seen.pools.push(Pool { live: 0, ..pool("gone") });
+    let outage = Outage { lasted: SECOND, error: "503".to_owned(), refused: false };
+    seen.handlers[0].outage = Some(outage);
+    // By a rule that comes after that of the outage.
+    let first = Some(("k".to_owned(), "bill".to_owned(), SECOND, "422".to_owned()));
+    seen.parked = Parked { keys: 1, events: 1, first };
+    seen.inputs[0].waits_for_parked = true;
     let found = findings(&seen);
     let told: Vec<_> = found.iter().map(|of| (of.severity.word(), &*of.about)).collect();
-    assert_eq!(
-        told,
-        [("critical", "pools.gone"), ("warning", "pools.held"), ("hint", "pools.slow")]
-    );
+    let expected = [
+        ("critical", "handlers.bill"),
+        ("warning", "handlers.push"),
+        ("warning", "pools.held"),
+        ("hint", "pools.slow"),
+    ];
+    assert_eq!(told, expected);
 }
