@@ -20,10 +20,11 @@ const GOOD: &str =
     "inputs: { i: { generator: { count: 1 } } }\nhandlers: { h: { on: '**', pass: } }\n";
 
 /// Every command, in the order of the help. Tests look for each in completions, pages and help.
-const COMMANDS: [&str; 16] = [
+const COMMANDS: [&str; 17] = [
     "run",
     "check",
     "why",
+    "advise",
     "top",
     "dead-letters",
     "route",
