@@ -31,6 +31,7 @@ mod payload;
 mod pointer;
 pub(crate) mod rfc3339;
 mod stored;
+mod trace_context;
 mod write;
 
 pub use builder::EventBuilder;
@@ -43,6 +44,7 @@ pub use partition_key::PARTITION_KEY;
 pub(crate) use payload::NotJson;
 pub use pointer::Pointer;
 pub(crate) use pointer::Pointers;
+pub use trace_context::{NoTraceContext, TraceContext};
 pub use write::ExtraValue;
 pub(crate) use write::{write_bare_base64, write_integer, write_text};
 

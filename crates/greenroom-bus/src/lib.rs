@@ -21,6 +21,7 @@ pub mod settlement;
 pub mod sink;
 pub mod source;
 pub mod store;
+pub mod trace;
 pub mod watermark;
 
 use std::{future::Future, pin::Pin};

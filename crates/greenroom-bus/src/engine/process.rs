@@ -20,6 +20,7 @@ pub(crate) mod parked;
 pub(crate) mod pause;
 pub(crate) mod processing;
 pub(crate) mod produced;
+pub(crate) mod recording;
 pub(crate) mod rejections;
 pub(crate) mod replaying;
 pub(crate) mod retries;

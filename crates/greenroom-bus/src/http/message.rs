@@ -1,5 +1,6 @@
 //! Events as requests.
 
+use bytes::Bytes;
 use reqwest::{
     Method, Request,
     header::{CONTENT_TYPE, HeaderName, HeaderValue},
@@ -7,12 +8,14 @@ use reqwest::{
 
 use super::connection::Connection;
 use crate::event::{
-    Event,
+    Event, ExtensionValue, TRACEPARENT, TRACESTATE,
     http::{BATCH, STRUCTURED, encode, write_binary},
 };
 
 const ATTEMPT: HeaderName = HeaderName::from_static("greenroom-attempt");
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+const TRACE: HeaderName = HeaderName::from_static(TRACEPARENT);
+const STATE: HeaderName = HeaderName::from_static(TRACESTATE);
 
 /// How an event is written into a request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -41,6 +44,7 @@ pub(crate) fn single(
     }
     let key = value("the idempotency key", &idempotency_key(event))?;
     request.headers_mut().insert(IDEMPOTENCY_KEY, key);
+    traced(event, &mut request);
     Ok(addressed(to, request, attempt))
 }
 
@@ -64,15 +68,43 @@ pub(crate) fn batch<'a>(
     addressed(to, request, attempt)
 }
 
-/// With the attempt, and what the configuration adds, which wins.
+/// The request of something that is no event.
+pub(crate) fn plain(to: &Connection, content_type: &'static str, body: Bytes) -> Request {
+    let mut request = Request::new(Method::POST, to.target.url.clone());
+    *request.body_mut() = Some(body.into());
+    request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    configured(to, request)
+}
+
+/// With the attempt, and what the configuration adds.
 fn addressed(to: &Connection, mut request: Request, attempt: u32) -> Request {
+    request.headers_mut().insert(ATTEMPT, HeaderValue::from(attempt));
+    configured(to, request)
+}
+
+/// With what the configuration adds, which wins.
+fn configured(to: &Connection, mut request: Request) -> Request {
     let headers = request.headers_mut();
-    headers.insert(ATTEMPT, HeaderValue::from(attempt));
     for name in to.headers.keys() {
         headers.remove(name);
     }
     headers.extend(to.headers.iter().map(|(name, value)| (name.clone(), value.clone())));
     request
+}
+
+/// With the trace of the event as W3C Trace Context has it, which libraries for tracing look for. A
+/// `traceparent` that is none is left out.
+fn traced(event: &Event, request: &mut Request) {
+    let Some(context) = event.trace_context() else { return };
+    let headers = request.headers_mut();
+    if let Ok(parent) = HeaderValue::try_from(context.to_string()) {
+        headers.insert(TRACE, parent);
+    }
+    if let Some(ExtensionValue::Text(state)) = event.extension(TRACESTATE)
+        && let Ok(state) = HeaderValue::from_str(state)
+    {
+        headers.insert(STATE, state);
+    }
 }
 
 /// Source and id, which together identify an event. Neither holds a space once encoded, so two
@@ -105,4 +137,37 @@ fn structured(event: &Event, request: &mut Request) {
 fn value(name: &str, text: &str) -> Result<HeaderValue, String> {
     HeaderValue::from_str(text)
         .map_err(|_| format!("http: {name} of the event cannot be a header value: {text:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::TargetConfig;
+
+    fn sent(mode: Mode, traceparent: &str, headers: &[(&str, &str)]) -> Request {
+        let headers = headers.iter().map(|(name, value)| ((*name).into(), (*value).into()));
+        let target = TargetConfig {
+            url: "http://localhost/".into(),
+            headers: headers.collect(),
+            ..TargetConfig::default()
+        };
+        let event = Event::builder("1", "/shop", "order.placed");
+        let event = event.extension(TRACEPARENT, traceparent).extension(TRACESTATE, "a=1");
+        single(&Connection::new(&target).unwrap(), mode, &event.build().unwrap(), 1).unwrap()
+    }
+
+    #[tokio::test]
+    async fn o06_a_request_is_in_the_trace_of_its_event() {
+        let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+        for mode in [Mode::Binary, Mode::Structured] {
+            let request = sent(mode, parent, &[]);
+            assert_eq!(request.headers()[TRACE], parent);
+            assert_eq!(request.headers()[STATE], "a=1");
+            let request = sent(mode, "malformed", &[]);
+            assert!(!request.headers().contains_key(TRACE));
+            assert!(!request.headers().contains_key(STATE));
+        }
+        let request = sent(Mode::Binary, parent, &[("traceparent", "mine")]);
+        assert_eq!(request.headers()[TRACE], "mine", "what is configured wins");
+    }
 }

@@ -1,8 +1,9 @@
-//! Batches that are posted by hand: one request each, and what came back.
+//! What is posted by hand: one request each, and what came back.
 
 use std::{fmt, time::Duration};
 
 use bytes::Bytes;
+use reqwest::Request;
 
 use super::{answer, config::TargetConfig, connection::Connection, message};
 use crate::event::Event;
@@ -13,7 +14,7 @@ const KEPT: usize = 4 << 10;
 /// So much is read, so that the connection can be used again.
 const READ: usize = 64 << 10;
 
-/// Posts batches of events to a target, over connections that it keeps.
+/// Posts batches of events, or other bodies, to a target, over connections that it keeps.
 pub struct Poster(Connection);
 
 /// What a target has answered.
@@ -56,7 +57,25 @@ impl Poster {
     /// # Cancel safety
     /// The target may have had the events.
     pub async fn post(&self, events: &[Event], attempt: u32) -> Result<Posted, NotPosted> {
-        let request = message::batch(&self.0, events.iter(), attempt);
+        self.send(message::batch(&self.0, events.iter(), attempt)).await
+    }
+
+    /// Posts a body of this content type as it is.
+    ///
+    /// # Errors
+    /// There is no answer; the target may have had it all the same.
+    ///
+    /// # Cancel safety
+    /// The target may have had it.
+    pub async fn post_body(
+        &self,
+        content_type: &'static str,
+        body: Bytes,
+    ) -> Result<Posted, NotPosted> {
+        self.send(message::plain(&self.0, content_type, body)).await
+    }
+
+    async fn send(&self, request: Request) -> Result<Posted, NotPosted> {
         let answered = self.0.send(request).await;
         let mut response =
             answered.map_err(|none| NotPosted { text: none.text, untrusted: none.untrusted })?;

@@ -25,6 +25,7 @@ mod partitions;
 mod positions;
 mod random_partitions;
 mod random_runs;
+mod recording;
 mod rejections;
 #[cfg(feature = "store")]
 mod replays;

@@ -47,6 +47,7 @@ use crate::{
     },
     sink::Sink,
     source::Source,
+    trace::Recorder,
 };
 
 /// How long a drain may take, unless said otherwise.
@@ -70,6 +71,7 @@ pub struct EngineBuilder {
     handler_rejected: NoHandler,
     outage: OutageConfig,
     on_failure: Option<OnFailure>,
+    recorder: Option<Arc<dyn Recorder>>,
     loopback: Option<LoopbackConfig>,
     deadline: Duration,
     line_of: LineOf,
@@ -102,6 +104,7 @@ impl Default for EngineBuilder {
             handler_rejected: NoHandler::default(),
             outage: OutageConfig::default(),
             on_failure: None,
+            recorder: None,
             loopback: None,
             deadline: DEADLINE,
             line_of: |job| job.line.clone(),
@@ -285,6 +288,14 @@ impl EngineBuilder {
         self
     }
 
+    /// Hands the spans of deliveries to this recorder, of those that it or their producers choose
+    /// ([`trace`](crate::trace)). Without one, nothing is recorded, and a `traceparent` is passed on
+    /// as it came.
+    pub fn record(mut self, recorder: Arc<dyn Recorder>) -> Self {
+        self.recorder = Some(recorder);
+        self
+    }
+
     /// How long a drain may take; 30 s unless said otherwise.
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
@@ -359,6 +370,7 @@ impl EngineBuilder {
             fair_share: fair_share(pools),
             failures: Failures::new(self.on_failure.take()),
             parked: Parked::default(),
+            recorder: self.recorder.take(),
         };
         let egress = Exits {
             outputs,

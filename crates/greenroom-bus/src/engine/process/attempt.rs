@@ -15,6 +15,7 @@ use super::{
         waits_for_the_probe,
     },
     loopback::has_room,
+    recording::{UnderWay, stays_unrecorded},
 };
 use crate::{
     engine::shared::Shared,
@@ -110,13 +111,21 @@ impl Attempts {
         }
         let attempts: Vec<Attempt> =
             jobs.iter_mut().map(|job| begin(job, entry, pool, *slot)).collect();
+        let recorded: Vec<_> = jobs
+            .iter_mut()
+            .zip(&attempts)
+            .map(|(job, attempt)| UnderWay::of(shared, job, attempt))
+            .collect();
         let made = match built(&mut handlers[place], entry, *slot) {
             Err(failure) => jobs.iter().map(|_| Err(failure.clone())).collect(),
             Ok(handler) => {
                 let told: Vec<&Job> = jobs.iter().map(|job| &**job).collect();
                 let in_hand = InHand { shared, jobs: &told };
-                let events: Vec<_> =
-                    jobs.iter().zip(attempts).map(|(job, attempt)| (&job.event, attempt)).collect();
+                let seen = jobs
+                    .iter()
+                    .zip(&recorded)
+                    .map(|(job, recorded)| recorded.as_ref().map_or(&job.event, UnderWay::told));
+                let events: Vec<_> = seen.zip(attempts).collect();
                 let made = within(pool.timeout, handler.handle_all(&events)).await;
                 in_hand.answered();
                 match made {
@@ -127,8 +136,9 @@ impl Attempts {
         };
         let missing = || Err(Failure::new(FailureKind::Released, "it was not attempted"));
         let results = made.into_iter().chain(std::iter::repeat_with(missing));
-        let judged = jobs.iter_mut().zip(results).map(|(job, result)| {
+        let judged = jobs.iter_mut().zip(recorded).zip(results).map(|((job, recorded), result)| {
             let result = result.and_then(|outputs| may_send_back(shared, job, outputs));
+            ended(shared, job, recorded, &result);
             let judged = result.map_err(|failure| failed(shared, pool, job, failure, Probe(None)));
             judged.inspect(|_| worked(entry))
         });
@@ -172,15 +182,17 @@ impl Attempts {
             let failure = Failure::new(FailureKind::LoopbackFull, error).with_effect(Effect::None);
             return Err(failed(shared, pool, job, failure, probe));
         }
+        let recorded = UnderWay::of(shared, job, &attempt);
         let result = match built(&mut handlers[job.handler()], entry, *slot) {
             Err(failure) => Err(failure),
             Ok(handler) => {
                 let settlement = settlement(job, entry);
                 let job = &*job;
                 let in_hand = InHand { shared, jobs: &[job] };
+                let event = recorded.as_ref().map_or(&job.event, UnderWay::told);
                 let handling = match settlement {
-                    None => handler.handle(&job.event, &attempt),
-                    Some(settlement) => handler.handle_and_settle(&job.event, &attempt, settlement),
+                    None => handler.handle(event, &attempt),
+                    Some(settlement) => handler.handle_and_settle(event, &attempt, settlement),
                 };
                 let result = match handling {
                     Handling::Done(result) => result,
@@ -192,8 +204,9 @@ impl Attempts {
                 result
             }
         };
+        let result = result.and_then(|outputs| may_send_back(shared, job, outputs));
+        ended(shared, job, recorded, &result);
         result
-            .and_then(|outputs| may_send_back(shared, job, outputs))
             .map_err(|failure| failed(shared, pool, job, failure, probe))
             .inspect(|_| worked(entry))
     }
@@ -239,6 +252,20 @@ impl Drop for InHand<'_> {
             let tell = |job: &&Job| tell_failure(self.shared, job, "the handler panicked", None);
             self.jobs.iter().for_each(tell);
         }
+    }
+}
+
+/// Notes the end of an attempt, where its delivery is recorded.
+fn ended(
+    shared: &Shared,
+    job: &mut Job,
+    recorded: Option<UnderWay<'_>>,
+    result: &handler::HandlerResult,
+) {
+    match recorded {
+        Some(under_way) => under_way.ended(result.as_ref().map(drop), job),
+        None if result.is_err() => stays_unrecorded(shared, job),
+        None => {}
     }
 }
 

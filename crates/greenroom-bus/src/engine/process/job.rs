@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use greenroom::{Address, Backoff};
 use tokio::time::Instant;
 
-use super::{circuit::Streak, loopback::Reserved, produced::Produced};
+use super::{circuit::Streak, loopback::Reserved, produced::Produced, recording::Recording};
 use crate::{
     engine::account::order_audit::Line,
     event::Event,
@@ -48,6 +48,8 @@ pub(crate) struct Extras {
     pub(crate) manual: Option<Settlement>,
     /// Who wants to know what its handler makes of it, instead of the outputs.
     pub(crate) produced: Option<Arc<Produced>>,
+    /// Whether its spans are recorded, once that is decided.
+    pub(crate) recording: Recording,
 }
 
 const _: () = assert!(size_of::<Job>() <= 128, "a job is two cache lines");

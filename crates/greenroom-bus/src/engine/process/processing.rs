@@ -1,11 +1,14 @@
 //! What the workers of all pools share.
 
+use std::sync::Arc;
+
 use super::{
     entries::{Handler, PoolSettings},
     failures::Failures,
     fair_share::FairShare,
     parked::Parked,
 };
+use crate::trace::Recorder;
 
 /// The handlers and pools of an engine, and what is known of all of them together.
 pub(crate) struct Processing {
@@ -18,4 +21,6 @@ pub(crate) struct Processing {
     /// Who is told of failed attempts.
     pub(crate) failures: Failures,
     pub(crate) parked: Parked,
+    /// Who takes spans, where anybody does.
+    pub(crate) recorder: Option<Arc<dyn Recorder>>,
 }

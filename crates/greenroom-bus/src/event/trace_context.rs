@@ -1,0 +1,171 @@
+//! A place in a distributed trace, as W3C Trace Context writes it: the attribute `traceparent`.
+
+use std::{fmt, str::FromStr};
+
+use super::{
+    causation::{TRACEPARENT, TRACESTATE},
+    model::{Event, ExtensionValue},
+};
+
+/// The flag of a trace that is recorded.
+const SAMPLED: u8 = 1;
+
+/// The length of a `traceparent` of version 00.
+const LENGTH: usize = 55;
+
+/// A span of a trace, for those that come after it (W3C Trace Context, level 1).
+///
+/// ```
+/// use greenroom_bus::event::TraceContext;
+///
+/// let text = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+/// let context: TraceContext = text.parse().unwrap();
+/// assert!(context.sampled);
+/// assert_eq!(context.to_string(), text);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TraceContext {
+    /// What all spans of the trace share. Never 0.
+    pub trace_id: u128,
+    /// The span. Never 0.
+    pub span_id: u64,
+    /// Whether the trace is recorded: who gets it does the same.
+    pub sampled: bool,
+}
+
+/// A text that is no `traceparent`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("no traceparent: two, 32, 16 and two hexadecimal digits with `-` between them")]
+pub struct NoTraceContext;
+
+impl FromStr for TraceContext {
+    type Err = NoTraceContext;
+
+    /// Reads `traceparent`. Of a version that is not known yet, what it has in common with version 00.
+    fn from_str(text: &str) -> Result<Self, NoTraceContext> {
+        Self::parse(text.as_bytes()).ok_or(NoTraceContext)
+    }
+}
+
+impl TraceContext {
+    fn parse(text: &[u8]) -> Option<Self> {
+        let (known, rest) = text.split_at_checked(LENGTH)?;
+        let version = hex(&known[..2])?;
+        let may_be_longer = version > 0 && rest.first() == Some(&b'-');
+        if version == 0xff || !(rest.is_empty() || may_be_longer) {
+            return None;
+        }
+        if [known[2], known[35], known[52]] != [b'-'; 3] {
+            return None;
+        }
+        let (trace_id, span_id) = (hex(&known[3..35])?, hex(&known[36..52])? as u64);
+        let flags = hex(&known[53..])? as u8;
+        (trace_id != 0 && span_id != 0).then_some(Self {
+            trace_id,
+            span_id,
+            sampled: flags & SAMPLED != 0,
+        })
+    }
+}
+
+/// Digits as W3C writes them: lower case.
+fn hex(digits: &[u8]) -> Option<u128> {
+    digits.iter().try_fold(0, |number: u128, digit| {
+        let value = match digit {
+            b'0'..=b'9' => digit - b'0',
+            b'a'..=b'f' => digit - b'a' + 10,
+            _ => return None,
+        };
+        Some(number << 4 | u128::from(value))
+    })
+}
+
+impl fmt::Display for TraceContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { trace_id, span_id, sampled } = self;
+        write!(f, "00-{trace_id:032x}-{span_id:016x}-{:02x}", u8::from(*sampled))
+    }
+}
+
+impl Event {
+    /// Where it stands in a trace, by its attribute `traceparent`. One that cannot be read counts as
+    /// none, as W3C says.
+    pub fn trace_context(&self) -> Option<TraceContext> {
+        match self.extension(TRACEPARENT)? {
+            ExtensionValue::Text(text) => text.parse().ok(),
+            _ => None,
+        }
+    }
+
+    /// This event as one that comes after `span`: with that `traceparent` in place of its own. Its
+    /// `tracestate` stays in the same trace, and goes in another.
+    pub fn after(mut self, span: TraceContext) -> Self {
+        let stays = self.trace_context().is_some_and(|own| own.trace_id == span.trace_id);
+        self.change(|inner| {
+            let goes = |name: &str| name == TRACEPARENT || (name == TRACESTATE && !stays);
+            inner.extensions.retain(|(name, _)| !goes(name));
+            inner.extensions.push((TRACEPARENT.into(), span.to_string().into()));
+        });
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+
+    fn event(traceparent: &str) -> Event {
+        let event = Event::builder("1", "/shop", "order.placed");
+        event.extension(TRACEPARENT, traceparent).extension(TRACESTATE, "a=1").build().unwrap()
+    }
+
+    #[test]
+    fn o06_a_traceparent_is_read_as_w3c_says_and_anything_else_is_none() {
+        let context: TraceContext = GOOD.parse().unwrap();
+        assert_eq!(context.trace_id, 0x4bf9_2f35_77b3_4da6_a3ce_929d_0e0e_4736);
+        assert_eq!((context.span_id, context.sampled), (0x00f0_67aa_0ba9_02b7, true));
+        // Other flags are not known; of a later version, what is behind is not known.
+        for (from, to, sampled) in
+            [("-01", "-02", false), ("-01", "-03", true), ("00-4b", "01-4b", true)]
+        {
+            let context: TraceContext = GOOD.replacen(from, to, 1).parse().unwrap();
+            assert_eq!(context.sampled, sampled);
+        }
+        assert!(
+            format!("{}-more", GOOD.replacen("00-4b", "cc-4b", 1)).parse::<TraceContext>().is_ok()
+        );
+        for bad in [
+            "",
+            "00-ab-cd-01",
+            &GOOD[..54],
+            &format!("{GOOD}-more"),
+            &format!("{}more", GOOD.replacen("00-4b", "cc-4b", 1)),
+            &GOOD.replacen("00-4b", "ff-4b", 1),
+            &GOOD.replacen("4bf9", "4BF9", 1),
+            &GOOD.replacen("4bf9", "4gf9", 1),
+            &GOOD.replace('-', "_"),
+            &GOOD.replacen("4bf92f3577b34da6a3ce929d0e0e4736", &"0".repeat(32), 1),
+            &GOOD.replacen("00f067aa0ba902b7", &"0".repeat(16), 1),
+            "00-4bf92f3577b34da6a3ce929d0e0e473é-0f067aa0ba902b7-01",
+        ] {
+            assert_eq!(bad.parse::<TraceContext>(), Err(NoTraceContext), "{bad}");
+            assert_eq!(event("x").trace_context(), None);
+        }
+    }
+
+    #[test]
+    fn o06_an_event_after_a_span_keeps_its_tracestate_within_its_trace_only() {
+        let own = event(GOOD).trace_context().unwrap();
+        let within = event(GOOD).after(TraceContext { span_id: 7, ..own });
+        assert_eq!(within.trace_context(), Some(TraceContext { span_id: 7, ..own }));
+        assert!(within.extension(TRACESTATE).is_some());
+        for outside in [event(GOOD), event("malformed")] {
+            let outside = outside.after(TraceContext { trace_id: 1, ..own });
+            assert_eq!(outside.trace_context().map(|context| context.trace_id), Some(1));
+            assert_eq!(outside.extension(TRACESTATE), None);
+            assert_eq!(outside.extensions().filter(|(name, _)| *name == TRACEPARENT).count(), 1);
+        }
+    }
+}
