@@ -24,4 +24,5 @@ pub(crate) mod recording;
 pub(crate) mod rejections;
 pub(crate) mod replaying;
 pub(crate) mod retries;
+pub(crate) mod under_way;
 pub(crate) mod worker;

@@ -15,10 +15,11 @@ use super::{
         waits_for_the_probe,
     },
     loopback::has_room,
-    recording::{UnderWay, stays_unrecorded},
+    under_way::{UnderWay, stays_unrecorded},
 };
 use crate::{
     engine::shared::Shared,
+    event::Event,
     handler::{self, Attempt, Effect, Failure, FailureKind, Handling, Outputs, Settlement},
     router::AckWhen,
 };
@@ -111,20 +112,19 @@ impl Attempts {
         }
         let attempts: Vec<Attempt> =
             jobs.iter_mut().map(|job| begin(job, entry, pool, *slot)).collect();
-        let recorded: Vec<_> = jobs
-            .iter_mut()
-            .zip(&attempts)
-            .map(|(job, attempt)| UnderWay::of(shared, job, attempt))
-            .collect();
+        let mut recorded = Vec::new();
+        if shared.process.recorder.is_some() {
+            let attempts = jobs.iter_mut().zip(&attempts);
+            recorded.extend(attempts.map(|(job, attempt)| UnderWay::of(shared, job, attempt)));
+        }
         let made = match built(&mut handlers[place], entry, *slot) {
             Err(failure) => jobs.iter().map(|_| Err(failure.clone())).collect(),
             Ok(handler) => {
                 let told: Vec<&Job> = jobs.iter().map(|job| &**job).collect();
                 let in_hand = InHand { shared, jobs: &told };
-                let seen = jobs
-                    .iter()
-                    .zip(&recorded)
-                    .map(|(job, recorded)| recorded.as_ref().map_or(&job.event, UnderWay::told));
+                let under_way =
+                    recorded.iter().map(Option::as_deref).chain(std::iter::repeat(None));
+                let seen = jobs.iter().zip(under_way).map(|(job, recorded)| seen(recorded, job));
                 let events: Vec<_> = seen.zip(attempts).collect();
                 let made = within(pool.timeout, handler.handle_all(&events)).await;
                 in_hand.answered();
@@ -136,6 +136,7 @@ impl Attempts {
         };
         let missing = || Err(Failure::new(FailureKind::Released, "it was not attempted"));
         let results = made.into_iter().chain(std::iter::repeat_with(missing));
+        let recorded = recorded.into_iter().chain(std::iter::repeat_with(|| None));
         let judged = jobs.iter_mut().zip(recorded).zip(results).map(|((job, recorded), result)| {
             let result = result.and_then(|outputs| may_send_back(shared, job, outputs));
             ended(shared, job, recorded, &result);
@@ -189,7 +190,7 @@ impl Attempts {
                 let settlement = settlement(job, entry);
                 let job = &*job;
                 let in_hand = InHand { shared, jobs: &[job] };
-                let event = recorded.as_ref().map_or(&job.event, UnderWay::told);
+                let event = seen(recorded.as_deref(), job);
                 let handling = match settlement {
                     None => handler.handle(event, &attempt),
                     Some(settlement) => handler.handle_and_settle(event, &attempt, settlement),
@@ -255,11 +256,16 @@ impl Drop for InHand<'_> {
     }
 }
 
+/// The event as its handler sees it.
+fn seen<'a>(recorded: Option<&'a UnderWay<'_>>, job: &'a Job) -> &'a Event {
+    recorded.map_or(&job.event, UnderWay::told)
+}
+
 /// Notes the end of an attempt, where its delivery is recorded.
 fn ended(
     shared: &Shared,
     job: &mut Job,
-    recorded: Option<UnderWay<'_>>,
+    recorded: Option<Box<UnderWay<'_>>>,
     result: &handler::HandlerResult,
 ) {
     match recorded {

@@ -1,24 +1,9 @@
-//! Whether a delivery is recorded, and its spans where it is (O06).
+//! Whether a delivery is recorded, which is decided once (O06).
 
-use std::{sync::Arc, time::SystemTime};
-
-use tokio::time::Instant;
-
-use super::job::Job;
 use crate::{
-    engine::shared::Shared,
     event::{Event, TraceContext},
-    handler::{Attempt, Failure},
-    trace::{Outcome, Part, Recorder, Span},
+    trace::Recorder,
 };
-
-/// Notes of a delivery whose attempt has failed, and of which nothing was decided in favour of a
-/// recording: it is not asked again.
-pub(crate) fn stays_unrecorded(shared: &Shared, job: &mut Job) {
-    if shared.process.recorder.is_some() {
-        job.extras_mut().recording = Recording::No;
-    }
-}
 
 /// What was decided of a delivery.
 #[derive(Debug, Clone, Copy, Default)]
@@ -34,14 +19,14 @@ pub(crate) enum Recording {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Trace {
     /// What they come after.
-    waiting: TraceContext,
+    pub(super) waiting: TraceContext,
     /// The span that the event came with.
-    producer: Option<TraceContext>,
+    pub(super) producer: Option<TraceContext>,
 }
 
 impl Trace {
     /// Of a delivery that is recorded: as its producer says, or else the recorder.
-    fn begun(recorder: &dyn Recorder, event: &Event) -> Option<Self> {
+    pub(super) fn begun(recorder: &dyn Recorder, event: &Event) -> Option<Self> {
         let producer = event.trace_context();
         let sampled = producer.map_or_else(|| recorder.begins_trace(), |found| found.sampled);
         if !sampled {
@@ -54,119 +39,7 @@ impl Trace {
     }
 }
 
-fn span_id() -> u64 {
+/// Of a new span.
+pub(super) fn span_id() -> u64 {
     rand::random::<u64>().max(1)
-}
-
-/// The attempt of a recorded delivery, under way. Dropped, it has no answer.
-pub(crate) struct UnderWay<'a> {
-    recorder: &'a dyn Recorder,
-    trace: Trace,
-    context: TraceContext,
-    attempt: Attempt,
-    /// As it was taken.
-    event: Event,
-    /// As its handler sees it: after the span of this attempt.
-    told: Event,
-    input: Arc<str>,
-    key: Option<Arc<str>>,
-    began: SystemTime,
-    started: Instant,
-    is_answered: bool,
-}
-
-impl Drop for UnderWay<'_> {
-    fn drop(&mut self) {
-        if self.is_answered {
-            return;
-        }
-        self.record(match std::thread::panicking() {
-            true => Outcome::Panicked,
-            false => Outcome::Dropped,
-        });
-    }
-}
-
-impl<'a> UnderWay<'a> {
-    /// The attempt that begins now, where its delivery is recorded. That is decided at its first.
-    pub(crate) fn of(shared: &'a Shared, job: &mut Job, attempt: &Attempt) -> Option<Self> {
-        let recorder = &**shared.process.recorder.as_ref()?;
-        let known = job.extras().map_or(Recording::Undecided, |extras| extras.recording);
-        let (trace, is_first) = match known {
-            Recording::No => return None,
-            Recording::Yes(trace) => (trace, false),
-            Recording::Undecided => (Trace::begun(recorder, &job.event)?, true),
-        };
-        let context = TraceContext { span_id: span_id(), ..trace.waiting };
-        let under_way = Self {
-            recorder,
-            trace,
-            context,
-            attempt: *attempt,
-            event: job.event.clone(),
-            told: job.event.clone().after(context),
-            input: shared.inputs.name(job.origin.input),
-            key: job.line.as_ref().map(|line| line.key.clone()),
-            began: SystemTime::now(),
-            started: Instant::now(),
-            is_answered: false,
-        };
-        if is_first {
-            job.extras_mut().recording = Recording::Yes(trace);
-            under_way.has_waited(job.origin.taken_at);
-        }
-        Some(under_way)
-    }
-
-    /// The event for its handler.
-    pub(crate) fn told(&self) -> &Event {
-        &self.told
-    }
-
-    /// The attempt has ended. What goes on from a success is the event that its handler has seen.
-    pub(crate) fn ended(mut self, result: Result<(), &Failure>, job: &mut Job) {
-        self.is_answered = true;
-        match result {
-            Ok(()) => {
-                self.record(Outcome::Handled);
-                job.event = self.told.clone();
-            }
-            Err(failure) => self.record(Outcome::Failed(failure)),
-        }
-    }
-
-    fn has_waited(&self, taken_at: Instant) {
-        let waited = self.started.saturating_duration_since(taken_at);
-        let taken = self.began.checked_sub(waited).unwrap_or(self.began);
-        let Trace { waiting, producer } = self.trace;
-        self.tell(Part::Waiting, waiting, producer, (taken, self.began));
-    }
-
-    fn record(&self, outcome: Outcome<'_>) {
-        let ended = self.began + self.started.elapsed();
-        let part = Part::Attempt(self.attempt, outcome);
-        self.tell(part, self.context, Some(self.trace.waiting), (self.began, ended));
-    }
-
-    fn tell(
-        &self,
-        part: Part<'_>,
-        context: TraceContext,
-        parent: Option<TraceContext>,
-        (began, ended): (SystemTime, SystemTime),
-    ) {
-        self.recorder.record(&Span {
-            part,
-            context,
-            parent,
-            producer: self.trace.producer,
-            began,
-            ended,
-            event: &self.event,
-            input: &self.input,
-            pool: self.attempt.pool,
-            handler: self.attempt.handler,
-            key: self.key.as_deref(),
-        });
-    }
 }
