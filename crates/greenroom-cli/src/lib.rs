@@ -16,6 +16,7 @@ mod logging;
 mod panics;
 pub mod progress;
 pub mod report;
+mod telemetry;
 mod version;
 
 use std::process::ExitCode;

@@ -17,7 +17,7 @@ pub(crate) struct Daemon {
     /// Where the dead letters are.
     pub(crate) dead_letters: LettersAt,
     /// What it counts.
-    pub(crate) figures: Figures,
+    pub(crate) figures: Arc<Figures>,
     pub(crate) started: Instant,
 }
 

@@ -92,7 +92,8 @@ admin: { listen: 127.0.0.1:0 }
         Reload::new(source, control.clone(), config, runtime.handle().clone(), Arc::default());
     let reload = Arc::new(reload);
     let layers = Arc::<HandlerLayers>::default();
-    let figures = Figures::new(control.clone(), reload.clone(), layers.clone(), None);
+    let figures = Figures::new(control.clone(), reload.clone(), layers.clone(), None, None);
+    let figures = Arc::new(figures);
     let _open = listener
         .open(Daemon {
             control,

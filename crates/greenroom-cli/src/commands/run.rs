@@ -31,6 +31,7 @@ use crate::{
     exit::{self, Exit, LAST_TASKS},
     progress::{self, Snapshot},
     report::{self, AllAnswers},
+    telemetry::{self, Telemetry},
 };
 
 /// How long senders are still answered once all is handled.
@@ -54,10 +55,15 @@ fn run(config: Config, source: &Source, format: ReportFormat) -> ExitCode {
     };
     // Decided here: a reload changes nothing of it.
     let has_standard_output = config.has_standard_output();
-    let ended = runtime.block_on(run_to_the_end(config, source));
+    let telemetry = match Telemetry::start(&config) {
+        Ok(telemetry) => telemetry,
+        Err(why) => return Exit::CouldNotRun.because(why),
+    };
+    let ended = runtime.block_on(run_to_the_end(config, source, &telemetry));
     runtime.shutdown_timeout(LAST_TASKS);
     // Those of handlers that could not be dropped, because a thread is held up.
     kill_all();
+    telemetry.finish();
     match ended {
         Ok((report, answers)) => conclude(&report, &answers, format, has_standard_output),
         Err(why) => Exit::CouldNotRun.because(why),
@@ -67,11 +73,13 @@ fn run(config: Config, source: &Source, format: ReportFormat) -> ExitCode {
 async fn run_to_the_end(
     config: Config,
     source: &Source,
+    telemetry: &Telemetry,
 ) -> Result<(RunReport, AllAnswers), String> {
     // Taken first: who cannot listen has opened nothing.
     let listener = config.admin.as_ref().map(Listener::bind).transpose()?;
     let targets = Arc::new(Targets::default());
-    let (engine, layers, dead_letters) = assemble::engine(&config, &targets).await?;
+    let (engine, layers, dead_letters) =
+        assemble::engine(&config, &targets, telemetry.recorder()).await?;
     let layers = Arc::new(layers);
     let (control, deadline) = (engine.control(), config.shutdown.deadline);
     let (has_admin, outage_limit) = (config.admin.is_some(), config.outage.limit);
@@ -83,7 +91,10 @@ async fn run_to_the_end(
     let reload = Reload::new(source.clone(), control.clone(), config, runtime, targets);
     let reload = Arc::new(reload);
     let _watch = interrupt::watch(control.clone(), deadline, reload.clone())?;
-    let figures = Figures::new(control.clone(), reload.clone(), layers.clone(), admin.as_ref());
+    let (of_figures, counts) = (admin.as_ref(), telemetry.counts());
+    let figures = Figures::new(control.clone(), reload.clone(), layers.clone(), of_figures, counts);
+    let figures = Arc::new(figures);
+    telemetry.measure(measured(&figures, admin.is_some()));
     let daemon = Daemon {
         control: control.clone(),
         reload,
@@ -102,6 +113,15 @@ async fn run_to_the_end(
             Ok((report, answers))
         }
         () = progress::show(may_draw, move || snapshot(&control, has_admin, outage_limit)) => unreachable!("progress is shown until it is dropped"),
+    }
+}
+
+/// What telemetry measures. With an admin listener, that looks once a second.
+fn measured(figures: &Arc<Figures>, has_admin: bool) -> telemetry::Source {
+    let (read, looked) = (figures.clone(), figures.clone());
+    telemetry::Source {
+        families: Box::new(move || read.families()),
+        look: (!has_admin).then(|| Box::new(move || looked.look()) as Box<_>),
     }
 }
 

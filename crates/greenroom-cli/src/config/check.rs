@@ -13,7 +13,7 @@ use url::Url;
 use super::{
     options::{
         Breaker, Config, HandlerConfig, HandlerKind, HttpAuth, HttpTls, InputKind, LayerConfig,
-        OutputConfig, OutputKind, PoolConfig,
+        OtlpConfig, OutputConfig, OutputKind, PoolConfig,
     },
     pattern,
 };
@@ -37,6 +37,9 @@ pub(super) fn check(config: &Config, places: &Places, problems: &mut Problems) {
     }
     if let Some(loopback) = &config.loopback {
         checker.patterns("loopback.on", &loopback.on);
+    }
+    if let Some(otlp) = config.otlp() {
+        checker.otlp("telemetry.otlp", otlp);
     }
     checker.breakers();
 }
@@ -482,18 +485,9 @@ impl<'a> Checker<'a> {
     /// Where is posted to, and as whom. No text here repeats a value: any may be secret.
     fn posting(&mut self, path: &str, posting: &Posting<'_>) {
         self.url(&format!("{path}.url"), posting.url);
-        let mut has_authorization = false;
-        for (name, value) in posting.headers {
-            has_authorization |= name.eq_ignore_ascii_case("authorization");
-            if let Err(why) = check_header(name, value) {
-                let help = match why {
-                    BadHeader::Reserved(_) => "leave it out",
-                    BadHeader::Name(_) => "letters, digits and `-`, for example `x-team`",
-                    _ => "a header is one line of text",
-                };
-                self.error(&format!("{path}.headers.{name}"), why.to_string(), help);
-            }
-        }
+        self.headers(path, posting.headers);
+        let has_authorization =
+            posting.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
         let url = Url::parse(posting.url).ok();
         if let Some(auth) = posting.auth {
             let at = format!("{path}.auth");
@@ -511,10 +505,34 @@ impl<'a> Checker<'a> {
                 self.error(&at, text, "leave one of the two out");
             }
         }
-        if posting.tls.is_some() && url.is_some_and(|url| url.scheme() == "http") {
+        self.tls_has_its_scheme(path, posting.tls, url.as_ref());
+    }
+
+    fn headers(&mut self, path: &str, headers: &[(String, String)]) {
+        for (name, value) in headers {
+            if let Err(why) = check_header(name, value) {
+                let help = match why {
+                    BadHeader::Reserved(_) => "leave it out",
+                    BadHeader::Name(_) => "letters, digits and `-`, for example `x-team`",
+                    _ => "a header is one line of text",
+                };
+                self.error(&format!("{path}.headers.{name}"), why.to_string(), help);
+            }
+        }
+    }
+
+    fn tls_has_its_scheme(&mut self, path: &str, tls: Option<&HttpTls>, url: Option<&Url>) {
+        if tls.is_some() && url.is_some_and(|url| url.scheme() == "http") {
             let help = "write `https` in the URL, or leave `tls` out";
             self.error(&format!("{path}.tls"), "`tls` is for an https URL", help);
         }
+    }
+
+    fn otlp(&mut self, path: &str, otlp: &OtlpConfig) {
+        self.headers(path, &otlp.headers);
+        let Some(endpoint) = &otlp.endpoint else { return };
+        self.url(&format!("{path}.endpoint"), endpoint);
+        self.tls_has_its_scheme(path, otlp.tls.as_ref(), Url::parse(endpoint).ok().as_ref());
     }
 
     fn url(&mut self, path: &str, text: &str) {

@@ -9,7 +9,8 @@ use greenroom_config::{Places, Problem, Problems, plural};
 
 use super::options::{
     Autotune, Config, ExecConfig, GeneratorConfig, HandlerConfig, HandlerKind, HttpConfig,
-    InputKind, LayerConfig, OnFinalFailure, OnFull, OutputConfig, OutputKind, PoolConfig,
+    InputKind, LayerConfig, OnFinalFailure, OnFull, OtlpConfig, OutputConfig, OutputKind,
+    PoolConfig,
 };
 
 /// Reports each option that was written and does nothing.
@@ -29,6 +30,9 @@ pub(super) fn check(config: &Config, places: &Places, problems: &mut Problems) {
     }
     for output in &config.outputs {
         effect.output(&format!("outputs.{}", output.name), output);
+    }
+    if let Some(otlp) = config.otlp() {
+        effect.otlp("telemetry.otlp", otlp);
     }
 }
 
@@ -243,6 +247,24 @@ impl<'a> Effect<'a> {
         for (on, _) in http.status.iter().filter(|(_, verdict)| verdict == Verdict::Park.as_str()) {
             let text = "an output parks nothing: each becomes a dead letter";
             self.useless(&format!("{path}.http.status.{on}"), text, "write `reject`");
+        }
+    }
+
+    fn otlp(&mut self, path: &str, otlp: &OtlpConfig) {
+        if !(otlp.traces || otlp.metrics || otlp.logs) {
+            let text = "nothing is sent: neither traces nor metrics nor logs";
+            self.useless(path, text, "leave `otlp` out, or write `traces: true`");
+            return;
+        }
+        for (signal, is_sent, options) in [
+            ("traces", otlp.traces, ["sample", "keys"].as_slice()),
+            ("metrics", otlp.metrics, &["every"]),
+        ] {
+            for option in options.iter().filter(|_| !is_sent) {
+                let text = format!("`{signal}: false` leaves nothing for this to act on");
+                let help = format!("leave `{option}` out, or write `{signal}: true`");
+                self.useless(&format!("{path}.{option}"), text, help);
+            }
         }
     }
 

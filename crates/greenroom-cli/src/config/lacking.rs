@@ -5,19 +5,22 @@ use greenroom_config::{Places, Problem, Problems};
 
 /// The kinds that are built only where they are asked for: the cargo feature of each, and whether
 /// this build has it.
-const OPTIONAL: [(&str, bool); 2] =
-    [("kafka", cfg!(feature = "kafka")), ("nats", cfg!(feature = "nats"))];
+const OPTIONAL: [(&str, bool); 3] = [
+    ("kafka", cfg!(feature = "kafka")),
+    ("nats", cfg!(feature = "nats")),
+    ("otlp", cfg!(feature = "otlp")),
+];
 
-/// Reports each input, each output and each place of dead letters of a kind that this build lacks,
-/// also one that has other problems.
+/// Reports each input, each output, each place of dead letters and of telemetry of a kind that this
+/// build lacks, also one that has other problems.
 pub(super) fn check(places: &Places, problems: &mut Problems) {
     for (kind, _) in OPTIONAL.iter().filter(|(_, is_built)| !is_built) {
         let of = |section: &'static str| {
             let names = places.names_in(section);
             names.map(move |name| format!("{section}.{name}.{kind}"))
         };
-        let letters = format!("dead_letters.{kind}");
-        for path in of("inputs").chain(of("outputs")).chain([letters]) {
+        let single = [format!("dead_letters.{kind}"), format!("telemetry.{kind}")];
+        for path in of("inputs").chain(of("outputs")).chain(single) {
             if places.has(&path) {
                 let text = format!("this greenroom was built without `{kind}`");
                 let problem = Problem::error(text, places.at(&path).place);

@@ -96,6 +96,9 @@ pub(super) fn check(config: &Config, file: &Path, places: &Places, problems: &mu
             reach.tls(&format!("outputs.{}.http.tls", output.name), http.tls.as_ref());
         }
     }
+    if let Some(otlp) = config.otlp() {
+        reach.tls("telemetry.otlp.tls", otlp.tls.as_ref());
+    }
 }
 
 struct Reach<'a> {

@@ -11,6 +11,7 @@ mod nats;
 mod pools;
 mod records;
 mod shape;
+mod telemetry;
 mod values;
 
 use std::{path::Path, time::Duration};

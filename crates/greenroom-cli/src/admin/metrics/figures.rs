@@ -12,6 +12,7 @@ use crate::{
     admin::advice::{Recent, Seen},
     commands::run::{layers::HandlerLayers, reload::Reload},
     config::AdminConfig,
+    telemetry::counts::Counts,
 };
 
 /// All figures of a running greenroom.
@@ -25,12 +26,13 @@ pub(crate) struct Figures {
 }
 
 impl Figures {
-    /// Of this run.
+    /// Of this run. `exported`: what telemetry counts, where there is some.
     pub(crate) fn new(
         control: Control,
         reload: Arc<Reload>,
         layers: Arc<HandlerLayers>,
         config: Option<&AdminConfig>,
+        exported: Option<Arc<Counts>>,
     ) -> Self {
         let observer = Observer::new(control.clone());
         let observer = match config.map(|admin| &admin.metrics) {
@@ -39,7 +41,7 @@ impl Figures {
             }
             None => observer,
         };
-        let own = Own::new(control.clone(), reload.clone(), layers.clone());
+        let own = Own::new(control.clone(), reload.clone(), layers.clone(), exported);
         Self { observer, own, control, reload, layers, recent: Recent::default() }
     }
 
@@ -48,7 +50,7 @@ impl Figures {
         self.observer.work_waiting().map(|time| time.as_secs_f64())
     }
 
-    pub(super) fn look(&self) {
+    pub(crate) fn look(&self) {
         self.observer.look();
         self.own.look();
         self.recent.look(Instant::now(), &self.control.progress());
@@ -59,7 +61,7 @@ impl Figures {
         Seen::now(&self.control, &self.reload, &self.layers, &self.recent)
     }
 
-    pub(super) fn families(&self) -> Families {
+    pub(crate) fn families(&self) -> Families {
         let mut families = self.observer.families();
         self.own.add(&mut families);
         own::add_advice(&mut families, &self.seen());

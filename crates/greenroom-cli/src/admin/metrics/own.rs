@@ -8,10 +8,13 @@ use greenroom_bus::{
 };
 use parking_lot::Mutex;
 
+#[cfg(test)]
+use crate::telemetry::counts;
 use crate::{
     admin::advice::{self, Seen, Severity},
     commands::run::{layers::HandlerLayers, reload::Reload},
     report::Answers,
+    telemetry::counts::Counts,
 };
 
 const BUILD: Metric =
@@ -35,7 +38,8 @@ const ADVICE: Metric = Metric::gauge(
 
 /// Every metric of its own.
 #[cfg(test)]
-pub(super) const METRICS: &[&Metric] = &[&BUILD, &DUPLICATES, &ANSWERS, &ADVICE];
+pub(super) const METRICS: &[&Metric] =
+    &[&BUILD, &DUPLICATES, &ANSWERS, &ADVICE, &counts::EXPORTED, &counts::DROPPED];
 
 /// How much there is to say, of each severity.
 pub(super) fn add_advice(families: &mut Families, seen: &Seen) {
@@ -51,13 +55,19 @@ pub(super) struct Own {
     control: Control,
     reload: Arc<Reload>,
     layers: Arc<HandlerLayers>,
+    exported: Option<Arc<Counts>>,
     /// Of inputs that come and go.
     kept: Mutex<Kept>,
 }
 
 impl Own {
-    pub(super) fn new(control: Control, reload: Arc<Reload>, layers: Arc<HandlerLayers>) -> Self {
-        Self { control, reload, layers, kept: Mutex::default() }
+    pub(super) fn new(
+        control: Control,
+        reload: Arc<Reload>,
+        layers: Arc<HandlerLayers>,
+        exported: Option<Arc<Counts>>,
+    ) -> Self {
+        Self { control, reload, layers, exported, kept: Mutex::default() }
     }
 
     /// Sees what `http` inputs have answered.
@@ -72,6 +82,9 @@ impl Own {
         families.add(&BUILD, &[env!("CARGO_PKG_VERSION")], true);
         for (handler, events) in self.layers.skipped() {
             families.add(&DUPLICATES, &[handler], events);
+        }
+        if let Some(exported) = &self.exported {
+            exported.add(families);
         }
         self.look();
         for ((input, status), count) in &self.kept.lock().answers {

@@ -23,6 +23,7 @@ use greenroom_bus::{
         generator::{GeneratorOptions, GeneratorSource},
     },
     store::letters::LetterStore,
+    trace::Recorder,
 };
 
 use super::{
@@ -56,6 +57,7 @@ pub(crate) enum LettersAt {
 pub(super) async fn engine(
     config: &Config,
     targets: &Targets,
+    recorder: Option<Arc<dyn Recorder>>,
 ) -> Result<(Engine, HandlerLayers, LettersAt), String> {
     let mut builder = Engine::builder()
         .no_handler(no_handler(config.no_handler))
@@ -67,6 +69,9 @@ pub(super) async fn engine(
         })
         .all_outputs(config.all_outputs)
         .deadline(config.shutdown.deadline);
+    if let Some(recorder) = recorder {
+        builder = builder.record(recorder);
+    }
     if let Some(loopback) = &config.loopback {
         let on = patterns(&loopback.on).map_err(|why| within("option", "loopback", why))?;
         builder = builder.loopback(engine::LoopbackConfig { on, room: loopback.room });

@@ -18,6 +18,7 @@ use super::{
     output::OutputConfig,
     pool::PoolConfig,
     rotate::RotateConfig,
+    telemetry::{OtlpConfig, TelemetryConfig},
 };
 
 options! {
@@ -64,6 +65,8 @@ options! {
         /// Where a running greenroom can be asked what it does, and told what to change.
         /// Without it, it listens nowhere.
         admin: Option<AdminConfig> = group().optional();
+        /// Where traces, metrics and logs go beside that.
+        telemetry: Option<TelemetryConfig> = group().optional();
     }
 }
 
@@ -241,6 +244,11 @@ impl Config {
     /// An output has standard output, so nothing else is written there.
     pub fn has_standard_output(&self) -> bool {
         self.outputs.iter().any(OutputConfig::is_standard)
+    }
+
+    /// What is sent by OTLP, where anything is.
+    pub fn otlp(&self) -> Option<&OtlpConfig> {
+        self.telemetry.as_ref()?.otlp.as_ref()
     }
 
     /// Puts in place what pools inherit from the top, and handlers from their pools.

@@ -19,6 +19,7 @@ mod pool;
 mod records;
 mod rotate;
 mod start;
+mod telemetry;
 
 pub use self::{
     admin::{AdminConfig, Listen, MetricsConfig},
@@ -55,4 +56,5 @@ pub use self::{
     records::{AttributeFrom, AttributeRule, RecordsConfig},
     rotate::RotateConfig,
     start::StartAt,
+    telemetry::{OtlpConfig, TelemetryConfig},
 };

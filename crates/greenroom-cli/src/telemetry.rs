@@ -1,0 +1,58 @@
+//! Traces, metrics and logs over OTLP (O06), where this build has the feature `otlp` and the
+//! configuration asks for it.
+//!
+//! ```text
+//! workers ──spans──▶ queue ──┐
+//! log ──────records▶ queue ──┼─▶ exporter (a thread of its own) ──POST, protobuf──▶ collector
+//! Figures ──families─────────┘      └─ counts: exported, dropped ──▶ /metrics
+//! ```
+//!
+//! Who gives something to a queue never waits: a full queue drops it and counts that. All that
+//! takes time happens on the exporter's thread, which has a runtime of its own: encoding, sending,
+//! trying again. What that thread logs is not exported, so that no line is about itself.
+//!
+//! The messages are those of `opentelemetry-proto`, made directly. The SDK of OpenTelemetry keeps
+//! metrics of its own, where here `/metrics` and OTLP show the same figures, and does not say what
+//! it drops.
+//!
+//! What it costs: a line of the log, some microseconds; a scrape of `/metrics` every minute; a span,
+//! some microseconds, of the deliveries that are recorded.
+
+pub(crate) mod counts;
+#[cfg(feature = "otlp")]
+mod exporter;
+#[cfg(feature = "otlp")]
+pub(crate) mod logs;
+#[cfg(feature = "otlp")]
+mod measured;
+#[cfg(feature = "otlp")]
+mod queue;
+#[cfg(feature = "otlp")]
+mod reach;
+#[cfg(feature = "otlp")]
+mod settings;
+#[cfg(feature = "otlp")]
+mod spans;
+#[cfg(feature = "otlp")]
+mod values;
+#[cfg(not(feature = "otlp"))]
+mod without;
+
+use greenroom_bus::metrics::Families;
+
+#[cfg(feature = "otlp")]
+pub(crate) use self::exporter::Telemetry;
+#[cfg(not(feature = "otlp"))]
+pub(crate) use self::without::Telemetry;
+
+/// Where figures come from.
+#[cfg_attr(
+    not(feature = "otlp"),
+    expect(dead_code, reason = "a build without `otlp` measures for `/metrics` alone")
+)]
+pub(crate) struct Source {
+    /// What is counted.
+    pub(crate) families: Box<dyn Fn() -> Families + Send + Sync>,
+    /// To be called once a second, where nobody else does.
+    pub(crate) look: Option<Box<dyn Fn() + Send + Sync>>,
+}

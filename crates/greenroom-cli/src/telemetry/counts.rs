@@ -1,0 +1,75 @@
+//! What was exported and what was not, for `/metrics`.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use greenroom_bus::metrics::{Families, Metric};
+
+pub(crate) const EXPORTED: Metric = Metric::counter(
+    "greenroom_otlp_exported_total",
+    &["signal"],
+    "Spans, log records and metric points that the OTLP endpoint has taken.",
+);
+
+pub(crate) const DROPPED: Metric = Metric::counter(
+    "greenroom_otlp_dropped_total",
+    &["signal"],
+    "Spans, log records and metric points that were not exported: their queue was full, or the endpoint did not take them.",
+);
+
+/// What is exported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(
+    not(feature = "otlp"),
+    expect(dead_code, reason = "a build without `otlp` exports nothing")
+)]
+pub(crate) enum Signal {
+    Traces,
+    Metrics,
+    Logs,
+}
+
+/// What became of the items of each signal.
+#[derive(Debug, Default)]
+pub(crate) struct Counts([Count; 3]);
+
+#[derive(Debug, Default)]
+struct Count {
+    exported: AtomicU64,
+    dropped: AtomicU64,
+}
+
+impl Signal {
+    const NAMES: [&'static str; 3] = ["traces", "metrics", "logs"];
+
+    /// As OTLP calls it.
+    #[cfg(feature = "otlp")]
+    pub(crate) fn name(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
+}
+
+impl Counts {
+    #[cfg(feature = "otlp")]
+    pub(crate) fn exported(&self, signal: Signal, items: u64) {
+        self.0[signal as usize].exported.fetch_add(items, Ordering::Relaxed);
+    }
+
+    #[cfg(feature = "otlp")]
+    pub(crate) fn dropped(&self, signal: Signal, items: u64) {
+        self.0[signal as usize].dropped.fetch_add(items, Ordering::Relaxed);
+    }
+
+    #[cfg(all(test, feature = "otlp"))]
+    pub(crate) fn of(&self, signal: Signal) -> (u64, u64) {
+        let Count { exported, dropped } = &self.0[signal as usize];
+        (exported.load(Ordering::Relaxed), dropped.load(Ordering::Relaxed))
+    }
+
+    /// Adds them to what is shown.
+    pub(crate) fn add(&self, families: &mut Families) {
+        for (name, count) in Signal::NAMES.iter().zip(&self.0) {
+            families.add(&EXPORTED, &[name], count.exported.load(Ordering::Relaxed));
+            families.add(&DROPPED, &[name], count.dropped.load(Ordering::Relaxed));
+        }
+    }
+}

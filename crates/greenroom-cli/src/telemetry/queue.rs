@@ -1,0 +1,82 @@
+//! What waits to be exported.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use super::counts::{Counts, Signal};
+
+/// So many items are sent at once at most, as OpenTelemetry's own exporters do.
+pub(super) const BATCH: usize = 512;
+
+/// So many wait at most: some seconds of an endpoint that does not answer, in some megabytes.
+pub(super) const ROOM: usize = 8_192;
+
+/// Items of one signal, in their order.
+pub(super) struct Queue<T> {
+    signal: Signal,
+    items: Mutex<Vec<T>>,
+    /// There are enough for a request.
+    enough: Notify,
+    counts: Arc<Counts>,
+}
+
+impl<T> Queue<T> {
+    pub(super) fn new(signal: Signal, counts: Arc<Counts>) -> Self {
+        Self { signal, items: Mutex::default(), enough: Notify::new(), counts }
+    }
+
+    /// Takes an item, or drops and counts it where there is no room. Held locked for as long as it
+    /// takes to add or to take some: nobody waits for the endpoint.
+    pub(super) fn push(&self, item: T) {
+        let mut items = self.items.lock();
+        if items.len() >= ROOM {
+            drop(items);
+            return self.counts.dropped(self.signal, 1);
+        }
+        items.push(item);
+        if items.len() == BATCH {
+            drop(items);
+            self.enough.notify_one();
+        }
+    }
+
+    /// The oldest of them, as many as are sent at once.
+    pub(super) fn take(&self) -> Vec<T> {
+        let mut items = self.items.lock();
+        if items.len() <= BATCH {
+            return std::mem::take(&mut *items);
+        }
+        items.drain(..BATCH).collect()
+    }
+
+    /// Waits until there are enough for a request. May return before.
+    ///
+    /// # Cancel safety
+    /// Nothing is lost.
+    pub(super) async fn enough(&self) {
+        self.enough.notified().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn o06_a_full_queue_drops_what_is_new_and_counts_it() {
+        let counts = Arc::<Counts>::default();
+        let queue = Queue::new(Signal::Traces, counts.clone());
+        (0..ROOM + 3).for_each(|item| queue.push(item));
+        assert_eq!(counts.of(Signal::Traces), (0, 3));
+        assert_eq!(queue.take(), (0..BATCH).collect::<Vec<_>>());
+        queue.push(ROOM);
+        let rest: Vec<_> = std::iter::repeat_with(|| queue.take())
+            .take_while(|batch| !batch.is_empty())
+            .flatten()
+            .collect();
+        assert_eq!(rest, (BATCH..=ROOM).collect::<Vec<_>>());
+        assert_eq!(counts.of(Signal::Traces), (0, 3));
+    }
+}

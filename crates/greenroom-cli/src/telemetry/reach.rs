@@ -1,0 +1,107 @@
+//! Whether the endpoint takes what it is sent: told once when it begins not to, once when it does
+//! again.
+
+use parking_lot::Mutex;
+
+use super::counts::Signal;
+
+/// How an attempt to send has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Sent {
+    /// It was taken.
+    Taken,
+    /// Nobody has answered, or the answer was to come again later. The text says what happened.
+    NotNow(String),
+    /// It was refused: no attempt helps.
+    Refused(String),
+}
+
+/// What is told.
+#[derive(Debug, PartialEq, Eq)]
+enum Told {
+    Nothing,
+    NotNow,
+    Refused,
+    Again,
+}
+
+/// What is known of the endpoint. It is one for all signals; refused they are each by itself.
+#[derive(Default)]
+pub(super) struct Reach(Mutex<Known>);
+
+#[derive(Default)]
+struct Known {
+    not_now: [bool; 3],
+    refused: [bool; 3],
+}
+
+impl Reach {
+    /// Tells of it where it is another than before.
+    pub(super) fn note(&self, signal: Signal, sent: &Sent) {
+        let told = self.0.lock().note(signal, sent);
+        let signal = signal.name();
+        match (told, sent) {
+            (Told::NotNow, Sent::NotNow(error)) => tracing::warn!(
+                error,
+                "telemetry does not get through to its endpoint: what finds no room meanwhile is dropped and counted; the run goes on"
+            ),
+            (Told::Refused, Sent::Refused(error)) => tracing::warn!(
+                signal,
+                error,
+                "the endpoint of the telemetry refuses what it is sent: it is dropped and counted; the run goes on"
+            ),
+            (Told::Again, _) => tracing::info!("telemetry gets through to its endpoint again"),
+            _ => {}
+        }
+    }
+}
+
+impl Known {
+    fn note(&mut self, signal: Signal, sent: &Sent) -> Told {
+        let at = signal as usize;
+        let is_well = |known: &Self| !known.not_now.contains(&true) && !known.refused[at];
+        let was_well = is_well(self);
+        let was_refused = self.refused[at];
+        let others_wait = self.not_now.contains(&true);
+        self.not_now[at] = matches!(sent, Sent::NotNow(_));
+        self.refused[at] = matches!(sent, Sent::Refused(_));
+        match sent {
+            Sent::NotNow(_) if !others_wait => Told::NotNow,
+            Sent::Refused(_) if !was_refused => Told::Refused,
+            Sent::Taken if !was_well && is_well(self) => Told::Again,
+            _ => Told::Nothing,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn o06_an_endpoint_that_is_gone_is_told_once_and_once_that_it_is_back() {
+        use Signal::{Logs, Metrics, Traces};
+        let (taken, not_now) = (Sent::Taken, Sent::NotNow("no".into()));
+        let refused = Sent::Refused("401".into());
+        let mut known = Known::default();
+        let steps = [
+            (Traces, &taken, Told::Nothing),
+            (Traces, &not_now, Told::NotNow),
+            (Logs, &not_now, Told::Nothing),
+            (Traces, &not_now, Told::Nothing),
+            (Traces, &taken, Told::Nothing),
+            (Logs, &taken, Told::Again),
+            (Metrics, &taken, Told::Nothing),
+            (Logs, &refused, Told::Refused),
+            (Logs, &refused, Told::Nothing),
+            (Traces, &taken, Told::Nothing),
+            (Traces, &not_now, Told::NotNow),
+            (Traces, &taken, Told::Again),
+            (Logs, &taken, Told::Again),
+            (Logs, &taken, Told::Nothing),
+        ];
+        for (place, (signal, sent, told)) in steps.into_iter().enumerate() {
+            assert_eq!(known.note(signal, sent), told, "step {place}");
+        }
+    }
+}

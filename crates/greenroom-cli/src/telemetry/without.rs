@@ -1,0 +1,29 @@
+//! A build without the feature `otlp`, which refuses the configuration of it.
+
+use std::sync::Arc;
+
+use greenroom_bus::trace::Recorder;
+
+use super::{Source, counts::Counts};
+use crate::config::Config;
+
+/// Exports nothing.
+pub(crate) struct Telemetry;
+
+impl Telemetry {
+    pub(crate) fn start(_config: &Config) -> Result<Self, String> {
+        Ok(Self)
+    }
+
+    pub(crate) fn recorder(&self) -> Option<Arc<dyn Recorder>> {
+        None
+    }
+
+    pub(crate) fn counts(&self) -> Option<Arc<Counts>> {
+        None
+    }
+
+    pub(crate) fn measure(&self, _source: Source) {}
+
+    pub(crate) fn finish(self) {}
+}
