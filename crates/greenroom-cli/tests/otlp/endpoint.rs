@@ -92,3 +92,19 @@ fn o06_an_endpoint_that_never_answers_does_not_keep_a_run_from_its_end() {
     assert!(run.stderr.contains("the end of the telemetry is not exported"), "{}", run.stderr);
     assert!(run.took > Duration::from_secs(4));
 }
+
+#[test]
+fn o06_a_reload_that_changes_it_says_that_it_needs_a_new_start() {
+    let receiver = Receiver::start();
+    let stage = following(&receiver.url, "logs: false");
+    let daemon = Daemon::start(&stage);
+    let text = std::fs::read_to_string(stage.path("greenroom.yaml")).unwrap();
+    stage.write("greenroom.yaml", text.replace("sample: 1", "sample: 0.5"));
+    daemon.signal(rustix::process::Signal::HUP);
+    let left = wait(|| {
+        let log = daemon.log();
+        log.lines().find(|line| line.contains("left as it was")).map(str::to_owned)
+    });
+    assert!(left.contains("telemetry") && left.contains("start it anew"), "{left}");
+    daemon.stop();
+}
