@@ -14,7 +14,7 @@ use super::{
         failed, is_revoked, paused, released, revoked, tell_failure, waiting, waits_for_handler,
         waits_for_the_probe,
     },
-    loopback::has_room,
+    loopback::{Loopback, has_room},
     under_way::{UnderWay, stays_unrecorded},
 };
 use crate::{
@@ -138,7 +138,10 @@ impl Attempts {
         let results = made.into_iter().chain(std::iter::repeat_with(missing));
         let recorded = recorded.into_iter().chain(std::iter::repeat_with(|| None));
         let judged = jobs.iter_mut().zip(recorded).zip(results).map(|((job, recorded), result)| {
-            let result = result.and_then(|outputs| may_send_back(shared, job, outputs));
+            let result = match &shared.loopback {
+                Some(back) => result.and_then(|made| may_send_back(shared, back, job, made)),
+                None => result,
+            };
             ended(shared, job, recorded, &result);
             let judged = result.map_err(|failure| failed(shared, pool, job, failure, Probe(None)));
             judged.inspect(|_| worked(entry))
@@ -205,7 +208,10 @@ impl Attempts {
                 result
             }
         };
-        let result = result.and_then(|outputs| may_send_back(shared, job, outputs));
+        let result = match &shared.loopback {
+            Some(back) => result.and_then(|made| may_send_back(shared, back, job, made)),
+            None => result,
+        };
         ended(shared, job, recorded, &result);
         result
             .map_err(|failure| failed(shared, pool, job, failure, probe))
@@ -276,8 +282,12 @@ fn ended(
 }
 
 /// The outputs, unless more of them would come back in than the handler has declared.
-fn may_send_back(shared: &Shared, job: &Job, outputs: Outputs) -> Result<Outputs, Failure> {
-    let Some(loopback) = &shared.loopback else { return Ok(outputs) };
+fn may_send_back(
+    shared: &Shared,
+    loopback: &Loopback,
+    job: &Job,
+    outputs: Outputs,
+) -> Result<Outputs, Failure> {
     let back = match &outputs {
         Outputs::None => 0,
         Outputs::Same => usize::from(loopback.takes(job.event.ty())),
