@@ -16,7 +16,7 @@
 //! it drops.
 //!
 //! What it costs: the building of a message for each line of the log and each span that is recorded,
-//! and a scrape of `/metrics` every minute. `bench/otlp` measures it.
+//! and a scrape of `/metrics` every minute. `bench/observing` measures it.
 
 pub(crate) mod counts;
 #[cfg(feature = "otlp")]
