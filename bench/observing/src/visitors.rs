@@ -11,12 +11,14 @@ use crate::Failure;
 
 /// As often as one would ask at most.
 const SCRAPE_EVERY: Duration = Duration::from_secs(1);
+/// Between looks at whether it is over.
+const LOOK: Duration = Duration::from_millis(50);
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Listens as a page does, until told to stop. Gives the number of bytes that came.
 pub fn page(port: u16, is_over: &AtomicBool) -> Result<u64, Failure> {
     let mut stream = asked(port, "/api/live")?;
-    stream.set_read_timeout(Some(Duration::from_millis(200)))?;
+    stream.set_read_timeout(Some(LOOK))?;
     let (mut buffer, mut bytes) = (vec![0; 1 << 16], 0);
     while !is_over.load(Ordering::Relaxed) {
         match stream.read(&mut buffer) {
@@ -42,7 +44,9 @@ pub fn scraper(port: u16, is_over: &AtomicBool) -> Result<Vec<f64>, Failure> {
         }
         took.push(begun.elapsed().as_secs_f64());
         next += SCRAPE_EVERY;
-        std::thread::sleep(next.saturating_duration_since(Instant::now()));
+        while !is_over.load(Ordering::Relaxed) && Instant::now() < next {
+            std::thread::sleep(LOOK);
+        }
     }
     Ok(took)
 }
