@@ -3,20 +3,21 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use greenroom_bus::{
     event::{ExtensionValue, TRACESTATE, TraceContext},
     trace::{Part, Recorder, Span},
 };
 use opentelemetry_proto::tonic::{
-    collector::trace::v1::ExportTraceServiceRequest,
-    common::v1::KeyValue,
+    common::v1::{InstrumentationScope, KeyValue},
     resource::v1::Resource,
     trace::v1::{
-        self as otlp, ResourceSpans, ScopeSpans, Status,
+        self as otlp, Status,
         span::{Link, SpanKind},
         status::StatusCode,
     },
 };
+use prost::Message;
 
 use super::{
     queue::Queue,
@@ -34,7 +35,10 @@ const LONGEST: usize = 1_024;
 
 /// Hands spans to their queue.
 pub(super) struct Spans {
-    pub(super) queue: Arc<Queue<otlp::Span>>,
+    /// Each as it is sent: what it was made of is given back at once, where a worker's next event
+    /// finds it again. Kept until they were sent, a few thousand spans a second made everything that
+    /// workers allocate dearer.
+    pub(super) queue: Arc<Queue<Bytes>>,
     /// The share of the deliveries that begin a trace.
     pub(super) sample: f64,
     /// Whether the key of an event and its subject are told.
@@ -47,7 +51,7 @@ impl Recorder for Spans {
     }
 
     fn record(&self, span: &Span<'_>) {
-        self.queue.push(self.span(span));
+        self.queue.push(self.span(span).encode_to_vec().into());
     }
 }
 
@@ -134,17 +138,64 @@ fn status(span: &Span<'_>) -> Option<Status> {
     Some(Status { message, code: StatusCode::Error.into() })
 }
 
-/// A request with these spans.
-pub(super) fn request(resource: Resource, spans: Vec<otlp::Span>) -> ExportTraceServiceRequest {
-    let scope_spans = vec![ScopeSpans { scope: scope(), spans, ..ScopeSpans::default() }];
-    let of = ResourceSpans { resource: Some(resource), scope_spans, ..ResourceSpans::default() };
-    ExportTraceServiceRequest { resource_spans: vec![of] }
+/// An `ExportTraceServiceRequest` whose spans are encoded already: a message and bytes are written
+/// alike.
+#[derive(Clone, PartialEq, Message)]
+struct Request {
+    #[prost(message, repeated, tag = "1")]
+    resource_spans: Vec<OfResource>,
+}
+
+/// `ResourceSpans`.
+#[derive(Clone, PartialEq, Message)]
+struct OfResource {
+    #[prost(message, optional, tag = "1")]
+    resource: Option<Resource>,
+    #[prost(message, repeated, tag = "2")]
+    scope_spans: Vec<OfScope>,
+}
+
+/// `ScopeSpans`.
+#[derive(Clone, PartialEq, Message)]
+struct OfScope {
+    #[prost(message, optional, tag = "1")]
+    scope: Option<InstrumentationScope>,
+    #[prost(bytes = "bytes", repeated, tag = "2")]
+    spans: Vec<Bytes>,
+}
+
+/// A request with these spans, each encoded.
+pub(super) fn request(resource: Resource, spans: Vec<Bytes>) -> impl Message {
+    let scope_spans = vec![OfScope { scope: scope(), spans }];
+    Request { resource_spans: vec![OfResource { resource: Some(resource), scope_spans }] }
 }
 
 #[cfg(test)]
 mod tests {
+    use opentelemetry_proto::tonic::{
+        collector::trace::v1::ExportTraceServiceRequest,
+        trace::v1::{ResourceSpans, ScopeSpans},
+    };
+
     use super::*;
     use crate::telemetry::counts::{Counts, Signal};
+
+    #[test]
+    fn o06_a_request_holds_its_spans_in_their_scope_and_resource() {
+        let span = |name: &str| otlp::Span { name: name.into(), ..otlp::Span::default() };
+        let spans = ["a", "b"].map(span);
+        let resource = Resource { dropped_attributes_count: 7, ..Resource::default() };
+        let encoded = spans.iter().map(|span| span.encode_to_vec().into()).collect();
+        let scope_spans = ScopeSpans { scope: scope(), spans: spans.into(), ..Default::default() };
+        let of = ResourceSpans {
+            resource: Some(resource.clone()),
+            scope_spans: vec![scope_spans],
+            ..Default::default()
+        };
+        let sent = ExportTraceServiceRequest::decode(&*request(resource, encoded).encode_to_vec())
+            .unwrap();
+        assert_eq!(sent, ExportTraceServiceRequest { resource_spans: vec![of] });
+    }
 
     #[test]
     fn o06_the_share_of_traces_that_begin_is_the_one_that_is_asked_for() {
