@@ -47,6 +47,8 @@ fn who_wakes_another_worker_steps_aside_before_it_computes() {
         let core = pool.workers(2).spawn_core().await.unwrap();
         core.wake.unaided.store(true, Ordering::Relaxed);
         let pool = Pool::spawned(core);
+        // The task of one that is still being started may lie where only the other's thread looks.
+        pool.ready(2, Duration::from_secs(20)).await.unwrap();
         let mut both = [1, 2].into();
         pool.send_many(&mut both).await.unwrap();
         tokio::time::timeout(
