@@ -32,13 +32,19 @@ where
 
 /// Point 3. Two handlers that wait for each other hold up a thread each; the watch, which would help, leaves them alone.
 ///
-/// There is a third thread, because of tokio: no more than half of the threads search at a time, and
-/// one that may not search does not look again before it parks. Of two, the other one may so sleep
-/// through what this worker leaves in its queue.
+/// tokio tells no other thread of what one has taken of the common queue, unless it was searching,
+/// and a thread that may not search parks without another look. So something ticks, and the thread
+/// that runs it looks at the queues of both. It does not look at the slot in which a woken task lies
+/// that is to run next: out of that, only the thread itself takes it.
 #[test]
 fn who_wakes_another_worker_steps_aside_before_it_computes() {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
-    let runtime = builder.worker_threads(3).enable_all().build().unwrap();
+    let runtime = builder.worker_threads(2).enable_all().build().unwrap();
+    runtime.spawn(async {
+        loop {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    });
     let met = runtime.block_on(async {
         let barrier = Arc::new(Barrier::new(2));
         let pool = Pool::new(move |_| {
