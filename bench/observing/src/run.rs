@@ -41,7 +41,8 @@ impl Run {
 }
 
 /// # Errors
-/// The program failed, lost an event, or did not keep the pace; or a side is not what it is meant to be.
+/// The program failed, lost an event, or did not keep the pace; or a side is not what it is meant
+/// to be.
 pub fn run(binary: &str, side: Side, pace: Pace) -> Result<Run, Failure> {
     let directory = tempfile::tempdir()?;
     let configuration = directory.path().join("greenroom.yaml");

@@ -6,11 +6,12 @@
 //! ```
 //!
 //! An engine that has a [`Recorder`]
-//! ([`EngineBuilder::record`](crate::engine::EngineBuilder::record)) decides once for each delivery,
-//! before its first attempt, whether it is recorded: as the event's `traceparent` says, or, where it
-//! has none, as the recorder says, which then begins a trace. A delivery that is recorded has a span
-//! for the time from when it was taken to its first attempt, and one for each attempt. Handlers see
-//! the event with the attempt's span as its `traceparent`, and what they make of it inherits that.
+//! ([`EngineBuilder::record`](crate::engine::EngineBuilder::record)) decides once for each
+//! delivery, before its first attempt, whether it is recorded: as the event's `traceparent` says,
+//! or, where it has none, as the recorder says, which then begins a trace. A delivery that is
+//! recorded has a span for the time from when it was taken to its first attempt, and one for each
+//! attempt. Handlers see the event with the attempt's span as its `traceparent`, and what they make
+//! of it inherits that.
 //!
 //! Why a trait, and no `tracing` spans: a subscriber is asked for every span of every attempt, and
 //! what it needs (ids, the parent, the time at which an event was taken) goes through fields and an
@@ -28,10 +29,11 @@ use crate::{
     name::Name,
 };
 
-/// Takes spans. Workers call it between two events: it must neither wait nor take long, and must not
-/// panic.
+/// Takes spans. Workers call it between two events: it must neither wait nor take long, and must
+/// not panic.
 pub trait Recorder: Send + Sync + 'static {
-    /// Whether to begin a trace with a delivery whose event is in none. Asked once for each.
+    /// Whether to begin a trace with a delivery whose event is in none. Asked once for each, and again
+    /// after an attempt that was not recorded and had no answer, such as a panic.
     fn begins_trace(&self) -> bool;
 
     /// A span has ended.

@@ -15,8 +15,8 @@
 //! metrics of its own, where here `/metrics` and OTLP show the same figures, and does not say what
 //! it drops.
 //!
-//! What it costs: the building of a message for each line of the log and each span that is recorded,
-//! and a scrape of `/metrics` every minute. `bench/observing` measures it.
+//! What it costs: the building of a message for each line of the log and each span that is
+//! recorded, and a scrape of `/metrics` every minute. `bench/observing` measures it.
 
 pub(crate) mod counts;
 #[cfg(feature = "otlp")]

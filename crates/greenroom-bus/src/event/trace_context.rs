@@ -41,7 +41,8 @@ pub struct NoTraceContext;
 impl FromStr for TraceContext {
     type Err = NoTraceContext;
 
-    /// Reads `traceparent`. Of a version that is not known yet, what it has in common with version 00.
+    /// Reads `traceparent`. Of a version that is not known yet, what it has in common with version
+    /// 00.
     fn from_str(text: &str) -> Result<Self, NoTraceContext> {
         Self::parse(text.as_bytes()).ok_or(NoTraceContext)
     }
@@ -88,8 +89,8 @@ impl fmt::Display for TraceContext {
 }
 
 impl Event {
-    /// Where it stands in a trace, by its attribute `traceparent`. One that cannot be read counts as
-    /// none, as W3C says.
+    /// Where it stands in a trace, by its attribute `traceparent`. One that cannot be read counts
+    /// as none, as W3C says.
     pub fn trace_context(&self) -> Option<TraceContext> {
         match self.extension(TRACEPARENT)? {
             ExtensionValue::Text(text) => text.parse().ok(),

@@ -10,8 +10,8 @@ use crate::{
     exit::{self, Exit},
 };
 
-/// Asks the running greenroom, and prints each finding with its figures, why it matters, and what to
-/// write or to ask for.
+/// Asks the running greenroom, and prints each finding with its figures, why it matters, and what
+/// to write or to ask for.
 pub fn advise(arguments: &AdviseArgs) -> ExitCode {
     match ask::get(&arguments.address, "/api/advice") {
         Ok(advice) if arguments.json => exit::answer(&format!("{advice:#}\n")),

@@ -296,8 +296,8 @@ impl Way {
     }
 }
 
-/// What an answer means (OTLP, "OTLP/HTTP Response"). What the endpoint says of it is not repeated: it
-/// may repeat what it was sent.
+/// What an answer means (OTLP, "OTLP/HTTP Response"). What the endpoint says of it is not repeated:
+/// it may repeat what it was sent.
 fn sent(posted: &Result<Posted, NotPosted>) -> Sent {
     match posted {
         Err(not) => Sent::NotNow(not.text.clone()),

@@ -36,8 +36,8 @@ const LONGEST: usize = 1_024;
 /// Hands spans to their queue.
 pub(super) struct Spans {
     /// Each as it is sent: what it was made of is given back at once, where a worker's next event
-    /// finds it again. Kept until they were sent, a few thousand spans a second made everything that
-    /// workers allocate dearer.
+    /// finds it again. Kept until they were sent, a few thousand spans a second made everything
+    /// that workers allocate dearer.
     pub(super) queue: Arc<Queue<Bytes>>,
     /// The share of the deliveries that begin a trace.
     pub(super) sample: f64,

@@ -403,8 +403,8 @@ impl<A: Actor> PoolAdmin<A> {
     }
 
     /// How few and how many workers the pool may have, from now on: what
-    /// [`PoolBuilder::bounds`](crate::PoolBuilder::bounds) says at the start. Those that there are stay, also where they are
-    /// fewer or more; each later change of size keeps to it.
+    /// [`PoolBuilder::bounds`](crate::PoolBuilder::bounds) says at the start. Those that there are
+    /// stay, also where they are fewer or more; each later change of size keeps to it.
     ///
     /// ```
     /// # use greenroom::prelude::*;
@@ -423,8 +423,9 @@ impl<A: Actor> PoolAdmin<A> {
         self.control.set_bounds(workers)
     }
 
-    /// Gives the pool this advisor from now on, in place of the one that it has, or none (`None`). A period begins with it, and
-    /// what was said before is forgotten; see [`PoolBuilder::advise`](crate::PoolBuilder::advise).
+    /// Gives the pool this advisor from now on, in place of the one that it has, or none (`None`).
+    /// A period begins with it, and what was said before is forgotten; see
+    /// [`PoolBuilder::advise`](crate::PoolBuilder::advise).
     ///
     /// # Errors
     /// The pool is not running, or a setting is out of range; nothing has changed then.

@@ -35,7 +35,8 @@
 //! watches for at least a whole period after each act, and does the opposite of what it did last only when the figures have
 //! asked for that for two whole periods in a row; for four the next time, and so on up to 32, until it goes on in one direction.
 //!
-//! A running pool is given another advisor, or none, with [`PoolAdmin::set_advisor`](crate::PoolAdmin::set_advisor).
+//! A running pool is given another advisor, or none, with
+//! [`PoolAdmin::set_advisor`](crate::PoolAdmin::set_advisor).
 //!
 //! # Which to use
 //! | for | there is |

@@ -50,7 +50,8 @@ pub struct PoolView {
     pub further_attempts: u64,
     /// Events for its handlers that were stored as dead letters.
     pub dead_lettered: u64,
-    /// What its advisor has said last; `None` where it has none, and before its first period has ended.
+    /// What its advisor has said last; `None` where it has none, and before its first period has
+    /// ended.
     pub advice: Option<Advice>,
 }
 

@@ -152,8 +152,8 @@ impl PoolControl {
         Ok(())
     }
 
-    /// Lets nobody give it fewer or more workers than so many, or anybody as many as wanted (`None`). Those that there are
-    /// stay.
+    /// Lets nobody give it fewer or more workers than so many, or anybody as many as wanted
+    /// (`None`). Those that there are stay.
     ///
     /// # Errors
     /// The pool is not running, sizes itself, or may not have so many at all.
@@ -164,7 +164,8 @@ impl PoolControl {
         Ok(())
     }
 
-    /// Has this advisor look at it from now on, or nobody (`None`). What was advised before is forgotten.
+    /// Has this advisor look at it from now on, or nobody (`None`). What was advised before is
+    /// forgotten.
     ///
     /// # Errors
     /// The pool is not running, or a setting is out of range.
@@ -174,7 +175,8 @@ impl PoolControl {
         Ok(())
     }
 
-    /// What its advisor has said last; `None` where it has none, and before its first period has ended.
+    /// What its advisor has said last; `None` where it has none, and before its first period has
+    /// ended.
     pub fn advice(&self) -> Option<Advice> {
         self.managed().admin.advice()
     }

@@ -289,8 +289,8 @@ impl EngineBuilder {
     }
 
     /// Hands the spans of deliveries to this recorder, of those that it or their producers choose
-    /// ([`trace`](crate::trace)). Without one, nothing is recorded, and a `traceparent` is passed on
-    /// as it came.
+    /// ([`trace`](crate::trace)). Without one, nothing is recorded, and a `traceparent` is passed
+    /// on as it came.
     pub fn record(mut self, recorder: Arc<dyn Recorder>) -> Self {
         self.recorder = Some(recorder);
         self

@@ -45,8 +45,8 @@ impl Drop for UnderWay<'_> {
 }
 
 impl<'a> UnderWay<'a> {
-    /// The attempt that begins now, where its delivery is recorded. That is decided at its first. In a
-    /// box, because most attempts have none.
+    /// The attempt that begins now, where its delivery is recorded. That is decided at its first.
+    /// In a box, because most attempts have none.
     #[inline]
     pub(crate) fn of(shared: &'a Shared, job: &mut Job, attempt: &Attempt) -> Option<Box<Self>> {
         let recorder = shared.process.recorder.as_deref()?;

@@ -37,8 +37,8 @@ struct Before {
 pub(crate) struct Advising {
     /// What was advised last, by the advisor that the pool has now.
     advice: Option<Box<Advice>>,
-    /// How often the pool was given another advisor, or none. A task of an earlier one ends at its next look, and neither says
-    /// nor changes anything.
+    /// How often the pool was given another advisor, or none. A task of an earlier one ends at its
+    /// next look, and neither says nor changes anything.
     turn: u64,
 }
 
@@ -57,7 +57,8 @@ pub(crate) fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Arc<C
     }
 }
 
-/// Gives a running pool this advisor in place of its own, or none. The new one knows nothing of what was before.
+/// Gives a running pool this advisor in place of its own, or none. The new one knows nothing of
+/// what was before.
 pub(crate) fn replace<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Arc<Core<A, K>>,
     settings: Option<Advisor>,
@@ -120,8 +121,9 @@ async fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     }
 }
 
-/// Looks at a pool for a period. `None` where it ends meanwhile, or has another advisor. When it looks is left to chance:
-/// something that happens each second on the second would always be seen, or never.
+/// Looks at a pool for a period. `None` where it ends meanwhile, or has another advisor. When it
+/// looks is left to chance: something that happens each second on the second would always be seen,
+/// or never.
 async fn watch<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Core<A, K>,
     period: Duration,
@@ -184,8 +186,8 @@ fn figures<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     }
 }
 
-/// Keeps the advice, and tells of it where it is another than before. That a pool is fine is no news where nothing else was said
-/// of it. False where the pool has another advisor by now.
+/// Keeps the advice, and tells of it where it is another than before. That a pool is fine is no
+/// news where nothing else was said of it. False where the pool has another advisor by now.
 fn take_down<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Core<A, K>,
     advice: &Advice,

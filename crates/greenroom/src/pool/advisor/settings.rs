@@ -52,7 +52,8 @@ pub struct Advisor {
     /// The most messages per worker to advise; 10,000,000 unless said otherwise. Where the advisor acts, as many as memory
     /// holds: workers x messages x their size.
     pub most_inbox: usize,
-    /// The fewest messages in all to advise, however many workers there are; 1 unless said otherwise.
+    /// The fewest messages in all to advise, however many workers there are; 1 unless said
+    /// otherwise.
     pub least_queue: usize,
     /// The most messages in all to advise; 100,000,000 unless said otherwise.
     pub most_queue: usize,

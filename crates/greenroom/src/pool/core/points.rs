@@ -34,8 +34,8 @@ where
 ///
 /// tokio tells no other thread of what one has taken of the common queue, unless it was searching,
 /// and a thread that may not search parks without another look. So something ticks, and the thread
-/// that runs it looks at the queues of both. It does not look at the slot in which a woken task lies
-/// that is to run next: out of that, only the thread itself takes it.
+/// that runs it looks at the queues of both. It does not look at the slot in which a woken task
+/// lies that is to run next: out of that, only the thread itself takes it.
 #[test]
 fn who_wakes_another_worker_steps_aside_before_it_computes() {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
