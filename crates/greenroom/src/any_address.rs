@@ -2,15 +2,63 @@
 
 use std::{
     fmt,
+    future::Future,
     hash::{Hash, Hasher},
+    pin::Pin,
     sync::{Arc, Weak},
 };
 
+use tokio::runtime::Handle;
+
 use crate::{
-    Address, ExitReason, Stop,
-    life::{self, Life, Signal},
-    pool::{StopSummary, erased::Erased},
+    ExitReason, Stop,
+    inspect::{TooManyKeys, Value, WorkerStatus},
+    life::{self, Alive, Life, Signal},
+    pool::{
+        StopSummary,
+        occupied::{Inside, Occupied},
+    },
 };
+
+/// The object-safe side of a pool that has no type parameters.
+pub(crate) trait Erased: Send + Sync {
+    fn name(&self) -> Arc<str>;
+    /// Somebody is about to wait for a reply. Refused where that would be waiting for itself, whatever the message is.
+    fn enter_any_call(&self) -> Result<Option<Inside>, Occupied>;
+    /// Which life it is.
+    fn life_id(&self) -> u64;
+    /// It without its types.
+    fn any(self: Arc<Self>) -> AnyAddress;
+    /// One of its workers without its types.
+    fn any_worker(self: Arc<Self>, slot: usize) -> AnyAddress;
+    /// The worker with this life, if it is still in this slot.
+    fn worker(self: Arc<Self>, slot: usize, life: u64) -> Option<Arc<dyn Erased>>;
+    /// Publishes a value about a worker.
+    fn publish(&self, slot: usize, key: &str, value: Value) -> Result<(), TooManyKeys>;
+    /// Takes what comes before every message.
+    fn signal(self: Arc<Self>, signal: Signal<AnyAddress>);
+    /// True when the pool accepts nothing any more.
+    fn is_closed(&self) -> bool;
+    /// True for the pool with this identity, and for one that has adopted it.
+    fn contains(&self, identity: usize) -> bool;
+    /// True while messages are accepted, as far as there is room. A pool without workers may do so again later.
+    fn accepts(&self) -> bool;
+    /// Whether it runs, as a worker of somebody; `None` of one that has gone.
+    fn worker_status(&self) -> Option<WorkerStatus>;
+    /// True when nothing of it runs any more, or no worker is left and nothing will be handled.
+    fn is_over(&self) -> bool;
+    /// Refuses messages from now on, and stops as soon as the runtime gets to it, without waiting.
+    fn stop_behind(self: Arc<Self>, how: Stop);
+    /// Counts one more address, unless the last one has been dropped: that one drains and stops the pool, which cannot
+    /// be taken back. False then.
+    fn try_handle_made(&self) -> bool;
+    /// Where the pool was spawned.
+    fn runtime(&self) -> &Handle;
+    fn stop_unknown(
+        self: Arc<Self>,
+        how: Stop,
+    ) -> Pin<Box<dyn Future<Output = StopSummary> + Send>>;
+}
 
 /// What can be had of an actor, a pool or a worker of a pool without knowing what it handles: which it is, its name, whether
 /// it lives, and its end. It does not keep the pool alive.
@@ -38,7 +86,7 @@ pub struct AnyAddress {
     /// Which worker of the pool, where it is one.
     slot: Option<usize>,
     /// Who it is, also when it is gone.
-    life: Arc<Life>,
+    life: Arc<Life<Self>>,
     /// Kept here too, so that one who is gone can be named.
     name: Arc<str>,
 }
@@ -47,7 +95,7 @@ impl AnyAddress {
     pub(crate) fn new(
         door: Weak<dyn Erased>,
         slot: Option<usize>,
-        life: Arc<Life>,
+        life: Arc<Life<Self>>,
         name: Arc<str>,
     ) -> Self {
         Self { door, slot, life, name }
@@ -110,16 +158,6 @@ impl AnyAddress {
         Some(door.stop_unknown(how).await)
     }
 
-    pub(crate) fn life(&self) -> &Arc<Life> {
-        &self.life
-    }
-
-    pub(crate) fn signal(&self, signal: Signal) {
-        if let Some(door) = self.living() {
-            door.signal(signal);
-        }
-    }
-
     /// For callers that hold a lock: the last one to drop the pool's core runs user code, so it must be dropped after
     /// the lock.
     pub(crate) fn living(&self) -> Option<Arc<dyn Erased>> {
@@ -131,10 +169,15 @@ impl AnyAddress {
     }
 }
 
-impl<M: 'static, R: 'static, E: 'static> Address<M, R, E> {
-    /// The address without its types. It does not keep the pool alive.
-    pub fn erase(&self) -> AnyAddress {
-        self.door().any()
+impl Alive for AnyAddress {
+    fn life(&self) -> &Arc<Life<Self>> {
+        &self.life
+    }
+
+    fn signal(&self, signal: Signal<Self>) {
+        if let Some(door) = self.living() {
+            door.signal(signal);
+        }
     }
 }
 

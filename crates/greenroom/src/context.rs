@@ -10,9 +10,9 @@ use std::{
 
 use crate::{
     AnyAddress, ExitReason,
+    any_address::Erased,
     inspect::{TooManyKeys, Value},
     life,
-    pool::erased::Erased,
 };
 
 /// Where a handler runs. Lent to each call of a handler.

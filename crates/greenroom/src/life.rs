@@ -13,13 +13,16 @@
 
 use std::{
     collections::HashMap,
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
-use crate::{AnyAddress, ExitReason};
+use crate::ExitReason;
 
 /// What an actor does about the exit of one that it is linked to, or about an exit signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +35,7 @@ pub enum OnExit {
 
 /// How somebody is tied to a life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Tie {
+enum Tie {
     /// Each stops with the other.
     Link,
     /// It is told of the end.
@@ -41,41 +44,54 @@ pub(crate) enum Tie {
     Watched,
 }
 
+/// One that has a life, as others hold it.
+pub(crate) trait Alive: Clone + PartialEq {
+    fn life(&self) -> &Arc<Life<Self>>;
+    /// Has it told of something, if it lives still.
+    fn signal(&self, signal: Signal<Self>);
+}
+
 /// What reaches an actor before any message.
 #[derive(Debug, Clone)]
-pub(crate) enum Signal {
+pub(crate) enum Signal<W> {
     /// One that it was linked to has ended, or, without `from`, somebody wants it to end.
-    Exit { from: Option<AnyAddress>, reason: ExitReason },
+    Exit { from: Option<W>, reason: ExitReason },
     /// One that it monitors has ended.
-    Down { who: AnyAddress, reason: ExitReason },
+    Down { who: W, reason: ExitReason },
 }
 
 /// One life, and who is told of its end.
 #[derive(Debug)]
-pub(crate) struct Life {
+pub(crate) struct Life<W> {
     /// Unique in the process.
     id: u64,
-    state: Mutex<State>,
+    state: Mutex<State<W>>,
 }
 
-#[derive(Debug, Default)]
-struct State {
+#[derive(Debug)]
+struct State<W> {
     /// Set once.
     ended: Option<ExitReason>,
     /// By the life that is tied and how.
-    ties: HashMap<(u64, Tie), AnyAddress>,
+    ties: HashMap<(u64, Tie), W>,
     /// Who waits for the end.
     waiting: Vec<oneshot::Sender<ExitReason>>,
 }
 
-impl Default for Life {
+impl<W> Default for State<W> {
+    fn default() -> Self {
+        Self { ended: None, ties: HashMap::new(), waiting: Vec::new() }
+    }
+}
+
+impl<W> Default for Life<W> {
     fn default() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         Self { id: NEXT.fetch_add(1, Ordering::Relaxed), state: Mutex::default() }
     }
 }
 
-impl Life {
+impl<W> Life<W> {
     /// The life of one of whom nothing is left.
     pub(crate) fn over() -> Self {
         let life = Self::default();
@@ -89,28 +105,6 @@ impl Life {
 
     pub(crate) fn ended(&self) -> Option<ExitReason> {
         self.state.lock().ended.clone()
-    }
-
-    /// Ties somebody to this life, or says how it has ended.
-    pub(crate) fn tie(&self, who: AnyAddress, tie: Tie) -> Result<(), ExitReason> {
-        let mut state = self.state.lock();
-        if let Some(reason) = &state.ended {
-            return Err(reason.clone());
-        }
-        let before = state.ties.insert((who.life().id, tie), who);
-        drop(state);
-        drop(before);
-        Ok(())
-    }
-
-    pub(crate) fn untie(&self, who: u64, tie: Tie) {
-        let mut state = self.state.lock();
-        let tied = state.ties.remove(&(who, tie));
-        if state.ties.is_empty() {
-            state.ties = HashMap::new();
-        }
-        drop(state);
-        drop(tied);
     }
 
     /// Waits for the end.
@@ -127,9 +121,33 @@ impl Life {
         };
         told.await.unwrap_or(ExitReason::Killed)
     }
+}
+
+impl<W: Alive> Life<W> {
+    /// Ties somebody to this life, or says how it has ended.
+    fn tie(&self, who: W, tie: Tie) -> Result<(), ExitReason> {
+        let mut state = self.state.lock();
+        if let Some(reason) = &state.ended {
+            return Err(reason.clone());
+        }
+        let before = state.ties.insert((who.life().id, tie), who);
+        drop(state);
+        drop(before);
+        Ok(())
+    }
+
+    fn untie(&self, who: u64, tie: Tie) {
+        let mut state = self.state.lock();
+        let tied = state.ties.remove(&(who, tie));
+        if state.ties.is_empty() {
+            state.ties = HashMap::new();
+        }
+        drop(state);
+        drop(tied);
+    }
 
     /// Ends, the first time; tells everybody who is tied.
-    pub(crate) fn end(&self, me: &AnyAddress, reason: &ExitReason) {
+    pub(crate) fn end(&self, me: &W, reason: &ExitReason) {
         let (ties, waiting) = {
             let mut state = self.state.lock();
             if state.ended.is_some() {
@@ -159,7 +177,7 @@ impl Life {
 }
 
 /// Ties two lives, so that each hears of the other's end. Where one has ended already, the other hears of it now.
-pub(crate) fn link(one: &AnyAddress, other: &AnyAddress) {
+pub(crate) fn link<W: Alive>(one: &W, other: &W) {
     if one == other {
         return;
     }
@@ -175,13 +193,13 @@ pub(crate) fn link(one: &AnyAddress, other: &AnyAddress) {
     }
 }
 
-pub(crate) fn unlink(one: &AnyAddress, other: &AnyAddress) {
+pub(crate) fn unlink<W: Alive>(one: &W, other: &W) {
     one.life().untie(other.life().id, Tie::Link);
     other.life().untie(one.life().id, Tie::Link);
 }
 
 /// Has `who` told of the end of `whom`, once; at once where that has come.
-pub(crate) fn monitor(who: &AnyAddress, whom: &AnyAddress) {
+pub(crate) fn monitor<W: Alive>(who: &W, whom: &W) {
     if let Err(reason) = whom.life().tie(who.clone(), Tie::Monitor) {
         return who.signal(Signal::Down { who: whom.clone(), reason });
     }
@@ -192,7 +210,7 @@ pub(crate) fn monitor(who: &AnyAddress, whom: &AnyAddress) {
     }
 }
 
-pub(crate) fn demonitor(who: &AnyAddress, whom: &AnyAddress) {
+pub(crate) fn demonitor<W: Alive>(who: &W, whom: &W) {
     whom.life().untie(who.life().id, Tie::Monitor);
     who.life().untie(whom.life().id, Tie::Watched);
 }
@@ -202,7 +220,7 @@ mod tests {
     use std::convert::Infallible;
 
     use super::*;
-    use crate::{Actor, Context, Pool, Stop};
+    use crate::{Actor, AnyAddress, Context, Pool, Stop};
 
     /// Traps, and counts what it hears.
     #[derive(Default)]

@@ -10,7 +10,7 @@ use std::{any::Any, collections::HashMap, fmt, sync::Arc};
 
 use parking_lot::Mutex;
 
-use crate::{Address, AnyAddress, WeakAddress, pool::erased::Erased};
+use crate::{Address, AnyAddress, WeakAddress, any_address::Erased};
 
 /// Names that a registry may hold before it looks for those that are gone. Below this a sweep is not worth its time.
 const FIRST_SWEEP: usize = 64;

@@ -21,7 +21,8 @@ use tokio::time::Instant;
 
 use crate::{
     Actor, Address, Pool, PoolBuilder, SpawnError, Stop,
-    pool::{StopSummary, discard::discard, erased::Erased},
+    any_address::Erased,
+    pool::{StopSummary, discard::discard},
 };
 
 /// Owns actors and pools: keeps them alive, knows their number, and stops them, those that were started last first.

@@ -22,9 +22,9 @@ use super::{
         dispatch::Crowd,
         serve::{Served, ServedBy},
     },
-    erased::Erased,
-    occupied::{Inside, Occupied, OwnCall, slot_at_work},
+    occupied::{Inside, Occupied, slot_at_work},
     overflow::Overflow,
+    own_call::OwnCall,
     parcel::{Load, Parcel, ParcelOf, PlainCall, Unload},
     permits::{Closed, Refused},
     places::{Beginning, NOWHERE},
@@ -32,7 +32,9 @@ use super::{
     shard::Wanted,
     stop::{self, Stop},
 };
-use crate::{Actor, AnyAddress, Class, NotAccepted, ReplyPort, SendError, TrySendError};
+use crate::{
+    Actor, AnyAddress, Class, NotAccepted, ReplyPort, SendError, TrySendError, any_address::Erased,
+};
 
 type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
@@ -597,7 +599,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
         }
         self.close();
         let runtime = self.runtime.clone();
-        runtime.spawn(stop::stop(self, Stop::within(Duration::MAX)));
+        runtime.spawn(stop::run::stop(self, Stop::within(Duration::MAX)));
     }
 }
 
@@ -803,6 +805,30 @@ impl<M, R, E> Address<M, R, E> {
             Ok(()) => Ok(Permit { address: self, used: false }),
             Err(refused) => Err(self.why(refused)),
         }
+    }
+}
+
+impl<M, R, E> Address<M, R, E> {
+    /// Where the pool was spawned.
+    pub(crate) fn runtime(&self) -> &tokio::runtime::Handle {
+        self.door.runtime()
+    }
+
+    /// The pool without its types, whatever becomes of the address.
+    pub(crate) fn door(&self) -> Arc<dyn Erased>
+    where
+        M: 'static,
+        R: 'static,
+        E: 'static,
+    {
+        self.door.clone()
+    }
+}
+
+impl<M: 'static, R: 'static, E: 'static> Address<M, R, E> {
+    /// The address without its types. It does not keep the pool alive.
+    pub fn erase(&self) -> AnyAddress {
+        self.door().any()
     }
 }
 

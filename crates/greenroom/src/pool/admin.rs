@@ -213,7 +213,7 @@ where
     }
 
     fn stop(self: Arc<Self>, how: Stop) -> BoxFuture<'static, StopReport<A::Message>> {
-        Box::pin(stop::stop(self, how))
+        Box::pin(stop::run::stop(self, how))
     }
 }
 

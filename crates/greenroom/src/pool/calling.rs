@@ -6,7 +6,10 @@ use std::{
     task::{Context, Poll},
 };
 
-use super::occupied::{Inside, Occupied, OwnCall};
+use super::{
+    occupied::{Inside, Occupied},
+    own_call::OwnCall,
+};
 use crate::{CallError, reply::Reply};
 
 /// Waits for the reply of a call; made by [`OwnedPermit::call`](crate::service::OwnedPermit::call) and by a

@@ -54,8 +54,8 @@ use super::{
     worker::Factory,
 };
 use crate::{
-    Actor, Class, DeadLetter, DeadLetters, ExitReason, FailurePolicy, FinalAction, PoolEvents,
-    RestartPolicy,
+    Actor, AnyAddress, Class, DeadLetter, DeadLetters, ExitReason, FailurePolicy, FinalAction,
+    PoolEvents, RestartPolicy,
     delivery::Extra,
     life::Life,
     pool_events::{drop_log::DropLog, full_log::FullLog},
@@ -312,7 +312,7 @@ pub(crate) struct Core<A: Actor, K> {
     /// The keys with the most work.
     pub(crate) sketch: Option<Box<Sketch<K>>>,
     /// From its spawn to its end, and who is told of that.
-    pub(crate) life: Arc<Life>,
+    pub(crate) life: Arc<Life<AnyAddress>>,
     /// Why it ends, where it is not simply stopped. The first reason counts.
     cause: OnceLock<ExitReason>,
     /// Whom a worker's end is told when its budget is used up, where the pool is to leave it to others.

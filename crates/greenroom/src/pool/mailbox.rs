@@ -27,7 +27,7 @@ use super::{
     stamp::Stamp,
 };
 use crate::{
-    Actor, Class, ExitReason,
+    Actor, AnyAddress, Class, ExitReason,
     class::URGENT_RUN,
     life::{Life, Signal},
     sync::{AtomicU64, AtomicUsize, Ordering, fence},
@@ -43,7 +43,7 @@ use self::tagged::Tagged;
 pub(crate) struct Mailbox<A: Actor, K> {
     pub(crate) slot: usize,
     seat: Arc<Seat>,
-    life: Arc<Life>,
+    life: Arc<Life<AnyAddress>>,
     permits: Permits,
     letters: Lock<Letters<A, K>>,
     /// What waits, to be read without the lock.
@@ -54,7 +54,7 @@ pub(crate) struct Mailbox<A: Actor, K> {
 
 struct Letters<A: Actor, K> {
     /// What comes before every message. It is not bounded: each tie gives one.
-    signals: VecDeque<Signal>,
+    signals: VecDeque<Signal<AnyAddress>>,
     urgent: VecDeque<Queued<A, K>>,
     normal: BlockQueue<Queued<A, K>>,
     /// Urgent messages taken in a row.
@@ -100,12 +100,12 @@ impl<A: Actor, K> Mailbox<A, K> {
     }
 
     /// The life of the worker, from its start to its end.
-    pub(crate) fn life(&self) -> &Arc<Life> {
+    pub(crate) fn life(&self) -> &Arc<Life<AnyAddress>> {
         &self.life
     }
 
     /// Takes a signal, unless the worker has gone.
-    pub(crate) fn push_signal(&self, signal: Signal) {
+    pub(crate) fn push_signal(&self, signal: Signal<AnyAddress>) {
         let mut letters = self.letters.lock();
         if !letters.left {
             letters.signals.push_back(signal);
@@ -114,7 +114,7 @@ impl<A: Actor, K> Mailbox<A, K> {
     }
 
     /// The next signal.
-    pub(crate) fn pop_signal(&self) -> Option<Signal> {
+    pub(crate) fn pop_signal(&self) -> Option<Signal<AnyAddress>> {
         let mut letters = self.letters.lock();
         let signal = letters.signals.pop_front();
         if letters.signals.is_empty() {

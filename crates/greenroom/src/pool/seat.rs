@@ -14,9 +14,10 @@ use tokio::task::AbortHandle;
 use crate::inspect::{Published, WorkerStatus};
 
 use super::{
-    change::Outcomes, erased::Erased, in_place::Bench, restart::RestartLog, stamp::Stamp,
-    tally::WorkerTally,
+    change::Outcomes, in_place::Bench, restart::RestartLog, stamp::Stamp, tally::WorkerTally,
 };
+
+use crate::any_address::Erased;
 
 /// The worker is to end after the message in hand.
 pub(crate) const LEAVE: u32 = 1;

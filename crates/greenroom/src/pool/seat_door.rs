@@ -13,17 +13,18 @@ use tokio::{runtime::Handle, sync::mpsc};
 use super::{
     address::{Address, Door, WeakDoor, WeakSeat},
     core::{Core, Urgency},
-    erased::{Erased, StopSummary},
     gather::Worker,
     mailbox::Mailbox,
-    occupied::{Inside, Occupied, OwnCall, slot_at_work},
+    occupied::{Inside, Occupied, slot_at_work},
+    own_call::OwnCall,
     parcel::{Parcel, ParcelOf},
     permits::{Closed, Refused},
     places::Beginning,
-    stop::Stop,
+    stop::{Stop, StopSummary},
 };
 use crate::{
     Actor, AnyAddress, NotAccepted,
+    any_address::Erased,
     inspect::{TooManyKeys, Value, WorkerStatus},
     life::Signal,
 };
@@ -273,7 +274,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for SeatDoor<A, K> {
         self.core.publish(slot, key, value)
     }
 
-    fn signal(self: Arc<Self>, signal: Signal) {
+    fn signal(self: Arc<Self>, signal: Signal<AnyAddress>) {
         self.core.signal_worker(&self.mailbox, signal);
     }
 

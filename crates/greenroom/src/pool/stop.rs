@@ -1,26 +1,12 @@
 //! Stopping: refuse new work, handle what is queued, and say what was not handled.
 
-use std::{
-    collections::HashSet,
-    hash::Hash,
-    sync::{
-        Arc,
-        atomic::{Ordering, fence},
-    },
-    time::Duration,
-};
+use std::time::Duration;
 
-use tokio::time::Instant;
-
-use super::{
-    clock::later, core::Core, erased::Erased, occupied::slot_at_work, stats::PoolStats, timed,
-};
-use crate::Actor;
+use super::stats::PoolStats;
 
 mod hands;
+pub(super) mod run;
 mod witness;
-
-use self::{hands::Hands, witness::Witness};
 
 /// How a pool is stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,154 +40,12 @@ pub struct StopReport<M> {
     pub stats: PoolStats,
 }
 
-/// How long dropped handlers may take to reach their next await before they are called wedged, and `stopped` hooks may
-/// take where the deadline has passed.
-const LET_GO: Duration = Duration::from_millis(500);
-
-/// How long `stopped` hooks may take after [`Stop::Now`], at least.
-const HOOKS: Duration = Duration::from_secs(10);
-
-/// Stops the pool. Any number of stops may run at once; each waits as it was told to, and who comes first to the end
-/// gets what was left over.
-pub(crate) async fn stop<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: Arc<Core<A, K>>,
-    how: Stop,
-) -> StopReport<A::Message> {
-    core.close();
-    if slot_at_work(core.identity()).is_some() {
-        // A worker of the pool: it would wait for itself. What was left over is kept for who stops the pool from outside.
-        core.clone().stop_behind(how);
-        return StopReport {
-            left_over: Vec::new(),
-            wedged: Vec::new(),
-            stats: PoolStats::of(&core),
-        };
-    }
-    let mut hands = Hands::default();
-    hands.look(&core);
-    match how {
-        Stop::Graceful { within } => drain_until(&core, later(within), &mut hands).await,
-        Stop::Now => finish_in_hand(&core).await,
-    }
-    let wedged = match core.running.load(Ordering::SeqCst) {
-        0 => Vec::new(),
-        _ => hands.still_full(&core),
-    };
-    core.end_of_life(&wedged);
-    let wedged = wedged.into_iter().map(|(slot, _)| core.worker_name(slot)).collect();
-    while core.withdrawal().is_on() && !core.withdrawal().is_here() {
-        // What is out of its place to be looked at is left over as well.
-        crate::step_aside().await;
-    }
-    core.give_back_queued();
-    let left_over = std::mem::take(&mut *core.left_over.lock());
-    check_ledger(&core);
-    StopReport { left_over, wedged, stats: PoolStats::of(&core) }
-}
-
-/// How long somebody who is inside the pool may take to leave it: another stop, or a sender for whom another message made room.
-const INSIDE: Duration = Duration::from_secs(1);
-
-/// Once all workers have gone, every message is accounted for (P26). In builds with debug assertions.
-fn check_ledger<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>) {
-    if !cfg!(debug_assertions) || core.running.load(Ordering::SeqCst) > 0 {
-        return;
-    }
-    let since = std::time::Instant::now();
-    while !PoolStats::ledger(core).ledger_holds() {
-        let stats = PoolStats::ledger(core);
-        debug_assert!(since.elapsed() < INSIDE, "messages are not accounted for: {stats:?}");
-        std::thread::yield_now();
-    }
-}
-
-/// Handles what is queued, then lets the workers end. At the deadline handlers are dropped.
-async fn drain_until<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: &Core<A, K>,
-    deadline: Instant,
-    hands: &mut Hands,
-) {
-    // What is held back waits for a worker to join, and none will.
-    // What is behind a parked key waits for an operator.
-    let stuck = || core.held().len() as u64 + core.parked_messages();
-    let but_stuck = |stats: PoolStats| stats.accepted == stats.settled() + stuck();
-    let done = |stats: PoolStats| stats.is_settled() || but_stuck(stats);
-    let over = || core.ended.load(Ordering::SeqCst) || core.live.load(Ordering::SeqCst) == 0;
-    let mut witness = Witness::default();
-    let mut drained = || !witness.sees_one_busy(core) && done(PoolStats::ledger(core));
-    let _ = wait_until(core, deadline, || over() || drained()).await;
-    core.end();
-    if all_gone(core, deadline).await {
-        return;
-    }
-    hands.look(core);
-    // Twice: a worker may have taken its last message in hand just when the pool ended.
-    for _ in 0..2 {
-        core.abort(busy(core));
-        if all_gone(core, Instant::now() + LET_GO / 2).await {
-            return;
-        }
-    }
-    core.abort(0..core.seats.len());
-}
-
-/// Starts nothing more, and waits for what is in hand. `stopped` hooks that take too long are dropped.
-async fn finish_in_hand<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>) {
-    core.end();
-    let mut had_time: HashSet<usize> = (0..core.seats.len()).collect();
-    busy(core).for_each(|worker| {
-        had_time.remove(&worker);
-    });
-    while !all_gone(core, Instant::now() + HOOKS).await {
-        let still_busy: HashSet<usize> = busy(core).collect();
-        core.abort(had_time.difference(&still_busy).copied());
-        had_time = (0..core.seats.len()).filter(|worker| !still_busy.contains(worker)).collect();
-    }
-}
-
-/// Waits until every task of the pool has ended. False at the deadline.
-async fn all_gone<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: &Core<A, K>,
-    deadline: Instant,
-) -> bool {
-    wait_until(core, deadline, || core.running.load(Ordering::SeqCst) == 0).await
-}
-
-/// Looks whenever something has happened, until `done` says so (true) or the deadline has come (false).
-pub(super) async fn wait_until<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: &Core<A, K>,
-    deadline: Instant,
-    mut done: impl FnMut() -> bool,
-) -> bool {
-    loop {
-        let progress = core.progress.notified();
-        // Pairs with the fence of a worker that lies down: its counts are seen, or it sees `closing` and notifies.
-        fence(Ordering::SeqCst);
-        if done() {
-            return true;
-        }
-        if timed::until(&core.runtime, deadline, progress).await.is_err() {
-            return done();
-        }
-    }
-}
-
-/// Workers with a message in hand.
-fn busy<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: &Core<A, K>,
-) -> impl Iterator<Item = usize> {
-    core.seats.iter().enumerate().filter(|(_, seat)| seat.is_busy()).map(|(worker, _)| worker)
-}
-
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
-    /// Drops what these workers run at its next await. In a handler that is the message in hand; a worker between two
-    /// awaits is not interrupted.
-    pub(crate) fn abort(&self, workers: impl Iterator<Item = usize>) {
-        for worker in workers {
-            let abort = self.seats.at(worker).place.lock().abort.clone();
-            if let Some(abort) = abort {
-                abort.abort();
-            }
-        }
-    }
+/// How a pool ended that was stopped by somebody who does not know its messages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StopSummary {
+    /// How many messages were accepted and not handled. They are kept: a stop through the pool itself returns them.
+    pub left_over: usize,
+    /// Workers whose handler did not let go.
+    pub wedged: Vec<String>,
 }

@@ -18,12 +18,12 @@ use super::{
     change::SlotOutcome,
     clock::later,
     core::Core,
-    erased::Erased,
     seat::{REST, Status},
-    stop::wait_until,
+    stop::run::wait_until,
 };
 use crate::{
     Actor, PoolEvent, Stop,
+    any_address::Erased,
     pool::StopSummary,
     supervisor::child::{
         BoxFuture, Child, ExitReporter,

@@ -20,7 +20,6 @@ use super::{
     core::{Core, Settings, exit::Sequel},
     discard::discard,
     employed::Employed,
-    erased::Erased,
     hold::{Hold, Posture, Source, Taken},
     in_place,
     limits::Pass,
@@ -28,7 +27,9 @@ use super::{
     tally::count,
     wake::{Errand, Rest, own_waker},
 };
-use crate::{Actor, Context, ExitReason, PoolEvent, panic_location, step_aside};
+use crate::{
+    Actor, Context, ExitReason, PoolEvent, any_address::Erased, panic_location, step_aside,
+};
 
 pub(crate) mod adopted;
 mod apart;

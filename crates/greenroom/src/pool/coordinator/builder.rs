@@ -18,13 +18,14 @@ use super::{
     office::Office,
 };
 use crate::{
-    Actor, Address, Pool, PoolAdmin, PoolBuilder, SpawnError, Stop, life,
+    Actor, Address, Pool, PoolAdmin, PoolBuilder, SpawnError, Stop,
+    any_address::Erased,
+    life,
     pool::{
         builder::start,
         core::Core,
         discard::discard,
-        erased::Erased,
-        stop::stop,
+        stop::run::stop,
         worker::{CatchUnwind, panic_message},
     },
 };

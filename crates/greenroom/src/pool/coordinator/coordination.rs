@@ -15,8 +15,9 @@ use tokio::time::Instant;
 use super::{PoolNotice, ears::Ears};
 use crate::{
     Actor, Address, AnyAddress, Class, ExitReason, Stop,
-    life::{self, Signal},
-    pool::{core::Core, erased::Erased, parcel::ParcelOf, permits::Refused},
+    any_address::Erased,
+    life::{self, Alive, Signal},
+    pool::{core::Core, parcel::ParcelOf, permits::Refused},
 };
 
 /// How long a coordinator may take to hear of the end of its pool, what it has in hand included. Then it is dropped at its
@@ -122,7 +123,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// Why the pool is to end, where this signal tells the end of its coordinator.
-    pub(crate) fn end_of_coordinator(&self, signal: &Signal) -> Option<ExitReason> {
+    pub(crate) fn end_of_coordinator(&self, signal: &Signal<AnyAddress>) -> Option<ExitReason> {
         let Signal::Down { who, reason } = signal else { return None };
         let coordination = self.coordination.get()?;
         (*who == coordination.coordinator).then(|| reason.clone())

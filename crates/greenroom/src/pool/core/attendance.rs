@@ -159,7 +159,7 @@ async fn a_pool_that_has_ended_is_not_watched_for_what_was_left_over() {
     let core = deserted(2).await;
     push(&core);
     assert!(core.is_busy());
-    let report = crate::pool::stop::stop(core.clone(), Stop::Now).await;
+    let report = crate::pool::stop::run::stop(core.clone(), Stop::Now).await;
     assert_eq!(report.left_over.len(), 1);
     assert!(!core.is_busy());
 }

@@ -11,10 +11,10 @@ use tokio::{task::AbortHandle, time::Instant};
 
 use super::Core;
 use crate::{
-    Actor, ExitReason, PoolEvent, Stop,
+    Actor, AnyAddress, ExitReason, PoolEvent, Stop,
+    any_address::Erased,
     life::Signal,
     pool::{
-        erased::Erased,
         mailbox::Mailbox,
         seat::{KILLED, REST, Status},
     },
@@ -181,7 +181,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// A signal for the pool. One that is a single actor hears it itself.
-    pub(crate) fn take_signal(self: &Arc<Self>, signal: Signal) {
+    pub(crate) fn take_signal(self: &Arc<Self>, signal: Signal<AnyAddress>) {
         if let Some(reason) = self.end_of_coordinator(&signal) {
             return self.stop_because(reason);
         }
@@ -196,7 +196,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// A signal for one worker. It hears it before its next message.
-    pub(crate) fn signal_worker(&self, mailbox: &Mailbox<A, K>, signal: Signal) {
+    pub(crate) fn signal_worker(&self, mailbox: &Mailbox<A, K>, signal: Signal<AnyAddress>) {
         if let Signal::Exit { from: None, reason: ExitReason::Killed } = signal {
             return self.kill(mailbox);
         }

@@ -4,7 +4,6 @@ use std::{collections::HashMap, hash::Hash, sync::atomic::Ordering, time::Durati
 
 use tokio::time::Instant;
 
-use super::busy;
 use crate::{Actor, pool::core::Core};
 
 /// When a message begins is not noted, because that would cost each of them a look at the clock. So a stop looks when it begins
@@ -40,4 +39,11 @@ impl Hands {
         let since = |slot| self.seen.get(&slot).map_or(Duration::ZERO, |(_, at)| at.elapsed());
         busy(core).map(|slot| (slot, since(slot))).collect()
     }
+}
+
+/// Workers with a message in hand.
+pub(super) fn busy<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Core<A, K>,
+) -> impl Iterator<Item = usize> {
+    core.seats.iter().enumerate().filter(|(_, seat)| seat.is_busy()).map(|(worker, _)| worker)
 }

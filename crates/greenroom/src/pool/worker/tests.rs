@@ -190,7 +190,7 @@ async fn nobody_is_awake_when_nothing_happens() {
         address.send(2).await.unwrap();
         step_aside().await;
         core.abort(0..5);
-        crate::pool::stop::stop(core.clone(), Stop::Now).await;
+        crate::pool::stop::run::stop(core.clone(), Stop::Now).await;
         assert_eq!((core.wake.awake(), core.wake.idle()), (0, 0));
     }
 }
