@@ -15,12 +15,14 @@ use super::{
     batch::Batches,
     bytes::SizeOf,
     change::SlotOutcome,
-    clock,
-    core::{CopyOf, Core, KeyOf, OnDeadLetter, OnParked, Settings, StartsIf, exit::WhenExhausted},
+    core::{CopyOf, Core, KeyOf, OnDeadLetter, OnParked, Settings, StartsIf},
+    employed::start_clock,
+    inbox::MAX_CAPACITY,
     limits::{Adaptive, AtOnce, Gate, Rate},
     overflow::Overflow,
     policy::Policy,
-    restart::Restarts,
+    restart::{Restarts, WhenExhausted},
+    roster::MAX_WORKERS,
     seat::Status,
     sticky::StickyBy,
     supervised::{self, PoolChild},
@@ -35,10 +37,6 @@ use crate::{
     layer::Layered,
 };
 
-/// The most workers of one pool.
-pub(super) const MAX_WORKERS: usize = 65_536;
-/// The largest capacity of one pool: what tokio's semaphore can count on every platform is larger.
-pub(super) const MAX_CAPACITY: usize = 100_000_000;
 /// The most threads of one pool's own.
 const MAX_THREADS: usize = 1_024;
 /// Workers, unless said otherwise.
@@ -733,7 +731,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         let core = self.into_core()?;
         scaling::begin(&core);
         advising::begin(&core);
-        clock::start(&core);
+        start_clock(&core);
         watch(&core);
         Ok(supervised::kept(core))
     }
@@ -907,7 +905,7 @@ pub(super) async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
                 // It also tells of drops that no further one follows.
                 let drops = !matches!(core.settings.overflow, Overflow::Wait);
                 if slots.is_empty() || drops || core.sticky.is_some() {
-                    clock::start(core);
+                    start_clock(core);
                 }
                 scaling::begin(core);
                 advising::begin(core);

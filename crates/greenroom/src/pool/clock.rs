@@ -6,22 +6,21 @@
 use std::{
     cmp::Reverse,
     collections::BinaryHeap,
-    hash::Hash,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
-    },
+    sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     time::Duration,
 };
 
 use parking_lot::Mutex;
-use tokio::{sync::Notify, time::Instant};
+use tokio::{
+    sync::{Notify, futures::Notified},
+    time::Instant,
+};
 
 use super::{
     bell::Bell,
-    core::{Core, Queued},
-    employed::Employed,
+    entry::Queued,
     lanes::{KEPT_WHEN_EMPTY, LaneId},
+    timed::later,
 };
 use crate::Actor;
 
@@ -38,14 +37,14 @@ pub(crate) struct Clock<A: Actor, K> {
     messages: AtomicUsize,
 }
 
-struct Alarm<A: Actor, K> {
+pub(super) struct Alarm<A: Actor, K> {
     at: Instant,
     number: u64,
-    index: usize,
-    what: What<A, K>,
+    pub(super) index: usize,
+    pub(super) what: What<A, K>,
 }
 
-enum What<A: Actor, K> {
+pub(super) enum What<A: Actor, K> {
     /// Of the mailbox of the worker in this slot.
     Mail(usize, Box<Queued<A, K>>),
     Lane(LaneId),
@@ -143,11 +142,26 @@ impl<A: Actor, K> Clock<A, K> {
         }
     }
 
-    fn next_at(&self) -> Option<Instant> {
+    /// True for who is the first to say so.
+    pub(super) fn begin(&self) -> bool {
+        !self.started.load(Ordering::Relaxed) && !self.started.swap(true, Ordering::AcqRel)
+    }
+
+    /// Resolves when an alarm has become the earliest, or the pool has ended.
+    pub(super) fn changed(&self) -> Notified<'_> {
+        self.changed.notified()
+    }
+
+    /// One message less waits.
+    pub(super) fn message_rang(&self) {
+        self.messages.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn next_at(&self) -> Option<Instant> {
         self.due.lock().peek().map(|Reverse(alarm)| alarm.at)
     }
 
-    fn pop_due(&self, now: Instant) -> Option<Alarm<A, K>> {
+    pub(super) fn pop_due(&self, now: Instant) -> Option<Alarm<A, K>> {
         let mut due = self.due.lock();
         if due.peek().is_none_or(|Reverse(alarm)| alarm.at > now) {
             return None;
@@ -214,61 +228,5 @@ impl<A: Actor, K> Clock<A, K> {
             alarms.into_iter().filter_map(|Reverse(alarm)| Waiting(alarm).into_entry()).collect();
         self.messages.fetch_sub(messages.len(), Ordering::Relaxed);
         messages
-    }
-}
-
-/// This long from now, or as late as makes no difference: a wait may be said to be without end.
-pub(crate) fn later(after: Duration) -> Instant {
-    const FOREVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
-    Instant::now() + after.min(FOREVER)
-}
-
-/// Starts the clock of a pool. False where that was done before.
-pub(crate) fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: &Arc<Core<A, K>>,
-) -> bool {
-    if core.clock.started.load(Ordering::Relaxed) || core.clock.started.swap(true, Ordering::AcqRel)
-    {
-        return false;
-    }
-    core.runtime.spawn(run(Employed::new(core)));
-    true
-}
-
-/// Runs until the pool has ended.
-async fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: Employed<A, K>) {
-    while !core.ended.load(Ordering::Acquire) {
-        while core.clock.ring_next(&core) {}
-        core.tell_due_drops();
-        let changed = core.clock.changed.notified();
-        let drops_at = core.drops.next_at();
-        match core.clock.next_at().into_iter().chain(drops_at).min() {
-            Some(at) => {
-                let _ = tokio::time::timeout_at(at, changed).await;
-            }
-            None => changed.await,
-        }
-    }
-}
-
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Clock<A, K> {
-    /// Rings one alarm that is due. False when there is none.
-    pub(crate) fn ring_next(&self, core: &Core<A, K>) -> bool {
-        let Some(alarm) = self.pop_due(Instant::now()) else { return false };
-        core.note_time();
-        match alarm.what {
-            What::Lane(id) => core.wake_lane(alarm.index, id),
-            What::Tag(tag) => core.wake_tag(tag),
-            What::Held(slot) => core.tell_held(slot),
-            What::Mail(slot, entry) => {
-                self.messages.fetch_sub(1, Ordering::Relaxed);
-                core.wake_mail(slot, *entry);
-            }
-            What::Message(entry) => {
-                self.messages.fetch_sub(1, Ordering::Relaxed);
-                core.wake_message(alarm.index, *entry);
-            }
-        }
-        true
     }
 }

@@ -14,10 +14,6 @@ use std::{
 use parking_lot::{Mutex, RwLock};
 use tokio::{sync::Notify, time::Instant};
 
-use self::{
-    dispatch::CrewList,
-    exit::{Escalation, WhenExhausted},
-};
 use super::{
     advisor::advising::Advising,
     bytes::ByteBound,
@@ -25,11 +21,13 @@ use super::{
     coarse::CoarseClock,
     coordinator::Coordination,
     credit_map::CreditMap,
+    crew_list::CrewList,
     crowd::KeyBounds,
     discard::discard,
-    entry::Entry,
+    entry::Queued,
     hatch::Hatch,
     in_place,
+    key_lines::KeyLines,
     lock::{Locked, locked},
     mailbox::Mailbox,
     occupied::{Inside, Occupied, OwnCalls, slot_at_work},
@@ -39,6 +37,7 @@ use super::{
     permits::{Closed, Permits, Queues, Refused},
     places::{KEYED_SHARDS, Places},
     policy::Policy,
+    restart::{Escalation, Restarts, WhenExhausted},
     roster::Roster,
     seat::Seat,
     seats::Seats,
@@ -61,6 +60,7 @@ use crate::{
     pool_events::{drop_log::DropLog, full_log::FullLog},
 };
 
+mod alarms;
 #[cfg(test)]
 mod attendance;
 pub(crate) mod batch;
@@ -85,6 +85,7 @@ mod parked;
 mod place;
 #[cfg(test)]
 mod points;
+mod ready;
 pub(crate) mod serve;
 mod stick;
 mod sweep;
@@ -95,9 +96,6 @@ mod together;
 #[cfg(test)]
 mod unaided;
 mod withdraw;
-
-pub(crate) type Queued<A, K> =
-    Entry<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error, K>;
 
 pub(crate) type ShardOf<A, K> =
     Shard<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error, K>;
@@ -187,7 +185,7 @@ pub(crate) struct Settings<A: Actor, K> {
     /// There is one of the two: a message is not simply started.
     pub(crate) looks_at_start: bool,
     pub(crate) poison_limit: u32,
-    pub(crate) restarts: super::restart::Restarts,
+    pub(crate) restarts: Restarts,
     pub(crate) restart_policy: RestartPolicy,
     /// What follows when a slot's budget is used up.
     pub(crate) when_exhausted: WhenExhausted,
@@ -291,7 +289,7 @@ pub(crate) struct Core<A: Actor, K> {
     /// How often somebody has come or gone: `crew` is of one such moment.
     crew_changes: AtomicU64,
     /// Where senders wait for room behind a key.
-    key_lines: crowded::KeyLines,
+    key_lines: KeyLines,
     /// How many messages may wait behind one key. Written under the roster's lock.
     max_per_key: AtomicUsize,
     /// Who has which keys, in a sticky pool.
@@ -383,6 +381,11 @@ const FEW: u64 = 64;
 /// More would not make a permit noticeably cheaper.
 const MAX_CREDIT: usize = 64;
 
+/// How many permits a shard takes at once.
+fn credit_for(capacity: usize, shards: usize) -> u64 {
+    (capacity / shards / CREDIT_SHARE).clamp(1, MAX_CREDIT) as u64
+}
+
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn new(
         mut settings: Settings<A, K>,
@@ -410,7 +413,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             way_in: WayIn::of(&settings),
             shards: (0..shards).map(|_| Shard::new(turns, settings.key_bounds)).collect(),
             permits: Permits::new(settings.capacity),
-            credit: AtomicU64::new(capacity::credit_for(settings.capacity, shards)),
+            credit: AtomicU64::new(credit_for(settings.capacity, shards)),
             credit_map: CreditMap::new(),
             mailbox_each: AtomicUsize::new(settings.mailbox_each.unwrap_or(0)),
             wake: Wake::new(settings.workers, awake_limit),
@@ -423,7 +426,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             crew: RwLock::default(),
             crew_changes: AtomicU64::new(0),
             sticky,
-            key_lines: crowded::KeyLines::default(),
+            key_lines: KeyLines::default(),
             max_per_key: AtomicUsize::new(settings.key_bounds.waiting),
             held: Mutex::default(),
             gate: Mutex::new(Gate::Open),
@@ -599,7 +602,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.wake.mark(index);
         let shard = (!self.keyed()).then_some(index);
         let Some(picked) = self.wake.pick_for(shard, &self.clock.bell) else { return };
-        match in_place::lend(self.seats.at(picked.worker)) {
+        match in_place::lend(&self.seats.at(picked.worker).bench) {
             Some(lent) => self.drive(lent, || {}),
             None => picked.rouse(),
         }

@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, atomic::Ordering},
 };
 
-use super::{clock, core::Core};
+use super::core::Core;
 use crate::Actor;
 
 /// What a task of the pool holds of it for as long as it exists, started or not.
@@ -47,7 +47,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Employed<A, K> {
             let others_follow = running == 1
                 && self.spared
                 && !core.ended.load(Ordering::SeqCst)
-                && clock::start(core);
+                && start_clock(core);
             if running == 1 && !others_follow {
                 if !core.ended.load(Ordering::SeqCst) {
                     core.close();
@@ -67,5 +67,32 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Employed<A, K> {
             }
         }
         core.progress.notify_waiters();
+    }
+}
+
+/// Starts the clock of a pool. False where that was done before.
+pub(crate) fn start_clock<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Arc<Core<A, K>>,
+) -> bool {
+    if !core.clock.begin() {
+        return false;
+    }
+    core.runtime.spawn(run_clock(Employed::new(core)));
+    true
+}
+
+/// Runs until the pool has ended.
+async fn run_clock<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: Employed<A, K>) {
+    while !core.ended.load(Ordering::Acquire) {
+        while core.ring_next() {}
+        core.tell_due_drops();
+        let changed = core.clock.changed();
+        let drops_at = core.drops.next_at();
+        match core.clock.next_at().into_iter().chain(drops_at).min() {
+            Some(at) => {
+                let _ = tokio::time::timeout_at(at, changed).await;
+            }
+            None => changed.await,
+        }
     }
 }

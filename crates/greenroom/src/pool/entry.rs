@@ -1,7 +1,7 @@
 //! A message as it lies in a queue.
 
 use super::{block_queue::OfRun, stamp::Stamp};
-use crate::{Class, Delivery, delivery::Extra};
+use crate::{Actor, Class, Delivery, delivery::Extra};
 
 /// A queued message. What a plain send does not need costs one empty pointer.
 pub(crate) struct Entry<M, R, E, K> {
@@ -16,6 +16,10 @@ pub(crate) struct Entry<M, R, E, K> {
     /// When it was queued; for one that is attempted again, when that is due.
     pub(crate) stamp: Stamp,
 }
+
+/// As it lies in the queues of a pool of these actors.
+pub(crate) type Queued<A, K> =
+    Entry<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error, K>;
 
 impl<M, R, E, K> OfRun for Entry<M, R, E, K> {
     type Message = M;

@@ -23,8 +23,6 @@ mod settle;
 mod take;
 mod withdrawn;
 
-pub(crate) use self::refused::Refusals;
-
 /// Where the message in hand came from, and what the worker owns because of it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Source {

@@ -25,19 +25,15 @@ use std::{
     any::Any,
     cell::Cell,
     future::Future,
-    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    panic::{AssertUnwindSafe, catch_unwind},
     pin::Pin,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::atomic::{AtomicUsize, Ordering},
     task::{Context, Poll, Waker},
 };
 
 use super::{
     discard::discard,
     lock::{Lock, locked},
-    seat::Seat,
 };
 
 /// What the task of a worker does.
@@ -104,7 +100,7 @@ struct Desk {
 }
 
 #[derive(Default)]
-enum Place {
+pub(super) enum Place {
     /// To be polled; with the waker of its task, once that has been polled.
     Here(Work, Option<Waker>),
     /// Somebody polls it. `called` once its task wants to.
@@ -125,7 +121,7 @@ impl Desk {
 
 impl Bench {
     /// The next task begins, with this work. Returns its number.
-    fn begin(&self, work: Work) -> u64 {
+    pub(super) fn begin(&self, work: Work) -> u64 {
         let mut desk = locked(&self.0);
         desk.number += 1;
         let number = desk.number;
@@ -136,7 +132,7 @@ impl Bench {
     }
 
     /// The task comes to poll its work.
-    fn come(&self, number: u64) -> Place {
+    pub(super) fn come(&self, number: u64) -> Place {
         let mut desk = locked(&self.0);
         let Some(place) = desk.of(number) else { return Place::Nobody };
         let away = Place::Away { called: matches!(*place, Place::Away { .. }) };
@@ -157,7 +153,12 @@ impl Bench {
     }
 
     /// The work has been polled, and is not done. Says whether its task is to be woken; gives the work back where that has gone.
-    fn put_back(&self, number: u64, work: Work, waker: Waker) -> Result<Option<Waker>, Work> {
+    pub(super) fn put_back(
+        &self,
+        number: u64,
+        work: Work,
+        waker: Waker,
+    ) -> Result<Option<Waker>, Work> {
         let mut desk = locked(&self.0);
         match desk.of(number) {
             Some(place @ Place::Away { .. }) => {
@@ -183,48 +184,8 @@ impl Bench {
     }
 
     /// The task has gone, whoever has its work.
-    fn leave(&self, number: u64) -> Place {
+    pub(super) fn leave(&self, number: u64) -> Place {
         locked(&self.0).of(number).map_or(Place::Nobody, std::mem::take)
-    }
-}
-
-/// The task of a worker whose work others may poll in its place.
-pub(crate) struct Task {
-    seat: Arc<Seat>,
-    number: u64,
-}
-
-impl Task {
-    /// Does this work in this slot.
-    pub(crate) fn new(seat: &Arc<Seat>, work: impl Future<Output = ()> + Send + 'static) -> Self {
-        let number = seat.bench.begin(Box::pin(work));
-        Self { seat: seat.clone(), number }
-    }
-}
-
-impl Future for Task {
-    type Output = ();
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let mut work = match self.seat.bench.come(self.number) {
-            Place::Here(work, _) => work,
-            Place::Away { .. } => return Poll::Pending,
-            Place::Done(Some(panic)) => resume_unwind(panic),
-            Place::Done(None) | Place::Nobody => return Poll::Ready(()),
-        };
-        if work.as_mut().poll(cx).is_ready() {
-            return Poll::Ready(());
-        }
-        // Nobody else polls the task meanwhile: it has not called.
-        let back = self.seat.bench.put_back(self.number, work, cx.waker().clone());
-        debug_assert!(matches!(back, Ok(None)));
-        Poll::Pending
-    }
-}
-
-impl Drop for Task {
-    fn drop(&mut self) {
-        drop(self.seat.bench.leave(self.number));
     }
 }
 
@@ -246,8 +207,7 @@ pub(crate) struct Lent<'a> {
 }
 
 /// Borrows the work of this worker. None where somebody else does it, or it has not been polled before.
-pub(crate) fn lend(seat: &Seat) -> Option<Lent<'_>> {
-    let bench = &seat.bench;
+pub(crate) fn lend(bench: &Bench) -> Option<Lent<'_>> {
     let (work, waker, number) = bench.lend()?;
     Some(Lent { bench, number, work, waker })
 }

@@ -1,5 +1,8 @@
 //! How the bound on what is accepted and not started is said.
 
+/// The largest capacity of one pool: what tokio's semaphore can count on every platform is larger.
+pub(super) const MAX_CAPACITY: usize = 100_000_000;
+
 /// The bound of a pool: so many messages for each worker, or in all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]

@@ -17,8 +17,8 @@ use std::{collections::VecDeque, hash::Hash, sync::Arc};
 
 use super::{
     block_queue::BlockQueue,
-    core::{Core, Queued},
-    entry::{Entry, first},
+    core::Core,
+    entry::{Entry, Queued, first},
     lock::Lock,
     parcel::ParcelOf,
     permits::{Closed, Permits, Queues, Refused},

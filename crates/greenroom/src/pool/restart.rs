@@ -71,3 +71,20 @@ mod tests {
         assert_eq!(log.next(&budget, at(60), 1.0), None);
     }
 }
+
+/// What follows when a worker has been restarted as often as its budget allows, and ends again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum WhenExhausted {
+    /// Its slot is disabled until [`PoolAdmin::enable`](crate::PoolAdmin::enable). Others take its work over.
+    #[default]
+    Disable,
+    /// The pool stops, for the reason for which the worker has ended.
+    StopPool,
+    /// The pool's supervisor decides. Until it has, the slot is disabled, and what is queued is kept. Without a supervisor
+    /// this is `Disable`.
+    Escalate,
+}
+
+/// Tells a supervisor that a worker has ended for good, and why.
+pub(crate) type Escalation = Box<dyn FnOnce(crate::ExitReason) + Send>;

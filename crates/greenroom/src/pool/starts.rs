@@ -10,17 +10,10 @@
 //! looked at, so a start in between is taken for one to come, and makes the next look too early,
 //! never too late. A worker may die meanwhile, so the waiter looks again instead of trusting the sum.
 
-use std::{
-    hash::Hash,
-    sync::atomic::{AtomicU64, Ordering},
-    time::Duration,
-};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
-
-use super::{clock::later, core::Core, seat::Status, timed};
-use crate::Actor;
 
 /// What has come of starts so far.
 #[derive(Debug, Default)]
@@ -74,52 +67,25 @@ impl Starts {
         self.changed.notify_waiters();
     }
 
+    /// How many have started so far.
+    pub(super) fn count(&self) -> u64 {
+        self.count.load(Ordering::SeqCst)
+    }
+
+    /// What the start that failed last has said.
+    pub(super) fn last_error(&self) -> Option<String> {
+        self.last_error.lock().as_deref().map(str::to_owned)
+    }
+
     /// Resolves once so many have started, or the pool `is_closed`.
-    async fn reach(&self, count: u64, is_closed: impl Fn() -> bool) {
+    pub(super) async fn reach(&self, count: u64, is_closed: impl Fn() -> bool) {
         loop {
             // Made before the look: it hears of what changes after it.
             let changed = self.changed.notified();
-            if self.count.load(Ordering::SeqCst) >= count || is_closed() {
+            if self.count() >= count || is_closed() {
                 return;
             }
             changed.await;
         }
-    }
-}
-
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
-    /// Resolves once so many workers run.
-    pub(crate) async fn ready(&self, wanted: usize, within: Duration) -> Result<(), NotReady> {
-        let deadline = later(within);
-        loop {
-            let before = self.starts.count.load(Ordering::SeqCst);
-            let missing = wanted.saturating_sub(self.live_slots()) as u64;
-            if missing == 0 || self.check_running().is_err() {
-                return self.is_ready(wanted);
-            }
-            let enough = before.saturating_add(missing);
-            let started = self.starts.reach(enough, || self.check_running().is_err());
-            if timed::until(&self.runtime, deadline, started).await.is_err() {
-                return self.is_ready(wanted);
-            }
-        }
-    }
-
-    /// Slots keep their state when the pool has ended, but nobody is there any more.
-    fn live_slots(&self) -> usize {
-        if self.ended.load(Ordering::SeqCst) {
-            return 0;
-        }
-        self.seats.iter().filter(|seat| seat.status() == Status::Live).count()
-    }
-
-    /// Looks once more: at the deadline, the last may have started just now.
-    fn is_ready(&self, wanted: usize) -> Result<(), NotReady> {
-        let (live, stopped) = (self.live_slots(), self.check_running().is_err());
-        if live >= wanted && !stopped {
-            return Ok(());
-        }
-        let last_error = self.starts.last_error.lock().as_deref().map(str::to_owned);
-        Err(NotReady { wanted, live, last_error, stopped })
     }
 }

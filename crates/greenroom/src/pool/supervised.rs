@@ -16,10 +16,10 @@ use super::{
     Pool,
     address::Address,
     change::SlotOutcome,
-    clock::later,
     core::Core,
     seat::{REST, Status},
     stop::run::wait_until,
+    timed::later,
 };
 use crate::{
     Actor, PoolEvent, Stop,

@@ -9,7 +9,6 @@ use tokio::{
     time::{Instant, Timeout, timeout_at},
 };
 
-use super::clock::later;
 use crate::SpawnError;
 
 /// The runtime that the caller is in, for something of this name that is to be spawned there.
@@ -49,4 +48,10 @@ pub(crate) fn until<F: Future>(pool: &Handle, deadline: Instant, future: F) -> T
 /// As `until`, for so long at most.
 pub(crate) fn within<F: Future>(pool: &Handle, limit: Duration, future: F) -> Timeout<F> {
     until(pool, later(limit), future)
+}
+
+/// This long from now, or as late as makes no difference: a wait may be said to be without end.
+pub(crate) fn later(after: Duration) -> Instant {
+    const FOREVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+    Instant::now() + after.min(FOREVER)
 }

@@ -6,7 +6,7 @@ use super::{
     Advisor, Edit, Figures, Inbox, Proposal,
     course::Way::{self, Grow, Shrink},
 };
-use crate::pool::builder::MAX_WORKERS;
+use crate::pool::roster::MAX_WORKERS;
 
 /// Where workers are busy for a smaller part of their time, messages do not wait for want of workers.
 const BUSY_ENOUGH: f64 = 0.5;

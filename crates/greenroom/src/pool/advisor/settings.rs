@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{SpawnError, pool::builder::MAX_CAPACITY};
+use crate::{SpawnError, pool::inbox::MAX_CAPACITY};
 
 /// How long a period is, unless said otherwise: several of most bursts, and soon enough for a person who watches.
 const DEFAULT_PERIOD: Duration = Duration::from_secs(5 * 60);

@@ -56,7 +56,7 @@ fn push_from(core: &Core<Sleeper, std::convert::Infallible>, sender: u32) {
 /// A pool whose workers are gone, to be played by a test.
 async fn deserted(workers: usize) -> Arc<Core<Sleeper, std::convert::Infallible>> {
     let core = sleepers(workers).0.restarts(Restarts::default()).spawn_core().await.unwrap();
-    crate::pool::clock::start(&core);
+    crate::pool::employed::start_clock(&core);
     core.abort(0..workers);
     while core.running.load(Ordering::SeqCst) > 1 {
         crate::step_aside().await;

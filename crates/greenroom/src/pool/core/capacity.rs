@@ -6,17 +6,15 @@
 
 use std::{hash::Hash, sync::atomic::Ordering};
 
-use super::{CREDIT_SHARE, Core, MAX_CREDIT};
+use super::{Core, credit_for};
 use crate::{
     Actor, PoolEvent,
-    pool::{AdminError, builder::MAX_CAPACITY, inbox::Inbox},
+    pool::{
+        AdminError,
+        inbox::{Inbox, MAX_CAPACITY},
+    },
     pool_events::ResizeReason,
 };
-
-/// How many permits a shard takes at once.
-pub(super) fn credit_for(capacity: usize, shards: usize) -> u64 {
-    (capacity / shards / CREDIT_SHARE).clamp(1, MAX_CREDIT) as u64
-}
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// The bound, as it was said last.

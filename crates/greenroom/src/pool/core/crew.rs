@@ -13,14 +13,13 @@ use crate::{
     Actor, Address, ExitReason, PoolEvent,
     pool::{
         AdminError,
-        builder::MAX_WORKERS,
         change::{Outcomes, SlotOutcome},
         employed::Employed,
-        in_place,
         restart::RestartLog,
-        roster::Roster,
+        roster::{MAX_WORKERS, Roster},
         seat::{KILLED, LEAVE, Place, REST, Seat, Status},
         worker,
+        worker_task::Task,
     },
     pool_events::ResizeReason,
 };
@@ -37,7 +36,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn employ(&self, slot: usize, work: impl Future<Output = ()> + Send + 'static) {
         let number = self.seats.at(slot).tasks.fetch_add(1, Ordering::SeqCst) + 1;
         let task = match self.settings.calls_in_place {
-            true => self.runtime.spawn(in_place::Task::new(self.seats.at(slot), work)),
+            true => self.runtime.spawn(Task::new(self.seats.at(slot), work)),
             false => self.runtime.spawn(work),
         };
         self.works_as(slot, number, task.abort_handle());

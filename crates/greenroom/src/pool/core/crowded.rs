@@ -16,12 +16,8 @@ use crate::{
         permits::{Closed, Refused},
         shard::Shard,
     },
-    sync::{AtomicU64, Notify, Ordering},
+    sync::{Notify, Ordering},
 };
-
-/// Shards in which senders wait for room behind a key: a bit each.
-#[derive(Debug, Default)]
-pub(crate) struct KeyLines(AtomicU64);
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// A message without a key in a pool that requires one. Costs nothing where there are no keys.

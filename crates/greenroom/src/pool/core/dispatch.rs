@@ -14,13 +14,14 @@ use crate::{
     Actor,
     delivery::Waiter,
     pool::{
+        crew_list::CrewList,
         discard::discard,
         entry::Entry,
         mailbox::Mailbox,
         occupied::slot_at_work,
         parcel::{Parcel, ParcelOf},
         permits::{Closed, Refused},
-        policy::{About, Choice, Crew, Member, Members},
+        policy::{About, Choice, Crew},
         seat::Status,
         stamp::Stamp,
     },
@@ -28,36 +29,6 @@ use crate::{
 
 /// How often a policy is asked again when the worker that it named has gone.
 const CHOICES: u32 = 3;
-
-/// The live workers, in order. Made anew when one has come or gone.
-pub(crate) struct CrewList<A: Actor, K> {
-    members: Box<[Arc<Mailbox<A, K>>]>,
-    /// Which change it was made after.
-    made_after: u64,
-}
-
-impl<A: Actor, K> Default for CrewList<A, K> {
-    /// Older than any change.
-    fn default() -> Self {
-        Self { members: Box::default(), made_after: u64::MAX }
-    }
-}
-
-impl<A: Actor, K> Members for CrewList<A, K> {
-    fn len(&self) -> usize {
-        self.members.len()
-    }
-
-    fn member(&self, place: usize) -> Member {
-        let mailbox = &self.members[place];
-        Member {
-            slot: mailbox.slot,
-            waiting: mailbox.waiting(),
-            in_hand: mailbox.in_hand(),
-            capacity: mailbox.capacity(),
-        }
-    }
-}
 
 /// What a choice comes to.
 pub(super) enum Chosen<A: Actor, K> {

@@ -16,26 +16,10 @@ use crate::{
     life::Signal,
     pool::{
         mailbox::Mailbox,
+        restart::WhenExhausted,
         seat::{KILLED, REST, Status},
     },
 };
-
-/// What follows when a worker has been restarted as often as its budget allows, and ends again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub enum WhenExhausted {
-    /// Its slot is disabled until [`PoolAdmin::enable`](crate::PoolAdmin::enable). Others take its work over.
-    #[default]
-    Disable,
-    /// The pool stops, for the reason for which the worker has ended.
-    StopPool,
-    /// The pool's supervisor decides. Until it has, the slot is disabled, and what is queued is kept. Without a supervisor
-    /// this is `Disable`.
-    Escalate,
-}
-
-/// Tells a supervisor that a worker has ended for good, and why.
-pub(crate) type Escalation = Box<dyn FnOnce(ExitReason) + Send>;
 
 /// What becomes of a slot whose worker has ended.
 pub(crate) enum Sequel {

@@ -333,7 +333,7 @@ impl<K: Keyed> Stage<K> {
             Step::Release(worker) => self.release(worker),
             Step::Tick => drop(self.core.revoke_stuck_tokens()),
             Step::Evict => self.evict()?,
-            Step::Due => drop(self.core.clock.ring_next(&self.core)),
+            Step::Due => drop(self.core.ring_next()),
         }
         Ok(())
     }
@@ -341,7 +341,7 @@ impl<K: Keyed> Stage<K> {
     /// Lets everybody go on until nobody finds anything.
     fn finish(&mut self) -> Result<(), TestCaseError> {
         loop {
-            let mut found = self.core.clock.ring_next(&self.core);
+            let mut found = self.core.ring_next();
             for worker in 0..self.workers.len() {
                 found |= self.go_on(worker)?;
             }

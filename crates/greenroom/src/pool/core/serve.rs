@@ -230,7 +230,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 return None;
             }
             let hatch = self.hatches.at(worker).get()?;
-            Some((in_place::lend(self.seats.at(worker))?, &**hatch))
+            Some((in_place::lend(&self.seats.at(worker).bench)?, &**hatch))
         })
     }
 

@@ -19,10 +19,7 @@ use crate::{
     Actor, Answer, DeadLetterReason,
     delivery::{BatchItem, Delivery},
     pool::{
-        core::{Queued, batch::Next},
-        discard::discard,
-        failed::Failed,
-        seat::Seat,
+        core::batch::Next, discard::discard, entry::Queued, failed::Failed, seat::Seat,
         worker::panic_message,
     },
 };

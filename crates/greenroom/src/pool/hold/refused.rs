@@ -12,10 +12,11 @@ use crate::{
     Actor, CallError, DeadLetter, DeadLetterReason, Delivery, NotAccepted,
     delivery::{Extra, Marks},
     pool::{
-        clock,
-        core::{ExtraOf, Queued},
-        entry::Entry,
+        core::ExtraOf,
+        employed::start_clock,
+        entry::{Entry, Queued},
         mailbox::Mailbox,
+        refusals::Refusals,
         stamp::Stamp,
     },
 };
@@ -23,13 +24,6 @@ use crate::{
 /// How long a message waits that nobody takes just now, in a pool that keeps what nobody is there
 /// for.
 const PATIENCE: Duration = Duration::from_millis(100);
-
-/// Who has refused a message, and why the last one did.
-#[derive(Debug)]
-pub(crate) struct Refusals {
-    by: Vec<usize>,
-    why: NotAccepted,
-}
 
 impl<M, R, E> Delivery<M, R, E> {
     /// The worker in this slot does not take it.
@@ -81,7 +75,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         let Some(mut entry) = self.take_entry(Stamp::coarse(due)) else { return };
         let extra = entry.extra.get_or_insert_with(|| ExtraOf::<A>::new(None));
         (extra.refusals, extra.accepted, extra.parked) = (None, Some(accepted), true);
-        clock::start(&core);
+        start_clock(&core);
         core.park(self.post.worker, Source::None, entry, PATIENCE);
     }
 

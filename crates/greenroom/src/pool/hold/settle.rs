@@ -16,10 +16,10 @@ use crate::{
     delivery::Marks,
     failure::{Cause, FailedAttempt},
     pool::{
-        clock,
-        core::{ExtraOf, Queued},
+        core::ExtraOf,
         discard::discard,
-        entry::Entry,
+        employed::start_clock,
+        entry::{Entry, Queued},
         failed::Failed,
         limits::Outcome,
         sketch::FED,
@@ -319,7 +319,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
 
     /// The message stands at the head of its key's line until it is due.
     fn go_back(&mut self, entry: Queued<A, K>, after: Duration) {
-        clock::start(&self.post.core);
+        start_clock(&self.post.core);
         if let Some(deferred) = &mut self.deferred {
             return deferred.push(Deferred { entry: Some(entry), fate: Fate::Retry(after) });
         }

@@ -9,10 +9,11 @@ use crate::{
     delivery::{Extra, Marks},
     pool::{
         core::{
-            Core, Queued, ShardOf,
+            Core, ShardOf,
             take::{QUOTA, TakenNear},
         },
         discard::discard,
+        entry::Queued,
         hatch::Caller,
         lock::locked,
         mailbox::Mailbox,

@@ -7,8 +7,8 @@ use crate::{
     Actor, Class,
     pool::{
         block_queue::BlockQueue,
-        core::Queued,
         entry::Entry,
+        entry::Queued,
         parcel::ParcelOf,
         seat::{HAND_OVER, MAIL},
         stamp::Stamp,

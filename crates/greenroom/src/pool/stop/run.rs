@@ -20,7 +20,7 @@ use super::{
 use crate::{
     Actor,
     any_address::Erased,
-    pool::{clock::later, core::Core, occupied::slot_at_work, stats::PoolStats, timed},
+    pool::{core::Core, occupied::slot_at_work, stats::PoolStats, timed, timed::later},
 };
 
 /// How long dropped handlers may take to reach their next await before they are called wedged, and `stopped` hooks may

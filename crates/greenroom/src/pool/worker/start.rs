@@ -7,9 +7,9 @@ use crate::{
     Actor, Context,
     pool::{
         change::{Outcomes, SlotOutcome},
-        clock::later,
         core::Core,
         discard::discard,
+        timed::later,
     },
 };
 

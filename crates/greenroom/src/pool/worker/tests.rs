@@ -63,7 +63,7 @@ async fn a_worker_that_lies_down_just_as_the_pool_ends_gets_up_again() {
 impl Core<Worker, std::convert::Infallible> {
     /// A message that panics disables the only slot, which is then free to be played by a test.
     async fn push_and_wait_for_the_last_worker(self: &Arc<Self>) {
-        crate::pool::clock::start(self);
+        crate::pool::employed::start_clock(self);
         let address = crate::Address::new(self.clone());
         address.send(0).await.unwrap();
         while self.running.load(Ordering::SeqCst) > 1 {

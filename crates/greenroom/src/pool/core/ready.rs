@@ -1,0 +1,50 @@
+//! Whoever waits until so many workers run.
+
+use std::{hash::Hash, sync::atomic::Ordering, time::Duration};
+
+use super::Core;
+use crate::{
+    Actor,
+    pool::{
+        seat::Status,
+        starts::NotReady,
+        timed::{self, later},
+    },
+};
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+    /// Resolves once so many workers run.
+    pub(crate) async fn ready(&self, wanted: usize, within: Duration) -> Result<(), NotReady> {
+        let deadline = later(within);
+        loop {
+            let before = self.starts.count();
+            let missing = wanted.saturating_sub(self.live_slots()) as u64;
+            if missing == 0 || self.check_running().is_err() {
+                return self.is_ready(wanted);
+            }
+            let enough = before.saturating_add(missing);
+            let started = self.starts.reach(enough, || self.check_running().is_err());
+            if timed::until(&self.runtime, deadline, started).await.is_err() {
+                return self.is_ready(wanted);
+            }
+        }
+    }
+
+    /// Slots keep their state when the pool has ended, but nobody is there any more.
+    fn live_slots(&self) -> usize {
+        if self.ended.load(Ordering::SeqCst) {
+            return 0;
+        }
+        self.seats.iter().filter(|seat| seat.status() == Status::Live).count()
+    }
+
+    /// Looks once more: at the deadline, the last may have started just now.
+    fn is_ready(&self, wanted: usize) -> Result<(), NotReady> {
+        let (live, stopped) = (self.live_slots(), self.check_running().is_err());
+        if live >= wanted && !stopped {
+            return Ok(());
+        }
+        let last_error = self.starts.last_error();
+        Err(NotReady { wanted, live, last_error, stopped })
+    }
+}

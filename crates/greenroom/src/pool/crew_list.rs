@@ -1,0 +1,39 @@
+//! Who may be chosen by a policy.
+
+use std::sync::Arc;
+
+use super::{
+    mailbox::Mailbox,
+    policy::{Member, Members},
+};
+use crate::Actor;
+
+/// The live workers, in order. Made anew when one has come or gone.
+pub(crate) struct CrewList<A: Actor, K> {
+    pub(super) members: Box<[Arc<Mailbox<A, K>>]>,
+    /// Which change it was made after.
+    pub(super) made_after: u64,
+}
+
+impl<A: Actor, K> Default for CrewList<A, K> {
+    /// Older than any change.
+    fn default() -> Self {
+        Self { members: Box::default(), made_after: u64::MAX }
+    }
+}
+
+impl<A: Actor, K> Members for CrewList<A, K> {
+    fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    fn member(&self, place: usize) -> Member {
+        let mailbox = &self.members[place];
+        Member {
+            slot: mailbox.slot,
+            waiting: mailbox.waiting(),
+            in_hand: mailbox.in_hand(),
+            capacity: mailbox.capacity(),
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! Workers that were adopted and do not take a message.
+
+use crate::NotAccepted;
+
+/// Who has refused a message, and why the last one did.
+#[derive(Debug)]
+pub(crate) struct Refusals {
+    pub(super) by: Vec<usize>,
+    pub(super) why: NotAccepted,
+}
