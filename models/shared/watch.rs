@@ -2,8 +2,6 @@
 
 use std::{cell::Cell, sync::Weak, time::Duration};
 
-use super::bell::Bell;
-
 pub(crate) const TICK: Duration = Duration::from_millis(2);
 
 /// A pool, as the watch sees it.
@@ -11,7 +9,8 @@ pub(crate) trait Watched: Send + Sync {
     fn tick(&self, before: u64) -> u64;
     fn is_busy(&self) -> bool;
     fn is_unhurried(&self) -> bool;
-    fn bell(&self) -> &Bell;
+    fn turn_away(&self);
+    fn stay(&self) -> bool;
 }
 
 thread_local! {

@@ -36,6 +36,7 @@ mod handle;
 mod hands;
 mod info;
 mod keeper;
+mod kept;
 mod nested;
 mod plan;
 mod reason;

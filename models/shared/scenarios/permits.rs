@@ -282,8 +282,12 @@ impl Watched for Pool {
         true
     }
 
-    fn bell(&self) -> &Bell {
-        &self.bell
+    fn turn_away(&self) {
+        self.bell.turn_away();
+    }
+
+    fn stay(&self) -> bool {
+        self.bell.stay()
     }
 }
 

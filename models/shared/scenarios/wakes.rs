@@ -314,8 +314,12 @@ impl Watched for Pool {
         false
     }
 
-    fn bell(&self) -> &Bell {
-        &self.bell
+    fn turn_away(&self) {
+        self.bell.turn_away();
+    }
+
+    fn stay(&self) -> bool {
+        self.bell.stay()
     }
 }
 

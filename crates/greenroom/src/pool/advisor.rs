@@ -59,6 +59,7 @@ mod advice;
 pub(crate) mod advising;
 mod course;
 mod figures;
+mod finding;
 mod period;
 mod rules;
 mod settings;
@@ -66,7 +67,7 @@ mod settings;
 pub use super::inbox::Inbox;
 pub use advice::{Advice, Edit, Proposal};
 pub use figures::Figures;
-pub use rules::Finding;
+pub use finding::Finding;
 pub use settings::Advisor;
 
 use super::autoscale::calm::Calm;

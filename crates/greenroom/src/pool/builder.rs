@@ -933,8 +933,8 @@ pub(super) async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 
 fn watch<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Arc<Core<A, K>>) {
     if core.coarse.is_watched() {
-        let core: Arc<dyn Watched> = core.clone();
-        core.bell().connect(Arc::downgrade(&core));
+        let watched: Arc<dyn Watched> = core.clone();
+        core.clock.bell.connect(Arc::downgrade(&watched));
     }
 }
 

@@ -17,7 +17,8 @@ use super::{
 };
 use crate::{Actor, Delivery};
 
-pub(crate) mod batch;
+mod batch;
+pub(crate) mod fate;
 mod refused;
 mod settle;
 mod take;
@@ -173,7 +174,7 @@ pub(crate) struct Hold<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     /// Boxes of calls that were answered in a run without keys, and what was left of them where the handler of another has suspended.
     spares: SpareExtras<A::Reply, A::Error>,
     /// Messages of a batch that are to be attempted again, while the others are settled.
-    deferred: Option<Vec<batch::Deferred<A, K>>>,
+    deferred: Option<Vec<fate::Deferred<A, K>>>,
     /// What was measured of a batch, whose key others of it may still need.
     sample: Option<(u32, Duration)>,
     /// Measured messages with keys.
@@ -237,7 +238,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     /// Settles the message that was in hand when the handler panicked, and gives up the place it came from.
     pub(crate) fn panicked(&mut self, panic: String) {
         self.begins_later = false;
-        if self.in_hand && !self.end_batch(&batch::BatchEnd::Panicked(panic.clone())) {
+        if self.in_hand && !self.end_batch(&fate::BatchEnd::Panicked(panic.clone())) {
             self.settle_panic(panic);
         }
         self.give_up_place();
@@ -265,7 +266,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     /// runtime, the message is given back.
     fn let_go(&mut self) {
         let goes_on = !self.post.core.ended.load(Ordering::SeqCst) && self.seat.has(KILLED | REST);
-        let end = if goes_on { batch::BatchEnd::Killed } else { batch::BatchEnd::Stopped };
+        let end = if goes_on { fate::BatchEnd::Killed } else { fate::BatchEnd::Stopped };
         if self.in_hand && !self.end_batch(&end) {
             match goes_on {
                 true => self.settle_kill(),

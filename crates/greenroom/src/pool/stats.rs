@@ -20,7 +20,6 @@ mod oldest;
 mod worker;
 
 pub use dead_letters::DeadLetterCounts;
-pub(crate) use dead_letters::DeadLetterTally;
 pub use latencies::{Latencies, LatencyHistogram};
 pub use latency_summary::{LatencySnapshot, LatencySummary};
 pub(crate) use latency_summary::{Measured, Measurement};

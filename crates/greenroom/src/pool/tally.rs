@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use super::stats::DeadLetterTally;
+use crate::DeadLetterReason;
 
 /// Counters of one seat, on a cache line of its own, written by its worker (or, once that is gone, by whoever cleans up
 /// behind it) with plain loads and stores. They go on when the next worker takes the seat.
@@ -49,4 +49,20 @@ pub(crate) struct PoolTally {
 #[inline]
 pub(crate) fn count(counter: &AtomicU64) {
     counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+}
+
+/// Dead letters by their reasons.
+#[derive(Debug, Default)]
+pub(crate) struct DeadLetterTally(pub(super) [AtomicU64; DeadLetterReason::ALL.len()]);
+
+impl DeadLetterTally {
+    /// Counts one, where nobody else does.
+    pub(crate) fn count(&self, reason: DeadLetterReason) {
+        count(&self.0[reason as usize]);
+    }
+
+    /// Counts one, where others may as well.
+    pub(crate) fn count_shared(&self, reason: DeadLetterReason) {
+        self.0[reason as usize].fetch_add(1, Ordering::Relaxed);
+    }
 }

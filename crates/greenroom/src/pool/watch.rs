@@ -15,8 +15,6 @@ use std::{
 
 use parking_lot::{Condvar, Mutex};
 
-use super::bell::Bell;
-
 /// How long a handler may compute before its shard is given to others. Long enough to cost nothing (64 uncontended locks
 /// per tick), short enough that neighbours of a computing key wait for milliseconds.
 pub(crate) const TICK: Duration = Duration::from_millis(2);
@@ -41,7 +39,11 @@ pub(crate) trait Watched: Send + Sync {
     /// True where nobody computes on behalf of others: what is left to see to has more time.
     fn is_unhurried(&self) -> bool;
 
-    fn bell(&self) -> &Bell;
+    /// From now on the bell must be rung: the watch looks elsewhere.
+    fn turn_away(&self);
+
+    /// True when the watch stays: nobody has rung meanwhile, who would have called it again.
+    fn stay(&self) -> bool;
 }
 
 /// A pool under watch.
@@ -134,7 +136,7 @@ impl Post {
             return true;
         }
         self.quiet = 0;
-        pool.bell().turn_away();
-        pool.is_busy() && pool.bell().stay()
+        pool.turn_away();
+        pool.is_busy() && pool.stay()
     }
 }

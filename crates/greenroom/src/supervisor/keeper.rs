@@ -16,6 +16,7 @@ use super::{
     child::{ChildId, ExitReporter},
     error::{ChildError, SupervisorError},
     info::ChildInfo,
+    kept::Kept,
     plan::{Fall, Member, Plan},
     report::{SupervisorEnd, SupervisorReport},
     runner::{Command, Finished, Runner},
@@ -41,14 +42,6 @@ enum State {
     Down(Vec<Kept>),
     Up(Link),
     Stopped(Arc<SupervisorReport>),
-}
-
-/// A child and what is to be known of it for the next run.
-pub(crate) struct Kept {
-    pub(crate) id: ChildId,
-    /// It was added to a running supervisor.
-    pub(crate) added: bool,
-    pub(crate) spec: ChildSpec,
 }
 
 /// To a run.

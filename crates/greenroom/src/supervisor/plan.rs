@@ -32,14 +32,14 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use super::{
-    child::ChildId, error::ChildError, info::ChildInfo, report::SupervisorEnd, spec::Rules,
-    strategy::Strategy,
+    child::ChildId, error::ChildError, info::ChildInfo, report::SupervisorEnd, strategy::Strategy,
 };
 
 mod entry;
 mod happened;
 #[cfg(test)]
 mod late;
+mod member;
 mod order;
 mod orders;
 #[cfg(test)]
@@ -52,6 +52,7 @@ mod tests;
 use self::entry::{Debut, Entry, Phase, Wish};
 pub(crate) use self::{
     happened::Moment,
+    member::Member,
     order::{Fall, Notice, Order},
 };
 
@@ -69,15 +70,6 @@ pub(crate) struct Plan {
     booted: bool,
     /// What somebody may want to hear, in order.
     notices: Vec<Notice>,
-}
-
-/// A child that the plan is told of.
-pub(crate) struct Member {
-    pub(crate) id: ChildId,
-    pub(crate) name: Arc<str>,
-    pub(crate) rules: Rules,
-    /// It was added to a running supervisor, which forgets it when it has ended.
-    pub(crate) added: bool,
 }
 
 impl Plan {

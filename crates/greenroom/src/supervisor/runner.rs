@@ -16,7 +16,7 @@ use super::{
     child::{ChildExit, ChildId, ExitReporter},
     error::ChildError,
     hands::{Hands, Outcome},
-    keeper::Kept,
+    kept::Kept,
     plan::{Fall, Member, Moment, Order, Plan},
     report::{ChildStop, SupervisorEnd, SupervisorReport},
     spec::ChildSpec,

@@ -6,7 +6,6 @@ use super::Core;
 use crate::{
     Actor,
     pool::{
-        bell::Bell,
         discard::discard,
         hold::Source,
         lanes::LaneId,
@@ -173,7 +172,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Watched for Core<A, K> {
         self.wake.waits() && self.wake.awake() == 0
     }
 
-    fn bell(&self) -> &Bell {
-        &self.clock.bell
+    fn turn_away(&self) {
+        self.clock.bell.turn_away();
+    }
+
+    fn stay(&self) -> bool {
+        self.clock.bell.stay()
     }
 }

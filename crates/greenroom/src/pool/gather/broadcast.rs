@@ -10,12 +10,13 @@ use std::{
 };
 
 use super::{
-    crew::{AnyCrew, Chosen, WeakCrew, Worker},
-    gathering::Gathering,
+    crew::{AnyCrew, Chosen, WeakCrew, Worker, copies},
     sent::{NoneAccepted, Sent, Tally},
     together::Together,
 };
 use crate::{Address, Envelope, SendError};
+
+mod call;
 
 /// The address of all live workers of a pool at once: each gets a copy of what is sent.
 ///
@@ -155,32 +156,6 @@ impl<M: Clone + Send + 'static, R: Send + 'static, E: Send + 'static> BroadcastA
         tally.sent()
     }
 
-    /// A call to live workers. What it waits for is said by the method that is called on it: [`all`](Gathering::all),
-    /// [`first`](Gathering::first), [`quorum`](Gathering::quorum), [`first_answer`](Gathering::first_answer).
-    pub fn call(&self, message: M) -> Gathering<'_, M, R, E> {
-        Gathering::new(self, message, Envelope::new())
-    }
-
-    /// As [`call`](Self::call), with what the envelope says: each copy has its class, deadline,
-    /// sender and trace. Its timeout ends each call by itself, with
-    /// [`CallError::TimedOut`](crate::CallError::TimedOut); [`within`](Gathering::within) ends the
-    /// wait for all. Each call has a cancellation token of its own, which is cancelled with the
-    /// envelope's as well.
-    ///
-    /// ```
-    /// # use greenroom::prelude::*;
-    /// # struct Cache; impl Actor for Cache { type Message = &'static str; type Reply = usize; type Error = ();
-    /// # async fn handle(&mut self, key: &'static str, _: &mut Context<Self>) -> Result<usize, ()> { Ok(key.len()) } }
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let caches = Pool::new(|_slot| Cache).workers(1).spawn().await?;
-    /// let sizes = caches.broadcast().call_with("size", Envelope::urgent()).all().await?;
-    /// assert_eq!(sizes.successes().collect::<Vec<_>>(), [(0, &4)]);
-    /// # Ok(()) }
-    /// ```
-    pub fn call_with(&self, message: M, envelope: Envelope) -> Gathering<'_, M, R, E> {
-        Gathering::new(self, message, envelope)
-    }
-
     /// So many of the live workers, or all where there are fewer, in the order of their slots. Another one is the first
     /// each time.
     pub(super) fn some(&self, most: usize) -> Vec<Worker<M, R, E>> {
@@ -209,11 +184,6 @@ where
         tally.add(members[index].slot(), sent);
     }
     tally.sent()
-}
-
-/// All of them are made before the first is sent, so that a clone that panics has sent nothing.
-pub(super) fn copies<M: Clone>(message: M, count: usize) -> Vec<M> {
-    std::iter::repeat_n(message, count).collect()
 }
 
 impl<M, R, E> Clone for BroadcastAddress<M, R, E> {

@@ -152,3 +152,8 @@ impl<M, R, E> WeakCrew<M, R, E> for WeakChosen<M, R, E> {
         Some(left.into_iter().filter(|member| member.address.door.accepts()).collect())
     }
 }
+
+/// All of them are made before the first is sent, so that a clone that panics has sent nothing.
+pub(super) fn copies<M: Clone>(message: M, count: usize) -> Vec<M> {
+    std::iter::repeat_n(message, count).collect()
+}

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::{
     crew::Worker,
+    partial::{PartialPolicy, SplitJoinError},
     round::Round,
-    split_join::{PartialPolicy, SplitJoinError},
 };
 use crate::{CallError, Envelope};
 

@@ -3,8 +3,8 @@
 use std::{fmt, time::Duration};
 
 use super::{
-    broadcast::{BroadcastAddress, copies},
-    crew::Worker,
+    broadcast::BroadcastAddress,
+    crew::{Worker, copies},
     gathered::{FirstReply, GatherError, Gathered},
     round::Round,
 };

@@ -5,22 +5,13 @@ use std::{fmt, sync::Arc, time::Duration};
 use super::{
     crew::{AnyCrew, Chosen, Worker},
     fold::{Join, Part, fold},
+    partial::{PartialPolicy, SplitJoinError},
 };
 use crate::{Address, CallError};
 
 /// From the request, the part's index, and how many workers are alive, to the part.
 type Split<M> = dyn Fn(&M, usize, usize) -> Option<M> + Send + Sync;
 type Init<S> = dyn Fn() -> S + Send + Sync;
-
-/// What becomes of a request of which a part has no reply: its worker died, its handler failed, the deadline passed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum PartialPolicy {
-    /// The request fails with the part's error, at once; the other parts are abandoned.
-    #[default]
-    Error,
-    /// The error is joined like a result; one that is late is joined as [`CallError::TimedOut`].
-    Partial,
-}
 
 /// How a request is split among workers, and how their results are joined.
 ///
@@ -127,30 +118,6 @@ impl<M: Send + 'static, R: Send + 'static, E: Send + 'static, S> SplitJoin<M, R,
 pub struct SplitJoinAddress<M, R, E, S> {
     crew: AnyCrew<M, R, E>,
     settings: SplitJoin<M, R, E, S>,
-}
-
-/// Why a request has no joined answer.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum SplitJoinError<E> {
-    /// No worker is alive. Nothing was sent.
-    #[error("no worker is alive")]
-    NoWorkers,
-    /// A part failed, and the policy wants all of them.
-    #[error("the part of the worker in slot {slot} failed")]
-    PartFailed {
-        /// The slot of its worker.
-        slot: usize,
-        /// How it failed.
-        #[source]
-        error: CallError<E>,
-    },
-    /// The deadline passed, and the policy wants all parts.
-    #[error("{} parts were not answered in time", unanswered.len())]
-    TimedOut {
-        /// The slots of their workers.
-        unanswered: Vec<usize>,
-    },
 }
 
 impl<M, R, E, S> SplitJoinAddress<M, R, E, S>

@@ -8,50 +8,24 @@ use std::{
     hash::Hash,
     mem,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, atomic::Ordering},
+    sync::atomic::Ordering,
     time::Duration,
 };
 
 use tokio::time::Instant;
 
-use super::{Hold, Posture, Source, Taken};
+use super::{
+    Hold, Posture, Source, Taken,
+    fate::{BatchEnd, Deferred, Fate},
+};
 use crate::{
     Actor, Answer, DeadLetterReason,
     delivery::{BatchItem, Delivery},
-    pool::{
-        core::batch::Next, discard::discard, entry::Queued, failed::Failed, seat::Seat,
-        worker::panic_message,
-    },
+    pool::{core::batch::Next, discard::discard, entry::Queued, seat::Seat, worker::panic_message},
 };
 
 /// How often a worker that waits for more looks into the queue, where other workers may be too busy to bring it what it waits for.
 const LOOKS: u32 = 4;
-
-/// What becomes of a message of a batch that has failed, once all others are settled.
-pub(super) struct Deferred<A: Actor, K> {
-    /// Gone, where nobody has it any more.
-    pub(super) entry: Option<Queued<A, K>>,
-    pub(super) fate: Fate<A::Error>,
-}
-
-/// What it waits for.
-pub(super) enum Fate<E> {
-    /// Its next attempt.
-    Retry(Duration),
-    /// An operator.
-    Park(Arc<Failed<E>>),
-}
-
-/// How a batch came to its end.
-#[derive(Clone)]
-pub(crate) enum BatchEnd {
-    Panicked(String),
-    TimedOut,
-    /// Its worker was killed.
-    Killed,
-    /// Its pool has ended, or its runtime.
-    Stopped,
-}
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     /// Takes what waits behind the message in hand and may be handled with it, and waits for more where that was asked for.

@@ -9,7 +9,7 @@ use std::{
 
 use super::{
     Hold, Source,
-    batch::{Deferred, Fate},
+    fate::{Deferred, Fate},
 };
 use crate::{
     Actor, Answer, CallError, DeadLetter, DeadLetterReason, ExitReason, FailureAction,

@@ -1,17 +1,12 @@
 //! Dead letters, counted by their reasons.
 
-use std::{
-    fmt,
-    sync::atomic::{AtomicU64, Ordering},
-};
+use std::{fmt, sync::atomic::Ordering};
 
-use crate::{DeadLetterReason, pool::tally::count};
-
-const REASONS: usize = DeadLetterReason::ALL.len();
+use crate::{DeadLetterReason, pool::tally::DeadLetterTally};
 
 /// How many dead letters there were for each reason.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
-pub struct DeadLetterCounts([u64; REASONS]);
+pub struct DeadLetterCounts([u64; DeadLetterReason::ALL.len()]);
 
 impl DeadLetterCounts {
     /// For this reason.
@@ -40,21 +35,5 @@ impl fmt::Debug for DeadLetterCounts {
     /// Those that there were.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self.iter().filter(|(_, count)| *count > 0)).finish()
-    }
-}
-
-/// The counters behind them.
-#[derive(Debug, Default)]
-pub(crate) struct DeadLetterTally([AtomicU64; REASONS]);
-
-impl DeadLetterTally {
-    /// Counts one, where nobody else does.
-    pub(crate) fn count(&self, reason: DeadLetterReason) {
-        count(&self.0[reason as usize]);
-    }
-
-    /// Counts one, where others may as well.
-    pub(crate) fn count_shared(&self, reason: DeadLetterReason) {
-        self.0[reason as usize].fetch_add(1, Ordering::Relaxed);
     }
 }

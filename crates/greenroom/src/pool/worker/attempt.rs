@@ -13,7 +13,7 @@ use crate::{
     life::Signal,
     pool::{
         core::Core,
-        hold::{Hold, Post, Posture, Source, Taken, batch::BatchEnd},
+        hold::{Hold, Post, Posture, Source, Taken, fate::BatchEnd},
         in_place,
         seat::SIGNAL,
     },

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use super::{Fall, Member};
+use super::{member::Member, order::Fall};
 use crate::{
     ExitReason, RestartPolicy,
     pool::RestartLog,

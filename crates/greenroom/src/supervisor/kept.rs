@@ -1,0 +1,11 @@
+//! What outlives a run of a supervisor.
+
+use super::{child::ChildId, spec::ChildSpec};
+
+/// A child and what is to be known of it for the next run.
+pub(crate) struct Kept {
+    pub(crate) id: ChildId,
+    /// It was added to a running supervisor.
+    pub(crate) added: bool,
+    pub(crate) spec: ChildSpec,
+}
