@@ -128,6 +128,7 @@ mod credit_map;
 mod crew_list;
 mod crowd;
 pub(crate) mod discard;
+mod door;
 mod employed;
 mod entry;
 mod erased;
@@ -161,6 +162,7 @@ mod seat;
 mod seat_door;
 mod seats;
 mod sending;
+mod served;
 pub mod service;
 mod shard;
 mod sink;
@@ -176,6 +178,7 @@ mod supervised;
 mod tally;
 mod threads;
 pub(crate) mod timed;
+mod urgency;
 mod visits;
 mod wake;
 mod watch;
@@ -209,7 +212,7 @@ pub use stats::PoolStats;
 pub use stop::{Stop, StopReport, StopSummary};
 pub use supervised::PoolChild;
 pub use weak_address::WeakAddress;
-pub(crate) use {core::Urgency, parcel::Parcel, permits::Refused, stamp::Stamp, timed::later};
+pub(crate) use {parcel::Parcel, permits::Refused, stamp::Stamp, timed::later, urgency::Urgency};
 
 use self::{
     admin::Control,

@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 
 use super::{
     address::Address,
-    advisor::{Advice, Advisor, advising},
+    advisor::{Advice, Advisor, task},
     change::Change,
     core::Core,
     gather::{BroadcastAddress, Worker},
@@ -193,7 +193,7 @@ where
     fn set_advisor(self: Arc<Self>, advisor: Option<Advisor>) -> Result<(), AdminError> {
         self.check_running()?;
         let out_of_range = |error: SpawnError| AdminError::AdvisorOutOfRange(error.to_string());
-        advising::replace(&self, advisor).map_err(out_of_range)
+        task::replace(&self, advisor).map_err(out_of_range)
     }
 
     fn set_rate(&self, rate: Option<Rate>) -> Result<(), AdminError> {

@@ -63,6 +63,7 @@ mod finding;
 mod period;
 mod rules;
 mod settings;
+pub(super) mod task;
 
 pub use super::inbox::Inbox;
 pub use advice::{Advice, Edit, Proposal};

@@ -10,7 +10,7 @@ mod sticky;
 use self::keys::MAX_PARKED;
 use super::{
     Pool,
-    advisor::{Advisor, Judge, advising},
+    advisor::{Advisor, Judge, task},
     autoscale::{Autoscale, Autoscaler, scaling},
     batch::Batches,
     bytes::SizeOf,
@@ -730,7 +730,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self.when_exhausted = WhenExhausted::Escalate;
         let core = self.into_core()?;
         scaling::begin(&core);
-        advising::begin(&core);
+        task::begin(&core);
         start_clock(&core);
         watch(&core);
         Ok(supervised::kept(core))
@@ -908,7 +908,7 @@ pub(super) async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
                     start_clock(core);
                 }
                 scaling::begin(core);
-                advising::begin(core);
+                task::begin(core);
                 watch(core);
                 core.close_if_deserted();
                 if core.settings.dispatch.is_some() {

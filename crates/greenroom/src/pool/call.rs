@@ -5,10 +5,10 @@ use std::{collections::VecDeque, future::Future, pin::pin, time::Duration};
 use super::{
     Address,
     call_future::{Call, Sent},
-    core::Urgency,
     parcel::Parcel,
     permits::Refused,
     timed,
+    urgency::Urgency,
 };
 use crate::{
     CallError, Class, Envelope, NotAccepted, ReplyPort, SendError, TrySendError,

@@ -11,11 +11,11 @@ use tokio::sync::oneshot::error::TryRecvError;
 
 use super::{
     Address,
-    core::serve::{AtHatch, Served},
+    door::NotSent,
     hatch::Told,
-    occupied::{Inside, Occupied},
+    occupied::Inside,
     parcel::Parcel,
-    permits::Refused,
+    served::{AtHatch, Served},
 };
 use crate::{
     CallError, Class, ReplyPort,
@@ -53,20 +53,6 @@ pub(super) struct Sent<R, E> {
     pub(super) _inside: Option<Inside>,
     /// The worker may have been polled here and now.
     pub(super) in_place: bool,
-}
-
-/// Why a call is not queued.
-pub(crate) enum NotSent {
-    /// Whoever waited for it would wait for himself.
-    WouldDeadlock,
-    /// Not now, or never.
-    Refused(Refused, Option<Inside>),
-}
-
-impl From<Occupied> for NotSent {
-    fn from(_: Occupied) -> Self {
-        Self::WouldDeadlock
-    }
 }
 
 impl<R, E> Sent<R, E> {

@@ -34,7 +34,7 @@ use std::{
 
 mod builder;
 mod coordinated;
-mod coordination;
+pub(super) mod coordination;
 mod ears;
 mod notice;
 mod office;

@@ -24,7 +24,7 @@ use super::{
     crew_list::CrewList,
     crowd::KeyBounds,
     discard::discard,
-    entry::Queued,
+    entry::{Hashed, Queued},
     hatch::Hatch,
     in_place,
     key_lines::KeyLines,
@@ -57,9 +57,11 @@ use crate::{
     PoolEvents, RestartPolicy,
     delivery::Extra,
     life::Life,
+    pool::urgency::Urgency,
     pool_events::{drop_log::DropLog, full_log::FullLog},
 };
 
+mod accept;
 mod alarms;
 #[cfg(test)]
 mod attendance;
@@ -68,6 +70,7 @@ mod capacity;
 mod carry;
 mod claims;
 mod close;
+mod coordinated;
 mod crew;
 pub(crate) mod crowded;
 pub(crate) mod dispatch;
@@ -106,23 +109,11 @@ pub(crate) type InboxGuard<'a, A, K> =
 pub(crate) type OutboxOf<A, K> =
     Outbox<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error, K>;
 
-/// Whether a sender could let others run before its message is queued.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Urgency {
-    CanStepAside,
-    Now,
-    /// It waits for the reply, and may do the worker's work meanwhile.
-    InPlace,
-}
-
 /// Where a worker and its callers meet.
 pub(crate) type HatchOf<A> = Hatch<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error>;
 
 /// Where a worker's own mailbox lies, once there is one.
 pub(crate) type Desk<A, K> = Mutex<Option<Arc<Mailbox<A, K>>>>;
-
-/// A key, where there is one, and its hash.
-pub(crate) type Hashed<K> = (Option<K>, u32);
 
 /// How to tell the key of a message.
 pub(crate) type KeyOf<A, K> = Box<dyn Fn(&<A as Actor>::Message) -> Option<K> + Send + Sync>;

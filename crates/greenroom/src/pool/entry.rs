@@ -17,6 +17,9 @@ pub(crate) struct Entry<M, R, E, K> {
     pub(crate) stamp: Stamp,
 }
 
+/// A key, where there is one, and its hash.
+pub(crate) type Hashed<K> = (Option<K>, u32);
+
 /// As it lies in the queues of a pool of these actors.
 pub(crate) type Queued<A, K> =
     Entry<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error, K>;

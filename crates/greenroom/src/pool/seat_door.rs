@@ -11,8 +11,9 @@ use std::{
 use tokio::{runtime::Handle, sync::mpsc};
 
 use super::{
-    address::{Address, Door, WeakDoor, WeakSeat},
-    core::{Core, Urgency},
+    address::Address,
+    core::Core,
+    door::{BoxFuture, Door, WeakDoor, WeakSeat, push_one_by_one},
     gather::Worker,
     mailbox::Mailbox,
     occupied::{Inside, Occupied, slot_at_work},
@@ -21,6 +22,7 @@ use super::{
     permits::{Closed, Refused},
     places::Beginning,
     stop::{Stop, StopSummary},
+    urgency::Urgency,
 };
 use crate::{
     Actor, AnyAddress, NotAccepted,
@@ -28,8 +30,6 @@ use crate::{
     inspect::{TooManyKeys, Value, WorkerStatus},
     life::Signal,
 };
-
-type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// The way to one worker.
 pub(crate) struct SeatDoor<A: Actor, K> {
@@ -134,7 +134,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
         sender: u32,
         urgency: Urgency,
     ) -> Result<usize, Refused> {
-        super::address::push_one_by_one(messages, |one| self.try_push(one, sender, urgency))
+        push_one_by_one(messages, |one| self.try_push(one, sender, urgency))
     }
 
     fn permit(&self) -> BoxFuture<'_, Result<(), Closed>> {

@@ -7,7 +7,7 @@ use std::{
     task::{Context, Poll, ready},
 };
 
-use super::{Address, core::Urgency, parcel::Parcel, permits::Refused};
+use super::{Address, parcel::Parcel, permits::Refused, urgency::Urgency};
 use crate::{Class, NotAccepted, SendError};
 
 /// What [`Address::send`] returns: resolves once the message is queued.
@@ -24,6 +24,22 @@ pub struct Sending<'a, M, R, E> {
 
 type Waiting<'a, M, R, E> =
     Pin<Box<dyn Future<Output = (Parcel<M, R, E>, Result<(), NotAccepted>)> + Send + 'a>>;
+
+impl<M: Send, R: Send, E: Send> Address<M, R, E> {
+    /// Queues a message, waiting for room. Waiting senders are served first come, first served.
+    ///
+    /// # Errors
+    /// The message, when the pool has stopped or has no workers left, when its key is parked and has no room for more, and
+    /// when it has no key in a pool that requires one.
+    ///
+    /// # Cancel safety
+    /// A dropped future has either queued the message or done nothing; the message is dropped with it in that case. To
+    /// keep it, use [`reserve`](Self::reserve).
+    #[inline]
+    pub fn send(&self, message: M) -> Sending<'_, M, R, E> {
+        Sending::new(self, message)
+    }
+}
 
 /// Nothing in it is pinned but the box.
 impl<M, R, E> Unpin for Sending<'_, M, R, E> {}

@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use super::address::{Address, WeakDoor};
+use super::{address::Address, door::WeakDoor};
 use crate::AnyAddress;
 
 /// An address that does not keep its pool alive. Cheap to clone.

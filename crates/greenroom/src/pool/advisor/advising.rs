@@ -1,36 +1,6 @@
-//! The task that looks at a pool, asks its judge after each period, and does what that says where it is to.
+//! What a pool keeps of its advisor.
 
-use std::{
-    hash::Hash,
-    sync::{Arc, atomic::Ordering},
-    time::Duration,
-};
-
-use tokio::{sync::mpsc, time::Instant};
-
-use super::{
-    Advice, Advisor, Figures, Finding, Judge, Proposal,
-    period::{Look, Period},
-};
-use crate::{
-    Actor, PoolEvent, SpawnError,
-    pool::{AdminError, autoscale::scaling::is_over, core::Core, employed::Employed},
-    pool_events::ResizeReason,
-};
-
-/// How often a pool is looked at: often enough for an average, and seldom enough that the locks of its queues do not matter.
-const LOOK: Duration = Duration::from_secs(1);
-/// How many looks there are in a period: where it is short, they come sooner.
-const LEAST_LOOKS: u32 = 10;
-/// Where it is long, they come later.
-const MOST_LOOKS: u32 = 300;
-
-/// What had been counted when the period began.
-struct Before {
-    at: Duration,
-    inbox_full: u64,
-    started: u64,
-}
+use super::Advice;
 
 /// What the advisor of a pool has said, and which one it is.
 #[derive(Debug, Default)]
@@ -47,185 +17,19 @@ impl Advising {
     pub(crate) fn advice(&self) -> Option<Advice> {
         self.advice.as_deref().copied()
     }
-}
 
-/// Looks after a pool that is set up to.
-pub(crate) fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Arc<Core<A, K>>) {
-    let Some(settings) = core.settings.advisor.as_deref().copied() else { return };
-    if let Ok(judge) = judge(core, settings) {
-        begin_with(core, judge);
+    /// From now on no earlier advisor has a say. Returns whose turn it is.
+    pub(super) fn next_turn(&mut self) -> u64 {
+        (self.turn, self.advice) = (self.turn + 1, None);
+        self.turn
     }
-}
 
-/// Gives a running pool this advisor in place of its own, or none. The new one knows nothing of
-/// what was before.
-pub(crate) fn replace<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: &Arc<Core<A, K>>,
-    settings: Option<Advisor>,
-) -> Result<(), SpawnError> {
-    match settings.map(|settings| judge(core, settings)).transpose()? {
-        Some(judge) => begin_with(core, judge),
-        None => {
-            next_turn(core);
-            core.measured.forget_residence();
-        }
+    pub(super) fn is_turn(&self, turn: u64) -> bool {
+        self.turn == turn
     }
-    Ok(())
-}
 
-fn judge<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: &Core<A, K>,
-    settings: Advisor,
-) -> Result<Judge, SpawnError> {
-    // Each worker's own mailbox keeps its size, so there the advice is for who sets the pool up.
-    let acts = settings.acts && core.settings.dispatch.is_none();
-    Judge::new(Advisor { acts, ..settings })
-}
-
-fn begin_with<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: &Arc<Core<A, K>>,
-    judge: Judge,
-) {
-    let turn = next_turn(core);
-    core.measured.keep_residence();
-    core.runtime.spawn(run(Employed::new(core), judge, turn));
-}
-
-/// From now on no earlier advisor has a say.
-fn next_turn<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>) -> u64 {
-    let mut advising = core.advising.lock();
-    (advising.turn, advising.advice) = (advising.turn + 1, None);
-    advising.turn
-}
-
-/// Runs until the pool has ended, or has another advisor.
-async fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    mut core: Employed<A, K>,
-    mut judge: Judge,
-    turn: u64,
-) {
-    let period = judge.settings().period;
-    let mut before = Before::of(&core);
-    while let Some(seen) = watch(&core, period, turn).await {
-        let figures = figures(&core, &mut before, seen);
-        let advice = judge.advise(&figures);
-        if !take_down(&core, &advice, turn) {
-            break;
-        }
-        if let Some(change) = advice.change.filter(|_| advice.acted) {
-            carry_out(&core, &figures, change);
-        }
-    }
-    if !core.ended.load(Ordering::SeqCst) {
-        core.spare();
-    }
-}
-
-/// Looks at a pool for a period. `None` where it ends meanwhile, or has another advisor. When it
-/// looks is left to chance: something that happens each second on the second would always be seen,
-/// or never.
-async fn watch<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: &Core<A, K>,
-    period: Duration,
-    turn: u64,
-) -> Option<Period> {
-    let looks = (period.div_duration_f64(LOOK) as u32).clamp(LEAST_LOOKS, MOST_LOOKS);
-    let (start, mut seen) = (Instant::now(), Period::default());
-    for look in 0..looks {
-        let share = (f64::from(look) + core.chance()) / f64::from(looks);
-        if is_over(core, start + period.mul_f64(share)).await || core.advising.lock().turn != turn {
-            return None;
-        }
-        seen.look(&Look::at(core));
-    }
-    let over = is_over(core, start + period).await;
-    (!over).then_some(seen)
-}
-
-impl Look {
-    fn at<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>) -> Self {
-        Self {
-            queued: core.depth(),
-            capacity: core.permits.capacity(),
-            busy: core.seats.iter().filter(|seat| seat.is_busy()).count(),
-            workers: core.roster.lock().len(),
-        }
-    }
-}
-
-impl Before {
-    fn of<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>) -> Self {
-        let started = core.seats.iter().map(|seat| seat.tally.started.load(Ordering::Relaxed));
-        Self {
-            at: Duration::from_nanos(core.coarse.real()),
-            inbox_full: core.full_episodes(),
-            started: started.sum(),
-        }
-    }
-}
-
-fn figures<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: &Core<A, K>,
-    before: &mut Before,
-    mut seen: Period,
-) -> Figures {
-    let now = Before::of(core);
-    let then = std::mem::replace(before, Before { ..now });
-    let (workers, bounds) = {
-        let roster = core.roster.lock();
-        (roster.len(), roster.bounds())
-    };
-    // Where the pool sizes itself, it does so each second.
-    let most_workers = if core.settings.autoscale.is_some() { workers } else { *bounds.end() };
-    Figures {
-        most_workers,
-        inbox_full: now.inbox_full - then.inbox_full,
-        started: now.started.saturating_sub(then.started),
-        p99: core.measured.take_residence().or_else(|| core.oldest()),
-        ..seen.end(now.at, now.at.saturating_sub(then.at), core.inbox(), workers)
-    }
-}
-
-/// Keeps the advice, and tells of it where it is another than before. That a pool is fine is no
-/// news where nothing else was said of it. False where the pool has another advisor by now.
-fn take_down<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: &Core<A, K>,
-    advice: &Advice,
-    turn: u64,
-) -> bool {
-    let before = {
-        let mut advising = core.advising.lock();
-        if advising.turn != turn {
-            return false;
-        }
-        advising.advice.replace(Box::new(*advice))
-    };
-    let is_news = match before {
-        Some(before) => !before.says_as(advice),
-        None => advice.finding != Finding::Fine,
-    };
-    if is_news {
-        core.tell(PoolEvent::Advised { advice: Box::new(*advice) });
-    }
-    true
-}
-
-/// Where somebody else has changed the pool meanwhile so that there is no room for this, the next period says so.
-fn carry_out<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: &Arc<Core<A, K>>,
-    figures: &Figures,
-    change: Proposal,
-) {
-    let (outcomes, _) = mpsc::unbounded_channel();
-    let bound = |to| core.set_inbox(figures.inbox.with(to), ResizeReason::Advised).map(drop);
-    let hire = |more| core.hire(more, ResizeReason::Advised, &outcomes).map(drop);
-    let done = [
-        change.inbox.map(|inbox| bound(inbox.to)),
-        change.workers.map(|workers| hire(workers.to - workers.from)),
-    ];
-    for error in done.into_iter().flatten().filter_map(Result::err) {
-        if error != AdminError::NotRunning {
-            tracing::debug!(pool = &*core.settings.name, %error, "somebody else has changed it");
-        }
+    /// Keeps the advice. Returns what was said before.
+    pub(super) fn take_down(&mut self, advice: &Advice) -> Option<Box<Advice>> {
+        self.advice.replace(Box::new(*advice))
     }
 }

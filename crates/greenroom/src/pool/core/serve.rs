@@ -13,7 +13,7 @@ use std::{
         Arc,
         atomic::{Ordering, fence},
     },
-    task::{Context, Poll, Waker},
+    task::Waker,
     time::Instant,
 };
 
@@ -23,47 +23,14 @@ use crate::{
     delivery::Extra,
     pool::{
         entry::Entry,
-        hatch::{Hatch, Left, Retracted, Told},
+        hatch::{Hatch, Left, Retracted},
         in_place::{self, Lent},
         lock::locked,
         occupied::slot_at_work,
+        served::{AtHatch, Served, ServedBy},
         stamp::Stamp,
     },
-    reply::Reply,
 };
-
-/// What a call that is not queued comes to.
-pub(crate) enum Served<'a, M, R, E> {
-    Reply(R),
-    /// The handler has suspended, for example: it is to come.
-    Later(Reply<R, E>),
-    /// A worker has been woken for it: here the caller waits.
-    Handed(AtHatch<'a, M, R, E>),
-}
-
-/// [`Served`] by a pool.
-pub(crate) type ServedBy<'a, A> =
-    Served<'a, <A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error>;
-
-/// A caller that waits at a hatch, until it is dropped.
-pub(crate) struct AtHatch<'a, M, R, E>(&'a Hatch<M, R, E>);
-
-impl<'a, M, R, E> AtHatch<'a, M, R, E> {
-    pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Poll<Told<R, E>> {
-        self.0.poll(cx)
-    }
-
-    /// It has been told.
-    pub(crate) fn leave(self) {
-        std::mem::forget(self);
-    }
-}
-
-impl<M, R, E> Drop for AtHatch<'_, M, R, E> {
-    fn drop(&mut self) {
-        self.0.give_up();
-    }
-}
 
 /// Workers that a caller looks at to find one that is idle.
 const WORKERS_ASKED: usize = 4;

@@ -12,7 +12,7 @@ use std::{
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
-use super::{AtHatch, Core, Ordering, Served, Told};
+use super::{AtHatch, Core, Ordering, Served};
 use crate::{
     Actor, Answer, CallError, Class, Context, DeadLetterReason, Delivery, Envelope, Overflow, Pool,
     PoolBuilder, ReplyPort, Restarts, Stop,

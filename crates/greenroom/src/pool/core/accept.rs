@@ -1,0 +1,448 @@
+//! How a pool takes messages from addresses.
+
+use std::{
+    collections::VecDeque,
+    future::{Future, poll_fn},
+    hash::Hash,
+    pin::pin,
+    sync::{Arc, atomic::Ordering},
+    task::Waker,
+    time::Duration,
+};
+
+use super::{Core, Hashed, WayIn, crowded::Granted, dispatch::Crowd};
+use crate::{
+    Actor, NotAccepted, ReplyPort,
+    pool::{
+        door::{BoxFuture, Door, WeakDoor, push_one_by_one},
+        occupied::{Inside, Occupied, slot_at_work},
+        overflow::Overflow,
+        own_call::OwnCall,
+        parcel::{Load, Parcel, ParcelOf, PlainCall, Unload},
+        permits::{Closed, Refused},
+        places::Beginning,
+        served::ServedBy,
+        shard::Wanted,
+        stop::{self, Stop},
+        urgency::Urgency,
+    },
+};
+
+/// Several messages on their way into the queues: whatever happens, permits that were not used go back, and shards that
+/// were filled are announced, all at once.
+struct Many<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static> {
+    core: &'a Core<A, K>,
+    permits: u64,
+    filled: u64,
+}
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Many<'_, A, K> {
+    fn drop(&mut self) {
+        if self.permits > 0 {
+            self.core.permits.give(self.permits, self.core);
+        }
+        if self.filled != 0 {
+            self.core.wake.mark_all(self.filled);
+            self.core.wake.one(&self.core.clock.bell);
+        }
+    }
+}
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Many<'_, A, K> {
+    /// Queues some messages from the front. The key function sees a message where it lies, so that its panic loses none.
+    fn push(&mut self, messages: &mut VecDeque<A::Message>, sender: u32) -> Result<(), Refused> {
+        if !self.core.keyed() {
+            let run = self.core.push_run(messages, self.permits as usize, sender);
+            let (run, wanted) = run.map_err(|Closed| Refused::Closed)?;
+            self.permits -= run as u64;
+            let index = self.core.shard_of(&(None, 0), sender);
+            match wanted {
+                Wanted::Nothing => {}
+                Wanted::Announcement => self.filled |= 1 << index,
+                Wanted::Invitation => self.core.wake.invite(index, &self.core.clock.bell),
+            }
+            return Ok(());
+        }
+        let key = self.core.key_of(messages.front());
+        let Some(message) = messages.pop_front() else { return Err(Refused::Closed) };
+        let mut parcel = Parcel::new(message, None);
+        let index = self.core.shard_of(&key, sender);
+        let pushed = self.core.push_quietly(index, &mut parcel, key, false);
+        if let Some(message) = parcel.message {
+            messages.push_front(message);
+        }
+        self.permits -= u64::from(pushed.is_ok());
+        self.filled |= u64::from(pushed?) << index;
+        Ok(())
+    }
+}
+
+/// What became of several messages.
+struct Placed {
+    /// How many are queued.
+    sent: usize,
+    /// There was no room in the pool for more.
+    full: bool,
+}
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+    fn why(&self, refused: Refused) -> NotAccepted {
+        refused.told(|| self.why_closed())
+    }
+
+    /// What most sends come to, where there are no keys: the lock, and the queue. By itself, so that it keeps nothing for all that
+    /// may have to be done otherwise. False where there is more to it; the message is where it was then.
+    #[inline(always)]
+    fn push_easily(
+        &self,
+        load: &mut impl Unload<A::Message, A::Reply, A::Error>,
+        sender: u32,
+    ) -> bool {
+        let Some(shard) = self.shards.get(sender as usize & (self.shards.len() - 1)) else {
+            return false;
+        };
+        // Who has it taken is asked again where there is time to wait.
+        let Some(mut inbox) = shard.inbox.try_lock() else { return false };
+        let easy = inbox.is_easy() && self.is_timely() && load.message().is_some();
+        if easy {
+            inbox.push_easily(load, (None, 0), self.coarse.coarse_stamp());
+        }
+        easy
+    }
+
+    #[inline(never)]
+    fn try_send_plain(
+        &self,
+        message: &mut Option<A::Message>,
+        sender: u32,
+        urgency: Urgency,
+    ) -> Result<(), Refused> {
+        match self.push_easily(message, sender) {
+            true => Ok(()),
+            false => self.try_send_with_a_look(message, sender, urgency),
+        }
+    }
+
+    /// As `try_send_plain`, where there are keys.
+    #[inline(never)]
+    fn try_send_by_key(
+        &self,
+        message: &mut Option<A::Message>,
+        sender: u32,
+        urgency: Urgency,
+    ) -> Result<(), Refused> {
+        match self.push_by_key(message) {
+            Ok(()) => Ok(()),
+            Err(key) => self.try_send_keyed(message, key, sender, urgency),
+        }
+    }
+
+    /// As `push_easily`, where there are keys. The key is given back where there is more to it.
+    #[inline(always)]
+    fn push_by_key(&self, message: &mut Option<A::Message>) -> Result<(), Hashed<K>> {
+        let key = self.key(message);
+        let Some(shard) = self.shards.get(key.1 as usize & (self.shards.len() - 1)) else {
+            return Err(key);
+        };
+        let Some(mut inbox) = shard.inbox.try_lock() else { return Err(key) };
+        if key.0.is_some() && inbox.is_easy() && self.is_timely() && message.is_some() {
+            inbox.push_easily(message, key, self.coarse.coarse_stamp());
+            return Ok(());
+        }
+        Err(key)
+    }
+
+    #[inline(never)]
+    fn try_send_with_a_look(
+        &self,
+        message: &mut Option<A::Message>,
+        sender: u32,
+        urgency: Urgency,
+    ) -> Result<(), Refused> {
+        let placed = self.try_place(message, sender, urgency);
+        self.sent_or_over(message, placed, sender)
+    }
+
+    #[inline(never)]
+    fn try_send_keyed(
+        &self,
+        message: &mut Option<A::Message>,
+        key: Hashed<K>,
+        sender: u32,
+        urgency: Urgency,
+    ) -> Result<(), Refused> {
+        let placed = self.take_and_push(message, key, sender, urgency);
+        self.sent_or_over(message, placed, sender)
+    }
+
+    /// What is done with a message for which there was no room.
+    #[inline(always)]
+    fn sent_or_over(
+        &self,
+        message: &mut Option<A::Message>,
+        placed: Result<(), Refused>,
+        sender: u32,
+    ) -> Result<(), Refused> {
+        match placed {
+            Err(Refused::Full) => message.lent(|parcel| self.overflow(parcel, sender)),
+            Err(Refused::KeyFull) => message.lent(|parcel| self.overflow_of_key(parcel)),
+            pushed => pushed,
+        }
+    }
+
+    /// Queues a message where there is room.
+    #[inline(always)]
+    fn try_place(
+        &self,
+        load: &mut impl Load<A::Message, A::Reply, A::Error>,
+        sender: u32,
+        urgency: Urgency,
+    ) -> Result<(), Refused> {
+        if self.settings.is_weighed {
+            return load.lent(|parcel| self.try_place_weighed(parcel, sender, urgency));
+        }
+        let key = self.key(load);
+        self.take_and_push(load, key, sender, urgency)
+    }
+
+    /// Queues messages from the front, as many as there is room for.
+    fn try_place_many(
+        &self,
+        messages: &mut VecDeque<A::Message>,
+        sender: u32,
+    ) -> Result<Placed, Refused> {
+        if self.settings.is_weighed {
+            let place = |one: &mut ParcelOf<A>| self.try_place_weighed(one, sender, Urgency::Now);
+            let sent = push_one_by_one(messages, place)?;
+            return Ok(Placed { sent, full: !messages.is_empty() });
+        }
+        let permits = self.permits.try_take_most(messages.len() as u64, self)?;
+        let mut many = Many { core: self, permits, filled: 0 };
+        let before = messages.len();
+        let mut pushed = Ok(());
+        while many.permits > 0 && pushed.is_ok() {
+            pushed = many.push(messages, sender);
+        }
+        // Otherwise there was no room behind a key.
+        let full = pushed.is_ok() && !messages.is_empty();
+        match before - messages.len() {
+            0 => pushed.map(|()| Placed { sent: 0, full }),
+            sent => Ok(Placed { sent, full }),
+        }
+    }
+
+    /// True once for a sender whose messages pile up, where all of them lie together.
+    fn should_step_aside(&self, sender: u32) -> bool {
+        let index = self.shard_of(&(None, 0), sender);
+        !self.keyed() && std::mem::take(&mut self.shards[index].inbox.lock().step_aside)
+    }
+}
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, A::Error>
+    for Core<A, K>
+{
+    fn try_send(
+        &self,
+        message: &mut Option<A::Message>,
+        sender: u32,
+        urgency: Urgency,
+    ) -> Result<(), Refused> {
+        match self.way_in {
+            WayIn::Plain => self.try_send_plain(message, sender, urgency),
+            WayIn::ByKey => self.try_send_by_key(message, sender, urgency),
+            WayIn::Weighed => self.try_send_with_a_look(message, sender, urgency),
+        }
+    }
+
+    fn try_push(
+        &self,
+        parcel: &mut ParcelOf<A>,
+        sender: u32,
+        urgency: Urgency,
+    ) -> Result<(), Refused> {
+        if let Some(to) = self.diverted(parcel) {
+            return self.divert(to, parcel);
+        }
+        match self.try_place(parcel, sender, urgency) {
+            Err(Refused::Full) => self.overflow(parcel, sender),
+            Err(Refused::KeyFull) => self.overflow_of_key(parcel),
+            pushed => pushed,
+        }
+    }
+
+    fn try_call(
+        &self,
+        message: &mut Option<A::Message>,
+        port: &mut Option<ReplyPort<A::Reply, A::Error>>,
+        sender: u32,
+    ) -> Option<bool> {
+        let is_plain = self.way_in == WayIn::Plain && slot_at_work(self.identity()).is_none();
+        let is_queued = is_plain && self.push_easily(&mut PlainCall { message, port }, sender);
+        is_queued.then_some(self.settings.calls_in_place)
+    }
+
+    #[inline]
+    fn serve(
+        &self,
+        message: &mut Option<A::Message>,
+        sender: u32,
+        caller: &Waker,
+    ) -> Option<ServedBy<'_, A>> {
+        Self::serve(self, message, sender, caller)
+    }
+
+    fn push_permitted(&self, parcel: &mut ParcelOf<A>, sender: u32) -> Result<(), NotAccepted> {
+        let mut granted = Granted(Some(self));
+        if let Some(to) = self.diverted(parcel) {
+            return self.divert(to, parcel).map_err(|refused| self.why(refused));
+        }
+        self.try_claim(parcel).map_err(|refused| self.why(refused))?;
+        if self.settings.dispatch.is_some() {
+            let pushed = self.dispatch_permitted(parcel, sender, Crowd::WherePermitted);
+            pushed.map_err(|refused| self.why(refused))?;
+            granted.0 = None;
+            return Ok(());
+        }
+        self.push_keyed(parcel, sender, false).map_err(|refused| self.why(refused))?;
+        granted.0 = None;
+        Ok(())
+    }
+
+    fn try_push_many(
+        &self,
+        messages: &mut VecDeque<A::Message>,
+        sender: u32,
+        urgency: Urgency,
+    ) -> Result<usize, Refused> {
+        if urgency == Urgency::CanStepAside && self.should_step_aside(sender) {
+            return Err(Refused::NotNow);
+        }
+        if let Overflow::DropOldest = self.settings.overflow {
+            return push_one_by_one(messages, |one| self.try_push(one, sender, Urgency::Now));
+        }
+        // Nothing is dropped here: what does not fit in is left with its sender.
+        let placed = self.try_place_many(messages, sender);
+        if matches!(placed, Err(Refused::Full) | Ok(Placed { full: true, .. })) {
+            self.found_full();
+        }
+        let sent = placed.map(|placed| placed.sent);
+        match (sent, &self.settings.overflow) {
+            (Ok(sent), Overflow::Fallback(other)) => {
+                Ok(sent + other.take_over_many(messages).unwrap_or(0))
+            }
+            (Err(Refused::Full), Overflow::Fallback(other)) => other.take_over_many(messages),
+            (Err(Refused::KeyFull), Overflow::Fallback(other)) => other.take_over_many(messages),
+            (Err(Refused::Full), overflow) if !overflow.waits() => Err(Refused::Rejected),
+            (Err(Refused::KeyFull), overflow) if !overflow.waits() => Err(Refused::KeyRejected),
+            (sent, _) => sent,
+        }
+    }
+
+    fn push_waiting<'a>(
+        &'a self,
+        parcel: &'a mut Parcel<A::Message, A::Reply, A::Error>,
+        sender: u32,
+    ) -> BoxFuture<'a, Result<(), NotAccepted>> {
+        Box::pin(async move {
+            if let Some(to) = self.diverted(parcel) {
+                return to.door.push_waiting(parcel, to.place()).await;
+            }
+            self.count_wait();
+            self.claim(parcel).await.map_err(|Closed| self.why_closed())?;
+            if let Some(policy) = &self.settings.dispatch {
+                let pushed = match policy.is_strict() {
+                    true => self.dispatch_waiting(parcel, sender).await,
+                    false => self.dispatch_anywhere(parcel, sender).await,
+                };
+                return pushed.map_err(|refused| self.why(refused));
+            }
+            self.push_in_its_turn(parcel, sender).await.map_err(|refused| self.why(refused))
+        })
+    }
+
+    fn permit(&self) -> BoxFuture<'_, Result<(), Closed>> {
+        Box::pin(async move {
+            let (mut taken, mut waits) = (pin!(self.await_permit()), false);
+            poll_fn(|task| {
+                let polled = taken.as_mut().poll(task);
+                if polled.is_pending() && self.permits.is_starved() {
+                    self.found_full();
+                }
+                if polled.is_pending() && !std::mem::replace(&mut waits, true) {
+                    self.count_wait();
+                }
+                polled
+            })
+            .await
+        })
+    }
+
+    fn try_permit(&self) -> Result<(), Refused> {
+        match self.permits.try_take(1, self) {
+            Err(Refused::Full) => {
+                self.found_full();
+                Err(Refused::Full)
+            }
+            taken => taken.map(|_| ()),
+        }
+    }
+
+    fn give_permit(&self) {
+        self.permits.give(1, self);
+    }
+
+    fn why_closed(&self) -> NotAccepted {
+        match self.closing.load(Ordering::SeqCst) {
+            true => NotAccepted::Stopped,
+            false => NotAccepted::NoWorkers,
+        }
+    }
+
+    fn count_rejected(&self) {
+        self.tally.rejected.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn next_place(&self, beginning: Beginning) -> u32 {
+        self.places.next(beginning)
+    }
+
+    fn handle_made(&self) {
+        self.handles.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn downgrade(self: Arc<Self>) -> WeakDoor<A::Message, A::Reply, A::Error> {
+        let door: Arc<dyn Door<A::Message, A::Reply, A::Error>> = self;
+        WeakDoor::Pool(Arc::downgrade(&door))
+    }
+
+    #[inline]
+    fn enter_call(
+        &self,
+        parcel: &Parcel<A::Message, A::Reply, A::Error>,
+    ) -> Result<Option<Inside>, Occupied> {
+        match self.diverted(parcel) {
+            Some(to) => to.door.enter_call(parcel),
+            None => self.enter_own_call(parcel),
+        }
+    }
+
+    fn may_answer_in_place(&self) -> bool {
+        self.settings.calls_in_place
+    }
+
+    fn own_call(self: Arc<Self>, parcel: &ParcelOf<A>) -> Option<OwnCall> {
+        if let Some(to) = self.diverted(parcel) {
+            return to.door.clone().own_call(parcel);
+        }
+        OwnCall::of(self.clone(), self.identity(), |slot| self.has_key_in_hand(parcel, slot))
+    }
+
+    fn handle_dropped(self: Arc<Self>) {
+        if self.handles.fetch_sub(1, Ordering::AcqRel) > 1 || self.ended.load(Ordering::SeqCst) {
+            return;
+        }
+        self.close();
+        let runtime = self.runtime.clone();
+        runtime.spawn(stop::run::stop(self, Stop::within(Duration::MAX)));
+    }
+}

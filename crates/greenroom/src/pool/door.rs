@@ -1,0 +1,204 @@
+//! How an address reaches its pool.
+
+use std::{
+    collections::VecDeque,
+    future::Future,
+    pin::Pin,
+    sync::{Arc, Weak},
+    task::Waker,
+};
+
+use super::{
+    occupied::{Inside, Occupied},
+    own_call::OwnCall,
+    parcel::{Load, Parcel},
+    permits::{Closed, Refused},
+    places::Beginning,
+    served::Served,
+    urgency::Urgency,
+};
+use crate::{AnyAddress, NotAccepted, ReplyPort, any_address::Erased};
+
+pub(super) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// The object-safe side of a pool that addresses see; it hides the types of the actor and of the key.
+pub(crate) trait Door<M, R, E>: Erased {
+    /// As `try_push`, for a message with nothing else.
+    fn try_send(
+        &self,
+        message: &mut Option<M>,
+        sender: u32,
+        urgency: Urgency,
+    ) -> Result<(), Refused> {
+        message.lent(|parcel| self.try_push(parcel, sender, urgency))
+    }
+    /// Takes a permit and queues the message, or leaves it where it is and says why not. Runs the key function first.
+    fn try_push(
+        &self,
+        parcel: &mut Parcel<M, R, E>,
+        sender: u32,
+        urgency: Urgency,
+    ) -> Result<(), Refused>;
+    /// Has it handled by whoever calls, where that can be; otherwise leaves it where it is, to be queued.
+    fn serve(
+        &self,
+        _message: &mut Option<M>,
+        _sender: u32,
+        _caller: &Waker,
+    ) -> Option<Served<'_, M, R, E>> {
+        None
+    }
+    /// Queues a message for which a permit has been taken, or gives the permit back and leaves the message where it is.
+    fn push_permitted(&self, parcel: &mut Parcel<M, R, E>, sender: u32) -> Result<(), NotAccepted>;
+    /// Queues messages from the front, as many as there is room for, and says how many.
+    fn try_push_many(
+        &self,
+        messages: &mut VecDeque<M>,
+        sender: u32,
+        urgency: Urgency,
+    ) -> Result<usize, Refused>;
+    /// Queues a message as soon as there is room for it.
+    fn push_waiting<'a>(
+        &'a self,
+        parcel: &'a mut Parcel<M, R, E>,
+        sender: u32,
+    ) -> BoxFuture<'a, Result<(), NotAccepted>>;
+    /// Waits for a permit.
+    fn permit(&self) -> BoxFuture<'_, Result<(), Closed>>;
+    fn try_permit(&self) -> Result<(), Refused>;
+    fn give_permit(&self);
+    /// Why a pool that accepts nothing any more does not.
+    fn why_closed(&self) -> NotAccepted;
+    fn count_rejected(&self);
+    /// Of a sender that is about to begin.
+    fn next_place(&self, beginning: Beginning) -> u32;
+    fn handle_made(&self);
+    /// The same, without keeping anything alive.
+    fn downgrade(self: Arc<Self>) -> WeakDoor<M, R, E>;
+    /// The last handle drains and stops the pool.
+    fn handle_dropped(self: Arc<Self>);
+    /// Somebody is about to wait for a reply. Refused where that would be waiting for itself.
+    fn enter_call(&self, parcel: &Parcel<M, R, E>) -> Result<Option<Inside>, Occupied>;
+    /// The same, and notes it in the message.
+    #[inline(always)]
+    fn enter(&self, parcel: &mut Parcel<M, R, E>) -> Result<Option<Inside>, Occupied> {
+        let inside = self.enter_call(parcel)?;
+        if inside.is_some() {
+            parcel.mark_own_call();
+        }
+        Ok(inside)
+    }
+    /// Enters and queues a call. Says who is inside then, and whether a worker may have been polled for it here and now. What is
+    /// refused stays where it is.
+    fn push_call(
+        &self,
+        parcel: &mut Parcel<M, R, E>,
+        sender: u32,
+    ) -> Result<(Option<Inside>, bool), NotSent> {
+        let inside = self.enter(parcel)?;
+        match self.try_push(parcel, sender, Urgency::InPlace) {
+            Ok(()) => Ok((inside, self.may_answer_in_place())),
+            Err(refused) => Err(NotSent::Refused(refused, inside)),
+        }
+    }
+    /// Queues a plain call where nothing else is to be done for that. Says whether a worker may be polled by whoever calls it; None, with
+    /// message and port where they were, where there is more to it.
+    fn try_call(
+        &self,
+        _message: &mut Option<M>,
+        _port: &mut Option<ReplyPort<R, E>>,
+        _sender: u32,
+    ) -> Option<bool> {
+        None
+    }
+    /// True where a worker may be polled by whoever calls it.
+    fn may_answer_in_place(&self) -> bool {
+        false
+    }
+    /// As `enter_call`, where it is not known yet who will wait: for a worker of the pool, where one is polled here.
+    fn own_call(self: Arc<Self>, parcel: &Parcel<M, R, E>) -> Option<OwnCall>;
+}
+
+/// A door that does not keep its pool alive.
+pub(crate) enum WeakDoor<M, R, E> {
+    Pool(Weak<dyn Door<M, R, E>>),
+    /// A worker's door exists as long as it is held, so it is made again.
+    Worker(Arc<dyn WeakSeat<M, R, E>>),
+}
+
+/// The way to one worker, as long as there is its pool.
+pub(crate) trait WeakSeat<M, R, E>: Send + Sync {
+    fn upgrade(&self) -> Option<Arc<dyn Door<M, R, E>>>;
+    /// It without its types, also where nothing is left of its pool.
+    fn any(&self) -> AnyAddress;
+}
+
+impl<M, R, E> Clone for WeakDoor<M, R, E> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Pool(door) => Self::Pool(door.clone()),
+            Self::Worker(seat) => Self::Worker(seat.clone()),
+        }
+    }
+}
+
+impl<M, R, E> WeakDoor<M, R, E> {
+    pub(crate) fn upgrade(&self) -> Option<Arc<dyn Door<M, R, E>>> {
+        match self {
+            Self::Pool(door) => door.upgrade(),
+            Self::Worker(seat) => seat.upgrade(),
+        }
+    }
+}
+
+/// Queues messages from the front, each by itself, until one is refused.
+pub(super) fn push_one_by_one<M, R, E>(
+    messages: &mut VecDeque<M>,
+    push: impl Fn(&mut Parcel<M, R, E>) -> Result<(), Refused>,
+) -> Result<usize, Refused> {
+    let mut sent = 0;
+    while let Some(mut lent) = Lent::first_of(messages) {
+        match push(&mut lent.parcel) {
+            Ok(()) => sent += 1,
+            Err(refused) if sent == 0 => return Err(refused),
+            Err(_) => break,
+        }
+    }
+    Ok(sent)
+}
+
+/// The first message of several, on its way into a queue. It goes back to the others unless it was accepted, also when the
+/// key function panics.
+pub(super) struct Lent<'a, M, R, E> {
+    messages: &'a mut VecDeque<M>,
+    pub(super) parcel: Parcel<M, R, E>,
+}
+
+impl<'a, M, R, E> Lent<'a, M, R, E> {
+    pub(super) fn first_of(messages: &'a mut VecDeque<M>) -> Option<Self> {
+        let parcel = Parcel::new(messages.pop_front()?, None);
+        Some(Self { messages, parcel })
+    }
+}
+
+impl<M, R, E> Drop for Lent<'_, M, R, E> {
+    fn drop(&mut self) {
+        if let Some(message) = self.parcel.message.take() {
+            self.messages.push_front(message);
+        }
+    }
+}
+
+/// Why a call is not queued.
+pub(crate) enum NotSent {
+    /// Whoever waited for it would wait for himself.
+    WouldDeadlock,
+    /// Not now, or never.
+    Refused(Refused, Option<Inside>),
+}
+
+impl From<Occupied> for NotSent {
+    fn from(_: Occupied) -> Self {
+        Self::WouldDeadlock
+    }
+}
