@@ -8,7 +8,8 @@ use super::{
     bell::Bell,
     credit_map::CreditMap,
     crowd::KeyBounds,
-    entry::Entry,
+    entry::{Hashed, Queued},
+    key_lines::KeyLines,
     lanes::LaneId,
     lock::Locked,
     mailbox::Mailbox,
@@ -22,7 +23,7 @@ use super::{
     wake::Wake,
 };
 use crate::{
-    Actor, Class, DeadLetter, ExitReason, PoolEvent,
+    Actor, AnyAddress, Class, DeadLetter, ExitReason, PoolEvent,
     delivery::Extra,
     life::Signal,
     sync::{AtomicBool, AtomicUsize, Handle, Mutex, Ordering},
@@ -30,6 +31,8 @@ use crate::{
 
 #[path = "../../crates/greenroom/src/pool/core/crowded.rs"]
 mod crowded;
+#[path = "../../crates/greenroom/src/pool/core/mail.rs"]
+mod mail;
 #[path = "../../crates/greenroom/src/pool/core/park.rs"]
 mod park;
 #[path = "../../crates/greenroom/src/pool/core/parked.rs"]
@@ -41,9 +44,6 @@ pub(crate) mod sweep;
 #[path = "../../crates/greenroom/src/pool/core/take.rs"]
 pub(crate) mod take;
 
-pub(crate) type Queued<A, K> =
-    Entry<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error, K>;
-
 pub(crate) type ShardOf<A, K> =
     Shard<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error, K>;
 
@@ -54,9 +54,6 @@ pub(crate) type OutboxOf<A, K> =
     Outbox<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error, K>;
 
 pub(crate) type ExtraOf<A> = Extra<<A as Actor>::Reply, <A as Actor>::Error>;
-
-/// A key, where there is one, and its hash.
-pub(crate) type Hashed<K> = (Option<K>, u32);
 
 pub(crate) struct Core<A: Actor, K> {
     pub(crate) shards: Box<[ShardOf<A, K>]>,
@@ -74,7 +71,7 @@ pub(crate) struct Core<A: Actor, K> {
     pub(crate) seats: Seats<Arc<Seat>>,
     pub(crate) desks: Seats<Desk<A, K>>,
     pub(crate) settings: Settings<A, K>,
-    key_lines: crowded::KeyLines,
+    key_lines: KeyLines,
     max_per_key: AtomicUsize,
     pub(crate) left_over: Mutex<Vec<A::Message>>,
     /// Messages that are dead letters.
@@ -221,7 +218,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 hash_of,
                 hashes: plan.hashes,
             },
-            key_lines: crowded::KeyLines::default(),
+            key_lines: KeyLines::default(),
             max_per_key: AtomicUsize::new(plan.bounds.waiting),
             left_over: Mutex::new(Vec::new()),
             letters: Mutex::new(Vec::new()),
@@ -487,7 +484,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// The product's `signal_worker`, for signals that do not kill.
-    pub(crate) fn signal_worker(&self, mailbox: &Mailbox<A, K>, signal: Signal) {
+    pub(crate) fn signal_worker(&self, mailbox: &Mailbox<A, K>, signal: Signal<AnyAddress>) {
         mailbox.push_signal(signal);
         self.wake.call(mailbox.slot, &self.clock.bell);
     }

@@ -22,6 +22,8 @@ pub(crate) mod hatch;
 pub(crate) mod hold;
 #[path = "../../crates/greenroom/src/pool/in_place.rs"]
 pub(crate) mod in_place;
+#[path = "../../crates/greenroom/src/pool/key_lines.rs"]
+pub(crate) mod key_lines;
 #[path = "../../crates/greenroom/src/pool/lanes.rs"]
 pub(crate) mod lanes;
 #[path = "../../crates/greenroom/src/pool/mailbox.rs"]
@@ -44,8 +46,6 @@ pub(crate) mod shard;
 pub(crate) mod spare_extras;
 #[path = "../../crates/greenroom/src/pool/stamp.rs"]
 pub(crate) mod stamp;
-#[path = "stats.rs"]
-mod stats;
 #[path = "../../crates/greenroom/src/pool/tally.rs"]
 pub(crate) mod tally;
 #[path = "../../crates/greenroom/src/pool/visits.rs"]
@@ -54,6 +54,8 @@ mod visits;
 pub(crate) mod wake;
 #[path = "watch.rs"]
 pub(crate) mod watch;
+#[path = "../../crates/greenroom/src/pool/worker_task.rs"]
+pub(crate) mod worker_task;
 
 /// The lock around the queues of a shard.
 pub(crate) mod lock {

@@ -2,14 +2,14 @@
 //!
 //! | file | here |
 //! |---|---|
-//! | `wake`, `bell`, `permits`, `shard`, `mailbox`, `core/take`, `core/place`, `core/park` | the product's |
+//! | `wake`, `bell`, `permits`, `shard`, `mailbox`, `core/mail`, `core/take`, `core/place`, `core/park` | the product's |
 //! | `hatch` | the product's |
-//! | `in_place` | the product's; whether a thread drives somebody is not asked: the threads of a model share one |
+//! | `in_place`, `worker_task` | the product's; whether a thread drives somebody is not asked: the threads of a model share one |
 //! | `block_queue`, `entry`, `lanes`, `padded`, `parcel`, `seats`, `spare_extras`, `stamp`, `tally`, `discard` | the product's |
 //! | `visits`, `places` | the product's; a thread is the model's, whichever token it was given |
 //! | `core/sweep` | the product's: messages that are withdrawn from a shard |
-//! | `crowd`, `core/crowded`, `core/parked` | the product's: the bound behind a key, its senders in line, keys that are parked |
-//! | `class`, `dead_letter`, `stats/dead_letters` | the product's |
+//! | `crowd`, `key_lines`, `core/crowded`, `core/parked` | the product's: the bound behind a key, its senders in line, keys that are parked |
+//! | `class`, `dead_letter` | the product's |
 //! | `lock` | a mutex of the checker: a spin lock is one whose waiters are not seen to wait |
 //! | `core`, `hold`, `seat`, `worker` | played: they need actors, policies and a runtime; see `core.rs` and `player.rs` |
 //! | `watch`, `clock` | played: a thread that looks now and then, and a list of what is parked |
@@ -60,18 +60,28 @@ pub(crate) enum ExitReason {
     Normal,
 }
 
+/// Who may be tied to a life.
+pub(crate) struct AnyAddress;
+
 /// What a mailbox has for its worker beside messages.
 pub(crate) mod life {
+    use std::marker::PhantomData;
+
     use crate::{
         ExitReason,
         sync::{AtomicBool, Ordering},
     };
 
     /// Nobody is tied to it.
-    #[derive(Default)]
-    pub(crate) struct Life(AtomicBool);
+    pub(crate) struct Life<W>(AtomicBool, PhantomData<W>);
 
-    impl Life {
+    impl<W> Default for Life<W> {
+        fn default() -> Self {
+            Self(AtomicBool::new(false), PhantomData)
+        }
+    }
+
+    impl<W> Life<W> {
         pub(crate) fn end(&self, _reason: &ExitReason) {
             self.0.store(true, Ordering::SeqCst);
         }
@@ -81,7 +91,7 @@ pub(crate) mod life {
         }
     }
 
-    pub(crate) struct Signal;
+    pub(crate) struct Signal<W>(pub(crate) PhantomData<W>);
 }
 
 /// As the product's, as far as queues look at it.

@@ -108,10 +108,12 @@ use std::{fmt, ops::Deref, sync::Arc, time::Duration};
 
 mod address;
 mod admin;
+mod admin_error;
 pub mod advisor;
 pub mod autoscale;
 pub mod batch;
 mod batch_bytes;
+mod batches;
 mod bell;
 mod block_queue;
 mod builder;
@@ -122,6 +124,8 @@ mod calling;
 mod change;
 mod clock;
 mod coarse;
+mod constructors;
+mod control;
 pub mod coordinator;
 mod core;
 mod credit_map;
@@ -150,6 +154,7 @@ mod overflow;
 mod own_call;
 mod owned_permit;
 mod padded;
+mod panic_message;
 mod parcel;
 mod permits;
 mod places;
@@ -188,7 +193,8 @@ mod worker;
 mod worker_task;
 
 pub use address::{Address, Permit};
-pub use admin::{AdminError, PoolAdmin};
+pub use admin::PoolAdmin;
+pub use admin_error::AdminError;
 pub use builder::PoolBuilder;
 pub(crate) use bytes::Claim;
 pub use call_future::Call;
@@ -215,10 +221,9 @@ pub use weak_address::WeakAddress;
 pub(crate) use {parcel::Parcel, permits::Refused, stamp::Stamp, timed::later, urgency::Urgency};
 
 use self::{
-    admin::Control,
+    control::Control,
     gather::{BroadcastAddress, SplitJoin, SplitJoinAddress},
     keys::{Keys, WrongKeyType},
-    worker::Factory,
 };
 use crate::Actor;
 
@@ -254,57 +259,6 @@ pub struct Pool<A: Actor> {
 }
 
 impl<A: Actor> Pool<A> {
-    /// Sets up a pool whose workers are built by `factory`, called once per start with the index of the slot. It runs on
-    /// the runtime's blocking pool, so it may block.
-    #[expect(clippy::new_ret_no_self, reason = "a pool is started by its builder")]
-    pub fn new(factory: impl Fn(usize) -> A + Send + Sync + 'static) -> PoolBuilder<A> {
-        PoolBuilder::new(Factory::new(Arc::new(move |slot| Ok(factory(slot)))))
-    }
-
-    /// As [`new`](Self::new), for a factory that may fail. A worker that cannot be restarted is tried again with backoff,
-    /// for ever; its slot is never lost.
-    pub fn try_new<E: fmt::Display>(
-        factory: impl Fn(usize) -> Result<A, E> + Send + Sync + 'static,
-    ) -> PoolBuilder<A> {
-        PoolBuilder::new(Factory::new(Arc::new(move |slot| {
-            factory(slot).map_err(|error| error.to_string())
-        })))
-    }
-
-    /// Sets up an actor that stands alone: a pool of this one worker, which ends when the actor does. It cannot be built
-    /// again, so a panic is its end; what it had queued is given back to whoever stops it, and callers get
-    /// [`CallError::Stopped`](crate::CallError::Stopped).
-    ///
-    /// ```
-    /// # use greenroom::{ExitReason, prelude::*};
-    /// struct Countdown(u32);
-    ///
-    /// impl Actor for Countdown {
-    ///     type Message = ();
-    ///     type Reply = u32;
-    ///     type Error = std::convert::Infallible;
-    ///
-    ///     async fn handle(&mut self, (): (), cx: &mut Context<Self>) -> Result<u32, Self::Error> {
-    ///         self.0 -= 1;
-    ///         if self.0 == 0 {
-    ///             cx.stop();
-    ///         }
-    ///         Ok(self.0)
-    ///     }
-    /// }
-    ///
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let countdown = Pool::one(Countdown(2)).spawn().await?;
-    /// assert_eq!((countdown.call(()).await?, countdown.call(()).await?), (1, 0));
-    /// assert!(matches!(countdown.erase().ended().await, ExitReason::Normal));
-    /// # Ok(()) }
-    /// ```
-    pub fn one(actor: A) -> PoolBuilder<A> {
-        let actor = parking_lot::Mutex::new(Some(actor));
-        let take = move |_slot| actor.lock().take().ok_or_else(|| "it was built once".to_owned());
-        PoolBuilder::new(Factory::new(Arc::new(take))).single()
-    }
-
     fn spawned<K>(core: Arc<core::Core<A, K>>) -> Self
     where
         K: std::hash::Hash + Eq + Send + Sync + 'static,

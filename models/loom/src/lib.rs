@@ -14,6 +14,6 @@ mod product;
 pub mod scenarios;
 
 use product::{
-    Actor, CallError, DeadLetter, DeadLetterReason, ExitReason, NotAccepted, PoolEvent, ReplyPort,
-    class, class::Class, delivery, delivery::Delivery, life, pool, reply,
+    Actor, AnyAddress, CallError, DeadLetter, DeadLetterReason, ExitReason, NotAccepted, PoolEvent,
+    ReplyPort, class, class::Class, delivery, delivery::Delivery, life, pool, reply,
 };

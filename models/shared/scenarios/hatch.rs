@@ -15,10 +15,11 @@ use crate::{
     checker::{Effort, JoinHandle, block_on, check, spawn},
     pool::{
         hatch::{Caller, Hatch, Left, Retracted, Told},
-        in_place::{Task, lend},
+        in_place::lend,
         seat::{KILLED, Seat},
         stamp::Stamp,
         wake::{Errand, own_waker},
+        worker_task::Task,
     },
 };
 
@@ -186,7 +187,7 @@ impl Counter {
         if !self.pool.wake.is_lying(0) {
             return None;
         }
-        let lent = lend(&self.seat)?;
+        let lent = lend(&self.seat.bench)?;
         if !self.hatch.put(&mut Some(message), Stamp::default()) {
             lent.leave();
             return None;

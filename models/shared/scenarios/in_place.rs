@@ -14,17 +14,13 @@ use std::{
 use super::wakes::Pool;
 use crate::{
     checker::{Effort, JoinHandle, block_on, check, spawn, yield_now},
-    pool::{
-        in_place::{Task, lend},
-        seat::Seat,
-        wake::own_waker,
-    },
+    pool::{in_place::lend, seat::Seat, wake::own_waker, worker_task::Task},
     sync::{self, AtomicWaker},
 };
 
 /// Polls the work of this seat, once. False where somebody else does so.
 fn drive(seat: &Seat) -> bool {
-    lend(seat).map(|lent| lent.drive(|| {})).is_some()
+    lend(&seat.bench).map(|lent| lent.drive(|| {})).is_some()
 }
 
 /// Work that waits until it has been called so often, and what has become of it.

@@ -16,9 +16,9 @@ use super::{
 use crate::{
     checker::{Effort, JoinHandle, block_on, check, spawn},
     pool::{
-        in_place::Task,
         seat::{KILLED, Seat},
         wake::own_waker,
+        worker_task::Task,
     },
     sync::{AtomicBool, AtomicWaker, Mutex, Notify, Ordering},
 };

@@ -3,6 +3,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    marker::PhantomData,
     pin::pin,
     sync::{Arc, Mutex, PoisonError, atomic::AtomicU32},
     task::{Poll, Waker},
@@ -15,8 +16,9 @@ use crate::{
     delivery::{Delivery, Extra},
     life::Signal,
     pool::{
-        core::{Core, Plan, Queued, ShardOf, sweep::Judge, take::TakenNear},
+        core::{Core, Plan, ShardOf, sweep::Judge, take::TakenNear},
         discard::discard,
+        entry::Queued,
         failed::Failed,
         hold::{DeliveryOf, Source},
         lanes::LaneState,
@@ -382,7 +384,7 @@ impl<K: Keyed> PoolOf<K> {
 
     /// Sends a signal to one worker.
     pub(super) fn signal(&self, worker: usize) {
-        self.core.signal_worker(&self.core.mailbox(worker), Signal);
+        self.core.signal_worker(&self.core.mailbox(worker), Signal(PhantomData));
     }
 
     /// The worker of a slot has gone; the slot is the next worker's from here on. What is left in the mailbox is seen to by
@@ -673,7 +675,7 @@ impl<'a, K: Keyed> Player<'a, K> {
     fn hear(&mut self) {
         self.give_up_place();
         while self.seat.has(SIGNAL) {
-            let Some(Signal) = self.own_mailbox().and_then(Mailbox::pop_signal) else { return };
+            let Some(Signal(_)) = self.own_mailbox().and_then(Mailbox::pop_signal) else { return };
             if self.pool.hears() {
                 self.core.end();
             }

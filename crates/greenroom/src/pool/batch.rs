@@ -23,7 +23,7 @@
 //! # Price
 //! A copy of each message, kept while it is in hand; two allocations a batch. Take it where a handler costs more than that.
 
-use std::{fmt, ops::Deref, time::Duration};
+use std::{fmt, ops::Deref};
 
 use crate::{
     Actor, Answer, AnyAddress, Context, Delivery, ExitReason, OnExit, PoolBuilder,
@@ -31,6 +31,7 @@ use crate::{
     pool::{Pool, worker::Factory},
 };
 
+pub use super::batches::Batches;
 pub use crate::delivery::BatchItem;
 
 /// Messages that are handled together: of one key, in order.
@@ -64,28 +65,6 @@ impl<M> IntoIterator for Batch<M> {
 impl<M> From<Vec<M>> for Batch<M> {
     fn from(messages: Vec<M>) -> Self {
         Self(messages)
-    }
-}
-
-/// How large batches are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Batches {
-    /// The most messages.
-    pub(crate) most: usize,
-    /// How long a batch with fewer waits for more of its key.
-    pub(crate) within: Duration,
-}
-
-impl Batches {
-    /// Up to so many messages: what waits when the first is taken. At least 1.
-    pub const fn of(most: usize) -> Self {
-        Self { most: if most == 0 { 1 } else { most }, within: Duration::ZERO }
-    }
-
-    /// A batch that is not full waits so long for more messages of its key, which delays it by that and takes up its worker.
-    /// Other workers go on with other keys meanwhile. In a pool without keys, and for messages without one, nothing is waited for.
-    pub const fn within(self, wait: Duration) -> Self {
-        Self { within: wait, ..self }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::{bytes::SizeOf, discard::discard, worker::panic_message};
+use super::{bytes::SizeOf, discard::discard, panic_message::panic_message};
 
 /// The bytes with which a batch is full.
 pub(crate) struct BatchBytes<M> {

@@ -4,15 +4,16 @@ use std::{convert::Infallible, hash::Hash, ops::RangeInclusive, sync::Arc, time:
 
 use tokio::sync::mpsc;
 
+mod bounds;
 mod keys;
 mod sticky;
 
-use self::keys::MAX_PARKED;
+use self::bounds::MAX_PARKED;
 use super::{
     Pool,
     advisor::{Advisor, Judge, task},
     autoscale::{Autoscale, Autoscaler, scaling},
-    batch::Batches,
+    batches::Batches,
     bytes::SizeOf,
     change::SlotOutcome,
     core::{CopyOf, Core, KeyOf, OnDeadLetter, OnParked, Settings, StartsIf},
@@ -773,14 +774,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         let slots = self.checked_table()?;
         let key_bounds = self.checked_key_bounds(capacity)?;
         let key_share = self.key_share();
-        let bytes = keys::byte_bound(self.bytes.take())?;
-        let batch_bytes = keys::batch_bytes(self.batch_bytes.take())?;
+        let bytes = bounds::byte_bound(self.bytes.take())?;
+        let batch_bytes = bounds::batch_bytes(self.batch_bytes.take())?;
         let is_weighed = self.dispatch.is_some() || bytes.is_some();
         let threads = self.start_threads()?;
         let runtime = threads.as_ref().and_then(Threads::handle);
         let runtime = runtime.map_or_else(|| timed::current(&self.name), Ok)?;
         let awake_limit = runtime.metrics().num_workers();
-        let policy = keys::ending(self.policy, self.finally);
+        let policy = bounds::ending(self.policy, self.finally);
         let gate = Gate::new(self.rate, self.at_once, self.adjustable)?;
         let chooses = is_weighed || self.key_of.is_some() || self.sticky.is_some();
         let together = gate.is_some() || self.batches.is_some();

@@ -70,6 +70,7 @@ mod capacity;
 mod carry;
 mod claims;
 mod close;
+mod controlled;
 mod coordinated;
 mod crew;
 pub(crate) mod crowded;
@@ -79,10 +80,12 @@ mod easy;
 mod elsewhere;
 mod evict;
 pub(crate) mod exit;
+mod figures;
 #[cfg(test)]
 mod interleavings;
 mod keys;
 mod look;
+mod mail;
 mod park;
 mod parked;
 mod place;
@@ -185,7 +188,7 @@ pub(crate) struct Settings<A: Actor, K> {
     /// Present where it is said, instead of measured, whether handlers are quick.
     pub(crate) quick: Option<bool>,
     /// Present where several messages are handled together.
-    pub(crate) batches: Option<super::batch::Batches>,
+    pub(crate) batches: Option<super::batches::Batches>,
     /// Present where a batch is full by its size, too.
     pub(crate) batch_bytes: Option<super::batch_bytes::BatchBytes<A::Message>>,
     /// Callers may do the work of a worker that they have woken.

@@ -3,7 +3,7 @@
 use std::{any::type_name, fmt, hash::Hash, sync::Arc, time::Duration};
 
 pub use super::sketch::HotKey;
-use super::{admin::Control, core::Core};
+use super::{control::Control, core::Core};
 use crate::{Actor, DeadLetterReason};
 
 /// The keys of a pool with [`ordered_by`](crate::PoolBuilder::ordered_by).

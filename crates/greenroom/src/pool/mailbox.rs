@@ -13,21 +13,20 @@
 //! Who pushes says so in the seat's orders, and then wakes the worker where it lies idle; a worker that lies down looks at
 //! its orders afterwards. Between the two are sequentially consistent fences, so one of them sees the other.
 
-use std::{collections::VecDeque, hash::Hash, sync::Arc};
+use std::{collections::VecDeque, sync::Arc};
 
 use super::{
     block_queue::BlockQueue,
-    core::Core,
     entry::{Entry, Queued, first},
     lock::Lock,
     parcel::ParcelOf,
     permits::{Closed, Permits, Queues, Refused},
-    seat::{HAND_OVER, MAIL, SIGNAL, Seat},
+    seat::{MAIL, SIGNAL, Seat},
     shard::LONG_AGO,
     stamp::Stamp,
 };
 use crate::{
-    Actor, AnyAddress, Class, ExitReason,
+    Actor, AnyAddress, Class,
     class::URGENT_RUN,
     life::{Life, Signal},
     sync::{AtomicU64, AtomicUsize, Ordering, fence},
@@ -36,13 +35,16 @@ use crate::{
 #[path = "mailbox/tagged.rs"]
 pub(crate) mod tagged;
 
-pub(crate) use self::tagged::LiftedMail;
-use self::tagged::Tagged;
+#[path = "mailbox/tags.rs"]
+pub(crate) mod tags;
+
+pub(crate) use self::tags::LiftedMail;
+use self::tags::Tagged;
 
 /// The mailbox of one worker, from its start to its end. Restarts do not end it.
 pub(crate) struct Mailbox<A: Actor, K> {
     pub(crate) slot: usize,
-    seat: Arc<Seat>,
+    pub(super) seat: Arc<Seat>,
     life: Arc<Life<AnyAddress>>,
     permits: Permits,
     letters: Lock<Letters<A, K>>,
@@ -75,7 +77,7 @@ struct Letters<A: Actor, K> {
 }
 
 impl<A: Actor, K> Mailbox<A, K> {
-    fn new(slot: usize, seat: Arc<Seat>, capacity: usize) -> Self {
+    pub(super) fn new(slot: usize, seat: Arc<Seat>, capacity: usize) -> Self {
         let letters = Letters {
             signals: VecDeque::new(),
             urgent: VecDeque::new(),
@@ -366,88 +368,5 @@ impl<A: Actor, K> Queues for Mailbox<A, K> {
 
     fn reclaim(&self) -> u64 {
         0
-    }
-}
-
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
-    /// The mailbox of a worker, made where there is none yet.
-    pub(crate) fn mailbox(&self, slot: usize) -> Arc<Mailbox<A, K>> {
-        let mut desk = self.desks.at(slot).lock();
-        if let Some(mailbox) = &*desk {
-            return mailbox.clone();
-        }
-        let seat = self.seats.at(slot).clone();
-        let mailbox = Arc::new(Mailbox::new(slot, seat, self.settings.mailbox));
-        // Who closes the pool says so first, and then goes from desk to desk.
-        if self.closing.load(Ordering::SeqCst) {
-            mailbox.shut();
-        }
-        desk.insert(mailbox).clone()
-    }
-
-    /// The mailbox of a worker, where there is one.
-    pub(crate) fn mailbox_if_any(&self, slot: usize) -> Option<Arc<Mailbox<A, K>>> {
-        self.desks.at(slot).lock().clone()
-    }
-
-    /// Takes back what a worker is told of a mailbox, where it has none. Under the lock under which
-    /// one is made: whoever writes into that one says so afterwards.
-    #[cold]
-    pub(crate) fn forget_mail(&self, slot: usize) {
-        let desk = self.desks.at(slot).lock();
-        if desk.is_none() {
-            self.seats.at(slot).done(MAIL | SIGNAL | HAND_OVER);
-        }
-    }
-
-    /// Queues a message at a worker, whose permits have been taken, and wakes it.
-    pub(crate) fn push_to(
-        &self,
-        mailbox: &Mailbox<A, K>,
-        parcel: &mut ParcelOf<A>,
-    ) -> Result<(), Closed> {
-        mailbox.push(parcel, |number| self.stamp(number))?;
-        self.wake.call(mailbox.slot, &self.clock.bell);
-        Ok(())
-    }
-
-    /// A worker has gone for this reason: what it had in its own mailbox, which has been taken away, goes to any other.
-    pub(crate) fn clear_desk(
-        self: &Arc<Self>,
-        mailbox: Option<Arc<Mailbox<A, K>>>,
-        reason: &ExitReason,
-    ) {
-        let Some(mailbox) = mailbox else { return };
-        let rest = mailbox.close();
-        debug_assert!(rest.iter().all(|entry| entry.hash == 0), "keys have been given up before");
-        self.tally.accepted.fetch_add(mailbox.accepted(), Ordering::Relaxed);
-        self.re_home(rest);
-        self.end_of_worker(&mailbox, reason);
-        if self.mailbox_if_any(mailbox.slot).is_some() {
-            // The next worker has the same orders: what was taken back may have been meant for it.
-            mailbox.seat.order(MAIL | SIGNAL);
-            self.wake.call(mailbox.slot, &self.clock.bell);
-        }
-    }
-
-    /// Puts messages into the pool's queue, for any worker. They keep their permits.
-    pub(crate) fn re_home(&self, entries: Vec<Queued<A, K>>) {
-        if entries.is_empty() {
-            return;
-        }
-        let mut outbox = self.shards[0].outbox.lock();
-        let mut inbox = self.shards[0].inbox.lock();
-        for entry in entries {
-            match entry.class {
-                Class::Normal => outbox.queue.push_back(entry),
-                Class::Urgent => {
-                    inbox.urgent.push_back(entry);
-                    self.wake.urge(0);
-                }
-            }
-        }
-        inbox.scheduled = true;
-        drop((inbox, outbox));
-        self.announce(0);
     }
 }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 
 use super::{
     address::Address,
-    admin::Control,
+    control::Control,
     gather::{
         Worker,
         crew::{Crew, WeakCrew},

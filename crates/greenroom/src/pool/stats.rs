@@ -5,13 +5,11 @@
 //! 32; every other message is stamped with what a coarse clock shows. What has waited longest is looked up when somebody asks.
 
 use std::{
-    hash::Hash,
     sync::atomic::{AtomicU64, Ordering},
     time::Duration,
 };
 
-use super::{core::Core, limits::LimitStats};
-use crate::Actor;
+use super::limits::LimitStats;
 
 mod dead_letters;
 mod latencies;
@@ -117,59 +115,6 @@ pub struct PoolStats {
 }
 
 impl PoolStats {
-    pub(crate) fn of<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>) -> Self {
-        let (queueing, handling) = core.measured.spreads();
-        let (oldest, parked) = (core.oldest(), core.parked_messages());
-        Self { oldest, parked, queueing, handling, ..Self::ledger(core) }
-    }
-
-    /// What is counted, without what is measured.
-    pub(crate) fn ledger<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-        core: &Core<A, K>,
-    ) -> Self {
-        let waiting = core.tally.waiting.load(Ordering::Relaxed);
-        let mut stats = Self {
-            worker_behavior: std::any::type_name::<A>(),
-            configured: core.roster.lock().len(),
-            live: core.live.load(Ordering::Relaxed),
-            starting: 0,
-            idle: core.wake.idle(),
-            busy: 0,
-            capacity: core.permits.capacity(),
-            accepted: core.accepted(),
-            rejected: read(&core.tally.rejected),
-            inbox_full: core.full_episodes(),
-            inbox_full_waits: read(&core.tally.waits),
-            dispatched: 0,
-            handled: 0,
-            forwarded: 0,
-            failed: 0,
-            dead_lettered: 0,
-            dead_letters: DeadLetterCounts::default(),
-            dropped: 0,
-            returned: read(&core.tally.returned),
-            withdrawn: read(&core.tally.withdrawn),
-            queued: core.depth().saturating_sub(waiting) as u64,
-            oldest: None,
-            held: core.held_for_others() as u64,
-            waiting: waiting as u64,
-            parked: 0,
-            queued_bytes: core.settings.bytes.as_ref().map(|bytes| bytes.waiting()),
-            in_hand: 0,
-            retries: 0,
-            restarts: 0,
-            queueing: LatencySummary::default(),
-            handling: LatencySummary::default(),
-            limits: core.settings.gate.as_ref().map(|gate| gate.stats()).unwrap_or_default(),
-        };
-        core.seats.iter().for_each(|seat| stats.add(seat));
-        stats.dead_letters.add(&core.tally.dead_letters);
-        stats.dead_lettered = stats.dead_letters.total();
-        let more = core.seats.iter().map(|seat| read(&seat.tally.more_in_hand));
-        stats.in_hand = stats.busy as u64 + more.sum::<u64>();
-        stats
-    }
-
     /// Messages that hold a place of the capacity: queued, or waiting for another attempt.
     pub fn depth(&self) -> u64 {
         self.queued + self.waiting
@@ -192,6 +137,6 @@ impl PoolStats {
     }
 }
 
-fn read(counter: &AtomicU64) -> u64 {
+pub(super) fn read(counter: &AtomicU64) -> u64 {
     counter.load(Ordering::Relaxed)
 }

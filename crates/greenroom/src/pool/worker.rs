@@ -28,7 +28,8 @@ use super::{
     wake::{Errand, Rest, own_waker},
 };
 use crate::{
-    Actor, Context, ExitReason, PoolEvent, any_address::Erased, panic_location, step_aside,
+    Actor, Context, ExitReason, PoolEvent, any_address::Erased, panic_location,
+    pool::panic_message::panic_message, step_aside,
 };
 
 pub(crate) mod adopted;
@@ -45,7 +46,7 @@ mod tests;
 mod turn;
 
 pub(crate) use catch_unwind::CatchUnwind;
-pub(crate) use factory::{Factory, panic_message};
+pub(crate) use factory::Factory;
 
 use self::{
     apart::Apart,

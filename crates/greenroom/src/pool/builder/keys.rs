@@ -3,18 +3,7 @@
 use std::hash::Hash;
 
 use super::PoolBuilder;
-use crate::{
-    Actor, FailureAction, FailurePolicy, FinalAction, SpawnError,
-    failure::FailedAttempt,
-    pool::{
-        batch_bytes::BatchBytes,
-        bytes::{ByteBound, SizeOf},
-        crowd::KeyBounds,
-    },
-};
-
-/// Messages that may wait behind a parked key, unless said otherwise.
-pub(super) const MAX_PARKED: usize = 1_000;
+use crate::{Actor, FinalAction, SpawnError, pool::crowd::KeyBounds};
 
 /// One key has this part of the capacity, unless said otherwise.
 const SHARE_OF_A_KEY: usize = 4;
@@ -167,58 +156,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
                 Err(SpawnError::OutOfRange { setting, value, range: "1 or more" })
             }
             None => Ok(KeyBounds { waiting, parked: self.max_parked, apart: self.parked_apart }),
-        }
-    }
-}
-
-/// The bound on bytes, where there is one.
-pub(super) fn byte_bound<M>(
-    bytes: Option<(usize, SizeOf<M>)>,
-) -> Result<Option<Box<ByteBound<M>>>, SpawnError> {
-    match bytes {
-        Some((value @ 0, _)) => {
-            Err(SpawnError::OutOfRange { setting: "max bytes", value, range: "1 or more" })
-        }
-        Some((most, size_of)) => Ok(Some(Box::new(ByteBound::new(most, size_of)))),
-        None => Ok(None),
-    }
-}
-
-/// The bytes with which a batch is full, where that was said.
-pub(super) fn batch_bytes<M>(
-    bytes: Option<(usize, SizeOf<M>)>,
-) -> Result<Option<BatchBytes<M>>, SpawnError> {
-    match bytes {
-        Some((value @ 0, _)) => {
-            Err(SpawnError::OutOfRange { setting: "batch bytes", value, range: "1 or more" })
-        }
-        Some((most, size_of)) => Ok(Some(BatchBytes::new(most, size_of))),
-        None => Ok(None),
-    }
-}
-
-/// The policy, with another end where there is one.
-pub(super) fn ending<E: 'static>(
-    policy: Box<dyn FailurePolicy<E>>,
-    finally: Option<FinalAction>,
-) -> Box<dyn FailurePolicy<E>> {
-    match finally {
-        Some(finally) => Box::new(Ending { policy, finally }),
-        None => policy,
-    }
-}
-
-/// A failure policy with another end.
-struct Ending<E> {
-    policy: Box<dyn FailurePolicy<E>>,
-    finally: FinalAction,
-}
-
-impl<E: 'static> FailurePolicy<E> for Ending<E> {
-    fn decide(&self, attempt: FailedAttempt<'_, E>, chance: f64) -> FailureAction {
-        match self.policy.decide(attempt, chance) {
-            FailureAction::DeadLetter | FailureAction::Return => self.finally.into(),
-            verdict => verdict,
         }
     }
 }

@@ -22,11 +22,8 @@ use crate::{
     any_address::Erased,
     life,
     pool::{
-        builder::start,
-        core::Core,
-        discard::discard,
-        stop::run::stop,
-        worker::{CatchUnwind, panic_message},
+        builder::start, core::Core, discard::discard, panic_message::panic_message,
+        stop::run::stop, worker::CatchUnwind,
     },
 };
 

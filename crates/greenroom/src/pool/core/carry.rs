@@ -11,7 +11,7 @@ use super::{Core, Queued};
 use crate::{
     Actor, PoolEvent,
     pool::{
-        mailbox::{Mailbox, tagged::Bundle},
+        mailbox::{Mailbox, tags::Bundle},
         seat::{HAND_OVER, Status},
         sticky::{HeldSince, LIMBO, Moves, NOBODY, PATIENCE, Sticky},
     },

@@ -6,7 +6,7 @@ use super::Core;
 use crate::{
     Actor,
     inspect::{Inspection, Items, WorkerFigures, WorkerInspection},
-    pool::{seat::Seat, stats::PoolStats},
+    pool::seat::Seat,
 };
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
@@ -14,7 +14,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let seats = self.seats.iter().enumerate();
         Inspection {
             pool: self.settings.name.clone(),
-            stats: wanted.figures().then(|| PoolStats::of(self)),
+            stats: wanted.figures().then(|| self.figures()),
             workers: seats.filter_map(|(slot, seat)| self.look_at(slot, seat, wanted)).collect(),
         }
     }

@@ -14,7 +14,7 @@ use crate::{
     Actor,
     delivery::Waiter,
     pool::{
-        mailbox::{Mailbox, tagged::Unplaced},
+        mailbox::{Mailbox, tags::Unplaced},
         occupied::slot_at_work,
         parcel::{Parcel, ParcelOf},
         permits::{Closed, Refused},

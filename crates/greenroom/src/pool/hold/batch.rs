@@ -21,7 +21,10 @@ use super::{
 use crate::{
     Actor, Answer, DeadLetterReason,
     delivery::{BatchItem, Delivery},
-    pool::{core::batch::Next, discard::discard, entry::Queued, seat::Seat, worker::panic_message},
+    pool::{
+        core::batch::Next, discard::discard, entry::Queued, panic_message::panic_message,
+        seat::Seat,
+    },
 };
 
 /// How often a worker that waits for more looks into the queue, where other workers may be too busy to bring it what it waits for.

@@ -24,7 +24,7 @@ impl DeadLetterCounts {
         self.0.iter().sum()
     }
 
-    pub(super) fn add(&mut self, tally: &DeadLetterTally) {
+    pub(in crate::pool) fn add(&mut self, tally: &DeadLetterTally) {
         for (count, counter) in self.0.iter_mut().zip(&tally.0) {
             *count += counter.load(Ordering::Relaxed);
         }

@@ -161,7 +161,7 @@ impl Measured {
     }
 
     /// How long messages waited, and how long their handling took.
-    pub(super) fn spreads(&self) -> (LatencySummary, LatencySummary) {
+    pub(in crate::pool) fn spreads(&self) -> (LatencySummary, LatencySummary) {
         let times = self.0.lock();
         let Some(times) = &*times else { return Default::default() };
         (LatencySummary::of(&times.queued), LatencySummary::of(&times.handled))

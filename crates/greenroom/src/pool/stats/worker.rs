@@ -1,18 +1,14 @@
 //! What one worker is doing, in figures.
 
-use std::{hash::Hash, time::Duration};
+use std::time::Duration;
 
 use super::{
     dead_letters::DeadLetterCounts,
     {PoolStats, read},
 };
 use crate::{
-    Actor,
     inspect::WorkerStatus,
-    pool::{
-        core::Core,
-        seat::{Seat, Status},
-    },
+    pool::seat::{Seat, Status},
 };
 
 /// A snapshot of a slot: its counters go on when its worker is restarted, and when another takes it.
@@ -58,47 +54,8 @@ pub struct WorkerStats {
     pub restarts: u64,
 }
 
-impl WorkerStats {
-    /// Of all slots that there have been: what workers have done that have gone counts for their pool.
-    pub(crate) fn all<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-        core: &Core<A, K>,
-    ) -> Vec<Self> {
-        (0..core.seats.len()).map(|slot| Self::of(core, slot)).collect()
-    }
-
-    fn of<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>, slot: usize) -> Self {
-        let seat = core.seats.at(slot);
-        let mailbox = core.mailbox_if_any(slot);
-        let status = seat.status().told();
-        let mut dead_letters = DeadLetterCounts::default();
-        dead_letters.add(&seat.tally.dead_letters);
-        Self {
-            slot,
-            name: core.worker_name(slot),
-            worker_behavior: std::any::type_name::<A>(),
-            live: matches!(status, Some(WorkerStatus::Live | WorkerStatus::Starting)),
-            status,
-            busy_for: seat
-                .busy_since(|| core.coarse.real())
-                .map(|since| since.age(core.coarse.real())),
-            attempt: seat.is_busy().then(|| seat.attempt()),
-            mailbox_size: core.settings.mailbox,
-            queued: mailbox.map_or(0, |mailbox| mailbox.waiting() as u64),
-            dispatched: read(&seat.tally.started),
-            handled: read(&seat.tally.handled),
-            forwarded: read(&seat.tally.forwarded),
-            failed: read(&seat.tally.failed),
-            dead_letters,
-            dropped: read(&seat.tally.dropped),
-            returned: read(&seat.tally.returned),
-            retries: read(&seat.tally.retries),
-            restarts: read(&seat.tally.restarts),
-        }
-    }
-}
-
 impl PoolStats {
-    pub(super) fn add(&mut self, worker: &Seat) {
+    pub(in crate::pool) fn add(&mut self, worker: &Seat) {
         let tally = &worker.tally;
         self.starting += usize::from(worker.status() == Status::Starting);
         self.busy += usize::from(worker.is_busy());

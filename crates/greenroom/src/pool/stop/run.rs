@@ -40,11 +40,7 @@ pub(crate) async fn stop<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     if slot_at_work(core.identity()).is_some() {
         // A worker of the pool: it would wait for itself. What was left over is kept for who stops the pool from outside.
         core.clone().stop_behind(how);
-        return StopReport {
-            left_over: Vec::new(),
-            wedged: Vec::new(),
-            stats: PoolStats::of(&core),
-        };
+        return StopReport { left_over: Vec::new(), wedged: Vec::new(), stats: core.figures() };
     }
     let mut hands = Hands::default();
     hands.look(&core);
@@ -65,7 +61,7 @@ pub(crate) async fn stop<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core.give_back_queued();
     let left_over = std::mem::take(&mut *core.left_over.lock());
     check_ledger(&core);
-    StopReport { left_over, wedged, stats: PoolStats::of(&core) }
+    StopReport { left_over, wedged, stats: core.figures() }
 }
 
 /// How long somebody who is inside the pool may take to leave it: another stop, or a sender for whom another message made room.
@@ -77,8 +73,8 @@ fn check_ledger<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K
         return;
     }
     let since = std::time::Instant::now();
-    while !PoolStats::ledger(core).ledger_holds() {
-        let stats = PoolStats::ledger(core);
+    while !core.ledger().ledger_holds() {
+        let stats = core.ledger();
         debug_assert!(since.elapsed() < INSIDE, "messages are not accounted for: {stats:?}");
         std::thread::yield_now();
     }
@@ -97,7 +93,7 @@ async fn drain_until<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     let done = |stats: PoolStats| stats.is_settled() || but_stuck(stats);
     let over = || core.ended.load(Ordering::SeqCst) || core.live.load(Ordering::SeqCst) == 0;
     let mut witness = Witness::default();
-    let mut drained = || !witness.sees_one_busy(core) && done(PoolStats::ledger(core));
+    let mut drained = || !witness.sees_one_busy(core) && done(core.ledger());
     let _ = wait_until(core, deadline, || over() || drained()).await;
     core.end();
     if all_gone(core, deadline).await {

@@ -1,12 +1,13 @@
 //! What builds actors.
 
 use std::{
-    any::Any,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
 };
 
-use crate::{Actor, Layer, layer::Layered, pool::discard::discard};
+use crate::{
+    Actor, Layer, layer::Layered, pool::discard::discard, pool::panic_message::panic_message,
+};
 
 /// Builds the actor of a slot. Called once per start, on the runtime's blocking pool unless it is quick.
 pub(crate) struct Factory<A> {
@@ -59,13 +60,5 @@ impl<A: Send + 'static> Factory<A> {
             discard(panic);
             Err(reason)
         })
-    }
-}
-
-pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> String {
-    match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
-        (Some(text), _) => (*text).to_owned(),
-        (_, Some(text)) => text.clone(),
-        _ => "a panic without a message".to_owned(),
     }
 }

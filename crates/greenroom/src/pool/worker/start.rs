@@ -2,9 +2,10 @@
 
 use std::{any::Any, hash::Hash, time::Duration};
 
-use super::{catch_unwind::CatchUnwind, factory::panic_message};
+use super::catch_unwind::CatchUnwind;
 use crate::{
     Actor, Context,
+    pool::panic_message::panic_message,
     pool::{
         change::{Outcomes, SlotOutcome},
         core::Core,

@@ -18,6 +18,7 @@ use crate::{
     PoolBuilder, ReplyPort, Restarts, Stop,
     pool::{
         Urgency,
+        hatch::Told,
         seat::{KILLED, LEAVE},
         watch::Watched,
     },

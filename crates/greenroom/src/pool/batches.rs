@@ -1,0 +1,25 @@
+//! How large batches are.
+
+use std::time::Duration;
+
+/// How large batches are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Batches {
+    /// The most messages.
+    pub(crate) most: usize,
+    /// How long a batch with fewer waits for more of its key.
+    pub(crate) within: Duration,
+}
+
+impl Batches {
+    /// Up to so many messages: what waits when the first is taken. At least 1.
+    pub const fn of(most: usize) -> Self {
+        Self { most: if most == 0 { 1 } else { most }, within: Duration::ZERO }
+    }
+
+    /// A batch that is not full waits so long for more messages of its key, which delays it by that and takes up its worker.
+    /// Other workers go on with other keys meanwhile. In a pool without keys, and for messages without one, nothing is waited for.
+    pub const fn within(self, wait: Duration) -> Self {
+        Self { within: wait, ..self }
+    }
+}

@@ -1,0 +1,64 @@
+//! What a pool can be asked and told by who knows its actors, and not the type of its keys.
+
+use std::{any::Any, future::Future, ops::RangeInclusive, pin::Pin, sync::Arc, time::Duration};
+
+use super::{
+    address::Address,
+    admin_error::AdminError,
+    advisor::{Advice, Advisor},
+    change::Change,
+    gather::Worker,
+    inbox::Inbox,
+    limits::Rate,
+    starts::NotReady,
+    stats::{Latencies, LatencySnapshot, PoolStats, WorkerStats},
+    stop::{Stop, StopReport},
+};
+use crate::{
+    Actor, DeadLetters,
+    inspect::{Inspection, Items},
+};
+
+pub(super) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// What a pool can be told, whatever its keys are.
+pub(crate) trait Control<A: Actor>: Send + Sync {
+    fn stats(&self) -> PoolStats;
+    fn depth(&self) -> u64;
+    fn latencies(&self) -> Latencies;
+    fn withdraw(&self, is_such: &mut dyn FnMut(&A::Message) -> bool) -> usize;
+    fn advice(&self) -> Option<Advice>;
+    fn worker_stats(&self) -> Vec<WorkerStats>;
+    fn latency_snapshot(&self) -> LatencySnapshot;
+    fn inspect(&self, wanted: &Items) -> Inspection;
+    fn dead_letters(&self) -> DeadLetters<A::Message, A::Error>;
+    fn address(self: Arc<Self>) -> Address<A::Message, A::Reply, A::Error>;
+    /// The core, with the type of its keys.
+    fn typed(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
+    /// The type of its keys, where it has some.
+    fn key_type(&self) -> Option<&'static str>;
+    fn workers(self: Arc<Self>) -> Vec<Worker<A::Message, A::Reply, A::Error>>;
+    /// Those that handle messages now, in the order of their slots.
+    fn live_workers(self: Arc<Self>) -> Vec<Worker<A::Message, A::Reply, A::Error>>;
+    fn add(self: Arc<Self>, workers: usize) -> Result<Change, AdminError>;
+    fn adopt(
+        self: Arc<Self>,
+        other: Address<A::Message, A::Reply, A::Error>,
+    ) -> Result<Change, AdminError>;
+    fn remove(self: Arc<Self>, workers: usize) -> Result<Change, AdminError>;
+    fn remove_worker(self: Arc<Self>, slot: usize) -> Result<Change, AdminError>;
+    fn resize(self: Arc<Self>, workers: usize) -> Result<Change, AdminError>;
+    fn enable(self: Arc<Self>, slot: usize) -> Result<Change, AdminError>;
+    /// Returns what the bound comes to.
+    fn set_inbox(&self, inbox: Inbox) -> Result<usize, AdminError>;
+    fn set_bounds(&self, workers: RangeInclusive<usize>) -> Result<(), AdminError>;
+    fn set_advisor(self: Arc<Self>, advisor: Option<Advisor>) -> Result<(), AdminError>;
+    fn set_rate(&self, rate: Option<Rate>) -> Result<(), AdminError>;
+    fn set_concurrency(&self, messages: Option<usize>) -> Result<(), AdminError>;
+    fn ready(
+        self: Arc<Self>,
+        workers: usize,
+        within: Duration,
+    ) -> BoxFuture<'static, Result<(), NotReady>>;
+    fn stop(self: Arc<Self>, how: Stop) -> BoxFuture<'static, StopReport<A::Message>>;
+}

@@ -1,0 +1,98 @@
+//! The mailboxes of a pool's workers: made, filled and cleared.
+
+use std::{hash::Hash, sync::Arc};
+
+use super::{Core, Queued};
+use crate::{
+    Actor, Class, ExitReason,
+    pool::{
+        mailbox::Mailbox,
+        parcel::ParcelOf,
+        permits::Closed,
+        seat::{HAND_OVER, MAIL, SIGNAL},
+    },
+    sync::Ordering,
+};
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+    /// The mailbox of a worker, made where there is none yet.
+    pub(crate) fn mailbox(&self, slot: usize) -> Arc<Mailbox<A, K>> {
+        let mut desk = self.desks.at(slot).lock();
+        if let Some(mailbox) = &*desk {
+            return mailbox.clone();
+        }
+        let seat = self.seats.at(slot).clone();
+        let mailbox = Arc::new(Mailbox::new(slot, seat, self.settings.mailbox));
+        // Who closes the pool says so first, and then goes from desk to desk.
+        if self.closing.load(Ordering::SeqCst) {
+            mailbox.shut();
+        }
+        desk.insert(mailbox).clone()
+    }
+
+    /// The mailbox of a worker, where there is one.
+    pub(crate) fn mailbox_if_any(&self, slot: usize) -> Option<Arc<Mailbox<A, K>>> {
+        self.desks.at(slot).lock().clone()
+    }
+
+    /// Takes back what a worker is told of a mailbox, where it has none. Under the lock under which
+    /// one is made: whoever writes into that one says so afterwards.
+    #[cold]
+    pub(crate) fn forget_mail(&self, slot: usize) {
+        let desk = self.desks.at(slot).lock();
+        if desk.is_none() {
+            self.seats.at(slot).done(MAIL | SIGNAL | HAND_OVER);
+        }
+    }
+
+    /// Queues a message at a worker, whose permits have been taken, and wakes it.
+    pub(crate) fn push_to(
+        &self,
+        mailbox: &Mailbox<A, K>,
+        parcel: &mut ParcelOf<A>,
+    ) -> Result<(), Closed> {
+        mailbox.push(parcel, |number| self.stamp(number))?;
+        self.wake.call(mailbox.slot, &self.clock.bell);
+        Ok(())
+    }
+
+    /// A worker has gone for this reason: what it had in its own mailbox, which has been taken away, goes to any other.
+    pub(crate) fn clear_desk(
+        self: &Arc<Self>,
+        mailbox: Option<Arc<Mailbox<A, K>>>,
+        reason: &ExitReason,
+    ) {
+        let Some(mailbox) = mailbox else { return };
+        let rest = mailbox.close();
+        debug_assert!(rest.iter().all(|entry| entry.hash == 0), "keys have been given up before");
+        self.tally.accepted.fetch_add(mailbox.accepted(), Ordering::Relaxed);
+        self.re_home(rest);
+        self.end_of_worker(&mailbox, reason);
+        if self.mailbox_if_any(mailbox.slot).is_some() {
+            // The next worker has the same orders: what was taken back may have been meant for it.
+            mailbox.seat.order(MAIL | SIGNAL);
+            self.wake.call(mailbox.slot, &self.clock.bell);
+        }
+    }
+
+    /// Puts messages into the pool's queue, for any worker. They keep their permits.
+    pub(crate) fn re_home(&self, entries: Vec<Queued<A, K>>) {
+        if entries.is_empty() {
+            return;
+        }
+        let mut outbox = self.shards[0].outbox.lock();
+        let mut inbox = self.shards[0].inbox.lock();
+        for entry in entries {
+            match entry.class {
+                Class::Normal => outbox.queue.push_back(entry),
+                Class::Urgent => {
+                    inbox.urgent.push_back(entry);
+                    self.wake.urge(0);
+                }
+            }
+        }
+        inbox.scheduled = true;
+        drop((inbox, outbox));
+        self.announce(0);
+    }
+}

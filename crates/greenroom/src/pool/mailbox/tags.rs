@@ -1,0 +1,142 @@
+//! What a mailbox keeps of tags: in a sticky pool, messages bear one, and may be taken to another worker.
+
+use std::collections::{HashSet, VecDeque};
+
+use crate::{
+    Actor, Class,
+    pool::{
+        block_queue::BlockQueue,
+        entry::{Entry, Queued},
+    },
+};
+
+/// Messages that are looked at for one of another tag than those that are attempted again.
+const LOOK_AHEAD: usize = 1_024;
+
+/// Why a message with a tag was not queued.
+pub(crate) enum Unplaced {
+    /// Nothing more is accepted.
+    Closed,
+    /// The tag is not here any more.
+    Moved,
+}
+
+/// Messages of some tags on their way from one mailbox to another, those of a tag in their order.
+pub(crate) struct Bundle<A: Actor, K> {
+    pub(crate) entries: Vec<Queued<A, K>>,
+    /// Tags whose first message waits for its next attempt.
+    pub(crate) waiting: Vec<u32>,
+}
+
+impl<A: Actor, K> Default for Bundle<A, K> {
+    fn default() -> Self {
+        Self { entries: Vec::new(), waiting: Vec::new() }
+    }
+}
+
+/// What lay in a mailbox, while somebody looks at it who may withdraw it, or what stays of it.
+pub(crate) struct LiftedMail<A: Actor, K> {
+    pub(crate) urgent: VecDeque<Queued<A, K>>,
+    pub(crate) normal: BlockQueue<Queued<A, K>>,
+    /// Of a tag that is to move, by class.
+    pub(crate) held: [VecDeque<Queued<A, K>>; 2],
+}
+
+impl<A: Actor, K> LiftedMail<A, K> {
+    pub(crate) fn into_entries(mut self) -> Vec<Queued<A, K>> {
+        let normal = std::iter::from_fn(|| self.normal.pop_front());
+        self.urgent.into_iter().chain(normal).chain(self.held.into_iter().flatten()).collect()
+    }
+}
+
+/// What lies beside the queue: messages of a tag that is to move, and of which the worker may have one in hand.
+pub(crate) struct Held<A: Actor, K> {
+    pub(super) tag: u32,
+    pub(crate) urgent: VecDeque<Queued<A, K>>,
+    pub(crate) normal: VecDeque<Queued<A, K>>,
+    /// The first one waits for its next attempt.
+    pub(super) waits: bool,
+}
+
+/// What only tags need.
+pub(crate) struct Tagged<A: Actor, K> {
+    /// Of the message that the worker took last. It may have finished it since. 0 where it had none.
+    pub(crate) in_hand: u32,
+    /// Tags whose first message waits for its next attempt.
+    pub(crate) waiting: Vec<u32>,
+    /// The last message that was taken although others wait behind it was attempted again.
+    pub(super) after_retry: bool,
+    pub(crate) held: Option<Box<Held<A, K>>>,
+    /// The worker has no tags any more, and gets none. Set once.
+    pub(super) retired: bool,
+}
+
+impl<A: Actor, K> Default for Tagged<A, K> {
+    fn default() -> Self {
+        Self { in_hand: 0, waiting: Vec::new(), after_retry: false, held: None, retired: false }
+    }
+}
+
+/// True for a message that bears a tag and is attempted again.
+pub(super) fn bears_retry<M, R, E, K>(entry: &Entry<M, R, E, K>) -> bool {
+    entry.hash != 0 && entry.is_retry()
+}
+
+impl<A: Actor, K> Tagged<A, K> {
+    /// Which of these is next, of which the first bears a tag and is attempted again. None where
+    /// that waits for its attempt: the others wait with it. A message that is due at once would
+    /// have every turn, so the next one of another tag has every other.
+    #[cold]
+    pub(super) fn choose<'a>(
+        &mut self,
+        entries: impl Iterator<Item = &'a Queued<A, K>>,
+    ) -> Option<usize>
+    where
+        A: 'a,
+        K: 'a,
+    {
+        let (mut tags, mut leads, mut last) = (HashSet::new(), true, None);
+        for (place, entry) in entries.take(LOOK_AHEAD).enumerate() {
+            if bears_retry(entry) {
+                tags.insert(entry.hash);
+                if leads && !self.waiting.contains(&entry.hash) {
+                    // It has waited for longer than those that were put before it.
+                    last = Some(place);
+                }
+                last?;
+            } else if !self.after_retry {
+                break;
+            } else if tags.contains(&entry.hash) {
+                leads = false;
+            } else {
+                self.after_retry = false;
+                return Some(place);
+            }
+        }
+        self.after_retry = true;
+        last
+    }
+}
+
+impl<A: Actor, K> Held<A, K> {
+    pub(super) fn new(tag: u32) -> Box<Self> {
+        Box::new(Self { tag, urgent: VecDeque::new(), normal: VecDeque::new(), waits: false })
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.urgent.len() + self.normal.len()
+    }
+
+    pub(super) fn queue(&mut self, class: Class) -> &mut VecDeque<Queued<A, K>> {
+        match class {
+            Class::Urgent => &mut self.urgent,
+            Class::Normal => &mut self.normal,
+        }
+    }
+
+    /// Takes out the normal message that has waited longest.
+    pub(crate) fn evict(&mut self) -> Option<Queued<A, K>> {
+        let place = self.normal.iter().position(|entry| !entry.is_retry())?;
+        self.normal.remove(place)
+    }
+}
