@@ -56,26 +56,51 @@ pub(crate) type OutboxOf<A, K> =
 pub(crate) type ExtraOf<A> = Extra<<A as Actor>::Reply, <A as Actor>::Error>;
 
 pub(crate) struct Core<A: Actor, K> {
+    pub(crate) settings: Settings<A, K>,
+    pub(crate) queue: Queue<A, K>,
+    routing: Routing,
+    pub(crate) membership: Membership<A, K>,
+    pub(crate) lifecycle: Lifecycle<A>,
+    pub(crate) clock: Clock<A, K>,
+    pub(crate) telemetry: Telemetry,
+    /// Messages that are dead letters.
+    pub(crate) letters: Mutex<Vec<A::Message>>,
+    pub(crate) env: Env,
+}
+
+/// The parts of a core, as far as they are looked at.
+pub(crate) struct Queue<A: Actor, K> {
     pub(crate) shards: Box<[ShardOf<A, K>]>,
     pub(crate) permits: Permits,
     credit_map: CreditMap,
     pub(crate) wake: Wake,
-    pub(crate) clock: Clock<A, K>,
-    pub(crate) tally: PoolTally,
-    pub(crate) coarse: Coarse,
+}
+
+struct Routing {
+    key_lines: KeyLines,
+    max_per_key: AtomicUsize,
+}
+
+pub(crate) struct Membership<A: Actor, K> {
+    pub(crate) seats: Seats<Arc<Seat>>,
+    pub(crate) desks: Seats<Desk<A, K>>,
+    live: AtomicUsize,
+}
+
+pub(crate) struct Lifecycle<A: Actor> {
     ruined: AtomicBool,
     pub(crate) closing: AtomicBool,
     pub(crate) ended: AtomicBool,
-    pub(crate) runtime: Handle,
-    live: AtomicUsize,
-    pub(crate) seats: Seats<Arc<Seat>>,
-    pub(crate) desks: Seats<Desk<A, K>>,
-    pub(crate) settings: Settings<A, K>,
-    key_lines: KeyLines,
-    max_per_key: AtomicUsize,
     pub(crate) left_over: Mutex<Vec<A::Message>>,
-    /// Messages that are dead letters.
-    pub(crate) letters: Mutex<Vec<A::Message>>,
+}
+
+pub(crate) struct Telemetry {
+    pub(crate) tally: PoolTally,
+    pub(crate) coarse: Coarse,
+}
+
+pub(crate) struct Env {
+    pub(crate) runtime: Handle,
 }
 
 /// Where the mailbox of a worker is, once there is one.
@@ -176,7 +201,7 @@ const MAILBOX: usize = 1;
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn tell_pace(&self, each: Duration) {
-        self.wake.tell_pace(each);
+        self.queue.wake.tell_pace(each);
     }
 
     pub(crate) fn new(
@@ -192,20 +217,33 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             wake.tell_pace(Duration::ZERO);
         }
         Self {
-            shards: (0..plan.shards).map(|_| Shard::new(Turns::OF_A_SENDER, plan.bounds)).collect(),
-            permits: Permits::new(plan.capacity),
-            credit_map: CreditMap::new(),
-            wake,
+            queue: Queue {
+                shards: (0..plan.shards)
+                    .map(|_| Shard::new(Turns::OF_A_SENDER, plan.bounds))
+                    .collect(),
+                permits: Permits::new(plan.capacity),
+                credit_map: CreditMap::new(),
+                wake,
+            },
+            routing: Routing {
+                key_lines: KeyLines::default(),
+                max_per_key: AtomicUsize::new(plan.bounds.waiting),
+            },
+            membership: Membership {
+                seats: Seats::new(plan.workers),
+                desks: Seats::new(plan.workers),
+                live: AtomicUsize::new(plan.workers),
+            },
+            lifecycle: Lifecycle {
+                ruined: AtomicBool::new(false),
+                closing: AtomicBool::new(false),
+                ended: AtomicBool::new(false),
+                left_over: Mutex::new(Vec::new()),
+            },
             clock: Clock { bell, lanes, messages, mail },
-            tally: PoolTally::default(),
-            coarse: Coarse,
-            ruined: AtomicBool::new(false),
-            closing: AtomicBool::new(false),
-            ended: AtomicBool::new(false),
-            runtime: Handle,
-            live: AtomicUsize::new(plan.workers),
-            seats: Seats::new(plan.workers),
-            desks: Seats::new(plan.workers),
+            telemetry: Telemetry { tally: PoolTally::default(), coarse: Coarse },
+            letters: Mutex::new(Vec::new()),
+            env: Env { runtime: Handle },
             settings: Settings {
                 mailbox: MAILBOX,
                 key_bounds: plan.bounds,
@@ -218,10 +256,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 hash_of,
                 hashes: plan.hashes,
             },
-            key_lines: KeyLines::default(),
-            max_per_key: AtomicUsize::new(plan.bounds.waiting),
-            left_over: Mutex::new(Vec::new()),
-            letters: Mutex::new(Vec::new()),
         }
     }
 
@@ -235,7 +269,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     fn bury_if_ruined(&self) {
-        assert!(!self.ruined.load(Ordering::SeqCst), "no model loses its last worker");
+        assert!(!self.lifecycle.ruined.load(Ordering::SeqCst), "no model loses its last worker");
     }
 
     pub(crate) fn key(&self, load: &impl Load<A::Message, A::Reply, A::Error>) -> Hashed<K> {
@@ -253,7 +287,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     pub(crate) fn shard_of(&self, (key, hash): &Hashed<K>, sender: u32) -> usize {
         let place = if key.is_some() { *hash } else { sender };
-        place as usize & (self.shards.len() - 1)
+        place as usize & (self.queue.shards.len() - 1)
     }
 
     /// The product's, for a shard that the model names.
@@ -263,9 +297,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         parcel: &mut ParcelOf<A>,
     ) -> Result<(), Refused> {
         let key = self.key(parcel);
-        let mut inbox = self.shards[index].inbox.lock();
+        let mut inbox = self.queue.shards[index].inbox.lock();
         if inbox.is_easy() && parcel.class == Class::Normal {
-            inbox.push_easily(parcel, key, self.coarse.coarse_stamp());
+            inbox.push_easily(parcel, key, self.telemetry.coarse.coarse_stamp());
             return Ok(());
         }
         self.look_and_push(index, inbox, parcel, key)
@@ -281,8 +315,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     ) -> Result<(), Refused> {
         inbox.look_again();
         if inbox.credit == 0 && !inbox.closed {
-            self.credit_map.note(index);
-            inbox.credit = self.permits.take_known(self.settings.credit.min(inbox.headroom()));
+            self.queue.credit_map.note(index);
+            inbox.credit =
+                self.queue.permits.take_known(self.settings.credit.min(inbox.headroom()));
         }
         if inbox.credit == 0 {
             let wanted = self.settings.credit.min(inbox.headroom()).max(1);
@@ -292,20 +327,20 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         inbox.credit -= 1;
         let first = inbox.push(parcel, key, |number| self.stamp(number));
         if parcel.class == Class::Urgent {
-            self.wake.urge(index);
+            self.queue.wake.urge(index);
         }
         let invited = inbox.take_invite();
         if !invited {
-            let unmeasured = self.coarse.unmeasured_from(inbox.accepted);
+            let unmeasured = self.telemetry.coarse.unmeasured_from(inbox.accepted);
             inbox.take_it_easy(unmeasured);
         }
         drop(inbox);
-        if first && self.settings.calls && self.wake.is_quick() {
+        if first && self.settings.calls && self.queue.wake.is_quick() {
             self.announce_in_place(index);
         } else if first {
             self.announce(index);
         } else if invited {
-            self.wake.invite(index, &self.clock.bell);
+            self.queue.wake.invite(index, &self.clock.bell);
         }
         Ok(())
     }
@@ -319,8 +354,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     ) -> Result<(), Refused> {
         // Whoever may wait does so where there is nothing, as in the product.
         let taken = match self.wakes_by_search() {
-            true => self.permits.try_take_block(wanted, self)?,
-            false => self.permits.try_take(wanted, self)?,
+            true => self.queue.permits.try_take_block(wanted, self)?,
+            false => self.queue.permits.try_take(wanted, self)?,
         };
         let pushed = self.push_in_line(index, parcel, key, false);
         let unused = if pushed.is_ok() { taken - 1 } else { taken };
@@ -332,11 +367,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if permits == 0 {
             return;
         }
-        let mut inbox = self.shards[index].inbox.lock();
-        self.credit_map.note(index);
-        if inbox.closed || self.permits.is_starved() || inbox.headroom() < permits {
+        let mut inbox = self.queue.shards[index].inbox.lock();
+        self.queue.credit_map.note(index);
+        if inbox.closed || self.queue.permits.is_starved() || inbox.headroom() < permits {
             drop(inbox);
-            return self.permits.give(permits, self);
+            return self.queue.permits.give(permits, self);
         }
         inbox.credit += permits;
     }
@@ -358,7 +393,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if self.lacks_key(&key) {
             return Err(Refused::KeyRequired);
         }
-        let mut inbox = self.shards[index].inbox.lock();
+        let mut inbox = self.queue.shards[index].inbox.lock();
         let first = if inbox.headroom() == 0 {
             drop(inbox);
             self.push_counted(index, parcel, key, waited)?
@@ -368,7 +403,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             }
             let first = inbox.push(parcel, key, |number| self.stamp(number));
             if parcel.class == Class::Urgent {
-                self.wake.urge(index);
+                self.queue.wake.urge(index);
             }
             first
         };
@@ -383,29 +418,29 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     pub(crate) fn serve_waiters(&self) {
-        if self.permits.is_starved() {
-            self.permits.grant(self);
+        if self.queue.permits.is_starved() {
+            self.queue.permits.grant(self);
         }
         self.serve_key_lines();
     }
 
     /// The product's, where the watch looks. Nobody is told that the pool is full.
     pub(crate) fn serve_waiters_in_blocks(&self) {
-        let is_starved = self.permits.is_starved();
-        let has_block = is_starved && self.permits.take_block();
-        let is_unwatched = !self.coarse.is_watched();
-        if has_block || (is_starved && is_unwatched && self.wake.awake() == 0) {
-            self.permits.grant(self);
+        let is_starved = self.queue.permits.is_starved();
+        let has_block = is_starved && self.queue.permits.take_block();
+        let is_unwatched = !self.telemetry.coarse.is_watched();
+        if has_block || (is_starved && is_unwatched && self.queue.wake.awake() == 0) {
+            self.queue.permits.grant(self);
         }
         self.serve_key_lines();
     }
 
     pub(crate) fn note_taken(&self, index: usize, outbox: &OutboxOf<A, K>) {
-        self.permits.note_taken(index as u64, outbox.taken);
+        self.queue.permits.note_taken(index as u64, outbox.taken);
     }
 
     pub(crate) fn wakes_by_search(&self) -> bool {
-        self.wake.waits() && self.coarse.is_watched()
+        self.queue.wake.waits() && self.telemetry.coarse.is_watched()
     }
 
     pub(crate) fn age_of(&self, _entry: &Queued<A, K>) -> Option<Duration> {
@@ -418,7 +453,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// Messages that a key may have more, where they are counted; none where somebody waits.
     pub(crate) fn room_behind(&self, index: usize, hash: u32) -> Option<usize> {
-        let mut outbox = self.shards[index].outbox.lock();
+        let mut outbox = self.queue.shards[index].outbox.lock();
         let crowd = outbox.crowd.as_mut()?;
         let admitted = (0..1_000).take_while(|_| crowd.admit(hash, false).is_ok());
         Some(admitted.count())
@@ -441,52 +476,56 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     pub(crate) fn announce(&self, index: usize) {
-        self.wake.mark(index);
+        self.queue.wake.mark(index);
         if self.keyed() {
-            self.wake.one(&self.clock.bell);
+            self.queue.wake.one(&self.clock.bell);
         } else {
-            self.wake.one_for(index, &self.clock.bell);
+            self.queue.wake.one_for(index, &self.clock.bell);
         }
     }
 
     /// The product's, where somebody else polls the worker; what becomes of it otherwise is tried in `in_place.rs`.
     fn announce_in_place(&self, index: usize) {
-        self.wake.mark(index);
+        self.queue.wake.mark(index);
         let shard = (!self.keyed()).then_some(index);
-        if let Some(picked) = self.wake.pick_for(shard, &self.clock.bell) {
+        if let Some(picked) = self.queue.wake.pick_for(shard, &self.clock.bell) {
             picked.rouse();
         }
     }
 
     /// Without the gate: no model loses its last worker.
     pub(crate) fn close(&self) {
-        self.closing.store(true, Ordering::SeqCst);
-        let room = self.permits.refuse_later();
+        self.lifecycle.closing.store(true, Ordering::SeqCst);
+        let room = self.queue.permits.refuse_later();
         self.shut();
         room.close();
         self.close_key_lines();
-        self.desks.iter().filter_map(|desk| desk.lock().clone()).for_each(|mailbox| mailbox.shut());
+        self.membership
+            .desks
+            .iter()
+            .filter_map(|desk| desk.lock().clone())
+            .for_each(|mailbox| mailbox.shut());
     }
 
     fn shut(&self) {
-        for shard in &self.shards {
+        for shard in &self.queue.shards {
             let mut inbox = shard.inbox.lock();
             inbox.closed = true;
             let unused = inbox.take_credit();
             drop(inbox);
-            self.permits.return_unused(unused);
+            self.queue.permits.return_unused(unused);
         }
     }
 
     pub(crate) fn end(&self) {
-        self.ended.store(true, Ordering::SeqCst);
-        self.wake.all();
+        self.lifecycle.ended.store(true, Ordering::SeqCst);
+        self.queue.wake.all();
     }
 
     /// The product's `signal_worker`, for signals that do not kill.
     pub(crate) fn signal_worker(&self, mailbox: &Mailbox<A, K>, signal: Signal<AnyAddress>) {
         mailbox.push_signal(signal);
-        self.wake.call(mailbox.slot, &self.clock.bell);
+        self.queue.wake.call(mailbox.slot, &self.clock.bell);
     }
 
     pub(crate) fn end_of_worker(
@@ -500,10 +539,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Queues for Core<A, K> {
     fn started(&self) -> u64 {
-        self.seats.iter().map(|seat| seat.started.load(Ordering::Relaxed)).sum()
+        self.membership.seats.iter().map(|seat| seat.started.load(Ordering::Relaxed)).sum()
     }
 
     fn reclaim(&self) -> u64 {
-        self.credit_map.reclaim(|shard| self.shards[shard].inbox.lock().take_credit())
+        self.queue.credit_map.reclaim(|shard| self.queue.shards[shard].inbox.lock().take_credit())
     }
 }

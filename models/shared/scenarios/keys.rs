@@ -44,7 +44,7 @@ pub fn an_easy_push_and_a_worker_that_lets_go_of_the_token() {
         let pool = Pool::new(plan, 4, |_| Handler::Returns);
         pool.send(0, 11).expect("it is open");
         pool.send(0, 12).expect("it is open");
-        assert!(pool.core.shards[0].inbox.lock().is_easy(), "somebody is bound to look");
+        assert!(pool.core.queue.shards[0].inbox.lock().is_easy(), "somebody is bound to look");
         let worker = pool.worker(0);
         pool.send(0, 13).expect("it is open");
         // Time enough for a worker that lingers to lie down.
@@ -87,7 +87,7 @@ pub fn a_key_has_its_lane_at_once_where_handlers_usually_wait() {
             11 | 21 => Handler::Suspends,
             _ => Handler::Returns,
         });
-        pool.core.wake.set_waits(true);
+        pool.core.queue.wake.set_waits(true);
         let threads = [pool.worker(0), pool.sleeper(1), pool.sleeper(2), pool.sender(0, &[21, 22])];
         for number in [11, 12, 13] {
             pool.send(0, number).expect("it is open");
@@ -102,7 +102,7 @@ pub fn a_key_has_its_lane_at_once_where_handlers_usually_wait() {
 pub fn a_sender_and_two_uncounted_workers_that_take_what_is_near() {
     check(Effort::Changes(1), || {
         let pool = Pool::new(near(2, 1), 3, |_| Handler::Returns);
-        pool.core.wake.set_waits(true);
+        pool.core.queue.wake.set_waits(true);
         let threads = [pool.uncounted(0), pool.uncounted(1)];
         for number in [1, 11, 2] {
             pool.send(0, number).expect("it is open");
@@ -119,7 +119,7 @@ pub fn uncounted_workers_and_keys_that_come_again() {
             11 | 22 | 31 => Handler::Suspends,
             _ => Handler::Returns,
         });
-        pool.core.wake.set_waits(true);
+        pool.core.queue.wake.set_waits(true);
         let threads = [
             pool.uncounted(0),
             pool.uncounted(1),
@@ -142,7 +142,7 @@ pub fn uncounted_workers_and_plain_keys() {
             11 | 31 => Handler::Suspends,
             _ => Handler::Returns,
         });
-        pool.core.wake.set_waits(true);
+        pool.core.queue.wake.set_waits(true);
         let threads =
             [pool.uncounted(0), pool.worker(1), pool.sleeper(2), pool.sender(0, &[11, 21, 12])];
         for number in [31, 41, 32] {
@@ -160,7 +160,7 @@ pub fn uncounted_workers_and_what_is_usual_changes() {
             11 | 12 | 21 | 31 | 32 => Handler::Suspends,
             _ => Handler::Returns,
         });
-        pool.core.wake.set_waits(true);
+        pool.core.queue.wake.set_waits(true);
         let threads = [
             pool.uncounted(0),
             pool.worker(1),
@@ -171,7 +171,7 @@ pub fn uncounted_workers_and_what_is_usual_changes() {
                 move || {
                     for waits in [false, true, false, true] {
                         yield_now();
-                        pool.core.wake.set_waits(waits);
+                        pool.core.queue.wake.set_waits(waits);
                     }
                 }
             }),
@@ -196,9 +196,9 @@ pub fn two_workers_and_what_is_usual_changes() {
             spawn({
                 let pool = pool.clone();
                 move || {
-                    pool.core.wake.set_waits(true);
+                    pool.core.queue.wake.set_waits(true);
                     yield_now();
-                    pool.core.wake.set_waits(false);
+                    pool.core.queue.wake.set_waits(false);
                 }
             }),
         ];

@@ -248,7 +248,7 @@ impl<K: Keyed> PoolOf<K> {
         let Some((source, entry)) = self.core.take(worker, &mut 0, Class::Normal) else {
             return false;
         };
-        let started = &self.core.seats.at(worker).started;
+        let started = &self.core.membership.seats.at(worker).started;
         started.store(started.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         discard((entry.message, entry.key));
         self.core.release(worker, source);
@@ -259,7 +259,7 @@ impl<K: Keyed> PoolOf<K> {
 
     /// No key has more messages than it may, here and now. Those of parked keys have another bound.
     pub(super) fn check_bounds(&self) {
-        for shard in &self.core.shards {
+        for shard in &self.core.queue.shards {
             let mut lines = BTreeMap::<u32, usize>::new();
             let outbox = shard.outbox.lock();
             let inbox = shard.inbox.lock();
@@ -281,7 +281,7 @@ impl<K: Keyed> PoolOf<K> {
 
     /// Nothing is counted that is not there, and nobody waits.
     pub(super) fn check_counts(&self) {
-        for (index, shard) in self.core.shards.iter().enumerate() {
+        for (index, shard) in self.core.queue.shards.iter().enumerate() {
             for hash in 1..self.plan.hashes {
                 let room = self.core.room_behind(index, hash);
                 assert!(room.is_none_or(|room| room == self.plan.bounds.waiting), "{room:?}");
@@ -335,7 +335,7 @@ impl<K: Keyed> PoolOf<K> {
     pub(super) fn withdraw(&self, mut is_such: impl FnMut(&u32) -> bool) -> Vec<u32> {
         let mut judge = Judge::new(&mut is_such);
         let mut withdrawn = Vec::new();
-        for index in 0..self.core.shards.len() {
+        for index in 0..self.core.queue.shards.len() {
             self.core.sweep(index, &mut judge, &mut withdrawn);
         }
         let mut ledger = self.ledger();
@@ -379,7 +379,7 @@ impl<K: Keyed> PoolOf<K> {
         block_on(mailbox.reserve())?;
         block_on(self.core.await_permit())?;
         let pushed = self.core.push_to(mailbox, &mut Self::parcel(number));
-        pushed.inspect_err(|Closed| self.core.permits.give(1, &*self.core))
+        pushed.inspect_err(|Closed| self.core.queue.permits.give(1, &*self.core))
     }
 
     /// Sends a signal to one worker.
@@ -390,7 +390,7 @@ impl<K: Keyed> PoolOf<K> {
     /// The worker of a slot has gone; the slot is the next worker's from here on. What is left in the mailbox is seen to by
     /// the thread that is begun.
     pub(super) fn leave(self: &Arc<Self>, slot: usize) -> JoinHandle<()> {
-        let mailbox = self.core.desks.at(slot).lock().take();
+        let mailbox = self.core.membership.desks.at(slot).lock().take();
         let pool = self.clone();
         spawn(move || pool.core.clear_desk(mailbox, &ExitReason::Normal))
     }
@@ -398,7 +398,7 @@ impl<K: Keyed> PoolOf<K> {
     /// Takes a message out of a worker's mailbox, whose room is needed. Its permit goes back.
     pub(super) fn evict(&self, worker: usize) {
         if self.core.mailbox(worker).evict().is_some() {
-            self.core.permits.give(1, &*self.core);
+            self.core.queue.permits.give(1, &*self.core);
         }
     }
 
@@ -426,7 +426,7 @@ impl<K: Keyed> PoolOf<K> {
 
     /// A worker that is awake before anything else happens.
     pub(super) fn worker(self: &Arc<Self>, worker: usize) -> JoinHandle<()> {
-        self.core.wake.enter(&self.core.clock.bell);
+        self.core.queue.wake.enter(&self.core.clock.bell);
         let pool = self.clone();
         spawn(move || Player::new(&pool, worker).work())
     }
@@ -444,7 +444,7 @@ impl<K: Keyed> PoolOf<K> {
 
     /// A worker that sleeps before anything else happens.
     pub(super) fn sleeper(self: &Arc<Self>, worker: usize) -> JoinHandle<()> {
-        let rest = self.core.wake.lie_down(worker, None);
+        let rest = self.core.queue.wake.lie_down(worker, None);
         let pool = self.clone();
         spawn(move || {
             let mut player = Player::new(&pool, worker);
@@ -455,10 +455,10 @@ impl<K: Keyed> PoolOf<K> {
 
     /// The product's `Watched::tick`, without the pace of handlers.
     pub(super) fn tick(&self) {
-        self.core.wake.end_visits();
+        self.core.queue.wake.end_visits();
         let (revoked, _) = self.core.revoke_stuck_tokens();
-        if revoked || self.core.wake.any_ready() {
-            self.core.wake.one_more(&self.core.clock.bell);
+        if revoked || self.core.queue.wake.any_ready() {
+            self.core.queue.wake.one_more(&self.core.clock.bell);
         }
         self.core.serve_waiters();
     }
@@ -537,19 +537,19 @@ impl<K: Keyed> PoolOf<K> {
             assert!(outbox.token.is_none(), "whoever drained it has let go");
             outbox.queued() + shard.inbox.lock().queued()
         };
-        let left: usize = self.core.shards.iter().map(of).sum();
+        let left: usize = self.core.queue.shards.iter().map(of).sum();
         assert_eq!(self.ledger().done() + left, self.expected, "nothing is lost");
     }
 
     pub(super) fn finish(&self, threads: impl IntoIterator<Item = JoinHandle<()>>) {
         threads.into_iter().for_each(|thread| thread.join().expect("it did not panic"));
         assert_eq!(self.ledger().done(), self.expected, "nothing is lost");
-        assert_eq!(self.core.wake.awake(), 0, "whoever was awake has left");
-        for shard in &self.core.shards {
+        assert_eq!(self.core.queue.wake.awake(), 0, "whoever was awake has left");
+        for shard in &self.core.queue.shards {
             let outbox = shard.outbox.lock();
             assert_eq!(outbox.queued() + shard.inbox.lock().queued(), 0);
         }
-        assert!(!self.core.permits.is_starved(), "nobody waits");
+        assert!(!self.core.queue.permits.is_starved(), "nobody waits");
     }
 }
 
@@ -588,7 +588,7 @@ impl<'a, K: Keyed> Player<'a, K> {
             worker,
             posture: Posture::Awake,
             has_suspended: false,
-            seat: pool.core.seats.at(worker),
+            seat: pool.core.membership.seats.at(worker),
             mailbox: None,
             urgent_run: 0,
             source: Source::None,
@@ -607,7 +607,7 @@ impl<'a, K: Keyed> Player<'a, K> {
     }
 
     fn is_over(&self) -> bool {
-        self.core.ended.load(Ordering::Acquire)
+        self.core.lifecycle.ended.load(Ordering::Acquire)
     }
 
     fn work(&mut self) {
@@ -622,7 +622,8 @@ impl<'a, K: Keyed> Player<'a, K> {
                 Posture::Awake => self.take_next(),
             };
             if !taken {
-                let goes_on = (self.pool.plan.keyed || has_waited) && self.core.wake.any_ready();
+                let goes_on =
+                    (self.pool.plan.keyed || has_waited) && self.core.queue.wake.any_ready();
                 let is_counted = self.posture == Posture::Awake;
                 if !from_lane && !goes_on && is_counted && in_a_row > 0 {
                     self.linger();
@@ -633,8 +634,8 @@ impl<'a, K: Keyed> Player<'a, K> {
             if taken {
                 in_a_row += 1;
                 self.counts_again();
-                if self.core.wake.wants_more() {
-                    self.core.wake.one(&self.core.clock.bell);
+                if self.core.queue.wake.wants_more() {
+                    self.core.queue.wake.one(&self.core.clock.bell);
                 }
                 in_a_row += self.attempt() - 1;
                 has_waited = std::mem::take(&mut self.has_suspended);
@@ -650,13 +651,13 @@ impl<'a, K: Keyed> Player<'a, K> {
     /// The caller is not polled any more.
     fn leave(&self) {
         match self.posture {
-            Posture::Uncounted => self.core.wake.pass_on(&self.core.clock.bell),
-            Posture::Awake => self.core.wake.leave(&self.core.clock.bell),
+            Posture::Uncounted => self.core.queue.wake.pass_on(&self.core.clock.bell),
+            Posture::Awake => self.core.queue.wake.leave(&self.core.clock.bell),
         }
     }
 
     fn counts_again(&mut self) {
-        if self.posture == Posture::Uncounted && (!self.core.wake.waits() || self.drains()) {
+        if self.posture == Posture::Uncounted && (!self.core.queue.wake.waits() || self.drains()) {
             self.wake_up();
         }
     }
@@ -667,7 +668,7 @@ impl<'a, K: Keyed> Player<'a, K> {
     }
 
     fn wake_up(&mut self) {
-        self.core.wake.enter(&self.core.clock.bell);
+        self.core.queue.wake.enter(&self.core.clock.bell);
         self.posture = Posture::Awake;
     }
 
@@ -692,10 +693,10 @@ impl<'a, K: Keyed> Player<'a, K> {
     fn linger(&self) {
         fence(Ordering::SeqCst);
         self.core.serve_waiters();
-        let lingers = self.core.wake.linger();
+        let lingers = self.core.queue.wake.linger();
         yield_now();
         if lingers {
-            self.core.wake.look_again();
+            self.core.queue.wake.look_again();
         }
     }
 
@@ -707,20 +708,20 @@ impl<'a, K: Keyed> Player<'a, K> {
     }
 
     fn lie_down(&self, waker: Waker) -> Rest {
-        let rest = self.core.wake.lie_down(self.worker, Some(waker));
+        let rest = self.core.queue.wake.lie_down(self.worker, Some(waker));
         self.leave();
         self.core.serve_waiters();
-        if self.core.ended.load(Ordering::SeqCst) {
-            self.core.wake.all();
+        if self.core.lifecycle.ended.load(Ordering::SeqCst) {
+            self.core.queue.wake.all();
         }
         if self.seat.has_orders() {
-            self.core.wake.call(self.worker, &self.core.clock.bell);
+            self.core.queue.wake.call(self.worker, &self.core.clock.bell);
         }
         rest
     }
 
     async fn sleep(&mut self, mut rest: Rest) {
-        let wake = &self.core.wake;
+        let wake = &self.core.queue.wake;
         let errand = wake.woken_or_called(self.worker, &mut rest, || false).await;
         self.posture = Posture::Awake;
         match errand {
@@ -767,11 +768,11 @@ impl<'a, K: Keyed> Player<'a, K> {
 
     fn take_next_at_head(&mut self) -> bool {
         let Source::Head { index, epoch, run, .. } = self.source else { return false };
-        let wake = &self.core.wake;
+        let wake = &self.core.queue.wake;
         if wake.is_quick() || run >= self.core.budget() || wake.is_urged_at(index) {
             return false;
         }
-        let stepped = self.core.step(&self.core.shards[index], epoch, &mut self.delivery);
+        let stepped = self.core.step(&self.core.queue.shards[index], epoch, &mut self.delivery);
         let Some(hash) = stepped else { return false };
         self.source = Source::Head { index, epoch, hash, run: run + 1 };
         self.urgent_run = 0;
@@ -793,7 +794,7 @@ impl<'a, K: Keyed> Player<'a, K> {
     }
 
     fn stays_in_shard(&mut self, source: Source) -> bool {
-        if !matches!(source, Source::Lane { .. }) || !self.core.wake.waits() {
+        if !matches!(source, Source::Lane { .. }) || !self.core.queue.wake.waits() {
             return false;
         }
         self.lanes = (self.lanes + 1) % LANES_IN_A_SHARD;
@@ -802,7 +803,7 @@ impl<'a, K: Keyed> Player<'a, K> {
 
     fn take_next_shared(&mut self, index: usize, alone: bool) -> bool {
         self.run += 1;
-        let (core, shard) = (&self.core, &self.core.shards[index]);
+        let (core, shard) = (&self.core, &self.core.queue.shards[index]);
         if self.run <= self.longest_run && core.pop_in_run(index, shard, &mut self.delivery) {
             return self.start();
         }
@@ -818,7 +819,7 @@ impl<'a, K: Keyed> Player<'a, K> {
         match self.source {
             Source::Shared { index, alone } => self.take_next_shared(index, alone),
             Source::Head { index, epoch, run, .. } if run < self.core.budget() => {
-                let shard = &self.core.shards[index];
+                let shard = &self.core.queue.shards[index];
                 let Some(hash) = self.core.step(shard, epoch, &mut self.delivery) else {
                     return false;
                 };
@@ -830,7 +831,7 @@ impl<'a, K: Keyed> Player<'a, K> {
     }
 
     fn is_urged(&self) -> bool {
-        self.seat.has_orders() || self.core.wake.is_urged()
+        self.seat.has_orders() || self.core.queue.wake.is_urged()
     }
 
     fn count_runs(&mut self) {
@@ -853,7 +854,7 @@ impl<'a, K: Keyed> Player<'a, K> {
         if self.take_mail(true) {
             return true;
         }
-        if !self.core.wake.is_urged() {
+        if !self.core.queue.wake.is_urged() {
             return false;
         }
         if !self.pool.plan.keyed {
@@ -902,7 +903,7 @@ impl<'a, K: Keyed> Player<'a, K> {
             return self.take_shared();
         }
         let due = self.urgent_run >= URGENT_RUN;
-        if self.core.wake.waits() && !due {
+        if self.core.queue.wake.waits() && !due {
             return self.take_near();
         }
         let first = if due { Class::Normal } else { Class::Urgent };
@@ -920,7 +921,9 @@ impl<'a, K: Keyed> Player<'a, K> {
 
     fn take_shared(&mut self) -> bool {
         if let Source::Attending { index, alone } = self.source {
-            if self.core.wake.is_quick() && self.core.shards[index].is_served_near(self.worker) {
+            if self.core.queue.wake.is_quick()
+                && self.core.queue.shards[index].is_served_near(self.worker)
+            {
                 self.source = Source::None;
             } else {
                 let attendant = alone.then_some(self.worker);
@@ -979,7 +982,7 @@ impl<'a, K: Keyed> Player<'a, K> {
 
     /// The message in hand, and where handlers are quick those behind it in the same run. Says how many.
     fn attempt(&mut self) -> u32 {
-        let most = if self.core.wake.is_quick() { QUICK_ATTEMPTS } else { 1 };
+        let most = if self.core.queue.wake.is_quick() { QUICK_ATTEMPTS } else { 1 };
         let mut attempts = 0;
         loop {
             self.handle();
@@ -1042,7 +1045,7 @@ impl<'a, K: Keyed> Player<'a, K> {
     fn collect(&mut self) {
         self.source = self.core.suspend(self.worker, self.source);
         if let Source::Lane { index, id, .. } = self.source {
-            let mut outbox = self.core.shards[index].outbox.lock();
+            let mut outbox = self.core.queue.shards[index].outbox.lock();
             if let Some(lane) = outbox.lanes.get(id) {
                 lane.expect(1, Arc::new(Notify::default()));
             }
@@ -1051,7 +1054,7 @@ impl<'a, K: Keyed> Player<'a, K> {
     }
 
     fn put_back(&mut self, number: u32) {
-        self.core.permits.take_back();
+        self.core.queue.permits.take_back();
         self.core.re_home(vec![self.entry(number, None)]);
     }
 

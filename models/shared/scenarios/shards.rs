@@ -72,7 +72,7 @@ pub fn two_workers_of_which_one_suspends() {
 pub fn two_workers_whose_handlers_usually_wait() {
     check(Effort::Changes(2), || {
         let pool = Pool::new(plan(2, 2, 8), 2, |_| Handler::Suspends);
-        pool.core.wake.set_waits(true);
+        pool.core.queue.wake.set_waits(true);
         let threads = [pool.worker(0), pool.sleeper(1)];
         pool.send(0, 1).expect("it is open");
         pool.send(0, 2).expect("it is open");
@@ -87,7 +87,7 @@ pub fn a_sender_and_two_uncounted_workers() {
             1 => Handler::Suspends,
             _ => Handler::Returns,
         });
-        pool.core.wake.set_waits(true);
+        pool.core.queue.wake.set_waits(true);
         let threads = [pool.uncounted(0), pool.uncounted(1)];
         for number in [1, 2] {
             pool.send(0, number).expect("it is open");
@@ -104,7 +104,7 @@ pub fn uncounted_workers_and_what_is_usual_changes() {
             1 | 2 | 11 | 13 => Handler::Suspends,
             _ => Handler::Returns,
         });
-        pool.core.wake.set_waits(true);
+        pool.core.queue.wake.set_waits(true);
         let threads = [
             pool.uncounted(0),
             pool.worker(1),
@@ -115,7 +115,7 @@ pub fn uncounted_workers_and_what_is_usual_changes() {
                 move || {
                     for waits in [false, true, false, true] {
                         yield_now();
-                        pool.core.wake.set_waits(waits);
+                        pool.core.queue.wake.set_waits(waits);
                     }
                 }
             }),
@@ -135,12 +135,12 @@ pub fn a_worker_that_departs_and_leaves_work_behind() {
         let worker = pool.worker(0);
         let leaving = spawn({
             let pool = pool.clone();
-            pool.core.wake.enter(&pool.core.clock.bell);
+            pool.core.queue.wake.enter(&pool.core.clock.bell);
             move || {
-                if let Some((index, true)) = pool.core.wake.attend(0, false) {
-                    pool.core.wake.depart(index);
+                if let Some((index, true)) = pool.core.queue.wake.attend(0, false) {
+                    pool.core.queue.wake.depart(index);
                 }
-                pool.core.wake.leave(&pool.core.clock.bell);
+                pool.core.queue.wake.leave(&pool.core.clock.bell);
             }
         });
         pool.send(0, 1).expect("it is open");
@@ -187,7 +187,10 @@ fn send_until_it_is_easy(pool: &Pool) {
     for number in [1, 2] {
         pool.send(0, number).expect("it is open");
     }
-    assert!(pool.core.shards[0].inbox.lock().is_easy(), "a worker is bound to look at the shard");
+    assert!(
+        pool.core.queue.shards[0].inbox.lock().is_easy(),
+        "a worker is bound to look at the shard"
+    );
 }
 
 /// Point 7: what is queued without a look at the shard lies in one at which somebody is bound to look.
@@ -238,7 +241,8 @@ pub fn an_easy_push_and_one_who_waits_for_room() {
         let other = pool.sender(1, &[11]);
         pool.send(0, 3).expect("it is open");
         other.join().expect("it did not panic");
-        let queued: usize = pool.core.shards.iter().map(|shard| shard.inbox.lock().queued()).sum();
+        let queued: usize =
+            pool.core.queue.shards.iter().map(|shard| shard.inbox.lock().queued()).sum();
         assert_eq!(queued, 4, "there was room for all");
         assert_eq!(pool.try_send(4), Err(Refused::Full), "and for no more");
     });
@@ -258,11 +262,11 @@ pub fn an_easy_push_and_a_pool_that_closes() {
         closing.join().expect("it did not panic");
         assert!(pool.send(0, 4).is_err(), "it is closed");
         assert_eq!(
-            pool.core.shards[0].inbox.lock().queued(),
+            pool.core.queue.shards[0].inbox.lock().queued(),
             accepted,
             "what comes back is not here"
         );
-        let in_use = pool.core.permits.in_use(&*pool.core);
+        let in_use = pool.core.queue.permits.in_use(&*pool.core);
         assert_eq!(in_use, accepted, "no permit is lost, and none is there twice");
     });
 }

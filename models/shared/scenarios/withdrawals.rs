@@ -101,7 +101,7 @@ pub fn keys_of_which_messages_are_withdrawn() {
 pub fn plain_keys_of_handlers_that_usually_wait() {
     check(Effort::Large, || {
         let pool = PlainPool::new(plan(3, 2, true), 10, |_| Handler::Suspends);
-        pool.core.wake.set_waits(true);
+        pool.core.queue.wake.set_waits(true);
         let threads = [
             pool.uncounted(0),
             pool.worker(1),

@@ -16,7 +16,7 @@ use super::{
     batches::Batches,
     bytes::SizeOf,
     change::SlotOutcome,
-    core::{CopyOf, Core, KeyOf, OnDeadLetter, OnParked, Settings, StartsIf},
+    core::Core,
     employed::start_clock,
     inbox::MAX_CAPACITY,
     limits::{Adaptive, AtOnce, Gate, Rate},
@@ -25,6 +25,7 @@ use super::{
     restart::{Restarts, WhenExhausted},
     roster::MAX_WORKERS,
     seat::Status,
+    settings::{CopyOf, KeyOf, OnDeadLetter, OnParked, Settings, StartsIf},
     sticky::StickyBy,
     supervised::{self, PoolChild},
     threads::Threads,
@@ -891,7 +892,9 @@ pub(super) async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     let (outcomes, mut told) = mpsc::unbounded_channel();
     let guard = AbortOnDrop(Some(core));
     let slots: Vec<usize> = (0..core.settings.workers).collect();
-    slots.iter().for_each(|slot| core.seats.at(*slot).place.lock().status = Status::Starting);
+    slots
+        .iter()
+        .for_each(|slot| core.membership.seats.at(*slot).place.lock().status = Status::Starting);
     core.start_in(&slots, &outcomes);
     drop(outcomes);
     let (mut reason, mut failed) = (None, Vec::new());
@@ -905,7 +908,7 @@ pub(super) async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
             _ => {
                 // It also tells of drops that no further one follows.
                 let drops = !matches!(core.settings.overflow, Overflow::Wait);
-                if slots.is_empty() || drops || core.sticky.is_some() {
+                if slots.is_empty() || drops || core.routing.sticky.is_some() {
                     start_clock(core);
                 }
                 scaling::begin(core);
@@ -933,7 +936,7 @@ pub(super) async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 }
 
 fn watch<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Arc<Core<A, K>>) {
-    if core.coarse.is_watched() {
+    if core.telemetry.coarse.is_watched() {
         let watched: Arc<dyn Watched> = core.clone();
         core.clock.bell.connect(Arc::downgrade(&watched));
     }
@@ -954,7 +957,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for AbortOnDrop<'_, A,
             core.close();
             core.end();
             core.end_unheard(ExitReason::Killed);
-            core.abort(0..core.seats.len());
+            core.abort(0..core.membership.seats.len());
         }
     }
 }

@@ -3,63 +3,35 @@
 use std::{
     collections::VecDeque,
     hash::{BuildHasher, Hash},
-    ops::RangeInclusive,
-    sync::{
-        Arc, OnceLock,
-        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
-    },
+    sync::atomic::Ordering,
     time::Duration,
 };
 
-use parking_lot::{Mutex, RwLock};
-use tokio::{sync::Notify, time::Instant};
-
 use super::{
-    advisor::advising::Advising,
-    bytes::ByteBound,
     clock::Clock,
-    coarse::CoarseClock,
-    coordinator::Coordination,
-    credit_map::CreditMap,
-    crew_list::CrewList,
-    crowd::KeyBounds,
+    controllers::Controllers,
     discard::discard,
     entry::{Hashed, Queued},
-    hatch::Hatch,
+    env::Env,
+    handoff::{Handoff, HatchOf},
     in_place,
-    key_lines::KeyLines,
-    lock::{Locked, locked},
-    mailbox::Mailbox,
-    occupied::{Inside, Occupied, OwnCalls, slot_at_work},
-    overflow::Overflow,
-    padded::Padded,
+    lifecycle::{Gate, Lifecycle},
+    lock::locked,
+    membership::Membership,
+    occupied::{Inside, Occupied, slot_at_work},
     parcel::{Load, ParcelOf},
-    permits::{Closed, Permits, Queues, Refused},
+    permits::{Closed, Queues, Refused},
     places::{KEYED_SHARDS, Places},
-    policy::Policy,
-    restart::{Escalation, Restarts, WhenExhausted},
-    roster::Roster,
-    seat::Seat,
-    seats::Seats,
-    shard::{Inbox, Outbox, Shard, Turns, Wanted},
-    sketch::Sketch,
+    queue::{InboxGuard, OutboxOf, Queue, ShardOf, credit_for},
+    routing::{Routing, WayIn},
+    settings::Settings,
+    shard::Wanted,
     stamp::Stamp,
-    starts::Starts,
-    stats::Measured,
-    sticky::{Sticky, StickyBy},
-    tally::PoolTally,
+    telemetry::Telemetry,
     threads::Threads,
-    wake::Wake,
-    worker::Factory,
+    urgency::Urgency,
 };
-use crate::{
-    Actor, AnyAddress, Class, DeadLetter, DeadLetters, ExitReason, FailurePolicy, FinalAction,
-    PoolEvents, RestartPolicy,
-    delivery::Extra,
-    life::Life,
-    pool::urgency::Urgency,
-    pool_events::{drop_log::DropLog, full_log::FullLog},
-};
+use crate::{Actor, Class, DeadLetters, delivery::Extra};
 
 mod accept;
 mod alarms;
@@ -103,257 +75,31 @@ mod together;
 mod unaided;
 mod withdraw;
 
-pub(crate) type ShardOf<A, K> =
-    Shard<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error, K>;
-
-pub(crate) type InboxGuard<'a, A, K> =
-    Locked<'a, Inbox<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error, K>>;
-
-pub(crate) type OutboxOf<A, K> =
-    Outbox<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error, K>;
-
-/// Where a worker and its callers meet.
-pub(crate) type HatchOf<A> = Hatch<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error>;
-
-/// Where a worker's own mailbox lies, once there is one.
-pub(crate) type Desk<A, K> = Mutex<Option<Arc<Mailbox<A, K>>>>;
-
-/// How to tell the key of a message.
-pub(crate) type KeyOf<A, K> = Box<dyn Fn(&<A as Actor>::Message) -> Option<K> + Send + Sync>;
-/// How to copy a message before its first attempt.
-pub(crate) type CopyOf<A> = fn(&<A as Actor>::Message) -> <A as Actor>::Message;
-/// Who is told of dead letters.
-pub(crate) type OnDeadLetter<A> =
-    Box<dyn Fn(DeadLetter<<A as Actor>::Message, <A as Actor>::Error>) + Send + Sync>;
-
-/// Whether a message is still to be started.
-pub(crate) type StartsIf<A> = Box<dyn Fn(&<A as Actor>::Message) -> bool + Send + Sync>;
-
-/// Who is told of messages that park their keys.
-pub(crate) type OnParked<A> = Box<
-    dyn Fn(Option<&mut <A as Actor>::Message>, Option<&<A as Actor>::Error>, Option<&str>)
-        + Send
-        + Sync,
->;
-
-/// What the builder has settled.
-pub(crate) struct Settings<A: Actor, K> {
-    pub(crate) name: Arc<str>,
-    pub(crate) factory: Factory<A>,
-    /// How many the pool starts with, and how many it may have.
-    pub(crate) workers: usize,
-    pub(crate) bounds: RangeInclusive<usize>,
-    /// Present where the capacity follows the size.
-    pub(crate) mailbox_each: Option<usize>,
-    /// Without workers, messages are accepted up to the capacity, and wait.
-    pub(crate) holds_when_empty: bool,
-    pub(crate) capacity: usize,
-    /// How many messages may wait in a worker's own mailbox.
-    pub(crate) mailbox: usize,
-    pub(crate) overflow: Overflow<A::Message, A::Reply, A::Error>,
-    /// `None` where workers pull.
-    pub(crate) dispatch: Option<Box<dyn Policy<A::Message>>>,
-    /// How to tell the key, and the number of table slots, where keys stick to workers. Taken out when the pool is made.
-    pub(crate) sticky: Option<(StickyBy<A::Message>, usize)>,
-    /// Present where a policy may choose several workers.
-    pub(crate) copy_for_several: Option<CopyOf<A>>,
-    /// `None` for a pool without order.
-    pub(crate) key_of: Option<KeyOf<A, K>>,
-    /// A message without a key is refused.
-    pub(crate) key_required: bool,
-    /// How many messages may wait behind one key.
-    pub(crate) key_bounds: KeyBounds,
-    /// Present where bytes are bounded.
-    pub(crate) bytes: Option<Box<ByteBound<A::Message>>>,
-    /// A policy chooses, or bytes are bounded: a message is not simply queued.
-    pub(crate) is_weighed: bool,
-    /// Present where the bound of one key follows the capacity: the part of it.
-    pub(crate) key_share: Option<usize>,
-    /// What follows when no further attempt is made, where that was said.
-    pub(crate) finally: Option<FinalAction>,
-    pub(crate) policy: Box<dyn FailurePolicy<A::Error>>,
-    /// Present where another attempt may be asked for.
-    pub(crate) copy: Option<CopyOf<A>>,
-    /// Is asked before each attempt. In a box of its own, as `on_parked`.
-    pub(crate) starts_if: Option<Box<StartsIf<A>>>,
-    /// There is one of the two: a message is not simply started.
-    pub(crate) looks_at_start: bool,
-    pub(crate) poison_limit: u32,
-    pub(crate) restarts: Restarts,
-    pub(crate) restart_policy: RestartPolicy,
-    /// What follows when a slot's budget is used up.
-    pub(crate) when_exhausted: WhenExhausted,
-    /// The pool is one actor: it ends with it.
-    pub(crate) single: bool,
-    /// Present where it is said, instead of measured, whether handlers are quick.
-    pub(crate) quick: Option<bool>,
-    /// Present where several messages are handled together.
-    pub(crate) batches: Option<super::batches::Batches>,
-    /// Present where a batch is full by its size, too.
-    pub(crate) batch_bytes: Option<super::batch_bytes::BatchBytes<A::Message>>,
-    /// Callers may do the work of a worker that they have woken.
-    pub(crate) calls_in_place: bool,
-    /// Callers may give a worker the message, past the queue: nothing is to be done with that but to handle it.
-    pub(crate) serves_at_hatch: bool,
-    /// Present where the pool sizes itself; in range.
-    pub(crate) autoscale: Option<super::autoscale::Autoscale>,
-    /// Present where the pool is advised; in range.
-    pub(crate) advisor: Option<Box<super::advisor::Advisor>>,
-    /// Present where the pool has limits, or may come to have some.
-    pub(crate) gate: Option<Arc<super::limits::Gate>>,
-    /// How long a handler may take.
-    pub(crate) time_limit: Option<Duration>,
-    pub(crate) on_dead_letter: Option<OnDeadLetter<A>>,
-    /// Is told of each message that parks its key. In a box of its own: hardly any pool has one,
-    /// and actors are many.
-    pub(crate) on_parked: Option<Box<OnParked<A>>>,
-    /// How many dead letters the pool keeps, where no hook takes them.
-    pub(crate) dead_letters: usize,
-    /// Who is told what happens.
-    pub(crate) notices: PoolEvents,
-    pub(crate) seed: u64,
-    /// The seed was said: what is random comes out the same each time.
-    pub(crate) is_seeded: bool,
-}
-
-impl<A: Actor, K> Settings<A, K> {
-    /// Whether messages pass a gate now, before they are started.
-    pub(crate) fn is_limited(&self) -> bool {
-        self.gate.as_deref().is_some_and(super::limits::Gate::is_engaged)
-    }
-}
-
-/// Whether a pool accepts messages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Gate {
-    /// It does. Left when the last worker goes, or by a stop.
-    Open,
-    /// It has no worker. Left when one joins, or by a stop.
-    Deserted,
-    /// It never will again.
-    Closed,
-}
-
-/// What has to be known of a message before it is queued.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum WayIn {
-    /// Nothing.
-    Plain,
-    /// Its key.
-    ByKey,
-    /// Its weight, and its key where there are keys.
-    Weighed,
-}
-
-impl WayIn {
-    fn of<A: Actor, K>(settings: &Settings<A, K>) -> Self {
-        match (settings.is_weighed, &settings.key_of) {
-            (true, _) => Self::Weighed,
-            (false, Some(_)) => Self::ByKey,
-            (false, None) => Self::Plain,
-        }
-    }
-}
-
+/// One pool. Its addresses, workers and administration share it.
 pub(crate) struct Core<A: Actor, K> {
+    /// What its builder has settled. Never changes.
     pub(crate) settings: Settings<A, K>,
-    pub(crate) way_in: WayIn,
-    pub(crate) shards: Box<[ShardOf<A, K>]>,
-    pub(crate) permits: Permits,
-    /// How many permits a shard takes at once. Changes with the capacity.
-    credit: AtomicU64,
-    /// Which shards may have some.
-    credit_map: CreditMap,
-    /// For how many messages of each worker there is room; 0 where the capacity was given in all. Written under the lock of
-    /// `roster`.
-    mailbox_each: AtomicUsize,
-    pub(crate) wake: Wake,
+    /// Where messages wait, what bounds them, and who is woken for them.
+    pub(crate) queue: Queue<A, K>,
+    /// Where a message goes: by its key, its sender, or a policy.
+    pub(crate) routing: Routing<A, K>,
+    /// Calls that skip the queue.
+    pub(crate) handoff: Handoff<A>,
+    /// The workers: their slots and their mailboxes.
+    pub(crate) membership: Membership<A, K>,
+    /// Whether it accepts messages, and whether it has ended.
+    pub(crate) lifecycle: Lifecycle<A>,
+    /// Messages and keys that wait for a time.
     pub(crate) clock: Clock<A, K>,
-    /// One per worker there has been at the same time.
-    pub(crate) seats: Seats<Arc<Seat>>,
-    pub(crate) roster: Mutex<Roster>,
-    /// Where callers give single workers a message, in a pool where they may.
-    pub(crate) hatches: Seats<OnceLock<Arc<HatchOf<A>>>>,
-    /// A caller has given a message to a worker and had it woken.
-    hands: AtomicBool,
-    /// The mailboxes of single workers, where they have one.
-    pub(crate) desks: Seats<Desk<A, K>>,
-    /// Who may be chosen by a policy.
-    crew: RwLock<Arc<CrewList<A, K>>>,
-    /// How often somebody has come or gone: `crew` is of one such moment.
-    crew_changes: AtomicU64,
-    /// Where senders wait for room behind a key.
-    key_lines: KeyLines,
-    /// How many messages may wait behind one key. Written under the roster's lock.
-    max_per_key: AtomicUsize,
-    /// Who has which keys, in a sticky pool.
-    pub(crate) sticky: Option<Box<Sticky<A::Message>>>,
-    /// Messages that the policy has given to nobody yet, or of keys that nobody has.
-    held: Mutex<VecDeque<Queued<A, K>>>,
-    /// Whether messages are accepted; held while that changes.
-    gate: Mutex<Gate>,
-    /// The last slot was disabled: what is queued are dead letters.
-    ruined: AtomicBool,
-    pub(crate) tally: PoolTally,
-    /// The time for whatever need not know it exactly.
-    pub(crate) coarse: Padded<CoarseClock>,
-    /// How long messages took.
-    pub(crate) measured: Measured,
-    /// What was advised last, and by which advisor, where the pool is advised.
-    pub(crate) advising: Mutex<Advising>,
-    /// The keys with the most work.
-    pub(crate) sketch: Option<Box<Sketch<K>>>,
-    /// From its spawn to its end, and who is told of that.
-    pub(crate) life: Arc<Life<AnyAddress>>,
-    /// Why it ends, where it is not simply stopped. The first reason counts.
-    cause: OnceLock<ExitReason>,
-    /// Whom a worker's end is told when its budget is used up, where the pool is to leave it to others.
-    pub(crate) escalation: Mutex<Option<Escalation>>,
-    /// It has a supervisor: slots whose budget is used up rest, and what is queued is kept.
-    supervised: AtomicBool,
-    /// Set before the first worker starts, where the pool has a coordinator.
-    pub(crate) coordination: OnceLock<Coordination<A>>,
-    /// Workers that wait for their own pool.
-    pub(crate) calls: OwnCalls,
-    /// What could not be handled, where no hook takes it.
+    /// What is counted and measured.
+    pub(crate) telemetry: Telemetry<K>,
+    /// Its advisor, its coordinator and its supervisor.
+    pub(crate) controllers: Controllers<A>,
+    /// What could not be handled, if no hook takes it.
     pub(crate) letters: DeadLetters<A::Message, A::Error>,
-    /// Whether it was told that the pool is full.
-    full: FullLog,
-    /// Messages dropped because there was no room, as far as they were not told.
-    pub(crate) drops: DropLog,
-    /// The end was told.
-    told_end: AtomicBool,
-    /// Messages given back because the pool stopped while they were in hand.
-    pub(crate) left_over: Mutex<Vec<A::Message>>,
-    /// The pool accepts nothing any more.
-    pub(crate) closing: AtomicBool,
-    /// All is done: idle workers end.
-    pub(crate) ended: AtomicBool,
-    /// Told whoever stops the pool: a worker found nothing to do while the pool was closing, or a task has ended.
-    pub(crate) progress: Notify,
-    /// Told once, when `ended` is set, to workers between restarts.
-    pub(crate) over: Notify,
-    /// Workers that start, for whoever waits for them.
-    pub(crate) starts: Starts,
-    /// Workers whose slot is not disabled.
-    pub(crate) live: AtomicUsize,
-    /// Addresses in existence; the last one dropped drains and stops the pool.
-    pub(crate) handles: AtomicUsize,
-    /// Which shards addresses send to, where messages have no key.
-    pub(crate) places: Places,
-    /// Tasks of the pool that have not ended: workers, and the clock.
-    pub(crate) running: AtomicUsize,
-    /// Where the pool's tasks run.
-    pub(crate) runtime: tokio::runtime::Handle,
-    /// Threads of its own, where it has some.
-    _threads: Option<Threads>,
-    hasher: foldhash::quality::SeedableRandomState,
-    chance: AtomicU64,
+    /// Its runtime, its threads and its random numbers.
+    pub(crate) env: Env,
 }
-
-/// Permits that lie unused in all shards together are at most this part of the capacity, so that they need not be searched
-/// for while the pool is far from full.
-const CREDIT_SHARE: usize = 8;
 
 /// The most messages that are queued under one hold of a lock.
 const RUN: usize = 64;
@@ -369,17 +115,6 @@ fn is_run<M>(messages: &VecDeque<M>) -> bool {
         && messages.capacity().saturating_mul(4) <= messages.len() * 5
 }
 
-/// Messages that an actor which stands alone has handled before any is measured.
-const FEW: u64 = 64;
-
-/// More would not make a permit noticeably cheaper.
-const MAX_CREDIT: usize = 64;
-
-/// How many permits a shard takes at once.
-fn credit_for(capacity: usize, shards: usize) -> u64 {
-    (capacity / shards / CREDIT_SHARE).clamp(1, MAX_CREDIT) as u64
-}
-
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn new(
         mut settings: Settings<A, K>,
@@ -387,84 +122,29 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         runtime: tokio::runtime::Handle,
         threads: Option<Threads>,
     ) -> Self {
-        let shards = match settings.key_of {
-            Some(_) if settings.workers > 1 => KEYED_SHARDS,
-            _ => Places::shards(settings.workers, settings.batches.is_some()),
+        let keyed = settings.key_of.is_some();
+        let (workers, capacity) = (settings.workers, settings.capacity);
+        let shards = match keyed && workers > 1 {
+            true => KEYED_SHARDS,
+            false => Places::shards(workers, settings.batches.is_some()),
         };
-        // Of very many actors that handle a few messages each, none has room for measurements.
-        let unmeasured = if settings.single { FEW } else { 0 };
-        let turns = match settings.key_of {
-            Some(_) => Turns::OF_KEYS,
-            None => Turns::OF_A_SENDER,
-        };
-        let turns = turns.of_messages_of(size_of::<A::Message>());
-        let now = Instant::now();
-        let sticky = settings
-            .sticky
-            .take()
-            .map(|(by, slots)| Box::new(Sticky::new(by, slots, settings.workers, settings.seed)));
         let core = Self {
-            way_in: WayIn::of(&settings),
-            shards: (0..shards).map(|_| Shard::new(turns, settings.key_bounds)).collect(),
-            permits: Permits::new(settings.capacity),
-            credit: AtomicU64::new(credit_for(settings.capacity, shards)),
-            credit_map: CreditMap::new(),
-            mailbox_each: AtomicUsize::new(settings.mailbox_each.unwrap_or(0)),
-            wake: Wake::new(settings.workers, awake_limit),
+            queue: Queue::new(shards, keyed, settings.key_bounds, capacity, workers, awake_limit),
+            routing: Routing::new(&mut settings),
+            handoff: Handoff::new(workers),
+            membership: Membership::new(&settings),
+            lifecycle: Lifecycle::new(),
             clock: Clock::new(),
-            seats: Seats::new(settings.workers),
-            roster: Mutex::new(Roster::new(settings.workers, settings.bounds.clone())),
-            hatches: Seats::new(settings.workers),
-            hands: AtomicBool::new(false),
-            desks: Seats::new(settings.workers),
-            crew: RwLock::default(),
-            crew_changes: AtomicU64::new(0),
-            sticky,
-            key_lines: KeyLines::default(),
-            max_per_key: AtomicUsize::new(settings.key_bounds.waiting),
-            held: Mutex::default(),
-            gate: Mutex::new(Gate::Open),
-            ruined: AtomicBool::new(false),
-            tally: PoolTally::default(),
-            coarse: Padded(CoarseClock::new(is_watched(&runtime), unmeasured)),
-            measured: Measured::default(),
-            advising: Mutex::default(),
-            sketch: settings.key_of.is_some().then(|| Box::new(Sketch::new())),
-            life: Arc::default(),
-            cause: OnceLock::new(),
-            escalation: Mutex::default(),
-            supervised: AtomicBool::new(false),
-            coordination: OnceLock::new(),
-            calls: OwnCalls::default(),
+            telemetry: Telemetry::new(is_watched(&runtime), settings.single, keyed),
+            controllers: Controllers::default(),
             letters: DeadLetters::new(settings.dead_letters),
-            full: FullLog::new(now),
-            drops: DropLog::new(now),
-            told_end: AtomicBool::new(false),
-            left_over: Mutex::default(),
-            closing: AtomicBool::new(false),
-            ended: AtomicBool::new(false),
-            progress: Notify::new(),
-            over: Notify::new(),
-            starts: Starts::default(),
-            live: AtomicUsize::new(settings.workers),
-            handles: AtomicUsize::new(0),
-            places: Places::new(settings.workers),
-            running: AtomicUsize::new(0),
-            hasher: foldhash::quality::SeedableRandomState::with_seed(
-                settings.seed,
-                match settings.is_seeded {
-                    true => foldhash::SharedSeed::global_fixed(),
-                    false => foldhash::SharedSeed::global_random(),
-                },
-            ),
-            chance: AtomicU64::new(settings.seed),
-            runtime,
-            _threads: threads,
+            env: Env::new(runtime, threads, settings.seed),
             settings,
         };
         if let Some(quick) = core.settings.quick {
-            core.wake.set_quick(quick);
-            core.coarse.tell_pace(if quick { Duration::ZERO } else { Duration::MAX });
+            core.queue.wake.set_quick(quick);
+            let pace = if quick { Duration::ZERO } else { Duration::MAX };
+            core.telemetry.coarse.tell_pace(pace);
         }
         core
     }
@@ -472,7 +152,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Tells how long a handler took, on average over a few.
     pub(crate) fn tell_pace(&self, each: Duration) {
         if self.settings.quick.is_none() {
-            self.wake.tell_pace(each);
+            self.queue.wake.tell_pace(each);
         }
     }
 
@@ -483,7 +163,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// A random number between 0 and 1, for jitter (Steele, Lea, Flood: SplitMix64, OOPSLA 2014).
     pub(crate) fn chance(&self) -> f64 {
-        let mut z = self.chance.fetch_add(0x9E37_79B9_7F4A_7C15, Ordering::Relaxed);
+        let mut z = self.env.chance.fetch_add(0x9E37_79B9_7F4A_7C15, Ordering::Relaxed);
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
         ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
@@ -507,13 +187,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// The hash of a key: user code.
     #[inline]
     pub(crate) fn hash(&self, key: &K) -> u32 {
-        (self.hasher.hash_one(key) >> 32) as u32
+        (self.routing.hasher.hash_one(key) >> 32) as u32
     }
 
     #[inline]
     pub(crate) fn shard_of(&self, (key, hash): &Hashed<K>, sender: u32) -> usize {
         let place = if key.is_some() { *hash } else { sender };
-        place as usize & (self.shards.len() - 1)
+        place as usize & (self.queue.shards.len() - 1)
     }
 
     /// Takes a permit and queues a message, or says why not.
@@ -529,9 +209,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return Err(Refused::KeyRequired);
         }
         let index = self.shard_of(&key, sender);
-        let mut inbox = locked(&self.shards[index].inbox);
+        let mut inbox = locked(&self.queue.shards[index].inbox);
         if inbox.is_easy() && load.class() == Class::Normal && self.is_timely() {
-            inbox.push_easily(load, key, self.coarse.coarse_stamp());
+            inbox.push_easily(load, key, self.telemetry.coarse.coarse_stamp());
             return Ok(());
         }
         self.look_and_push(index, inbox, load, key, urgency)
@@ -556,12 +236,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return Err(Refused::NotNow);
         }
         if inbox.credit == 0 && !inbox.closed {
-            let credit = self.credit.load(Ordering::Relaxed);
-            self.credit_map.note(index);
-            inbox.credit = self.permits.take_known(credit.min(inbox.headroom()));
+            let credit = self.queue.credit.load(Ordering::Relaxed);
+            self.queue.credit_map.note(index);
+            inbox.credit = self.queue.permits.take_known(credit.min(inbox.headroom()));
         }
         if inbox.credit == 0 {
-            let wanted = self.credit.load(Ordering::Relaxed).min(inbox.headroom()).max(1);
+            let wanted = self.queue.credit.load(Ordering::Relaxed).min(inbox.headroom()).max(1);
             drop(inbox);
             let in_blocks = urgency == Urgency::CanStepAside
                 && self.settings.overflow.waits()
@@ -571,13 +251,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         inbox.credit -= 1;
         let is_late = self.is_late();
         let urgent = load.class() == Class::Urgent;
-        let first = inbox.push(load, key, |number| self.coarse.stamp(number, is_late));
+        let first = inbox.push(load, key, |number| self.telemetry.coarse.stamp(number, is_late));
         if urgent {
-            self.wake.urge(index);
+            self.queue.wake.urge(index);
         }
         let invited = inbox.take_invite();
         if !invited {
-            let unmeasured = self.coarse.unmeasured_from(inbox.accepted);
+            let unmeasured = self.telemetry.coarse.unmeasured_from(inbox.accepted);
             inbox.take_it_easy(unmeasured);
         }
         drop(inbox);
@@ -586,17 +266,17 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         } else if first {
             self.announce(index);
         } else if invited {
-            self.wake.invite(index, &self.clock.bell);
+            self.queue.wake.invite(index, &self.clock.bell);
         }
         Ok(())
     }
 
     /// As `announce`, for somebody who then waits: does the work of the worker that is taken for it.
     fn announce_in_place(&self, index: usize) {
-        self.wake.mark(index);
+        self.queue.wake.mark(index);
         let shard = (!self.keyed()).then_some(index);
-        let Some(picked) = self.wake.pick_for(shard, &self.clock.bell) else { return };
-        match in_place::lend(&self.seats.at(picked.worker).bench) {
+        let Some(picked) = self.queue.wake.pick_for(shard, &self.clock.bell) else { return };
+        match in_place::lend(&self.membership.seats.at(picked.worker).bench) {
             Some(lent) => self.drive(lent, || {}),
             None => picked.rouse(),
         }
@@ -606,9 +286,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(super) fn may_drive(&self) -> bool {
         let here = || {
             let current = tokio::runtime::Handle::try_current();
-            current.is_ok_and(|current| current.id() == self.runtime.id())
+            current.is_ok_and(|current| current.id() == self.env.runtime.id())
         };
-        self.settings.calls_in_place && self.wake.is_quick() && in_place::may_drive() && here()
+        self.settings.calls_in_place
+            && self.queue.wake.is_quick()
+            && in_place::may_drive()
+            && here()
     }
 
     #[cold]
@@ -621,8 +304,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         in_blocks: bool,
     ) -> Result<(), Refused> {
         let taken = match in_blocks {
-            true => self.permits.try_take_block(wanted, self)?,
-            false => self.permits.try_take(wanted, self)?,
+            true => self.queue.permits.try_take_block(wanted, self)?,
+            false => self.queue.permits.try_take(wanted, self)?,
         };
         let pushed = self.push(index, parcel, key);
         let unused = if pushed.is_ok() { taken - 1 } else { taken };
@@ -635,13 +318,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if permits == 0 {
             return;
         }
-        let mut inbox = self.shards[index].inbox.lock();
-        self.credit_map.note(index);
+        let mut inbox = self.queue.shards[index].inbox.lock();
+        self.queue.credit_map.note(index);
         // Whoever starts to wait says so first and then takes back what lies where it is noted, under this lock.
         let has_headroom = inbox.headroom() >= permits;
-        if inbox.closed || self.permits.is_starved() || !has_headroom {
+        if inbox.closed || self.queue.permits.is_starved() || !has_headroom {
             drop(inbox);
-            return self.permits.give(permits, self);
+            return self.queue.permits.give(permits, self);
         }
         inbox.credit += permits;
     }
@@ -681,7 +364,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if self.lacks_key(&key) {
             return Err(Refused::KeyRequired);
         }
-        let mut inbox = self.shards[index].inbox.lock();
+        let mut inbox = self.queue.shards[index].inbox.lock();
         if inbox.headroom() == 0 {
             drop(inbox);
             return self.push_counted(index, parcel, key, waited);
@@ -691,7 +374,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         let first = inbox.push(parcel, key, |number| self.stamp(number));
         if parcel.class == Class::Urgent {
-            self.wake.urge(index);
+            self.queue.wake.urge(index);
         }
         Ok(first)
     }
@@ -705,14 +388,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         sender: u32,
     ) -> Result<(usize, Wanted), Closed> {
         let (most, is_late) = (most.min(messages.len()), self.is_late());
-        let mut inbox = self.shards[self.shard_of(&(None, 0), sender)].inbox.lock();
+        let mut inbox = self.queue.shards[self.shard_of(&(None, 0), sender)].inbox.lock();
         if inbox.closed {
             return Err(Closed);
         }
-        let stamp = |number| self.coarse.stamp(number, is_late);
-        if most == messages.len() && is_run(messages) && self.coarse.measures_few() {
-            let unmeasured = self.coarse.unmeasured_from(inbox.accepted);
-            let of_most = self.coarse.timely_stamp(is_late);
+        let stamp = |number| self.telemetry.coarse.stamp(number, is_late);
+        if most == messages.len() && is_run(messages) && self.telemetry.coarse.measures_few() {
+            let unmeasured = self.telemetry.coarse.unmeasured_from(inbox.accepted);
+            let of_most = self.telemetry.coarse.timely_stamp(is_late);
             return Ok((most, inbox.push_run(messages, of_most, unmeasured, stamp)));
         }
         let each = most.min(RUN);
@@ -723,26 +406,26 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// where every worker waits.
     #[inline(always)]
     pub(super) fn is_timely(&self) -> bool {
-        self.coarse.is_timely(|| self.wake.awake())
+        self.telemetry.coarse.is_timely(|| self.queue.wake.awake())
     }
 
     /// The stamp for the message with this number, of those that were counted together.
     #[inline]
     pub(crate) fn stamp(&self, number: u64) -> Stamp {
-        self.coarse.stamp(number, self.is_late())
+        self.telemetry.coarse.stamp(number, self.is_late())
     }
 
     /// True when the coarse clock may have stood still for long (see there).
     #[inline]
     fn is_late(&self) -> bool {
-        self.coarse.is_late(|| !self.clock.bell.is_watched(), || self.wake.awake())
+        self.telemetry.coarse.is_late(|| !self.clock.bell.is_watched(), || self.queue.wake.awake())
     }
 
     /// A worker is woken: sets the coarse clock where the watch does not do so. Before the worker counts as awake.
     #[inline]
     pub(crate) fn note_time(&self) {
-        if !self.coarse.is_watched() || !self.clock.bell.is_watched() {
-            self.coarse.set();
+        if !self.telemetry.coarse.is_watched() || !self.clock.bell.is_watched() {
+            self.telemetry.coarse.set();
         }
     }
 
@@ -751,7 +434,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     #[cold]
     pub(crate) fn wait_usually(&self, waits: bool) {
         if self.settings.quick != Some(true) && self.settings.batches.is_none() {
-            self.wake.set_waits(waits);
+            self.queue.wake.set_waits(waits);
         }
     }
 
@@ -759,7 +442,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// caller then rests for long (see [`Permits`]).
     pub(crate) fn serve_waiters(&self) {
         self.grant_waiters();
-        if self.full.is_full() {
+        if self.telemetry.full.is_full() {
             self.look_now_and_then();
         }
     }
@@ -767,15 +450,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// As `serve_waiters`, for a worker that has just been suspended: in blocks. Who waits for less
     /// than a block is served by the watch, or where nobody watches, by the last worker awake.
     pub(crate) fn serve_waiters_in_blocks(&self) {
-        let is_starved = self.permits.is_starved();
-        let has_block = is_starved && self.permits.take_block();
-        let is_unwatched = !self.coarse.is_watched();
-        if has_block || (is_starved && is_unwatched && self.wake.awake() == 0) {
-            self.permits.grant(self);
+        let is_starved = self.queue.permits.is_starved();
+        let has_block = is_starved && self.queue.permits.take_block();
+        let is_unwatched = !self.telemetry.coarse.is_watched();
+        if has_block || (is_starved && is_unwatched && self.queue.wake.awake() == 0) {
+            self.queue.permits.grant(self);
         }
         self.serve_key_lines();
         // That costs a look at the clock, and the watch does it with each tick.
-        if (has_block || (!is_starved && is_unwatched)) && self.full.is_full() {
+        if (has_block || (!is_starved && is_unwatched)) && self.telemetry.full.is_full() {
             self.look_now_and_then();
         }
     }
@@ -784,14 +467,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// permits for those who wait.
     #[inline]
     pub(crate) fn note_taken(&self, index: usize, outbox: &OutboxOf<A, K>) {
-        self.permits.note_taken(index as u64, outbox.taken);
+        self.queue.permits.note_taken(index as u64, outbox.taken);
     }
 
     /// True where a worker that goes on after a wait does not count as awake. On one thread they
     /// do: there the count says whether the clock is looked after.
     #[inline]
     pub(crate) fn wakes_by_search(&self) -> bool {
-        self.wake.waits() && self.coarse.is_watched()
+        self.queue.wake.waits() && self.telemetry.coarse.is_watched()
     }
 
     /// As `serve_waiters`, for a worker that lies down or serves where it lies: it looks whether the pool is drained as well.
@@ -803,41 +486,41 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     #[inline]
     fn grant_waiters(&self) {
-        if self.permits.is_starved() {
-            self.permits.grant(self);
+        if self.queue.permits.is_starved() {
+            self.queue.permits.grant(self);
         }
         self.serve_key_lines();
     }
 
     /// Marks a shard as ready and wakes a worker for it. Not for workers that go on to look for work themselves.
     pub(crate) fn announce(&self, index: usize) {
-        self.wake.mark(index);
+        self.queue.wake.mark(index);
         if self.keyed() {
-            self.wake.one(&self.clock.bell);
+            self.queue.wake.one(&self.clock.bell);
         } else {
-            self.wake.one_for(index, &self.clock.bell);
+            self.queue.wake.one_for(index, &self.clock.bell);
         }
     }
 
     /// Messages that lie in a queue or wait for another attempt.
     pub(crate) fn depth(&self) -> usize {
-        let shards = self.shards.iter();
+        let shards = self.queue.shards.iter();
         let queued: usize = shards
             .map(|shard| {
                 let outbox = shard.outbox.lock();
                 outbox.queued() + shard.inbox.lock().queued()
             })
             .sum();
-        let desks = self.desks.iter().filter_map(|desk| desk.lock().clone());
+        let desks = self.membership.desks.iter().filter_map(|desk| desk.lock().clone());
         let private: usize = desks.map(|mailbox| mailbox.waiting()).sum();
-        queued + private + self.handed() + self.held.lock().len() + self.clock.messages()
+        queued + private + self.handed() + self.routing.held.lock().len() + self.clock.messages()
     }
 
     pub(crate) fn accepted(&self) -> u64 {
-        let shared: u64 = self.shards.iter().map(|shard| shard.inbox.lock().accepted).sum();
-        let desks = self.desks.iter().filter_map(|desk| desk.lock().clone());
+        let shared: u64 = self.queue.shards.iter().map(|shard| shard.inbox.lock().accepted).sum();
+        let desks = self.membership.desks.iter().filter_map(|desk| desk.lock().clone());
         let private: u64 = desks.map(|mailbox| mailbox.accepted()).sum();
-        shared + private + self.tally.accepted.load(Ordering::Relaxed)
+        shared + private + self.telemetry.tally.accepted.load(Ordering::Relaxed)
     }
 
     pub(crate) fn worker_name(&self, slot: usize) -> String {
@@ -863,7 +546,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if self.has_key_in_hand(parcel, slot) {
             return Err(Occupied);
         }
-        self.calls.enter(self.identity(), self.live.load(Ordering::SeqCst))
+        self.handoff.calls.enter(self.identity(), self.membership.live.load(Ordering::SeqCst))
     }
 
     /// True where a worker is the owner of this message's key.
@@ -873,7 +556,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         let key = self.key(parcel);
         let index = self.shard_of(&key, 0);
-        let own = key.0.is_some() && self.shards[index].outbox.lock().is_owner(key.1, slot);
+        let own = key.0.is_some() && self.queue.shards[index].outbox.lock().is_owner(key.1, slot);
         discard(key);
         own
     }
@@ -888,10 +571,10 @@ pub(crate) type ExtraOf<A> = Extra<<A as Actor>::Reply, <A as Actor>::Error>;
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Queues for Core<A, K> {
     fn started(&self) -> u64 {
-        self.seats.iter().map(|seat| seat.tally.started.load(Ordering::Relaxed)).sum()
+        self.membership.seats.iter().map(|seat| seat.tally.started.load(Ordering::Relaxed)).sum()
     }
 
     fn reclaim(&self) -> u64 {
-        self.credit_map.reclaim(|shard| self.shards[shard].inbox.lock().take_credit())
+        self.queue.credit_map.reclaim(|shard| self.queue.shards[shard].inbox.lock().take_credit())
     }
 }

@@ -18,7 +18,7 @@ pub(crate) struct Employed<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Employed<A, K> {
     pub(crate) fn new(core: &Arc<Core<A, K>>) -> Self {
-        core.running.fetch_add(1, Ordering::Relaxed);
+        core.lifecycle.running.fetch_add(1, Ordering::Relaxed);
         Self { core: core.clone(), spared: false }
     }
 
@@ -41,15 +41,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Employed<A, K> {
     /// have given up waiting. Callers elsewhere must not wait for answers that nobody will give.
     fn drop(&mut self) {
         let core = &self.core;
-        let mut running = core.running.load(Ordering::SeqCst);
+        let mut running = core.lifecycle.running.load(Ordering::SeqCst);
         loop {
             // The last one counts until it has given back what is queued: who sees no task left sees all of it.
             let others_follow = running == 1
                 && self.spared
-                && !core.ended.load(Ordering::SeqCst)
+                && !core.lifecycle.ended.load(Ordering::SeqCst)
                 && start_clock(core);
             if running == 1 && !others_follow {
-                if !core.ended.load(Ordering::SeqCst) {
+                if !core.lifecycle.ended.load(Ordering::SeqCst) {
                     core.close();
                     core.end();
                 }
@@ -57,16 +57,21 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Employed<A, K> {
                 core.give_back_queued();
             }
             if others_follow {
-                running = core.running.load(Ordering::SeqCst);
+                running = core.lifecycle.running.load(Ordering::SeqCst);
                 continue;
             }
             let less = running - 1;
-            match core.running.compare_exchange(running, less, Ordering::SeqCst, Ordering::SeqCst) {
+            match core.lifecycle.running.compare_exchange(
+                running,
+                less,
+                Ordering::SeqCst,
+                Ordering::SeqCst,
+            ) {
                 Ok(_) => break,
                 Err(now) => running = now,
             }
         }
-        core.progress.notify_waiters();
+        core.lifecycle.progress.notify_waiters();
     }
 }
 
@@ -77,17 +82,17 @@ pub(crate) fn start_clock<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     if !core.clock.begin() {
         return false;
     }
-    core.runtime.spawn(run_clock(Employed::new(core)));
+    core.env.runtime.spawn(run_clock(Employed::new(core)));
     true
 }
 
 /// Runs until the pool has ended.
 async fn run_clock<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: Employed<A, K>) {
-    while !core.ended.load(Ordering::Acquire) {
+    while !core.lifecycle.ended.load(Ordering::Acquire) {
         while core.ring_next() {}
         core.tell_due_drops();
         let changed = core.clock.changed();
-        let drops_at = core.drops.next_at();
+        let drops_at = core.telemetry.drops.next_at();
         match core.clock.next_at().into_iter().chain(drops_at).min() {
             Some(at) => {
                 let _ = tokio::time::timeout_at(at, changed).await;

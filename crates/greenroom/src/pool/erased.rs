@@ -28,15 +28,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for Core<A, K> {
     }
 
     fn enter_any_call(&self) -> Result<Option<Inside>, Occupied> {
-        self.calls.enter(self.identity(), self.live.load(Ordering::SeqCst))
+        self.handoff.calls.enter(self.identity(), self.membership.live.load(Ordering::SeqCst))
     }
 
     fn life_id(&self) -> u64 {
-        self.life.id()
+        self.lifecycle.life.id()
     }
 
     fn any(self: Arc<Self>) -> AnyAddress {
-        let (life, name) = (self.life.clone(), self.settings.name.clone());
+        let (life, name) = (self.lifecycle.life.clone(), self.settings.name.clone());
         let door: Arc<dyn Erased> = self;
         AnyAddress::new(Arc::downgrade(&door), None, life, name)
     }
@@ -46,7 +46,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for Core<A, K> {
             return self.any();
         }
         let mailbox = self.mailbox(slot);
-        if let Some(reason) = self.life.ended() {
+        if let Some(reason) = self.lifecycle.life.ended() {
             self.end_of_worker(&mailbox, &reason);
         }
         let life = mailbox.life().clone();
@@ -61,7 +61,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for Core<A, K> {
     }
 
     fn publish(&self, slot: usize, key: &str, value: Value) -> Result<(), TooManyKeys> {
-        self.seats.at(slot).published.publish(key, value)
+        self.membership.seats.at(slot).published.publish(key, value)
     }
 
     fn signal(self: Arc<Self>, signal: Signal<AnyAddress>) {
@@ -69,7 +69,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for Core<A, K> {
     }
 
     fn is_closed(&self) -> bool {
-        self.closing.load(Ordering::SeqCst)
+        self.lifecycle.closing.load(Ordering::SeqCst)
     }
 
     fn contains(&self, identity: usize) -> bool {
@@ -77,7 +77,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for Core<A, K> {
     }
 
     fn accepts(&self) -> bool {
-        !self.permits.is_closed()
+        !self.queue.permits.is_closed()
     }
 
     fn worker_status(&self) -> Option<WorkerStatus> {
@@ -85,23 +85,23 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for Core<A, K> {
     }
 
     fn is_over(&self) -> bool {
-        let nobody_left = self.is_closed() && self.live.load(Ordering::SeqCst) == 0;
-        nobody_left || self.running.load(Ordering::SeqCst) == 0
+        let nobody_left = self.is_closed() && self.membership.live.load(Ordering::SeqCst) == 0;
+        nobody_left || self.lifecycle.running.load(Ordering::SeqCst) == 0
     }
 
     fn stop_behind(self: Arc<Self>, how: Stop) {
         self.close();
-        let runtime = self.runtime.clone();
+        let runtime = self.env.runtime.clone();
         runtime.spawn(self.stop_unknown(how));
     }
 
     fn try_handle_made(&self) -> bool {
         let one_more = |handles: usize| (handles > 0).then_some(handles + 1);
-        self.handles.fetch_update(Ordering::AcqRel, Ordering::Relaxed, one_more).is_ok()
+        self.lifecycle.handles.fetch_update(Ordering::AcqRel, Ordering::Relaxed, one_more).is_ok()
     }
 
     fn runtime(&self) -> &Handle {
-        &self.runtime
+        &self.env.runtime
     }
 
     fn stop_unknown(
@@ -111,7 +111,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for Core<A, K> {
         Box::pin(async move {
             let report = stop(self.clone(), how).await;
             let left_over = report.left_over.len();
-            self.left_over.lock().extend(report.left_over);
+            self.lifecycle.left_over.lock().extend(report.left_over);
             StopSummary { left_over, wedged: report.wedged }
         })
     }

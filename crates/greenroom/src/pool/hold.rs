@@ -185,15 +185,15 @@ pub(crate) struct Hold<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     pub(crate) fn new(core: Arc<Core<A, K>>, worker: usize) -> Self {
-        let mut delivery = Delivery::empty(core.coarse.start());
+        let mut delivery = Delivery::empty(core.telemetry.coarse.start());
         if core.settings.serves_at_hatch && core.settings.calls_in_place {
             delivery.hatch = Some(core.hatch(worker).clone());
         }
-        if core.settings.serves_at_hatch && !core.coarse.is_watched() {
-            delivery.seat = Some(core.seats.at(worker).clone());
+        if core.settings.serves_at_hatch && !core.telemetry.coarse.is_watched() {
+            delivery.seat = Some(core.membership.seats.at(worker).clone());
         }
         Self {
-            seat: core.seats.at(worker).clone(),
+            seat: core.membership.seats.at(worker).clone(),
             post: Post {
                 core,
                 worker,
@@ -231,7 +231,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     /// True when the worker is to start no further message.
     #[inline]
     pub(crate) fn is_over(&self) -> bool {
-        self.post.core.ended.load(Ordering::Acquire)
+        self.post.core.lifecycle.ended.load(Ordering::Acquire)
             || (self.seat.has_orders() && self.seat.starts_nothing())
     }
 
@@ -250,7 +250,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     #[inline]
     pub(crate) fn counts_again(&mut self) {
         if self.post.posture == Posture::Uncounted
-            && (!self.post.core.wake.waits() || matches!(self.post.source, Source::Head { .. }))
+            && (!self.post.core.queue.wake.waits()
+                || matches!(self.post.source, Source::Head { .. }))
         {
             self.wake_up();
         }
@@ -265,7 +266,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     /// alone has been killed, or is to rest, the failure table decides; where its pool ends, or its
     /// runtime, the message is given back.
     fn let_go(&mut self) {
-        let goes_on = !self.post.core.ended.load(Ordering::SeqCst) && self.seat.has(KILLED | REST);
+        let goes_on =
+            !self.post.core.lifecycle.ended.load(Ordering::SeqCst) && self.seat.has(KILLED | REST);
         let end = if goes_on { fate::BatchEnd::Killed } else { fate::BatchEnd::Stopped };
         if self.in_hand && !self.end_batch(&end) {
             match goes_on {
@@ -278,7 +280,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
 
     pub(crate) fn wake_up(&mut self) {
         self.post.core.note_time();
-        self.post.core.wake.enter(&self.post.core.clock.bell);
+        self.post.core.queue.wake.enter(&self.post.core.clock.bell);
         self.post.posture = Posture::Awake;
     }
 
@@ -289,7 +291,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
 
     /// The caller has no message in hand and is not polled for a while.
     pub(crate) fn rest(&mut self) {
-        let (wake, bell) = (&self.post.core.wake, &self.post.core.clock.bell);
+        let (wake, bell) = (&self.post.core.queue.wake, &self.post.core.clock.bell);
         match std::mem::replace(&mut self.post.posture, Posture::Suspended) {
             // A handler may panic when it is dropped, while it is suspended.
             Posture::Suspended => {}
@@ -309,18 +311,18 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Hold<A, K> {
     fn drop(&mut self) {
         self.let_go();
         match self.post.posture {
-            Posture::Awake => self.post.core.wake.leave(&self.post.core.clock.bell),
+            Posture::Awake => self.post.core.queue.wake.leave(&self.post.core.clock.bell),
             Posture::Lingering => {
-                self.post.core.wake.look_again();
-                self.post.core.wake.leave(&self.post.core.clock.bell);
+                self.post.core.queue.wake.look_again();
+                self.post.core.queue.wake.leave(&self.post.core.clock.bell);
             }
             Posture::LyingDown => {
-                self.post.core.wake.forget(self.post.worker, &self.post.core.clock.bell);
+                self.post.core.queue.wake.forget(self.post.worker, &self.post.core.clock.bell);
                 self.post.core.take_back_handed(self.post.worker);
             }
-            Posture::Uncounted => self.post.core.wake.pass_on(&self.post.core.clock.bell),
-            Posture::Suspended if self.post.core.wake.any_ready() => {
-                self.post.core.wake.one(&self.post.core.clock.bell);
+            Posture::Uncounted => self.post.core.queue.wake.pass_on(&self.post.core.clock.bell),
+            Posture::Suspended if self.post.core.queue.wake.any_ready() => {
+                self.post.core.queue.wake.one(&self.post.core.clock.bell);
             }
             Posture::Suspended => {}
         }

@@ -47,7 +47,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self: &Arc<Self>,
         live: bool,
     ) -> Vec<Worker<A::Message, A::Reply, A::Error>> {
-        let roster = self.roster.lock();
+        let roster = self.membership.roster.lock();
         let members = roster.members();
         let mailboxes: Vec<_> =
             members.filter_map(|slot| self.member_mailbox(slot, live)).collect();
@@ -80,14 +80,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> SeatDoor<A, K> {
     fn try_reserve(&self) -> Result<(), Refused> {
         self.mailbox.try_reserve()?;
         let place = Place(Some(&self.mailbox));
-        self.core.permits.try_take(1, &*self.core)?;
+        self.core.queue.permits.try_take(1, &*self.core)?;
         place.used();
         Ok(())
     }
 
     fn give_both(&self) {
         self.mailbox.give_back();
-        self.core.permits.give(1, &*self.core);
+        self.core.queue.permits.give(1, &*self.core);
     }
 }
 
@@ -249,7 +249,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for SeatDoor<A, K> {
     }
 
     fn enter_any_call(&self) -> Result<Option<Inside>, Occupied> {
-        self.core.calls.enter_worker(self.core.identity(), self.mailbox.slot)
+        self.core.handoff.calls.enter_worker(self.core.identity(), self.mailbox.slot)
     }
 
     fn life_id(&self) -> u64 {
@@ -291,7 +291,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for SeatDoor<A, K> {
     }
 
     fn worker_status(&self) -> Option<WorkerStatus> {
-        let status = self.core.seats.at(self.mailbox.slot).status();
+        let status = self.core.membership.seats.at(self.mailbox.slot).status();
         // After it: a slot that another has taken meanwhile was left before.
         (!self.mailbox.has_left()).then(|| status.told())?
     }
@@ -301,7 +301,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for SeatDoor<A, K> {
     }
 
     fn stop_behind(self: Arc<Self>, how: Stop) {
-        let runtime = self.core.runtime.clone();
+        let runtime = self.core.env.runtime.clone();
         runtime.spawn(self.stop_unknown(how));
     }
 

@@ -89,7 +89,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Child for Kept<A, K> {
     }
 
     fn stop(&self, how: Stop) -> BoxFuture<'_, StopSummary> {
-        self.core.escalation.lock().take();
+        self.core.controllers.escalation.lock().take();
         Box::pin(self.core.clone().stop_unknown(how))
     }
 }
@@ -102,7 +102,7 @@ async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     if core.is_closed() {
         return Err("the pool has been stopped".to_owned());
     }
-    *core.escalation.lock() = Some(Box::new(move |reason| exits.report(reason)));
+    *core.controllers.escalation.lock() = Some(Box::new(move |reason| exits.report(reason)));
     let (outcomes, mut told) = mpsc::unbounded_channel();
     let slots = core.rouse_slots();
     core.start_in(&slots, &outcomes);
@@ -131,7 +131,7 @@ async fn suspend<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Arc<Core<A, K>>,
     patience: Duration,
 ) {
-    core.escalation.lock().take();
+    core.controllers.escalation.lock().take();
     core.tell_to_rest();
     let rests = || core.active_slots().is_empty();
     if !wait_until(core, later(patience), rests).await {
@@ -143,16 +143,17 @@ async fn suspend<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Slots with a worker that runs or is being started.
     fn active_slots(&self) -> Vec<usize> {
-        let active =
-            |slot: &usize| matches!(self.seats.at(*slot).status(), Status::Live | Status::Starting);
-        self.roster.lock().members().filter(active).collect()
+        let active = |slot: &usize| {
+            matches!(self.membership.seats.at(*slot).status(), Status::Live | Status::Starting)
+        };
+        self.membership.roster.lock().members().filter(active).collect()
     }
 
     fn tell_to_rest(&self) {
         for slot in self.active_slots() {
-            self.seats.at(slot).order(REST);
-            self.wake.call(slot, &self.clock.bell);
+            self.membership.seats.at(slot).order(REST);
+            self.queue.wake.call(slot, &self.clock.bell);
         }
-        self.over.notify_waiters();
+        self.lifecycle.over.notify_waiters();
     }
 }

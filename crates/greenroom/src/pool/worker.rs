@@ -17,13 +17,14 @@ use tokio::sync::mpsc;
 
 use super::{
     change::Outcomes,
-    core::{Core, Settings, exit::Sequel},
+    core::{Core, exit::Sequel},
     discard::discard,
     employed::Employed,
     hold::{Hold, Posture, Source, Taken},
     in_place,
     limits::Pass,
     seat::{KILLED, REST, SIGNAL, Status},
+    settings::Settings,
     tally::count,
     wake::{Errand, Rest, own_waker},
 };
@@ -177,7 +178,7 @@ fn context<A: Actor, K: Hash + Eq + Send + Sync + 'static, B>(
     slot: usize,
 ) -> Context<B> {
     let home: Arc<dyn Erased> = core.clone();
-    let lives = core.seats.at(slot).place.lock().lives;
+    let lives = core.membership.seats.at(slot).place.lock().lives;
     Context::new(core.settings.name.clone(), slot, lives, Arc::downgrade(&home))
 }
 
@@ -195,8 +196,8 @@ struct Undertaker<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Undertaker<A, K> {
     fn drop(&mut self) {
         let (core, slot) = (&self.core, self.slot);
-        let seat = core.seats.at(slot);
-        let goes_on = !core.ended.load(Ordering::SeqCst);
+        let seat = core.membership.seats.at(slot);
+        let goes_on = !core.lifecycle.ended.load(Ordering::SeqCst);
         let killed = seat.has(KILLED) && goes_on;
         if killed && self.adopted && self.gone.is_none() {
             core.drop_out(slot, &mpsc::unbounded_channel().0);
@@ -227,7 +228,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Undertaker<A, K> {
     fn begin_again(&self) {
         let (core, slot) = (&self.core, self.slot);
         // First: a kill from here on is meant for the task that is begun.
-        core.seats.at(slot).done(KILLED);
+        core.membership.seats.at(slot).done(KILLED);
         let undertaker = Undertaker { core: Employed::new(core), slot, gone: None, adopted: false };
         core.employ(slot, begin(undertaker, Beginning::AfterKill));
     }
@@ -243,7 +244,7 @@ async fn restart<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     reason: ExitReason,
 ) -> Option<A> {
     pause(core, slot, wait).await;
-    let seat = core.seats.at(slot);
+    let seat = core.membership.seats.at(slot);
     count(&seat.tally.restarts);
     seat.place.lock().lives += 1;
     // What the one before has asked for was meant for it.
@@ -302,10 +303,10 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
             // A caller does the work of one message. What else there is lies where others can take it: this worker's own task
             // may be stuck behind the caller for long.
             hold.give_up_place();
-            if core.wake.any_ready() {
+            if core.queue.wake.any_ready() {
                 turn.begin(0);
                 core.serve_waiters();
-                core.wake.one(&core.clock.bell);
+                core.queue.wake.one(&core.clock.bell);
                 step_aside().await;
             }
         }
@@ -317,7 +318,7 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
         if taken == Taken::Nothing {
             // With keys, what a sender sends goes to all shards: those that are ready come first. A handler that has waited
             // has left its shard, where others are ready most likely.
-            let goes_on = (core.keyed() || has_waited) && core.wake.any_ready();
+            let goes_on = (core.keyed() || has_waited) && core.queue.wake.any_ready();
             let from_afar = || !by_call && hold.is_fed_from_afar();
             let pauses = coalescing.pauses_after(in_a_row, from_afar);
             if pauses {
@@ -343,7 +344,7 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
             }
         }
         turn.count(1);
-        if turn.is_over(&core.wake) {
+        if turn.is_over(&core.queue.wake) {
             turn.begin(0);
             core.serve_waiters();
             step_aside().await;
@@ -361,10 +362,10 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
                 // Another worker is woken for what else is ready. The runtime puts it where only this thread looks, so
                 // this worker steps back once, before it perhaps computes for long.
                 // Where handlers usually wait, this one makes room as soon as it does.
-                if core.wake.wants_more()
+                if core.queue.wake.wants_more()
                     && !in_place::is_driving()
-                    && core.wake.one(&core.clock.bell)
-                    && !core.wake.waits()
+                    && core.queue.wake.one(&core.clock.bell)
+                    && !core.queue.wake.waits()
                 {
                     hold.begins_later = true;
                     step_aside().await;
@@ -383,7 +384,7 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
                     // Others have had their turn meanwhile.
                     turn.begin(1);
                 }
-                if let Some(waits) = habit.changes(has_waited, core.wake.waits()) {
+                if let Some(waits) = habit.changes(has_waited, core.queue.wake.waits()) {
                     core.wait_usually(waits);
                 }
                 if let Some(permission) = permission.take() {
@@ -392,7 +393,7 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
             }
         }
     }
-    match hold.seat.has(KILLED) && !core.ended.load(Ordering::SeqCst) {
+    match hold.seat.has(KILLED) && !core.lifecycle.ended.load(Ordering::SeqCst) {
         true => End::Killed,
         false => End::Over,
     }
@@ -402,13 +403,13 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
 async fn linger<A: Actor, K: Hash + Eq + Send + Sync + 'static>(hold: &mut Hold<A, K>) {
     fence(Ordering::SeqCst);
     hold.post.core.serve_waiters();
-    let lingers = hold.post.core.wake.linger();
+    let lingers = hold.post.core.queue.wake.linger();
     if lingers {
         hold.post.posture = Posture::Lingering;
     }
     step_aside().await;
     if lingers {
-        hold.post.core.wake.look_again();
+        hold.post.core.queue.wake.look_again();
         hold.post.posture = Posture::Awake;
     }
 }
@@ -473,7 +474,7 @@ async fn idle<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
                 serves &= called;
                 called
             };
-            let errand = core.wake.woken_or_called(worker, &mut rest, take).await;
+            let errand = core.queue.wake.woken_or_called(worker, &mut rest, take).await;
             if let Some(errand) = errand {
                 hold.post.posture = Posture::Awake;
                 if errand != Errand::Handed {
@@ -499,7 +500,7 @@ async fn idle<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
             serves = true;
             core.has_served();
             if cx.is_ending() {
-                core.wake.call(worker, &core.clock.bell);
+                core.queue.wake.call(worker, &core.clock.bell);
             }
         };
         if let Some(since) = timed_since
@@ -511,7 +512,7 @@ async fn idle<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
         if handed.is_multiple_of(HANDED_PER_TURN) {
             step_aside().await;
         }
-        if core.wake.any_ready() || cx.is_ending() {
+        if core.queue.wake.any_ready() || cx.is_ending() {
             return false;
         }
     }
@@ -538,18 +539,18 @@ fn lie_down<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 ) -> Rest {
     let worker = hold.post.worker;
     hold.keeps_nothing();
-    let rest = core.wake.lie_down(worker, Some(waker));
+    let rest = core.queue.wake.lie_down(worker, Some(waker));
     match std::mem::replace(&mut hold.post.posture, Posture::LyingDown) {
-        Posture::Uncounted => core.wake.pass_on(&core.clock.bell),
-        _ => core.wake.leave(&core.clock.bell),
+        Posture::Uncounted => core.queue.wake.pass_on(&core.clock.bell),
+        _ => core.queue.wake.leave(&core.clock.bell),
     }
     core.serve_waiters_at_rest();
     core.tell_progress();
-    if core.ended.load(Ordering::SeqCst) {
-        core.wake.all();
+    if core.lifecycle.ended.load(Ordering::SeqCst) {
+        core.queue.wake.all();
     }
     if hold.seat.has_orders() {
-        core.wake.call(worker, &core.clock.bell);
+        core.queue.wake.call(worker, &core.clock.bell);
     }
     rest
 }

@@ -50,7 +50,7 @@ pub(crate) fn replace<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         Some(judge) => begin_with(core, judge),
         None => {
             next_turn(core);
-            core.measured.forget_residence();
+            core.telemetry.measured.forget_residence();
         }
     }
     Ok(())
@@ -70,13 +70,13 @@ fn begin_with<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     judge: Judge,
 ) {
     let turn = next_turn(core);
-    core.measured.keep_residence();
-    core.runtime.spawn(run(Employed::new(core), judge, turn));
+    core.telemetry.measured.keep_residence();
+    core.env.runtime.spawn(run(Employed::new(core), judge, turn));
 }
 
 /// From now on no earlier advisor has a say.
 fn next_turn<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>) -> u64 {
-    core.advising.lock().next_turn()
+    core.controllers.advising.lock().next_turn()
 }
 
 /// Runs until the pool has ended, or has another advisor.
@@ -97,7 +97,7 @@ async fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
             carry_out(&core, &figures, change);
         }
     }
-    if !core.ended.load(Ordering::SeqCst) {
+    if !core.lifecycle.ended.load(Ordering::SeqCst) {
         core.spare();
     }
 }
@@ -114,7 +114,8 @@ async fn watch<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     let (start, mut seen) = (Instant::now(), Period::default());
     for look in 0..looks {
         let share = (f64::from(look) + core.chance()) / f64::from(looks);
-        if is_over(core, start + period.mul_f64(share)).await || !core.advising.lock().is_turn(turn)
+        if is_over(core, start + period.mul_f64(share)).await
+            || !core.controllers.advising.lock().is_turn(turn)
         {
             return None;
         }
@@ -128,18 +129,19 @@ impl Look {
     fn at<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>) -> Self {
         Self {
             queued: core.depth(),
-            capacity: core.permits.capacity(),
-            busy: core.seats.iter().filter(|seat| seat.is_busy()).count(),
-            workers: core.roster.lock().len(),
+            capacity: core.queue.permits.capacity(),
+            busy: core.membership.seats.iter().filter(|seat| seat.is_busy()).count(),
+            workers: core.membership.roster.lock().len(),
         }
     }
 }
 
 impl Before {
     fn of<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>) -> Self {
-        let started = core.seats.iter().map(|seat| seat.tally.started.load(Ordering::Relaxed));
+        let started =
+            core.membership.seats.iter().map(|seat| seat.tally.started.load(Ordering::Relaxed));
         Self {
-            at: Duration::from_nanos(core.coarse.real()),
+            at: Duration::from_nanos(core.telemetry.coarse.real()),
             inbox_full: core.full_episodes(),
             started: started.sum(),
         }
@@ -154,7 +156,7 @@ fn figures<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     let now = Before::of(core);
     let then = std::mem::replace(before, Before { ..now });
     let (workers, bounds) = {
-        let roster = core.roster.lock();
+        let roster = core.membership.roster.lock();
         (roster.len(), roster.bounds())
     };
     // Where the pool sizes itself, it does so each second.
@@ -163,7 +165,7 @@ fn figures<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         most_workers,
         inbox_full: now.inbox_full - then.inbox_full,
         started: now.started.saturating_sub(then.started),
-        p99: core.measured.take_residence().or_else(|| core.oldest()),
+        p99: core.telemetry.measured.take_residence().or_else(|| core.oldest()),
         ..seen.end(now.at, now.at.saturating_sub(then.at), core.inbox(), workers)
     }
 }
@@ -176,7 +178,7 @@ fn take_down<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     turn: u64,
 ) -> bool {
     let before = {
-        let mut advising = core.advising.lock();
+        let mut advising = core.controllers.advising.lock();
         if !advising.is_turn(turn) {
             return false;
         }

@@ -33,7 +33,7 @@ struct Seen {
 /// Looks after a pool that is set up to.
 pub(crate) fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Arc<Core<A, K>>) {
     if let Some(Ok(scaler)) = core.settings.autoscale.map(Autoscaler::new) {
-        core.runtime.spawn(run(Employed::new(core), scaler));
+        core.env.runtime.spawn(run(Employed::new(core), scaler));
     }
 }
 
@@ -60,12 +60,12 @@ pub(in crate::pool) async fn is_over<A: Actor, K: Hash + Eq + Send + Sync + 'sta
     at: Instant,
 ) -> bool {
     loop {
-        let over = core.over.notified();
-        if core.ended.load(Ordering::SeqCst) {
+        let over = core.lifecycle.over.notified();
+        if core.lifecycle.ended.load(Ordering::SeqCst) {
             return true;
         }
         if tokio::time::timeout_at(at, over).await.is_err() {
-            return core.ended.load(Ordering::SeqCst);
+            return core.lifecycle.ended.load(Ordering::SeqCst);
         }
     }
 }
@@ -88,8 +88,8 @@ fn carry_out<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 
 impl Seen {
     fn look<A: Actor, K: Hash + Eq + Send + Sync + 'static>(&mut self, core: &Core<A, K>) {
-        let size = core.roster.lock().len();
-        let busy = core.seats.iter().filter(|seat| seat.is_busy()).count();
+        let size = core.membership.roster.lock().len();
+        let busy = core.membership.seats.iter().filter(|seat| seat.is_busy()).count();
         self.looks += 1;
         self.busy += (busy as f64 / size.max(1) as f64).min(1.0);
     }
@@ -98,18 +98,20 @@ impl Seen {
         &mut self,
         core: &Core<A, K>,
     ) -> Sample {
-        let (started, busy) = core.seats.iter().fold((0, 0), |(started, busy), seat| {
+        let (started, busy) = core.membership.seats.iter().fold((0, 0), |(started, busy), seat| {
             let of_seat = seat.tally.started.load(Ordering::Relaxed);
             (started + of_seat, busy + u64::from(seat.is_busy()))
         });
         let ended = started.saturating_sub(busy);
         let before = std::mem::replace(self, Self { ended, ..Self::default() });
         Sample {
-            at: Duration::from_nanos(core.coarse.real()),
-            queued: core.depth().saturating_sub(core.tally.waiting.load(Ordering::Relaxed)),
+            at: Duration::from_nanos(core.telemetry.coarse.real()),
+            queued: core
+                .depth()
+                .saturating_sub(core.telemetry.tally.waiting.load(Ordering::Relaxed)),
             oldest: core.oldest().unwrap_or_default(),
             busy: before.busy / f64::from(before.looks.max(1)),
-            workers: core.roster.lock().len(),
+            workers: core.membership.roster.lock().len(),
             handled: ended.saturating_sub(before.ended),
         }
     }

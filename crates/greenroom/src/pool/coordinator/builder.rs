@@ -153,7 +153,7 @@ async fn open<A: Actor, C: Coordinator<A>, K: Hash + Eq + Send + Sync + 'static>
         _alive: Box::new(address),
         saturated: Saturated::new(Instant::now()),
     };
-    let _ = core.coordination.set(coordination);
+    let _ = core.controllers.coordination.set(coordination);
     Ok(office)
 }
 

@@ -38,7 +38,7 @@ impl<A: Actor, C: Coordinator<A>> CoordinatedPool<A, C> {
     /// The values that the coordinator has published last, in the order of their keys. It is not asked: this works
     /// whatever it is doing.
     pub fn published(&self, wanted: &Items) -> Vec<(Arc<str>, Value)> {
-        self.office.seats.at(0).published.snapshot(wanted)
+        self.office.membership.seats.at(0).published.snapshot(wanted)
     }
 
     /// Stops the pool, as [`Pool::stop`] does, then the coordinator, and returns when both have ended: five seconds after the
@@ -49,7 +49,7 @@ impl<A: Actor, C: Coordinator<A>> CoordinatedPool<A, C> {
     pub async fn stop(&self, how: Stop) -> StopReport<A::Message> {
         let report = self.pool.stop(how).await;
         if slot_at_work(self.office.identity()).is_none() {
-            self.office.life.end_of().await;
+            self.office.lifecycle.life.end_of().await;
         }
         report
     }

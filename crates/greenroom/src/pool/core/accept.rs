@@ -39,11 +39,11 @@ struct Many<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static> {
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Many<'_, A, K> {
     fn drop(&mut self) {
         if self.permits > 0 {
-            self.core.permits.give(self.permits, self.core);
+            self.core.queue.permits.give(self.permits, self.core);
         }
         if self.filled != 0 {
-            self.core.wake.mark_all(self.filled);
-            self.core.wake.one(&self.core.clock.bell);
+            self.core.queue.wake.mark_all(self.filled);
+            self.core.queue.wake.one(&self.core.clock.bell);
         }
     }
 }
@@ -59,7 +59,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Many<'_, A, K> {
             match wanted {
                 Wanted::Nothing => {}
                 Wanted::Announcement => self.filled |= 1 << index,
-                Wanted::Invitation => self.core.wake.invite(index, &self.core.clock.bell),
+                Wanted::Invitation => self.core.queue.wake.invite(index, &self.core.clock.bell),
             }
             return Ok(());
         }
@@ -98,14 +98,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         load: &mut impl Unload<A::Message, A::Reply, A::Error>,
         sender: u32,
     ) -> bool {
-        let Some(shard) = self.shards.get(sender as usize & (self.shards.len() - 1)) else {
+        let Some(shard) = self.queue.shards.get(sender as usize & (self.queue.shards.len() - 1))
+        else {
             return false;
         };
         // Who has it taken is asked again where there is time to wait.
         let Some(mut inbox) = shard.inbox.try_lock() else { return false };
         let easy = inbox.is_easy() && self.is_timely() && load.message().is_some();
         if easy {
-            inbox.push_easily(load, (None, 0), self.coarse.coarse_stamp());
+            inbox.push_easily(load, (None, 0), self.telemetry.coarse.coarse_stamp());
         }
         easy
     }
@@ -141,12 +142,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     #[inline(always)]
     fn push_by_key(&self, message: &mut Option<A::Message>) -> Result<(), Hashed<K>> {
         let key = self.key(message);
-        let Some(shard) = self.shards.get(key.1 as usize & (self.shards.len() - 1)) else {
+        let Some(shard) = self.queue.shards.get(key.1 as usize & (self.queue.shards.len() - 1))
+        else {
             return Err(key);
         };
         let Some(mut inbox) = shard.inbox.try_lock() else { return Err(key) };
         if key.0.is_some() && inbox.is_easy() && self.is_timely() && message.is_some() {
-            inbox.push_easily(message, key, self.coarse.coarse_stamp());
+            inbox.push_easily(message, key, self.telemetry.coarse.coarse_stamp());
             return Ok(());
         }
         Err(key)
@@ -216,7 +218,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             let sent = push_one_by_one(messages, place)?;
             return Ok(Placed { sent, full: !messages.is_empty() });
         }
-        let permits = self.permits.try_take_most(messages.len() as u64, self)?;
+        let permits = self.queue.permits.try_take_most(messages.len() as u64, self)?;
         let mut many = Many { core: self, permits, filled: 0 };
         let before = messages.len();
         let mut pushed = Ok(());
@@ -234,7 +236,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// True once for a sender whose messages pile up, where all of them lie together.
     fn should_step_aside(&self, sender: u32) -> bool {
         let index = self.shard_of(&(None, 0), sender);
-        !self.keyed() && std::mem::take(&mut self.shards[index].inbox.lock().step_aside)
+        !self.keyed() && std::mem::take(&mut self.queue.shards[index].inbox.lock().step_aside)
     }
 }
 
@@ -247,7 +249,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
         sender: u32,
         urgency: Urgency,
     ) -> Result<(), Refused> {
-        match self.way_in {
+        match self.routing.way_in {
             WayIn::Plain => self.try_send_plain(message, sender, urgency),
             WayIn::ByKey => self.try_send_by_key(message, sender, urgency),
             WayIn::Weighed => self.try_send_with_a_look(message, sender, urgency),
@@ -276,7 +278,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
         port: &mut Option<ReplyPort<A::Reply, A::Error>>,
         sender: u32,
     ) -> Option<bool> {
-        let is_plain = self.way_in == WayIn::Plain && slot_at_work(self.identity()).is_none();
+        let is_plain =
+            self.routing.way_in == WayIn::Plain && slot_at_work(self.identity()).is_none();
         let is_queued = is_plain && self.push_easily(&mut PlainCall { message, port }, sender);
         is_queued.then_some(self.settings.calls_in_place)
     }
@@ -365,7 +368,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
             let (mut taken, mut waits) = (pin!(self.await_permit()), false);
             poll_fn(|task| {
                 let polled = taken.as_mut().poll(task);
-                if polled.is_pending() && self.permits.is_starved() {
+                if polled.is_pending() && self.queue.permits.is_starved() {
                     self.found_full();
                 }
                 if polled.is_pending() && !std::mem::replace(&mut waits, true) {
@@ -378,7 +381,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
     }
 
     fn try_permit(&self) -> Result<(), Refused> {
-        match self.permits.try_take(1, self) {
+        match self.queue.permits.try_take(1, self) {
             Err(Refused::Full) => {
                 self.found_full();
                 Err(Refused::Full)
@@ -388,26 +391,26 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
     }
 
     fn give_permit(&self) {
-        self.permits.give(1, self);
+        self.queue.permits.give(1, self);
     }
 
     fn why_closed(&self) -> NotAccepted {
-        match self.closing.load(Ordering::SeqCst) {
+        match self.lifecycle.closing.load(Ordering::SeqCst) {
             true => NotAccepted::Stopped,
             false => NotAccepted::NoWorkers,
         }
     }
 
     fn count_rejected(&self) {
-        self.tally.rejected.fetch_add(1, Ordering::Relaxed);
+        self.telemetry.tally.rejected.fetch_add(1, Ordering::Relaxed);
     }
 
     fn next_place(&self, beginning: Beginning) -> u32 {
-        self.places.next(beginning)
+        self.routing.places.next(beginning)
     }
 
     fn handle_made(&self) {
-        self.handles.fetch_add(1, Ordering::Relaxed);
+        self.lifecycle.handles.fetch_add(1, Ordering::Relaxed);
     }
 
     fn downgrade(self: Arc<Self>) -> WeakDoor<A::Message, A::Reply, A::Error> {
@@ -438,11 +441,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
     }
 
     fn handle_dropped(self: Arc<Self>) {
-        if self.handles.fetch_sub(1, Ordering::AcqRel) > 1 || self.ended.load(Ordering::SeqCst) {
+        if self.lifecycle.handles.fetch_sub(1, Ordering::AcqRel) > 1
+            || self.lifecycle.ended.load(Ordering::SeqCst)
+        {
             return;
         }
         self.close();
-        let runtime = self.runtime.clone();
+        let runtime = self.env.runtime.clone();
         runtime.spawn(stop::run::stop(self, Stop::within(Duration::MAX)));
     }
 }

@@ -58,7 +58,7 @@ async fn deserted(workers: usize) -> Arc<Core<Sleeper, std::convert::Infallible>
     let core = sleepers(workers).0.restarts(Restarts::default()).spawn_core().await.unwrap();
     crate::pool::employed::start_clock(&core);
     core.abort(0..workers);
-    while core.running.load(Ordering::SeqCst) > 1 {
+    while core.lifecycle.running.load(Ordering::SeqCst) > 1 {
         crate::step_aside().await;
     }
     core
@@ -67,7 +67,7 @@ async fn deserted(workers: usize) -> Arc<Core<Sleeper, std::convert::Infallible>
 #[tokio::test]
 async fn who_gives_way_to_a_helper_leaves_the_shard_attended_by_somebody_or_free() {
     let core = deserted(2).await;
-    let quickly = || core.wake.tell_pace(Duration::ZERO);
+    let quickly = || core.queue.wake.tell_pace(Duration::ZERO);
     let (mut first, mut helper) = (Hold::new(core.clone(), 0), Hold::new(core.clone(), 1));
     quickly();
     push(&core);
@@ -94,7 +94,7 @@ async fn who_gives_way_to_a_helper_leaves_the_shard_attended_by_somebody_or_free
 #[tokio::test]
 async fn what_is_ready_where_another_attends_is_not_what_a_worker_finds() {
     let core = deserted(4).await;
-    core.wake.tell_pace(Duration::ZERO);
+    core.queue.wake.tell_pace(Duration::ZERO);
     let mut workers = [0, 1].map(|worker| Hold::new(core.clone(), worker));
     let senders = [0, 1, 2];
     let shards = senders.map(|sender| core.shard_of(&(None, 0), sender));
@@ -110,7 +110,7 @@ async fn what_is_ready_where_another_attends_is_not_what_a_worker_finds() {
     assert!(!workers[0].finds_something() && workers[1].finds_something());
     push_from(&core, senders[2]);
     assert!(workers[0].finds_something(), "nobody attends that one");
-    core.wake.clear(shards[2]);
+    core.queue.wake.clear(shards[2]);
     push_from(&core, senders[0]);
     assert!(workers[0].finds_something());
 }
@@ -118,7 +118,7 @@ async fn what_is_ready_where_another_attends_is_not_what_a_worker_finds() {
 #[tokio::test]
 async fn who_parks_an_urgent_message_between_two_runs_still_attends_its_shard() {
     let core = deserted(2).await;
-    core.wake.tell_pace(Duration::ZERO);
+    core.queue.wake.tell_pace(Duration::ZERO);
     let (mut first, mut other) = (Hold::new(core.clone(), 0), Hold::new(core.clone(), 1));
     push(&core);
     assert_eq!(first.take_anywhere(), Taken::InHand);
@@ -130,7 +130,7 @@ async fn who_parks_an_urgent_message_between_two_runs_still_attends_its_shard() 
         Entry { message, extra: None, key: None, hash: 0, class, stamp: Default::default() };
     first.post.source = core.park(0, first.post.source, entry, Duration::from_secs(3_600));
     drop(first);
-    core.wake.tell_pace(Duration::ZERO);
+    core.queue.wake.tell_pace(Duration::ZERO);
     push(&core);
     assert_eq!(other.take_anywhere(), Taken::InHand, "nobody attends the shard");
     other.settle(Ok(crate::Answer::Reply(())));
@@ -144,7 +144,7 @@ fn messages_that_take_long_are_shared_out_also_where_those_before_were_quick() {
         let (builder, slept) = sleepers(4);
         let core = builder.capacity(10_000).spawn_core().await.unwrap();
         let pool = Pool::spawned(core.clone());
-        core.wake.tell_pace(Duration::ZERO);
+        core.queue.wake.tell_pace(Duration::ZERO);
         let mut long = [Duration::from_micros(500); 1_000].into();
         assert_eq!(pool.address().try_send_many(&mut long), Ok(1_000));
         assert!(pool.stop(Stop::within(Duration::from_secs(60))).await.left_over.is_empty());

@@ -25,7 +25,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn next_of_batch(&self, source: Source) -> Next<Queued<A, K>> {
         let next = match source {
             Source::Lane { index, id, .. } => {
-                let mut outbox = self.shards[index].outbox.lock();
+                let mut outbox = self.queue.shards[index].outbox.lock();
                 let may = outbox.lanes.get(id).and_then(|lane| lane.front()).is_some_and(joins);
                 may.then(|| outbox.pop_lane(id)).flatten()
             }
@@ -33,7 +33,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 self.next_of_key(index, epoch, hash)
             }
             Source::Shared { index, .. } => {
-                let mut outbox = self.shards[index].outbox.lock();
+                let mut outbox = self.queue.shards[index].outbox.lock();
                 let may = outbox.queue.front().is_some_and(joins);
                 may.then(|| outbox.pop_queue()).flatten()
             }
@@ -47,14 +47,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// It is found by its hash and compared outside of the lock; meanwhile the key in hand is with the caller, and the token
     /// says that it must not be taken away. Where another key has the same hash, there is no next one.
     fn next_of_key(&self, index: usize, epoch: u64, hash: u32) -> Option<Queued<A, K>> {
-        let mut outbox = self.shards[index].outbox.lock();
+        let mut outbox = self.queue.shards[index].outbox.lock();
         let in_hand = outbox.held(epoch)?.in_hand.take()?;
         let found = match outbox.lanes.has(hash) {
             // A lane of a key that collides with this one: it is not asked which of the two a message is of.
             true => None,
             false => {
                 if outbox.queue.len() < LOOK_AHEAD {
-                    self.shards[index].refill_behind(&mut outbox);
+                    self.queue.shards[index].refill_behind(&mut outbox);
                 }
                 let of_hash = |entry: &Queued<A, K>| entry.key.is_some() && entry.hash == hash;
                 outbox.queue.remove_near(LOOK_AHEAD, of_hash)
@@ -67,7 +67,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         outbox.compare(epoch, Some(entry.hash));
         drop(outbox);
         let same = is_of(&entry, &in_hand.1);
-        let mut outbox = self.shards[index].outbox.lock();
+        let mut outbox = self.queue.shards[index].outbox.lock();
         outbox.compare(epoch, None);
         if let Some(token) = outbox.held(epoch) {
             token.in_hand = Some(in_hand);
@@ -86,20 +86,20 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// so.
     pub(crate) fn fetch_into_lane(&self, worker: usize, source: Source) {
         let Source::Lane { index, id, .. } = source else { return };
-        let mut outbox = self.shards[index].outbox.lock();
+        let mut outbox = self.queue.shards[index].outbox.lock();
         if outbox.token.is_some() {
             return;
         }
         let Some(key) = outbox.lanes.get(id).and_then(|lane| lane.key.share()) else { return };
         let epoch = outbox.grant(worker);
-        self.shards[index].refill_behind(&mut outbox);
+        self.queue.shards[index].refill_behind(&mut outbox);
         loop {
             let of_hash = |entry: &Queued<A, K>| entry.key.is_some() && entry.hash == id.hash;
             let Some(entry) = outbox.queue.remove_near(LOOK_AHEAD, of_hash) else { break };
             outbox.compare(epoch, Some(entry.hash));
             drop(outbox);
             let same = is_of(&entry, &key);
-            outbox = self.shards[index].outbox.lock();
+            outbox = self.queue.shards[index].outbox.lock();
             outbox.compare(epoch, None);
             if !same {
                 outbox.queue.push_front(entry);
@@ -112,18 +112,18 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             }
         }
         let token = outbox.held(epoch).is_some().then(|| outbox.token.take());
-        let more = self.shards[index].has_more_or(&outbox, || {});
+        let more = self.queue.shards[index].has_more_or(&outbox, || {});
         drop(outbox);
         discard((token, key));
         if more {
-            self.wake.mark(index);
+            self.queue.wake.mark(index);
         }
     }
 
     /// Who is told when so many messages wait in the lane that a worker runs.
     pub(crate) fn expect_more(&self, source: Source, messages: usize) -> Option<Arc<Notify>> {
         let Source::Lane { index, id, .. } = source else { return None };
-        let mut outbox = self.shards[index].outbox.lock();
+        let mut outbox = self.queue.shards[index].outbox.lock();
         let lane = outbox.lanes.get(id)?;
         let full = Arc::new(Notify::new());
         if lane.len() >= messages {
@@ -155,8 +155,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 _ => 0,
             };
             for entry in entries {
-                self.permits.take_back();
-                self.tally.waiting.fetch_add(1, Ordering::Relaxed);
+                self.queue.permits.take_back();
+                self.telemetry.tally.waiting.fetch_add(1, Ordering::Relaxed);
                 self.clock.park_message(index, entry, after);
             }
             return match source {

@@ -19,23 +19,23 @@ use crate::{
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// The bound, as it was said last.
     pub(crate) fn inbox(&self) -> Inbox {
-        match self.mailbox_each.load(Ordering::Relaxed) {
-            0 => Inbox::InAll(self.permits.capacity()),
+        match self.membership.mailbox_each.load(Ordering::Relaxed) {
+            0 => Inbox::InAll(self.queue.permits.capacity()),
             each => Inbox::PerWorker(each),
         }
     }
 
     /// Another bound. Returns what it comes to now.
     pub(crate) fn set_inbox(&self, inbox: Inbox, why: ResizeReason) -> Result<usize, AdminError> {
-        let roster = self.roster.lock();
+        let roster = self.membership.roster.lock();
         self.check_running()?;
         let to = inbox.capacity(roster.len());
         if !(1..=MAX_CAPACITY).contains(&to) {
             return Err(AdminError::CapacityOutOfRange { asked: to, most: MAX_CAPACITY });
         }
         let each = if let Inbox::PerWorker(each) = inbox { each } else { 0 };
-        self.mailbox_each.store(each, Ordering::Relaxed);
-        let from = self.permits.capacity();
+        self.membership.mailbox_each.store(each, Ordering::Relaxed);
+        let from = self.queue.permits.capacity();
         self.hold_at_most(to);
         drop(roster);
         self.serve_waiters();
@@ -47,7 +47,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// The bound follows the size, where it was not given in all. Under the lock of the roster.
     pub(super) fn size_changed(&self, size: usize) {
-        let each = self.mailbox_each.load(Ordering::Relaxed);
+        let each = self.membership.mailbox_each.load(Ordering::Relaxed);
         if each > 0 {
             self.hold_at_most(Inbox::PerWorker(each).capacity(size));
         }
@@ -55,8 +55,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// Under the lock of the roster. The caller serves those who wait, when it has let go of that.
     fn hold_at_most(&self, capacity: usize) {
-        self.permits.resize(capacity, self);
+        self.queue.permits.resize(capacity, self);
         self.share_out(capacity);
-        self.credit.store(credit_for(capacity, self.shards.len()), Ordering::Relaxed);
+        self.queue.credit.store(credit_for(capacity, self.queue.shards.len()), Ordering::Relaxed);
     }
 }

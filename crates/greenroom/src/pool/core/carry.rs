@@ -47,13 +47,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// The worker in this slot has nothing in hand: who waits for that goes on.
     pub(crate) fn hand_over(&self, slot: usize) {
-        let Some(sticky) = &self.sticky else { return self.seats.at(slot).done(HAND_OVER) };
+        let Some(sticky) = &self.routing.sticky else {
+            return self.membership.seats.at(slot).done(HAND_OVER);
+        };
         let mut carried = Carried::default();
         {
             let (mut moves, mailbox) = self.mailbox_at_rest(sticky, slot);
             let Some(mailbox) = mailbox else {
                 // Under the lock under which it is ordered.
-                return self.seats.at(slot).done(HAND_OVER);
+                return self.membership.seats.at(slot).done(HAND_OVER);
             };
             moves.holds.remove(&(slot as u32));
             let let_go = mailbox.let_go(|tag| sticky.set_owner(tag, LIMBO));
@@ -89,7 +91,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// These workers could not be started; what they have of the keys goes to those who were, until they are.
     pub(crate) fn give_keys_to_others(&self, not_started: &[usize]) {
         for slot in not_started {
-            let place = self.seats.at(*slot).place.lock();
+            let place = self.membership.seats.at(*slot).place.lock();
             let is_there = place.status == Status::Live;
             let carried = (!is_there).then(|| self.gives_keys(*slot));
             drop(place);
@@ -101,7 +103,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     fn change_table(&self, change: impl FnOnce(&mut Moves) -> Vec<u32>) -> Carried<A, K> {
         let mut carried = Carried::default();
-        if let Some(sticky) = &self.sticky {
+        if let Some(sticky) = &self.routing.sticky {
             let mut moves = sticky.moves.lock();
             let changed = change(&mut moves);
             self.carry(sticky, &mut moves, changed, &mut carried);
@@ -189,7 +191,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let is_moving = |tag: &u32| tags.binary_search(tag).is_ok();
         let (waiting, stay) = std::mem::take(&mut moves.waiting).into_iter().partition(is_moving);
         moves.waiting = stay;
-        let mut held = self.held.lock();
+        let mut held = self.routing.held.lock();
         tags.iter().for_each(|tag| sticky.set_owner(*tag, LIMBO));
         let (entries, stay): (Vec<_>, Vec<_>) =
             std::mem::take(&mut *held).into_iter().partition(|entry| is_moving(&entry.hash));
@@ -232,29 +234,29 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     fn hold_entries(&self, entries: Vec<Queued<A, K>>, claim: impl FnOnce()) {
-        let mut held = self.held.lock();
+        let mut held = self.routing.held.lock();
         held.extend(entries);
         claim();
     }
 
     /// Wakes who has something to do because of a move. Under no lock.
     pub(super) fn carried(&self, carried: Carried<A, K>) {
-        if let Some(sticky) = self.sticky.as_ref().filter(|_| !carried.touched.is_empty()) {
+        if let Some(sticky) = self.routing.sticky.as_ref().filter(|_| !carried.touched.is_empty()) {
             sticky.moved.notify_waiters();
         }
         for mailbox in carried.touched {
             mailbox.serve_waiters();
-            self.wake.call(mailbox.slot, &self.clock.bell);
+            self.queue.wake.call(mailbox.slot, &self.clock.bell);
         }
         if !carried.holding.is_empty() && self.settings.gate.is_some() {
-            self.over.notify_waiters();
+            self.lifecycle.over.notify_waiters();
         }
         carried.holding.into_iter().for_each(|slot| self.clock.look_at_held(slot, PATIENCE));
     }
 
     /// The message in hand is to be attempted again. In a sticky pool it waits in front of its worker's mailbox.
     pub(crate) fn park_mail(&self, slot: usize, mut entry: Queued<A, K>, after: Duration) {
-        let mailbox = self.sticky.as_ref().and_then(|_| self.mailbox_if_any(slot));
+        let mailbox = self.routing.sticky.as_ref().and_then(|_| self.mailbox_if_any(slot));
         if let Some(mailbox) = mailbox
             && let Some(tag) = mailbox.tag_in_hand()
         {
@@ -269,7 +271,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// The first message of a table slot is due.
     pub(crate) fn wake_tag(&self, tag: u32) {
-        let Some(sticky) = &self.sticky else { return };
+        let Some(sticky) = &self.routing.sticky else { return };
         let mut moves = sticky.moves.lock();
         moves.waiting.retain(|waiting| *waiting != tag);
         let mailbox = match sticky.owner(tag) {
@@ -281,13 +283,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         drop(moves);
         if let Some(mailbox) = mailbox {
-            self.wake.call(mailbox.slot, &self.clock.bell);
+            self.queue.wake.call(mailbox.slot, &self.clock.bell);
         }
     }
 
     /// Tells, once, that messages are held because this worker does not finish the one that it has in hand.
     pub(crate) fn tell_held(&self, slot: u32) {
-        let Some(sticky) = &self.sticky else { return };
+        let Some(sticky) = &self.routing.sticky else { return };
         let mut moves = sticky.moves.lock();
         let Some(held) = moves.holds.get_mut(&slot) else { return };
         let held_for = held.since.elapsed();
@@ -303,10 +305,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// Messages that wait until a worker has finished one that it has in hand, to go to another.
     pub(crate) fn held_for_others(&self) -> usize {
-        if self.sticky.is_none() {
+        if self.routing.sticky.is_none() {
             return 0;
         }
-        let desks = self.desks.iter().filter_map(|desk| desk.lock().clone());
+        let desks = self.membership.desks.iter().filter_map(|desk| desk.lock().clone());
         desks.map(|mailbox| mailbox.held()).sum()
     }
 }

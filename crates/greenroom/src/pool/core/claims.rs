@@ -31,7 +31,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let Some(units) = parcel.message.as_ref().map(|message| bytes.units_of(message)) else {
             return Ok(());
         };
-        let claim = bytes.claim(units, || self.permits.is_closed()).await?;
+        let claim = bytes.claim(units, || self.queue.permits.is_closed()).await?;
         parcel.extra.get_or_insert_with(|| ExtraOf::<A>::new(None)).claim = Some(claim);
         Ok(())
     }

@@ -18,25 +18,29 @@ type Desks<A, K> = (Vec<Arc<Mailbox<A, K>>>, VecDeque<Queued<A, K>>);
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Refuses every later message, under the lock of each shard.
     pub(crate) fn close(&self) {
-        let mut gate = self.gate.lock();
-        self.closing.store(true, Ordering::SeqCst);
+        let mut gate = self.lifecycle.gate.lock();
+        self.lifecycle.closing.store(true, Ordering::SeqCst);
         *gate = Gate::Closed;
-        let room = self.permits.refuse_later();
+        let room = self.queue.permits.refuse_later();
         self.shut();
         drop(gate);
         room.close();
         self.close_key_lines();
         self.close_bytes();
-        self.desks.iter().filter_map(|desk| desk.lock().clone()).for_each(|mailbox| mailbox.shut());
-        self.starts.closed();
+        self.membership
+            .desks
+            .iter()
+            .filter_map(|desk| desk.lock().clone())
+            .for_each(|mailbox| mailbox.shut());
+        self.membership.starts.closed();
     }
 
     /// Refuses messages until there is a worker again.
     pub(super) fn desert(&self) {
-        let mut gate = self.gate.lock();
-        if *gate == Gate::Open && self.live.load(Ordering::SeqCst) == 0 {
+        let mut gate = self.lifecycle.gate.lock();
+        if *gate == Gate::Open && self.membership.live.load(Ordering::SeqCst) == 0 {
             *gate = Gate::Deserted;
-            let room = self.permits.refuse_later();
+            let room = self.queue.permits.refuse_later();
             self.shut();
             drop(gate);
             room.close();
@@ -47,12 +51,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// Accepts messages again, where there is a worker.
     pub(super) fn revive(&self) {
-        let mut gate = self.gate.lock();
-        self.ruined.store(false, Ordering::SeqCst);
-        if *gate == Gate::Deserted && self.live.load(Ordering::SeqCst) > 0 {
+        let mut gate = self.lifecycle.gate.lock();
+        self.lifecycle.ruined.store(false, Ordering::SeqCst);
+        if *gate == Gate::Deserted && self.membership.live.load(Ordering::SeqCst) > 0 {
             *gate = Gate::Open;
-            self.permits.reopen();
-            self.shards.iter().for_each(|shard| shard.inbox.lock().closed = false);
+            self.queue.permits.reopen();
+            self.queue.shards.iter().for_each(|shard| shard.inbox.lock().closed = false);
         }
     }
 
@@ -63,38 +67,40 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     fn shut(&self) {
-        for shard in &self.shards {
+        for shard in &self.queue.shards {
             let mut inbox = shard.inbox.lock();
             inbox.closed = true;
             let unused = inbox.take_credit();
             drop(inbox);
-            self.permits.return_unused(unused);
+            self.queue.permits.return_unused(unused);
         }
     }
 
     /// All is done, or nothing more is to be started: workers end when they look next.
     pub(crate) fn end(&self) {
-        self.ended.store(true, Ordering::SeqCst);
+        self.lifecycle.ended.store(true, Ordering::SeqCst);
         // Whoever is in the middle of a run looks at its own orders only.
-        self.seats.iter().for_each(|seat| seat.order(END));
-        self.wake.all();
+        self.membership.seats.iter().for_each(|seat| seat.order(END));
+        self.queue.wake.all();
         self.clock.rouse();
-        self.over.notify_waiters();
-        self.progress.notify_waiters();
+        self.lifecycle.over.notify_waiters();
+        self.lifecycle.progress.notify_waiters();
     }
 
     /// Tells whoever stops the pool that a message may have been the last one.
     pub(crate) fn tell_progress(&self) {
-        if self.closing.load(Ordering::SeqCst) {
-            self.progress.notify_waiters();
+        if self.lifecycle.closing.load(Ordering::SeqCst) {
+            self.lifecycle.progress.notify_waiters();
         }
     }
 
     /// Resolves once the pool has ended, or the worker of this slot is to leave.
     pub(crate) async fn over(&self, slot: usize) {
         loop {
-            let over = self.over.notified();
-            if self.ended.load(Ordering::SeqCst) || self.seats.at(slot).is_dismissed() {
+            let over = self.lifecycle.over.notified();
+            if self.lifecycle.ended.load(Ordering::SeqCst)
+                || self.membership.seats.at(slot).is_dismissed()
+            {
                 return;
             }
             over.await;
@@ -104,20 +110,20 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Gives back every message that waits anywhere. Only after `close`, when nobody will handle them.
     pub(crate) fn give_back_queued(&self) {
         for entry in self.drain_queues() {
-            self.tally.returned.fetch_add(1, Ordering::Relaxed);
+            self.telemetry.tally.returned.fetch_add(1, Ordering::Relaxed);
             if let Some(port) = entry.extra.and_then(|extra| extra.port) {
                 port.resolve(CallError::Stopped);
             }
-            self.left_over.lock().push(entry.message);
+            self.lifecycle.left_over.lock().push(entry.message);
         }
     }
 
     /// Makes a dead letter of every message that waits anywhere. Only when no slot is left, and nothing is accepted.
     pub(crate) fn bury_queued(&self) {
-        self.ruined.store(true, Ordering::SeqCst);
+        self.lifecycle.ruined.store(true, Ordering::SeqCst);
         for entry in self.drain_queues() {
-            self.permits.return_unused(1);
-            self.tally.dead_letters.count_shared(DeadLetterReason::NoWorkers);
+            self.queue.permits.return_unused(1);
+            self.telemetry.tally.dead_letters.count_shared(DeadLetterReason::NoWorkers);
             let age = self.age_of(&entry);
             let (port, attempts) = match entry.extra {
                 Some(extra) => (extra.port, extra.attempts),
@@ -136,16 +142,17 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// The last worker may have gone, and what was queued with it, while a message was between two
     /// places: in the hand of a worker that leaves, or with the clock.
     pub(super) fn bury_if_ruined(&self) {
-        if self.ruined.load(Ordering::SeqCst) {
+        if self.lifecycle.ruined.load(Ordering::SeqCst) {
             self.bury_queued();
         }
     }
 
     /// Takes the mailboxes of all workers, and what nobody has. Not while something is on its way from the one to the other.
     fn take_desks(&self) -> Desks<A, K> {
-        let moves = self.sticky.as_ref().map(|sticky| sticky.moves.lock());
-        let mailboxes = self.desks.iter().filter_map(|desk| desk.lock().take()).collect();
-        let held = std::mem::take(&mut *self.held.lock());
+        let moves = self.routing.sticky.as_ref().map(|sticky| sticky.moves.lock());
+        let mailboxes =
+            self.membership.desks.iter().filter_map(|desk| desk.lock().take()).collect();
+        let held = std::mem::take(&mut *self.routing.held.lock());
         drop(moves);
         (mailboxes, held)
     }
@@ -153,16 +160,16 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Takes every message that waits anywhere, those of a key in their order.
     fn drain_queues(&self) -> Vec<Queued<A, K>> {
         let mut drained = Vec::new();
-        for (index, shard) in self.shards.iter().enumerate() {
+        for (index, shard) in self.queue.shards.iter().enumerate() {
             let mut outbox = shard.outbox.lock();
             outbox.forget_ready();
             // Whoever drains counts a permit for each.
-            (0..outbox.lanes.apart()).for_each(|_| self.permits.take_back());
+            (0..outbox.lanes.apart()).for_each(|_| self.queue.permits.take_back());
             let unowned = outbox.lanes.drain(&mut drained);
             drained.extend(std::iter::from_fn(|| outbox.queue.pop_front()));
             let mut inbox = shard.inbox.lock();
             drained.extend(inbox.urgent.drain(..));
-            self.wake.calm(index);
+            self.queue.wake.calm(index);
             drained.extend(std::iter::from_fn(|| inbox.queue.pop_front()));
             outbox.crowd.iter_mut().for_each(|crowd| crowd.clear());
             drop((inbox, outbox));
@@ -171,13 +178,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let (mailboxes, held) = self.take_desks();
         for mailbox in mailboxes {
             drained.extend(mailbox.close());
-            self.tally.accepted.fetch_add(mailbox.accepted(), Ordering::Relaxed);
+            self.telemetry.tally.accepted.fetch_add(mailbox.accepted(), Ordering::Relaxed);
         }
         drained.extend(held);
         drained.extend(self.take_handed());
         drained.extend(self.clock.drain());
         let retries = drained.iter().filter(|entry| entry.is_retry()).count();
-        self.tally.waiting.fetch_sub(retries, Ordering::Relaxed);
+        self.telemetry.tally.waiting.fetch_sub(retries, Ordering::Relaxed);
         drained.iter_mut().for_each(|entry| discard(entry.key.take()));
         drained
     }

@@ -44,7 +44,7 @@ where
     }
 
     fn latencies(&self) -> Latencies {
-        self.measured.latencies()
+        self.telemetry.measured.latencies()
     }
 
     fn withdraw(&self, is_such: &mut dyn FnMut(&A::Message) -> bool) -> usize {
@@ -52,7 +52,7 @@ where
     }
 
     fn advice(&self) -> Option<Advice> {
-        self.advising.lock().advice()
+        self.controllers.advising.lock().advice()
     }
 
     fn worker_stats(&self) -> Vec<WorkerStats> {
@@ -60,7 +60,7 @@ where
     }
 
     fn latency_snapshot(&self) -> LatencySnapshot {
-        self.measured.snapshot()
+        self.telemetry.measured.snapshot()
     }
 
     fn inspect(&self, wanted: &Items) -> Inspection {
@@ -96,7 +96,7 @@ where
     fn add(self: Arc<Self>, workers: usize) -> Result<Change, AdminError> {
         let (outcomes, told) = mpsc::unbounded_channel();
         let (slots, size) = self.hire(workers, ResizeReason::Asked, &outcomes)?;
-        Ok(Change::new(slots, Vec::new(), size, told, &self.runtime))
+        Ok(Change::new(slots, Vec::new(), size, told, &self.env.runtime))
     }
 
     fn adopt(
@@ -105,23 +105,23 @@ where
     ) -> Result<Change, AdminError> {
         let (outcomes, told) = mpsc::unbounded_channel();
         let (slot, size) = Core::adopt(&self, other, &outcomes)?;
-        Ok(Change::new(vec![slot], Vec::new(), size, told, &self.runtime))
+        Ok(Change::new(vec![slot], Vec::new(), size, told, &self.env.runtime))
     }
 
     fn remove(self: Arc<Self>, workers: usize) -> Result<Change, AdminError> {
         let (outcomes, told) = mpsc::unbounded_channel();
         let (slots, size) = self.dismiss(workers, ResizeReason::Asked, &outcomes)?;
-        Ok(Change::new(Vec::new(), slots, size, told, &self.runtime))
+        Ok(Change::new(Vec::new(), slots, size, told, &self.env.runtime))
     }
 
     fn remove_worker(self: Arc<Self>, slot: usize) -> Result<Change, AdminError> {
         let (outcomes, told) = mpsc::unbounded_channel();
         let size = self.dismiss_one(slot, &outcomes)?;
-        Ok(Change::new(Vec::new(), vec![slot], size, told, &self.runtime))
+        Ok(Change::new(Vec::new(), vec![slot], size, told, &self.env.runtime))
     }
 
     fn resize(self: Arc<Self>, workers: usize) -> Result<Change, AdminError> {
-        let size = self.roster.lock().len();
+        let size = self.membership.roster.lock().len();
         match workers.checked_sub(size) {
             Some(more) => self.add(more),
             None => self.remove(size - workers),
@@ -131,7 +131,7 @@ where
     fn enable(self: Arc<Self>, slot: usize) -> Result<Change, AdminError> {
         let (outcomes, told) = mpsc::unbounded_channel();
         let size = Core::enable(&self, slot, &outcomes)?;
-        Ok(Change::new(vec![slot], Vec::new(), size, told, &self.runtime))
+        Ok(Change::new(vec![slot], Vec::new(), size, told, &self.env.runtime))
     }
 
     fn set_inbox(&self, inbox: Inbox) -> Result<usize, AdminError> {

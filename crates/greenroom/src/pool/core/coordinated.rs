@@ -20,14 +20,14 @@ use crate::{
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// A worker handles messages. Not under a lock.
     pub(crate) fn tell_up(&self, slot: usize) {
-        if let Some(coordination) = self.coordination.get() {
+        if let Some(coordination) = self.controllers.coordination.get() {
             coordination.tell(PoolNotice::WorkerUp { slot });
         }
     }
 
     /// A worker that was up does not. Not under a lock.
     pub(crate) fn tell_down(&self, slot: usize, reason: &ExitReason) {
-        if let Some(coordination) = self.coordination.get() {
+        if let Some(coordination) = self.controllers.coordination.get() {
             coordination.tell(PoolNotice::WorkerDown { slot, reason: reason.clone() });
         }
     }
@@ -35,7 +35,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// A message has found no room.
     #[cold]
     pub(crate) fn tell_saturated(&self) {
-        if let Some(coordination) = self.coordination.get()
+        if let Some(coordination) = self.controllers.coordination.get()
             && coordination.saturated.may_say(Instant::now())
         {
             coordination.tell(PoolNotice::Saturated);
@@ -44,15 +44,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// The pool has ended. Called once.
     pub(crate) fn dismiss_coordinator(&self, reason: &ExitReason) {
-        if let Some(coordination) = self.coordination.get() {
-            coordination.say_good_bye(reason.clone(), &self.runtime);
+        if let Some(coordination) = self.controllers.coordination.get() {
+            coordination.say_good_bye(reason.clone(), &self.env.runtime);
         }
     }
 
     /// Why the pool is to end, where this signal tells the end of its coordinator.
     pub(crate) fn end_of_coordinator(&self, signal: &Signal<AnyAddress>) -> Option<ExitReason> {
         let Signal::Down { who, reason } = signal else { return None };
-        let coordination = self.coordination.get()?;
+        let coordination = self.controllers.coordination.get()?;
         (*who == coordination.coordinator).then(|| reason.clone())
     }
 
@@ -60,7 +60,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     #[inline]
     pub(crate) fn diverted(&self, parcel: &ParcelOf<A>) -> Option<&AddressOf<A>> {
         match parcel.class {
-            Class::Urgent => self.coordination.get()?.urgent.as_ref(),
+            Class::Urgent => self.controllers.coordination.get()?.urgent.as_ref(),
             _ => None,
         }
     }

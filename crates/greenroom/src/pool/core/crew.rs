@@ -34,10 +34,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// Gives the worker in this slot a task that does its work.
     pub(crate) fn employ(&self, slot: usize, work: impl Future<Output = ()> + Send + 'static) {
-        let number = self.seats.at(slot).tasks.fetch_add(1, Ordering::SeqCst) + 1;
+        let number = self.membership.seats.at(slot).tasks.fetch_add(1, Ordering::SeqCst) + 1;
         let task = match self.settings.calls_in_place {
-            true => self.runtime.spawn(Task::new(self.seats.at(slot), work)),
-            false => self.runtime.spawn(work),
+            true => self.env.runtime.spawn(Task::new(self.membership.seats.at(slot), work)),
+            false => self.env.runtime.spawn(work),
         };
         self.works_as(slot, number, task.abort_handle());
     }
@@ -49,7 +49,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         why: ResizeReason,
         outcomes: &Outcomes,
     ) -> Result<(Vec<usize>, usize), AdminError> {
-        let mut roster = self.roster.lock();
+        let mut roster = self.membership.roster.lock();
         self.check_running()?;
         let bounds = roster.bounds();
         let size = roster.len().saturating_add(workers);
@@ -58,9 +58,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         let slots: Vec<usize> = (0..workers).map(|_| roster.join()).collect();
         self.make_seats(&roster);
-        slots.iter().for_each(|slot| self.seats.at(*slot).place.lock().status = Status::Starting);
+        slots.iter().for_each(|slot| {
+            self.membership.seats.at(*slot).place.lock().status = Status::Starting
+        });
         self.size_changed(roster.len());
-        self.live.fetch_add(workers, Ordering::SeqCst);
+        self.membership.live.fetch_add(workers, Ordering::SeqCst);
         drop(roster);
         self.serve_waiters();
         self.revive();
@@ -78,14 +80,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     ) -> Result<(usize, usize), AdminError> {
         /// Two that adopt each other must not both find that the other does not contain them yet.
         static ADOPTING: Mutex<()> = Mutex::new(());
-        if self.keyed() || self.sticky.is_some() {
+        if self.keyed() || self.routing.sticky.is_some() {
             return Err(AdminError::Ordered);
         }
         let adopting = ADOPTING.lock();
         if other.door.contains(self.identity()) {
             return Err(AdminError::ContainsItself);
         }
-        let mut roster = self.roster.lock();
+        let mut roster = self.membership.roster.lock();
         self.check_running()?;
         let bounds = roster.bounds();
         if roster.len() >= *bounds.end() {
@@ -95,33 +97,33 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.make_seats(&roster);
         let (size, door) = (roster.len(), other.door());
         {
-            let mut place = self.seats.at(slot).place.lock();
+            let mut place = self.membership.seats.at(slot).place.lock();
             place.status = Status::Starting;
             place.adopted = Some(Arc::downgrade(&door));
         }
         self.size_changed(size);
-        self.live.fetch_add(1, Ordering::SeqCst);
+        self.membership.live.fetch_add(1, Ordering::SeqCst);
         drop((roster, adopting));
         self.revive();
         self.tell_size(size - 1, size, ResizeReason::Asked);
         self.tell(PoolEvent::WorkerAdded { slot });
-        let number = self.seats.at(slot).tasks.fetch_add(1, Ordering::SeqCst) + 1;
+        let number = self.membership.seats.at(slot).tasks.fetch_add(1, Ordering::SeqCst) + 1;
         let run = worker::adopted::run(Employed::new(self), slot, other, outcomes.clone());
-        self.works_as(slot, number, self.runtime.spawn(run).abort_handle());
+        self.works_as(slot, number, self.env.runtime.spawn(run).abort_handle());
         Ok((slot, size))
     }
 
     fn make_seats(&self, roster: &Roster) {
-        self.seats.grow_to(roster.made());
-        self.desks.grow_to(roster.made());
-        self.hatches.grow_to(roster.made());
-        self.wake.grow_to(roster.made());
+        self.membership.seats.grow_to(roster.made());
+        self.membership.desks.grow_to(roster.made());
+        self.handoff.hatches.grow_to(roster.made());
+        self.queue.wake.grow_to(roster.made());
     }
 
     /// True for this pool itself, and for those that it has adopted, and so on.
     pub(crate) fn contains_pool(&self, identity: usize) -> bool {
         let adopted = |seat: &Arc<Seat>| seat.place.lock().adopted.as_ref()?.upgrade();
-        let adopted: Vec<_> = self.seats.iter().filter_map(adopted).collect();
+        let adopted: Vec<_> = self.membership.seats.iter().filter_map(adopted).collect();
         identity == self.identity() || adopted.iter().any(|other| other.contains(identity))
     }
 
@@ -133,7 +135,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         why: ResizeReason,
         outcomes: &Outcomes,
     ) -> Result<(Vec<usize>, usize), AdminError> {
-        let mut roster = self.roster.lock();
+        let mut roster = self.membership.roster.lock();
         self.check_running()?;
         let bounds = roster.bounds();
         let workers = workers.min(roster.len());
@@ -143,7 +145,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let mut slots: Vec<usize> = roster.members().rev().collect();
         // Each is looked at once: a worker may begin or end something meanwhile.
         slots.sort_by_cached_key(|slot| {
-            let seat = self.seats.at(*slot);
+            let seat = self.membership.seats.at(*slot);
             let is_disabled = seat.place.lock().status == Status::Disabled;
             (!is_disabled, seat.is_busy())
         });
@@ -163,13 +165,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// known to come after it: what is queued once it has left are dead letters, as where the last
     /// worker is disabled.
     pub(crate) fn drop_out(self: &Arc<Self>, slot: usize, outcomes: &Outcomes) {
-        let mut roster = self.roster.lock();
+        let mut roster = self.membership.roster.lock();
         if self.check_running().is_ok() && roster.leave(slot) {
             let size = roster.len();
             self.size_changed(size);
             drop(roster);
             self.tell_size(size + 1, size, ResizeReason::Left);
-            self.seats.at(slot).place.lock().drops_out = true;
+            self.membership.seats.at(slot).place.lock().drops_out = true;
             self.let_leave(slot, outcomes);
         }
     }
@@ -180,7 +182,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         slot: usize,
         outcomes: &Outcomes,
     ) -> Result<usize, AdminError> {
-        let mut roster = self.roster.lock();
+        let mut roster = self.membership.roster.lock();
         self.check_running()?;
         let bounds = roster.bounds();
         if roster.has(slot) && roster.len() <= *bounds.start() {
@@ -203,12 +205,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         slot: usize,
         outcomes: &Outcomes,
     ) -> Result<usize, AdminError> {
-        let roster = self.roster.lock();
+        let roster = self.membership.roster.lock();
         self.check_running()?;
         if !roster.has(slot) {
             return Err(AdminError::NoSuchSlot(slot));
         }
-        let mut place = self.seats.at(slot).place.lock();
+        let mut place = self.membership.seats.at(slot).place.lock();
         if place.status != Status::Disabled {
             return Err(AdminError::NotDisabled(slot));
         }
@@ -216,7 +218,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         place.told_started = false;
         place.restarts = RestartLog::default();
         drop(place);
-        self.live.fetch_add(1, Ordering::SeqCst);
+        self.membership.live.fetch_add(1, Ordering::SeqCst);
         let size = roster.len();
         drop(roster);
         self.revive();
@@ -227,7 +229,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// How many workers there may be, from now on.
     pub(crate) fn set_bounds(&self, workers: RangeInclusive<usize>) -> Result<(), AdminError> {
-        let mut roster = self.roster.lock();
+        let mut roster = self.membership.roster.lock();
         self.check_running()?;
         if self.settings.autoscale.is_some() {
             return Err(AdminError::Autoscaled);
@@ -241,14 +243,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     pub(crate) fn check_running(&self) -> Result<(), AdminError> {
-        match self.closing.load(Ordering::SeqCst) {
+        match self.lifecycle.closing.load(Ordering::SeqCst) {
             true => Err(AdminError::NotRunning),
             false => Ok(()),
         }
     }
 
     fn let_leave(self: &Arc<Self>, slot: usize, outcomes: &Outcomes) {
-        let seat = self.seats.at(slot);
+        let seat = self.membership.seats.at(slot);
         let mut place = seat.place.lock();
         let before = std::mem::replace(&mut place.status, Status::Leaving);
         place.on_left = Some(outcomes.clone());
@@ -263,22 +265,22 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         self.one_less();
         self.crew_changed();
-        self.wake.call(slot, &self.clock.bell);
-        self.over.notify_waiters();
+        self.queue.wake.call(slot, &self.clock.bell);
+        self.lifecycle.over.notify_waiters();
     }
 
     /// The worker of a slot has gone for good.
     pub(crate) fn left(self: &Arc<Self>, slot: usize, reason: &ExitReason) {
         self.hand_over(slot);
-        let seat = self.seats.at(slot);
+        let seat = self.membership.seats.at(slot);
         let mut place = seat.place.lock();
         let gone = std::mem::take(&mut *place);
         seat.forget_orders();
-        let mailbox = self.desks.at(slot).lock().take();
+        let mailbox = self.membership.desks.at(slot).lock().take();
         drop(place);
         self.clear_desk(mailbox, reason);
         seat.published.clear();
-        self.roster.lock().vacate(slot);
+        self.membership.roster.lock().vacate(slot);
         self.tell(PoolEvent::WorkerRemoved { slot });
         let Place { on_left, up, drops_out, .. } = gone;
         if up {
@@ -286,7 +288,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         // A pool that is stopped gives back what nobody has handled.
         let is_running = self.check_running().is_ok();
-        if drops_out && is_running && self.live.load(Ordering::SeqCst) == 0 {
+        if drops_out && is_running && self.membership.live.load(Ordering::SeqCst) == 0 {
             self.bury_deserted();
         } else if is_running {
             self.bury_if_ruined();
@@ -298,7 +300,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// Tells, once each time that the slot is taken, that its worker has started.
     pub(crate) fn tell_started(&self, slot: usize) {
-        let mut place = self.seats.at(slot).place.lock();
+        let mut place = self.membership.seats.at(slot).place.lock();
         let told = std::mem::replace(&mut place.told_started, true);
         drop(place);
         if !told {
@@ -308,13 +310,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// A worker could not be started. It is tried again.
     pub(crate) fn start_failed(&self, slot: usize, error: String) {
-        self.starts.failed(&error);
+        self.membership.starts.failed(&error);
         self.tell(PoolEvent::StartFailed { slot, error });
     }
 
     /// A worker runs. Where that is known already, nothing follows.
     pub(crate) fn has_started(&self, slot: usize) {
-        let mut place = self.seats.at(slot).place.lock();
+        let mut place = self.membership.seats.at(slot).place.lock();
         let starts = place.status == Status::Starting;
         if starts {
             place.status = Status::Live;
@@ -325,13 +327,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         drop(place);
         if let Some(carried) = carried {
             self.carried(carried);
-            self.starts.one_more();
+            self.membership.starts.one_more();
         }
         if was_up && !starts {
             return;
         }
         self.crew_changed();
-        if self.settings.dispatch.is_some() && self.sticky.is_none() {
+        if self.settings.dispatch.is_some() && self.routing.sticky.is_none() {
             self.ask_again();
         }
         self.tell_up(slot);
@@ -339,7 +341,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// A worker does not run for a while. False when it is to leave instead.
     pub(crate) fn has_died(&self, slot: usize) {
-        let mut place = self.seats.at(slot).place.lock();
+        let mut place = self.membership.seats.at(slot).place.lock();
         if place.status == Status::Live {
             place.status = Status::Starting;
         }
@@ -357,7 +359,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// One worker less that may handle messages. Without any, the pool refuses them, where it is not to hold them.
     fn one_less(&self) -> bool {
-        let last = self.live.fetch_sub(1, Ordering::SeqCst) == 1;
+        let last = self.membership.live.fetch_sub(1, Ordering::SeqCst) == 1;
         if last {
             self.close_if_deserted();
         }
@@ -366,19 +368,19 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// No worker has been started yet: each slot waits for the supervisor.
     pub(crate) fn rest_from_the_start(&self) {
-        self.supervised.store(true, Ordering::SeqCst);
-        let roster = self.roster.lock();
+        self.controllers.supervised.store(true, Ordering::SeqCst);
+        let roster = self.membership.roster.lock();
         for slot in roster.members() {
-            self.seats.at(slot).place.lock().status = Status::Disabled;
+            self.membership.seats.at(slot).place.lock().status = Status::Disabled;
         }
-        self.live.store(0, Ordering::SeqCst);
+        self.membership.live.store(0, Ordering::SeqCst);
     }
 
     /// Slots that rest are about to get a worker, with budgets as if new. Returns them.
     pub(crate) fn rouse_slots(&self) -> Vec<usize> {
-        let roster = self.roster.lock();
+        let roster = self.membership.roster.lock();
         let rouse = |slot: &usize| {
-            let mut place = self.seats.at(*slot).place.lock();
+            let mut place = self.membership.seats.at(*slot).place.lock();
             let rests = place.status == Status::Disabled;
             if rests {
                 place.status = Status::Starting;
@@ -388,7 +390,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             rests
         };
         let slots: Vec<usize> = roster.members().filter(rouse).collect();
-        self.live.fetch_add(slots.len(), Ordering::SeqCst);
+        self.membership.live.fetch_add(slots.len(), Ordering::SeqCst);
         drop(roster);
         self.revive();
         slots
@@ -396,31 +398,31 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// A worker that was told to rest has ended.
     pub(crate) fn rests(&self, slot: usize) {
-        self.seats.at(slot).done(REST | KILLED);
+        self.membership.seats.at(slot).done(REST | KILLED);
         if self.lay_off(slot) {
-            self.progress.notify_waiters();
+            self.lifecycle.progress.notify_waiters();
         }
     }
 
     /// Refuses messages until the supervisor starts the pool again; what is queued are dead letters.
     pub(crate) fn close_down(&self) {
         self.desert();
-        if self.permits.is_closed() {
+        if self.queue.permits.is_closed() {
             self.bury_queued();
         }
     }
 
     /// A slot waits for its supervisor. What is queued is kept, and the pool goes on accepting. False when it was to leave.
     pub(crate) fn lay_off(&self, slot: usize) -> bool {
-        let mut place = self.seats.at(slot).place.lock();
+        let mut place = self.membership.seats.at(slot).place.lock();
         if place.status == Status::Leaving {
             return false;
         }
         place.status = Status::Disabled;
         // Under the lock: from here on nobody is killed there.
-        self.seats.at(slot).done(KILLED);
+        self.membership.seats.at(slot).done(KILLED);
         drop(place);
-        self.live.fetch_sub(1, Ordering::SeqCst);
+        self.membership.live.fetch_sub(1, Ordering::SeqCst);
         self.crew_changed();
         self.hand_over(slot);
         true
@@ -431,7 +433,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let carried = self.gives_keys(slot);
         self.carried(carried);
         self.hand_over(slot);
-        let seat = self.seats.at(slot);
+        let seat = self.membership.seats.at(slot);
         let mut place = seat.place.lock();
         if place.status == Status::Leaving {
             return false;
@@ -439,7 +441,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         place.status = Status::Disabled;
         seat.done(KILLED);
         // Under the lock: the next worker of the slot may be started right afterwards, and has a mailbox of its own.
-        let mailbox = self.desks.at(slot).lock().take();
+        let mailbox = self.membership.desks.at(slot).lock().take();
         drop(place);
         self.crew_changed();
         self.clear_desk(mailbox, reason);
@@ -461,6 +463,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             "no worker is left; the pool refuses messages"
         );
         self.bury_queued();
-        self.progress.notify_waiters();
+        self.lifecycle.progress.notify_waiters();
     }
 }

@@ -36,7 +36,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         key: Hashed<K>,
         waited: bool,
     ) -> Result<bool, Refused> {
-        let shard = &self.shards[index];
+        let shard = &self.queue.shards[index];
         let mut outbox = shard.outbox.lock();
         let mut inbox = shard.inbox.lock();
         if inbox.closed {
@@ -61,7 +61,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let port = parcel.extra.as_mut().filter(|_| parked).and_then(|extra| extra.port.take());
         let first = inbox.push(parcel, key, |number| self.stamp(number));
         if parcel.class == Class::Urgent {
-            self.wake.urge(index);
+            self.queue.wake.urge(index);
         }
         let freed = outbox.crowd.as_mut().map(|crowd| crowd.take_freed());
         drop((inbox, outbox));
@@ -75,7 +75,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     fn give_back_unused(&self, permits: u64) {
         if permits > 0 {
-            self.permits.give(permits, self);
+            self.queue.permits.give(permits, self);
         }
     }
 
@@ -122,20 +122,20 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// Waits for room in the pool. Where less than a block comes free, the watch sees to it.
     pub(crate) async fn await_permit(&self) -> Result<(), Closed> {
-        self.permits.take(self, self.wakes_by_search(), || self.clock.bell.ring()).await
+        self.queue.permits.take(self, self.wakes_by_search(), || self.clock.bell.ring()).await
     }
 
     /// How many messages may wait behind one key.
     pub(crate) fn key_bounds(&self) -> KeyBounds {
-        let waiting = self.max_per_key.load(Ordering::Relaxed);
+        let waiting = self.routing.max_per_key.load(Ordering::Relaxed);
         KeyBounds { waiting, ..self.settings.key_bounds }
     }
 
     /// The bound of one key follows the capacity, where it was not given.
     pub(super) fn share_out(&self, capacity: usize) {
         let Some(share) = self.settings.key_share else { return };
-        self.max_per_key.store(capacity.div_ceil(share), Ordering::Relaxed);
-        for shard in &self.shards {
+        self.routing.max_per_key.store(capacity.div_ceil(share), Ordering::Relaxed);
+        for shard in &self.queue.shards {
             let mut outbox = shard.outbox.lock();
             shard.inbox.lock().bound_keys(self.key_bounds());
             if let Some(crowd) = &mut outbox.crowd {
@@ -150,7 +150,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if key.0.is_none() {
             return Ok(());
         }
-        let shard = &self.shards[index];
+        let shard = &self.queue.shards[index];
         let mut outbox = shard.outbox.lock();
         let mut inbox = shard.inbox.lock();
         inbox.take_stock(&mut outbox);
@@ -170,7 +170,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let key = self.key(parcel);
         let (index, hash) = (self.shard_of(&key, 0), key.1);
         discard(key);
-        let shard = &self.shards[index];
+        let shard = &self.queue.shards[index];
         let mut outbox = shard.outbox.lock();
         let mut inbox = shard.inbox.lock();
         // Counting may have ended meanwhile, and permits for messages that are not counted be here again.
@@ -178,7 +178,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let crowd = Shard::count(&mut inbox, &mut outbox, self.key_bounds());
         let room = crowd.stand(hash);
         let alone = crowd.is_alone(hash);
-        self.key_lines.0.fetch_or(1 << index, Ordering::SeqCst);
+        self.routing.key_lines.0.fetch_or(1 << index, Ordering::SeqCst);
         drop((inbox, outbox));
         // Who looks once more has been told, in a way, that there may be room: those behind rely on it.
         let line = InLine { core: self, index, hash, room, alone, woken: alone };
@@ -189,7 +189,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Wakes senders for whom there may be room behind their keys. Under no lock.
     #[inline]
     pub(super) fn serve_key_lines(&self) {
-        let mut lines = self.key_lines.0.load(Ordering::Relaxed);
+        let mut lines = self.routing.key_lines.0.load(Ordering::Relaxed);
         while lines != 0 {
             self.serve_key_line(lines.trailing_zeros() as usize);
             lines &= lines - 1;
@@ -198,10 +198,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     #[cold]
     fn serve_key_line(&self, index: usize) {
-        let mut outbox = self.shards[index].outbox.lock();
+        let mut outbox = self.queue.shards[index].outbox.lock();
         let freed = outbox.crowd.as_mut().map(|crowd| crowd.take_freed());
         if outbox.crowd.as_ref().is_none_or(|crowd| !crowd.has_senders()) {
-            self.key_lines.0.fetch_and(!(1 << index), Ordering::SeqCst);
+            self.routing.key_lines.0.fetch_and(!(1 << index), Ordering::SeqCst);
         }
         drop(outbox);
         freed.into_iter().flatten().for_each(|room| room.notify_one());
@@ -209,13 +209,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// The pool accepts nothing any more: who waits for room behind a key hears of it.
     pub(super) fn close_key_lines(&self) {
-        if self.key_lines.0.load(Ordering::SeqCst) == 0 {
+        if self.routing.key_lines.0.load(Ordering::SeqCst) == 0 {
             return;
         }
         let rooms = |shard: &ShardOf<A, K>| {
             shard.outbox.lock().crowd.as_ref().map(|crowd| crowd.all_rooms())
         };
-        let rooms: Vec<Arc<Notify>> = self.shards.iter().filter_map(rooms).flatten().collect();
+        let rooms: Vec<Arc<Notify>> =
+            self.queue.shards.iter().filter_map(rooms).flatten().collect();
         rooms.iter().for_each(|room| room.notify_waiters());
         rooms.iter().for_each(|room| room.notify_one());
     }
@@ -229,7 +230,7 @@ pub(crate) struct Granted<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Granted<'_, A, K> {
     fn drop(&mut self) {
         if let Some(core) = self.0 {
-            core.permits.give(1, core);
+            core.queue.permits.give(1, core);
         }
     }
 }
@@ -262,7 +263,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InLine<'_, A, K> {
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for InLine<'_, A, K> {
     fn drop(&mut self) {
-        let mut outbox = self.core.shards[self.index].outbox.lock();
+        let mut outbox = self.core.queue.shards[self.index].outbox.lock();
         if let Some(crowd) = &mut outbox.crowd {
             crowd.step_out(self.hash, self.woken);
         }

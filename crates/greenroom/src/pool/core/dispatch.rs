@@ -45,27 +45,27 @@ pub(super) enum Chosen<A: Actor, K> {
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Somebody has come or gone.
     pub(super) fn crew_changed(&self) {
-        self.crew_changes.fetch_add(1, Ordering::SeqCst);
+        self.membership.crew_changes.fetch_add(1, Ordering::SeqCst);
     }
 
     /// Never older than a change that the caller knows of: who sees that somebody else makes it anew waits for that.
     fn crew(&self) -> Arc<CrewList<A, K>> {
-        let crew = self.crew.read().clone();
-        if crew.made_after == self.crew_changes.load(Ordering::SeqCst) {
+        let crew = self.membership.crew.read().clone();
+        if crew.made_after == self.membership.crew_changes.load(Ordering::SeqCst) {
             return crew;
         }
-        let roster = self.roster.lock();
+        let roster = self.membership.roster.lock();
         // Before anybody is looked at: a change meanwhile makes the list old at once.
-        let made_after = self.crew_changes.load(Ordering::SeqCst);
+        let made_after = self.membership.crew_changes.load(Ordering::SeqCst);
         let live = roster.members().filter_map(|slot| self.member_mailbox(slot, true));
         let crew = Arc::new(CrewList { members: live.collect(), made_after });
-        *self.crew.write() = crew.clone();
+        *self.membership.crew.write() = crew.clone();
         crew
     }
 
     /// The mailbox of a worker that is there, or is being started again. Under the lock of the roster.
     pub(crate) fn member_mailbox(&self, slot: usize, live: bool) -> Option<Arc<Mailbox<A, K>>> {
-        let place = self.seats.at(slot).place.lock();
+        let place = self.membership.seats.at(slot).place.lock();
         let there = place.status == Status::Live || (!live && place.status == Status::Starting);
         there.then(|| self.mailbox(slot))
     }
@@ -139,22 +139,22 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         parcel: &mut ParcelOf<A>,
         sender: u32,
     ) -> Result<(), Refused> {
-        if let Some(sticky) = &self.sticky {
+        if let Some(sticky) = &self.routing.sticky {
             return self.try_stick(sticky, parcel, sender);
         }
         for _ in 0..CHOICES {
             match self.choose(parcel) {
                 Chosen::One(member) => match self.try_push_to(&member, parcel) {
-                    Err(Refused::Closed) if !self.closing.load(Ordering::SeqCst) => {}
+                    Err(Refused::Closed) if !self.lifecycle.closing.load(Ordering::SeqCst) => {}
                     tried => return tried,
                 },
                 Chosen::Several(members) => match self.push_copies(&members, parcel, 0) {
-                    Err(Refused::Closed) if !self.closing.load(Ordering::SeqCst) => {}
+                    Err(Refused::Closed) if !self.lifecycle.closing.load(Ordering::SeqCst) => {}
                     tried => return tried,
                 },
                 Chosen::Any => break,
                 Chosen::Hold(seen) => {
-                    self.permits.try_take(1, self)?;
+                    self.queue.permits.try_take(1, self)?;
                     return self.hold_permitted(parcel, seen);
                 }
                 Chosen::Refused => return Err(Refused::ByPolicy),
@@ -172,7 +172,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         sender: u32,
         crowd: Crowd,
     ) -> Result<(), Refused> {
-        if let Some(sticky) = &self.sticky {
+        if let Some(sticky) = &self.routing.sticky {
             return self.stick_permitted(sticky, parcel, sender, crowd);
         }
         for _ in 0..CHOICES {
@@ -189,7 +189,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                     }
                 },
                 Chosen::Several(members) => match self.push_copies(&members, parcel, 1) {
-                    Err(Refused::Closed) if !self.closing.load(Ordering::SeqCst) => {}
+                    Err(Refused::Closed) if !self.lifecycle.closing.load(Ordering::SeqCst) => {}
                     tried => return tried,
                 },
                 Chosen::Any => break,
@@ -233,7 +233,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         parcel: &mut ParcelOf<A>,
         sender: u32,
     ) -> Result<(), Refused> {
-        if let Some(sticky) = &self.sticky {
+        if let Some(sticky) = &self.routing.sticky {
             return self.stick_waiting(sticky, parcel, sender).await;
         }
         let mut choices = 1;
@@ -266,9 +266,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 if self.push_to(&member, parcel).is_ok() {
                     return Ok(());
                 }
-                self.permits.give(1, self);
+                self.queue.permits.give(1, self);
             }
-            if self.permits.is_closed() {
+            if self.queue.permits.is_closed() {
                 return Err(Refused::Closed);
             }
         }
@@ -282,10 +282,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     ) -> Result<(), Refused> {
         member.try_reserve()?;
         let place = Place(Some(member));
-        self.permits.try_take(1, self)?;
+        self.queue.permits.try_take(1, self)?;
         place.used();
         self.push_to(member, parcel).map_err(|Closed| {
-            self.permits.give(1, self);
+            self.queue.permits.give(1, self);
             Refused::Closed
         })
     }
@@ -306,9 +306,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             places.push(Place(Some(&**member)));
         }
         let wanted = members.len() as u64 - permits;
-        let taken = self.permits.try_take_most(wanted, self)?;
+        let taken = self.queue.permits.try_take_most(wanted, self)?;
         if taken < wanted {
-            self.permits.give(taken, self);
+            self.queue.permits.give(taken, self);
             return Err(Refused::Full);
         }
         self.hand_out(members, parcel, copies, places, taken)
@@ -337,13 +337,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let Some((first, others)) = members.split_first() else { return Err(Refused::Full) };
         // The caller's own: where not even this one is accepted, none is.
         if self.push_to(first, parcel).is_err() && self.push_to_any(parcel, 0).is_err() {
-            self.permits.give(taken, self);
+            self.queue.permits.give(taken, self);
             return Err(Refused::Closed);
         }
         places.into_iter().for_each(Place::used);
         for (member, one) in others.iter().zip(&mut copies.0) {
             if self.push_to(member, one).is_err() && self.push_to_any(one, 0).is_err() {
-                self.permits.give(1, self);
+                self.queue.permits.give(1, self);
             }
         }
         Ok(())
@@ -351,7 +351,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     fn hold_permitted(&self, parcel: &mut ParcelOf<A>, seen: u64) -> Result<(), Refused> {
         self.hold_back(parcel, seen).map_err(|Closed| {
-            self.permits.give(1, self);
+            self.queue.permits.give(1, self);
             Refused::Closed
         })
     }
@@ -359,16 +359,16 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Keeps a message, whose permit has been taken, until somebody joins whom the policy has not seen. Not in a pool that
     /// is closing: nobody may look at what is held any more.
     pub(super) fn hold_back(&self, parcel: &mut ParcelOf<A>, seen: u64) -> Result<(), Closed> {
-        let mut held = self.held.lock();
-        if self.closing.load(Ordering::SeqCst) {
+        let mut held = self.routing.held.lock();
+        if self.lifecycle.closing.load(Ordering::SeqCst) {
             return Err(Closed);
         }
         let Some(entry) = entry_of::<A, K>(parcel, self.stamp(0)) else { return Err(Closed) };
-        self.tally.accepted.fetch_add(1, Ordering::Relaxed);
+        self.telemetry.tally.accepted.fetch_add(1, Ordering::Relaxed);
         held.push_back(entry);
         drop(held);
         // Who has started since has looked at what was held before.
-        if self.crew_changes.load(Ordering::SeqCst) != seen {
+        if self.membership.crew_changes.load(Ordering::SeqCst) != seen {
             self.ask_again();
         }
         Ok(())
@@ -376,11 +376,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// Asks the policy again about what it has held back. Where it panics, the message is for anybody.
     pub(super) fn ask_again(&self) {
-        let mut seen = self.crew_changes.load(Ordering::SeqCst);
+        let mut seen = self.membership.crew_changes.load(Ordering::SeqCst);
         loop {
             self.ask_once_more();
-            let now = self.crew_changes.load(Ordering::SeqCst);
-            if seen == now || self.held.lock().is_empty() {
+            let now = self.membership.crew_changes.load(Ordering::SeqCst);
+            if seen == now || self.routing.held.lock().is_empty() {
                 return;
             }
             seen = now;
@@ -388,7 +388,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     fn ask_once_more(&self) {
-        let held = std::mem::take(&mut *self.held.lock());
+        let held = std::mem::take(&mut *self.routing.held.lock());
         for entry in held {
             let mut parcel =
                 Parcel { message: Some(entry.message), extra: entry.extra, class: entry.class };
@@ -404,7 +404,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     fn place_again(&self, chosen: Chosen<A, K>, parcel: &mut ParcelOf<A>, stamp: Stamp) {
         // It gets another stamp with its place.
         let extra = parcel.extra.get_or_insert_with(|| ExtraOf::<A>::new(None));
-        extra.accepted.get_or_insert_with(|| self.coarse.at(stamp));
+        extra.accepted.get_or_insert_with(|| self.telemetry.coarse.at(stamp));
         let placed = match chosen {
             Chosen::Hold(_) => return self.keep(parcel, stamp),
             Chosen::One(member) => {
@@ -415,7 +415,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         };
         if placed || self.push(0, parcel, (None, 0)).is_ok() {
             // It was counted as accepted when it was held back, and now again.
-            self.tally.accepted.fetch_sub(1, Ordering::Relaxed);
+            self.telemetry.tally.accepted.fetch_sub(1, Ordering::Relaxed);
         } else {
             self.keep(parcel, stamp);
         }
@@ -423,12 +423,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// A message that was held back is held back again.
     fn keep(&self, parcel: &mut ParcelOf<A>, stamp: Stamp) {
-        self.held.lock().extend(entry_of::<A, K>(parcel, stamp));
+        self.routing.held.lock().extend(entry_of::<A, K>(parcel, stamp));
     }
 
     /// The messages that are held back.
     pub(crate) fn held(&self) -> MutexGuard<'_, VecDeque<Queued<A, K>>> {
-        self.held.lock()
+        self.routing.held.lock()
     }
 }
 
@@ -470,7 +470,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolPermit<'_, A, K> {
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for PoolPermit<'_, A, K> {
     fn drop(&mut self) {
         if let Some(core) = self.0 {
-            core.permits.give(1, core);
+            core.queue.permits.give(1, core);
         }
     }
 }

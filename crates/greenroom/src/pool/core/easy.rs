@@ -31,14 +31,14 @@ type Quick = Arc<Core<Unstarted, Infallible>>;
 async fn quick(workers: usize, capacity: usize) -> Quick {
     let builder = Pool::new(|_| Unstarted).workers(workers).capacity(capacity);
     let core = builder.spawn_core().await.unwrap();
-    core.coarse.tell_pace(Duration::ZERO);
+    core.telemetry.coarse.tell_pace(Duration::ZERO);
     core
 }
 
 /// Sends, and says whether that was easy. Nobody else runs when this sender has had its turn.
 fn try_send(core: &Quick, sender: u32) -> Result<bool, Refused> {
     let index = core.shard_of(&(None, 0), sender);
-    let easily = core.shards[index].inbox.lock().is_easy();
+    let easily = core.queue.shards[index].inbox.lock().is_easy();
     match core.take_and_push(&mut Some(0), (None, 0), sender, Urgency::CanStepAside) {
         Err(Refused::NotNow) => try_send(core, sender),
         sent => sent.map(|()| easily),
@@ -47,7 +47,7 @@ fn try_send(core: &Quick, sender: u32) -> Result<bool, Refused> {
 
 /// The numbers of messages that are measured, of those in the first shard.
 fn measured(core: &Quick) -> Vec<usize> {
-    let inbox = core.shards[0].inbox.lock();
+    let inbox = core.queue.shards[0].inbox.lock();
     let stamps = inbox.queue.iter().map(|entry| entry.stamp).enumerate();
     let sampled = stamps.filter(|(_, stamp)| stamp.is_sampled());
     sampled.map(|(number, _)| number).collect()
@@ -74,7 +74,7 @@ async fn every_message_that_is_due_is_measured_also_where_others_are_queued_betw
     let mut easy = 0;
     for number in 0..4 * EACH {
         if number % 7 == 5 {
-            assert_eq!(core.permits.try_take(1, &*core), Ok(1));
+            assert_eq!(core.queue.permits.try_take(1, &*core), Ok(1));
             assert_eq!(core.push(0, &mut Parcel::new(0, None), (None, 0)), Ok(()));
         } else {
             easy += usize::from(try_send(&core, 0) == Ok(true));
@@ -96,12 +96,12 @@ async fn where_every_message_is_measured_none_is_easy() {
 async fn a04_no_permit_is_lost_that_is_kept_for_easy_messages() {
     for (workers, capacity) in [(2, 1_000), (4, 4_000), (16, 20_000)] {
         let core = quick(workers, capacity).await;
-        let shards = core.shards.len() as u32;
+        let shards = core.queue.shards.len() as u32;
         let others = 1..shards;
         let mut accepted = 0;
         // Every shard but one keeps permits for easy messages, and the one gets what is left.
         for sender in others.clone() {
-            let inbox = &core.shards[sender as usize].inbox;
+            let inbox = &core.queue.shards[sender as usize].inbox;
             while accepted < capacity / 2 && !inbox.lock().is_easy() {
                 assert!(try_send(&core, sender).is_ok());
                 accepted += 1;
@@ -116,7 +116,7 @@ async fn a04_no_permit_is_lost_that_is_kept_for_easy_messages() {
             assert_eq!(try_send(&core, sender), Err(Refused::Full));
         }
         assert_eq!((core.accepted(), core.depth()), (capacity as u64, capacity));
-        assert_eq!(core.permits.in_use(&*core), capacity);
+        assert_eq!(core.queue.permits.in_use(&*core), capacity);
     }
 }
 
@@ -124,13 +124,13 @@ async fn a04_no_permit_is_lost_that_is_kept_for_easy_messages() {
 async fn p22_a_closed_pool_takes_no_easy_message_and_its_permits_back() {
     let core = quick(1, 1_000).await;
     let mut accepted = 0;
-    while !core.shards[0].inbox.lock().is_easy() {
+    while !core.queue.shards[0].inbox.lock().is_easy() {
         assert!(try_send(&core, 0).is_ok());
         accepted += 1;
     }
-    assert!(core.permits.in_use(&*core) > accepted, "credit lies in the shard");
+    assert!(core.queue.permits.in_use(&*core) > accepted, "credit lies in the shard");
     core.close();
     assert_eq!(try_send(&core, 0), Err(Refused::Closed));
-    assert_eq!((core.depth(), core.permits.in_use(&*core)), (accepted, accepted));
+    assert_eq!((core.depth(), core.queue.permits.in_use(&*core)), (accepted, accepted));
     assert_eq!(core.reclaim(), 0, "none in a closed inbox");
 }

@@ -24,7 +24,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// The mailbox of the worker that has least to do, of those that have not refused a message.
     /// None where no other is there.
     pub(crate) fn who_else(&self, refused_by: &[usize]) -> Option<Arc<Mailbox<A, K>>> {
-        let roster = self.roster.lock();
+        let roster = self.membership.roster.lock();
         let others = roster.members().filter(|slot| !refused_by.contains(slot));
         let fit = others.filter_map(|slot| {
             let fitness = self.fitness(slot)?;
@@ -35,7 +35,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     fn fitness(&self, slot: usize) -> Option<Fitness> {
-        let place = self.seats.at(slot).place.lock();
+        let place = self.membership.seats.at(slot).place.lock();
         match (place.status, &place.adopted) {
             (Status::Live, None) => Some(Fitness::Takes),
             (Status::Live | Status::Starting, Some(_)) => Some(Fitness::MayRefuse),
@@ -47,13 +47,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Messages that a worker has by itself.
     fn load(&self, slot: usize) -> usize {
         let waiting = self.mailbox_if_any(slot).map_or(0, |mailbox| mailbox.waiting());
-        waiting + usize::from(self.seats.at(slot).is_busy())
+        waiting + usize::from(self.membership.seats.at(slot).is_busy())
     }
 
     /// Gives a message to this worker; where it has gone meanwhile, to any other.
     pub(crate) fn leave_to(&self, mailbox: &Mailbox<A, K>, entry: Queued<A, K>) {
         match mailbox.put_again(entry) {
-            Ok(()) => drop(self.wake.call(mailbox.slot, &self.clock.bell)),
+            Ok(()) => drop(self.queue.wake.call(mailbox.slot, &self.clock.bell)),
             Err(entry) => self.wake_message(0, entry),
         }
     }

@@ -75,7 +75,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 placed => return placed,
             }
         }
-        if let Some(sticky) = &self.sticky {
+        if let Some(sticky) = &self.routing.sticky {
             return self.stick_making_room(sticky, parcel, sender);
         }
         if self.settings.dispatch.is_some() {
@@ -186,7 +186,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         sender: u32,
     ) -> Result<PoolPermit<'_, A, K>, Refused> {
         if member.try_reserve().is_ok() {
-            match self.permits.try_take(1, self) {
+            match self.queue.permits.try_take(1, self) {
                 Ok(_) => return Ok(PoolPermit(Some(self))),
                 Err(Refused::Full) => {}
                 Err(refused) => {
@@ -218,29 +218,30 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Takes out a normal message that a worker was handed and has not come for, or the oldest of this shard, or of another, or of a
     /// worker's mailbox, or of those held back; an urgent one where there is no other. One that waits for another attempt stays.
     pub(super) fn evict(&self, index: usize) -> Option<Queued<A, K>> {
-        let shards = || (0..self.shards.len()).map(|step| (index + step) % self.shards.len());
+        let shards =
+            || (0..self.queue.shards.len()).map(|step| (index + step) % self.queue.shards.len());
         let normal = self.take_handed().next();
         let normal = normal.or_else(|| shards().find_map(|shard| self.evict_from(shard)));
         let normal = normal.or_else(|| {
-            let desks = self.desks.iter().filter_map(|desk| desk.lock().clone());
+            let desks = self.membership.desks.iter().filter_map(|desk| desk.lock().clone());
             let mut desks: Vec<_> = desks.map(|mailbox| (mailbox.waiting(), mailbox)).collect();
             desks.sort_by_key(|(waiting, _)| std::cmp::Reverse(*waiting));
             desks.iter().find_map(|(_, mailbox)| mailbox.evict())
         });
-        let normal = normal.or_else(|| self.held.lock().pop_front());
+        let normal = normal.or_else(|| self.routing.held.lock().pop_front());
         normal.or_else(|| shards().find_map(|shard| self.evict_urgent_from(shard)))
     }
 
     fn evict_from(&self, shard: usize) -> Option<Queued<A, K>> {
-        let mut outbox = self.shards[shard].outbox.lock();
+        let mut outbox = self.queue.shards[shard].outbox.lock();
         let oldest = outbox.queue.pop_first(|entry| !entry.is_retry());
-        let oldest = oldest.or_else(|| self.shards[shard].inbox.lock().queue.pop_front());
+        let oldest = oldest.or_else(|| self.queue.shards[shard].inbox.lock().queue.pop_front());
         oldest.iter().for_each(|entry| outbox.left(entry));
         oldest.or_else(|| evict_from_lanes(outbox, Class::Normal))
     }
 
     fn evict_urgent_from(&self, shard: usize) -> Option<Queued<A, K>> {
-        let mut outbox = self.shards[shard].outbox.lock();
+        let mut outbox = self.queue.shards[shard].outbox.lock();
         let more = outbox.has_urgent_ready();
         let oldest = self.pop_urgent(shard, more);
         oldest.iter().for_each(|entry| outbox.left(entry));
@@ -249,19 +250,20 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// As `evict`, of a key with this hash.
     fn evict_of(&self, shard: usize, hash: u32) -> Option<Queued<A, K>> {
-        let mut outbox = self.shards[shard].outbox.lock();
+        let mut outbox = self.queue.shards[shard].outbox.lock();
         let oldest = outbox.lanes.evict_of(hash);
         let is_such = |entry: &Queued<A, K>| entry.key.is_some() && entry.hash == hash;
         let oldest = oldest.or_else(|| outbox.queue.pop_first(is_such));
-        let oldest = oldest.or_else(|| self.shards[shard].inbox.lock().queue.pop_first(is_such))?;
+        let oldest =
+            oldest.or_else(|| self.queue.shards[shard].inbox.lock().queue.pop_first(is_such))?;
         outbox.left(&oldest);
         Some(oldest)
     }
 
     fn bury_evicted(&self, entry: Queued<A, K>) {
-        self.tally.dead_letters.count_shared(DeadLetterReason::Evicted);
+        self.telemetry.tally.dead_letters.count_shared(DeadLetterReason::Evicted);
         if entry.is_retry() {
-            self.tally.waiting.fetch_sub(1, Ordering::Relaxed);
+            self.telemetry.tally.waiting.fetch_sub(1, Ordering::Relaxed);
         }
         let age = self.age_of(&entry);
         let (port, attempts) = match entry.extra {

@@ -34,19 +34,19 @@ pub(crate) enum Sequel {
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// A worker has ended by itself. It holds nothing any more.
     pub(crate) fn sequel(self: &Arc<Self>, slot: usize, reason: &ExitReason) -> Sequel {
-        let seat = self.seats.at(slot);
-        let over = self.ended.load(Ordering::SeqCst);
+        let seat = self.membership.seats.at(slot);
+        let over = self.lifecycle.ended.load(Ordering::SeqCst);
         if over || seat.status() == Status::Leaving || seat.has(REST) {
             return Sequel::Over;
         }
-        if std::mem::take(&mut self.seats.at(slot).place.lock().up) {
+        if std::mem::take(&mut self.membership.seats.at(slot).place.lock().up) {
             self.tell_down(slot, reason);
         }
         if !self.settings.restart_policy.starts_again(reason.is_normal()) {
             return self.rest_slot(slot, reason);
         }
         let wait = {
-            let mut place = self.seats.at(slot).place.lock();
+            let mut place = self.membership.seats.at(slot).place.lock();
             place.restarts.next(&self.settings.restarts, Instant::now(), self.chance())
         };
         match wait {
@@ -57,7 +57,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// A worker that is not to be started again has ended. An actor that stands alone ends with it.
     fn rest_slot(self: &Arc<Self>, slot: usize, reason: &ExitReason) -> Sequel {
-        match self.supervised.load(Ordering::SeqCst) {
+        match self.controllers.supervised.load(Ordering::SeqCst) {
             true => self.escalate(slot, reason),
             false if self.settings.single => self.end_with(reason),
             false => self.give_up(slot, reason),
@@ -83,7 +83,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     fn escalate(self: &Arc<Self>, slot: usize, reason: &ExitReason) -> Sequel {
-        if !self.supervised.load(Ordering::SeqCst) {
+        if !self.controllers.supervised.load(Ordering::SeqCst) {
             return self.give_up(slot, reason);
         }
         if !self.lay_off(slot) {
@@ -96,7 +96,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// Tells the supervisor, if it has not been told since it started the pool.
     fn tell_supervisor(&self, reason: &ExitReason) {
-        let supervisor = self.escalation.lock().take();
+        let supervisor = self.controllers.escalation.lock().take();
         if let Some(tell) = supervisor {
             tell(reason.clone());
         }
@@ -104,14 +104,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// Why it ends, unless there was a reason before.
     pub(crate) fn ends_because(&self, reason: ExitReason) {
-        let _ = self.cause.set(reason);
+        let _ = self.lifecycle.cause.set(reason);
     }
 
     /// Its spawn has failed, or was given up: who was tied to it in its start is told. It was never told to have started, so
     /// there is no notice of its end, and none for a coordinator.
     pub(crate) fn end_unheard(self: &Arc<Self>, reason: ExitReason) {
-        self.told_end.store(true, Ordering::SeqCst);
-        self.end_lives(self.cause.get_or_init(|| reason));
+        self.lifecycle.told_end.store(true, Ordering::SeqCst);
+        self.end_lives(self.lifecycle.cause.get_or_init(|| reason));
     }
 
     /// Ends the pool after the messages in hand, for this reason, behind everybody's back.
@@ -126,8 +126,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// What a worker is told that ends with its pool, or leaves it.
     pub(crate) fn reason_to_leave(&self) -> ExitReason {
-        match self.ended.load(Ordering::SeqCst) {
-            true => self.cause.get().cloned().unwrap_or(ExitReason::Shutdown),
+        match self.lifecycle.ended.load(Ordering::SeqCst) {
+            true => self.lifecycle.cause.get().cloned().unwrap_or(ExitReason::Shutdown),
             false => ExitReason::Normal,
         }
     }
@@ -135,7 +135,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// The pool has ended, and everybody who is tied to it or to its workers is told; so are those who listen to notices, of
     /// workers that did not let go too, and how long these have been busy. Later calls do nothing.
     pub(crate) fn end_of_life(self: &Arc<Self>, wedged: &[(usize, Duration)]) {
-        let reason = self.cause.get_or_init(|| ExitReason::Shutdown);
+        let reason = self.lifecycle.cause.get_or_init(|| ExitReason::Shutdown);
         self.tell_end(reason, wedged);
         self.dismiss_coordinator(reason);
         self.end_lives(reason);
@@ -144,8 +144,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     fn end_lives(self: &Arc<Self>, reason: &ExitReason) {
         // Before the workers: who makes a worker's mailbox from here on sees that this life is over.
-        self.life.end(&self.clone().any(), reason);
-        for slot in 0..self.desks.len() {
+        self.lifecycle.life.end(&self.clone().any(), reason);
+        for slot in 0..self.membership.desks.len() {
             if let Some(mailbox) = self.mailbox_if_any(slot) {
                 self.end_of_worker(&mailbox, reason);
             }
@@ -185,17 +185,18 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return self.kill(mailbox);
         }
         mailbox.push_signal(signal);
-        self.wake.call(mailbox.slot, &self.clock.bell);
+        self.queue.wake.call(mailbox.slot, &self.clock.bell);
         if self.settings.gate.is_some() {
-            self.over.notify_waiters();
+            self.lifecycle.over.notify_waiters();
         }
     }
 
     /// Drops what a worker does at its next await. Its task is begun again, to settle what follows.
     fn kill(&self, mailbox: &Mailbox<A, K>) {
-        let seat = self.seats.at(mailbox.slot);
+        let seat = self.membership.seats.at(mailbox.slot);
         let place = seat.place.lock();
         let own = self
+            .membership
             .desks
             .at(mailbox.slot)
             .lock()
@@ -215,7 +216,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// The task with this number is the worker of a slot now, unless the next one has been begun
     /// since. One that was killed before anybody knew its task is dropped at once.
     pub(crate) fn works_as(&self, slot: usize, number: u64, task: AbortHandle) {
-        let seat = self.seats.at(slot);
+        let seat = self.membership.seats.at(slot);
         let mut place = seat.place.lock();
         if seat.tasks.load(Ordering::SeqCst) != number {
             return;

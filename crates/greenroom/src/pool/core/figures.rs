@@ -12,26 +12,26 @@ use crate::{
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// What the pool is doing.
     pub(crate) fn figures(&self) -> PoolStats {
-        let (queueing, handling) = self.measured.spreads();
+        let (queueing, handling) = self.telemetry.measured.spreads();
         let (oldest, parked) = (self.oldest(), self.parked_messages());
         PoolStats { oldest, parked, queueing, handling, ..self.ledger() }
     }
 
     /// What is counted, without what is measured.
     pub(crate) fn ledger(&self) -> PoolStats {
-        let waiting = self.tally.waiting.load(Ordering::Relaxed);
+        let waiting = self.telemetry.tally.waiting.load(Ordering::Relaxed);
         let mut stats = PoolStats {
             worker_behavior: std::any::type_name::<A>(),
-            configured: self.roster.lock().len(),
-            live: self.live.load(Ordering::Relaxed),
+            configured: self.membership.roster.lock().len(),
+            live: self.membership.live.load(Ordering::Relaxed),
             starting: 0,
-            idle: self.wake.idle(),
+            idle: self.queue.wake.idle(),
             busy: 0,
-            capacity: self.permits.capacity(),
+            capacity: self.queue.permits.capacity(),
             accepted: self.accepted(),
-            rejected: read(&self.tally.rejected),
+            rejected: read(&self.telemetry.tally.rejected),
             inbox_full: self.full_episodes(),
-            inbox_full_waits: read(&self.tally.waits),
+            inbox_full_waits: read(&self.telemetry.tally.waits),
             dispatched: 0,
             handled: 0,
             forwarded: 0,
@@ -39,8 +39,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             dead_lettered: 0,
             dead_letters: DeadLetterCounts::default(),
             dropped: 0,
-            returned: read(&self.tally.returned),
-            withdrawn: read(&self.tally.withdrawn),
+            returned: read(&self.telemetry.tally.returned),
+            withdrawn: read(&self.telemetry.tally.withdrawn),
             queued: self.depth().saturating_sub(waiting) as u64,
             oldest: None,
             held: self.held_for_others() as u64,
@@ -54,21 +54,21 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             handling: LatencySummary::default(),
             limits: self.settings.gate.as_ref().map(|gate| gate.stats()).unwrap_or_default(),
         };
-        self.seats.iter().for_each(|seat| stats.add(seat));
-        stats.dead_letters.add(&self.tally.dead_letters);
+        self.membership.seats.iter().for_each(|seat| stats.add(seat));
+        stats.dead_letters.add(&self.telemetry.tally.dead_letters);
         stats.dead_lettered = stats.dead_letters.total();
-        let more = self.seats.iter().map(|seat| read(&seat.tally.more_in_hand));
+        let more = self.membership.seats.iter().map(|seat| read(&seat.tally.more_in_hand));
         stats.in_hand = stats.busy as u64 + more.sum::<u64>();
         stats
     }
 
     /// Of all slots that there have been: what workers have done that have gone counts for their pool.
     pub(crate) fn worker_figures(&self) -> Vec<WorkerStats> {
-        (0..self.seats.len()).map(|slot| self.figures_of(slot)).collect()
+        (0..self.membership.seats.len()).map(|slot| self.figures_of(slot)).collect()
     }
 
     fn figures_of(&self, slot: usize) -> WorkerStats {
-        let seat = self.seats.at(slot);
+        let seat = self.membership.seats.at(slot);
         let mailbox = self.mailbox_if_any(slot);
         let status = seat.status().told();
         let mut dead_letters = DeadLetterCounts::default();
@@ -80,8 +80,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             live: matches!(status, Some(WorkerStatus::Live | WorkerStatus::Starting)),
             status,
             busy_for: seat
-                .busy_since(|| self.coarse.real())
-                .map(|since| since.age(self.coarse.real())),
+                .busy_since(|| self.telemetry.coarse.real())
+                .map(|since| since.age(self.telemetry.coarse.real())),
             attempt: seat.is_busy().then(|| seat.attempt()),
             mailbox_size: self.settings.mailbox,
             queued: mailbox.map_or(0, |mailbox| mailbox.waiting() as u64),

@@ -196,7 +196,7 @@ impl<K: Keyed> Stage<K> {
         self.settle(index)?;
         let worker = &mut self.workers[index];
         let source = std::mem::replace(&mut worker.source, Source::None);
-        if self.core.wake.waits() {
+        if self.core.queue.wake.waits() {
             return self.go_on_near(index, source);
         }
         let next = self.core.next(index, source, false);
@@ -209,7 +209,7 @@ impl<K: Keyed> Stage<K> {
 
     /// The steps of a hold's `take_next` and `take_near`, where handlers usually wait.
     fn go_on_near(&mut self, index: usize, source: Source) -> Result<bool, TestCaseError> {
-        let mut delivery = Delivery::empty(self.core.coarse.start());
+        let mut delivery = Delivery::empty(self.core.telemetry.coarse.start());
         let near = match source {
             Source::Lane { index: shard, id, .. } => {
                 self.core.next_near(index, shard, id, &mut delivery)
@@ -264,7 +264,7 @@ impl<K: Keyed> Stage<K> {
     }
 
     fn start(&mut self, index: usize, entry: Queued<Nobody, K>) -> Result<(), TestCaseError> {
-        count(&self.core.seats.at(index).tally.started);
+        count(&self.core.membership.seats.at(index).tally.started);
         if let Some(key) = entry.message.0 {
             let owners = self.workers.iter().filter_map(|worker| worker.in_hand?.0);
             prop_assert!(owners.into_iter().all(|owner| owner != key), "key {key} in hand twice");
@@ -275,7 +275,7 @@ impl<K: Keyed> Stage<K> {
         worker.attempts = entry.extra.map_or(0, |extra| extra.attempts);
         worker.in_hand = Some(entry.message);
         if worker.attempts > 0 {
-            self.core.tally.waiting.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
+            self.core.telemetry.tally.waiting.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
         }
         Ok(())
     }
@@ -310,8 +310,8 @@ impl<K: Keyed> Stage<K> {
     fn evict(&mut self) -> Result<(), TestCaseError> {
         let Some(entry) = self.core.evict(0) else { return Ok(()) };
         let waits = usize::from(entry.is_retry());
-        self.core.tally.waiting.fetch_sub(waits, std::sync::atomic::Ordering::Relaxed);
-        self.core.permits.give(1, &self.core);
+        self.core.telemetry.tally.waiting.fetch_sub(waits, std::sync::atomic::Ordering::Relaxed);
+        self.core.queue.permits.give(1, &self.core);
         let (_, number, _) = entry.message;
         prop_assert!(self.done.insert(number), "{number} was handled before");
         Ok(())
@@ -320,7 +320,7 @@ impl<K: Keyed> Stage<K> {
     fn take(&mut self, step: Step) -> Result<(), TestCaseError> {
         match step {
             Step::Push(key, class) => self.push(key, class),
-            Step::Wait(waits) => self.core.wake.set_waits(waits),
+            Step::Wait(waits) => self.core.queue.wake.set_waits(waits),
             Step::GoOnNormal(worker) => self.go_on_normal(worker)?,
             Step::Hurry(worker) => self.hurry(worker)?,
             Step::GoOn(worker) => drop(self.go_on(worker)?),
@@ -355,16 +355,19 @@ impl<K: Keyed> Stage<K> {
     fn check_empty(&self) -> Result<(), TestCaseError> {
         prop_assert_eq!(self.done.len() as u32, self.pushed, "messages were forgotten");
         prop_assert_eq!(self.core.depth(), 0);
-        for shard in &self.core.shards {
+        for shard in &self.core.queue.shards {
             let mut outbox = shard.outbox.lock();
             prop_assert!(outbox.token.is_none(), "a token without holder");
             prop_assert!(outbox.lanes.is_empty(), "a lane without owner");
             prop_assert!(!outbox.has_ready());
-            prop_assert!(!self.core.wake.is_urged(), "workers would look for what is not there");
+            prop_assert!(
+                !self.core.queue.wake.is_urged(),
+                "workers would look for what is not there"
+            );
             prop_assert!(!shard.inbox.lock().scheduled, "the next sender would not wake anybody");
         }
         let mut free = 0;
-        while let Ok(taken) = self.core.permits.try_take(1_001, &self.core) {
+        while let Ok(taken) = self.core.queue.permits.try_take(1_001, &self.core) {
             free += taken;
         }
         prop_assert_eq!(free, 1_000, "a permit was lost, or given twice");
@@ -431,8 +434,8 @@ fn k02_a_crowd_of_suspended_keys_leaves_no_memory_behind() {
         let mut parcel = Parcel::new((None, number, Class::Normal), None);
         assert!(stage.core.push(0, &mut parcel, (Some(Key(number as u8)), number)).is_ok());
     }
-    let mut outbox = stage.core.shards[0].outbox.lock();
-    assert!(stage.core.shards[0].refill(&mut outbox));
+    let mut outbox = stage.core.queue.shards[0].outbox.lock();
+    assert!(stage.core.queue.shards[0].refill(&mut outbox));
     while let Some(entry) = outbox.pop_queue() {
         outbox.stand_aside(entry);
     }
@@ -442,7 +445,9 @@ fn k02_a_crowd_of_suspended_keys_leaves_no_memory_behind() {
         assert!(outbox.lanes.close(id).is_some());
     }
     assert_eq!((outbox.lanes.room(), outbox.room_for_ready()), (0, 0));
-    assert!(outbox.queue.room() <= 64 && stage.core.shards[0].inbox.lock().queue.room() <= 64);
+    assert!(
+        outbox.queue.room() <= 64 && stage.core.queue.shards[0].inbox.lock().queue.room() <= 64
+    );
 }
 
 #[test]

@@ -31,7 +31,7 @@ struct Found<E> {
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn key_counts(&self) -> KeyCounts {
         let mut counts = KeyCounts::default();
-        for shard in &self.shards {
+        for shard in &self.queue.shards {
             let outbox = shard.outbox.lock();
             let in_hand = outbox.token.as_ref().is_some_and(|token| token.in_hand.is_some());
             counts.running += usize::from(in_hand);
@@ -51,7 +51,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     pub(crate) fn parked_keys(&self) -> Vec<ParkedKey<K>> {
         let mut all = Vec::new();
-        for shard in &self.shards {
+        for shard in &self.queue.shards {
             let mut outbox = shard.outbox.lock();
             all.extend(outbox.lanes.iter_mut().filter_map(|lane| {
                 let key = lane.failed().is_some().then(|| lane.key.share())??;
@@ -69,7 +69,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     pub(crate) fn keys_in_hand(&self) -> Vec<KeyInHand<K>> {
         let (mut all, mut first_polls) = (Vec::new(), Vec::new());
-        for shard in &self.shards {
+        for shard in &self.queue.shards {
             let mut outbox = shard.outbox.lock();
             if let Some(token) = &outbox.token
                 && let Some((hash, _)) = &token.in_hand
@@ -82,7 +82,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             }));
         }
         // The token's key is moved to the next step as it is: to share it would cost each message.
-        if let Some(sketch) = &self.sketch {
+        if let Some(sketch) = &self.telemetry.sketch {
             let hot = |(worker, hash)| Some(KeyInHand { worker, key: sketch.find(hash)? });
             all.extend(first_polls.into_iter().filter_map(hot));
         }
@@ -95,11 +95,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         describe: impl FnOnce(&A::Error) -> String,
     ) -> Option<KeyStatus> {
         let hash = self.hash(key);
-        let index = hash as usize & (self.shards.len() - 1);
-        let candidates = self.shards[index].outbox.lock().lanes.candidates(hash);
+        let index = hash as usize & (self.queue.shards.len() - 1);
+        let candidates = self.queue.shards[index].outbox.lock().lanes.candidates(hash);
         let lane = find_lane(candidates, Some(key));
         let found = self.find_key(index, hash, lane)?;
-        let now = self.coarse.real();
+        let now = self.telemetry.coarse.real();
         let failed = found.failed.as_ref();
         let worker = failed.map_or(0, |(failed, _)| failed.worker);
         let (state, attempt) = match found.state {
@@ -124,13 +124,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     fn running(&self, worker: usize, now: u64) -> (KeyState, u32) {
-        let seat = self.seats.at(worker);
+        let seat = self.membership.seats.at(worker);
         let since = seat.busy_since(|| now).map_or(Duration::ZERO, |since| since.age(now));
         (KeyState::Running { worker, since }, seat.attempt())
     }
 
     fn find_key(&self, index: usize, hash: u32, id: Option<LaneId>) -> Option<Found<A::Error>> {
-        let shard = &self.shards[index];
+        let shard = &self.queue.shards[index];
         let mut outbox = shard.outbox.lock();
         let inbox = shard.inbox.lock();
         let lies_here = |entry: &&Queued<A, K>| entry.key.is_some() && entry.hash == hash;
@@ -167,7 +167,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// The key with the most messages, in a lane or in the queue.
     pub(crate) fn longest_line(&self) -> Option<LongestLine<K>> {
         let mut longest: Option<(usize, u32, Option<Arc<K>>)> = None;
-        for shard in &self.shards {
+        for shard in &self.queue.shards {
             let mut outbox = shard.outbox.lock();
             let inbox = shard.inbox.lock();
             let mut lines: HashMap<u32, usize, foldhash::fast::FixedState> = HashMap::default();
@@ -187,25 +187,28 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             }
         }
         let (messages, hash, key) = longest?;
-        Some(LongestLine { key: key.or_else(|| self.sketch.as_ref()?.find(hash)), messages })
+        Some(LongestLine {
+            key: key.or_else(|| self.telemetry.sketch.as_ref()?.find(hash)),
+            messages,
+        })
     }
 
     /// Feeds the key of a message that was measured, and is done with, to the sketch.
     pub(crate) fn feed_sketch(&self, source: Source, messages: u64, took: Duration) {
         let key = match source {
             Source::Head { index, epoch, .. } => {
-                let mut outbox = self.shards[index].outbox.lock();
+                let mut outbox = self.queue.shards[index].outbox.lock();
                 // Nobody needs it there any more.
                 let in_hand = outbox.held(epoch).and_then(|token| token.in_hand.take());
                 in_hand.map(|(hash, key)| (hash, Arc::new(key)))
             }
             Source::Lane { index, id, .. } => {
-                let mut outbox = self.shards[index].outbox.lock();
+                let mut outbox = self.queue.shards[index].outbox.lock();
                 outbox.lanes.get(id).and_then(|lane| Some((id.hash, lane.key.share()?)))
             }
             _ => None,
         };
-        if let (Some((hash, key)), Some(sketch)) = (key, &self.sketch) {
+        if let (Some((hash, key)), Some(sketch)) = (key, &self.telemetry.sketch) {
             sketch.feed(hash, key, messages, took);
         }
     }

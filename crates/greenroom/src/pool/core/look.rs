@@ -11,7 +11,7 @@ use crate::{
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn inspect(&self, wanted: &Items) -> Inspection {
-        let seats = self.seats.iter().enumerate();
+        let seats = self.membership.seats.iter().enumerate();
         Inspection {
             pool: self.settings.name.clone(),
             stats: wanted.figures().then(|| self.figures()),

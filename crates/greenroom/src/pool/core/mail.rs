@@ -17,14 +17,14 @@ use crate::{
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// The mailbox of a worker, made where there is none yet.
     pub(crate) fn mailbox(&self, slot: usize) -> Arc<Mailbox<A, K>> {
-        let mut desk = self.desks.at(slot).lock();
+        let mut desk = self.membership.desks.at(slot).lock();
         if let Some(mailbox) = &*desk {
             return mailbox.clone();
         }
-        let seat = self.seats.at(slot).clone();
+        let seat = self.membership.seats.at(slot).clone();
         let mailbox = Arc::new(Mailbox::new(slot, seat, self.settings.mailbox));
         // Who closes the pool says so first, and then goes from desk to desk.
-        if self.closing.load(Ordering::SeqCst) {
+        if self.lifecycle.closing.load(Ordering::SeqCst) {
             mailbox.shut();
         }
         desk.insert(mailbox).clone()
@@ -32,16 +32,16 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// The mailbox of a worker, where there is one.
     pub(crate) fn mailbox_if_any(&self, slot: usize) -> Option<Arc<Mailbox<A, K>>> {
-        self.desks.at(slot).lock().clone()
+        self.membership.desks.at(slot).lock().clone()
     }
 
     /// Takes back what a worker is told of a mailbox, where it has none. Under the lock under which
     /// one is made: whoever writes into that one says so afterwards.
     #[cold]
     pub(crate) fn forget_mail(&self, slot: usize) {
-        let desk = self.desks.at(slot).lock();
+        let desk = self.membership.desks.at(slot).lock();
         if desk.is_none() {
-            self.seats.at(slot).done(MAIL | SIGNAL | HAND_OVER);
+            self.membership.seats.at(slot).done(MAIL | SIGNAL | HAND_OVER);
         }
     }
 
@@ -52,7 +52,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         parcel: &mut ParcelOf<A>,
     ) -> Result<(), Closed> {
         mailbox.push(parcel, |number| self.stamp(number))?;
-        self.wake.call(mailbox.slot, &self.clock.bell);
+        self.queue.wake.call(mailbox.slot, &self.clock.bell);
         Ok(())
     }
 
@@ -65,13 +65,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let Some(mailbox) = mailbox else { return };
         let rest = mailbox.close();
         debug_assert!(rest.iter().all(|entry| entry.hash == 0), "keys have been given up before");
-        self.tally.accepted.fetch_add(mailbox.accepted(), Ordering::Relaxed);
+        self.telemetry.tally.accepted.fetch_add(mailbox.accepted(), Ordering::Relaxed);
         self.re_home(rest);
         self.end_of_worker(&mailbox, reason);
         if self.mailbox_if_any(mailbox.slot).is_some() {
             // The next worker has the same orders: what was taken back may have been meant for it.
             mailbox.seat.order(MAIL | SIGNAL);
-            self.wake.call(mailbox.slot, &self.clock.bell);
+            self.queue.wake.call(mailbox.slot, &self.clock.bell);
         }
     }
 
@@ -80,14 +80,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if entries.is_empty() {
             return;
         }
-        let mut outbox = self.shards[0].outbox.lock();
-        let mut inbox = self.shards[0].inbox.lock();
+        let mut outbox = self.queue.shards[0].outbox.lock();
+        let mut inbox = self.queue.shards[0].inbox.lock();
         for entry in entries {
             match entry.class {
                 Class::Normal => outbox.queue.push_back(entry),
                 Class::Urgent => {
                     inbox.urgent.push_back(entry);
-                    self.wake.urge(0);
+                    self.queue.wake.urge(0);
                 }
             }
         }

@@ -21,8 +21,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         entry: Queued<A, K>,
         after: Duration,
     ) -> Source {
-        self.permits.take_back();
-        self.tally.waiting.fetch_add(1, Ordering::Relaxed);
+        self.queue.permits.take_back();
+        self.telemetry.tally.waiting.fetch_add(1, Ordering::Relaxed);
         match source {
             Source::Head { index, epoch, .. } => {
                 self.park_head(worker, source, index, epoch, entry, after)
@@ -58,7 +58,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         entry: Queued<A, K>,
         after: Duration,
     ) -> Source {
-        let mut outbox = self.shards[index].outbox.lock();
+        let mut outbox = self.queue.shards[index].outbox.lock();
         let Some(token) = outbox.held(epoch) else {
             drop(outbox);
             match self.demote(worker, source) {
@@ -84,7 +84,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     fn park_in_lane(&self, index: usize, id: LaneId, entry: Queued<A, K>, after: Duration) {
-        let mut outbox = self.shards[index].outbox.lock();
+        let mut outbox = self.queue.shards[index].outbox.lock();
         let unplaced = outbox.lanes.push_front(id, entry);
         if let Some(lane) = outbox.lanes.get(id) {
             lane.state = LaneState::Retrying;
@@ -96,13 +96,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// A lane's wait is over.
     pub(crate) fn wake_lane(&self, index: usize, id: LaneId) {
-        let mut outbox = self.shards[index].outbox.lock();
+        let mut outbox = self.queue.shards[index].outbox.lock();
         match outbox.lanes.get(id) {
             Some(lane) if lane.state == LaneState::Retrying => {}
             _ => return,
         }
         if outbox.make_ready(id) {
-            self.wake.urge(index);
+            self.queue.wake.urge(index);
         }
         drop(outbox);
         self.announce(index);
@@ -119,13 +119,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         };
         match unplaced {
             Some(entry) => self.wake_message(0, entry),
-            None => drop(self.wake.call(slot, &self.clock.bell)),
+            None => drop(self.queue.wake.call(slot, &self.clock.bell)),
         }
     }
 
     /// A message without a key has waited for its next attempt.
     pub(crate) fn wake_message(&self, index: usize, entry: Queued<A, K>) {
-        let shard = &self.shards[index];
+        let shard = &self.queue.shards[index];
         let mut outbox = shard.outbox.lock();
         shard.put_again(&mut outbox, entry);
         shard.inbox.lock().scheduled = true;

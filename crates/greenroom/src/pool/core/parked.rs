@@ -50,8 +50,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     ) -> Source {
         let Some((index, id, mut outbox, place)) = self.own_lane(worker, source) else {
             debug_assert!(false, "who parks a key owns it");
-            self.tally.returned.fetch_add(entries.len() as u64, Ordering::Relaxed);
-            self.left_over.lock().extend(entries.into_iter().map(|entry| entry.message));
+            self.telemetry.tally.returned.fetch_add(entries.len() as u64, Ordering::Relaxed);
+            self.lifecycle.left_over.lock().extend(entries.into_iter().map(|entry| entry.message));
             return source;
         };
         self.push_line(&mut outbox, id, entries);
@@ -66,7 +66,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let room = self.set_apart(&mut outbox, id);
         drop(outbox);
         if room > 0 {
-            self.permits.give(room, self);
+            self.queue.permits.give(room, self);
         }
         ports.into_iter().for_each(|port: PortOf<A>| port.resolve(CallError::Parked));
         freed.into_iter().for_each(|room| room.notify_one());
@@ -87,7 +87,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     fn take_in_again(&self, outbox: &mut OutboxOf<A, K>, id: LaneId) {
         if let Some(lane) = outbox.lanes.get(id).filter(|lane| lane.is_apart()) {
             lane.set_apart(false);
-            lane.iter().for_each(|_| self.permits.take_back());
+            lane.iter().for_each(|_| self.queue.permits.take_back());
         }
     }
 
@@ -95,7 +95,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// before it rests.
     pub(super) fn came_behind(&self, outbox: &mut OutboxOf<A, K>, id: LaneId) {
         if outbox.lanes.get(id).is_some_and(|lane| lane.is_apart()) {
-            self.permits.return_unused(1);
+            self.queue.permits.return_unused(1);
         }
     }
 
@@ -107,8 +107,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         entries: Vec<Queued<A, K>>,
     ) {
         for entry in entries.into_iter().rev() {
-            self.permits.take_back();
-            self.tally.waiting.fetch_add(1, Ordering::Relaxed);
+            self.queue.permits.take_back();
+            self.telemetry.tally.waiting.fetch_add(1, Ordering::Relaxed);
             let unplaced = outbox.lanes.push_front(id, entry);
             debug_assert!(unplaced.is_ok(), "a lane that is run is there");
         }
@@ -122,10 +122,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     ) -> Option<(usize, LaneId, Outboxed<'_, A, K>, Source)> {
         match source {
             Source::Lane { index, id, .. } => {
-                Some((index, id, self.shards[index].outbox.lock(), Source::None))
+                Some((index, id, self.queue.shards[index].outbox.lock(), Source::None))
             }
             Source::Head { index, epoch, .. } => {
-                let mut outbox = self.shards[index].outbox.lock();
+                let mut outbox = self.queue.shards[index].outbox.lock();
                 if let Some(token) = outbox.held(epoch) {
                     let (hash, key) = token.in_hand.take()?;
                     let id = outbox.lanes.open(hash, key, LaneState::Parked);
@@ -149,25 +149,25 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         id: LaneId,
     ) -> Vec<Arc<Notify>> {
         let counted_before = outbox.crowd.is_some();
-        let mut inbox = self.shards[index].inbox.lock();
+        let mut inbox = self.queue.shards[index].inbox.lock();
         let crowd = Shard::count(&mut inbox, outbox, self.key_bounds());
         if counted_before {
             crowd.park(id.hash);
         }
         let unused = inbox.take_credit();
         drop(inbox);
-        self.permits.return_unused(unused);
+        self.queue.permits.return_unused(unused);
         outbox.crowd.as_mut().map(|crowd| crowd.take_freed()).unwrap_or_default()
     }
 
     /// The parked lane of this key, under the lock of its shard. The comparison of keys is user code: it runs before that.
     fn parked_lane(&self, key: &K) -> Option<(usize, LaneId, Outboxed<'_, A, K>)> {
         let hash = self.hash(key);
-        let index = hash as usize & (self.shards.len() - 1);
-        let candidates = self.shards[index].outbox.lock().lanes.candidates(hash);
+        let index = hash as usize & (self.queue.shards.len() - 1);
+        let candidates = self.queue.shards[index].outbox.lock().lanes.candidates(hash);
         let id = find_lane(candidates, Some(key))?;
         loop {
-            let mut outbox = self.shards[index].outbox.lock();
+            let mut outbox = self.queue.shards[index].outbox.lock();
             let lane = outbox.lanes.get(id).filter(|lane| lane.state == LaneState::Parked)?;
             let is_lifted = lane.is_lifted();
             if !is_lifted {
@@ -196,7 +196,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let failed = lane.take_failed();
         let closed = lane.is_empty().then(|| outbox.lanes.close(id));
         if closed.is_none() && outbox.make_ready(id) {
-            self.wake.urge(index);
+            self.queue.wake.urge(index);
         }
         let goes_on = closed.is_none();
         drop(outbox);
@@ -213,12 +213,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let Some((index, id, mut outbox)) = self.parked_lane(key) else { return false };
         self.take_in_again(&mut outbox, id);
         let failed = outbox.lanes.take_failed(id);
-        self.tally.waiting.fetch_sub(failed.len(), Ordering::Relaxed);
+        self.telemetry.tally.waiting.fetch_sub(failed.len(), Ordering::Relaxed);
         let freed = failed.len() as u64;
         let failed: Vec<_> = failed.into_iter().filter_map(|entry| self.letter_of(entry)).collect();
         self.unpark(index, id, outbox);
         if freed > 0 {
-            self.permits.give(freed, self);
+            self.queue.permits.give(freed, self);
         }
         for (letter, extra) in failed {
             self.report_dead_letter(letter);
@@ -233,7 +233,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let age = self.age_of(&entry);
         let extra = entry.extra?;
         let failed = extra.failed.clone()?;
-        self.tally.dead_letters.count_shared(failed.reason);
+        self.telemetry.tally.dead_letters.count_shared(failed.reason);
         let (error, panic) = (failed.take_error(), failed.panic.clone());
         let (reason, attempts) = (failed.reason, extra.attempts);
         let message = Some(entry.message);
@@ -260,10 +260,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let line = outbox.lanes.empty(id);
         line.iter().for_each(|entry| outbox.left(entry));
         let failed = line.iter().filter(|entry| entry.is_retry()).count();
-        self.tally.waiting.fetch_sub(failed, Ordering::Relaxed);
-        self.tally.returned.fetch_add(line.len() as u64, Ordering::Relaxed);
+        self.telemetry.tally.waiting.fetch_sub(failed, Ordering::Relaxed);
+        self.telemetry.tally.returned.fetch_add(line.len() as u64, Ordering::Relaxed);
         self.unpark(index, id, outbox);
-        self.permits.give(line.len() as u64, self);
+        self.queue.permits.give(line.len() as u64, self);
         let (messages, rest): (Vec<_>, Vec<_>) =
             line.into_iter().map(|entry| (entry.message, (entry.extra, entry.key))).unzip();
         rest.into_iter().for_each(discard);
@@ -277,6 +277,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             let lanes = outbox.lanes.iter().filter(|lane| lane.state == LaneState::Parked);
             lanes.map(Lane::len).sum()
         };
-        self.shards.iter().map(|shard| of(&shard.outbox.lock()) as u64).sum()
+        self.queue.shards.iter().map(|shard| of(&shard.outbox.lock()) as u64).sum()
     }
 }

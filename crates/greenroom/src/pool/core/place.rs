@@ -19,7 +19,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// one lane at a time, so its own is the one with the hash of the key that it had in hand.
     pub(super) fn demote(&self, worker: usize, source: Source) -> Source {
         let Source::Head { index, hash, .. } = source else { return source };
-        let outbox = self.shards[index].outbox.lock();
+        let outbox = self.queue.shards[index].outbox.lock();
         match hash.and_then(|hash| outbox.lanes.run_by(hash, worker)) {
             Some(id) => Source::Lane { index, id, run: 0 },
             None => Source::None,
@@ -32,8 +32,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return;
         }
         // Before the bit: who sees that it is served sees somebody whose bit it is.
-        self.shards[index].forget_drainer(worker);
-        self.wake.depart(index);
+        self.queue.shards[index].forget_drainer(worker);
+        self.queue.wake.depart(index);
     }
 
     /// The handler of a message suspends: its key gets a lane, and the shard is passed on to others.
@@ -46,7 +46,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             }
             Source::None | Source::Lane { .. } | Source::Desk => return source,
         };
-        let shard = &self.shards[index];
+        let shard = &self.queue.shards[index];
         let mut outbox = shard.outbox.lock();
         if outbox.held(epoch).is_none() {
             drop(outbox);
@@ -56,7 +56,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let more = shard.refill(&mut outbox);
         drop(outbox);
         if more {
-            self.wake.mark(index);
+            self.queue.wake.mark(index);
         }
         lane.map_or(Source::None, |id| Source::Lane { index, id, run: 0 })
     }
@@ -71,7 +71,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             }
             Source::Lane { index, id, .. } => self.release_lane(index, id),
             Source::Head { index, epoch, .. } => {
-                let shard = &self.shards[index];
+                let shard = &self.queue.shards[index];
                 let mut outbox = shard.outbox.lock();
                 if outbox.held(epoch).is_none() {
                     drop(outbox);
@@ -82,14 +82,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 drop(outbox);
                 discard(token);
                 if more {
-                    self.wake.mark(index);
+                    self.queue.wake.mark(index);
                 }
             }
         }
     }
 
     pub(super) fn release_lane(&self, index: usize, id: LaneId) {
-        let mut outbox = self.shards[index].outbox.lock();
+        let mut outbox = self.queue.shards[index].outbox.lock();
         let Some(lane) = outbox.lanes.get(id) else { return };
         if lane.is_empty() {
             let closed = outbox.lanes.close(id);
@@ -97,10 +97,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return discard(closed);
         }
         if outbox.make_ready(id) {
-            self.wake.urge(index);
+            self.queue.wake.urge(index);
         }
         drop(outbox);
-        self.wake.mark(index);
+        self.queue.wake.mark(index);
     }
 
     /// Takes the token from holders that compute for longer than a tick (K03). Returns whether one was taken, and how
@@ -110,13 +110,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// system has put aside for the watch.
     pub(crate) fn revoke_stuck_tokens(&self) -> (bool, u64) {
         let (mut any, mut taken) = (false, 0_u64);
-        for (index, shard) in self.shards.iter().enumerate() {
+        for (index, shard) in self.queue.shards.iter().enumerate() {
             let Some(mut outbox) = shard.outbox.try_lock() else { continue };
             taken = taken.wrapping_add(outbox.taken);
             let waiting = outbox.token.is_some() && shard.seems_to_have_waiting(&outbox);
             if outbox.revoke(waiting) {
                 drop(outbox);
-                self.wake.mark(index);
+                self.queue.wake.mark(index);
                 any = true;
             }
         }
@@ -128,7 +128,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// True where a worker may compute that does not count as awake: on the thread, perhaps, that
     /// last waited for timers, while other handlers wait for theirs.
     fn has_uncounted(&self) -> bool {
-        self.wake.waits() && self.wake.idle() < self.live.load(Ordering::Relaxed)
+        self.queue.wake.waits()
+            && self.queue.wake.idle() < self.membership.live.load(Ordering::Relaxed)
     }
 }
 
@@ -140,36 +141,36 @@ const FEW_IN_A_TICK: u64 = (TICK.as_nanos() / QUICK.as_nanos() / 4) as u64;
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Watched for Core<A, K> {
     fn tick(&self, before: u64) -> u64 {
         #[cfg(test)]
-        if self.wake.unaided.load(Ordering::Relaxed) {
+        if self.queue.wake.unaided.load(Ordering::Relaxed) {
             return before;
         }
-        self.coarse.set();
-        self.wake.end_visits();
+        self.telemetry.coarse.set();
+        self.queue.wake.end_visits();
         let (revoked, taken) = self.revoke_stuck_tokens();
         let taken = taken.wrapping_add(self.take_back_what_is_left());
         let still = taken == before;
-        if taken.wrapping_sub(before) < FEW_IN_A_TICK && self.wake.any_ready() {
+        if taken.wrapping_sub(before) < FEW_IN_A_TICK && self.queue.wake.any_ready() {
             self.tell_pace(TICK);
         }
-        if revoked || (still && self.wake.any_ready()) {
-            self.wake.one_more(&self.clock.bell);
+        if revoked || (still && self.queue.wake.any_ready()) {
+            self.queue.wake.one_more(&self.clock.bell);
         }
         self.serve_waiters();
         if still {
-            self.clock.bell.nudge(&self.runtime);
+            self.clock.bell.nudge(&self.env.runtime);
         }
         taken
     }
 
     fn is_busy(&self) -> bool {
         // What was left over when the pool ended keeps its bits in the ready map.
-        let is_wanted = || self.wake.any_ready() || self.permits.is_starved();
-        let is_open = || !self.ended.load(Ordering::SeqCst);
-        self.wake.awake() > 0 || ((is_wanted() || self.has_uncounted()) && is_open())
+        let is_wanted = || self.queue.wake.any_ready() || self.queue.permits.is_starved();
+        let is_open = || !self.lifecycle.ended.load(Ordering::SeqCst);
+        self.queue.wake.awake() > 0 || ((is_wanted() || self.has_uncounted()) && is_open())
     }
 
     fn is_unhurried(&self) -> bool {
-        self.wake.waits() && self.wake.awake() == 0
+        self.queue.wake.waits() && self.queue.wake.awake() == 0
     }
 
     fn turn_away(&self) {

@@ -55,7 +55,7 @@ fn who_wakes_another_worker_steps_aside_before_it_computes() {
             })
         });
         let core = pool.workers(2).spawn_core().await.unwrap();
-        core.wake.unaided.store(true, Ordering::Relaxed);
+        core.queue.wake.unaided.store(true, Ordering::Relaxed);
         let pool = Pool::spawned(core);
         let mut both = [1, 2].into();
         pool.send_many(&mut both).await.unwrap();
@@ -84,7 +84,8 @@ async fn a_handler_that_has_used_up_its_budget_is_not_taken_for_one_that_suspend
     for number in 0..10 {
         pool.call(number).await.unwrap();
     }
-    let opened: usize = core.shards.iter().map(|shard| shard.outbox.lock().lanes.room()).sum();
+    let opened: usize =
+        core.queue.shards.iter().map(|shard| shard.outbox.lock().lanes.room()).sum();
     assert_eq!(opened, 0, "no lane was opened");
 }
 

@@ -17,14 +17,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) async fn ready(&self, wanted: usize, within: Duration) -> Result<(), NotReady> {
         let deadline = later(within);
         loop {
-            let before = self.starts.count();
+            let before = self.membership.starts.count();
             let missing = wanted.saturating_sub(self.live_slots()) as u64;
             if missing == 0 || self.check_running().is_err() {
                 return self.is_ready(wanted);
             }
             let enough = before.saturating_add(missing);
-            let started = self.starts.reach(enough, || self.check_running().is_err());
-            if timed::until(&self.runtime, deadline, started).await.is_err() {
+            let started = self.membership.starts.reach(enough, || self.check_running().is_err());
+            if timed::until(&self.env.runtime, deadline, started).await.is_err() {
                 return self.is_ready(wanted);
             }
         }
@@ -32,10 +32,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// Slots keep their state when the pool has ended, but nobody is there any more.
     fn live_slots(&self) -> usize {
-        if self.ended.load(Ordering::SeqCst) {
+        if self.lifecycle.ended.load(Ordering::SeqCst) {
             return 0;
         }
-        self.seats.iter().filter(|seat| seat.status() == Status::Live).count()
+        self.membership.seats.iter().filter(|seat| seat.status() == Status::Live).count()
     }
 
     /// Looks once more: at the deadline, the last may have started just now.
@@ -44,7 +44,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if live >= wanted && !stopped {
             return Ok(());
         }
-        let last_error = self.starts.last_error();
+        let last_error = self.membership.starts.last_error();
         Err(NotReady { wanted, live, last_error, stopped })
     }
 }

@@ -45,7 +45,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         sender: u32,
         caller: &Waker,
     ) -> Option<ServedBy<'_, A>> {
-        match self.settings.serves_at_hatch && !self.wake.any_ready() {
+        match self.settings.serves_at_hatch && !self.queue.wake.any_ready() {
             true => self.serve_first(message, sender, caller),
             false => None,
         }
@@ -60,8 +60,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         caller: &Waker,
     ) -> Option<ServedBy<'_, A>> {
         let in_place = self.settings.calls_in_place;
-        let may = if in_place { self.may_drive() } else { self.wake.may_hand() };
-        if !may || self.wake.is_urged() || slot_at_work(self.identity()).is_some() {
+        let may = if in_place { self.may_drive() } else { self.queue.wake.may_hand() };
+        if !may || self.queue.wake.is_urged() || slot_at_work(self.identity()).is_some() {
             return None;
         }
         match in_place {
@@ -82,8 +82,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         // Somebody else's code: before anything is to be given back.
         let mut waiter = Some(caller.clone());
         let stamp = self.admit_to_hatch(index)?;
-        if !self.hands.load(Ordering::Relaxed) {
-            self.hands.store(true, Ordering::Relaxed);
+        if !self.handoff.hands.load(Ordering::Relaxed) {
+            self.handoff.hands.store(true, Ordering::Relaxed);
         }
         let mut at = None;
         let put = |worker| {
@@ -92,7 +92,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             at = handed.then_some(hatch);
             handed
         };
-        if !self.wake.hand(&self.clock.bell, put) {
+        if !self.queue.wake.hand(&self.clock.bell, put) {
             self.take_admission_back(index);
         }
         at.map(|hatch| Served::Handed(AtHatch(hatch)))
@@ -100,13 +100,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// Where callers give this worker a message.
     pub(crate) fn hatch(&self, worker: usize) -> &Arc<HatchOf<A>> {
-        self.hatches.at(worker).get_or_init(|| Arc::new(Hatch::new()))
+        self.handoff.hatches.at(worker).get_or_init(|| Arc::new(Hatch::new()))
     }
 
     /// Every hatch at which somebody may wait for a worker that has been woken.
     fn hatches_of_waiters(&self) -> impl Iterator<Item = &HatchOf<A>> {
-        let hands = self.hands.load(Ordering::Relaxed);
-        let hatches = hands.then(|| self.hatches.iter()).into_iter().flatten();
+        let hands = self.handoff.hands.load(Ordering::Relaxed);
+        let hatches = hands.then(|| self.handoff.hatches.iter()).into_iter().flatten();
         hatches.filter_map(|hatch| hatch.get().map(|hatch| &**hatch))
     }
 
@@ -130,14 +130,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// What this worker was handed goes to others. For one that has left the idle list, and does not take it.
     #[cold]
     pub(crate) fn take_back_handed(&self, worker: usize) {
-        let hatch = self.hatches.at(worker).get();
+        let hatch = self.handoff.hatches.at(worker).get();
         self.take_home(hatch.and_then(|hatch| hatch.retract(|| self.now())));
     }
 
     /// What was handed to workers that have not come since the last time goes to others, where there are such: in the queue of the
     /// only one, what was sent later could overtake it. Says for how many messages workers have come so far.
     pub(super) fn take_back_what_is_left(&self) -> u64 {
-        let any_other = self.live.load(Ordering::SeqCst) > 1;
+        let any_other = self.membership.live.load(Ordering::SeqCst) > 1;
         let look = |hatch: &HatchOf<A>| {
             let (came, left) = hatch.retract_what_is_left(any_other, || self.now());
             self.take_home(left);
@@ -148,7 +148,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// The stamp of a message that nobody has looked at the clock for. That goes again from here on: whoever has it next goes by it.
     fn now(&self) -> Stamp {
-        Stamp::coarse(self.coarse.set())
+        Stamp::coarse(self.telemetry.coarse.set())
     }
 
     /// Queues what a worker has not taken.
@@ -156,9 +156,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let Some(retracted) = retracted else { return };
         self.re_home(vec![into_entry(retracted)]);
         // All that was queued may have been given back, or buried, while this message was between two places.
-        if self.ruined.load(Ordering::SeqCst) {
+        if self.lifecycle.ruined.load(Ordering::SeqCst) {
             self.bury_queued();
-        } else if self.ended.load(Ordering::SeqCst) {
+        } else if self.lifecycle.ended.load(Ordering::SeqCst) {
             self.give_back_queued();
         }
     }
@@ -190,14 +190,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Borrows the work of a worker that lies idle: of the same one each time, on the same thread, and of others on others, so that
     /// what they use stays in the caches there.
     fn lend_idle(&self) -> Option<(Lent<'_>, &HatchOf<A>)> {
-        let (workers, first) = (self.hatches.len(), in_place::number_of_thread());
+        let (workers, first) = (self.handoff.hatches.len(), in_place::number_of_thread());
         (0..workers.min(WORKERS_ASKED)).find_map(|place| {
             let worker = first.wrapping_add(place) % workers;
-            if !self.wake.is_lying(worker) {
+            if !self.queue.wake.is_lying(worker) {
                 return None;
             }
-            let hatch = self.hatches.at(worker).get()?;
-            Some((in_place::lend(&self.seats.at(worker).bench)?, &**hatch))
+            let hatch = self.handoff.hatches.at(worker).get()?;
+            Some((in_place::lend(&self.membership.seats.at(worker).bench)?, &**hatch))
         })
     }
 
@@ -216,25 +216,25 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     #[inline(always)]
     fn admit_to_hatch(&self, index: usize) -> Option<Stamp> {
         let is_late = self.is_late();
-        let mut inbox = locked(&self.shards[index].inbox);
+        let mut inbox = locked(&self.queue.shards[index].inbox);
         if inbox.scheduled || inbox.closed {
             return None;
         }
         if inbox.credit == 0 {
-            self.credit_map.note(index);
-            inbox.credit = self.permits.take_known(self.credit.load(Ordering::Relaxed));
+            self.queue.credit_map.note(index);
+            inbox.credit = self.queue.permits.take_known(self.queue.credit.load(Ordering::Relaxed));
         }
         inbox.credit = inbox.credit.checked_sub(1)?;
         let number = inbox.accepted;
         inbox.accepted += 1;
         drop(inbox);
-        Some(self.coarse.stamp_at_hatch(number, is_late, self.wake.is_quick()))
+        Some(self.telemetry.coarse.stamp_at_hatch(number, is_late, self.queue.wake.is_quick()))
     }
 
     /// What was admitted was not handled: it is not accepted after all.
     #[cold]
     fn take_admission_back(&self, index: usize) {
-        self.shards[index].inbox.lock().accepted -= 1;
+        self.queue.shards[index].inbox.lock().accepted -= 1;
         self.give_credit(index, 1);
         // Whoever stops the pool may have seen one message more than there is.
         self.tell_progress();

@@ -37,7 +37,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             let sticks = match self.holder(sticky, parcel, tag)? {
                 Some(member) => self.try_stick_to(sticky, &member, parcel, tag)?,
                 None => {
-                    self.permits.try_take(1, self)?;
+                    self.queue.permits.try_take(1, self)?;
                     let permit = PoolPermit(Some(self));
                     let held = self.hold_tagged(sticky, parcel, tag)?;
                     held.then(|| permit.used()).is_some()
@@ -189,7 +189,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// True where a message is for this worker, or soon will be. Runs user code.
     pub(super) fn would_stick_to(&self, parcel: &ParcelOf<A>, slot: usize) -> bool {
-        let Some(sticky) = &self.sticky else { return false };
+        let Some(sticky) = &self.routing.sticky else { return false };
         tag_of(sticky, parcel).is_some_and(|tag| sticky.sticks_to(tag, slot as u32))
     }
 
@@ -206,7 +206,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             reserved => reserved?,
         }
         let place = Place(Some(member));
-        self.permits.try_take(1, self)?;
+        self.queue.permits.try_take(1, self)?;
         place.used();
         let permit = PoolPermit(Some(self));
         let sticks = self.stick_in_place(sticky, member, parcel, tag)?;
@@ -228,7 +228,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let is_here = || sticky.owner(tag) == member.slot as u32;
         match member.push_tagged(parcel, tag, is_here, |number| self.stamp(number)) {
             Ok(()) => {
-                self.wake.call(member.slot, &self.clock.bell);
+                self.queue.wake.call(member.slot, &self.clock.bell);
                 Ok(true)
             }
             Err(Unplaced::Closed) => {
@@ -244,7 +244,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// Not in a pool that accepts nothing any more.
     fn may_try_again(&self) -> Result<bool, Refused> {
-        match self.permits.is_closed() {
+        match self.queue.permits.is_closed() {
             true => Err(Refused::Closed),
             false => Ok(false),
         }
@@ -258,8 +258,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         parcel: &mut ParcelOf<A>,
         tag: u32,
     ) -> Result<bool, Refused> {
-        let mut held = self.held.lock();
-        if self.closing.load(Ordering::SeqCst) || self.permits.is_closed() {
+        let mut held = self.routing.held.lock();
+        if self.lifecycle.closing.load(Ordering::SeqCst) || self.queue.permits.is_closed() {
             return Err(Refused::Closed);
         }
         if sticky.owner(tag) != NOBODY {
@@ -269,7 +269,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return Err(Refused::Closed);
         };
         entry.hash = tag;
-        self.tally.accepted.fetch_add(1, Ordering::Relaxed);
+        self.telemetry.tally.accepted.fetch_add(1, Ordering::Relaxed);
         held.push_back(entry);
         drop(held);
         self.bury_if_ruined();

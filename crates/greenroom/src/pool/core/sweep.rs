@@ -175,7 +175,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         judge: &mut Judge<'_, A::Message>,
         withdrawn: &mut Vec<Queued<A, K>>,
     ) {
-        let lifted = self.shards[index].lift(&mut self.outbox_at_rest(index));
+        let lifted = self.queue.shards[index].lift(&mut self.outbox_at_rest(index));
         if let Some(lifted) = lifted {
             let sifted = Sifted::of(lifted, judge);
             self.set_down(index, sifted, withdrawn);
@@ -187,7 +187,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     fn outbox_at_rest(&self, index: usize) -> Outboxed<'_, A, K> {
         let since = Instant::now();
         loop {
-            let outbox = self.shards[index].outbox.lock();
+            let outbox = self.queue.shards[index].outbox.lock();
             if outbox.carried.is_none() || since.elapsed() > PATIENCE {
                 return outbox;
             }
@@ -200,8 +200,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let Sifted { stay, withdrawn: of_queues, lines } = sifted;
         let mut sequel = Sequel::default();
         let before = withdrawn.len();
-        let mut outbox = self.shards[index].outbox.lock();
-        let mut is_urgent = self.shards[index].set_down(&mut outbox, stay);
+        let mut outbox = self.queue.shards[index].outbox.lock();
+        let mut is_urgent = self.queue.shards[index].set_down(&mut outbox, stay);
         of_queues.iter().filter(|entry| entry.key.is_some()).for_each(|entry| outbox.left(entry));
         sequel.permits += of_queues.len() as u64;
         withdrawn.extend(of_queues);
@@ -212,9 +212,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         is_urgent |= outbox.has_urgent_ready();
         if is_urgent {
-            self.wake.urge(index);
+            self.queue.wake.urge(index);
         }
-        self.shards[index].note_outbox(&outbox);
+        self.queue.shards[index].note_outbox(&outbox);
         self.count_withdrawn(&withdrawn[before..]);
         drop(outbox);
         self.follow(index, sequel);
@@ -275,7 +275,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     fn follow(&self, index: usize, sequel: Sequel<A, K>) {
         if sequel.permits > 0 {
-            self.permits.give(sequel.permits, self);
+            self.queue.permits.give(sequel.permits, self);
         }
         sequel.alarms.into_iter().for_each(|id| self.clock.forget_lane(index, id));
         sequel.parked.into_iter().for_each(|port| port.resolve(CallError::Parked));
@@ -287,7 +287,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Counts messages that were withdrawn before they were started.
     pub(super) fn count_withdrawn(&self, withdrawn: &[Queued<A, K>]) {
         let retries = withdrawn.iter().filter(|entry| entry.is_retry()).count();
-        self.tally.withdrawn.fetch_add(withdrawn.len() as u64, Ordering::Relaxed);
-        self.tally.waiting.fetch_sub(retries, Ordering::Relaxed);
+        self.telemetry.tally.withdrawn.fetch_add(withdrawn.len() as u64, Ordering::Relaxed);
+        self.telemetry.tally.waiting.fetch_sub(retries, Ordering::Relaxed);
     }
 }

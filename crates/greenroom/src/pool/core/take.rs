@@ -57,7 +57,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Looks for work in every ready shard, beginning behind the one that was served last; in each, for messages of the class
     /// `first` before others.
     pub(crate) fn take(&self, worker: usize, cursor: &mut u32, first: Class) -> Taken<A, K> {
-        while let Some(index) = self.wake.claim(*cursor) {
+        while let Some(index) = self.queue.wake.claim(*cursor) {
             *cursor = (index as u32 + 1) % 64;
             if let Some(work) = self.take_from(index, worker, first) {
                 return Some(work);
@@ -73,14 +73,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         worker: usize,
         delivery: &mut DeliveryOf<A>,
     ) -> Option<TakenNear<A, K>> {
-        while let Some(index) = self.wake.near() {
-            let mut outbox = locked(&self.shards[index].outbox);
+        while let Some(index) = self.queue.wake.near() {
+            let mut outbox = locked(&self.queue.shards[index].outbox);
             let taken = self.pop_free(index, &mut outbox, worker, delivery);
             drop(outbox);
             if let Some(source) = taken {
                 return Some(TakenNear::InDelivery(source));
             }
-            if self.wake.claim_this(index)
+            if self.queue.wake.claim_this(index)
                 && let Some((source, entry)) = self.take_from(index, worker, Class::Urgent)
             {
                 return Some(TakenNear::Entry(source, entry));
@@ -99,7 +99,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         id: LaneId,
         delivery: &mut DeliveryOf<A>,
     ) -> Option<Source> {
-        let mut outbox = locked(&self.shards[index].outbox);
+        let mut outbox = locked(&self.queue.shards[index].outbox);
         if outbox.lanes.get(id).is_none_or(|lane| !lane.is_empty()) {
             return None;
         }
@@ -128,16 +128,18 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         worker: usize,
         delivery: &mut DeliveryOf<A>,
     ) -> Option<Source> {
-        let is_plain = outbox.is_plain() && !self.wake.is_urged_at(index) && !self.has_ended();
-        if !is_plain || !self.shards[index].refill_or(outbox, || self.wake.clear(index)) {
+        let is_plain =
+            outbox.is_plain() && !self.queue.wake.is_urged_at(index) && !self.has_ended();
+        if !is_plain || !self.queue.shards[index].refill_or(outbox, || self.queue.wake.clear(index))
+        {
             return None;
         }
         let (hash, key) = outbox.pop_free(QUOTA, delivery)?;
         let lane = key.map(|key| outbox.lanes.open(hash, key, LaneState::Running(worker)));
         self.note_taken(index, outbox);
-        if self.shards[index].has_more_or(outbox, || self.wake.clear(index)) {
+        if self.queue.shards[index].has_more_or(outbox, || self.queue.wake.clear(index)) {
             // Under the lock: it may have been claimed by a worker that has found the lane ready.
-            self.wake.mark(index);
+            self.queue.wake.mark(index);
         }
         Some(lane.map_or(Source::None, |id| Source::Lane { index, id, run: 0 }))
     }
@@ -152,7 +154,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 None
             }
             Source::Head { index, epoch, run, .. } if run < self.budget() => {
-                let mut outbox = self.shards[index].outbox.lock();
+                let mut outbox = self.queue.shards[index].outbox.lock();
                 let held = outbox.held(epoch).is_some();
                 if held && !self.has_ended() {
                     return self.advance(index, outbox, epoch, run + 1, Class::Urgent);
@@ -182,7 +184,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         join: bool,
         delivery: &mut DeliveryOf<A>,
     ) -> Option<(usize, bool)> {
-        while let Some((index, alone)) = self.wake.attend(cursor, join) {
+        while let Some((index, alone)) = self.queue.wake.attend(cursor, join) {
             if self.pop_shared(index, alone.then_some(worker), delivery) {
                 return Some((index, alone));
             }
@@ -221,7 +223,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         attendant: Option<usize>,
         delivery: &mut DeliveryOf<A>,
     ) -> bool {
-        let mut outbox = self.shards[index].outbox.lock();
+        let mut outbox = self.queue.shards[index].outbox.lock();
         if outbox.queue.is_empty() {
             match self.refill_shared(index, attendant, &mut outbox) {
                 Some(Refilled::Last(entry)) => {
@@ -269,18 +271,18 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// True when nothing more is to be started.
     #[inline(always)]
     fn has_ended(&self) -> bool {
-        self.ended.load(Ordering::Acquire)
+        self.lifecycle.ended.load(Ordering::Acquire)
     }
 
     /// Messages of a run.
     pub(crate) fn budget(&self) -> u32 {
-        if self.wake.is_quick() { QUICK_BUDGET } else { BUDGET }
+        if self.queue.wake.is_quick() { QUICK_BUDGET } else { BUDGET }
     }
 
     /// The queue has run dry: a bit in the ready map means a message.
     #[cold]
     fn look_ahead(&self, index: usize, outbox: &OutboxOf<A, K>) {
-        self.shards[index].has_more_or(outbox, || self.wake.clear(index));
+        self.queue.shards[index].has_more_or(outbox, || self.queue.wake.clear(index));
     }
 
     #[cold]
@@ -290,23 +292,23 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         attendant: Option<usize>,
         outbox: &mut OutboxOf<A, K>,
     ) -> Option<Refilled<Queued<A, K>>> {
-        let empty = || self.wake.clear(index);
-        match self.wake.is_quick() {
-            true => self.shards[index].refill_near(outbox, attendant, empty),
-            false => self.shards[index].refill_or(outbox, empty).then_some(Refilled::More),
+        let empty = || self.queue.wake.clear(index);
+        match self.queue.wake.is_quick() {
+            true => self.queue.shards[index].refill_near(outbox, attendant, empty),
+            false => self.queue.shards[index].refill_or(outbox, empty).then_some(Refilled::More),
         }
     }
 
     /// Urgent messages first, unless a normal one is due. Otherwise ready lanes and the queue take turns. The queue of a keyed
     /// shard belongs to the holder of the token.
     fn take_from(&self, index: usize, worker: usize, first: Class) -> Taken<A, K> {
-        let shard = &self.shards[index];
+        let shard = &self.queue.shards[index];
         let mut outbox = shard.outbox.lock();
         if self.has_ended() {
             return None;
         }
         let may_drain = outbox.token.is_none();
-        let urged = first == Class::Urgent && self.wake.is_urged_at(index);
+        let urged = first == Class::Urgent && self.queue.wake.is_urged_at(index);
         if urged && let Some(id) = outbox.next_urgent_ready() {
             return self.take_lane(index, outbox, id, worker);
         }
@@ -325,7 +327,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let taken = match may_drain {
             true => {
                 if outbox.has_ready() {
-                    self.wake.mark(index);
+                    self.queue.wake.mark(index);
                 }
                 let epoch = outbox.grant(worker);
                 self.advance(index, outbox, epoch, 0, first)
@@ -358,10 +360,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let empty = entry.is_none().then(|| outbox.lanes.close(id));
         self.calm_down(index, &mut outbox);
         let may_drain = outbox.token.is_none();
-        let more = outbox.has_ready() || (may_drain && self.shards[index].refill(&mut outbox));
+        let more =
+            outbox.has_ready() || (may_drain && self.queue.shards[index].refill(&mut outbox));
         drop(outbox);
         if more {
-            self.wake.mark(index);
+            self.queue.wake.mark(index);
         }
         discard(empty);
         entry.map(|entry| (Source::Lane { index, id, run: 0 }, entry))
@@ -369,12 +372,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// A lane was taken that may have been the last with an urgent message.
     fn calm_down(&self, index: usize, outbox: &mut OutboxOf<A, K>) {
-        if !self.wake.is_urged_at(index) || outbox.has_urgent_ready() {
+        if !self.queue.wake.is_urged_at(index) || outbox.has_urgent_ready() {
             return;
         }
-        let inbox = self.shards[index].inbox.lock();
+        let inbox = self.queue.shards[index].inbox.lock();
         if !inbox.has_urgent() {
-            self.wake.calm(index);
+            self.queue.wake.calm(index);
         }
     }
 
@@ -392,16 +395,16 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         // The key of the last message is done with: a lane opened for it from here on would have no owner.
         let finished = outbox.held(epoch).and_then(|token| token.in_hand.take());
         let dry = run > 0 && outbox.queue.is_empty();
-        if dry && self.shards[index].has_more_or(&outbox, || {}) {
-            self.wake.mark(index);
+        if dry && self.queue.shards[index].has_more_or(&outbox, || {}) {
+            self.queue.wake.mark(index);
         }
         let (mut outbox, entry) = match dry {
             true => (outbox, None),
             false => self.next_free(index, outbox, epoch, first),
         };
         let left = entry.is_none() && !dry;
-        if left && (outbox.has_ready() || self.shards[index].has_more_or(&outbox, || {})) {
-            self.wake.mark(index);
+        if left && (outbox.has_ready() || self.queue.shards[index].has_more_or(&outbox, || {})) {
+            self.queue.wake.mark(index);
         }
         let (taken, token) = match entry {
             Some(mut entry) => {
@@ -410,7 +413,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 let key = entry.key.take().map(|key| (entry.hash, key));
                 let hash = key.as_ref().map(|(hash, _)| *hash);
                 outbox.publish(epoch, key);
-                match self.wake.waits() {
+                match self.queue.wake.waits() {
                     true => (Some((self.pass_on_now(index, &mut outbox), entry)), None),
                     false => (Some((Source::Head { index, epoch, hash, run }, entry)), None),
                 }
@@ -426,8 +429,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// taken anyway, and others go on with the shard: the handler may suspend then for nothing.
     fn pass_on_now(&self, index: usize, outbox: &mut OutboxOf<A, K>) -> Source {
         let lane = outbox.pass_on();
-        if outbox.has_ready() || self.shards[index].refill(outbox) {
-            self.wake.mark(index);
+        if outbox.has_ready() || self.queue.shards[index].refill(outbox) {
+            self.queue.wake.mark(index);
         }
         lane.map_or(Source::None, |id| Source::Lane { index, id, run: 0 })
     }
@@ -458,11 +461,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             if entry.class == Class::Urgent || !outbox.exceeds(&entry, QUOTA) {
                 return (outbox, Some(entry));
             }
-            if self.shards[index].is_all_of(&mut outbox, entry.hash) {
+            if self.queue.shards[index].is_all_of(&mut outbox, entry.hash) {
                 return (outbox, Some(entry));
             }
             if outbox.queue.len() < LOOK_AHEAD {
-                self.shards[index].refill_behind(&mut outbox);
+                self.queue.shards[index].refill_behind(&mut outbox);
             }
             if let Some(other) = outbox.pop_other(entry.hash) {
                 outbox.queue.push_front(entry);
@@ -472,7 +475,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 return (outbox, Some(entry));
             }
             outbox.stand_aside(entry);
-            self.wake.mark(index);
+            self.queue.wake.mark(index);
         }
         (outbox, None)
     }
@@ -485,7 +488,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         outbox: &mut OutboxOf<A, K>,
         first: Class,
     ) -> Option<Queued<A, K>> {
-        if first == Class::Urgent && self.wake.is_urged_at(index) {
+        if first == Class::Urgent && self.queue.wake.is_urged_at(index) {
             if outbox.has_urgent_ready() {
                 return None;
             }
@@ -493,7 +496,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 return Some(entry);
             }
         }
-        if !self.shards[index].refill(outbox) {
+        if !self.queue.shards[index].refill(outbox) {
             return None;
         }
         outbox.pop_queue().or_else(|| self.pop_urgent_head(index, outbox))
@@ -508,10 +511,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// The next urgent message of a shard. In a keyed pool, for the holder of its token, who says whether there are `more` in
     /// lanes that are ready.
     pub(super) fn pop_urgent(&self, index: usize, more: bool) -> Option<Queued<A, K>> {
-        let mut inbox = self.shards[index].inbox.lock();
+        let mut inbox = self.queue.shards[index].inbox.lock();
         let entry = inbox.pop_urgent();
         if !inbox.has_urgent() && !more {
-            self.wake.calm(index);
+            self.queue.wake.calm(index);
         }
         entry
     }
@@ -519,7 +522,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Takes an urgent message from a shard without keys.
     pub(crate) fn take_urgent(&self) -> Option<Queued<A, K>> {
         loop {
-            let urged = self.wake.urged();
+            let urged = self.queue.wake.urged();
             if urged == 0 {
                 return None;
             }
@@ -532,11 +535,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Goes to a keyed shard with urgent messages that nobody drains and that is not `but`.
     pub(crate) fn take_urged(&self, worker: usize, but: Option<usize>) -> Taken<A, K> {
         let but = but.map_or(0, |index| 1_u64 << index);
-        let mut urged = self.wake.urged() & !but;
+        let mut urged = self.queue.wake.urged() & !but;
         while urged != 0 {
             let index = urged.trailing_zeros() as usize;
             urged &= urged - 1;
-            if self.wake.claim_this(index)
+            if self.queue.wake.claim_this(index)
                 && let Some(work) = self.take_from(index, worker, Class::Urgent)
             {
                 return Some(work);
@@ -572,7 +575,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if let Some(full) = full {
             drop(outbox);
             full.notify_one();
-            outbox = self.shards[index].outbox.lock();
+            outbox = self.queue.shards[index].outbox.lock();
         }
         outbox.compare(epoch, None);
         let placed = placed.map(|id| match class {
@@ -597,7 +600,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let candidates = outbox.lanes.candidates(entry.hash);
         drop(outbox);
         let lane = find_lane(candidates, entry.key.as_ref());
-        (self.shards[index].outbox.lock(), lane)
+        (self.queue.shards[index].outbox.lock(), lane)
     }
 
     /// Whoever waits for the reply to a message of a parked key is told so: it would wait for an operator.
@@ -614,7 +617,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         // The token still says that keys are compared: it stays where it is.
         drop(outbox);
         port.resolve(CallError::Parked);
-        (self.shards[index].outbox.lock(), entry)
+        (self.queue.shards[index].outbox.lock(), entry)
     }
 
     /// An urgent message has come into a lane. Where that is the caller's own, it is what the caller handles next.
@@ -628,7 +631,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let worker = outbox.held(epoch).map(|token| token.worker);
         match outbox.urge(id) {
             Some(LaneState::Ready) => {
-                self.wake.urge(index);
+                self.queue.wake.urge(index);
                 Placed::Behind
             }
             Some(LaneState::Running(owner)) if Some(owner) == worker => Placed::Next,
@@ -639,11 +642,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// The next message of a lane; where it is empty, and `heir` goes on with the shard, which nobody drains, the next one
     /// there, under the same lock.
     fn next_in_lane(&self, index: usize, id: LaneId, run: u32, heir: Option<usize>) -> Taken<A, K> {
-        let mut outbox = self.shards[index].outbox.lock();
+        let mut outbox = self.queue.shards[index].outbox.lock();
         // Keys of this shard wait for a quota, those of other shards for a turn, as they do behind any shard.
         let others = run + 1 >= QUOTA
-            && (outbox.has_ready() || self.shards[index].has_waiting(&outbox))
-            || run >= BUDGET && self.wake.any_ready();
+            && (outbox.has_ready() || self.queue.shards[index].has_waiting(&outbox))
+            || run >= BUDGET && self.queue.wake.any_ready();
         if others {
             drop(outbox);
             self.release_lane(index, id);

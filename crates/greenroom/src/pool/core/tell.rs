@@ -9,10 +9,10 @@ use std::{
 
 use tokio::time::Instant;
 
-use super::{Core, OnDeadLetter, Queued};
+use super::{Core, Queued};
 use crate::{
     Actor, DeadLetter, DeadLetterReason, ExitReason, PoolEvent,
-    pool::{discard::discard, limits::LimitChange},
+    pool::{discard::discard, limits::LimitChange, settings::OnDeadLetter},
     pool_events::{LimitChangeReason, ResizeReason, drop_log::Dropped, full_log::Found},
 };
 
@@ -68,7 +68,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// How long ago a message was accepted that waits no more.
     pub(super) fn age_of(&self, entry: &Queued<A, K>) -> Option<Duration> {
         let accepted = entry.extra.as_ref().and_then(|extra| extra.accepted);
-        Some(accepted.unwrap_or_else(|| self.coarse.at(entry.stamp)).elapsed())
+        Some(accepted.unwrap_or_else(|| self.telemetry.coarse.at(entry.stamp)).elapsed())
     }
 
     /// Evicted ones may be as many as are sent: they are told by their number, as drops. Whoever takes the letters logs them.
@@ -102,16 +102,16 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     #[cold]
     pub(crate) fn found_full(&self) {
         self.tell_saturated();
-        if self.full.is_full() {
+        if self.telemetry.full.is_full() {
             return;
         }
         let now = Instant::now();
-        match self.full.full(now) {
+        match self.telemetry.full.full(now) {
             Found::Known => return,
             Found::Begun => {}
             Found::ToBeTold => {
                 self.tell(PoolEvent::MailboxFull);
-                self.full.told(now);
+                self.telemetry.full.told(now);
             }
         }
         // Workers may have emptied the mailbox meanwhile. Pairs with the fence of one that lies down: it sees that it is
@@ -123,26 +123,26 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// A sender that has found no room begins to wait for some.
     #[cold]
     pub(crate) fn count_wait(&self) {
-        self.tally.waits.fetch_add(1, Ordering::Relaxed);
+        self.telemetry.tally.waits.fetch_add(1, Ordering::Relaxed);
     }
 
     /// How often the mailbox has become full.
     pub(crate) fn full_episodes(&self) -> u64 {
-        self.full.episodes()
+        self.telemetry.full.episodes()
     }
 
     /// A sender has found no room at one worker. Where workers pull, that is not the pool's affair as long as the pool has room.
     #[cold]
     pub(crate) fn found_worker_full(&self) {
         let chosen = self.settings.dispatch.is_some();
-        if chosen || self.permits.in_use(self) >= self.permits.capacity() {
+        if chosen || self.queue.permits.in_use(self) >= self.queue.permits.capacity() {
             self.found_full();
         }
     }
 
     /// For a worker that has found nothing to do, behind a fence.
     pub(crate) fn look_if_drained(&self) {
-        if self.full.is_full() {
+        if self.telemetry.full.is_full() {
             self.tell_if_drained();
         }
     }
@@ -150,17 +150,17 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// For a worker that is about to go on.
     #[cold]
     pub(super) fn look_now_and_then(&self) {
-        if self.full.may_look(Instant::now()) {
+        if self.telemetry.full.may_look(Instant::now()) {
             self.tell_if_drained();
         }
     }
 
     fn tell_if_drained(&self) {
-        let (depth, capacity) = (self.permits.in_use(self), self.permits.capacity());
+        let (depth, capacity) = (self.queue.permits.in_use(self), self.queue.permits.capacity());
         if self.has_crowd() {
             return;
         }
-        if let Some(full_for) = self.full.drained(depth, capacity, Instant::now()) {
+        if let Some(full_for) = self.telemetry.full.drained(depth, capacity, Instant::now()) {
             self.tell(PoolEvent::MailboxDrained { full_for });
         }
     }
@@ -171,12 +171,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             let mailbox = self.mailbox_if_any(slot);
             mailbox.is_some_and(|mailbox| mailbox.waiting() > mailbox.capacity() / 2)
         };
-        self.settings.dispatch.is_some() && (0..self.desks.len()).any(crowded)
+        self.settings.dispatch.is_some() && (0..self.membership.desks.len()).any(crowded)
     }
 
     /// A message was dropped because there was no room.
     pub(super) fn has_dropped(&self) {
-        match self.drops.dropped(1, Instant::now()) {
+        match self.telemetry.drops.dropped(1, Instant::now()) {
             Dropped::Tell(messages) => self.tell(PoolEvent::DroppedByOverflow { messages }),
             Dropped::First => self.clock.rouse(),
             Dropped::Counted => {}
@@ -185,20 +185,20 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// For the clock: drops that no further one follows.
     pub(crate) fn tell_due_drops(&self) {
-        if let Some(messages) = self.drops.due(Instant::now()) {
+        if let Some(messages) = self.telemetry.drops.due(Instant::now()) {
             self.tell(PoolEvent::DroppedByOverflow { messages });
         }
     }
 
     /// Once, with who did not let go and how long it has been busy.
     pub(super) fn tell_end(&self, reason: &ExitReason, wedged: &[(usize, Duration)]) {
-        if self.told_end.swap(true, Ordering::SeqCst) {
+        if self.lifecycle.told_end.swap(true, Ordering::SeqCst) {
             return;
         }
         for &(slot, busy_for) in wedged {
             self.tell(PoolEvent::WorkerWedged { slot, busy_for });
         }
-        if let Some(messages) = self.drops.rest() {
+        if let Some(messages) = self.telemetry.drops.rest() {
             self.tell(PoolEvent::DroppedByOverflow { messages });
         }
         self.tell(PoolEvent::Stopped { reason: reason.clone() });

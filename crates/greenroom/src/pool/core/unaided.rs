@@ -29,7 +29,7 @@ impl Actor for Quick {
 type Quickly = Address<u64, u64, ()>;
 
 fn unaided<K: Hash + Eq + Send + Sync + 'static>(core: Arc<Core<Quick, K>>) -> Pool<Quick> {
-    core.wake.unaided.store(true, Ordering::Relaxed);
+    core.queue.wake.unaided.store(true, Ordering::Relaxed);
     Pool::spawned(core)
 }
 
@@ -160,13 +160,13 @@ impl Actor for Waits {
 async fn a_shard_of_a_keyed_pool_that_was_called_in_place_is_not_left_alone() {
     let builder = Pool::new(|_| Waits).workers(2).calls_in_place();
     let core = builder.ordered_by(|(key, _): &(u64, bool)| *key).spawn_core().await.unwrap();
-    core.wake.unaided.store(true, Ordering::Relaxed);
+    core.queue.wake.unaided.store(true, Ordering::Relaxed);
     let address = Pool::spawned(core.clone()).address();
     for key in 0..8 {
-        core.wake.set_quick(true);
+        core.queue.wake.set_quick(true);
         address.call((key, false)).await.unwrap();
     }
-    core.wake.set_quick(true);
+    core.queue.wake.set_quick(true);
     address.send((0, true)).await.unwrap();
     for key in 1..8 {
         let called = tokio::time::timeout(Duration::from_secs(1), address.call((key, false)));

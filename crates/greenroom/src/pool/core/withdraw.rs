@@ -48,11 +48,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.sweep_handed(judge, withdrawn);
         self.sweep_held(judge, withdrawn);
         self.sweep_clock(judge, withdrawn);
-        let desks = self.desks.iter().filter_map(|desk| desk.lock().clone());
+        let desks = self.membership.desks.iter().filter_map(|desk| desk.lock().clone());
         for mailbox in desks.collect::<Vec<_>>() {
             self.sweep_mailbox(&mailbox, judge, withdrawn);
         }
-        for index in 0..self.shards.len() {
+        for index in 0..self.queue.shards.len() {
             if !judge.has_panicked() {
                 self.sweep(index, judge, withdrawn);
             }
@@ -73,9 +73,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if judge.has_panicked() {
             return;
         }
-        let seen = self.crew_changes.load(Ordering::SeqCst);
+        let seen = self.membership.crew_changes.load(Ordering::SeqCst);
         let lifted = self.with_moves(|moves| {
-            let lifted = std::mem::take(&mut *self.held.lock());
+            let lifted = std::mem::take(&mut *self.routing.held.lock());
             moves.into_iter().for_each(|moves| moves.held_is_lifted = !lifted.is_empty());
             lifted
         });
@@ -86,7 +86,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let stay = sift::<A, K>(lifted, judge, withdrawn);
         let chosen = &withdrawn[before..];
         self.put_moved(|moves| {
-            let mut held = self.held.lock();
+            let mut held = self.routing.held.lock();
             let later = std::mem::replace(&mut *held, stay);
             held.extend(later);
             drop(held);
@@ -98,8 +98,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.free(chosen);
         // Who has started since has looked at what was held before.
         if self.settings.dispatch.is_some()
-            && self.sticky.is_none()
-            && self.crew_changes.load(Ordering::SeqCst) != seen
+            && self.routing.sticky.is_none()
+            && self.membership.crew_changes.load(Ordering::SeqCst) != seen
         {
             self.ask_again();
         }
@@ -150,7 +150,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let homeless = homeless.into_iter().flatten();
         self.re_home(homeless.map(|entry| Queued::<A, K> { hash: 0, ..entry }).collect());
         mailbox.serve_waiters();
-        self.wake.call(mailbox.slot, &self.clock.bell);
+        self.queue.wake.call(mailbox.slot, &self.clock.bell);
     }
 
     /// Messages were withdrawn that hold permits of the pool.
@@ -159,15 +159,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return;
         }
         self.count_withdrawn(withdrawn);
-        if self.sticky.is_some() {
+        if self.routing.sticky.is_some() {
             self.clock.forget_tags(&tags_of_retries::<A, K>(withdrawn));
         }
-        self.permits.give(withdrawn.len() as u64, self);
+        self.queue.permits.give(withdrawn.len() as u64, self);
     }
 
     /// Does something while no key of a sticky pool moves. In others nothing moves.
     fn with_moves<T>(&self, work: impl FnOnce(Option<&mut Moves>) -> T) -> T {
-        let mut moves = self.sticky.as_ref().map(|sticky| sticky.moves.lock());
+        let mut moves = self.routing.sticky.as_ref().map(|sticky| sticky.moves.lock());
         work(moves.as_deref_mut())
     }
 
@@ -176,7 +176,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let carried = self.with_moves(|mut moves| {
             let mut carried = Carried::default();
             work(moves.as_deref_mut());
-            if let (Some(moves), Some(sticky)) = (moves, &self.sticky) {
+            if let (Some(moves), Some(sticky)) = (moves, &self.routing.sticky) {
                 let sticky: &Sticky<A::Message> = sticky;
                 self.carry_deferred(sticky, moves, &mut carried);
             }
@@ -197,9 +197,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// All that was queued may have been given back, or buried, while this was out of its places.
     fn settle_if_over(&self) {
-        if self.ruined.load(Ordering::SeqCst) {
+        if self.lifecycle.ruined.load(Ordering::SeqCst) {
             self.bury_queued();
-        } else if self.ended.load(Ordering::SeqCst) {
+        } else if self.lifecycle.ended.load(Ordering::SeqCst) {
             self.give_back_queued();
         }
     }

@@ -112,7 +112,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         let mut first = self.empty_delivery();
         mem::swap(&mut first, &mut self.delivery);
         let (spare, since) =
-            (self.spare.take(), self.seat.busy_since(|| self.post.core.coarse.shown()));
+            (self.spare.take(), self.seat.busy_since(|| self.post.core.telemetry.coarse.shown()));
         let measurement = self.measurement.take();
         // It may be copied, which is user code; what was collected before is whole whatever comes of that.
         let begun = catch_unwind(AssertUnwindSafe(|| self.begin(self.post.source, entry)));
@@ -138,7 +138,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     }
 
     fn empty_delivery(&self) -> super::DeliveryOf<A> {
-        Delivery::empty(self.post.core.coarse.start())
+        Delivery::empty(self.post.core.telemetry.coarse.start())
     }
 
     /// Settles every message of a batch whose handler has returned.
@@ -217,7 +217,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         self.spare = held.spare;
         self.in_hand = true;
         self.seat.has_fewer();
-        self.seat.is_busy_since(self.post.core.coarse.shown());
+        self.seat.is_busy_since(self.post.core.telemetry.coarse.shown());
         held.result
     }
 

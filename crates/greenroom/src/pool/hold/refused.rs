@@ -44,7 +44,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     pub(super) fn put_back(&mut self) {
         self.delivery.marks.remove(Marks::PUT_BACK);
         let core = self.post.core.clone();
-        if core.ended.load(Ordering::SeqCst) {
+        if core.lifecycle.ended.load(Ordering::SeqCst) {
             return self.return_message();
         }
         let extra = self.delivery.extra.as_ref();
@@ -62,7 +62,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     fn leave_to(&mut self, other: &Arc<Mailbox<A, K>>) {
         let stamp = self.delivery.came_at();
         if let Some(entry) = self.take_entry(stamp) {
-            self.post.core.permits.take_back();
+            self.post.core.queue.permits.take_back();
             self.post.core.leave_to(other, entry);
         }
     }
@@ -71,7 +71,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     fn wait_for_somebody(&mut self) {
         let core = self.post.core.clone();
         let accepted = self.delivery.queued_at();
-        let due = core.coarse.timely().saturating_add(PATIENCE.as_nanos() as u64);
+        let due = core.telemetry.coarse.timely().saturating_add(PATIENCE.as_nanos() as u64);
         let Some(mut entry) = self.take_entry(Stamp::coarse(due)) else { return };
         let extra = entry.extra.get_or_insert_with(|| ExtraOf::<A>::new(None));
         (extra.refusals, extra.accepted, extra.parked) = (None, Some(accepted), true);

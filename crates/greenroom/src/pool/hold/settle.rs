@@ -33,8 +33,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     fn measured(&mut self, done: bool) {
         if let Some(measurement) = self.measurement.take() {
             let stands_for = measurement.stands_for();
-            let now = self.post.core.coarse.real();
-            let took = measurement.end(now, &self.post.core.measured);
+            let now = self.post.core.telemetry.coarse.real();
+            let took = measurement.end(now, &self.post.core.telemetry.measured);
             let polls = self.post.polls.take();
             match (done && self.post.core.keyed(), self.deferred.is_some()) {
                 (true, false) => self.feed_sketch(stands_for, 1, took),
@@ -46,12 +46,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
                 return;
             }
             let computed = polls.as_ref().map_or(took, |polls| polls.computed(now));
-            self.post.core.coarse.tell_pace(computed);
+            self.post.core.telemetry.coarse.tell_pace(computed);
             if self.post.core.keyed() {
                 // Behind one that waits, a shard is not left to a single worker, however little it computes.
                 let has_waited = polls.is_some_and(|polls| polls.has_waited());
-                let is_quick = !has_waited && self.post.core.coarse.measures_few();
-                self.post.core.wake.set_quick(is_quick);
+                let is_quick = !has_waited && self.post.core.telemetry.coarse.measures_few();
+                self.post.core.queue.wake.set_quick(is_quick);
             }
         }
     }
@@ -277,7 +277,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         let port = extra.and_then(|extra| extra.port);
         let mut letter = DeadLetter { message, reason, error, panic, attempts, age };
         if let Some(port) = port {
-            let has_ended = self.post.core.ended.load(Ordering::SeqCst);
+            let has_ended = self.post.core.lifecycle.ended.load(Ordering::SeqCst);
             port.resolve(call_error(&mut letter, kills, has_ended));
         }
         self.post.core.report_dead_letter(letter);
@@ -286,7 +286,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     /// Where the message is gone, it is a dead letter.
     fn retry(&mut self, after: Duration, counted: bool, failure: Failure<A::Error>) {
         let Some(message) = self.take_message() else { return self.bury(failure) };
-        if self.post.core.ended.load(Ordering::SeqCst) {
+        if self.post.core.lifecycle.ended.load(Ordering::SeqCst) {
             discard(failure.error);
             self.delivery.message = Some(message);
             return self.return_message();
@@ -296,7 +296,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         count(&self.seat.tally.retries);
         let class = self.delivery.class;
         let due = u64::try_from(after.as_nanos()).unwrap_or(u64::MAX);
-        let stamp = Stamp::coarse(self.post.core.coarse.timely().saturating_add(due));
+        let stamp = Stamp::coarse(self.post.core.telemetry.coarse.timely().saturating_add(due));
         let entry = Entry { message, extra: Some(extra), key: None, hash: 0, class, stamp };
         self.go_back(entry, after);
     }
@@ -359,7 +359,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     fn park_key(&mut self, failure: Failure<A::Error>) {
         let has_key =
             matches!(self.post.source, Source::Head { hash: Some(_), .. } | Source::Lane { .. });
-        if !has_key || self.post.core.ended.load(Ordering::SeqCst) {
+        if !has_key || self.post.core.lifecycle.ended.load(Ordering::SeqCst) {
             return self.bury(failure);
         }
         let mut message = self.take_message();
@@ -480,7 +480,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         if let Some(port) = extra.and_then(|extra| extra.port) {
             port.resolve(CallError::Stopped);
         }
-        self.post.core.left_over.lock().extend(message);
+        self.post.core.lifecycle.left_over.lock().extend(message);
     }
 }
 

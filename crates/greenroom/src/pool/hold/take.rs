@@ -9,7 +9,7 @@ use crate::{
     delivery::{Extra, Marks},
     pool::{
         core::{
-            Core, ShardOf,
+            Core,
             take::{QUOTA, TakenNear},
         },
         discard::discard,
@@ -17,6 +17,7 @@ use crate::{
         hatch::Caller,
         lock::locked,
         mailbox::Mailbox,
+        queue::ShardOf,
         seat::HAND_OVER,
         spare_extras::{SPARES_OF_A_SHARD, SPARES_OF_ONE},
         stamp::Stamp,
@@ -56,7 +57,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         }
         match self.post.source {
             Source::Shared { index, alone } => {
-                self.seat.is_busy_since(self.post.core.coarse.shown());
+                self.seat.is_busy_since(self.post.core.telemetry.coarse.shown());
                 let taken = self.take_next_shared(index, alone);
                 if taken != Taken::InHand {
                     self.seat.is_free();
@@ -107,7 +108,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     /// True for the first few lanes of one shard, one after the other: then others have their turn there, or would have to
     /// wait until somebody comes round.
     fn stays_in_shard(&mut self, source: Source) -> bool {
-        if !matches!(source, Source::Lane { .. }) || !self.post.core.wake.waits() {
+        if !matches!(source, Source::Lane { .. }) || !self.post.core.queue.wake.waits() {
             return false;
         }
         self.runs = (self.runs + 1) % LANES_IN_A_SHARD;
@@ -129,13 +130,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     /// True where something may come before the next message of the queue.
     #[inline(always)]
     fn is_interrupted(&self) -> bool {
-        self.seat.has_orders() || self.post.core.wake.is_urged()
+        self.seat.has_orders() || self.post.core.queue.wake.is_urged()
     }
 
     fn take_next_shared(&mut self, index: usize, alone: bool) -> Taken {
         self.run += 1;
         let core = &self.post.core;
-        let shard = &core.shards[index];
+        let shard = &core.queue.shards[index];
         if self.run <= self.longest_run && core.pop_in_run(index, shard, &mut self.delivery) {
             return self.start_next();
         }
@@ -150,10 +151,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         else {
             return None;
         };
-        if core.wake.is_quick() || *run >= core.budget() || core.wake.is_urged_at(*index) {
+        if core.queue.wake.is_quick()
+            || *run >= core.budget()
+            || core.queue.wake.is_urged_at(*index)
+        {
             return None;
         }
-        *hash = core.step(&core.shards[*index], *epoch, &mut self.delivery)?;
+        *hash = core.step(&core.queue.shards[*index], *epoch, &mut self.delivery)?;
         *run += 1;
         self.urgent_run = 0;
         Some(self.start())
@@ -170,7 +174,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             Source::Head { index, run, .. } => (index, run),
             _ => return None,
         };
-        Some((core.shards.get(index)?, self.longest_run.saturating_sub(run).min(most)))
+        Some((core.queue.shards.get(index)?, self.longest_run.saturating_sub(run).min(most)))
     }
 
     /// So many messages were taken by [`take_in_run`](Self::take_in_run), which does not count them, and this is what it came to
@@ -268,7 +272,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         if let Some(taken) = self.take_mail(true) {
             return Some(taken);
         }
-        if !self.post.core.wake.is_urged() {
+        if !self.post.core.queue.wake.is_urged() {
             return None;
         }
         if !self.post.core.keyed() {
@@ -313,7 +317,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         if self.is_over() {
             return Taken::Nothing;
         }
-        if (self.seat.has_orders() || self.post.core.wake.is_urged())
+        if (self.seat.has_orders() || self.post.core.queue.wake.is_urged())
             && let Some(taken) = self.take_first()
         {
             return taken;
@@ -332,7 +336,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             return self.take_shared();
         }
         let is_normal_due = self.is_normal_due();
-        if self.post.core.wake.waits() && !is_normal_due && self.looks_back == 0 {
+        if self.post.core.queue.wake.waits() && !is_normal_due && self.looks_back == 0 {
             return self.take_near();
         }
         let first = if is_normal_due { Class::Normal } else { Class::Urgent };
@@ -378,16 +382,18 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             },
             _ => return false,
         };
-        core.wake.is_quick()
-            && !(core.keyed() && core.wake.is_ready_beside(index))
-            && locked(&core.shards[index].outbox).from_afar
+        core.queue.wake.is_quick()
+            && !(core.keyed() && core.queue.wake.is_ready_beside(index))
+            && locked(&core.queue.shards[index].outbox).from_afar
     }
 
     /// True where the worker would find something now. What is ready at a shard without keys that another attends is for that one.
     pub(crate) fn finds_something(&self) -> bool {
         match self.post.source {
-            Source::Attending { index, .. } => self.post.core.wake.is_ready_for_attendant(index),
-            _ => self.post.core.wake.any_ready(),
+            Source::Attending { index, .. } => {
+                self.post.core.queue.wake.is_ready_for_attendant(index)
+            }
+            _ => self.post.core.queue.wake.any_ready(),
         }
     }
 
@@ -407,7 +413,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     fn leave_spares(&mut self, index: usize) {
         let core = &self.post.core;
         let most = if core.settings.single { SPARES_OF_ONE } else { SPARES_OF_A_SHARD };
-        core.shards[index].inbox.lock().spares.take_over(&mut self.spares, most);
+        core.queue.shards[index].inbox.lock().spares.take_over(&mut self.spares, most);
         self.spares.clear();
     }
 
@@ -422,7 +428,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     /// The first message of a run is in the delivery.
     fn begin_run(&mut self, index: usize, alone: bool) -> Taken {
         // A run of one message, and the wait of its handler, tell no pace.
-        let times = !self.post.core.wake.waits() && self.times_this();
+        let times = !self.post.core.queue.wake.waits() && self.times_this();
         self.timed_since = times.then(Instant::now);
         self.post.source = Source::Shared { index, alone };
         (self.run, self.longest_run) = (0, self.post.core.budget());
@@ -434,14 +440,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     fn take_shared(&mut self) -> Taken {
         if let Source::Attending { index, alone } = self.post.source {
             self.runs += 1;
-            let quick = self.post.core.wake.is_quick();
+            let quick = self.post.core.queue.wake.is_quick();
             let most = if quick { RUNS_IN_A_SHARD } else { LONG_RUNS_IN_A_SHARD };
-            if quick && self.post.core.wake.is_any_free() {
+            if quick && self.post.core.queue.wake.is_any_free() {
                 self.runs += self.run / MESSAGES_OF_A_RUN;
             }
-            if !self.post.core.wake.is_ready_at(index) {
+            if !self.post.core.queue.wake.is_ready_at(index) {
                 // There is nothing.
-            } else if quick && self.post.core.shards[index].is_served_near(self.post.worker) {
+            } else if quick && self.post.core.queue.shards[index].is_served_near(self.post.worker) {
                 // The other one has the shard now, and its bit.
                 self.post.source = Source::None;
             } else if self.runs < most {
@@ -499,7 +505,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     /// it is queued.
     #[inline(always)]
     pub(crate) fn take_handed(&mut self) -> bool {
-        let is_over = self.post.core.ended.load(Ordering::Acquire);
+        let is_over = self.post.core.lifecycle.ended.load(Ordering::Acquire);
         if self.is_interrupted() || is_over {
             self.post.core.take_back_handed(self.post.worker);
             return false;
@@ -521,7 +527,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     fn start_at_hatch(&mut self) -> Taken {
         match self.delivery.stamp {
             Stamp::UNDATED => self.seat.is_busy_since_now(),
-            _ => self.seat.is_busy_since(self.post.core.coarse.shown()),
+            _ => self.seat.is_busy_since(self.post.core.telemetry.coarse.shown()),
         }
         self.start_next()
     }
@@ -529,7 +535,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     /// The message in the delivery is in hand from here on, unless its caller has gone.
     #[inline(always)]
     fn start(&mut self) -> Taken {
-        self.seat.is_busy_since(self.post.core.coarse.shown());
+        self.seat.is_busy_since(self.post.core.telemetry.coarse.shown());
         self.start_next()
     }
 
@@ -566,7 +572,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
 
     #[cold]
     fn measure(&mut self) {
-        let now = self.post.core.coarse.real();
+        let now = self.post.core.telemetry.coarse.real();
         self.measurement = Some(Measurement::begin(self.delivery.stamp, now));
         self.post.polls = Some(Polls::begin(now));
     }
@@ -578,7 +584,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         // Whoever waits for its bytes is woken.
         extra.claim = None;
         if std::mem::take(&mut extra.parked) {
-            self.post.core.tally.waiting.fetch_sub(1, Ordering::Relaxed);
+            self.post.core.telemetry.tally.waiting.fetch_sub(1, Ordering::Relaxed);
             self.seat.note_attempt(extra.attempts + 1);
         }
         let abandoned = extra.port.as_ref().is_some_and(|port| port.is_abandoned());

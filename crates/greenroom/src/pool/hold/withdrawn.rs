@@ -76,7 +76,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     /// The first message of a batch is withdrawn: the next one takes its place, where there is one.
     fn withdraw_first(&mut self) {
         let mut more = mem::take(&mut self.delivery.more).into_iter();
-        let since = self.seat.busy_since(|| self.post.core.coarse.shown());
+        let since = self.seat.busy_since(|| self.post.core.telemetry.coarse.shown());
         self.withdraw();
         if let Some(next) = more.next() {
             self.put_in_hand(next);
@@ -91,14 +91,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         // It tells nothing of how long others take.
         (self.measurement, self.post.polls) = (None, None);
         self.delivery.open_port();
-        self.post.core.tally.withdrawn.fetch_add(1, Ordering::Relaxed);
+        self.post.core.telemetry.tally.withdrawn.fetch_add(1, Ordering::Relaxed);
         let (message, extra) = self.finish();
         resolve::<A>(extra);
         discard(message);
     }
 
     fn withdraw_item(&mut self, held: BatchItem<A::Message, A::Reply, A::Error>) {
-        self.post.core.tally.withdrawn.fetch_add(1, Ordering::Relaxed);
+        self.post.core.telemetry.tally.withdrawn.fetch_add(1, Ordering::Relaxed);
         self.seat.has_fewer();
         let BatchItem { delivery, spare, .. } = held;
         let Delivery { message, extra, .. } = delivery;

@@ -11,7 +11,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// How long the message has waited that has waited longest. What waits for another attempt does not count, nor does the
     /// time before its last attempt.
     pub(crate) fn oldest(&self) -> Option<Duration> {
-        let shards = self.shards.iter().filter_map(|shard| {
+        let shards = self.queue.shards.iter().filter_map(|shard| {
             let outbox = shard.outbox.lock();
             let inbox = shard.inbox.lock();
             let queues = [first(outbox.queue.iter()), first(inbox.queue.iter())];
@@ -19,11 +19,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             let runs = [outbox.queue.first_run(), inbox.queue.first_run()];
             queues.into_iter().chain(runs).chain(others).flatten().min_by_key(|stamp| stamp.nanos())
         });
-        let desks = self.desks.iter().filter_map(|desk| desk.lock().clone());
+        let desks = self.membership.desks.iter().filter_map(|desk| desk.lock().clone());
         let desks = desks.filter_map(|mailbox| mailbox.oldest());
         let held = first(self.held().iter());
         let shards = shards.chain(self.oldest_handed());
         let oldest = shards.chain(desks).chain(held).min_by_key(|stamp| stamp.nanos())?;
-        Some(oldest.age(self.coarse.real()))
+        Some(oldest.age(self.telemetry.coarse.real()))
     }
 }

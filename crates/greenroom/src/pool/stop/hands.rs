@@ -22,7 +22,7 @@ impl Hands {
     ) {
         let now = Instant::now();
         for slot in busy(core) {
-            let begun = core.seats.at(slot).tally.started.load(Ordering::Relaxed);
+            let begun = core.membership.seats.at(slot).tally.started.load(Ordering::Relaxed);
             let seen = self.seen.entry(slot).or_insert((begun, now));
             if seen.0 != begun {
                 *seen = (begun, now);
@@ -45,5 +45,10 @@ impl Hands {
 pub(super) fn busy<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Core<A, K>,
 ) -> impl Iterator<Item = usize> {
-    core.seats.iter().enumerate().filter(|(_, seat)| seat.is_busy()).map(|(worker, _)| worker)
+    core.membership
+        .seats
+        .iter()
+        .enumerate()
+        .filter(|(_, seat)| seat.is_busy())
+        .map(|(worker, _)| worker)
 }

@@ -48,7 +48,7 @@ pub(crate) async fn stop<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         Stop::Graceful { within } => drain_until(&core, later(within), &mut hands).await,
         Stop::Now => finish_in_hand(&core).await,
     }
-    let wedged = match core.running.load(Ordering::SeqCst) {
+    let wedged = match core.lifecycle.running.load(Ordering::SeqCst) {
         0 => Vec::new(),
         _ => hands.still_full(&core),
     };
@@ -59,7 +59,7 @@ pub(crate) async fn stop<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         crate::step_aside().await;
     }
     core.give_back_queued();
-    let left_over = std::mem::take(&mut *core.left_over.lock());
+    let left_over = std::mem::take(&mut *core.lifecycle.left_over.lock());
     check_ledger(&core);
     StopReport { left_over, wedged, stats: core.figures() }
 }
@@ -69,7 +69,7 @@ const INSIDE: Duration = Duration::from_secs(1);
 
 /// Once all workers have gone, every message is accounted for (P26). In builds with debug assertions.
 fn check_ledger<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>) {
-    if !cfg!(debug_assertions) || core.running.load(Ordering::SeqCst) > 0 {
+    if !cfg!(debug_assertions) || core.lifecycle.running.load(Ordering::SeqCst) > 0 {
         return;
     }
     let since = std::time::Instant::now();
@@ -91,7 +91,10 @@ async fn drain_until<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     let stuck = || core.held().len() as u64 + core.parked_messages();
     let but_stuck = |stats: PoolStats| stats.accepted == stats.settled() + stuck();
     let done = |stats: PoolStats| stats.is_settled() || but_stuck(stats);
-    let over = || core.ended.load(Ordering::SeqCst) || core.live.load(Ordering::SeqCst) == 0;
+    let over = || {
+        core.lifecycle.ended.load(Ordering::SeqCst)
+            || core.membership.live.load(Ordering::SeqCst) == 0
+    };
     let mut witness = Witness::default();
     let mut drained = || !witness.sees_one_busy(core) && done(core.ledger());
     let _ = wait_until(core, deadline, || over() || drained()).await;
@@ -107,20 +110,22 @@ async fn drain_until<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
             return;
         }
     }
-    core.abort(0..core.seats.len());
+    core.abort(0..core.membership.seats.len());
 }
 
 /// Starts nothing more, and waits for what is in hand. `stopped` hooks that take too long are dropped.
 async fn finish_in_hand<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>) {
     core.end();
-    let mut had_time: HashSet<usize> = (0..core.seats.len()).collect();
+    let mut had_time: HashSet<usize> = (0..core.membership.seats.len()).collect();
     busy(core).for_each(|worker| {
         had_time.remove(&worker);
     });
     while !all_gone(core, Instant::now() + HOOKS).await {
         let still_busy: HashSet<usize> = busy(core).collect();
         core.abort(had_time.difference(&still_busy).copied());
-        had_time = (0..core.seats.len()).filter(|worker| !still_busy.contains(worker)).collect();
+        had_time = (0..core.membership.seats.len())
+            .filter(|worker| !still_busy.contains(worker))
+            .collect();
     }
 }
 
@@ -129,7 +134,7 @@ async fn all_gone<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Core<A, K>,
     deadline: Instant,
 ) -> bool {
-    wait_until(core, deadline, || core.running.load(Ordering::SeqCst) == 0).await
+    wait_until(core, deadline, || core.lifecycle.running.load(Ordering::SeqCst) == 0).await
 }
 
 /// Looks whenever something has happened, until `done` says so (true) or the deadline has come (false).
@@ -139,13 +144,13 @@ pub(in crate::pool) async fn wait_until<A: Actor, K: Hash + Eq + Send + Sync + '
     mut done: impl FnMut() -> bool,
 ) -> bool {
     loop {
-        let progress = core.progress.notified();
+        let progress = core.lifecycle.progress.notified();
         // Pairs with the fence of a worker that lies down: its counts are seen, or it sees `closing` and notifies.
         fence(Ordering::SeqCst);
         if done() {
             return true;
         }
-        if timed::until(&core.runtime, deadline, progress).await.is_err() {
+        if timed::until(&core.env.runtime, deadline, progress).await.is_err() {
             return done();
         }
     }
@@ -156,7 +161,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// awaits is not interrupted.
     pub(crate) fn abort(&self, workers: impl Iterator<Item = usize>) {
         for worker in workers {
-            let abort = self.seats.at(worker).place.lock().abort.clone();
+            let abort = self.membership.seats.at(worker).place.lock().abort.clone();
             if let Some(abort) = abort {
                 abort.abort();
             }

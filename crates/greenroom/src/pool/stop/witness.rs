@@ -24,7 +24,7 @@ impl Witness {
         &mut self,
         core: &Core<A, K>,
     ) -> bool {
-        self.find(core.seats.len(), |worker| core.seats.at(worker).is_busy())
+        self.find(core.membership.seats.len(), |worker| core.membership.seats.at(worker).is_busy())
     }
 
     fn find(&mut self, workers: usize, is_busy: impl Fn(usize) -> bool) -> bool {

@@ -52,9 +52,9 @@ pub(super) async fn attempt<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: S
         return 1;
     }
     let alone = core.settings.is_limited() || in_place::is_driving();
-    let quick = core.wake.is_quick() && !alone;
+    let quick = core.queue.wake.is_quick() && !alone;
     let run = if quick { hold.left_of_run(core, QUICK_ATTEMPTS - 1) } else { None };
-    let (shard, most) = run.unwrap_or((&core.shards[0], 0));
+    let (shard, most) = run.unwrap_or((&core.queue.shards[0], 0));
     // Counted down, and the run afterwards: one number for each message.
     let mut left = most;
     let last = loop {
@@ -72,7 +72,7 @@ pub(super) async fn attempt<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: S
             last => break last,
         }
         if !stays_busy {
-            hold.seat.is_busy_since(core.coarse.shown());
+            hold.seat.is_busy_since(core.telemetry.coarse.shown());
         }
     };
     hold.seat.is_free();
@@ -184,7 +184,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static, F: Future> Future for Polle
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Post<A, K> {
     fn go_on(&mut self) {
         if let Some(polls) = &mut self.polls {
-            polls.go_on(self.core.coarse.real());
+            polls.go_on(self.core.telemetry.coarse.real());
         }
         self.core.note_time();
         if self.core.wakes_by_search() {
@@ -192,7 +192,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Post<A, K> {
             self.core.clock.bell.ring();
             return;
         }
-        self.core.wake.enter(&self.core.clock.bell);
+        self.core.queue.wake.enter(&self.core.clock.bell);
         self.posture = Posture::Awake;
     }
 
@@ -207,9 +207,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Post<A, K> {
 
     fn suspend(&mut self, task: &task::Context<'_>) {
         self.has_suspended = true;
-        if !self.core.coarse.is_watched() {
+        if !self.core.telemetry.coarse.is_watched() {
             // What is in hand has been so from now on, where nobody has looked at the clock for it.
-            self.core.seats.at(self.worker).busy_since(|| self.core.coarse.set());
+            self.core
+                .membership
+                .seats
+                .at(self.worker)
+                .busy_since(|| self.core.telemetry.coarse.set());
         }
         if self.posture == Posture::LyingDown {
             debug_assert!(
@@ -217,7 +221,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Post<A, K> {
                 "others get up for what they are handed"
             );
             // It serves a caller, and can be taken off the list for nothing else any more.
-            self.core.wake.forget(self.worker, &self.core.clock.bell);
+            self.core.queue.wake.forget(self.worker, &self.core.clock.bell);
         } else {
             // A used-up cooperative budget makes ready resources look pending, and would open lanes for nothing.
             if !tokio::task::coop::has_budget_remaining() {
@@ -228,13 +232,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Post<A, K> {
                 self.source = self.core.suspend(self.worker, self.source);
             }
             match self.posture {
-                Posture::Uncounted if leaves_shard => self.core.wake.pass_on(&self.core.clock.bell),
+                Posture::Uncounted if leaves_shard => {
+                    self.core.queue.wake.pass_on(&self.core.clock.bell)
+                }
                 Posture::Uncounted => {}
-                _ => self.core.wake.leave(&self.core.clock.bell),
+                _ => self.core.queue.wake.leave(&self.core.clock.bell),
             }
         }
         if let Some(polls) = &mut self.polls {
-            polls.pause(self.core.coarse.real());
+            polls.pause(self.core.telemetry.coarse.real());
         }
         self.posture = Posture::Suspended;
         self.core.serve_waiters_in_blocks();

@@ -25,11 +25,13 @@ pub(super) async fn pass<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     hold.give_up_place();
     hold.rest();
     let pass = loop {
-        let called = core.over.notified();
+        let called = core.lifecycle.over.notified();
         if hold.seat.has(HAND_OVER) {
             core.hand_over(hold.post.worker);
         }
-        if core.ended.load(Ordering::SeqCst) || hold.seat.starts_nothing() || hold.seat.has(SIGNAL)
+        if core.lifecycle.ended.load(Ordering::SeqCst)
+            || hold.seat.starts_nothing()
+            || hold.seat.has(SIGNAL)
         {
             break None;
         }

@@ -66,7 +66,7 @@ impl Core<Worker, std::convert::Infallible> {
         crate::pool::employed::start_clock(self);
         let address = crate::Address::new(self.clone());
         address.send(0).await.unwrap();
-        while self.running.load(Ordering::SeqCst) > 1 {
+        while self.lifecycle.running.load(Ordering::SeqCst) > 1 {
             step_aside().await;
         }
         std::mem::forget(address);
@@ -111,16 +111,16 @@ impl<K: Hash + Eq + Send + Sync + 'static> Idle for Core<Worker, K> {
     }
 
     fn order(&self, orders: u32) {
-        self.seats.at(0).order(orders);
-        self.wake.call(0, &self.clock.bell);
+        self.membership.seats.at(0).order(orders);
+        self.queue.wake.call(0, &self.clock.bell);
     }
 
     fn is_at_rest(&self) -> bool {
-        self.wake.awake() == 0 && self.wake.idle() == 2
+        self.queue.wake.awake() == 0 && self.queue.wake.idle() == 2
     }
 
     fn has_orders(&self) -> bool {
-        self.seats.at(0).has_orders()
+        self.membership.seats.at(0).has_orders()
     }
 }
 
@@ -183,14 +183,14 @@ async fn others_get_a_turn_while_abandoned_calls_are_skipped() {
 async fn nobody_is_awake_when_nothing_happens() {
     for seed in [1, 3, 7] {
         let core = messages_of_all_kinds(seed).await;
-        assert_eq!((core.wake.awake(), core.wake.idle()), (0, 5));
-        assert!(!core.wake.any_ready());
+        assert_eq!((core.queue.wake.awake(), core.queue.wake.idle()), (0, 5));
+        assert!(!core.queue.wake.any_ready());
         // Workers that are dropped while they lie, and while they work, take their count along.
         let address = crate::Address::new(core.clone());
         address.send(2).await.unwrap();
         step_aside().await;
         core.abort(0..5);
         crate::pool::stop::run::stop(core.clone(), Stop::Now).await;
-        assert_eq!((core.wake.awake(), core.wake.idle()), (0, 0));
+        assert_eq!((core.queue.wake.awake(), core.queue.wake.idle()), (0, 0));
     }
 }

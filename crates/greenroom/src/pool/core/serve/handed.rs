@@ -94,7 +94,7 @@ impl Office {
         let builder = Pool::new(move |_| Clerk(of_workers.clone())).workers(workers);
         let builder = builder.restarts(Restarts { max: 1_000, ..Restarts::default() });
         let core = set_up(builder).spawn_core().await.unwrap();
-        core.wake.unaided.store(true, Ordering::Relaxed);
+        core.queue.wake.unaided.store(true, Ordering::Relaxed);
         let office = Self { pool: Pool::spawned(core.clone()), core, seen };
         office.until_idle(workers).await;
         office
@@ -102,7 +102,7 @@ impl Office {
 
     async fn until_idle(&self, workers: usize) {
         let mut patience = 0..10_000;
-        while (self.core.wake.idle(), self.core.wake.awake()) != (workers, 0) {
+        while (self.core.queue.wake.idle(), self.core.queue.wake.awake()) != (workers, 0) {
             assert!(patience.next().is_some(), "somebody is awake still");
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
@@ -149,11 +149,11 @@ async fn a_worker_is_woken_for_what_it_was_handed_and_lies_down_again() {
     let office = Office::open(1, 10).await;
     for calls in 1..=5 {
         let waits = office.hand(7);
-        assert_eq!((office.core.wake.idle(), office.core.wake.awake()), (0, 1));
-        assert!(!office.core.shards[0].inbox.lock().scheduled, "nothing is queued");
+        assert_eq!((office.core.queue.wake.idle(), office.core.queue.wake.awake()), (0, 1));
+        assert!(!office.core.queue.shards[0].inbox.lock().scheduled, "nothing is queued");
         assert_eq!((office.pool.depth(), office.core.accepted()), (1, calls));
         assert_eq!(told(waits).await, Ok(7));
-        assert_eq!((office.core.wake.idle(), office.core.wake.awake()), (1, 0));
+        assert_eq!((office.core.queue.wake.idle(), office.core.queue.wake.awake()), (1, 0));
         assert_eq!((office.pool.depth(), office.pool.stats().handled), (0, calls));
     }
     office.assert_settled();
@@ -234,7 +234,7 @@ async fn a_reply_that_nobody_collects_keeps_nobody_else_from_calling() {
     let waits = office.hand(7);
     office.until_idle(1).await;
     assert!(office.is_refused(8));
-    assert_eq!(office.core.wake.awake(), 0);
+    assert_eq!(office.core.queue.wake.awake(), 0);
     assert_eq!(office.pool.call(8).await, Ok(8));
     assert_eq!(told(waits).await, Ok(7));
     assert_eq!(told(office.hand(9)).await, Ok(9));
@@ -285,10 +285,11 @@ async fn what_a_worker_was_handed_that_is_to_leave_goes_to_another() {
     let waits = office.hand(7);
     let handed_to = office
         .core
+        .handoff
         .hatches
         .iter()
         .position(|hatch| hatch.get().is_some_and(|hatch| hatch.has_handed()));
-    office.core.seats.at(handed_to.unwrap()).order(LEAVE);
+    office.core.membership.seats.at(handed_to.unwrap()).order(LEAVE);
     assert_eq!((told(waits).await, office.handled()), (Ok(7), vec![7]));
     assert!(office.pool.stats().ledger_holds());
 }
@@ -298,7 +299,7 @@ async fn what_a_worker_was_handed_that_is_killed_goes_to_the_next() {
     let office = Office::open(1, 10).await;
     for number in 10..15 {
         let waits = office.hand(number);
-        office.core.seats.at(0).order(KILLED);
+        office.core.membership.seats.at(0).order(KILLED);
         office.core.abort(std::iter::once(0));
         assert_eq!(told(waits).await, Ok(number));
         office.until_idle(1).await;
@@ -337,8 +338,8 @@ async fn what_is_taken_back_when_all_is_over_has_its_outcome() {
         let waits = office.hand(7);
         office.core.close();
         let (over, outcome) = match ruined {
-            true => (&office.core.ruined, Err(CallError::NoWorkers)),
-            false => (&office.core.ended, Err(CallError::Stopped)),
+            true => (&office.core.lifecycle.ruined, Err(CallError::NoWorkers)),
+            false => (&office.core.lifecycle.ended, Err(CallError::Stopped)),
         };
         over.store(true, Ordering::SeqCst);
         office.core.take_back_handed(0);
@@ -352,7 +353,7 @@ async fn what_is_taken_back_when_all_is_over_has_its_outcome() {
 #[tokio::test]
 async fn the_watch_leaves_the_only_worker_what_it_was_handed() {
     let looks = |core: &Clerks| {
-        core.wake.unaided.store(false, Ordering::Relaxed);
+        core.queue.wake.unaided.store(false, Ordering::Relaxed);
         (0..3).fold(0, |taken, _| core.tick(taken))
     };
     for workers in [1, 2] {
@@ -399,7 +400,7 @@ fn a_caller_that_computes_on_does_not_hold_what_it_has_handed() {
     let (over, handled) = oneshot::channel();
     runtime.spawn(async move {
         let office = Office::open(2, 10).await;
-        office.core.wake.unaided.store(false, Ordering::Relaxed);
+        office.core.queue.wake.unaided.store(false, Ordering::Relaxed);
         let waits = office.hand(7);
         let since = Instant::now();
         while office.handled().is_empty() && since.elapsed() < Duration::from_secs(20) {

@@ -69,12 +69,12 @@ async fn several_idle(workers: usize, capacity: usize) -> (Pool<Echo>, Echoes) {
 /// Until so many workers lie and nobody is awake.
 async fn until_idle(core: &Echoes, workers: usize) {
     let mut patience = 0..10_000;
-    while (core.wake.idle(), core.wake.awake()) != (workers, 0) {
+    while (core.queue.wake.idle(), core.queue.wake.awake()) != (workers, 0) {
         assert!(
             patience.next().is_some(),
             "{} lie, {} are awake",
-            core.wake.idle(),
-            core.wake.awake()
+            core.queue.wake.idle(),
+            core.queue.wake.awake()
         );
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
@@ -91,16 +91,16 @@ fn serve(core: &Echoes) -> Result<u64, u64> {
 
 /// Accepted so far, and permits in use.
 fn counts(core: &Echoes) -> (u64, usize) {
-    (core.accepted(), core.permits.in_use(core.as_ref()))
+    (core.accepted(), core.queue.permits.in_use(core.as_ref()))
 }
 
 #[tokio::test]
 async fn an_idle_worker_serves_a_call_and_lies_down_again() {
     let (pool, core) = idle(10).await;
-    let credit = |core: &Echoes| core.shards[0].inbox.lock().credit as usize;
+    let credit = |core: &Echoes| core.queue.shards[0].inbox.lock().credit as usize;
     for calls in 1..=5 {
         assert_eq!(serve(&core), Ok(7));
-        assert_eq!(core.wake.idle(), 1);
+        assert_eq!(core.queue.wake.idle(), 1);
         assert_eq!(
             counts(&core),
             (calls, credit(&core)),
@@ -121,19 +121,19 @@ async fn what_waits_is_not_overtaken() {
 #[tokio::test]
 async fn a_worker_that_starts_nothing_more_gives_the_message_back() {
     let (_pool, core) = idle(1).await;
-    core.seats.at(0).order(LEAVE);
+    core.membership.seats.at(0).order(LEAVE);
     assert_eq!(serve(&core), Err(7));
     assert_eq!(core.accepted(), 0);
-    let unused = core.shards[0].inbox.lock().credit as usize;
-    assert_eq!(core.permits.in_use(core.as_ref()), unused, "the permit is there again");
+    let unused = core.queue.shards[0].inbox.lock().credit as usize;
+    assert_eq!(core.queue.permits.in_use(core.as_ref()), unused, "the permit is there again");
 }
 
 #[tokio::test]
 async fn without_room_nothing_is_served() {
     let (_pool, core) = idle(1).await;
-    core.permits.try_take(1, core.as_ref()).unwrap();
+    core.queue.permits.try_take(1, core.as_ref()).unwrap();
     assert_eq!(serve(&core), Err(7));
-    core.permits.give(1, core.as_ref());
+    core.queue.permits.give(1, core.as_ref());
     let queued = core.take_and_push(&mut Some(1), (None, 0), 0, Urgency::Now);
     assert_eq!(queued, Ok(()), "who queues it looks further");
 }
@@ -163,10 +163,10 @@ fn serve_later(core: &Echoes, number: u64) -> Reply<u64, ()> {
 async fn a_worker_that_suspends_while_it_serves_is_not_idle_and_others_serve() {
     let (pool, core) = several_idle(2, 10).await;
     let slept = serve_later(&core, SLEEPS);
-    assert_eq!((core.wake.idle(), core.wake.awake()), (1, 0));
+    assert_eq!((core.queue.wake.idle(), core.queue.wake.awake()), (1, 0));
     assert_eq!(serve(&core), Ok(7), "by the other");
     let slept_too = serve_later(&core, SLEEPS);
-    assert_eq!((core.wake.idle(), core.wake.awake()), (0, 0));
+    assert_eq!((core.queue.wake.idle(), core.queue.wake.awake()), (0, 0));
     assert_eq!(serve(&core), Err(7), "there is nobody");
     for reply in [slept, slept_too] {
         assert_eq!(reply.await.unwrap(), Ok(SLEEPS));
@@ -194,7 +194,7 @@ async fn a_worker_that_ends_while_it_serves_leaves_no_trace_in_the_list() {
 #[tokio::test(start_paused = true)]
 async fn a_worker_that_is_wanted_while_it_serves_comes_when_it_has() {
     let (pool, core) = idle(10).await;
-    core.wake.unaided.store(true, super::Ordering::Relaxed);
+    core.queue.wake.unaided.store(true, super::Ordering::Relaxed);
     assert!(matches!(core.serve(&mut Some(SENDS), 0, Waker::noop()), Some(Served::Reply(SENDS))));
     assert_eq!(pool.stats().handled, 1, "what it sent is not handled in its caller's turn");
     until_idle(&core, 1).await;

@@ -1,0 +1,70 @@
+//! Whether a pool accepts messages, whether it has ended, and who waits for that.
+
+use std::sync::{
+    Arc, OnceLock,
+    atomic::{AtomicBool, AtomicUsize},
+};
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use crate::{Actor, AnyAddress, ExitReason, life::Life};
+
+/// Whether a pool accepts messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Gate {
+    /// It does. Left when the last worker goes, or by a stop.
+    Open,
+    /// It has no worker. Left when one joins, or by a stop.
+    Deserted,
+    /// It never will again.
+    Closed,
+}
+
+/// Whether a pool accepts messages, whether it has ended, and who waits for that.
+pub(crate) struct Lifecycle<A: Actor> {
+    /// From its spawn to its end, and who is told of that.
+    pub(crate) life: Arc<Life<AnyAddress>>,
+    /// Why it ends, where it is not simply stopped. The first reason counts.
+    pub(crate) cause: OnceLock<ExitReason>,
+    /// Whether messages are accepted; held while that changes.
+    pub(crate) gate: Mutex<Gate>,
+    /// The last slot was disabled: what is queued are dead letters.
+    pub(crate) ruined: AtomicBool,
+    /// The pool accepts nothing any more.
+    pub(crate) closing: AtomicBool,
+    /// All is done: idle workers end.
+    pub(crate) ended: AtomicBool,
+    /// The end was told.
+    pub(crate) told_end: AtomicBool,
+    /// Told whoever stops the pool: a worker found nothing to do while the pool was closing, or a task has ended.
+    pub(crate) progress: Notify,
+    /// Told once, when `ended` is set, to workers between restarts.
+    pub(crate) over: Notify,
+    /// Tasks of the pool that have not ended: workers, and the clock.
+    pub(crate) running: AtomicUsize,
+    /// Addresses in existence; the last one dropped drains and stops the pool.
+    pub(crate) handles: AtomicUsize,
+    /// Messages given back because the pool stopped while they were in hand.
+    pub(crate) left_over: Mutex<Vec<A::Message>>,
+}
+
+impl<A: Actor> Lifecycle<A> {
+    /// Of a pool that is about to start.
+    pub(super) fn new() -> Self {
+        Self {
+            life: Arc::default(),
+            cause: OnceLock::new(),
+            gate: Mutex::new(Gate::Open),
+            ruined: AtomicBool::new(false),
+            closing: AtomicBool::new(false),
+            ended: AtomicBool::new(false),
+            told_end: AtomicBool::new(false),
+            progress: Notify::new(),
+            over: Notify::new(),
+            running: AtomicUsize::new(0),
+            handles: AtomicUsize::new(0),
+            left_over: Mutex::default(),
+        }
+    }
+}

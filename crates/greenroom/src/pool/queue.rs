@@ -1,0 +1,70 @@
+//! Where messages wait, what bounds them, and who is woken for them.
+
+use std::sync::atomic::AtomicU64;
+
+use super::{
+    credit_map::CreditMap,
+    crowd::KeyBounds,
+    lock::Locked,
+    permits::Permits,
+    shard::{Inbox, Outbox, Shard, Turns},
+    wake::Wake,
+};
+use crate::Actor;
+
+pub(crate) type ShardOf<A, K> =
+    Shard<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error, K>;
+
+pub(crate) type InboxGuard<'a, A, K> =
+    Locked<'a, Inbox<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error, K>>;
+
+pub(crate) type OutboxOf<A, K> =
+    Outbox<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error, K>;
+
+/// Permits that lie unused in all shards together are at most this part of the capacity, so that they need not be searched
+/// for while the pool is far from full.
+const CREDIT_SHARE: usize = 8;
+
+/// More would not make a permit noticeably cheaper.
+const MAX_CREDIT: usize = 64;
+
+/// How many permits a shard takes at once.
+pub(super) fn credit_for(capacity: usize, shards: usize) -> u64 {
+    (capacity / shards / CREDIT_SHARE).clamp(1, MAX_CREDIT) as u64
+}
+
+/// Where messages wait, what bounds them, and who is woken for them.
+pub(crate) struct Queue<A: Actor, K> {
+    /// One or several: by key, or by sender.
+    pub(crate) shards: Box<[ShardOf<A, K>]>,
+    /// The bound on what is accepted and not started.
+    pub(crate) permits: Permits,
+    /// How many permits a shard takes at once. Changes with the capacity.
+    pub(crate) credit: AtomicU64,
+    /// Which shards may have some.
+    pub(crate) credit_map: CreditMap,
+    /// Which shards are ready, and which workers lie idle.
+    pub(crate) wake: Wake,
+}
+
+impl<A: Actor, K> Queue<A, K> {
+    /// So many shards, for so many messages. At most `awake_limit` of the workers are awake at the same time.
+    pub(super) fn new(
+        shards: usize,
+        keyed: bool,
+        bounds: KeyBounds,
+        capacity: usize,
+        workers: usize,
+        awake_limit: usize,
+    ) -> Self {
+        let turns = if keyed { Turns::OF_KEYS } else { Turns::OF_A_SENDER };
+        let turns = turns.of_messages_of(size_of::<A::Message>());
+        Self {
+            shards: (0..shards).map(|_| Shard::new(turns, bounds)).collect(),
+            permits: Permits::new(capacity),
+            credit: AtomicU64::new(credit_for(capacity, shards)),
+            credit_map: CreditMap::new(),
+            wake: Wake::new(workers, awake_limit),
+        }
+    }
+}

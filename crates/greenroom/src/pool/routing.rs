@@ -1,0 +1,70 @@
+//! Where a message goes: by its key, its sender, or who is chosen for it.
+
+use std::{collections::VecDeque, sync::atomic::AtomicUsize};
+
+use foldhash::{SharedSeed, quality::SeedableRandomState};
+use parking_lot::Mutex;
+
+use super::{
+    entry::Queued, key_lines::KeyLines, places::Places, settings::Settings, sticky::Sticky,
+};
+use crate::Actor;
+
+/// What has to be known of a message before it is queued.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WayIn {
+    /// Nothing.
+    Plain,
+    /// Its key.
+    ByKey,
+    /// Its weight, and its key where there are keys.
+    Weighed,
+}
+
+impl WayIn {
+    fn of<A: Actor, K>(settings: &Settings<A, K>) -> Self {
+        match (settings.is_weighed, &settings.key_of) {
+            (true, _) => Self::Weighed,
+            (false, Some(_)) => Self::ByKey,
+            (false, None) => Self::Plain,
+        }
+    }
+}
+
+/// Where a message goes: by its key, its sender, or who is chosen for it.
+pub(crate) struct Routing<A: Actor, K> {
+    /// What has to be known of a message before it is queued.
+    pub(crate) way_in: WayIn,
+    /// Who has which keys, in a sticky pool.
+    pub(crate) sticky: Option<Box<Sticky<A::Message>>>,
+    /// Which shards addresses send to, where messages have no key.
+    pub(crate) places: Places,
+    /// Of keys. Seeded per pool.
+    pub(crate) hasher: SeedableRandomState,
+    /// Where senders wait for room behind a key.
+    pub(crate) key_lines: KeyLines,
+    /// How many messages may wait behind one key. Written under the roster's lock.
+    pub(crate) max_per_key: AtomicUsize,
+    /// Messages that the policy has given to nobody yet, or of keys that nobody has.
+    pub(crate) held: Mutex<VecDeque<Queued<A, K>>>,
+}
+
+impl<A: Actor, K> Routing<A, K> {
+    pub(super) fn new(settings: &mut Settings<A, K>) -> Self {
+        let (workers, seed) = (settings.workers, settings.seed);
+        let sticky = settings.sticky.take();
+        let shared = match settings.is_seeded {
+            true => SharedSeed::global_fixed(),
+            false => SharedSeed::global_random(),
+        };
+        Self {
+            way_in: WayIn::of(settings),
+            sticky: sticky.map(|(by, slots)| Box::new(Sticky::new(by, slots, workers, seed))),
+            places: Places::new(workers),
+            hasher: SeedableRandomState::with_seed(seed, shared),
+            key_lines: KeyLines::default(),
+            max_per_key: AtomicUsize::new(settings.key_bounds.waiting),
+            held: Mutex::default(),
+        }
+    }
+}

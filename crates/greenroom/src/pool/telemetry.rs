@@ -1,0 +1,44 @@
+//! What is counted and measured.
+
+use tokio::time::Instant;
+
+use super::{
+    coarse::CoarseClock, padded::Padded, sketch::Sketch, stats::Measured, tally::PoolTally,
+};
+use crate::pool_events::{drop_log::DropLog, full_log::FullLog};
+
+/// Messages that an actor which stands alone has handled before any is measured.
+const FEW: u64 = 64;
+
+/// What is counted and measured.
+pub(crate) struct Telemetry<K> {
+    /// Counters with several, rare writers.
+    pub(crate) tally: PoolTally,
+    /// The time for whatever need not know it exactly.
+    pub(crate) coarse: Padded<CoarseClock>,
+    /// How long messages took.
+    pub(crate) measured: Measured,
+    /// The keys with the most work.
+    pub(crate) sketch: Option<Box<Sketch<K>>>,
+    /// Whether it was told that the pool is full.
+    pub(crate) full: FullLog,
+    /// Messages dropped because there was no room, as far as they were not told.
+    pub(crate) drops: DropLog,
+}
+
+impl<K> Telemetry<K> {
+    /// Of an actor that stands `single` hardly anything is measured; the hottest keys are looked for where there are keys.
+    pub(super) fn new(is_watched: bool, single: bool, keyed: bool) -> Self {
+        // Of very many actors that handle a few messages each, none has room for measurements.
+        let unmeasured = if single { FEW } else { 0 };
+        let now = Instant::now();
+        Self {
+            tally: PoolTally::default(),
+            coarse: Padded(CoarseClock::new(is_watched, unmeasured)),
+            measured: Measured::default(),
+            sketch: keyed.then(|| Box::new(Sketch::new())),
+            full: FullLog::new(now),
+            drops: DropLog::new(now),
+        }
+    }
+}
