@@ -106,14 +106,31 @@ pub(crate) struct Env {
 /// Where the mailbox of a worker is, once there is one.
 type Desk<A, K> = Mutex<Option<Arc<Mailbox<A, K>>>>;
 
+/// The groups of the product's settings, as far as they are looked at.
+pub(crate) struct PoolConfig {
+    size: SizeConfig,
+    keys: KeyConfig,
+}
+
+struct SizeConfig {
+    /// The bound of a worker's own mailbox.
+    mailbox: usize,
+}
+
+struct KeyConfig {
+    key_required: bool,
+}
+
+struct Derived {
+    key_bounds: KeyBounds,
+    /// No capacity changes here.
+    key_share: Option<usize>,
+}
+
 /// What of the product's settings is looked at.
 pub(crate) struct Settings<A: Actor, K> {
-    /// The bound of a worker's own mailbox.
-    pub(crate) mailbox: usize,
-    pub(crate) key_bounds: KeyBounds,
-    pub(crate) key_required: bool,
-    /// No capacity changes here.
-    pub(crate) key_share: Option<usize>,
+    config: PoolConfig,
+    derived: Derived,
     keyed: bool,
     calls: bool,
     /// Permits that a shard takes at once.
@@ -245,10 +262,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             letters: Mutex::new(Vec::new()),
             env: Env { runtime: Handle },
             settings: Settings {
-                mailbox: MAILBOX,
-                key_bounds: plan.bounds,
-                key_required: false,
-                key_share: None,
+                config: PoolConfig {
+                    size: SizeConfig { mailbox: MAILBOX },
+                    keys: KeyConfig { key_required: false },
+                },
+                derived: Derived { key_bounds: plan.bounds, key_share: None },
                 keyed: plan.keyed,
                 calls: plan.calls,
                 credit: plan.credit,

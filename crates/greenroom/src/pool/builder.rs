@@ -8,16 +8,16 @@ mod bounds;
 mod keys;
 mod sticky;
 
-use self::bounds::MAX_PARKED;
 use super::{
     Pool,
     advisor::{Advisor, Judge, task},
     autoscale::{Autoscale, Autoscaler, scaling},
     batches::Batches,
-    bytes::SizeOf,
     change::SlotOutcome,
+    config::PoolConfig,
     core::Core,
     employed::start_clock,
+    functions::{CopyOf, FunctionsOf, KeyOf},
     inbox::MAX_CAPACITY,
     limits::{Adaptive, AtOnce, Gate, Rate},
     overflow::Overflow,
@@ -25,8 +25,7 @@ use super::{
     restart::{Restarts, WhenExhausted},
     roster::MAX_WORKERS,
     seat::Status,
-    settings::{CopyOf, KeyOf, OnDeadLetter, OnParked, Settings, StartsIf},
-    sticky::StickyBy,
+    settings::{Derived, Settings},
     supervised::{self, PoolChild},
     threads::Threads,
     timed,
@@ -35,116 +34,26 @@ use super::{
 };
 use crate::{
     Actor, Backoff, DeadLetter, ExitReason, FailurePolicy, FailureTable, FinalAction, Layer,
-    PoolEvent, PoolEvents, RestartPolicy, Rule, SpawnError, dead_letters::DEFAULT_BOUND,
-    layer::Layered,
+    PoolEvent, PoolEvents, RestartPolicy, Rule, SpawnError, layer::Layered,
 };
 
 /// The most threads of one pool's own.
 const MAX_THREADS: usize = 1_024;
-/// Workers, unless said otherwise.
-const DEFAULT_WORKERS: usize = 3;
-/// Messages per worker that may wait, unless said otherwise.
-const DEFAULT_MAILBOX: usize = 1_000;
-/// Workers that one message may kill, unless said otherwise.
-const DEFAULT_POISON_LIMIT: u32 = 2;
 
 /// A pool that is being set up. Nothing runs before [`spawn`](Self::spawn).
 #[must_use = "a builder does nothing until it is spawned"]
 pub struct PoolBuilder<A: Actor, K = Infallible> {
     factory: Factory<A>,
-    name: String,
-    workers: usize,
-    mailbox: usize,
-    capacity: Option<usize>,
-    bounds: RangeInclusive<usize>,
-    autoscale: Option<Autoscale>,
-    advisor: Option<Advisor>,
-    rate: Option<Rate>,
-    /// Limits may come while the pool runs.
-    adjustable: bool,
-    at_once: Option<AtOnce>,
-    holds_when_empty: bool,
-    overflow: Overflow<A::Message, A::Reply, A::Error>,
-    dispatch: Option<Box<dyn Policy<A::Message>>>,
-    sticky: Option<StickyBy<A::Message>>,
-    sticky_table: Option<usize>,
-    copy_for_several: Option<CopyOf<A>>,
-    key_of: Option<KeyOf<A, K>>,
-    key_required: bool,
-    bytes: Option<(usize, SizeOf<A::Message>)>,
-    max_per_key: Option<usize>,
-    max_parked: usize,
-    parked_apart: bool,
-    on_parked: Option<Box<OnParked<A>>>,
-    /// What follows when no further attempt is made, whatever the policy says.
-    finally: Option<FinalAction>,
-    policy: Box<dyn FailurePolicy<A::Error>>,
-    copy: Option<CopyOf<A>>,
-    starts_if: Option<Box<StartsIf<A>>>,
-    poison_limit: u32,
-    restarts: Restarts,
-    restart_policy: RestartPolicy,
-    when_exhausted: WhenExhausted,
-    single: bool,
-    dedicated_threads: Option<usize>,
-    quick: Option<bool>,
-    batches: Option<Batches>,
-    batch_bytes: Option<(usize, SizeOf<A::Message>)>,
-    calls_in_place: bool,
-    time_limit: Option<Duration>,
-    on_dead_letter: Option<OnDeadLetter<A>>,
-    dead_letters: usize,
-    notices: PoolEvents,
-    seed: Option<u64>,
+    /// `None` for a pool without order.
+    key_of: Option<KeyOf<A::Message, K>>,
+    config: PoolConfig,
+    functions: FunctionsOf<A>,
 }
 
 impl<A: Actor> PoolBuilder<A> {
     pub(crate) fn new(factory: Factory<A>) -> Self {
-        Self {
-            factory,
-            name: "pool".to_owned(),
-            workers: DEFAULT_WORKERS,
-            mailbox: DEFAULT_MAILBOX,
-            capacity: None,
-            bounds: 0..=MAX_WORKERS,
-            autoscale: None,
-            advisor: None,
-            rate: None,
-            adjustable: false,
-            at_once: None,
-            holds_when_empty: false,
-            overflow: Overflow::Wait,
-            dispatch: None,
-            sticky: None,
-            sticky_table: None,
-            copy_for_several: None,
-            key_of: None,
-            policy: Box::new(FailureTable::default()),
-            copy: None,
-            starts_if: None,
-            poison_limit: DEFAULT_POISON_LIMIT,
-            restarts: Restarts::default(),
-            restart_policy: RestartPolicy::default(),
-            when_exhausted: WhenExhausted::default(),
-            single: false,
-            dedicated_threads: None,
-            key_required: false,
-            bytes: None,
-            max_per_key: None,
-            max_parked: MAX_PARKED,
-            parked_apart: false,
-            on_parked: None,
-            finally: None,
-            quick: None,
-            batches: None,
-            batch_bytes: None,
-            calls_in_place: false,
-            time_limit: None,
-            on_dead_letter: None,
-            dead_letters: DEFAULT_BOUND,
-            notices: PoolEvents::global(),
-            seed: None,
-        }
+        let (config, functions) = (PoolConfig::default(), FunctionsOf::<A>::default());
+        Self { factory, key_of: None, config, functions }
     }
 
     /// Gives each message to the worker that a policy chooses, instead of to whoever is free first. Setting an order by key
@@ -160,8 +69,8 @@ impl<A: Actor> PoolBuilder<A> {
     /// # Ok(()) }
     /// ```
     pub fn dispatch(mut self, policy: impl Policy<A::Message>) -> Self {
-        self.dispatch = Some(Box::new(policy));
-        self.sticky = None;
+        self.functions.dispatch = Some(Box::new(policy));
+        self.functions.sticky = None;
         self
     }
 
@@ -171,7 +80,7 @@ impl<A: Actor> PoolBuilder<A> {
     where
         A::Message: Clone,
     {
-        self.copy_for_several = Some(A::Message::clone);
+        self.functions.copy_for_several = Some(A::Message::clone);
         self.dispatch(policy)
     }
 
@@ -205,7 +114,11 @@ impl<A: Actor> PoolBuilder<A> {
     ) -> PoolBuilder<A, K> {
         let factory = self.factory.clone();
         let mut ordered = self.with(factory, Some(Box::new(key)));
-        (ordered.dispatch, ordered.copy_for_several, ordered.sticky) = (None, None, None);
+        (
+            ordered.functions.dispatch,
+            ordered.functions.copy_for_several,
+            ordered.functions.sticky,
+        ) = (None, None, None);
         ordered
     }
 }
@@ -234,62 +147,22 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     }
 
     /// The same settings for other actors of the same messages, or for another order.
-    fn with<B, L>(self, factory: Factory<B>, key_of: Option<KeyOf<B, L>>) -> PoolBuilder<B, L>
+    fn with<B, L>(
+        self,
+        factory: Factory<B>,
+        key_of: Option<KeyOf<A::Message, L>>,
+    ) -> PoolBuilder<B, L>
     where
         B: Actor<Message = A::Message, Reply = A::Reply, Error = A::Error>,
     {
-        PoolBuilder {
-            factory,
-            name: self.name,
-            workers: self.workers,
-            mailbox: self.mailbox,
-            capacity: self.capacity,
-            bounds: self.bounds,
-            autoscale: self.autoscale,
-            advisor: self.advisor,
-            rate: self.rate,
-            adjustable: self.adjustable,
-            at_once: self.at_once,
-            holds_when_empty: self.holds_when_empty,
-            overflow: self.overflow,
-            dispatch: self.dispatch,
-            sticky: self.sticky,
-            sticky_table: self.sticky_table,
-            copy_for_several: self.copy_for_several,
-            key_of,
-            key_required: self.key_required,
-            bytes: self.bytes,
-            max_per_key: self.max_per_key,
-            max_parked: self.max_parked,
-            parked_apart: self.parked_apart,
-            on_parked: self.on_parked,
-            finally: self.finally,
-            policy: self.policy,
-            copy: self.copy,
-            starts_if: self.starts_if,
-            poison_limit: self.poison_limit,
-            restarts: self.restarts,
-            restart_policy: self.restart_policy,
-            when_exhausted: self.when_exhausted,
-            single: self.single,
-            dedicated_threads: self.dedicated_threads,
-            time_limit: self.time_limit,
-            quick: self.quick,
-            batches: self.batches,
-            batch_bytes: self.batch_bytes,
-            calls_in_place: self.calls_in_place,
-            on_dead_letter: self.on_dead_letter,
-            dead_letters: self.dead_letters,
-            notices: self.notices,
-            seed: self.seed,
-        }
+        PoolBuilder { factory, key_of, config: self.config, functions: self.functions }
     }
 
     /// Hands several messages to the actor at once, for an actor whose [`receive`](Actor::receive) looks at the
     /// [`batch_items`](crate::Delivery::batch_items) of a delivery: no message is copied, and each is settled by itself.
     /// [`Pool::batched`] is for actors that take batches whole.
     pub fn batches(mut self, batches: Batches) -> Self {
-        self.batches = Some(batches);
+        self.config.handling.batches = Some(batches);
         self
     }
 
@@ -329,18 +202,19 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         bytes: usize,
         size: impl Fn(&A::Message) -> usize + Send + Sync + 'static,
     ) -> Self {
-        self.batch_bytes = Some((bytes, Box::new(size)));
+        self.functions.batch_bytes = Some((bytes, Box::new(size)));
         self
     }
 
     /// As `batches`, and keeps copies.
-    pub(super) fn in_batches(self, batches: Batches, copy: CopyOf<A>) -> Self {
-        Self { copy: Some(copy), ..self.batches(batches) }
+    pub(super) fn in_batches(mut self, batches: Batches, copy: CopyOf<A::Message>) -> Self {
+        self.functions.copy = Some(copy);
+        self.batches(batches)
     }
 
     /// What logs and reports call the pool; its workers are `<name>-<index>`. `pool` unless said otherwise.
     pub fn name(mut self, name: impl Into<String>) -> Self {
-        self.name = name.into();
+        self.config.name = Arc::from(name.into());
         self
     }
 
@@ -358,14 +232,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// handlers that compute; many more for handlers that wait, at a few hundred bytes each. With one, messages are handled in
     /// the order in which they were accepted, whoever sent them (see [Order](crate::pool#order)).
     pub fn workers(mut self, workers: usize) -> Self {
-        self.workers = workers;
+        self.config.size.workers = workers;
         self
     }
 
     /// How few and how many workers the pool may have while it runs; 0 to 65,536 unless said otherwise. A change of size
     /// beyond them is refused.
     pub fn bounds(mut self, workers: RangeInclusive<usize>) -> Self {
-        self.bounds = workers;
+        self.config.size.bounds = workers;
         self
     }
 
@@ -385,7 +259,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// # Ok(()) }
     /// ```
     pub fn autoscale(mut self, settings: Autoscale) -> Self {
-        self.autoscale = Some(settings);
+        self.config.size.autoscale = Some(settings);
         self
     }
 
@@ -408,7 +282,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// # Ok(()) }
     /// ```
     pub fn advise(mut self, settings: Advisor) -> Self {
-        self.advisor = Some(settings);
+        self.config.size.advisor = Some(Box::new(settings));
         self
     }
 
@@ -429,13 +303,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// # Ok(()) }
     /// ```
     pub fn rate(mut self, rate: Rate) -> Self {
-        self.rate = Some(rate);
+        self.config.limits.rate = Some(rate);
         self
     }
 
     /// Has no more messages in hand at once than so many, whatever the number of workers.
     pub fn concurrency(mut self, messages: usize) -> Self {
-        self.at_once = Some(AtOnce::Fixed(messages));
+        self.config.limits.at_once = Some(AtOnce::Fixed(messages));
         self
     }
 
@@ -444,7 +318,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// otherwise. Until there is a limit, it costs a load for each message; and callers of a pool with
     /// [`calls_in_place`](Self::calls_in_place) go through its queue.
     pub fn adjustable_limits(mut self) -> Self {
-        self.adjustable = true;
+        self.config.limits.adjustable = true;
         self
     }
 
@@ -452,7 +326,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// [enforced](Adaptive::enforced), nothing waits, and the figures say what it would be. A handler's error counts as a
     /// rejection by what it uses, so that fast failures make the limit smaller; a panic says nothing.
     pub fn adaptive(mut self, settings: Adaptive) -> Self {
-        self.at_once = Some(AtOnce::Adaptive(settings));
+        self.config.limits.at_once = Some(AtOnce::Adaptive(settings));
         self
     }
 
@@ -461,26 +335,26 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// when the last slot is disabled are dead letters; what waits when the last worker is
     /// [removed](crate::PoolAdmin::remove) is kept for the next.
     pub fn hold_when_empty(mut self) -> Self {
-        self.holds_when_empty = true;
+        self.config.size.holds_when_empty = true;
         self
     }
 
     /// What becomes of messages for which there is no room; they wait unless said otherwise.
     pub fn overflow(mut self, overflow: Overflow<A::Message, A::Reply, A::Error>) -> Self {
-        self.overflow = overflow;
+        self.functions.overflow = overflow;
         self
     }
 
     /// How many messages per worker may be accepted and not started; 1,000 unless said otherwise. The bound is one for
     /// the whole pool: `workers x mailbox`.
     pub fn mailbox(mut self, messages: usize) -> Self {
-        self.mailbox = messages;
+        self.config.size.mailbox = messages;
         self
     }
 
     /// How many messages in all may be accepted and not started, instead of `workers x mailbox`.
     pub fn capacity(mut self, messages: usize) -> Self {
-        self.capacity = Some(messages);
+        self.config.size.capacity = Some(messages);
         self
     }
 
@@ -488,7 +362,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// another attempt is followed only where the handler left the message in its delivery; otherwise the message is a
     /// dead letter. See [`retry`](Self::retry) for a pool that keeps copies.
     pub fn failure_policy(mut self, policy: impl FailurePolicy<A::Error>) -> Self {
-        self.policy = Box::new(policy);
+        self.functions.policy = Box::new(policy);
         self
     }
 
@@ -515,7 +389,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         copy: fn(&A::Message) -> A::Message,
         policy: impl FailurePolicy<A::Error>,
     ) -> Self {
-        self.copy = Some(copy);
+        self.functions.copy = Some(copy);
         self.failure_policy(policy)
     }
 
@@ -558,14 +432,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         mut self,
         wanted: impl Fn(&A::Message) -> bool + Send + Sync + 'static,
     ) -> Self {
-        self.starts_if = Some(Box::new(Box::new(wanted)));
+        self.functions.starts_if = Some(Box::new(Box::new(wanted)));
         self
     }
 
     /// A message whose handler has panicked this often is a dead letter, whatever the policy says; 2 unless said
     /// otherwise.
     pub fn poison_limit(mut self, kills: u32) -> Self {
-        self.poison_limit = kills.max(1);
+        self.config.failure.poison_limit = kills.max(1);
         self
     }
 
@@ -583,7 +457,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// # Ok(()) }
     /// ```
     pub fn dedicated_threads(mut self, threads: usize) -> Self {
-        self.dedicated_threads = Some(threads);
+        self.config.size.dedicated_threads = Some(threads);
         self
     }
 
@@ -608,51 +482,51 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// # Ok(()) }
     /// ```
     pub fn calls_in_place(mut self) -> Self {
-        self.calls_in_place = true;
+        self.config.handling.calls_in_place = true;
         self
     }
 
     /// How long a handler may take, from its start; without limit unless said otherwise. One that does not return in time is
     /// dropped at its next await, and the failure policy decides about its message ([`Cause::Timeout`](crate::failure::Cause::Timeout)).
     pub fn time_limit(mut self, limit: Duration) -> Self {
-        self.time_limit = Some(limit);
+        self.config.failure.time_limit = Some(limit);
         self
     }
 
     /// Whether a worker is started again when it has ended; after an abnormal end unless said otherwise. One that is not has
     /// its slot disabled.
     pub fn restart_policy(mut self, policy: RestartPolicy) -> Self {
-        self.restart_policy = policy;
+        self.config.failure.restart_policy = policy;
         self
     }
 
     /// What follows when a worker ends and its restart budget is used up; its slot is disabled unless said otherwise.
     pub fn when_exhausted(mut self, then: WhenExhausted) -> Self {
-        self.when_exhausted = then;
+        self.config.failure.when_exhausted = then;
         self
     }
 
     /// One actor, which the pool ends with.
     pub(crate) fn single(mut self) -> Self {
-        self.single = true;
-        self.workers = 1;
-        self.bounds = 1..=1;
-        self.restart_policy = RestartPolicy::Temporary;
-        self.when_exhausted = WhenExhausted::StopPool;
+        self.config.handling.single = true;
+        self.config.size.workers = 1;
+        self.config.size.bounds = 1..=1;
+        self.config.failure.restart_policy = RestartPolicy::Temporary;
+        self.config.failure.when_exhausted = WhenExhausted::StopPool;
         self.factory = self.factory.quick();
         self
     }
 
     /// The restart budget of each worker.
     pub fn restarts(mut self, restarts: Restarts) -> Self {
-        self.restarts = restarts;
+        self.config.failure.restarts = restarts;
         self
     }
 
     /// How many dead letters the pool keeps, for [`Pool::dead_letters`]; 1,000 unless said otherwise. At the bound the oldest
     /// goes. As many as somebody will look at, and as memory holds: each holds its message. 0 keeps none.
     pub fn dead_letters(mut self, bound: usize) -> Self {
-        self.dead_letters = bound;
+        self.config.failure.dead_letters = bound;
         self
     }
 
@@ -671,7 +545,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// # Ok(()) }
     /// ```
     pub fn pool_events(mut self, events: PoolEvents) -> Self {
-        self.notices = events;
+        self.config.notices = events;
         self
     }
 
@@ -681,13 +555,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         mut self,
         hook: impl Fn(DeadLetter<A::Message, A::Error>) + Send + Sync + 'static,
     ) -> Self {
-        self.on_dead_letter = Some(Box::new(hook));
+        self.functions.on_dead_letter = Some(Box::new(hook));
         self
     }
 
     /// Seeds what is random in the pool (jitter, the hash of keys), for tests that replay.
     pub fn seed(mut self, seed: u64) -> Self {
-        self.seed = Some(seed);
+        self.config.seed = Some(seed);
         self
     }
 
@@ -695,7 +569,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// row, by few workers, and perhaps in their callers' tasks. For tests, where what runs in which order is not to depend on
     /// how fast the machine is, and under tools that slow it down, such as those that count instructions.
     pub fn quick_handlers(mut self, quick: bool) -> Self {
-        self.quick = Some(quick);
+        self.config.handling.quick = Some(quick);
         self
     }
 
@@ -729,7 +603,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// # Errors
     /// A setting out of range, or no tokio runtime with time enabled, as [`spawn`](Self::spawn).
     pub fn supervised(mut self) -> Result<(Pool<A>, PoolChild), SpawnError> {
-        self.when_exhausted = WhenExhausted::Escalate;
+        self.config.failure.when_exhausted = WhenExhausted::Escalate;
         let core = self.into_core()?;
         scaling::begin(&core);
         task::begin(&core);
@@ -746,23 +620,23 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
 
     /// As `restarts`, for their number alone.
     pub(crate) fn max_restarts(mut self, max: u32) -> Self {
-        self.restarts.max = max;
+        self.config.failure.restarts.max = max;
         self
     }
 
     /// Whom the pool will tell.
     pub(crate) fn told(&self) -> PoolEvents {
-        self.notices.clone()
+        self.config.notices.clone()
     }
 
     pub(super) fn pool_name(&self) -> &str {
-        &self.name
+        &self.config.name
     }
 
     /// A pool of which nothing runs yet. One actor stays one, whatever else was set.
     pub(super) fn into_core(self) -> Result<Arc<Core<A, K>>, SpawnError> {
-        let then = self.when_exhausted;
-        match self.single {
+        let then = self.config.failure.when_exhausted;
+        match self.config.handling.single {
             true => self.single().when_exhausted(then).into_checked_core(),
             false => self.into_checked_core(),
         }
@@ -770,109 +644,92 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
 
     fn into_checked_core(mut self) -> Result<Arc<Core<A, K>>, SpawnError> {
         self.check_autoscale()?;
-        self.advisor.map(Judge::new).transpose()?;
-        let capacity = self.checked_capacity()?;
-        let slots = self.checked_table()?;
-        let key_bounds = self.checked_key_bounds(capacity)?;
-        let key_share = self.key_share();
-        let bytes = bounds::byte_bound(self.bytes.take())?;
-        let batch_bytes = bounds::batch_bytes(self.batch_bytes.take())?;
-        let is_weighed = self.dispatch.is_some() || bytes.is_some();
+        self.config.size.advisor.as_deref().copied().map(Judge::new).transpose()?;
+        let mut derived = self.derived()?;
         let threads = self.start_threads()?;
         let runtime = threads.as_ref().and_then(Threads::handle);
-        let runtime = runtime.map_or_else(|| timed::current(&self.name), Ok)?;
+        let runtime = runtime.map_or_else(|| timed::current(&self.config.name), Ok)?;
         let awake_limit = runtime.metrics().num_workers();
-        let policy = bounds::ending(self.policy, self.finally);
-        let gate = Gate::new(self.rate, self.at_once, self.adjustable)?;
-        let chooses = is_weighed || self.key_of.is_some() || self.sticky.is_some();
-        let together = gate.is_some() || self.batches.is_some();
-        let serves_at_hatch = !chooses && !together && self.starts_if.is_none();
-        let settings = Settings {
-            name: Arc::from(self.name),
-            factory: self.factory,
-            workers: self.workers,
-            bounds: self.bounds,
-            mailbox_each: self.capacity.is_none().then_some(self.mailbox),
-            holds_when_empty: self.holds_when_empty,
-            capacity,
-            mailbox: self.mailbox,
-            autoscale: self.autoscale,
-            advisor: self.advisor.map(Box::new),
-            gate,
-            overflow: self.overflow,
-            dispatch: self.dispatch,
-            sticky: self.sticky.map(|by| (by, slots)),
-            copy_for_several: self.copy_for_several,
-            key_required: self.key_required,
-            is_weighed,
-            bytes,
-            key_bounds,
-            key_share,
-            finally: self.finally,
-            key_of: self.key_of,
-            policy,
-            looks_at_start: self.copy.is_some() || self.starts_if.is_some(),
-            copy: self.copy,
-            starts_if: self.starts_if,
-            poison_limit: self.poison_limit,
-            restarts: self.restarts,
-            restart_policy: self.restart_policy,
-            when_exhausted: self.when_exhausted,
-            single: self.single,
-            time_limit: self.time_limit,
-            batches: self.batches,
-            batch_bytes,
-            quick: self.quick,
-            calls_in_place: self.calls_in_place,
-            serves_at_hatch,
-            on_parked: self.on_parked,
-            on_dead_letter: self.on_dead_letter,
-            dead_letters: self.dead_letters,
-            notices: self.notices,
-            seed: self.seed.unwrap_or_else(random_seed),
-            is_seeded: self.seed.is_some(),
-        };
+        let Self { factory, key_of, config, mut functions } = self;
+        let limits = config.limits.clone();
+        derived.gate = Gate::new(limits.rate, limits.at_once, limits.adjustable)?;
+        derived.serves_at_hatch &= derived.gate.is_none();
+        functions.policy = bounds::ending(functions.policy, config.failure.finally);
+        let settings = Settings { config, functions, factory, key_of, derived };
         Ok(Arc::new(Core::new(settings, awake_limit, runtime, threads)))
     }
 
+    /// What follows from the settings, but for limits: those take their time from a clock that needs a runtime.
+    fn derived(&mut self) -> Result<Derived<A::Message>, SpawnError> {
+        let capacity = self.checked_capacity()?;
+        let (table_slots, key_bounds) = (self.checked_table()?, self.checked_key_bounds(capacity)?);
+        let key_share = self.key_share();
+        let functions = &mut self.functions;
+        let bytes = bounds::byte_bound(functions.bytes.take())?;
+        let batch_bytes = bounds::batch_bytes(functions.batch_bytes.take())?;
+        let is_weighed = functions.dispatch.is_some() || bytes.is_some();
+        let chooses = is_weighed || self.key_of.is_some() || functions.sticky.is_some();
+        let asks = functions.starts_if.is_some();
+        let handles_together = self.config.handling.batches.is_some();
+        Ok(Derived {
+            capacity,
+            table_slots,
+            key_bounds,
+            key_share,
+            bytes,
+            batch_bytes,
+            gate: None,
+            is_weighed,
+            looks_at_start: functions.copy.is_some() || asks,
+            serves_at_hatch: !chooses && !handles_together && !asks,
+            seed: self.config.seed.unwrap_or_else(random_seed),
+        })
+    }
+
     fn check_autoscale(&mut self) -> Result<(), SpawnError> {
-        let Some(settings) = self.autoscale else { return Ok(()) };
+        let Some(settings) = self.config.size.autoscale else { return Ok(()) };
         Autoscaler::new(settings)?;
-        self.bounds = settings.min..=settings.max;
-        self.workers = self.workers.clamp(settings.min, settings.max);
+        self.config.size.bounds = settings.min..=settings.max;
+        self.config.size.workers = self.config.size.workers.clamp(settings.min, settings.max);
         Ok(())
     }
 
     fn start_threads(&self) -> Result<Option<Threads>, SpawnError> {
-        let Some(threads) = self.dedicated_threads else { return Ok(None) };
+        let Some(threads) = self.config.size.dedicated_threads else { return Ok(None) };
         if !(1..=MAX_THREADS).contains(&threads) {
             let (setting, range) = ("dedicated threads", "1 to 1,024");
             return Err(SpawnError::OutOfRange { setting, value: threads, range });
         }
-        let started = Threads::start(&self.name, threads);
+        let started = Threads::start(&self.config.name, threads);
         started.map(Some).map_err(|error| SpawnError::NoThreads {
-            pool: self.name.clone(),
+            pool: self.config.name.to_string(),
             reason: error.to_string(),
         })
     }
 
     fn checked_capacity(&self) -> Result<usize, SpawnError> {
         let out_of_range = |setting, value, range| SpawnError::OutOfRange { setting, value, range };
-        if self.workers > MAX_WORKERS {
-            return Err(out_of_range("workers", self.workers, "0 to 65,536"));
+        if self.config.size.workers > MAX_WORKERS {
+            return Err(out_of_range("workers", self.config.size.workers, "0 to 65,536"));
         }
-        if !self.bounds.contains(&self.workers) || *self.bounds.end() > MAX_WORKERS {
+        if !self.config.size.bounds.contains(&self.config.size.workers)
+            || *self.config.size.bounds.end() > MAX_WORKERS
+        {
             return Err(out_of_range(
                 "workers",
-                self.workers,
+                self.config.size.workers,
                 "within the pool's bounds, 65,536 at most",
             ));
         }
-        if !(1..=MAX_CAPACITY).contains(&self.mailbox) {
-            return Err(out_of_range("mailbox", self.mailbox, "1 to 100,000,000"));
+        if !(1..=MAX_CAPACITY).contains(&self.config.size.mailbox) {
+            return Err(out_of_range("mailbox", self.config.size.mailbox, "1 to 100,000,000"));
         }
-        let size = self.workers.max(1);
-        let capacity = self.capacity.unwrap_or_else(|| size.saturating_mul(self.mailbox));
+        let size = self.config.size.workers.max(1);
+        let capacity = self
+            .config
+            .size
+            .capacity
+            .unwrap_or_else(|| size.saturating_mul(self.config.size.mailbox));
         if !(1..=MAX_CAPACITY).contains(&capacity) {
             return Err(out_of_range("capacity", capacity, "1 to 100,000,000"));
         }
@@ -891,7 +748,7 @@ pub(super) async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 ) -> Result<(), SpawnError> {
     let (outcomes, mut told) = mpsc::unbounded_channel();
     let guard = AbortOnDrop(Some(core));
-    let slots: Vec<usize> = (0..core.settings.workers).collect();
+    let slots: Vec<usize> = (0..core.settings.config.size.workers).collect();
     slots
         .iter()
         .for_each(|slot| core.membership.seats.at(*slot).place.lock().status = Status::Starting);
@@ -907,7 +764,7 @@ pub(super) async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
             None if !slots.is_empty() => break,
             _ => {
                 // It also tells of drops that no further one follows.
-                let drops = !matches!(core.settings.overflow, Overflow::Wait);
+                let drops = !matches!(core.settings.functions.overflow, Overflow::Wait);
                 if slots.is_empty() || drops || core.routing.sticky.is_some() {
                     start_clock(core);
                 }
@@ -915,7 +772,7 @@ pub(super) async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
                 task::begin(core);
                 watch(core);
                 core.close_if_deserted();
-                if core.settings.dispatch.is_some() {
+                if core.settings.functions.dispatch.is_some() {
                     // A policy deals with workers by their order, so all of them have their chance to start first.
                     while let Some(outcome) = told.recv().await {
                         if let SlotOutcome::StartFailed(slot, _) = outcome {
@@ -932,7 +789,7 @@ pub(super) async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     }
     let reason = reason.unwrap_or_else(|| "the runtime is shutting down".to_owned());
     core.ends_because(ExitReason::failed(reason.clone()));
-    Err(SpawnError::NoWorkerStarted { pool: core.settings.name.to_string(), reason })
+    Err(SpawnError::NoWorkerStarted { pool: core.settings.config.name.to_string(), reason })
 }
 
 fn watch<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Arc<Core<A, K>>) {

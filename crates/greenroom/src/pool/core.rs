@@ -123,25 +123,32 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         threads: Option<Threads>,
     ) -> Self {
         let keyed = settings.key_of.is_some();
-        let (workers, capacity) = (settings.workers, settings.capacity);
+        let (workers, capacity) = (settings.config.size.workers, settings.derived.capacity);
         let shards = match keyed && workers > 1 {
             true => KEYED_SHARDS,
-            false => Places::shards(workers, settings.batches.is_some()),
+            false => Places::shards(workers, settings.config.handling.batches.is_some()),
         };
         let core = Self {
-            queue: Queue::new(shards, keyed, settings.key_bounds, capacity, workers, awake_limit),
+            queue: Queue::new(
+                shards,
+                keyed,
+                settings.derived.key_bounds,
+                capacity,
+                workers,
+                awake_limit,
+            ),
             routing: Routing::new(&mut settings),
             handoff: Handoff::new(workers),
             membership: Membership::new(&settings),
             lifecycle: Lifecycle::new(),
             clock: Clock::new(),
-            telemetry: Telemetry::new(is_watched(&runtime), settings.single, keyed),
+            telemetry: Telemetry::new(is_watched(&runtime), settings.config.handling.single, keyed),
             controllers: Controllers::default(),
-            letters: DeadLetters::new(settings.dead_letters),
-            env: Env::new(runtime, threads, settings.seed),
+            letters: DeadLetters::new(settings.config.failure.dead_letters),
+            env: Env::new(runtime, threads, settings.derived.seed),
             settings,
         };
-        if let Some(quick) = core.settings.quick {
+        if let Some(quick) = core.settings.config.handling.quick {
             core.queue.wake.set_quick(quick);
             let pace = if quick { Duration::ZERO } else { Duration::MAX };
             core.telemetry.coarse.tell_pace(pace);
@@ -151,7 +158,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// Tells how long a handler took, on average over a few.
     pub(crate) fn tell_pace(&self, each: Duration) {
-        if self.settings.quick.is_none() {
+        if self.settings.config.handling.quick.is_none() {
             self.queue.wake.tell_pace(each);
         }
     }
@@ -244,7 +251,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             let wanted = self.queue.credit.load(Ordering::Relaxed).min(inbox.headroom()).max(1);
             drop(inbox);
             let in_blocks = urgency == Urgency::CanStepAside
-                && self.settings.overflow.waits()
+                && self.settings.functions.overflow.waits()
                 && self.wakes_by_search();
             return load.lent(|parcel| self.search_and_push(index, wanted, parcel, key, in_blocks));
         }
@@ -288,7 +295,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             let current = tokio::runtime::Handle::try_current();
             current.is_ok_and(|current| current.id() == self.env.runtime.id())
         };
-        self.settings.calls_in_place
+        self.settings.config.handling.calls_in_place
             && self.queue.wake.is_quick()
             && in_place::may_drive()
             && here()
@@ -433,7 +440,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// are collected from the queue, so that a key stays at its head until one is.
     #[cold]
     pub(crate) fn wait_usually(&self, waits: bool) {
-        if self.settings.quick != Some(true) && self.settings.batches.is_none() {
+        if self.settings.config.handling.quick != Some(true)
+            && self.settings.config.handling.batches.is_none()
+        {
             self.queue.wake.set_waits(waits);
         }
     }
@@ -524,7 +533,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     pub(crate) fn worker_name(&self, slot: usize) -> String {
-        format!("{}-{slot}", self.settings.name)
+        format!("{}-{slot}", self.settings.config.name)
     }
 
     /// Which pool this is.

@@ -24,7 +24,7 @@ use crate::{
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for Core<A, K> {
     fn name(&self) -> Arc<str> {
-        self.settings.name.clone()
+        self.settings.config.name.clone()
     }
 
     fn enter_any_call(&self) -> Result<Option<Inside>, Occupied> {
@@ -36,13 +36,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for Core<A, K> {
     }
 
     fn any(self: Arc<Self>) -> AnyAddress {
-        let (life, name) = (self.lifecycle.life.clone(), self.settings.name.clone());
+        let (life, name) = (self.lifecycle.life.clone(), self.settings.config.name.clone());
         let door: Arc<dyn Erased> = self;
         AnyAddress::new(Arc::downgrade(&door), None, life, name)
     }
 
     fn any_worker(self: Arc<Self>, slot: usize) -> AnyAddress {
-        if self.settings.single {
+        if self.settings.config.handling.single {
             return self.any();
         }
         let mailbox = self.mailbox(slot);

@@ -186,10 +186,10 @@ pub(crate) struct Hold<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     pub(crate) fn new(core: Arc<Core<A, K>>, worker: usize) -> Self {
         let mut delivery = Delivery::empty(core.telemetry.coarse.start());
-        if core.settings.serves_at_hatch && core.settings.calls_in_place {
+        if core.settings.derived.serves_at_hatch && core.settings.config.handling.calls_in_place {
             delivery.hatch = Some(core.hatch(worker).clone());
         }
-        if core.settings.serves_at_hatch && !core.telemetry.coarse.is_watched() {
+        if core.settings.derived.serves_at_hatch && !core.telemetry.coarse.is_watched() {
             delivery.seat = Some(core.membership.seats.at(worker).clone());
         }
         Self {

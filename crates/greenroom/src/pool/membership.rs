@@ -39,15 +39,18 @@ pub(crate) struct Membership<A: Actor, K> {
 
 impl<A: Actor, K> Membership<A, K> {
     pub(super) fn new(settings: &Settings<A, K>) -> Self {
+        let size = &settings.config.size;
+        // A capacity that was given in all does not follow the size.
+        let mailbox_each = if size.capacity.is_none() { size.mailbox } else { 0 };
         Self {
-            seats: Seats::new(settings.workers),
-            roster: Mutex::new(Roster::new(settings.workers, settings.bounds.clone())),
-            desks: Seats::new(settings.workers),
-            mailbox_each: AtomicUsize::new(settings.mailbox_each.unwrap_or(0)),
+            seats: Seats::new(size.workers),
+            roster: Mutex::new(Roster::new(size.workers, size.bounds.clone())),
+            desks: Seats::new(size.workers),
+            mailbox_each: AtomicUsize::new(mailbox_each),
             crew: RwLock::default(),
             crew_changes: AtomicU64::new(0),
             starts: Starts::default(),
-            live: AtomicUsize::new(settings.workers),
+            live: AtomicUsize::new(size.workers),
         }
     }
 }

@@ -23,7 +23,7 @@ pub(crate) enum WayIn {
 
 impl WayIn {
     fn of<A: Actor, K>(settings: &Settings<A, K>) -> Self {
-        match (settings.is_weighed, &settings.key_of) {
+        match (settings.derived.is_weighed, &settings.key_of) {
             (true, _) => Self::Weighed,
             (false, Some(_)) => Self::ByKey,
             (false, None) => Self::Plain,
@@ -51,19 +51,19 @@ pub(crate) struct Routing<A: Actor, K> {
 
 impl<A: Actor, K> Routing<A, K> {
     pub(super) fn new(settings: &mut Settings<A, K>) -> Self {
-        let (workers, seed) = (settings.workers, settings.seed);
-        let sticky = settings.sticky.take();
-        let shared = match settings.is_seeded {
+        let (workers, seed) = (settings.config.size.workers, settings.derived.seed);
+        let (sticky, slots) = (settings.functions.sticky.take(), settings.derived.table_slots);
+        let shared = match settings.config.seed.is_some() {
             true => SharedSeed::global_fixed(),
             false => SharedSeed::global_random(),
         };
         Self {
             way_in: WayIn::of(settings),
-            sticky: sticky.map(|(by, slots)| Box::new(Sticky::new(by, slots, workers, seed))),
+            sticky: sticky.map(|by| Box::new(Sticky::new(by, slots, workers, seed))),
             places: Places::new(workers),
             hasher: SeedableRandomState::with_seed(seed, shared),
             key_lines: KeyLines::default(),
-            max_per_key: AtomicUsize::new(settings.key_bounds.waiting),
+            max_per_key: AtomicUsize::new(settings.derived.key_bounds.waiting),
             held: Mutex::default(),
         }
     }

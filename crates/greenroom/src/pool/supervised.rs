@@ -70,7 +70,7 @@ pub(super) fn kept<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Child for Kept<A, K> {
     fn name(&self) -> Arc<str> {
-        self.core.settings.name.clone()
+        self.core.settings.config.name.clone()
     }
 
     fn start(&self, exits: ExitReporter) -> BoxFuture<'_, Result<(), String>> {

@@ -179,7 +179,7 @@ fn context<A: Actor, K: Hash + Eq + Send + Sync + 'static, B>(
 ) -> Context<B> {
     let home: Arc<dyn Erased> = core.clone();
     let lives = core.membership.seats.at(slot).place.lock().lives;
-    Context::new(core.settings.name.clone(), slot, lives, Arc::downgrade(&home))
+    Context::new(core.settings.config.name.clone(), slot, lives, Arc::downgrade(&home))
 }
 
 /// A worker that was told to leave is gone when its task ends, also where that is dropped. Where it is dropped because the
@@ -432,7 +432,8 @@ const SKIPS: u8 = 16;
 
 impl Patience {
     fn new<A: Actor, K>(settings: &Settings<A, K>) -> Self {
-        let (in_place, is_handed) = (settings.calls_in_place, settings.serves_at_hatch);
+        let (in_place, is_handed) =
+            (settings.config.handling.calls_in_place, settings.derived.serves_at_hatch);
         Self { in_place, is_handed, worth_it: false, skipped: 0 }
     }
 
@@ -470,7 +471,8 @@ async fn idle<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
         let (mut rest, mut serves) = (lie_down(hold, core, own_waker().await), false);
         let timed_since = loop {
             let take = || {
-                let called = hold.post.core.settings.calls_in_place && hold.take_at_hatch();
+                let called =
+                    hold.post.core.settings.config.handling.calls_in_place && hold.take_at_hatch();
                 serves &= called;
                 called
             };

@@ -34,7 +34,7 @@ struct Before {
 
 /// Looks after a pool that is set up to.
 pub(crate) fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Arc<Core<A, K>>) {
-    let Some(settings) = core.settings.advisor.as_deref().copied() else { return };
+    let Some(settings) = core.settings.config.size.advisor.as_deref().copied() else { return };
     if let Ok(judge) = judge(core, settings) {
         begin_with(core, judge);
     }
@@ -61,7 +61,7 @@ fn judge<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     settings: Advisor,
 ) -> Result<Judge, SpawnError> {
     // Each worker's own mailbox keeps its size, so there the advice is for who sets the pool up.
-    let acts = settings.acts && core.settings.dispatch.is_none();
+    let acts = settings.acts && core.settings.functions.dispatch.is_none();
     Judge::new(Advisor { acts, ..settings })
 }
 
@@ -160,7 +160,8 @@ fn figures<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         (roster.len(), roster.bounds())
     };
     // Where the pool sizes itself, it does so each second.
-    let most_workers = if core.settings.autoscale.is_some() { workers } else { *bounds.end() };
+    let most_workers =
+        if core.settings.config.size.autoscale.is_some() { workers } else { *bounds.end() };
     Figures {
         most_workers,
         inbox_full: now.inbox_full - then.inbox_full,
@@ -209,7 +210,7 @@ fn carry_out<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     ];
     for error in done.into_iter().flatten().filter_map(Result::err) {
         if error != AdminError::NotRunning {
-            tracing::debug!(pool = &*core.settings.name, %error, "somebody else has changed it");
+            tracing::debug!(pool = &*core.settings.config.name, %error, "somebody else has changed it");
         }
     }
 }

@@ -32,7 +32,7 @@ struct Seen {
 
 /// Looks after a pool that is set up to.
 pub(crate) fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Arc<Core<A, K>>) {
-    if let Some(Ok(scaler)) = core.settings.autoscale.map(Autoscaler::new) {
+    if let Some(Ok(scaler)) = core.settings.config.size.autoscale.map(Autoscaler::new) {
         core.env.runtime.spawn(run(Employed::new(core), scaler));
     }
 }
@@ -82,7 +82,7 @@ fn carry_out<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         None => core.dismiss(decision.from - decision.to, why, &outcomes),
     };
     if let Err(error @ AdminError::OutOfBounds { .. }) = done {
-        tracing::debug!(pool = &*core.settings.name, %error, "somebody else has resized it");
+        tracing::debug!(pool = &*core.settings.config.name, %error, "somebody else has resized it");
     }
 }
 

@@ -9,9 +9,6 @@ use crate::{
     },
 };
 
-/// Messages that may wait behind a parked key, unless said otherwise.
-pub(super) const MAX_PARKED: usize = 1_000;
-
 /// The bound on bytes, where there is one.
 pub(super) fn byte_bound<M>(
     bytes: Option<(usize, SizeOf<M>)>,

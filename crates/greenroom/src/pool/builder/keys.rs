@@ -37,14 +37,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     where
         A::Message: Clone,
     {
-        self.copy = self.copy.or(Some(A::Message::clone));
+        self.functions.copy = self.functions.copy.or(Some(A::Message::clone));
         self.finally(finally)
     }
 
     /// As [`on_final_failure`](Self::on_final_failure), without copies: for handlers that leave the message in its delivery
     /// until they are done with it ([`Actor::receive`]). Where it is gone, a key that is parked waits without it.
     pub fn finally(mut self, finally: FinalAction) -> Self {
-        self.finally = Some(finally);
+        self.config.failure.finally = Some(finally);
         self
     }
 
@@ -53,14 +53,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// [`try_send`](crate::Address::try_send) gives the message back with
     /// [`TrySendError::KeyFull`](crate::TrySendError::KeyFull). Other keys are not affected.
     pub fn max_per_key(mut self, messages: usize) -> Self {
-        self.max_per_key = Some(messages);
+        self.config.keys.max_per_key = Some(messages);
         self
     }
 
     /// How many messages may wait behind a key that is parked; 1,000 unless said otherwise. Further ones are refused with
     /// [`SendError::Parked`](crate::SendError::Parked). What had been accepted when the key was parked stays in its line.
     pub fn max_parked(mut self, messages: usize) -> Self {
-        self.max_parked = messages;
+        self.config.keys.max_parked = messages;
         self
     }
 
@@ -91,7 +91,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// # Ok(()) }
     /// ```
     pub fn parked_apart(mut self) -> Self {
-        self.parked_apart = true;
+        self.config.keys.parked_apart = true;
         self
     }
 
@@ -103,7 +103,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         mut self,
         tell: impl Fn(Option<&mut A::Message>, Option<&A::Error>, Option<&str>) + Send + Sync + 'static,
     ) -> Self {
-        self.on_parked = Some(Box::new(Box::new(tell)));
+        self.functions.on_parked = Some(Box::new(Box::new(tell)));
         self
     }
 
@@ -128,7 +128,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         bytes: usize,
         size: impl Fn(&A::Message) -> usize + Send + Sync + 'static,
     ) -> Self {
-        self.bytes = Some((bytes, Box::new(size)));
+        self.functions.bytes = Some((bytes, Box::new(size)));
         self
     }
 
@@ -136,26 +136,30 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// [`ordered_by_opt`](Self::ordered_by_opt) or [`sticky_by_opt`](Self::sticky_by_opt). Otherwise they are handled in any
     /// order.
     pub fn key_required(mut self) -> Self {
-        self.key_required = true;
+        self.config.keys.key_required = true;
         self
     }
 
     /// The part of the capacity that one key may have, where no number was given.
     pub(super) fn key_share(&self) -> Option<usize> {
-        (self.key_of.is_some() && self.max_per_key.is_none()).then_some(SHARE_OF_A_KEY)
+        (self.key_of.is_some() && self.config.keys.max_per_key.is_none()).then_some(SHARE_OF_A_KEY)
     }
 
     pub(super) fn checked_key_bounds(&self, capacity: usize) -> Result<KeyBounds, SpawnError> {
         if self.key_of.is_none() {
             return Ok(KeyBounds::NONE);
         }
-        let waiting = self.max_per_key.unwrap_or(capacity.div_ceil(SHARE_OF_A_KEY));
-        let bounds = [("max per key", waiting), ("max parked", self.max_parked)];
+        let waiting = self.config.keys.max_per_key.unwrap_or(capacity.div_ceil(SHARE_OF_A_KEY));
+        let bounds = [("max per key", waiting), ("max parked", self.config.keys.max_parked)];
         match bounds.into_iter().find(|(_, bound)| *bound == 0) {
             Some((setting, value)) => {
                 Err(SpawnError::OutOfRange { setting, value, range: "1 or more" })
             }
-            None => Ok(KeyBounds { waiting, parked: self.max_parked, apart: self.parked_apart }),
+            None => Ok(KeyBounds {
+                waiting,
+                parked: self.config.keys.max_parked,
+                apart: self.config.keys.parked_apart,
+            }),
         }
     }
 }

@@ -58,9 +58,9 @@ impl<A: Actor> PoolBuilder<A> {
         mut self,
         key: impl Fn(&A::Message) -> Option<K> + Send + Sync + 'static,
     ) -> Self {
-        self.copy_for_several = None;
-        self.dispatch = Some(Box::new(Stuck));
-        self.sticky = Some(StickyBy::new(key));
+        self.functions.copy_for_several = None;
+        self.functions.dispatch = Some(Box::new(Stuck));
+        self.functions.sticky = Some(StickyBy::new(key));
         self
     }
 }
@@ -70,14 +70,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// least as many as the pool starts with workers; 4,096 unless said otherwise, or as many as are needed. With 16 for each
     /// worker or more, shares differ by a sixteenth at most; table slots move as a whole, and what cannot move yet waits together.
     pub fn sticky_table(mut self, slots: usize) -> Self {
-        self.sticky_table = Some(slots);
+        self.config.keys.sticky_table = Some(slots);
         self
     }
 
     /// How many table slots there are, where keys stick to workers.
     pub(super) fn checked_table(&self) -> Result<usize, SpawnError> {
-        let least = self.workers.next_power_of_two();
-        let slots = self.sticky_table.unwrap_or(least.max(DEFAULT_SLOTS));
+        let least = self.config.size.workers.next_power_of_two();
+        let slots = self.config.keys.sticky_table.unwrap_or(least.max(DEFAULT_SLOTS));
         if slots.is_power_of_two() && (least..=MAX_SLOTS).contains(&slots) {
             return Ok(slots);
         }

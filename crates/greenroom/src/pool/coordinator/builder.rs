@@ -142,7 +142,7 @@ async fn open<A: Actor, C: Coordinator<A>, K: Hash + Eq + Send + Sync + 'static>
     let (ears, bell) = (Arc::<Ears>::default(), core.clone().any());
     let pool = PoolAdmin::new(core.clone());
     let office = Office::new(coordinator, pool, bell.clone(), ears.clone());
-    let name = format!("{}-coordinator", core.settings.name);
+    let name = format!("{}-coordinator", core.settings.config.name);
     let office = Pool::one(office).name(name).mailbox(mailbox).spawn_core().await?;
     let address = Address::new(office.clone());
     let coordination = Coordination {

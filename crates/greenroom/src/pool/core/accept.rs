@@ -200,7 +200,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         sender: u32,
         urgency: Urgency,
     ) -> Result<(), Refused> {
-        if self.settings.is_weighed {
+        if self.settings.derived.is_weighed {
             return load.lent(|parcel| self.try_place_weighed(parcel, sender, urgency));
         }
         let key = self.key(load);
@@ -213,7 +213,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         messages: &mut VecDeque<A::Message>,
         sender: u32,
     ) -> Result<Placed, Refused> {
-        if self.settings.is_weighed {
+        if self.settings.derived.is_weighed {
             let place = |one: &mut ParcelOf<A>| self.try_place_weighed(one, sender, Urgency::Now);
             let sent = push_one_by_one(messages, place)?;
             return Ok(Placed { sent, full: !messages.is_empty() });
@@ -281,7 +281,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
         let is_plain =
             self.routing.way_in == WayIn::Plain && slot_at_work(self.identity()).is_none();
         let is_queued = is_plain && self.push_easily(&mut PlainCall { message, port }, sender);
-        is_queued.then_some(self.settings.calls_in_place)
+        is_queued.then_some(self.settings.config.handling.calls_in_place)
     }
 
     #[inline]
@@ -300,7 +300,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
             return self.divert(to, parcel).map_err(|refused| self.why(refused));
         }
         self.try_claim(parcel).map_err(|refused| self.why(refused))?;
-        if self.settings.dispatch.is_some() {
+        if self.settings.functions.dispatch.is_some() {
             let pushed = self.dispatch_permitted(parcel, sender, Crowd::WherePermitted);
             pushed.map_err(|refused| self.why(refused))?;
             granted.0 = None;
@@ -320,7 +320,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
         if urgency == Urgency::CanStepAside && self.should_step_aside(sender) {
             return Err(Refused::NotNow);
         }
-        if let Overflow::DropOldest = self.settings.overflow {
+        if let Overflow::DropOldest = self.settings.functions.overflow {
             return push_one_by_one(messages, |one| self.try_push(one, sender, Urgency::Now));
         }
         // Nothing is dropped here: what does not fit in is left with its sender.
@@ -329,7 +329,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
             self.found_full();
         }
         let sent = placed.map(|placed| placed.sent);
-        match (sent, &self.settings.overflow) {
+        match (sent, &self.settings.functions.overflow) {
             (Ok(sent), Overflow::Fallback(other)) => {
                 Ok(sent + other.take_over_many(messages).unwrap_or(0))
             }
@@ -352,7 +352,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
             }
             self.count_wait();
             self.claim(parcel).await.map_err(|Closed| self.why_closed())?;
-            if let Some(policy) = &self.settings.dispatch {
+            if let Some(policy) = &self.settings.functions.dispatch {
                 let pushed = match policy.is_strict() {
                     true => self.dispatch_waiting(parcel, sender).await,
                     false => self.dispatch_anywhere(parcel, sender).await,
@@ -430,7 +430,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
     }
 
     fn may_answer_in_place(&self) -> bool {
-        self.settings.calls_in_place
+        self.settings.config.handling.calls_in_place
     }
 
     fn own_call(self: Arc<Self>, parcel: &ParcelOf<A>) -> Option<OwnCall> {

@@ -248,7 +248,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             mailbox.serve_waiters();
             self.queue.wake.call(mailbox.slot, &self.clock.bell);
         }
-        if !carried.holding.is_empty() && self.settings.gate.is_some() {
+        if !carried.holding.is_empty() && self.settings.derived.gate.is_some() {
             self.lifecycle.over.notify_waiters();
         }
         carried.holding.into_iter().for_each(|slot| self.clock.look_at_held(slot, PATIENCE));

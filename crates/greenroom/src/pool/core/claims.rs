@@ -14,7 +14,7 @@ use crate::{
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Gives a message its claim, where bytes are bounded and it has none.
     pub(crate) fn try_claim(&self, parcel: &mut ParcelOf<A>) -> Result<(), Refused> {
-        let (Some(bytes), Some(message)) = (&self.settings.bytes, &parcel.message) else {
+        let (Some(bytes), Some(message)) = (&self.settings.derived.bytes, &parcel.message) else {
             return Ok(());
         };
         if parcel.extra.as_ref().is_some_and(|extra| extra.claim.is_some()) {
@@ -27,7 +27,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// As `try_claim`, and waits where there is no room for it.
     pub(crate) async fn claim(&self, parcel: &mut ParcelOf<A>) -> Result<(), Closed> {
-        let Some(bytes) = &self.settings.bytes else { return Ok(()) };
+        let Some(bytes) = &self.settings.derived.bytes else { return Ok(()) };
         let Some(units) = parcel.message.as_ref().map(|message| bytes.units_of(message)) else {
             return Ok(());
         };
@@ -59,7 +59,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         sender: u32,
         urgency: Urgency,
     ) -> Result<(), Refused> {
-        if self.settings.dispatch.is_some() {
+        if self.settings.functions.dispatch.is_some() {
             return self.try_dispatch(parcel, sender);
         }
         let key = self.key(parcel);

@@ -61,7 +61,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     fn close_bytes(&self) {
-        if let Some(bytes) = &self.settings.bytes {
+        if let Some(bytes) = &self.settings.derived.bytes {
             bytes.close();
         }
     }

@@ -175,7 +175,7 @@ fn set_limit<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     set: impl FnOnce(&Gate) -> Result<bool, SpawnError>,
 ) -> Result<(), AdminError> {
     let out_of_range = |error: SpawnError| AdminError::LimitOutOfRange(error.to_string());
-    match core.settings.gate.as_deref().map(set).transpose().map_err(out_of_range)? {
+    match core.settings.derived.gate.as_deref().map(set).transpose().map_err(out_of_range)? {
         Some(true) => Ok(()),
         _ => Err(AdminError::NoSuchLimit(limit)),
     }

@@ -35,7 +35,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Gives the worker in this slot a task that does its work.
     pub(crate) fn employ(&self, slot: usize, work: impl Future<Output = ()> + Send + 'static) {
         let number = self.membership.seats.at(slot).tasks.fetch_add(1, Ordering::SeqCst) + 1;
-        let task = match self.settings.calls_in_place {
+        let task = match self.settings.config.handling.calls_in_place {
             true => self.env.runtime.spawn(Task::new(self.membership.seats.at(slot), work)),
             false => self.env.runtime.spawn(work),
         };
@@ -231,7 +231,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn set_bounds(&self, workers: RangeInclusive<usize>) -> Result<(), AdminError> {
         let mut roster = self.membership.roster.lock();
         self.check_running()?;
-        if self.settings.autoscale.is_some() {
+        if self.settings.config.size.autoscale.is_some() {
             return Err(AdminError::Autoscaled);
         }
         if workers.is_empty() || *workers.end() > MAX_WORKERS {
@@ -333,7 +333,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return;
         }
         self.crew_changed();
-        if self.settings.dispatch.is_some() && self.routing.sticky.is_none() {
+        if self.settings.functions.dispatch.is_some() && self.routing.sticky.is_none() {
             self.ask_again();
         }
         self.tell_up(slot);
@@ -352,7 +352,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// Refuses messages where there is no worker, unless it is to hold them.
     pub(crate) fn close_if_deserted(&self) {
-        if !self.settings.holds_when_empty {
+        if !self.settings.config.size.holds_when_empty {
             self.desert();
         }
     }
@@ -455,11 +455,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Nobody is left, and nobody comes by what anybody has asked for: what is queued is not
     /// handled any more, unless it is to be held.
     fn bury_deserted(&self) {
-        if self.settings.holds_when_empty {
+        if self.settings.config.size.holds_when_empty {
             return;
         }
         tracing::error!(
-            pool = &*self.settings.name,
+            pool = &*self.settings.config.name,
             "no worker is left; the pool refuses messages"
         );
         self.bury_queued();

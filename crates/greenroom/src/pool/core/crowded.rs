@@ -23,7 +23,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// A message without a key in a pool that requires one. Costs nothing where there are no keys.
     #[inline]
     pub(super) fn lacks_key(&self, key: &Hashed<K>) -> bool {
-        size_of::<Option<K>>() != 0 && key.0.is_none() && self.settings.key_required
+        size_of::<Option<K>>() != 0 && key.0.is_none() && self.settings.config.keys.key_required
     }
 
     /// Queues a message whose permit has been taken, and counts it, unless as many wait of its key as may. Says whether the
@@ -128,12 +128,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// How many messages may wait behind one key.
     pub(crate) fn key_bounds(&self) -> KeyBounds {
         let waiting = self.routing.max_per_key.load(Ordering::Relaxed);
-        KeyBounds { waiting, ..self.settings.key_bounds }
+        KeyBounds { waiting, ..self.settings.derived.key_bounds }
     }
 
     /// The bound of one key follows the capacity, where it was not given.
     pub(super) fn share_out(&self, capacity: usize) {
-        let Some(share) = self.settings.key_share else { return };
+        let Some(share) = self.settings.derived.key_share else { return };
         self.routing.max_per_key.store(capacity.div_ceil(share), Ordering::Relaxed);
         for shard in &self.queue.shards {
             let mut outbox = shard.outbox.lock();

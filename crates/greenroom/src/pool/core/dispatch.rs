@@ -71,7 +71,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     pub(super) fn choose(&self, parcel: &mut ParcelOf<A>) -> Chosen<A, K> {
-        let (Some(policy), Some(message)) = (&self.settings.dispatch, &parcel.message) else {
+        let (Some(policy), Some(message)) = (&self.settings.functions.dispatch, &parcel.message)
+        else {
             return Chosen::Any;
         };
         let crew = self.crew();
@@ -110,7 +111,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// The worker that is chosen waits for the reply itself. Where others would do, it is passed over as if it had gone.
     #[cold]
     fn spare_caller(&self, parcel: &mut ParcelOf<A>) -> Chosen<A, K> {
-        let is_strict = self.settings.dispatch.as_ref().is_some_and(|policy| policy.is_strict());
+        let is_strict =
+            self.settings.functions.dispatch.as_ref().is_some_and(|policy| policy.is_strict());
         if !is_strict {
             return Chosen::Gone;
         }
@@ -124,7 +126,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     fn several(&self, mut members: Vec<Arc<Mailbox<A, K>>>, caller: Option<usize>) -> Chosen<A, K> {
         members.sort_by_key(|member| (caller == Some(member.slot), member.slot));
         members.dedup_by_key(|member| member.slot);
-        if self.settings.copy_for_several.is_some() && members.len() > 1 {
+        if self.settings.functions.copy_for_several.is_some() && members.len() > 1 {
             return Chosen::Several(members);
         }
         let least = members.into_iter().min_by_key(|member| {
@@ -317,7 +319,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// So many copies of a message.
     pub(super) fn copies(&self, count: usize, parcel: &ParcelOf<A>) -> Copies<A> {
         let copy = || Parcel {
-            message: parcel.message.as_ref().zip(self.settings.copy_for_several).map(|(m, f)| f(m)),
+            message: parcel
+                .message
+                .as_ref()
+                .zip(self.settings.functions.copy_for_several)
+                .map(|(m, f)| f(m)),
             extra: None,
             class: parcel.class,
         };

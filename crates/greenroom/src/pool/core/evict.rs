@@ -52,7 +52,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         parcel: &mut ParcelOf<A>,
         make_room: impl FnOnce(&mut ParcelOf<A>) -> Result<(), Refused>,
     ) -> Result<(), Refused> {
-        match &self.settings.overflow {
+        match &self.settings.functions.overflow {
             Overflow::Wait => Err(Refused::Full),
             Overflow::Reject => Err(Refused::Rejected),
             Overflow::DropNewest => {
@@ -67,7 +67,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// The message that has waited longest makes room, and its permit goes to the one that arrives.
     fn make_room(&self, parcel: &mut ParcelOf<A>, sender: u32) -> Result<(), Refused> {
-        if self.settings.bytes.is_some() {
+        if self.settings.derived.bytes.is_some() {
             self.make_byte_room(self.shard_of(&(None, 0), sender), parcel)?;
             // There may be room for a message.
             match self.try_place_claimed(parcel, sender, Urgency::Now) {
@@ -78,7 +78,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if let Some(sticky) = &self.routing.sticky {
             return self.stick_making_room(sticky, parcel, sender);
         }
-        if self.settings.dispatch.is_some() {
+        if self.settings.functions.dispatch.is_some() {
             return self.make_room_by_choice(parcel, sender);
         }
         let key = self.key(parcel);
@@ -108,7 +108,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// As many wait of the message's key as may: what the overflow policy of the pool makes of it.
     #[cold]
     pub(crate) fn overflow_of_key(&self, parcel: &mut ParcelOf<A>) -> Result<(), Refused> {
-        match &self.settings.overflow {
+        match &self.settings.functions.overflow {
             Overflow::Wait => Err(Refused::KeyFull),
             Overflow::Reject => Err(Refused::KeyRejected),
             Overflow::DropNewest => {

@@ -42,12 +42,16 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if std::mem::take(&mut self.membership.seats.at(slot).place.lock().up) {
             self.tell_down(slot, reason);
         }
-        if !self.settings.restart_policy.starts_again(reason.is_normal()) {
+        if !self.settings.config.failure.restart_policy.starts_again(reason.is_normal()) {
             return self.rest_slot(slot, reason);
         }
         let wait = {
             let mut place = self.membership.seats.at(slot).place.lock();
-            place.restarts.next(&self.settings.restarts, Instant::now(), self.chance())
+            place.restarts.next(
+                &self.settings.config.failure.restarts,
+                Instant::now(),
+                self.chance(),
+            )
         };
         match wait {
             Some(wait) => Sequel::Restart(wait),
@@ -59,14 +63,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     fn rest_slot(self: &Arc<Self>, slot: usize, reason: &ExitReason) -> Sequel {
         match self.controllers.supervised.load(Ordering::SeqCst) {
             true => self.escalate(slot, reason),
-            false if self.settings.single => self.end_with(reason),
+            false if self.settings.config.handling.single => self.end_with(reason),
             false => self.give_up(slot, reason),
         }
     }
 
     fn exceeded(self: &Arc<Self>, slot: usize, reason: &ExitReason) -> Sequel {
         self.tell(PoolEvent::BudgetExceeded { slot });
-        match self.settings.when_exhausted {
+        match self.settings.config.failure.when_exhausted {
             WhenExhausted::StopPool => self.end_with(reason),
             WhenExhausted::Escalate => self.escalate(slot, reason),
             WhenExhausted::Disable => self.give_up(slot, reason),
@@ -158,7 +162,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         mailbox: &Arc<Mailbox<A, K>>,
         reason: &ExitReason,
     ) {
-        if !self.settings.single {
+        if !self.settings.config.handling.single {
             let me = Arc::new(crate::pool::seat_door::SeatDoor::new(self.clone(), mailbox.clone()));
             mailbox.life().end(&me.any(), reason);
         }
@@ -169,7 +173,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if let Some(reason) = self.end_of_coordinator(&signal) {
             return self.stop_because(reason);
         }
-        if self.settings.single {
+        if self.settings.config.handling.single {
             return self.signal_worker(&self.mailbox(0), signal);
         }
         match signal {
@@ -186,7 +190,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         mailbox.push_signal(signal);
         self.queue.wake.call(mailbox.slot, &self.clock.bell);
-        if self.settings.gate.is_some() {
+        if self.settings.derived.gate.is_some() {
             self.lifecycle.over.notify_waiters();
         }
     }

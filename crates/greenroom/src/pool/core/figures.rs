@@ -46,13 +46,19 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             held: self.held_for_others() as u64,
             waiting: waiting as u64,
             parked: 0,
-            queued_bytes: self.settings.bytes.as_ref().map(|bytes| bytes.waiting()),
+            queued_bytes: self.settings.derived.bytes.as_ref().map(|bytes| bytes.waiting()),
             in_hand: 0,
             retries: 0,
             restarts: 0,
             queueing: LatencySummary::default(),
             handling: LatencySummary::default(),
-            limits: self.settings.gate.as_ref().map(|gate| gate.stats()).unwrap_or_default(),
+            limits: self
+                .settings
+                .derived
+                .gate
+                .as_ref()
+                .map(|gate| gate.stats())
+                .unwrap_or_default(),
         };
         self.membership.seats.iter().for_each(|seat| stats.add(seat));
         stats.dead_letters.add(&self.telemetry.tally.dead_letters);
@@ -83,7 +89,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 .busy_since(|| self.telemetry.coarse.real())
                 .map(|since| since.age(self.telemetry.coarse.real())),
             attempt: seat.is_busy().then(|| seat.attempt()),
-            mailbox_size: self.settings.mailbox,
+            mailbox_size: self.settings.config.size.mailbox,
             queued: mailbox.map_or(0, |mailbox| mailbox.waiting() as u64),
             dispatched: read(&seat.tally.started),
             handled: read(&seat.tally.handled),

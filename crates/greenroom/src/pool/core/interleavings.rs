@@ -12,10 +12,16 @@ use proptest::prelude::*;
 
 use super::{Core, Queued, Settings, Urgency, take::TakenNear};
 use crate::{
-    Actor, Class, Context, Delivery, FailureTable, Restarts,
+    Actor, Class, Context, Delivery,
     delivery::Extra,
     pool::{
-        entry::Entry, hold::Source, overflow::Overflow, parcel::Parcel, tally::count,
+        config::{PoolConfig, SizeConfig},
+        entry::Entry,
+        functions::Functions,
+        hold::Source,
+        parcel::Parcel,
+        settings::Derived,
+        tally::count,
         worker::Factory,
     },
 };
@@ -126,50 +132,38 @@ struct Stage<K: Keyed> {
 
 impl<K: Keyed> Stage<K> {
     fn new(workers: usize) -> Self {
-        let settings = Settings {
-            autoscale: None,
-            advisor: None,
-            gate: None,
-            factory: Factory::new(Arc::new(|_| Err("nobody".to_owned()))),
-            bounds: 0..=8,
-            mailbox_each: None,
-            mailbox: 1,
-            overflow: Overflow::Wait,
-            dispatch: None,
-            sticky: None,
-            copy_for_several: None,
-            holds_when_empty: false,
-            name: Arc::from("stage"),
+        let size = SizeConfig {
             workers,
-            capacity: 1_000,
-            key_required: false,
-            bytes: None,
-            is_weighed: false,
-            key_share: None,
-            batches: None,
-            batch_bytes: None,
-            on_parked: None,
-            key_bounds: crate::pool::crowd::KeyBounds::NONE,
-            finally: None,
-            key_of: Some(Box::new(|message: &Message| message.0.map(K::of))),
-            policy: Box::new(FailureTable::default()),
-            copy: None,
-            starts_if: None,
-            looks_at_start: false,
-            poison_limit: 2,
-            restarts: Restarts::default(),
-            restart_policy: crate::RestartPolicy::default(),
-            when_exhausted: crate::pool::WhenExhausted::default(),
-            single: false,
-            time_limit: None,
-            quick: None,
-            calls_in_place: false,
-            serves_at_hatch: false,
-            on_dead_letter: None,
-            dead_letters: 0,
+            bounds: 0..=8,
+            mailbox: 1,
+            capacity: Some(1_000),
+            ..SizeConfig::default()
+        };
+        let config = PoolConfig {
+            size,
             notices: crate::PoolEvents::off(),
+            seed: Some(1),
+            ..PoolConfig::default()
+        };
+        let derived = Derived {
+            capacity: 1_000,
+            table_slots: 0,
+            key_bounds: crate::pool::crowd::KeyBounds::NONE,
+            key_share: None,
+            bytes: None,
+            batch_bytes: None,
+            gate: None,
+            is_weighed: false,
+            looks_at_start: false,
+            serves_at_hatch: false,
             seed: 1,
-            is_seeded: true,
+        };
+        let settings = Settings {
+            config,
+            functions: Functions::default(),
+            factory: Factory::new(Arc::new(|_| Err("nobody".to_owned()))),
+            key_of: Some(Box::new(|message: &Message| message.0.map(K::of))),
+            derived,
         };
         let core = Core::new(settings, 1, tokio::runtime::Handle::current(), None);
         let worker = |_| Worker { source: Source::None, in_hand: None, attempts: 0, cursor: 0 };

@@ -13,7 +13,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn inspect(&self, wanted: &Items) -> Inspection {
         let seats = self.membership.seats.iter().enumerate();
         Inspection {
-            pool: self.settings.name.clone(),
+            pool: self.settings.config.name.clone(),
             stats: wanted.figures().then(|| self.figures()),
             workers: seats.filter_map(|(slot, seat)| self.look_at(slot, seat, wanted)).collect(),
         }

@@ -22,7 +22,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return mailbox.clone();
         }
         let seat = self.membership.seats.at(slot).clone();
-        let mailbox = Arc::new(Mailbox::new(slot, seat, self.settings.mailbox));
+        let mailbox = Arc::new(Mailbox::new(slot, seat, self.settings.config.size.mailbox));
         // Who closes the pool says so first, and then goes from desk to desk.
         if self.lifecycle.closing.load(Ordering::SeqCst) {
             mailbox.shut();

@@ -45,7 +45,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         sender: u32,
         caller: &Waker,
     ) -> Option<ServedBy<'_, A>> {
-        match self.settings.serves_at_hatch && !self.queue.wake.any_ready() {
+        match self.settings.derived.serves_at_hatch && !self.queue.wake.any_ready() {
             true => self.serve_first(message, sender, caller),
             false => None,
         }
@@ -59,7 +59,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         sender: u32,
         caller: &Waker,
     ) -> Option<ServedBy<'_, A>> {
-        let in_place = self.settings.calls_in_place;
+        let in_place = self.settings.config.handling.calls_in_place;
         let may = if in_place { self.may_drive() } else { self.queue.wake.may_hand() };
         if !may || self.queue.wake.is_urged() || slot_at_work(self.identity()).is_some() {
             return None;

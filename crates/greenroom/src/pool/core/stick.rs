@@ -145,7 +145,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         parcel: &ParcelOf<A>,
     ) -> Result<Option<u32>, Refused> {
         match tag_of(sticky, parcel) {
-            None if self.settings.key_required => Err(Refused::KeyRequired),
+            None if self.settings.config.keys.key_required => Err(Refused::KeyRequired),
             tag => Ok(tag),
         }
     }

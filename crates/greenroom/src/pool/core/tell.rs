@@ -12,18 +12,18 @@ use tokio::time::Instant;
 use super::{Core, Queued};
 use crate::{
     Actor, DeadLetter, DeadLetterReason, ExitReason, PoolEvent,
-    pool::{discard::discard, limits::LimitChange, settings::OnDeadLetter},
+    pool::{discard::discard, functions::OnDeadLetter, limits::LimitChange},
     pool_events::{LimitChangeReason, ResizeReason, drop_log::Dropped, full_log::Found},
 };
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn tell(&self, what: PoolEvent) {
-        match (&what, &self.settings.on_parked) {
+        match (&what, &self.settings.functions.on_parked) {
             // Logged by who is told which message it is.
             (PoolEvent::KeyParked, Some(_)) => {
-                self.settings.notices.emit_unlogged(&self.settings.name, what);
+                self.settings.config.notices.emit_unlogged(&self.settings.config.name, what);
             }
-            _ => self.settings.notices.emit(&self.settings.name, what),
+            _ => self.settings.config.notices.emit(&self.settings.config.name, what),
         }
     }
 
@@ -34,10 +34,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         error: Option<&A::Error>,
         panic: Option<&str>,
     ) {
-        let Some(tell) = &self.settings.on_parked else { return };
+        let Some(tell) = &self.settings.functions.on_parked else { return };
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| tell(message, error, panic))) {
             discard(panic);
-            let pool = &*self.settings.name;
+            let pool = &*self.settings.config.name;
             tracing::error!(pool, "what is told of parked keys panicked");
         }
     }
@@ -59,7 +59,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Reports a dead letter. The count comes first, then the port, then the notice, then the hook or the queue.
     pub(crate) fn report_dead_letter(&self, letter: DeadLetter<A::Message, A::Error>) {
         self.tell_dead_letter(&letter);
-        match &self.settings.on_dead_letter {
+        match &self.settings.functions.on_dead_letter {
             Some(hook) => self.hand_to(hook, letter),
             None => discard(self.letters.push(letter)),
         }
@@ -82,17 +82,21 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             age: letter.age,
             attempts: letter.attempts,
         };
-        match self.settings.on_dead_letter {
-            Some(_) => self.settings.notices.emit_unlogged(&self.settings.name, what),
+        match self.settings.functions.on_dead_letter {
+            Some(_) => self.settings.config.notices.emit_unlogged(&self.settings.config.name, what),
             None => self.tell(what),
         }
     }
 
-    fn hand_to(&self, hook: &OnDeadLetter<A>, letter: DeadLetter<A::Message, A::Error>) {
+    fn hand_to(
+        &self,
+        hook: &OnDeadLetter<A::Message, A::Error>,
+        letter: DeadLetter<A::Message, A::Error>,
+    ) {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| hook(letter))) {
             discard(panic);
             tracing::error!(
-                pool = &*self.settings.name,
+                pool = &*self.settings.config.name,
                 "the dead-letter hook panicked; the letter is lost to it"
             );
         }
@@ -134,7 +138,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// A sender has found no room at one worker. Where workers pull, that is not the pool's affair as long as the pool has room.
     #[cold]
     pub(crate) fn found_worker_full(&self) {
-        let chosen = self.settings.dispatch.is_some();
+        let chosen = self.settings.functions.dispatch.is_some();
         if chosen || self.queue.permits.in_use(self) >= self.queue.permits.capacity() {
             self.found_full();
         }
@@ -171,7 +175,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             let mailbox = self.mailbox_if_any(slot);
             mailbox.is_some_and(|mailbox| mailbox.waiting() > mailbox.capacity() / 2)
         };
-        self.settings.dispatch.is_some() && (0..self.membership.desks.len()).any(crowded)
+        self.settings.functions.dispatch.is_some() && (0..self.membership.desks.len()).any(crowded)
     }
 
     /// A message was dropped because there was no room.

@@ -97,7 +97,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         });
         self.free(chosen);
         // Who has started since has looked at what was held before.
-        if self.settings.dispatch.is_some()
+        if self.settings.functions.dispatch.is_some()
             && self.routing.sticky.is_none()
             && self.membership.crew_changes.load(Ordering::SeqCst) != seen
         {

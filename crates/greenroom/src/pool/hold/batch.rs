@@ -33,7 +33,7 @@ const LOOKS: u32 = 4;
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     /// Takes what waits behind the message in hand and may be handled with it, and waits for more where that was asked for.
     pub(crate) async fn collect(&mut self) {
-        let Some(batches) = self.post.core.settings.batches else { return };
+        let Some(batches) = self.post.core.settings.config.handling.batches else { return };
         if batches.most == 1 || self.is_alone() {
             return;
         }
@@ -78,7 +78,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     /// Takes up to so many, with the first, or until they are as large as a batch may be. True where it is full.
     fn take_more(&mut self, most: usize) -> bool {
         let core = self.post.core.clone();
-        let bound = core.settings.batch_bytes.as_ref();
+        let bound = core.settings.derived.batch_bytes.as_ref();
         let mut bytes = self.bytes();
         while self.count() < most && !bound.is_some_and(|bound| bound.is_full(bytes)) {
             if self.is_over() {
@@ -100,7 +100,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
 
     /// Bytes in hand, where they count.
     fn bytes(&self) -> usize {
-        let Some(bound) = &self.post.core.settings.batch_bytes else { return 0 };
+        let Some(bound) = &self.post.core.settings.derived.batch_bytes else { return 0 };
         let more = self.delivery.more.iter().map(|held| &held.delivery);
         let all = std::iter::once(&self.delivery).chain(more);
         all.fold(0, |sum: usize, held| sum.saturating_add(bound.of(held.message.as_ref())))

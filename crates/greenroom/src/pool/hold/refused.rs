@@ -54,7 +54,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         match core.who_else(by) {
             _ if self.delivery.message.is_none() => self.refuse(why),
             Some(other) => self.leave_to(&other),
-            None if may_come && core.settings.holds_when_empty => self.wait_for_somebody(),
+            None if may_come && core.settings.config.size.holds_when_empty => {
+                self.wait_for_somebody()
+            }
             None => self.refuse(why),
         }
     }

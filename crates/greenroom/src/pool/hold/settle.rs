@@ -42,7 +42,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
                 (true, true) => self.sample = Some((stands_for as u32, took)),
                 _ => {}
             }
-            if self.post.core.settings.quick.is_some() {
+            if self.post.core.settings.config.handling.quick.is_some() {
                 return;
             }
             let computed = polls.as_ref().map_or(took, |polls| polls.computed(now));
@@ -145,13 +145,18 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
                 self.outcome = Outcome::Rejected;
                 let failures = self.delivery.failures() + 1;
                 let crashed = self.delivery.marks.remove(Marks::CRASHED);
-                if crashed && self.kills() >= self.post.core.settings.poison_limit {
+                if crashed && self.kills() >= self.post.core.settings.config.failure.poison_limit {
                     return self.poisoned(Some(error), None);
                 }
                 let cause = if crashed { Cause::Crash(&error) } else { Cause::Error(&error) };
                 let attempt = FailedAttempt { cause, failures };
-                let verdict =
-                    self.post.core.settings.policy.decide(attempt, self.post.core.chance());
+                let verdict = self
+                    .post
+                    .core
+                    .settings
+                    .functions
+                    .policy
+                    .decide(attempt, self.post.core.chance());
                 let reason = DeadLetterReason::Failed;
                 let error = Some(error);
                 self.follow(verdict, Failure { reason, error, panic: None, killed: crashed });
@@ -189,8 +194,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
 
     /// The message has killed as many as it may.
     fn poisoned(&mut self, error: Option<A::Error>, panic: Option<String>) {
-        let finally =
-            self.post.core.settings.finally.map_or(FailureAction::DeadLetter, FailureAction::from);
+        let finally = self
+            .post
+            .core
+            .settings
+            .config
+            .failure
+            .finally
+            .map_or(FailureAction::DeadLetter, FailureAction::from);
         let reason = DeadLetterReason::Poisoned;
         match finally {
             FailureAction::Return => self.dead_letter(reason, error, panic),
@@ -408,7 +419,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         let kills = self.kills();
         let failures = self.delivery.failures() + 1;
         let attempt = FailedAttempt { cause: Cause::Panic(&panic), failures };
-        if kills >= self.post.core.settings.poison_limit {
+        if kills >= self.post.core.settings.config.failure.poison_limit {
             return self.poisoned(None, Some(panic));
         }
         let verdict = self.decide(attempt);
@@ -419,10 +430,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     /// What the policy says; where it panics, what follows when no further attempt is made.
     fn decide(&self, attempt: FailedAttempt<'_, A::Error>) -> FailureAction {
         let settings = &self.post.core.settings;
-        let decide = || settings.policy.decide(attempt, self.post.core.chance());
+        let decide = || settings.functions.policy.decide(attempt, self.post.core.chance());
         catch_unwind(AssertUnwindSafe(decide)).unwrap_or_else(|policy| {
             discard(policy);
-            settings.finally.map_or(FailureAction::DeadLetter, FailureAction::from)
+            settings.config.failure.finally.map_or(FailureAction::DeadLetter, FailureAction::from)
         })
     }
 
@@ -460,7 +471,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         }
         let failures = self.delivery.failures() + 1;
         let attempt = FailedAttempt { cause: Cause::Timeout(limit), failures };
-        let verdict = self.post.core.settings.policy.decide(attempt, self.post.core.chance());
+        let verdict =
+            self.post.core.settings.functions.policy.decide(attempt, self.post.core.chance());
         let reason = DeadLetterReason::TimedOut;
         self.follow(verdict, Failure { reason, error: None, panic: None, killed: false });
     }

@@ -412,7 +412,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     /// Leaves the boxes of answered calls to the senders of the shard. One that is an actor's own has few calls at a time.
     fn leave_spares(&mut self, index: usize) {
         let core = &self.post.core;
-        let most = if core.settings.single { SPARES_OF_ONE } else { SPARES_OF_A_SHARD };
+        let most =
+            if core.settings.config.handling.single { SPARES_OF_ONE } else { SPARES_OF_A_SHARD };
         core.queue.shards[index].inbox.lock().spares.take_over(&mut self.spares, most);
         self.spares.clear();
     }
@@ -553,7 +554,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         if self.delivery.stamp.is_sampled() {
             self.measure();
         }
-        match self.post.core.settings.looks_at_start {
+        match self.post.core.settings.derived.looks_at_start {
             true => self.look_at_start(),
             false => Taken::InHand,
         }
@@ -561,10 +562,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
 
     #[inline]
     fn look_at_start(&mut self) -> Taken {
-        if self.post.core.settings.starts_if.is_some() && !self.still_starts() {
+        if self.post.core.settings.functions.starts_if.is_some() && !self.still_starts() {
             return Taken::Skipped;
         }
-        if let Some(copy) = self.post.core.settings.copy {
+        if let Some(copy) = self.post.core.settings.functions.copy {
             self.spare = self.delivery.message.as_ref().map(copy);
         }
         Taken::InHand

@@ -31,7 +31,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     pub(super) fn is_unwanted(&self) -> bool {
         let message = self.delivery.message.as_ref().or(self.spare.as_ref());
         let asks = || message.is_some_and(|message| !self.is_wanted(message));
-        let asks = self.post.core.settings.starts_if.is_some().then_some(asks);
+        let asks = self.post.core.settings.functions.starts_if.is_some().then_some(asks);
         asks.is_some_and(|asks| {
             catch_unwind(AssertUnwindSafe(asks)).unwrap_or_else(|panic| {
                 discard(panic);
@@ -42,13 +42,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
 
     /// Runs user code.
     fn is_wanted(&self, message: &A::Message) -> bool {
-        self.post.core.settings.starts_if.as_ref().is_none_or(|wanted| wanted(message))
+        self.post.core.settings.functions.starts_if.as_ref().is_none_or(|wanted| wanted(message))
     }
 
     /// As `still_starts`, for each message of a batch; true where one is left. Asks about all
     /// before any of them is touched.
     pub(crate) fn batch_still_starts(&mut self) -> bool {
-        if self.post.core.settings.starts_if.is_none() {
+        if self.post.core.settings.functions.starts_if.is_none() {
             return true;
         }
         let others = self.delivery.more.iter().map(|held| &held.delivery);

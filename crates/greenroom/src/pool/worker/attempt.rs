@@ -42,11 +42,11 @@ pub(super) async fn attempt<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: S
     actor: &mut B,
     cx: &mut Context<B>,
 ) -> u32 {
-    if core.settings.batches.is_some() {
+    if core.settings.config.handling.batches.is_some() {
         Box::pin(attempt_batch(hold, actor, cx)).await;
         return 1;
     }
-    if let Some(limit) = core.settings.time_limit {
+    if let Some(limit) = core.settings.config.failure.time_limit {
         // Boxed: pools without a limit do not pay for it in the size of their tasks.
         Box::pin(attempt_within(limit, hold, actor, cx)).await;
         return 1;
@@ -87,7 +87,7 @@ pub(super) async fn serve<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: Sta
     actor: &mut B,
     cx: &mut Context<B>,
 ) {
-    if let Some(limit) = hold.post.core.settings.time_limit {
+    if let Some(limit) = hold.post.core.settings.config.failure.time_limit {
         return Box::pin(attempt_within(limit, hold, actor, cx)).await;
     }
     let result = {
@@ -112,7 +112,7 @@ async fn attempt_batch<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: Stands
             return;
         }
     }
-    let Some(limit) = hold.post.core.settings.time_limit else {
+    let Some(limit) = hold.post.core.settings.config.failure.time_limit else {
         let result = receive(hold, actor, cx).await;
         return hold.settle_batch(result);
     };
@@ -217,7 +217,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Post<A, K> {
         }
         if self.posture == Posture::LyingDown {
             debug_assert!(
-                self.core.settings.calls_in_place,
+                self.core.settings.config.handling.calls_in_place,
                 "others get up for what they are handed"
             );
             // It serves a caller, and can be taken off the list for nothing else any more.

@@ -17,7 +17,7 @@ pub(super) async fn pass<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     hold: &mut Hold<A, K>,
 ) -> Option<Pass> {
     let core = hold.post.core.clone();
-    let gate = core.settings.gate.as_ref()?;
+    let gate = core.settings.derived.gate.as_ref()?;
     hold.outcome = Outcome::Done;
     if let Some(pass) = gate.try_pass() {
         return Some(pass);

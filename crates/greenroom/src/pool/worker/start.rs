@@ -88,7 +88,7 @@ pub(super) async fn start_again<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     cx: &mut Context<A>,
     mut failures: u32,
 ) -> Option<A> {
-    let backoff = core.settings.restarts.backoff;
+    let backoff = core.settings.config.failure.restarts.backoff;
     loop {
         if failures > 0 {
             pause(core, slot, backoff.wait(failures, core.chance())).await;

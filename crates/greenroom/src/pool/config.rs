@@ -1,0 +1,168 @@
+//! What is said of a pool in plain values, once.
+
+use std::{ops::RangeInclusive, sync::Arc, time::Duration};
+
+use super::{
+    advisor::Advisor,
+    autoscale::Autoscale,
+    batches::Batches,
+    limits::{AtOnce, Rate},
+    restart::{Restarts, WhenExhausted},
+    roster::MAX_WORKERS,
+};
+use crate::{FinalAction, PoolEvents, RestartPolicy, dead_letters::DEFAULT_BOUND};
+
+/// Workers, unless said otherwise.
+const DEFAULT_WORKERS: usize = 3;
+/// Messages per worker that may wait, unless said otherwise.
+const DEFAULT_MAILBOX: usize = 1_000;
+/// Workers that one message may kill, unless said otherwise.
+const DEFAULT_POISON_LIMIT: u32 = 2;
+/// Messages that may wait behind a parked key, unless said otherwise.
+const DEFAULT_MAX_PARKED: usize = 1_000;
+
+/// The plain settings of a pool: what its builder was told, and what it runs with. Copied freely.
+#[derive(Clone)]
+pub(crate) struct PoolConfig {
+    /// What logs call it.
+    pub(crate) name: Arc<str>,
+    pub(crate) size: SizeConfig,
+    pub(crate) keys: KeyConfig,
+    pub(crate) limits: LimitConfig,
+    pub(crate) failure: FailureConfig,
+    pub(crate) handling: HandlingConfig,
+    /// Whom it tells what happens to it.
+    pub(crate) notices: PoolEvents,
+    /// Where it was said, what is random comes out the same each time.
+    pub(crate) seed: Option<u64>,
+}
+
+impl Default for PoolConfig {
+    fn default() -> Self {
+        Self {
+            name: Arc::from("pool"),
+            size: SizeConfig::default(),
+            keys: KeyConfig::default(),
+            limits: LimitConfig::default(),
+            failure: FailureConfig::default(),
+            handling: HandlingConfig::default(),
+            notices: PoolEvents::global(),
+            seed: None,
+        }
+    }
+}
+
+/// How many workers there are, and how many messages may wait.
+#[derive(Clone)]
+pub(crate) struct SizeConfig {
+    /// How many the pool starts with, and how many it may have.
+    pub(crate) workers: usize,
+    pub(crate) bounds: RangeInclusive<usize>,
+    /// How many messages may wait in a worker's own mailbox.
+    pub(crate) mailbox: usize,
+    /// In all. Where it was not said it follows the size.
+    pub(crate) capacity: Option<usize>,
+    /// Without workers, messages are accepted up to the capacity, and wait.
+    pub(crate) holds_when_empty: bool,
+    /// Present where the pool sizes itself.
+    pub(crate) autoscale: Option<Autoscale>,
+    /// Present where the pool is advised. In a box: actors are many.
+    pub(crate) advisor: Option<Box<Advisor>>,
+    /// Present where it has threads of its own.
+    pub(crate) dedicated_threads: Option<usize>,
+}
+
+impl Default for SizeConfig {
+    fn default() -> Self {
+        Self {
+            workers: DEFAULT_WORKERS,
+            bounds: 0..=MAX_WORKERS,
+            mailbox: DEFAULT_MAILBOX,
+            capacity: None,
+            holds_when_empty: false,
+            autoscale: None,
+            advisor: None,
+            dedicated_threads: None,
+        }
+    }
+}
+
+/// What holds for keys.
+#[derive(Clone)]
+pub(crate) struct KeyConfig {
+    /// A message without a key is refused.
+    pub(crate) key_required: bool,
+    /// How many messages may wait behind one key. Where it was not said it follows the capacity.
+    pub(crate) max_per_key: Option<usize>,
+    /// The same behind one that is parked.
+    pub(crate) max_parked: usize,
+    /// What waits behind parked keys takes no room.
+    pub(crate) parked_apart: bool,
+    /// How many table slots keys that stick to workers are hashed onto.
+    pub(crate) sticky_table: Option<usize>,
+}
+
+impl Default for KeyConfig {
+    fn default() -> Self {
+        Self {
+            key_required: false,
+            max_per_key: None,
+            max_parked: DEFAULT_MAX_PARKED,
+            parked_apart: false,
+            sticky_table: None,
+        }
+    }
+}
+
+/// How fast and how much at once.
+#[derive(Clone, Default)]
+pub(crate) struct LimitConfig {
+    pub(crate) rate: Option<Rate>,
+    pub(crate) at_once: Option<AtOnce>,
+    /// Limits may come while the pool runs.
+    pub(crate) adjustable: bool,
+}
+
+/// What follows when a handler fails, or its worker ends.
+#[derive(Clone)]
+pub(crate) struct FailureConfig {
+    /// What follows when no further attempt is made, whatever the policy says.
+    pub(crate) finally: Option<FinalAction>,
+    /// How many workers one message may kill.
+    pub(crate) poison_limit: u32,
+    /// How long a handler may take.
+    pub(crate) time_limit: Option<Duration>,
+    pub(crate) restarts: Restarts,
+    pub(crate) restart_policy: RestartPolicy,
+    /// What follows when a slot's budget is used up.
+    pub(crate) when_exhausted: WhenExhausted,
+    /// How many dead letters the pool keeps, where no hook takes them.
+    pub(crate) dead_letters: usize,
+}
+
+impl Default for FailureConfig {
+    fn default() -> Self {
+        Self {
+            finally: None,
+            poison_limit: DEFAULT_POISON_LIMIT,
+            time_limit: None,
+            restarts: Restarts::default(),
+            restart_policy: RestartPolicy::default(),
+            when_exhausted: WhenExhausted::default(),
+            dead_letters: DEFAULT_BOUND,
+        }
+    }
+}
+
+/// How messages come to their handlers.
+#[derive(Clone, Default)]
+pub(crate) struct HandlingConfig {
+    /// The pool is one actor: it ends with it.
+    pub(crate) single: bool,
+    /// Present where it is said, instead of measured, whether handlers are quick.
+    pub(crate) quick: Option<bool>,
+    /// Present where several messages are handled together.
+    pub(crate) batches: Option<Batches>,
+    /// Callers may do the work of a worker that they have woken.
+    pub(crate) calls_in_place: bool,
+}
