@@ -58,7 +58,7 @@ pub(crate) type ExtraOf<A> = Extra<<A as Actor>::Reply, <A as Actor>::Error>;
 pub(crate) struct Core<A: Actor, K> {
     pub(crate) settings: Settings<A, K>,
     pub(crate) queue: Queue<A, K>,
-    routing: Routing,
+    pub(crate) routing: Routing<K>,
     pub(crate) membership: Membership<A, K>,
     pub(crate) lifecycle: Lifecycle<A>,
     pub(crate) clock: Clock<A, K>,
@@ -76,9 +76,18 @@ pub(crate) struct Queue<A: Actor, K> {
     pub(crate) wake: Wake,
 }
 
-struct Routing {
+pub(crate) struct Routing<K> {
     key_lines: KeyLines,
     max_per_key: AtomicUsize,
+    hash_of: fn(&K) -> u32,
+    /// So many hashes are told apart.
+    hashes: u32,
+}
+
+impl<K> Routing<K> {
+    pub(crate) fn hash(&self, key: &K) -> u32 {
+        (self.hash_of)(key) % self.hashes
+    }
 }
 
 pub(crate) struct Membership<A: Actor, K> {
@@ -92,6 +101,12 @@ pub(crate) struct Lifecycle<A: Actor> {
     pub(crate) closing: AtomicBool,
     pub(crate) ended: AtomicBool,
     pub(crate) left_over: Mutex<Vec<A::Message>>,
+}
+
+impl<A: Actor> Lifecycle<A> {
+    /// Nobody stops the pool.
+    #[expect(clippy::unused_self, reason = "as in the product")]
+    pub(crate) fn tell_progress(&self) {}
 }
 
 pub(crate) struct Telemetry {
@@ -136,9 +151,6 @@ pub(crate) struct Settings<A: Actor, K> {
     /// Permits that a shard takes at once.
     credit: u64,
     key_of: fn(&A::Message) -> Option<K>,
-    hash_of: fn(&K) -> u32,
-    /// So many hashes are told apart.
-    hashes: u32,
 }
 
 /// A clock that stands still, and that the watch looks after.
@@ -245,6 +257,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             routing: Routing {
                 key_lines: KeyLines::default(),
                 max_per_key: AtomicUsize::new(plan.bounds.waiting),
+                hash_of,
+                hashes: plan.hashes,
             },
             membership: Membership {
                 seats: Seats::new(plan.workers),
@@ -271,8 +285,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 calls: plan.calls,
                 credit: plan.credit,
                 key_of,
-                hash_of,
-                hashes: plan.hashes,
             },
         }
     }
@@ -295,12 +307,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return (None, 0);
         }
         let key = load.message().and_then(self.settings.key_of);
-        let hash = key.as_ref().map_or(0, |key| self.hash(key));
+        let hash = key.as_ref().map_or(0, |key| self.routing.hash(key));
         (key, hash)
-    }
-
-    pub(crate) fn hash(&self, key: &K) -> u32 {
-        (self.settings.hash_of)(key) % self.settings.hashes
     }
 
     pub(crate) fn shard_of(&self, (key, hash): &Hashed<K>, sender: u32) -> usize {
@@ -484,9 +492,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     fn is_withdrawing_here(&self) -> bool {
         false
     }
-
-    /// Nobody stops the pool.
-    fn tell_progress(&self) {}
 
     /// Nothing is handed past the queues here: that is tried in `hatch.rs`.
     fn take_back_what_is_left(&self) -> u64 {

@@ -788,7 +788,7 @@ pub(super) async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         }
     }
     let reason = reason.unwrap_or_else(|| "the runtime is shutting down".to_owned());
-    core.ends_because(ExitReason::failed(reason.clone()));
+    core.lifecycle.ends_because(ExitReason::failed(reason.clone()));
     Err(SpawnError::NoWorkerStarted { pool: core.settings.config.name.to_string(), reason })
 }
 
@@ -814,7 +814,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for AbortOnDrop<'_, A,
             core.close();
             core.end();
             core.end_unheard(ExitReason::Killed);
-            core.abort(0..core.membership.seats.len());
+            core.membership.abort(0..core.membership.seats.len());
         }
     }
 }

@@ -3,9 +3,18 @@
 use std::sync::{OnceLock, atomic::AtomicBool};
 
 use parking_lot::Mutex;
+use tokio::time::Instant;
 
-use super::{advisor::advising::Advising, coordinator::Coordination, restart::Escalation};
-use crate::Actor;
+use super::{
+    advisor::advising::Advising,
+    coordinator::{
+        PoolNotice,
+        coordination::{AddressOf, Coordination},
+    },
+    parcel::ParcelOf,
+    restart::Escalation,
+};
+use crate::{Actor, AnyAddress, Class, ExitReason, life::Signal};
 
 /// Who decides for a pool: its advisor, its coordinator, its supervisor.
 pub(crate) struct Controllers<A: Actor> {
@@ -26,6 +35,56 @@ impl<A: Actor> Default for Controllers<A> {
             coordination: OnceLock::new(),
             escalation: Mutex::default(),
             supervised: AtomicBool::new(false),
+        }
+    }
+}
+
+impl<A: Actor> Controllers<A> {
+    /// A worker handles messages. Not under a lock.
+    pub(crate) fn tell_up(&self, slot: usize) {
+        if let Some(coordination) = self.coordination.get() {
+            coordination.tell(PoolNotice::WorkerUp { slot });
+        }
+    }
+
+    /// A worker that was up does not. Not under a lock.
+    pub(crate) fn tell_down(&self, slot: usize, reason: &ExitReason) {
+        if let Some(coordination) = self.coordination.get() {
+            coordination.tell(PoolNotice::WorkerDown { slot, reason: reason.clone() });
+        }
+    }
+
+    /// A message has found no room.
+    #[cold]
+    pub(crate) fn tell_saturated(&self) {
+        if let Some(coordination) = self.coordination.get()
+            && coordination.saturated.may_say(Instant::now())
+        {
+            coordination.tell(PoolNotice::Saturated);
+        }
+    }
+
+    /// Why the pool is to end, where this signal tells the end of its coordinator.
+    pub(crate) fn end_of_coordinator(&self, signal: &Signal<AnyAddress>) -> Option<ExitReason> {
+        let Signal::Down { who, reason } = signal else { return None };
+        let coordination = self.coordination.get()?;
+        (*who == coordination.coordinator).then(|| reason.clone())
+    }
+
+    /// Where this message goes instead of to a worker. One look at the class of one that is not urgent.
+    #[inline]
+    pub(crate) fn diverted(&self, parcel: &ParcelOf<A>) -> Option<&AddressOf<A>> {
+        match parcel.class {
+            Class::Urgent => self.coordination.get()?.urgent.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// Tells the supervisor, if it has not been told since it started the pool.
+    pub(crate) fn tell_supervisor(&self, reason: &ExitReason) {
+        let supervisor = self.escalation.lock().take();
+        if let Some(tell) = supervisor {
+            tell(reason.clone());
         }
     }
 }

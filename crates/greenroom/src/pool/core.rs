@@ -1,11 +1,6 @@
 //! What the senders, the workers and the clock of one pool share.
 
-use std::{
-    collections::VecDeque,
-    hash::{BuildHasher, Hash},
-    sync::atomic::Ordering,
-    time::Duration,
-};
+use std::{collections::VecDeque, hash::Hash, sync::atomic::Ordering, time::Duration};
 
 use super::{
     clock::Clock,
@@ -168,14 +163,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.settings.key_of.is_some()
     }
 
-    /// A random number between 0 and 1, for jitter (Steele, Lea, Flood: SplitMix64, OOPSLA 2014).
-    pub(crate) fn chance(&self) -> f64 {
-        let mut z = self.env.chance.fetch_add(0x9E37_79B9_7F4A_7C15, Ordering::Relaxed);
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
-    }
-
     /// The key of a message and the hash of that key. Runs user code: call it before admission, under no lock.
     #[inline]
     pub(crate) fn key(&self, load: &impl Load<A::Message, A::Reply, A::Error>) -> Hashed<K> {
@@ -187,14 +174,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn key_of(&self, message: Option<&A::Message>) -> Hashed<K> {
         let Some(key_of) = &self.settings.key_of else { return (None, 0) };
         let key = message.and_then(key_of);
-        let hash = key.as_ref().map_or(0, |key| self.hash(key));
+        let hash = key.as_ref().map_or(0, |key| self.routing.hash(key));
         (key, hash)
-    }
-
-    /// The hash of a key: user code.
-    #[inline]
-    pub(crate) fn hash(&self, key: &K) -> u32 {
-        (self.routing.hasher.hash_one(key) >> 32) as u32
     }
 
     #[inline]

@@ -1,6 +1,9 @@
 //! Calls that skip the queue.
 
-use std::sync::{Arc, OnceLock, atomic::AtomicBool};
+use std::sync::{
+    Arc, OnceLock,
+    atomic::{AtomicBool, Ordering},
+};
 
 use super::{hatch::Hatch, occupied::OwnCalls, seats::Seats};
 use crate::Actor;
@@ -25,5 +28,19 @@ impl<A: Actor> Handoff<A> {
             hands: AtomicBool::new(false),
             calls: OwnCalls::default(),
         }
+    }
+}
+
+impl<A: Actor> Handoff<A> {
+    /// Where callers give this worker a message.
+    pub(crate) fn hatch(&self, worker: usize) -> &Arc<HatchOf<A>> {
+        self.hatches.at(worker).get_or_init(|| Arc::new(Hatch::new()))
+    }
+
+    /// Every hatch at which somebody may wait for a worker that has been woken.
+    pub(crate) fn hatches_of_waiters(&self) -> impl Iterator<Item = &HatchOf<A>> {
+        let hands = self.hands.load(Ordering::Relaxed);
+        let hatches = hands.then(|| self.hatches.iter()).into_iter().flatten();
+        hatches.filter_map(|hatch| hatch.get().map(|hatch| &**hatch))
     }
 }

@@ -187,7 +187,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     pub(crate) fn new(core: Arc<Core<A, K>>, worker: usize) -> Self {
         let mut delivery = Delivery::empty(core.telemetry.coarse.start());
         if core.settings.derived.serves_at_hatch && core.settings.config.handling.calls_in_place {
-            delivery.hatch = Some(core.hatch(worker).clone());
+            delivery.hatch = Some(core.handoff.hatch(worker).clone());
         }
         if core.settings.derived.serves_at_hatch && !core.telemetry.coarse.is_watched() {
             delivery.seat = Some(core.membership.seats.at(worker).clone());
@@ -303,7 +303,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             Posture::Uncounted => wake.pass_on(bell),
         }
         self.post.core.serve_waiters();
-        self.post.core.tell_progress();
+        self.post.core.lifecycle.tell_progress();
     }
 }
 

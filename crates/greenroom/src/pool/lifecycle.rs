@@ -2,12 +2,13 @@
 
 use std::sync::{
     Arc, OnceLock,
-    atomic::{AtomicBool, AtomicUsize},
+    atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
+use super::admin_error::AdminError;
 use crate::{Actor, AnyAddress, ExitReason, life::Life};
 
 /// Whether a pool accepts messages.
@@ -65,6 +66,35 @@ impl<A: Actor> Lifecycle<A> {
             running: AtomicUsize::new(0),
             handles: AtomicUsize::new(0),
             left_over: Mutex::default(),
+        }
+    }
+}
+
+impl<A: Actor> Lifecycle<A> {
+    /// Tells whoever stops the pool that a message may have been the last one.
+    pub(crate) fn tell_progress(&self) {
+        if self.closing.load(Ordering::SeqCst) {
+            self.progress.notify_waiters();
+        }
+    }
+
+    pub(crate) fn check_running(&self) -> Result<(), AdminError> {
+        match self.closing.load(Ordering::SeqCst) {
+            true => Err(AdminError::NotRunning),
+            false => Ok(()),
+        }
+    }
+
+    /// Why it ends, unless there was a reason before.
+    pub(crate) fn ends_because(&self, reason: ExitReason) {
+        let _ = self.cause.set(reason);
+    }
+
+    /// What a worker is told that ends with its pool, or leaves it.
+    pub(crate) fn reason_to_leave(&self) -> ExitReason {
+        match self.ended.load(Ordering::SeqCst) {
+            true => self.cause.get().cloned().unwrap_or(ExitReason::Shutdown),
+            false => ExitReason::Normal,
         }
     }
 }

@@ -2,14 +2,20 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicU64, AtomicUsize},
+    atomic::{AtomicU64, AtomicUsize, Ordering},
 };
 
 use parking_lot::{Mutex, RwLock};
+use tokio::task::AbortHandle;
 
 use super::{
-    crew_list::CrewList, mailbox::Mailbox, roster::Roster, seat::Seat, seats::Seats,
-    settings::Settings, starts::Starts,
+    crew_list::CrewList,
+    mailbox::Mailbox,
+    roster::Roster,
+    seat::{KILLED, Seat, Status},
+    seats::Seats,
+    settings::Settings,
+    starts::Starts,
 };
 use crate::Actor;
 
@@ -51,6 +57,46 @@ impl<A: Actor, K> Membership<A, K> {
             crew_changes: AtomicU64::new(0),
             starts: Starts::default(),
             live: AtomicUsize::new(size.workers),
+        }
+    }
+}
+
+impl<A: Actor, K> Membership<A, K> {
+    /// Somebody has come or gone.
+    pub(crate) fn crew_changed(&self) {
+        self.crew_changes.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// The task with this number is the worker of a slot now, unless the next one has been begun
+    /// since. One that was killed before anybody knew its task is dropped at once.
+    pub(crate) fn works_as(&self, slot: usize, number: u64, task: AbortHandle) {
+        let seat = self.seats.at(slot);
+        let mut place = seat.place.lock();
+        if seat.tasks.load(Ordering::SeqCst) != number {
+            return;
+        }
+        place.abort = Some(task.clone());
+        drop(place);
+        if seat.has(KILLED) {
+            task.abort();
+        }
+    }
+
+    /// Slots with a worker that runs or is being started.
+    pub(crate) fn active_slots(&self) -> Vec<usize> {
+        let active =
+            |slot: &usize| matches!(self.seats.at(*slot).status(), Status::Live | Status::Starting);
+        self.roster.lock().members().filter(active).collect()
+    }
+
+    /// Drops what these workers run at its next await. In a handler that is the message in hand; a worker between two
+    /// awaits is not interrupted.
+    pub(crate) fn abort(&self, workers: impl Iterator<Item = usize>) {
+        for worker in workers {
+            let abort = self.seats.at(worker).place.lock().abort.clone();
+            if let Some(abort) = abort {
+                abort.abort();
+            }
         }
     }
 }

@@ -1,9 +1,13 @@
 //! Where a message goes: by its key, its sender, or who is chosen for it.
 
-use std::{collections::VecDeque, sync::atomic::AtomicUsize};
+use std::{
+    collections::VecDeque,
+    hash::{BuildHasher, Hash},
+    sync::atomic::AtomicUsize,
+};
 
 use foldhash::{SharedSeed, quality::SeedableRandomState};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::{
     entry::Queued, key_lines::KeyLines, places::Places, settings::Settings, sticky::Sticky,
@@ -66,5 +70,18 @@ impl<A: Actor, K> Routing<A, K> {
             max_per_key: AtomicUsize::new(settings.derived.key_bounds.waiting),
             held: Mutex::default(),
         }
+    }
+}
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Routing<A, K> {
+    /// The hash of a key: user code.
+    #[inline]
+    pub(crate) fn hash(&self, key: &K) -> u32 {
+        (self.hasher.hash_one(key) >> 32) as u32
+    }
+
+    /// The messages that are held back.
+    pub(crate) fn held(&self) -> MutexGuard<'_, VecDeque<Queued<A, K>>> {
+        self.held.lock()
     }
 }

@@ -13,12 +13,7 @@ use std::{fmt, hash::Hash, sync::Arc, time::Duration};
 use tokio::{sync::mpsc, time::Instant};
 
 use super::{
-    Pool,
-    address::Address,
-    change::SlotOutcome,
-    core::Core,
-    seat::{REST, Status},
-    stop::run::wait_until,
+    Pool, address::Address, change::SlotOutcome, core::Core, seat::REST, stop::run::wait_until,
     timed::later,
 };
 use crate::{
@@ -133,24 +128,16 @@ async fn suspend<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 ) {
     core.controllers.escalation.lock().take();
     core.tell_to_rest();
-    let rests = || core.active_slots().is_empty();
+    let rests = || core.membership.active_slots().is_empty();
     if !wait_until(core, later(patience), rests).await {
-        core.abort(core.active_slots().into_iter());
+        core.membership.abort(core.membership.active_slots().into_iter());
         wait_until(core, Instant::now() + LET_GO, rests).await;
     }
 }
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
-    /// Slots with a worker that runs or is being started.
-    fn active_slots(&self) -> Vec<usize> {
-        let active = |slot: &usize| {
-            matches!(self.membership.seats.at(*slot).status(), Status::Live | Status::Starting)
-        };
-        self.membership.roster.lock().members().filter(active).collect()
-    }
-
     fn tell_to_rest(&self) {
-        for slot in self.active_slots() {
+        for slot in self.membership.active_slots() {
             self.membership.seats.at(slot).order(REST);
             self.queue.wake.call(slot, &self.clock.bell);
         }

@@ -1,5 +1,7 @@
 //! What is counted and measured.
 
+use std::sync::atomic::Ordering;
+
 use tokio::time::Instant;
 
 use super::{
@@ -40,5 +42,18 @@ impl<K> Telemetry<K> {
             full: FullLog::new(now),
             drops: DropLog::new(now),
         }
+    }
+}
+
+impl<K> Telemetry<K> {
+    /// A sender that has found no room begins to wait for some.
+    #[cold]
+    pub(crate) fn count_wait(&self) {
+        self.tally.waits.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How often the mailbox has become full.
+    pub(crate) fn full_episodes(&self) -> u64 {
+        self.full.episodes()
     }
 }

@@ -117,7 +117,7 @@ async fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
             Ok(End::Over) => {
                 hold.give_up_place();
                 hold.rest();
-                let reason = core.reason_to_leave();
+                let reason = core.lifecycle.reason_to_leave();
                 end(actor, &reason, own).await;
                 break Gone::Over(reason);
             }
@@ -143,7 +143,7 @@ async fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         discard(actor);
         actor = match Box::pin(restart(&core, slot, &mut cx, wait, exit)).await {
             Some(actor) => actor,
-            None => break Gone::Over(core.reason_to_leave()),
+            None => break Gone::Over(core.lifecycle.reason_to_leave()),
         };
     });
 }
@@ -170,7 +170,7 @@ async fn first_actor<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
             }
         }
     };
-    actor.ok_or_else(|| Gone::Over(core.reason_to_leave()))
+    actor.ok_or_else(|| Gone::Over(core.lifecycle.reason_to_leave()))
 }
 
 fn context<A: Actor, K: Hash + Eq + Send + Sync + 'static, B>(
@@ -547,7 +547,7 @@ fn lie_down<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         _ => core.queue.wake.leave(&core.clock.bell),
     }
     core.serve_waiters_at_rest();
-    core.tell_progress();
+    core.lifecycle.tell_progress();
     if core.lifecycle.ended.load(Ordering::SeqCst) {
         core.queue.wake.all();
     }

@@ -113,7 +113,7 @@ async fn watch<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     let looks = (period.div_duration_f64(LOOK) as u32).clamp(LEAST_LOOKS, MOST_LOOKS);
     let (start, mut seen) = (Instant::now(), Period::default());
     for look in 0..looks {
-        let share = (f64::from(look) + core.chance()) / f64::from(looks);
+        let share = (f64::from(look) + core.env.chance()) / f64::from(looks);
         if is_over(core, start + period.mul_f64(share)).await
             || !core.controllers.advising.lock().is_turn(turn)
         {
@@ -142,7 +142,7 @@ impl Before {
             core.membership.seats.iter().map(|seat| seat.tally.started.load(Ordering::Relaxed));
         Self {
             at: Duration::from_nanos(core.telemetry.coarse.real()),
-            inbox_full: core.full_episodes(),
+            inbox_full: core.telemetry.full_episodes(),
             started: started.sum(),
         }
     }

@@ -262,7 +262,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
         sender: u32,
         urgency: Urgency,
     ) -> Result<(), Refused> {
-        if let Some(to) = self.diverted(parcel) {
+        if let Some(to) = self.controllers.diverted(parcel) {
             return self.divert(to, parcel);
         }
         match self.try_place(parcel, sender, urgency) {
@@ -296,7 +296,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
 
     fn push_permitted(&self, parcel: &mut ParcelOf<A>, sender: u32) -> Result<(), NotAccepted> {
         let mut granted = Granted(Some(self));
-        if let Some(to) = self.diverted(parcel) {
+        if let Some(to) = self.controllers.diverted(parcel) {
             return self.divert(to, parcel).map_err(|refused| self.why(refused));
         }
         self.try_claim(parcel).map_err(|refused| self.why(refused))?;
@@ -347,10 +347,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
         sender: u32,
     ) -> BoxFuture<'a, Result<(), NotAccepted>> {
         Box::pin(async move {
-            if let Some(to) = self.diverted(parcel) {
+            if let Some(to) = self.controllers.diverted(parcel) {
                 return to.door.push_waiting(parcel, to.place()).await;
             }
-            self.count_wait();
+            self.telemetry.count_wait();
             self.claim(parcel).await.map_err(|Closed| self.why_closed())?;
             if let Some(policy) = &self.settings.functions.dispatch {
                 let pushed = match policy.is_strict() {
@@ -372,7 +372,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
                     self.found_full();
                 }
                 if polled.is_pending() && !std::mem::replace(&mut waits, true) {
-                    self.count_wait();
+                    self.telemetry.count_wait();
                 }
                 polled
             })
@@ -423,7 +423,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
         &self,
         parcel: &Parcel<A::Message, A::Reply, A::Error>,
     ) -> Result<Option<Inside>, Occupied> {
-        match self.diverted(parcel) {
+        match self.controllers.diverted(parcel) {
             Some(to) => to.door.enter_call(parcel),
             None => self.enter_own_call(parcel),
         }
@@ -434,7 +434,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
     }
 
     fn own_call(self: Arc<Self>, parcel: &ParcelOf<A>) -> Option<OwnCall> {
-        if let Some(to) = self.diverted(parcel) {
+        if let Some(to) = self.controllers.diverted(parcel) {
             return to.door.clone().own_call(parcel);
         }
         OwnCall::of(self.clone(), self.identity(), |slot| self.has_key_in_hand(parcel, slot))

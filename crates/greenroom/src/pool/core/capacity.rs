@@ -28,7 +28,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Another bound. Returns what it comes to now.
     pub(crate) fn set_inbox(&self, inbox: Inbox, why: ResizeReason) -> Result<usize, AdminError> {
         let roster = self.membership.roster.lock();
-        self.check_running()?;
+        self.lifecycle.check_running()?;
         let to = inbox.capacity(roster.len());
         if !(1..=MAX_CAPACITY).contains(&to) {
             return Err(AdminError::CapacityOutOfRange { asked: to, most: MAX_CAPACITY });

@@ -87,13 +87,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.lifecycle.progress.notify_waiters();
     }
 
-    /// Tells whoever stops the pool that a message may have been the last one.
-    pub(crate) fn tell_progress(&self) {
-        if self.lifecycle.closing.load(Ordering::SeqCst) {
-            self.lifecycle.progress.notify_waiters();
-        }
-    }
-
     /// Resolves once the pool has ended, or the worker of this slot is to leave.
     pub(crate) async fn over(&self, slot: usize) {
         loop {

@@ -143,7 +143,7 @@ where
     }
 
     fn set_advisor(self: Arc<Self>, advisor: Option<Advisor>) -> Result<(), AdminError> {
-        self.check_running()?;
+        self.lifecycle.check_running()?;
         let out_of_range = |error: SpawnError| AdminError::AdvisorOutOfRange(error.to_string());
         task::replace(&self, advisor).map_err(out_of_range)
     }

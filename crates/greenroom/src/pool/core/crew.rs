@@ -39,7 +39,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             true => self.env.runtime.spawn(Task::new(self.membership.seats.at(slot), work)),
             false => self.env.runtime.spawn(work),
         };
-        self.works_as(slot, number, task.abort_handle());
+        self.membership.works_as(slot, number, task.abort_handle());
     }
 
     /// Adds workers. Returns their slots and the new size.
@@ -50,7 +50,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         outcomes: &Outcomes,
     ) -> Result<(Vec<usize>, usize), AdminError> {
         let mut roster = self.membership.roster.lock();
-        self.check_running()?;
+        self.lifecycle.check_running()?;
         let bounds = roster.bounds();
         let size = roster.len().saturating_add(workers);
         if size > *bounds.end() {
@@ -88,7 +88,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return Err(AdminError::ContainsItself);
         }
         let mut roster = self.membership.roster.lock();
-        self.check_running()?;
+        self.lifecycle.check_running()?;
         let bounds = roster.bounds();
         if roster.len() >= *bounds.end() {
             return Err(AdminError::OutOfBounds { asked: roster.len() + 1, bounds });
@@ -109,7 +109,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.tell(PoolEvent::WorkerAdded { slot });
         let number = self.membership.seats.at(slot).tasks.fetch_add(1, Ordering::SeqCst) + 1;
         let run = worker::adopted::run(Employed::new(self), slot, other, outcomes.clone());
-        self.works_as(slot, number, self.env.runtime.spawn(run).abort_handle());
+        self.membership.works_as(slot, number, self.env.runtime.spawn(run).abort_handle());
         Ok((slot, size))
     }
 
@@ -136,7 +136,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         outcomes: &Outcomes,
     ) -> Result<(Vec<usize>, usize), AdminError> {
         let mut roster = self.membership.roster.lock();
-        self.check_running()?;
+        self.lifecycle.check_running()?;
         let bounds = roster.bounds();
         let workers = workers.min(roster.len());
         if roster.len() - workers < *bounds.start() {
@@ -166,7 +166,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// worker is disabled.
     pub(crate) fn drop_out(self: &Arc<Self>, slot: usize, outcomes: &Outcomes) {
         let mut roster = self.membership.roster.lock();
-        if self.check_running().is_ok() && roster.leave(slot) {
+        if self.lifecycle.check_running().is_ok() && roster.leave(slot) {
             let size = roster.len();
             self.size_changed(size);
             drop(roster);
@@ -183,7 +183,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         outcomes: &Outcomes,
     ) -> Result<usize, AdminError> {
         let mut roster = self.membership.roster.lock();
-        self.check_running()?;
+        self.lifecycle.check_running()?;
         let bounds = roster.bounds();
         if roster.has(slot) && roster.len() <= *bounds.start() {
             return Err(AdminError::OutOfBounds { asked: roster.len() - 1, bounds });
@@ -206,7 +206,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         outcomes: &Outcomes,
     ) -> Result<usize, AdminError> {
         let roster = self.membership.roster.lock();
-        self.check_running()?;
+        self.lifecycle.check_running()?;
         if !roster.has(slot) {
             return Err(AdminError::NoSuchSlot(slot));
         }
@@ -230,7 +230,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// How many workers there may be, from now on.
     pub(crate) fn set_bounds(&self, workers: RangeInclusive<usize>) -> Result<(), AdminError> {
         let mut roster = self.membership.roster.lock();
-        self.check_running()?;
+        self.lifecycle.check_running()?;
         if self.settings.config.size.autoscale.is_some() {
             return Err(AdminError::Autoscaled);
         }
@@ -242,13 +242,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Ok(())
     }
 
-    pub(crate) fn check_running(&self) -> Result<(), AdminError> {
-        match self.lifecycle.closing.load(Ordering::SeqCst) {
-            true => Err(AdminError::NotRunning),
-            false => Ok(()),
-        }
-    }
-
     fn let_leave(self: &Arc<Self>, slot: usize, outcomes: &Outcomes) {
         let seat = self.membership.seats.at(slot);
         let mut place = seat.place.lock();
@@ -258,13 +251,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let carried = self.gives_keys(slot);
         seat.order(LEAVE);
         drop(place);
-        self.crew_changed();
+        self.membership.crew_changed();
         self.carried(carried);
         if before == Status::Disabled {
             return self.left(slot, &ExitReason::Normal);
         }
         self.one_less();
-        self.crew_changed();
+        self.membership.crew_changed();
         self.queue.wake.call(slot, &self.clock.bell);
         self.lifecycle.over.notify_waiters();
     }
@@ -284,10 +277,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.tell(PoolEvent::WorkerRemoved { slot });
         let Place { on_left, up, drops_out, .. } = gone;
         if up {
-            self.tell_down(slot, reason);
+            self.controllers.tell_down(slot, reason);
         }
         // A pool that is stopped gives back what nobody has handled.
-        let is_running = self.check_running().is_ok();
+        let is_running = self.lifecycle.check_running().is_ok();
         if drops_out && is_running && self.membership.live.load(Ordering::SeqCst) == 0 {
             self.bury_deserted();
         } else if is_running {
@@ -332,11 +325,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if was_up && !starts {
             return;
         }
-        self.crew_changed();
+        self.membership.crew_changed();
         if self.settings.functions.dispatch.is_some() && self.routing.sticky.is_none() {
             self.ask_again();
         }
-        self.tell_up(slot);
+        self.controllers.tell_up(slot);
     }
 
     /// A worker does not run for a while. False when it is to leave instead.
@@ -346,7 +339,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             place.status = Status::Starting;
         }
         drop(place);
-        self.crew_changed();
+        self.membership.crew_changed();
         self.hand_over(slot);
     }
 
@@ -423,7 +416,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.membership.seats.at(slot).done(KILLED);
         drop(place);
         self.membership.live.fetch_sub(1, Ordering::SeqCst);
-        self.crew_changed();
+        self.membership.crew_changed();
         self.hand_over(slot);
         true
     }
@@ -443,7 +436,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         // Under the lock: the next worker of the slot may be started right afterwards, and has a mailbox of its own.
         let mailbox = self.membership.desks.at(slot).lock().take();
         drop(place);
-        self.crew_changed();
+        self.membership.crew_changed();
         self.clear_desk(mailbox, reason);
         self.tell(PoolEvent::WorkerDisabled { slot });
         if self.one_less() {

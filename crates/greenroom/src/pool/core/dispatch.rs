@@ -1,13 +1,10 @@
 //! Messages that a policy gives to one worker, in the sender's task.
 
 use std::{
-    collections::VecDeque,
     hash::Hash,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, atomic::Ordering},
 };
-
-use parking_lot::MutexGuard;
 
 use super::{Core, ExtraOf, Queued, Urgency};
 use crate::{
@@ -43,11 +40,6 @@ pub(super) enum Chosen<A: Actor, K> {
 }
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
-    /// Somebody has come or gone.
-    pub(super) fn crew_changed(&self) {
-        self.membership.crew_changes.fetch_add(1, Ordering::SeqCst);
-    }
-
     /// Never older than a change that the caller knows of: who sees that somebody else makes it anew waits for that.
     fn crew(&self) -> Arc<CrewList<A, K>> {
         let crew = self.membership.crew.read().clone();
@@ -430,11 +422,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// A message that was held back is held back again.
     fn keep(&self, parcel: &mut ParcelOf<A>, stamp: Stamp) {
         self.routing.held.lock().extend(entry_of::<A, K>(parcel, stamp));
-    }
-
-    /// The messages that are held back.
-    pub(crate) fn held(&self) -> MutexGuard<'_, VecDeque<Queued<A, K>>> {
-        self.routing.held.lock()
     }
 }
 

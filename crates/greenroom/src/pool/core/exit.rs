@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use tokio::{task::AbortHandle, time::Instant};
+use tokio::time::Instant;
 
 use super::Core;
 use crate::{
@@ -40,7 +40,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return Sequel::Over;
         }
         if std::mem::take(&mut self.membership.seats.at(slot).place.lock().up) {
-            self.tell_down(slot, reason);
+            self.controllers.tell_down(slot, reason);
         }
         if !self.settings.config.failure.restart_policy.starts_again(reason.is_normal()) {
             return self.rest_slot(slot, reason);
@@ -50,7 +50,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             place.restarts.next(
                 &self.settings.config.failure.restarts,
                 Instant::now(),
-                self.chance(),
+                self.env.chance(),
             )
         };
         match wait {
@@ -94,21 +94,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return Sequel::Over;
         }
         self.tell(PoolEvent::Escalated { slot });
-        self.tell_supervisor(reason);
+        self.controllers.tell_supervisor(reason);
         Sequel::GivenUp
-    }
-
-    /// Tells the supervisor, if it has not been told since it started the pool.
-    fn tell_supervisor(&self, reason: &ExitReason) {
-        let supervisor = self.controllers.escalation.lock().take();
-        if let Some(tell) = supervisor {
-            tell(reason.clone());
-        }
-    }
-
-    /// Why it ends, unless there was a reason before.
-    pub(crate) fn ends_because(&self, reason: ExitReason) {
-        let _ = self.lifecycle.cause.set(reason);
     }
 
     /// Its spawn has failed, or was given up: who was tied to it in its start is told. It was never told to have started, so
@@ -124,16 +111,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             ExitReason::Killed => Stop::within(Duration::ZERO),
             _ => Stop::Now,
         };
-        self.ends_because(reason);
+        self.lifecycle.ends_because(reason);
         self.clone().stop_behind(how);
-    }
-
-    /// What a worker is told that ends with its pool, or leaves it.
-    pub(crate) fn reason_to_leave(&self) -> ExitReason {
-        match self.lifecycle.ended.load(Ordering::SeqCst) {
-            true => self.lifecycle.cause.get().cloned().unwrap_or(ExitReason::Shutdown),
-            false => ExitReason::Normal,
-        }
     }
 
     /// The pool has ended, and everybody who is tied to it or to its workers is told; so are those who listen to notices, of
@@ -143,7 +122,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.tell_end(reason, wedged);
         self.dismiss_coordinator(reason);
         self.end_lives(reason);
-        self.tell_supervisor(reason);
+        self.controllers.tell_supervisor(reason);
     }
 
     fn end_lives(self: &Arc<Self>, reason: &ExitReason) {
@@ -170,7 +149,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// A signal for the pool. One that is a single actor hears it itself.
     pub(crate) fn take_signal(self: &Arc<Self>, signal: Signal<AnyAddress>) {
-        if let Some(reason) = self.end_of_coordinator(&signal) {
+        if let Some(reason) = self.controllers.end_of_coordinator(&signal) {
             return self.stop_because(reason);
         }
         if self.settings.config.handling.single {
@@ -214,21 +193,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         drop(place);
         if let Some(abort) = abort {
             abort.abort();
-        }
-    }
-
-    /// The task with this number is the worker of a slot now, unless the next one has been begun
-    /// since. One that was killed before anybody knew its task is dropped at once.
-    pub(crate) fn works_as(&self, slot: usize, number: u64, task: AbortHandle) {
-        let seat = self.membership.seats.at(slot);
-        let mut place = seat.place.lock();
-        if seat.tasks.load(Ordering::SeqCst) != number {
-            return;
-        }
-        place.abort = Some(task.clone());
-        drop(place);
-        if seat.has(KILLED) {
-            task.abort();
         }
     }
 }

@@ -30,7 +30,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             capacity: self.queue.permits.capacity(),
             accepted: self.accepted(),
             rejected: read(&self.telemetry.tally.rejected),
-            inbox_full: self.full_episodes(),
+            inbox_full: self.telemetry.full_episodes(),
             inbox_full_waits: read(&self.telemetry.tally.waits),
             dispatched: 0,
             handled: 0,

@@ -94,7 +94,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         key: &K,
         describe: impl FnOnce(&A::Error) -> String,
     ) -> Option<KeyStatus> {
-        let hash = self.hash(key);
+        let hash = self.routing.hash(key);
         let index = hash as usize & (self.queue.shards.len() - 1);
         let candidates = self.queue.shards[index].outbox.lock().lanes.candidates(hash);
         let lane = find_lane(candidates, Some(key));

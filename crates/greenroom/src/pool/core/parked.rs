@@ -71,7 +71,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         ports.into_iter().for_each(|port: PortOf<A>| port.resolve(CallError::Parked));
         freed.into_iter().for_each(|room| room.notify_one());
         self.tell(PoolEvent::KeyParked);
-        self.tell_progress();
+        self.lifecycle.tell_progress();
         place
     }
 
@@ -162,7 +162,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// The parked lane of this key, under the lock of its shard. The comparison of keys is user code: it runs before that.
     fn parked_lane(&self, key: &K) -> Option<(usize, LaneId, Outboxed<'_, A, K>)> {
-        let hash = self.hash(key);
+        let hash = self.routing.hash(key);
         let index = hash as usize & (self.queue.shards.len() - 1);
         let candidates = self.queue.shards[index].outbox.lock().lanes.candidates(hash);
         let id = find_lane(candidates, Some(key))?;

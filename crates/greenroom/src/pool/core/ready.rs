@@ -19,11 +19,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         loop {
             let before = self.membership.starts.count();
             let missing = wanted.saturating_sub(self.live_slots()) as u64;
-            if missing == 0 || self.check_running().is_err() {
+            if missing == 0 || self.lifecycle.check_running().is_err() {
                 return self.is_ready(wanted);
             }
             let enough = before.saturating_add(missing);
-            let started = self.membership.starts.reach(enough, || self.check_running().is_err());
+            let started =
+                self.membership.starts.reach(enough, || self.lifecycle.check_running().is_err());
             if timed::until(&self.env.runtime, deadline, started).await.is_err() {
                 return self.is_ready(wanted);
             }
@@ -40,7 +41,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// Looks once more: at the deadline, the last may have started just now.
     fn is_ready(&self, wanted: usize) -> Result<(), NotReady> {
-        let (live, stopped) = (self.live_slots(), self.check_running().is_err());
+        let (live, stopped) = (self.live_slots(), self.lifecycle.check_running().is_err());
         if live >= wanted && !stopped {
             return Ok(());
         }

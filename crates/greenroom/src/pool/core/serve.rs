@@ -9,10 +9,7 @@
 
 use std::{
     hash::Hash,
-    sync::{
-        Arc,
-        atomic::{Ordering, fence},
-    },
+    sync::atomic::{Ordering, fence},
     task::Waker,
     time::Instant,
 };
@@ -23,7 +20,7 @@ use crate::{
     delivery::Extra,
     pool::{
         entry::Entry,
-        hatch::{Hatch, Left, Retracted},
+        hatch::{Left, Retracted},
         in_place::{self, Lent},
         lock::locked,
         occupied::slot_at_work,
@@ -87,7 +84,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         let mut at = None;
         let put = |worker| {
-            let hatch: &HatchOf<A> = self.hatch(worker);
+            let hatch: &HatchOf<A> = self.handoff.hatch(worker);
             let handed = hatch.hand(message, stamp, &mut waiter);
             at = handed.then_some(hatch);
             handed
@@ -98,32 +95,21 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         at.map(|hatch| Served::Handed(AtHatch(hatch)))
     }
 
-    /// Where callers give this worker a message.
-    pub(crate) fn hatch(&self, worker: usize) -> &Arc<HatchOf<A>> {
-        self.handoff.hatches.at(worker).get_or_init(|| Arc::new(Hatch::new()))
-    }
-
-    /// Every hatch at which somebody may wait for a worker that has been woken.
-    fn hatches_of_waiters(&self) -> impl Iterator<Item = &HatchOf<A>> {
-        let hands = self.handoff.hands.load(Ordering::Relaxed);
-        let hatches = hands.then(|| self.handoff.hatches.iter()).into_iter().flatten();
-        hatches.filter_map(|hatch| hatch.get().map(|hatch| &**hatch))
-    }
-
     /// Messages that were handed to workers which have not come for them yet.
     pub(super) fn handed(&self) -> usize {
-        self.hatches_of_waiters().filter(|hatch| hatch.has_handed()).count()
+        self.handoff.hatches_of_waiters().filter(|hatch| hatch.has_handed()).count()
     }
 
     /// When the oldest of these was handed over.
     pub(crate) fn oldest_handed(&self) -> Option<Stamp> {
         let handed_at = |hatch: &HatchOf<A>| hatch.handed_at(|| self.now());
-        self.hatches_of_waiters().filter_map(handed_at).min_by_key(|stamp| stamp.nanos())
+        self.handoff.hatches_of_waiters().filter_map(handed_at).min_by_key(|stamp| stamp.nanos())
     }
 
     /// Takes back what was handed to workers, one after the other.
     pub(super) fn take_handed(&self) -> impl Iterator<Item = Queued<A, K>> {
-        let retracted = self.hatches_of_waiters().filter_map(|hatch| hatch.retract(|| self.now()));
+        let retracted =
+            self.handoff.hatches_of_waiters().filter_map(|hatch| hatch.retract(|| self.now()));
         retracted.map(into_entry)
     }
 
@@ -143,7 +129,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             self.take_home(left);
             came
         };
-        self.hatches_of_waiters().map(look).fold(0, u64::wrapping_add)
+        self.handoff.hatches_of_waiters().map(look).fold(0, u64::wrapping_add)
     }
 
     /// The stamp of a message that nobody has looked at the clock for. That goes again from here on: whoever has it next goes by it.
@@ -237,7 +223,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.queue.shards[index].inbox.lock().accepted -= 1;
         self.give_credit(index, 1);
         // Whoever stops the pool may have seen one message more than there is.
-        self.tell_progress();
+        self.lifecycle.tell_progress();
     }
 
     /// For a worker that has served a caller where it lies: sees to what follows from a message that is settled.
@@ -245,7 +231,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn has_served(&self) {
         fence(Ordering::SeqCst);
         self.serve_waiters_at_rest();
-        self.tell_progress();
+        self.lifecycle.tell_progress();
     }
 }
 

@@ -105,7 +105,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// A sender has found no room.
     #[cold]
     pub(crate) fn found_full(&self) {
-        self.tell_saturated();
+        self.controllers.tell_saturated();
         if self.telemetry.full.is_full() {
             return;
         }
@@ -122,17 +122,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         // full, or its starts are seen here.
         fence(Ordering::SeqCst);
         self.tell_if_drained();
-    }
-
-    /// A sender that has found no room begins to wait for some.
-    #[cold]
-    pub(crate) fn count_wait(&self) {
-        self.telemetry.tally.waits.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// How often the mailbox has become full.
-    pub(crate) fn full_episodes(&self) -> u64 {
-        self.telemetry.full.episodes()
     }
 
     /// A sender has found no room at one worker. Where workers pull, that is not the pool's affair as long as the pool has room.

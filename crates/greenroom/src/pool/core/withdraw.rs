@@ -37,7 +37,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             self.tell(PoolEvent::Withdrawn { messages });
         }
         self.serve_waiters();
-        self.tell_progress();
+        self.lifecycle.tell_progress();
         match judge.into_panic() {
             Some(panic) => resume_unwind(panic),
             None => messages,

@@ -156,7 +156,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
                     .settings
                     .functions
                     .policy
-                    .decide(attempt, self.post.core.chance());
+                    .decide(attempt, self.post.core.env.chance());
                 let reason = DeadLetterReason::Failed;
                 let error = Some(error);
                 self.follow(verdict, Failure { reason, error, panic: None, killed: crashed });
@@ -430,7 +430,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     /// What the policy says; where it panics, what follows when no further attempt is made.
     fn decide(&self, attempt: FailedAttempt<'_, A::Error>) -> FailureAction {
         let settings = &self.post.core.settings;
-        let decide = || settings.functions.policy.decide(attempt, self.post.core.chance());
+        let decide = || settings.functions.policy.decide(attempt, self.post.core.env.chance());
         catch_unwind(AssertUnwindSafe(decide)).unwrap_or_else(|policy| {
             discard(policy);
             settings.config.failure.finally.map_or(FailureAction::DeadLetter, FailureAction::from)
@@ -472,7 +472,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         let failures = self.delivery.failures() + 1;
         let attempt = FailedAttempt { cause: Cause::Timeout(limit), failures };
         let verdict =
-            self.post.core.settings.functions.policy.decide(attempt, self.post.core.chance());
+            self.post.core.settings.functions.policy.decide(attempt, self.post.core.env.chance());
         let reason = DeadLetterReason::TimedOut;
         self.follow(verdict, Failure { reason, error: None, panic: None, killed: false });
     }

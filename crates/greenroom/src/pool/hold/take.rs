@@ -512,7 +512,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             return false;
         }
         let (core, worker) = (&self.post.core, self.post.worker);
-        let hatch = self.delivery.hatch.get_or_insert_with(|| core.hatch(worker).clone());
+        let hatch = self.delivery.hatch.get_or_insert_with(|| core.handoff.hatch(worker).clone());
         let (message, stamp) = (&mut self.delivery.message, &mut self.delivery.stamp);
         match hatch.take_handed(message, stamp) {
             None => return false,

@@ -21,7 +21,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         });
         let desks = self.membership.desks.iter().filter_map(|desk| desk.lock().clone());
         let desks = desks.filter_map(|mailbox| mailbox.oldest());
-        let held = first(self.held().iter());
+        let held = first(self.routing.held().iter());
         let shards = shards.chain(self.oldest_handed());
         let oldest = shards.chain(desks).chain(held).min_by_key(|stamp| stamp.nanos())?;
         Some(oldest.age(self.telemetry.coarse.real()))

@@ -88,7 +88,7 @@ async fn drain_until<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 ) {
     // What is held back waits for a worker to join, and none will.
     // What is behind a parked key waits for an operator.
-    let stuck = || core.held().len() as u64 + core.parked_messages();
+    let stuck = || core.routing.held().len() as u64 + core.parked_messages();
     let but_stuck = |stats: PoolStats| stats.accepted == stats.settled() + stuck();
     let done = |stats: PoolStats| stats.is_settled() || but_stuck(stats);
     let over = || {
@@ -105,12 +105,12 @@ async fn drain_until<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     hands.look(core);
     // Twice: a worker may have taken its last message in hand just when the pool ended.
     for _ in 0..2 {
-        core.abort(busy(core));
+        core.membership.abort(busy(core));
         if all_gone(core, Instant::now() + LET_GO / 2).await {
             return;
         }
     }
-    core.abort(0..core.membership.seats.len());
+    core.membership.abort(0..core.membership.seats.len());
 }
 
 /// Starts nothing more, and waits for what is in hand. `stopped` hooks that take too long are dropped.
@@ -122,7 +122,7 @@ async fn finish_in_hand<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &C
     });
     while !all_gone(core, Instant::now() + HOOKS).await {
         let still_busy: HashSet<usize> = busy(core).collect();
-        core.abort(had_time.difference(&still_busy).copied());
+        core.membership.abort(had_time.difference(&still_busy).copied());
         had_time = (0..core.membership.seats.len())
             .filter(|worker| !still_busy.contains(worker))
             .collect();
@@ -152,19 +152,6 @@ pub(in crate::pool) async fn wait_until<A: Actor, K: Hash + Eq + Send + Sync + '
         }
         if timed::until(&core.env.runtime, deadline, progress).await.is_err() {
             return done();
-        }
-    }
-}
-
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
-    /// Drops what these workers run at its next await. In a handler that is the message in hand; a worker between two
-    /// awaits is not interrupted.
-    pub(crate) fn abort(&self, workers: impl Iterator<Item = usize>) {
-        for worker in workers {
-            let abort = self.membership.seats.at(worker).place.lock().abort.clone();
-            if let Some(abort) = abort {
-                abort.abort();
-            }
         }
     }
 }

@@ -91,7 +91,7 @@ pub(super) async fn start_again<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     let backoff = core.settings.config.failure.restarts.backoff;
     loop {
         if failures > 0 {
-            pause(core, slot, backoff.wait(failures, core.chance())).await;
+            pause(core, slot, backoff.wait(failures, core.env.chance())).await;
         }
         let started = tokio::select! {
             biased;

@@ -189,7 +189,7 @@ async fn nobody_is_awake_when_nothing_happens() {
         let address = crate::Address::new(core.clone());
         address.send(2).await.unwrap();
         step_aside().await;
-        core.abort(0..5);
+        core.membership.abort(0..5);
         crate::pool::stop::run::stop(core.clone(), Stop::Now).await;
         assert_eq!((core.queue.wake.awake(), core.queue.wake.idle()), (0, 0));
     }
