@@ -42,8 +42,6 @@ pub(crate) mod seat;
 mod seats;
 #[path = "../../crates/greenroom/src/pool/shard.rs"]
 pub(crate) mod shard;
-#[path = "../../crates/greenroom/src/pool/spare_extras.rs"]
-pub(crate) mod spare_extras;
 #[path = "../../crates/greenroom/src/pool/stamp.rs"]
 pub(crate) mod stamp;
 #[path = "../../crates/greenroom/src/pool/tally.rs"]

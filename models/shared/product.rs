@@ -5,7 +5,7 @@
 //! | `wake`, `bell`, `permits`, `shard`, `mailbox`, `core/mail`, `core/take`, `core/place`, `core/park` | the product's |
 //! | `hatch` | the product's |
 //! | `in_place`, `worker_task` | the product's; whether a thread drives somebody is not asked: the threads of a model share one |
-//! | `block_queue`, `entry`, `lanes`, `padded`, `parcel`, `seats`, `spare_extras`, `stamp`, `tally`, `discard` | the product's |
+//! | `block_queue`, `entry`, `lanes`, `padded`, `parcel`, `seats`, `stamp`, `tally`, `discard` | the product's |
 //! | `visits`, `places` | the product's; a thread is the model's, whichever token it was given |
 //! | `core/sweep` | the product's: messages that are withdrawn from a shard |
 //! | `crowd`, `key_lines`, `core/crowded`, `core/parked` | the product's: the bound behind a key, its senders in line, keys that are parked |
@@ -139,11 +139,6 @@ pub(crate) mod delivery {
                 for_good: false,
                 failed: None,
             })
-        }
-
-        pub(crate) fn is_blank(&self) -> bool {
-            let says = self.failures > 0 || self.attempts > 0 || self.kills > 0 || self.parked;
-            !says && self.port.is_none() && !self.for_good && self.failed.is_none()
         }
 
         /// Of a message that waits for another attempt, or for an operator.

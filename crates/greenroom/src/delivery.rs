@@ -179,20 +179,6 @@ impl<R, E> Extra<R, E> {
         Box::new(Self { about, ..Self::plain(port) })
     }
 
-    /// True where it is as if nothing had been known of a message yet.
-    #[inline]
-    pub(crate) fn is_blank(&self) -> bool {
-        let counts = self.failures | self.attempts | self.kills;
-        let says = self.parked | self.alone | self.for_good | (self.waiter != Waiter::Other);
-        let has = self.port.is_some()
-            | self.claim.is_some()
-            | self.failed.is_some()
-            | self.accepted.is_some()
-            | self.refusals.is_some()
-            | self.about.is_some();
-        counts == 0 && !says && !has
-    }
-
     pub(crate) fn sender(&self) -> Option<&AnyAddress> {
         self.about.as_ref()?.sender.as_ref()
     }

@@ -182,7 +182,6 @@ mod settings;
 mod shard;
 mod sink;
 mod sketch;
-mod spare_extras;
 mod staff;
 mod stamp;
 mod starts;

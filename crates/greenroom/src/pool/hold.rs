@@ -12,7 +12,6 @@ use super::{
     limits::Outcome,
     mailbox::Mailbox,
     seat::{KILLED, REST, Seat},
-    spare_extras::SpareExtras,
     stats::Measurement,
 };
 use crate::{Actor, Delivery};
@@ -171,8 +170,6 @@ pub(crate) struct Hold<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     mailbox: Option<Arc<Mailbox<A, K>>>,
     /// When the run began, where it is timed.
     timed_since: Option<Instant>,
-    /// Boxes of calls that were answered in a run without keys, and what was left of them where the handler of another has suspended.
-    spares: SpareExtras<A::Reply, A::Error>,
     /// Messages of a batch that are to be attempted again, while the others are settled.
     deferred: Option<Vec<fate::Deferred<A, K>>>,
     /// What was measured of a batch, whose key others of it may still need.
@@ -209,7 +206,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             deferred: None,
             alone: false,
             spare: None,
-            spares: SpareExtras::new(),
             in_hand: false,
             begins_later: false,
             measurement: None,
@@ -282,11 +278,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         self.post.core.note_time();
         self.post.core.queue.wake.enter(&self.post.core.clock.bell);
         self.post.posture = Posture::Awake;
-    }
-
-    /// The worker is about to lie idle, perhaps for long.
-    pub(crate) fn keeps_nothing(&mut self) {
-        self.spares.clear();
     }
 
     /// The caller has no message in hand and is not polled for a while.

@@ -1,6 +1,5 @@
 //! A message on its way into a queue.
 
-use super::spare_extras::SpareExtras;
 use crate::{Actor, Class, ReplyPort, delivery::Extra};
 
 /// A message that is to be queued. It stays with its sender, who lends it out, until it is accepted: so it is moved once,
@@ -34,8 +33,8 @@ pub(crate) type Unloaded<M, R, E> = (M, Option<Box<Extra<R, E>>>);
 pub(crate) trait Unload<M, R, E> {
     fn message(&self) -> Option<&M>;
 
-    /// Takes out all that is queued. Where that wants a box, it may be one of these.
-    fn unload(&mut self, spares: &mut SpareExtras<R, E>) -> Option<Unloaded<M, R, E>>;
+    /// Takes out all that is queued.
+    fn unload(&mut self) -> Option<Unloaded<M, R, E>>;
 }
 
 /// What a sender lends out: a parcel, or, for a plain send, the message alone, which costs nothing for what it does not use.
@@ -59,9 +58,9 @@ impl<M, R, E> Unload<M, R, E> for PlainCall<'_, M, R, E> {
     }
 
     #[inline(always)]
-    fn unload(&mut self, spares: &mut SpareExtras<R, E>) -> Option<Unloaded<M, R, E>> {
+    fn unload(&mut self) -> Option<Unloaded<M, R, E>> {
         let message = self.message.take()?;
-        Some((message, self.port.take().map(|port| spares.wrap(port))))
+        Some((message, self.port.take().map(|port| Extra::new(Some(port)))))
     }
 }
 
@@ -72,7 +71,7 @@ impl<M, R, E> Unload<M, R, E> for Parcel<M, R, E> {
     }
 
     #[inline(always)]
-    fn unload(&mut self, _: &mut SpareExtras<R, E>) -> Option<Unloaded<M, R, E>> {
+    fn unload(&mut self) -> Option<Unloaded<M, R, E>> {
         Some((self.message.take()?, self.extra.take()))
     }
 }
@@ -96,7 +95,7 @@ impl<M, R, E> Unload<M, R, E> for Option<M> {
     }
 
     #[inline(always)]
-    fn unload(&mut self, _: &mut SpareExtras<R, E>) -> Option<Unloaded<M, R, E>> {
+    fn unload(&mut self) -> Option<Unloaded<M, R, E>> {
         Some((self.take()?, None))
     }
 }

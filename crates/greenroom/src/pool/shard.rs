@@ -44,7 +44,6 @@ use super::{
     lock::Lock,
     padded::Padded,
     parcel::{Load, Unload},
-    spare_extras::SpareExtras,
     stamp::Stamp,
     wake::NOBODY,
 };
@@ -125,8 +124,6 @@ pub(crate) struct Inbox<M, R, E, K> {
     pub(crate) queue: BlockQueue<Entry<M, R, E, K>>,
     /// What is to be taken before what lies in the queue, here or in the outbox.
     pub(crate) urgent: VecDeque<Entry<M, R, E, K>>,
-    /// Without keys: boxes of calls that have been answered.
-    pub(crate) spares: SpareExtras<R, E>,
     /// Messages accepted here since the start; the ledger's left side.
     pub(crate) accepted: u64,
     /// Permits for messages to come. None in a closed inbox.
@@ -280,7 +277,6 @@ impl<M, R, E, K> Shard<M, R, E, K> {
         let inbox = Inbox {
             queue: BlockQueue::new(),
             urgent: VecDeque::new(),
-            spares: SpareExtras::new(),
             accepted: 0,
             credit: 0,
             easy: 0,
@@ -642,10 +638,9 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
         self.easy -= 1;
         self.accepted += 1;
         self.note_key(hash);
-        let spares = &mut self.spares;
         self.queue.push_made(|| {
             #[expect(clippy::expect_used, reason = "it was there just now, and nobody else has it")]
-            let (message, extra) = load.unload(spares).expect("a message");
+            let (message, extra) = load.unload().expect("a message");
             Entry { message, extra, key, hash, class: Class::Normal, stamp }
         });
     }
@@ -682,7 +677,7 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
         let (stamp, class) = (stamp(self.accepted), load.class());
         self.queue.make_room();
         // Moved from its sender straight into its place.
-        let Some((message, extra)) = load.unload(&mut self.spares) else { return false };
+        let Some((message, extra)) = load.unload() else { return false };
         if class == Class::Urgent {
             self.push_urgent(Entry { message, extra, key, hash, class, stamp });
             return self.note_sender();

@@ -540,7 +540,6 @@ fn lie_down<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     waker: Waker,
 ) -> Rest {
     let worker = hold.post.worker;
-    hold.keeps_nothing();
     let rest = core.queue.wake.lie_down(worker, Some(waker));
     match std::mem::replace(&mut hold.post.posture, Posture::LyingDown) {
         Posture::Uncounted => core.queue.wake.pass_on(&core.clock.bell),

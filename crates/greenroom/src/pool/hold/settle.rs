@@ -111,11 +111,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         self.out_of_hand(true);
         let Some(mut extra) = self.delivery.extra.take() else { return discard(reply) };
         let port = extra.port.take();
-        match self.post.source {
-            Source::Shared { .. } => self.spares.keep(extra),
-            // What the sender has said is gone before it hears the reply.
-            _ => drop(extra),
-        }
+        // What the sender has said is gone before it hears the reply.
+        drop(extra);
         match port {
             Some(port) => discard(port.reply(reply)),
             None => discard(reply),

@@ -19,7 +19,6 @@ use crate::{
         mailbox::Mailbox,
         queue::ShardOf,
         seat::HAND_OVER,
-        spare_extras::{SPARES_OF_A_SHARD, SPARES_OF_ONE},
         stamp::Stamp,
         stats::Measurement,
         tally::count,
@@ -401,21 +400,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     #[cold]
     fn end_run(&mut self, index: usize, alone: bool) {
         self.post.source = Source::Attending { index, alone };
-        if !self.spares.is_empty() {
-            self.leave_spares(index);
-        }
         if let Some(since) = self.timed_since.take() {
             self.post.core.tell_pace(since.elapsed() / self.run);
         }
-    }
-
-    /// Leaves the boxes of answered calls to the senders of the shard. One that is an actor's own has few calls at a time.
-    fn leave_spares(&mut self, index: usize) {
-        let core = &self.post.core;
-        let most =
-            if core.settings.config.handling.single { SPARES_OF_ONE } else { SPARES_OF_A_SHARD };
-        core.queue.shards[index].inbox.lock().spares.take_over(&mut self.spares, most);
-        self.spares.clear();
     }
 
     /// True for one run in a few, or one message that was handed to this worker.
