@@ -104,27 +104,24 @@ impl<'a, M: Send, R: Send, E: Send> Call<'a, M, R, E> {
             Some(Served::Later(reply)) => Sent { reply, _inside: None, in_place: false },
             None => {
                 let (port, reply) = reply::channel();
-                let mut port = Some(port);
-                match address.door.try_call(&mut message, &mut port, address.place_of_call()) {
-                    Some(in_place) => Sent { reply, _inside: None, in_place },
-                    None => return self.start_with_a_look(message, port, reply, cx),
-                }
+                return self.queue(message, port, reply, cx);
             }
         };
         self.wait_for(sent, cx)
     }
 
-    /// As `start`, where there may be more to it than queueing.
+    /// Queues a call that nobody serves here and now.
     #[inline(never)]
-    fn start_with_a_look(
+    fn queue(
         &mut self,
         message: Option<M>,
-        port: Option<ReplyPort<R, E>>,
+        port: ReplyPort<R, E>,
         reply: Reply<R, E>,
         cx: &mut Context<'_>,
     ) -> Poll<Result<R, CallError<E>>> {
         let address = self.address;
-        let mut parcel = Parcel { message, extra: Some(Extra::new(port)), class: Class::Normal };
+        let mut parcel =
+            Parcel { message, extra: Some(Extra::new(Some(port))), class: Class::Normal };
         match address.door.push_call(&mut parcel, address.place_of_call()) {
             Ok((inside, in_place)) => self.wait_for(Sent { reply, _inside: inside, in_place }, cx),
             Err(why) => self.refused(why, parcel, reply, cx),

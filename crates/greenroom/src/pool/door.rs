@@ -17,7 +17,7 @@ use super::{
     served::Served,
     urgency::Urgency,
 };
-use crate::{AnyAddress, NotAccepted, ReplyPort, any_address::Erased};
+use crate::{AnyAddress, NotAccepted, any_address::Erased};
 
 pub(super) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
@@ -100,16 +100,6 @@ pub(crate) trait Door<M, R, E>: Erased {
             Ok(()) => Ok((inside, self.may_answer_in_place())),
             Err(refused) => Err(NotSent::Refused(refused, inside)),
         }
-    }
-    /// Queues a plain call where nothing else is to be done for that. Says whether a worker may be polled by whoever calls it; None, with
-    /// message and port where they were, where there is more to it.
-    fn try_call(
-        &self,
-        _message: &mut Option<M>,
-        _port: &mut Option<ReplyPort<R, E>>,
-        _sender: u32,
-    ) -> Option<bool> {
-        None
     }
     /// True where a worker may be polled by whoever calls it.
     fn may_answer_in_place(&self) -> bool {

@@ -1,6 +1,6 @@
 //! A message on its way into a queue.
 
-use crate::{Actor, Class, ReplyPort, delivery::Extra};
+use crate::{Actor, Class, delivery::Extra};
 
 /// A message that is to be queued. It stays with its sender, who lends it out, until it is accepted: so it is moved once,
 /// into its place in the queue, and is still there where it was refused.
@@ -29,42 +29,20 @@ impl<M, R, E> Parcel<M, R, E> {
 /// A message, and what it carries besides itself.
 pub(crate) type Unloaded<M, R, E> = (M, Option<Box<Extra<R, E>>>);
 
-/// What can be queued.
-pub(crate) trait Unload<M, R, E> {
+/// What a sender lends out: a parcel, or, for a plain send, the message alone, which costs nothing for what it does not use.
+pub(crate) trait Load<M, R, E> {
     fn message(&self) -> Option<&M>;
 
     /// Takes out all that is queued.
     fn unload(&mut self) -> Option<Unloaded<M, R, E>>;
-}
 
-/// What a sender lends out: a parcel, or, for a plain send, the message alone, which costs nothing for what it does not use.
-pub(crate) trait Load<M, R, E>: Unload<M, R, E> {
     fn class(&self) -> Class;
 
     /// Lends it as a parcel, where there is more to do with it than to queue it.
     fn lent<T>(&mut self, to: impl FnOnce(&mut Parcel<M, R, E>) -> T) -> T;
 }
 
-/// A call of which nothing else is to be known: what there may be otherwise needs no place before it is queued.
-pub(crate) struct PlainCall<'a, M, R, E> {
-    pub(crate) message: &'a mut Option<M>,
-    pub(crate) port: &'a mut Option<ReplyPort<R, E>>,
-}
-
-impl<M, R, E> Unload<M, R, E> for PlainCall<'_, M, R, E> {
-    #[inline(always)]
-    fn message(&self) -> Option<&M> {
-        self.message.as_ref()
-    }
-
-    #[inline(always)]
-    fn unload(&mut self) -> Option<Unloaded<M, R, E>> {
-        let message = self.message.take()?;
-        Some((message, self.port.take().map(|port| Extra::new(Some(port)))))
-    }
-}
-
-impl<M, R, E> Unload<M, R, E> for Parcel<M, R, E> {
+impl<M, R, E> Load<M, R, E> for Parcel<M, R, E> {
     #[inline(always)]
     fn message(&self) -> Option<&M> {
         self.message.as_ref()
@@ -74,9 +52,7 @@ impl<M, R, E> Unload<M, R, E> for Parcel<M, R, E> {
     fn unload(&mut self) -> Option<Unloaded<M, R, E>> {
         Some((self.message.take()?, self.extra.take()))
     }
-}
 
-impl<M, R, E> Load<M, R, E> for Parcel<M, R, E> {
     #[inline(always)]
     fn class(&self) -> Class {
         self.class
@@ -88,7 +64,7 @@ impl<M, R, E> Load<M, R, E> for Parcel<M, R, E> {
     }
 }
 
-impl<M, R, E> Unload<M, R, E> for Option<M> {
+impl<M, R, E> Load<M, R, E> for Option<M> {
     #[inline(always)]
     fn message(&self) -> Option<&M> {
         self.as_ref()
@@ -98,9 +74,7 @@ impl<M, R, E> Unload<M, R, E> for Option<M> {
     fn unload(&mut self) -> Option<Unloaded<M, R, E>> {
         Some((self.take()?, None))
     }
-}
 
-impl<M, R, E> Load<M, R, E> for Option<M> {
     #[inline(always)]
     fn class(&self) -> Class {
         Class::Normal

@@ -43,7 +43,7 @@ use super::{
     lanes::{KEPT_WHEN_EMPTY, LaneId, LaneState, Lanes, LiftedLine},
     lock::Lock,
     padded::Padded,
-    parcel::{Load, Unload},
+    parcel::Load,
     stamp::Stamp,
     wake::NOBODY,
 };
@@ -628,7 +628,7 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
     #[inline(always)]
     pub(crate) fn push_easily(
         &mut self,
-        load: &mut impl Unload<M, R, E>,
+        load: &mut impl Load<M, R, E>,
         (key, hash): (Option<K>, u32),
         stamp: Stamp,
     ) {

@@ -12,13 +12,13 @@ use std::{
 
 use super::{Core, Hashed, WayIn, crowded::Granted, dispatch::Crowd};
 use crate::{
-    Actor, NotAccepted, ReplyPort,
+    Actor, NotAccepted,
     pool::{
         door::{BoxFuture, Door, WeakDoor, push_one_by_one},
-        occupied::{Inside, Occupied, slot_at_work},
+        occupied::{Inside, Occupied},
         overflow::Overflow,
         own_call::OwnCall,
-        parcel::{Load, Parcel, ParcelOf, PlainCall, Unload},
+        parcel::{Load, Parcel, ParcelOf},
         permits::{Closed, Refused},
         places::Beginning,
         served::ServedBy,
@@ -95,7 +95,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     #[inline(always)]
     fn push_easily(
         &self,
-        load: &mut impl Unload<A::Message, A::Reply, A::Error>,
+        load: &mut impl Load<A::Message, A::Reply, A::Error>,
         sender: u32,
     ) -> bool {
         let Some(shard) = self.queue.shards.get(sender as usize & (self.queue.shards.len() - 1))
@@ -270,18 +270,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
             Err(Refused::KeyFull) => self.overflow_of_key(parcel),
             pushed => pushed,
         }
-    }
-
-    fn try_call(
-        &self,
-        message: &mut Option<A::Message>,
-        port: &mut Option<ReplyPort<A::Reply, A::Error>>,
-        sender: u32,
-    ) -> Option<bool> {
-        let is_plain =
-            self.routing.way_in == WayIn::Plain && slot_at_work(self.identity()).is_none();
-        let is_queued = is_plain && self.push_easily(&mut PlainCall { message, port }, sender);
-        is_queued.then_some(self.settings.config.handling.calls_in_place)
     }
 
     #[inline]
