@@ -60,6 +60,7 @@
 //! | what is promised, and the tests that hold it | the module [`statements`] |
 
 mod actor;
+mod address;
 mod any_address;
 mod cancellation;
 mod class;
@@ -79,7 +80,6 @@ mod life;
 pub mod panic_location;
 pub mod pool;
 pub mod pool_events;
-mod recipient;
 pub mod registry;
 mod reply;
 mod restart_policy;
@@ -93,6 +93,7 @@ pub mod timer;
 pub mod topic;
 
 pub use actor::{Actor, Answer};
+pub use address::Recipient;
 pub use any_address::AnyAddress;
 pub use cancellation::CancellationToken;
 pub use class::Class;
@@ -117,7 +118,6 @@ pub use pool::{
     advisor, autoscale, batch, coordinator, gather, keys, limits, policy, service, stats,
 };
 pub use pool_events::{PoolEvent, PoolEvents};
-pub use recipient::Recipient;
 pub use registry::Registry;
 pub use reply::ReplyPort;
 pub use restart_policy::RestartPolicy;

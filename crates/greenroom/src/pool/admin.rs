@@ -3,7 +3,6 @@
 use std::{fmt, hash::Hash, ops::RangeInclusive, sync::Arc, time::Duration};
 
 use super::{
-    address::Address,
     admin_error::AdminError,
     advisor::{Advice, Advisor},
     change::Change,
@@ -20,6 +19,7 @@ use super::{
 };
 use crate::{
     Actor,
+    address::Address,
     inspect::{Inspection, Items},
 };
 

@@ -3,7 +3,6 @@
 use std::{any::Any, future::Future, ops::RangeInclusive, pin::Pin, sync::Arc, time::Duration};
 
 use super::{
-    address::Address,
     admin_error::AdminError,
     advisor::{Advice, Advisor},
     change::Change,
@@ -16,6 +15,7 @@ use super::{
 };
 use crate::{
     Actor, DeadLetters,
+    address::Address,
     inspect::{Inspection, Items},
 };
 

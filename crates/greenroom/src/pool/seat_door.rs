@@ -11,9 +11,7 @@ use std::{
 use tokio::{runtime::Handle, sync::mpsc};
 
 use super::{
-    address::Address,
     core::Core,
-    door::{BoxFuture, Door, WeakDoor, WeakSeat, push_one_by_one},
     gather::Worker,
     mailbox::Mailbox,
     occupied::{Inside, Occupied, slot_at_work},
@@ -26,6 +24,10 @@ use super::{
 };
 use crate::{
     Actor, AnyAddress, NotAccepted,
+    address::{
+        Address,
+        door::{BoxFuture, Door, WeakDoor, WeakSeat, push_one_by_one},
+    },
     any_address::Erased,
     inspect::{TooManyKeys, Value, WorkerStatus},
     life::Signal,

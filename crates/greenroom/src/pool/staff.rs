@@ -3,15 +3,13 @@
 use std::sync::{Arc, Weak};
 
 use super::{
-    address::Address,
     control::Control,
     gather::{
         Worker,
         crew::{Crew, WeakCrew},
     },
-    weak_address::WeakAddress,
 };
-use crate::Actor;
+use crate::{Actor, Address, WeakAddress};
 
 /// Those of this pool, which `alive` keeps running.
 pub(super) fn crew<A: Actor>(

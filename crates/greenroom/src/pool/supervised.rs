@@ -13,11 +13,11 @@ use std::{fmt, hash::Hash, sync::Arc, time::Duration};
 use tokio::{sync::mpsc, time::Instant};
 
 use super::{
-    Pool, address::Address, change::SlotOutcome, core::Core, seat::REST, stop::run::wait_until,
-    timed::later,
+    Pool, change::SlotOutcome, core::Core, seat::REST, stop::run::wait_until, timed::later,
 };
 use crate::{
     Actor, PoolEvent, Stop,
+    address::Address,
     any_address::Erased,
     pool::StopSummary,
     supervisor::child::{

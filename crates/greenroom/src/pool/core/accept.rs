@@ -13,8 +13,8 @@ use std::{
 use super::{Core, Hashed, WayIn, crowded::Granted, dispatch::Crowd};
 use crate::{
     Actor, NotAccepted,
+    address::door::{BoxFuture, Door, WeakDoor, push_one_by_one},
     pool::{
-        door::{BoxFuture, Door, WeakDoor, push_one_by_one},
         occupied::{Inside, Occupied},
         overflow::Overflow,
         own_call::OwnCall,

@@ -13,9 +13,9 @@ use tokio::sync::mpsc;
 use super::Core;
 use crate::{
     Actor, DeadLetters, SpawnError,
+    address::Address,
     inspect::{Inspection, Items},
     pool::{
-        address::Address,
         admin_error::AdminError,
         advisor::{Advice, Advisor, task},
         change::Change,

@@ -8,18 +8,21 @@ use std::{
     task::Waker,
 };
 
-use super::{
-    occupied::{Inside, Occupied},
-    own_call::OwnCall,
-    parcel::{Load, Parcel},
-    permits::{Closed, Refused},
-    places::Beginning,
-    served::Served,
-    urgency::Urgency,
+use crate::{
+    AnyAddress, NotAccepted,
+    any_address::Erased,
+    pool::{
+        occupied::{Inside, Occupied},
+        own_call::OwnCall,
+        parcel::{Load, Parcel},
+        permits::{Closed, Refused},
+        places::Beginning,
+        served::Served,
+        urgency::Urgency,
+    },
 };
-use crate::{AnyAddress, NotAccepted, any_address::Erased};
 
-pub(super) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+pub(crate) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// The object-safe side of a pool that addresses see; it hides the types of the actor and of the key.
 pub(crate) trait Door<M, R, E>: Erased {
@@ -142,7 +145,7 @@ impl<M, R, E> WeakDoor<M, R, E> {
 }
 
 /// Queues messages from the front, each by itself, until one is refused.
-pub(super) fn push_one_by_one<M, R, E>(
+pub(crate) fn push_one_by_one<M, R, E>(
     messages: &mut VecDeque<M>,
     push: impl Fn(&mut Parcel<M, R, E>) -> Result<(), Refused>,
 ) -> Result<usize, Refused> {
@@ -159,13 +162,13 @@ pub(super) fn push_one_by_one<M, R, E>(
 
 /// The first message of several, on its way into a queue. It goes back to the others unless it was accepted, also when the
 /// key function panics.
-pub(super) struct Lent<'a, M, R, E> {
+pub(crate) struct Lent<'a, M, R, E> {
     messages: &'a mut VecDeque<M>,
-    pub(super) parcel: Parcel<M, R, E>,
+    pub(crate) parcel: Parcel<M, R, E>,
 }
 
 impl<'a, M, R, E> Lent<'a, M, R, E> {
-    pub(super) fn first_of(messages: &'a mut VecDeque<M>) -> Option<Self> {
+    pub(crate) fn first_of(messages: &'a mut VecDeque<M>) -> Option<Self> {
         let parcel = Parcel::new(messages.pop_front()?, None);
         Some(Self { messages, parcel })
     }

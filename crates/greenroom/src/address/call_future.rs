@@ -9,17 +9,17 @@ use std::{
 
 use tokio::sync::oneshot::error::TryRecvError;
 
-use super::{
-    Address,
-    door::NotSent,
-    hatch::Told,
-    occupied::Inside,
-    parcel::Parcel,
-    served::{AtHatch, Served},
-};
 use crate::{
     CallError, Class, ReplyPort,
+    address::door::NotSent,
     delivery::Extra,
+    pool::{
+        Address,
+        hatch::Told,
+        occupied::Inside,
+        parcel::Parcel,
+        served::{AtHatch, Served},
+    },
     reply::{self, Reply},
 };
 
@@ -272,8 +272,7 @@ impl<M, R, E> fmt::Debug for Call<'_, M, R, E> {
 mod tests {
     use std::future::poll_fn;
 
-    use super::*;
-    use crate::{Actor, Context as Life, Pool};
+    use crate::{Actor, Context as Life, Pool, address::call_future::*};
 
     struct Slow;
 

@@ -6,8 +6,10 @@
 
 use std::fmt;
 
-use super::{address::Address, door::WeakDoor};
-use crate::AnyAddress;
+use crate::{
+    AnyAddress,
+    address::{Address, door::WeakDoor},
+};
 
 /// An address that does not keep its pool alive. Cheap to clone.
 ///

@@ -6,11 +6,14 @@ use std::{
     task::{Context, Poll},
 };
 
-use super::{
-    occupied::{Inside, Occupied},
-    own_call::OwnCall,
+use crate::{
+    CallError,
+    pool::{
+        occupied::{Inside, Occupied},
+        own_call::OwnCall,
+    },
+    reply::Reply,
 };
-use crate::{CallError, reply::Reply};
 
 /// Waits for the reply of a call; made by [`OwnedPermit::call`](crate::service::OwnedPermit::call) and by a
 /// [`PoolService`](crate::service::PoolService).

@@ -9,14 +9,35 @@ use std::{
     },
 };
 
-use super::{
-    door::{Door, Lent},
-    parcel::Parcel,
-    permits::{Closed, Refused},
-    places::{Beginning, NOWHERE},
-    urgency::Urgency,
+use crate::{
+    AnyAddress, Class, NotAccepted, SendError, TrySendError,
+    address::door::{Door, Lent},
+    any_address::Erased,
+    pool::{
+        parcel::Parcel,
+        permits::{Closed, Refused},
+        places::{Beginning, NOWHERE},
+        urgency::Urgency,
+    },
 };
-use crate::{AnyAddress, Class, NotAccepted, SendError, TrySendError, any_address::Erased};
+
+mod call;
+mod call_future;
+mod calling;
+pub(crate) mod door;
+mod owned_permit;
+mod readiness;
+mod recipient;
+mod send;
+pub mod service;
+mod sink;
+mod weak;
+
+pub use call_future::Call;
+pub use calling::Calling;
+pub use recipient::Recipient;
+pub use send::Sending;
+pub use weak::WeakAddress;
 
 /// The address of a pool: cheap to clone, to be held by senders. The pool drains and stops when the last one is
 /// dropped.

@@ -9,8 +9,10 @@ use std::{
 
 use futures_sink::Sink;
 
-use super::{address::Address, readiness::Readiness};
-use crate::{NotAccepted, SendError};
+use crate::{
+    NotAccepted, SendError,
+    address::{Address, readiness::Readiness},
+};
 
 /// A pool for streams to flow into, with back-pressure: the stream waits while the pool is full.
 ///

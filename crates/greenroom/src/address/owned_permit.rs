@@ -2,10 +2,12 @@
 
 use std::fmt;
 
-use super::{
-    address::Address, calling::Calling, occupied::is_at_work, parcel::Parcel, permits::Closed,
+use crate::{
+    Envelope, NotAccepted, SendError,
+    address::{Address, calling::Calling},
+    pool::{occupied::is_at_work, parcel::Parcel, permits::Closed},
+    reply,
 };
-use crate::{Envelope, NotAccepted, SendError, reply};
 
 /// Room for one message, together with the right to send it. Dropped unused, the room goes to the next who waits.
 ///

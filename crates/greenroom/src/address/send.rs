@@ -7,8 +7,10 @@ use std::{
     task::{Context, Poll, ready},
 };
 
-use super::{Address, parcel::Parcel, permits::Refused, urgency::Urgency};
-use crate::{Class, NotAccepted, SendError};
+use crate::{
+    Class, NotAccepted, SendError,
+    pool::{Address, parcel::Parcel, permits::Refused, urgency::Urgency},
+};
 
 /// What [`Address::send`] returns: resolves once the message is queued.
 ///

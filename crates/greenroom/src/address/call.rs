@@ -2,23 +2,17 @@
 
 use std::{collections::VecDeque, future::Future, pin::pin, time::Duration};
 
-use super::{
-    Address,
-    call_future::{Call, Sent},
-    parcel::Parcel,
-    permits::Refused,
-    timed,
-    urgency::Urgency,
-};
 use crate::{
     CallError, Class, Envelope, NotAccepted, ReplyPort, SendError, TrySendError,
+    address::call_future::{Call, Sent},
     delivery::{About, Extra, Waiter},
+    pool::{Address, parcel::Parcel, permits::Refused, timed, urgency::Urgency},
     reply,
 };
 
 impl<M, R, E> Parcel<M, R, E> {
     /// A message with what its sender says of it.
-    pub(super) fn enveloped(
+    pub(crate) fn enveloped(
         message: M,
         class: Class,
         about: About,
@@ -29,12 +23,12 @@ impl<M, R, E> Parcel<M, R, E> {
     }
 
     /// A worker of the pool waits for it.
-    pub(super) fn mark_own_call(&mut self) {
+    pub(crate) fn mark_own_call(&mut self) {
         self.extra.get_or_insert_with(|| Extra::new(None)).waiter = Waiter::Worker;
     }
 
     /// What its caller hears of a pool that takes it not.
-    pub(super) fn refusal<F>(&self, why: NotAccepted) -> CallError<F> {
+    pub(crate) fn refusal<F>(&self, why: NotAccepted) -> CallError<F> {
         match self.extra.as_ref().map(|extra| extra.waiter) {
             Some(Waiter::Chosen) => CallError::WouldDeadlock,
             _ => refusal(why),
@@ -199,7 +193,7 @@ impl<M, R, E> Address<M, R, E> {
     }
 
     /// Gives a message up to this pool, which it was not sent to: the fallback of another. What is refused stays where it is.
-    pub(super) fn take_over(&self, parcel: &mut Parcel<M, R, E>) -> Result<(), Refused> {
+    pub(crate) fn take_over(&self, parcel: &mut Parcel<M, R, E>) -> Result<(), Refused> {
         self.door.try_push(parcel, self.place(), Urgency::Now).map_err(|refused| match refused {
             Refused::Dropped => Refused::Dropped,
             _ => Refused::Rejected,
@@ -207,7 +201,7 @@ impl<M, R, E> Address<M, R, E> {
     }
 
     /// As `take_over`, for as many from the front as there is room for.
-    pub(super) fn take_over_many(&self, messages: &mut VecDeque<M>) -> Result<usize, Refused> {
+    pub(crate) fn take_over_many(&self, messages: &mut VecDeque<M>) -> Result<usize, Refused> {
         if messages.is_empty() {
             return Ok(0);
         }
@@ -246,7 +240,7 @@ impl<M, R, E> Address<M, R, E> {
 }
 
 /// What a caller hears of a pool that takes no message.
-pub(super) fn refusal<E>(why: NotAccepted) -> CallError<E> {
+pub(crate) fn refusal<E>(why: NotAccepted) -> CallError<E> {
     match why {
         NotAccepted::Full => CallError::Full,
         NotAccepted::Dropped => CallError::Dropped,

@@ -7,8 +7,10 @@ use std::{
 
 use parking_lot::Mutex;
 
-use super::{address::Address, owned_permit::OwnedPermit};
-use crate::NotAccepted;
+use crate::{
+    NotAccepted,
+    address::{Address, owned_permit::OwnedPermit},
+};
 
 type Waiting<M, R, E> =
     Pin<Box<dyn Future<Output = Result<OwnedPermit<M, R, E>, NotAccepted>> + Send>>;

@@ -7,10 +7,12 @@ use std::{
 
 use tower_service::Service;
 
-use super::{address::Address, call::refusal, calling::Calling, readiness::Readiness};
-use crate::CallError;
+use crate::{
+    CallError,
+    address::{Address, call::refusal, calling::Calling, readiness::Readiness},
+};
 
-pub use super::{
+pub use crate::address::{
     owned_permit::OwnedPermit,
     sink::{PoolSink, SinkError},
 };
