@@ -1,9 +1,10 @@
 //! Marshalling: the bytes of an event's data to a type, and back, by content type.
 //!
-//! Data stays bytes until a handler asks for a type. What those bytes are is said by the event's `datacontenttype`, and
-//! a registry says who reads it: [`Decoders`] for one type that is read, [`Encoders`] for one that is written. JSON is
-//! there to begin with, for every type that serde knows; [`Raw`] takes the bytes as they are; others are added, a trait
-//! with one method each ([`Decode`], [`Encode`]).
+//! Data stays bytes until a handler asks for a type. What those bytes are is said by the event's
+//! `datacontenttype`, and a registry says who reads it: [`Decoders`] for one type that is read,
+//! [`Encoders`] for one that is written. JSON is there to begin with, for every type that serde
+//! knows; [`Raw`] takes the bytes as they are; others are added, a trait with one method each
+//! ([`Decode`], [`Encode`]).
 //!
 //! ```text
 //! event ──datacontenttype──▶ Decoders<Order> ─┬─ application/json, +json, none ──▶ Json
@@ -19,7 +20,9 @@
 //!
 //! impl Decode<(u8, u8)> for Pairs {
 //!     fn decode(&self, bytes: &[u8]) -> Result<(u8, u8), CodecError> {
-//!         let [a, b] = *bytes else { return Err(format!("{} bytes instead of 2", bytes.len()).into()) };
+//!         let [a, b] = *bytes else {
+//!             return Err(format!("{} bytes instead of 2", bytes.len()).into());
+//!         };
 //!         Ok((a, b))
 //!     }
 //! }
@@ -32,14 +35,17 @@
 //! let decoders = Decoders::json().with("application/x-pairs", Pairs);
 //! let encoders = Encoders::json().with("application/x-pairs", Pairs);
 //! for content_type in ["application/json", "application/x-pairs"] {
-//!     let event = Event::builder("1", "/shop", "pair").data_as(content_type, &(3, 4), &encoders).build()?;
+//!     let event = Event::builder("1", "/shop", "pair")
+//!         .data_as(content_type, &(3, 4), &encoders)
+//!         .build()?;
 //!     assert_eq!(decoders.decode(&event)?, (3, 4));
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A registry is a table that is filled before it is used, and shared by reference or [`Clone`]. A lookup costs one hash of
-//! the media type. A codec that panics ends the attempt as a handler that panics does.
+//! A registry is a table that is filled before it is used, and shared by reference or
+//! [`Clone`]. A lookup costs one hash of the media type. A codec that panics ends the attempt
+//! as a handler that panics does.
 
 mod decoders;
 mod encoders;
@@ -53,7 +59,8 @@ pub use encoders::Encoders;
 pub use json::Json;
 pub use raw::Raw;
 
-/// What a codec says of bytes or values that it cannot do anything with: a sentence for an operator, or an error of its own.
+/// What a codec says of bytes or values that it cannot do anything with: a sentence for an
+/// operator, or an error of its own.
 pub type CodecError = Box<dyn Error + Send + Sync>;
 
 /// Reads a type from bytes.

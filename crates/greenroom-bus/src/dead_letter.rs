@@ -18,8 +18,8 @@ pub trait DeadLetterStore: Send + Sync + 'static {
     /// What reports and logs call this store, for example `file:dead-letters.ndjson`.
     fn describe(&self) -> String;
 
-    /// Takes a letter to be stored. Never waits: the number of letters on their way is bounded by the number of
-    /// events that the engine has in flight.
+    /// Takes a letter to be stored. Never waits: the number of letters on their way is bounded by
+    /// the number of events that the engine has in flight.
     fn store(&self, letter: DeadLetter);
 
     /// Stores and confirms all that was taken. Nothing may be stored afterwards.

@@ -7,8 +7,9 @@
 //!                 full pool
 //! ```
 //!
-//! An event is settled only when its outcome is stored: what its handler produced is in the output, or the event is in
-//! the dead letters. What is not settled is refused, and the report says how many.
+//! An event is settled only when its outcome is stored: what its handler produced is in
+//! the output, or the event is in the dead letters. What is not settled is refused, and
+//! the report says how many.
 
 mod account;
 mod config;

@@ -1,13 +1,16 @@
 //! CloudEvents 1.0, cheap to clone, data kept as bytes until somebody asks for a type.
 //!
-//! An [`Event`] is one reference to its attributes and its data; a clone costs one atomic increment. Reading one
-//! from JSON takes four allocations (the attributes lie in one text), and JSON data is neither decoded nor
-//! re-encoded on its way from a source to a sink: it is written back as it was read.
+//! An [`Event`] is one reference to its attributes and its data; a clone costs one atomic
+//! increment. Reading one from JSON takes four allocations (the attributes lie in one text),
+//! and JSON data is neither decoded nor re-encoded on its way from a source to a sink: it is
+//! written back as it was read.
 //!
 //! ```
 //! use greenroom_bus::event::Event;
 //!
-//! let event = Event::parse(br#"{"specversion":"1.0","id":"1","source":"/shop","type":"order","data":{"n":1.0}}"#)?;
+//! let event = Event::parse(
+//!     br#"{"specversion":"1.0","id":"1","source":"/shop","type":"order","data":{"n":1.0}}"#,
+//! )?;
 //! assert_eq!(event.ty(), "order");
 //! let mut line = Vec::new();
 //! event.write_json(&mut line);

@@ -1,7 +1,9 @@
-//! The contract of a handler: one event in, zero or more events out, or a [`Failure`] that says what to do next.
+//! The contract of a handler: one event in, zero or more events out, or a [`Failure`]
+//! that says what to do next.
 //!
-//! A [`HandlerFactory`] belongs to the configuration and is shared; each worker of a pool builds its own
-//! [`Handler`] from it, so a handler may keep state (a process, a connection) without locks.
+//! A [`HandlerFactory`] belongs to the configuration and is shared; each worker of a pool
+//! builds its own [`Handler`] from it, so a handler may keep state (a process, a
+//! connection) without locks.
 
 pub mod discard;
 pub mod exec;
@@ -27,8 +29,8 @@ use crate::{
 
 /// Builds one [`Handler`] for each worker of a pool.
 pub trait HandlerFactory: Send + Sync + 'static {
-    /// Builds the handler of one worker. Cheap: what takes time (starting a process, connecting) belongs into the
-    /// first [`Handler::handle`].
+    /// Builds the handler of one worker. Cheap: what takes time (starting a process, connecting)
+    /// belongs into the first [`Handler::handle`].
     ///
     /// # Errors
     /// A sentence for the operator; the worker tries again with backoff.
@@ -41,8 +43,8 @@ pub trait HandlerFactory: Send + Sync + 'static {
         false
     }
 
-    /// How often handlers of this factory restarted what they run (a process that died or was killed), all workers
-    /// together. 0 for a handler that runs nothing of its own.
+    /// How often handlers of this factory restarted what they run (a process that died or was
+    /// killed), all workers together. 0 for a handler that runs nothing of its own.
     fn restarts(&self) -> u64 {
         0
     }
@@ -68,14 +70,17 @@ pub trait HandlerFactory: Send + Sync + 'static {
 
 /// Handles events one at a time.
 pub trait Handler: Send + 'static {
-    /// Starts one attempt. Handlers that need not wait answer [`Handling::Done`], which costs no allocation.
+    /// Starts one attempt. Handlers that need not wait answer [`Handling::Done`],
+    /// which costs no allocation.
     ///
     /// Dropping the future cancels the attempt at its next await.
     fn handle<'a>(&'a mut self, event: &'a Event, attempt: &'a Attempt) -> Handling<'a>;
 
-    /// As [`handle`](Self::handle), for handlers that are run with [`ack: manual`](crate::engine::AckWhen::Manual): says through
-    /// `settlement` how the event ends, now or later, at the latest when the handler is [stopped](Self::stop). After a
-    /// failed attempt the next one is given the same settlement; an event that is given up is settled as that.
+    /// As [`handle`](Self::handle), for handlers that are run with
+    /// [`ack: manual`](crate::engine::AckWhen::Manual): says through `settlement` how the
+    /// event ends, now or later, at the latest when the handler is [stopped](Self::stop).
+    /// After a failed attempt the next one is given the same settlement; an event that is
+    /// given up is settled as that.
     fn handle_and_settle<'a>(
         &'a mut self,
         event: &'a Event,
@@ -86,12 +91,13 @@ pub trait Handler: Send + 'static {
         self.handle(event, attempt)
     }
 
-    /// Makes an attempt at each of several events, in this order: a result for each, by which each is settled. They stand in one
-    /// line, or in none ([`PoolConfig::batches`](crate::engine::PoolConfig::batches)). Where this is not done in one go, one
-    /// comes after the other, and those behind one that failed are given back unstarted.
+    /// Makes an attempt at each of several events, in this order: a result for each, by which each
+    /// is settled. They stand in one line, or in none
+    /// ([`PoolConfig::batches`](crate::engine::PoolConfig::batches)). Where this is not done in one
+    /// go, one comes after the other, and those behind one that failed are given back unstarted.
     ///
-    /// Whoever does it in one go keeps the order of the line by the same rule: what succeeds behind an event that is to be tried
-    /// again has left it, and is counted as out of order.
+    /// Whoever does it in one go keeps the order of the line by the same rule: what succeeds behind
+    /// an event that is to be tried again has left it, and is counted as out of order.
     fn handle_all<'a>(
         &'a mut self,
         events: &'a [(&'a Event, Attempt)],
@@ -190,7 +196,8 @@ pub enum Effect {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FailureKind {
-    /// Try again: after `after` where the other side named a time, otherwise after the configured backoff.
+    /// Try again: after `after` where the other side named a time, otherwise
+    /// after the configured backoff.
     Retry {
         /// The wait that the other side asked for.
         after: Option<Duration>,
@@ -199,20 +206,20 @@ pub enum FailureKind {
     Timeout,
     /// The event cannot be handled: a dead letter at once.
     Reject,
-    /// It has made more events that would come back in than its handler declares, or there is no room for as many as that:
-    /// as `Retry`, and says nothing of the handler's health.
+    /// It has made more events that would come back in than its handler declares, or there is no
+    /// room for as many as that: as `Retry`, and says nothing of the handler's health.
     LoopbackFull,
     /// The source must not go on: it is stopped, and the event is refused.
     Fatal,
-    /// An operator has to decide: the event's key waits, with the event at its head. Without a key, or in a pool that does
-    /// not keep order, a dead letter at once.
+    /// An operator has to decide: the event's key waits, with the event at its head. Without a key,
+    /// or in a pool that does not keep order, a dead letter at once.
     Park,
     /// The worker process died with this event in hand: counts against the event's poison limit.
     Crash,
     /// The event was given back unstarted: tried again soon, no attempt counted.
     Released,
-    /// The handler itself is misconfigured or refused (a wrong credential): it is paused and probed, and no event
-    /// is blamed.
+    /// The handler itself is misconfigured or refused (a wrong credential): it is paused and
+    /// probed, and no event is blamed.
     Pause,
 }
 
@@ -251,7 +258,8 @@ impl Failure {
     }
 }
 
-/// Data that cannot be read becomes no better by another attempt: the event is rejected, with its bytes as they came.
+/// Data that cannot be read becomes no better by another attempt: the event is rejected,
+/// with its bytes as they came.
 impl From<DataError> for Failure {
     fn from(error: DataError) -> Self {
         Self::reject(error.to_string())

@@ -1,8 +1,9 @@
 //! Layers: what is done around every attempt, whatever the handler does with it.
 //!
-//! A limit on time or rate, a check, a count, a span: written into each handler, they are forgotten in one of them. A layer
-//! is written once and put around any handler. (Other frameworks call it middleware.) Layers are [`tower`]'s, so what the
-//! field has written is at hand; [`Request`] is what they are given, [`Outputs`](crate::handler::Outputs) what they answer.
+//! A limit on time or rate, a check, a count, a span: written into each handler, they are forgotten
+//! in one of them. A layer is written once and put around any handler. (Other frameworks call it
+//! middleware.) Layers are [`tower`]'s, so what the field has written is at hand; [`Request`] is
+//! what they are given, [`Outputs`](crate::handler::Outputs) what they answer.
 //!
 //! ```text
 //! pool: attempts, retries, settlement          (outermost of all: no layer can lose an event)
@@ -26,7 +27,9 @@
 //! use greenroom_bus::{
 //!     engine::HandlerConfig,
 //!     handler::pass::PassFactory,
-//!     layer::{CircuitBreaker, Deduplication, Layers, Metrics, RateLimitLayer, TimeoutLayer, Traced},
+//!     layer::{
+//!         CircuitBreaker, Deduplication, Layers, Metrics, RateLimitLayer, TimeoutLayer, Traced,
+//!     },
 //! };
 //!
 //! let metrics = Metrics::default();
@@ -37,28 +40,34 @@
 //!     .layer(TimeoutLayer::new(Duration::from_secs(5)))
 //!     .layer(CircuitBreaker::new(5, Duration::from_secs(10)))
 //!     .layer(RateLimitLayer::new(50, Duration::from_secs(1)));           // next to the handler
-//! let handler = HandlerConfig::new(vec!["price.*".parse()?], layers.around(Arc::new(PassFactory)));
+//! let handlers = layers.around(Arc::new(PassFactory));
+//! let handler = HandlerConfig::new(vec!["price.*".parse()?], handlers);
 //! # drop(handler);
 //! # assert_eq!(metrics.snapshot().handled, 0);
 //! # Ok::<(), greenroom_bus::pattern::PatternError>(())
 //! ```
 //!
 //! # What a layer is and is not
-//! * There is one stack of layers for a handler, shared by its workers: a rate is that of all of them. It is asked for
-//!   readiness by one worker at a time, first come, first served; attempts then run side by side.
-//! * Each attempt goes through the layers, a retry as well. **Retry is no layer**: it would hold the worker. A layer fails
-//!   with a [`Failure`](crate::handler::Failure) where it wants to say what follows; any other error is retried,
-//!   [`Elapsed`](tower::timeout::error::Elapsed) is a timeout, and [`Overloaded`](tower::load_shed::error::Overloaded) gives
-//!   the event back unstarted.
-//! * A layer that never answers holds its worker until a limit outside of it, or the deadline of a stop, drops it: the event
-//!   is then refused, and delivered again. A layer that is never ready also holds the other workers of its handler.
-//! * A layer that panics ends its worker as a handler that panics does: the event counts as poison, the worker is restarted,
-//!   and the stack is built anew. What layers share (a breaker, a window) is kept.
-//! * Of a [batch](crate::handler::Handler::handle_all) each event goes through the layers by itself; those that come out on
-//!   the inside in one go are handled together.
+//! * There is one stack of layers for a handler, shared by its workers: a rate is that of all
+//!   of them. It is asked for readiness by one worker at a time, first come, first served;
+//!   attempts then run side by side.
+//! * Each attempt goes through the layers, a retry as well. **Retry is no layer**: it would
+//!   hold the worker. A layer fails with a [`Failure`](crate::handler::Failure) where it wants
+//!   to say what follows; any other error is retried,
+//!   [`Elapsed`](tower::timeout::error::Elapsed) is a timeout, and
+//!   [`Overloaded`](tower::load_shed::error::Overloaded) gives the event back unstarted.
+//! * A layer that never answers holds its worker until a limit outside of it, or the deadline of a
+//!   stop, drops it: the event is then refused, and delivered again. A layer that is never ready
+//!   also holds the other workers of its handler.
+//! * A layer that panics ends its worker as a handler that panics does: the event counts as
+//!   poison, the worker is restarted, and the stack is built anew. What layers share (a
+//!   breaker, a window) is kept.
+//! * Of a [batch](crate::handler::Handler::handle_all) each event goes through the layers by
+//!   itself; those that come out on the inside in one go are handled together.
 //!
 //! # Price
-//! A lock and three allocations for each attempt, one or two more for each layer. A handler without layers pays nothing.
+//! A lock and three allocations for each attempt, one or two more for each layer. A handler
+//! without layers pays nothing.
 
 mod around;
 mod batch;

@@ -1,8 +1,8 @@
 //! An event-consumer runtime on [`greenroom`] pools.
 //!
-//! Events come from a [`Source`](source::Source), are handled by named pools of workers, and go on to a
-//! [`Sink`](sink::Sink). Each event taken carries one [settlement]: it is acknowledged once, or
-//! refused once, and the engine's report adds up.
+//! Events come from a [`Source`](source::Source), are handled by named pools of workers, and go on
+//! to a [`Sink`](sink::Sink). Each event taken carries one [settlement]: it is acknowledged once,
+//! or refused once, and the engine's report adds up.
 
 pub mod codec;
 pub mod dead_letter;
@@ -26,5 +26,6 @@ pub mod watermark;
 
 use std::{future::Future, pin::Pin};
 
-/// A boxed future that can move between threads: what the object-safe contracts of this crate return.
+/// A boxed future that can move between threads: what the object-safe
+/// contracts of this crate return.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -1,4 +1,5 @@
-//! What an engine counts, as metrics: names, units and labels, and their values when somebody asks (O02, O03).
+//! What an engine counts, as metrics: names, units and labels, and their values when
+//! somebody asks (O02, O03).
 //!
 //! ```text
 //! engine ──▶ Control ──look, once a second──▶ Observer ──families──▶ Families ──▶ Prometheus text
@@ -10,9 +11,9 @@
 //! has been the lowest open one. These it keeps itself, from [looking](Observer::look) once a
 //! second. Its price is that of the looks: some microseconds for each pool and partition.
 //!
-//! The number of series is bounded: there is none for a key, and none for a worker unless
-//! [asked for](Observer::per_worker); of an input with more than [`MOST_PARTITIONS`], only its sums.
-//! An input or output that is removed keeps its counters, so that no sum falls.
+//! The number of series is bounded: there is none for a key, and none for a worker unless [asked
+//! for](Observer::per_worker); of an input with more than [`MOST_PARTITIONS`], only its sums. An
+//! input or output that is removed keeps its counters, so that no sum falls.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -24,7 +25,8 @@
 //!     source::generator::{GeneratorOptions, GeneratorSource},
 //! };
 //!
-//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let directory = tempfile::tempdir()?;
 //! # let letters = directory.path().join("dead-letters.ndjson");
 //! let three = GeneratorOptions { count: Some(3), ..GeneratorOptions::default() };

@@ -6,8 +6,9 @@ use parking_lot::Mutex;
 
 /// The name of a pool or a handler.
 ///
-/// A copy costs nothing: a shared count for each event would be a cache line that every core writes. The text of each
-/// different name is kept for the life of the process; names come from configurations, so there are few.
+/// A copy costs nothing: a shared count for each event would be a cache line that every core
+/// writes. The text of each different name is kept for the life of the process; names come from
+/// configurations, so there are few.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Name(&'static str);
 

@@ -1,4 +1,5 @@
-//! Patterns over event types: segments between dots, `*` for one segment, `**` for any number of them.
+//! Patterns over event types: segments between dots, `*` for one segment,
+//! `**` for any number of them.
 
 use std::{cmp::Reverse, fmt, str::FromStr};
 
@@ -41,7 +42,8 @@ pub enum PatternError {
     PartialStar(String),
 }
 
-/// How specific a pattern is; the greatest wins. Literal segments count first, then `*`, then fewer `**`.
+/// How specific a pattern is; the greatest wins. Literal segments count first,
+/// then `*`, then fewer `**`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Specificity {
     exact: bool,
@@ -78,7 +80,8 @@ impl Pattern {
         matches!(self.segments[..], [Segment::Any])
     }
 
-    /// True when the pattern covers this type. Takes time in the product of their lengths at most, and no memory.
+    /// True when the pattern covers this type. Takes time in the product of their
+    /// lengths at most, and no memory.
     pub fn matches(&self, ty: &str) -> bool {
         self.is_any() || covers(&self.segments, ty)
     }
@@ -104,8 +107,8 @@ impl Segment {
     }
 }
 
-/// Goes through both from the left; where they part, the last `**` takes one word more. A `**` before that need not be
-/// tried again: whatever it could take, the last one can take as well.
+/// Goes through both from the left; where they part, the last `**` takes one word more. A `**`
+/// before that need not be tried again: whatever it could take, the last one can take as well.
 fn covers(pattern: &[Segment], ty: &str) -> bool {
     let (mut at, mut words) = (0, ty.split('.'));
     let mut last_any = None;

@@ -16,8 +16,9 @@
 //! it, and once for all handlers of an event; what a handler makes is read once more for all
 //! outputs. Events that no condition is asked of pay one test, where the table is made.
 //!
-//! An [`Engine`](crate::engine::Engine) contains a router. Without one, a router tells [where](Router::route) an event goes,
-//! and [started](Router::start) it handles what it is [given](RunningRouter::handle).
+//! An [`Engine`](crate::engine::Engine) contains a router. Without one, a router tells
+//! [where](Router::route) an event goes, and [started](Router::start) it handles what it
+//! is [given](RunningRouter::handle).
 
 mod condition;
 mod config;

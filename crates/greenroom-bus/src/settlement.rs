@@ -1,8 +1,9 @@
-//! One settlement per event taken: acknowledged once, or refused once with a reason, whatever happens in between.
+//! One settlement per event taken: acknowledged once, or refused once with a reason,
+//! whatever happens in between.
 //!
-//! The engine gives every event a settlement when it takes it. Each output or dead letter that stands for the event
-//! holds an [`Ack`], a part of that settlement. The event is settled when every part is confirmed; a part that is refused
-//! or dropped refuses the event.
+//! The engine gives every event a settlement when it takes it. Each output or dead letter that
+//! stands for the event holds an [`Ack`], a part of that settlement. The event is settled when
+//! every part is confirmed; a part that is refused or dropped refuses the event.
 //!
 //! ```text
 //! Ack ──child──▶ Ack          confirm ──┐
@@ -10,9 +11,9 @@
 //!  └─ the event's own part    drop    ──┘    (acknowledged, where all were confirmed)
 //! ```
 //!
-//! A part is used up by what settles it, so that no part counts twice, and whoever forgets one refuses the event: what
-//! is not known to be safe is delivered again. Of several reasons the gravest is told, in whichever order they came
-//! ([`Refusal`]).
+//! A part is used up by what settles it, so that no part counts twice, and whoever forgets one
+//! refuses the event: what is not known to be safe is delivered again. Of several reasons the
+//! gravest is told, in whichever order they came ([`Refusal`]).
 //!
 //! ```
 //! use std::sync::mpsc;
@@ -75,7 +76,8 @@ pub enum Outcome {
 #[non_exhaustive]
 #[repr(u8)]
 pub enum Refusal {
-    /// Nobody said anything: a part was dropped, by a stop at its deadline, or by something that panicked.
+    /// Nobody said anything: a part was dropped, by a stop at its deadline, or by
+    /// something that panicked.
     Dropped = 3,
     /// No handler is named for it, and the configuration says to refuse such events.
     NoHandler = 4,
@@ -146,8 +148,9 @@ impl Settled {
 
 /// Is told, once, how an event ended.
 pub trait Settle: Send + Sync + 'static {
-    /// Called exactly once for each settlement, on whichever thread released its last part. A panic in here ends here,
-    /// with an error in the log: it may be reached from a `drop` that runs because of another panic.
+    /// Called exactly once for each settlement, on whichever thread released its last part. A panic
+    /// in here ends here, with an error in the log: it may be reached from a `drop` that runs
+    /// because of another panic.
     fn settled(&self, how: Settled);
 
     /// The event has left its line: its handler is done with it, and the outputs have taken what
@@ -170,11 +173,14 @@ pub struct Ack {
 }
 
 struct Shared<S: Settle + ?Sized = dyn Settle> {
-    /// Parts that are neither confirmed nor refused. At 0, the settlement has fired, and it stays there.
+    /// Parts that are neither confirmed nor refused. At 0, the settlement has
+    /// fired, and it stays there.
     open: AtomicU32,
-    /// The number of the outcome or refusal: it only rises, so that the order in which parts go does not matter.
+    /// The number of the outcome or refusal: it only rises, so that the order in which
+    /// parts go does not matter.
     state: AtomicU8,
-    /// Somebody wants to be told beside `settle`. Set by holders of a part, so that the last one sees it.
+    /// Somebody wants to be told beside `settle`. Set by holders of a part, so
+    /// that the last one sees it.
     is_watched: AtomicBool,
     /// Who that is.
     watchers: Mutex<Option<Box<Watchers>>>,
@@ -214,8 +220,8 @@ impl Ack {
         Self { shared: self.shared.clone() }
     }
 
-    /// What an acknowledgement will mean, unless the event is refused; [`Outcome::Handled`] unless said otherwise. Said
-    /// several times, the last in the order of [`Outcome`] counts.
+    /// What an acknowledgement will mean, unless the event is refused; [`Outcome::Handled`] unless
+    /// said otherwise. Said several times, the last in the order of [`Outcome`] counts.
     pub fn set_outcome(&self, outcome: Outcome) {
         if let Some(shared) = &self.shared {
             shared.state.fetch_max(outcome as u8, Ordering::Relaxed);

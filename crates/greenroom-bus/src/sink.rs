@@ -39,7 +39,8 @@ pub trait Sink: Send + Sync + 'static {
     /// What could not be stored (it was refused), in words for an operator.
     fn finish<'a>(&'a self) -> BoxFuture<'a, Result<(), SinkError>>;
 
-    /// Why the sink cannot store any more, once that has happened: the engine then stops its inputs.
+    /// Why the sink cannot store any more, once that has happened: the
+    /// engine then stops its inputs.
     fn failure(&self) -> Option<SinkError>;
 
     /// Whether it delivers to another party. Then it may [reject](Ack::reject) an event for good,

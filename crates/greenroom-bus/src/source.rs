@@ -20,23 +20,27 @@ pub use error::SourceError;
 pub use partition::Partition;
 pub use places::{Place, Places};
 
-/// Where events come from. The engine pulls; a source never pushes, so that back-pressure is its natural state.
+/// Where events come from. The engine pulls; a source never pushes, so that
+/// back-pressure is its natural state.
 pub trait Source: Send + 'static {
     /// What reports, logs and dead letters call this source, for example `file:orders.ndjson`.
     fn describe(&self) -> String;
 
-    /// Appends the next batch to `into` (at least one item, at most some thousand, all of one [partition](Self::partition)),
-    /// waiting until there is one. A source of several partitions gives none of one that is [paused](Self::set_paused).
+    /// Appends the next batch to `into` (at least one item, at most some thousand, all of one
+    /// [partition](Self::partition)), waiting until there is one. A source of several partitions
+    /// gives none of one that is [paused](Self::set_paused).
     ///
     /// # Errors
-    /// The source cannot go on (the file vanished, the archive is damaged). What was appended before is valid.
+    /// The source cannot go on (the file vanished, the archive is damaged). What was
+    /// appended before is valid.
     ///
     /// # Cancel safety
     /// A dropped future has taken nothing that the next call does not return.
     fn pull<'a>(&'a mut self, into: &'a mut Vec<Taken>)
     -> BoxFuture<'a, Result<Pull, SourceError>>;
 
-    /// How much of a finite input has been read, between 0 and 1. `None` where the end is not known.
+    /// How much of a finite input has been read, between 0 and 1. `None`
+    /// where the end is not known.
     fn progress(&self) -> Option<f64> {
         None
     }
@@ -56,13 +60,15 @@ pub trait Source: Send + 'static {
         None
     }
 
-    /// Who stores its positions, for a source that keeps any. The engine asks once, before the first pull, and commits from
-    /// then on; a source may count on that, and give nothing more until a commit has been made.
+    /// Who stores its positions, for a source that keeps any. The engine asks once, before the
+    /// first pull, and commits from then on; a source may count on that, and give nothing more
+    /// until a commit has been made.
     fn committer(&mut self) -> Option<Arc<dyn Committer>> {
         None
     }
 
-    /// Who is to hear how the items of the last pull are settled, where anybody is. Asked after each pull that gave any.
+    /// Who is to hear how the items of the last pull are settled, where anybody is. Asked after
+    /// each pull that gave any.
     fn receipts(&self) -> Option<Arc<dyn Receipts>> {
         None
     }
@@ -82,8 +88,9 @@ pub trait Source: Send + 'static {
         Partition::ONLY
     }
 
-    /// Of these partitions, the next pulls are to give nothing: the whole list, told before a pull whenever it has changed. Those that
-    /// are not in it are to be read. Told only to a source that [is partitioned](Self::is_partitioned).
+    /// Of these partitions, the next pulls are to give nothing: the whole list, told before a pull
+    /// whenever it has changed. Those that are not in it are to be read. Told only to a source that
+    /// [is partitioned](Self::is_partitioned).
     fn set_paused(&mut self, paused: &[Partition]) {
         let _ = paused;
     }
@@ -93,9 +100,10 @@ pub trait Source: Send + 'static {
         Vec::new()
     }
 
-    /// What waited of this partition has been given up, and nothing of it is started any more; events in their handlers' hands (a batch
-    /// as a whole) go on. Told for each of [`revoking`](Self::revoking), before the next pull. A partition that comes back begins anew: its
-    /// events are of another assignment.
+    /// What waited of this partition has been given up, and nothing of it is started any more;
+    /// events in their handlers' hands (a batch as a whole) go on. Told for each of
+    /// [`revoking`](Self::revoking), before the next pull. A partition that comes back begins anew:
+    /// its events are of another assignment.
     fn revoked(&mut self, partition: Partition) {
         let _ = partition;
     }

@@ -32,8 +32,8 @@ use crate::{
 /// Takes spans. Workers call it between two events: it must neither wait nor take long, and must
 /// not panic.
 pub trait Recorder: Send + Sync + 'static {
-    /// Whether to begin a trace with a delivery whose event is in none. Asked once for each, and again
-    /// after an attempt that was not recorded and had no answer, such as a panic.
+    /// Whether to begin a trace with a delivery whose event is in none. Asked once for each, and
+    /// again after an attempt that was not recorded and had no answer, such as a panic.
     fn begins_trace(&self) -> bool;
 
     /// A span has ended.

@@ -1,8 +1,10 @@
-//! How far one partition of a source has come: what of it is settled, what is open, and what a commit may say of it.
+//! How far one partition of a source has come: what of it is settled, what is open, and
+//! what a commit may say of it.
 //!
-//! Events are settled in any order, and one of them may take for ever. A source that only remembered the position before
-//! which everything is settled would, after a crash, deliver everything behind that one event again. So the positions
-//! that are settled beyond it are remembered too:
+//! Events are settled in any order, and one of them may take for ever. A source that only
+//! remembered the position before which everything is settled would, after a crash,
+//! deliver everything behind that one event again. So the positions that are settled
+//! beyond it are remembered too:
 //!
 //! ```text
 //! received     1  2  3  4  .  6  7  8  9 10        a position that was never received (5) is not waited for
@@ -13,25 +15,28 @@
 //! a commit:    next = 11, open = 3, 8, 10          everything else below `next` is done
 //! ```
 //!
-//! What is open says all: a [`Watermark`] keeps the open positions and nothing of the others, so its memory is that of what is
-//! open (24 bytes for up to 64 neighbours), however much lies settled behind an event that is stuck. Each event costs a
-//! few instructions and no allocation; where open positions lie far apart, a binary search among them.
+//! What is open says all: a [`Watermark`] keeps the open positions and nothing of the others, so
+//! its memory is that of what is open (24 bytes for up to 64 neighbours), however much lies settled
+//! behind an event that is stuck. Each event costs a few instructions and no allocation; where open
+//! positions lie far apart, a binary search among them.
 //!
 //! # The steps
 //!
-//! A partition is [assigned](Watermark::assign) with the [`Positions`] that were stored last, which begins an [`Epoch`]. Its events
-//! are [received](Watermark::receive) in rising order, handled, and [settled](Watermark::settle) or
-//! [refused](Watermark::refuse) in any order; a refused one stays open until it is delivered again. From time to time a
-//! [`snapshot`](Watermark::snapshot) is stored and, once that is certain, [confirmed](Watermark::confirm).
+//! A partition is [assigned](Watermark::assign) with the [`Positions`] that were stored last, which
+//! begins an [`Epoch`]. Its events are [received](Watermark::receive) in rising order, handled, and
+//! [settled](Watermark::settle) or [refused](Watermark::refuse) in any order; a refused one stays
+//! open until it is delivered again. From time to time a [`snapshot`](Watermark::snapshot) is
+//! stored and, once that is certain, [confirmed](Watermark::confirm).
 //!
-//! An assignment ends with the next one or with a [revocation](Watermark::revoke). What comes of an earlier epoch after that, be
-//! it a result or the answer to a commit, is fenced: it changes nothing and is counted.
+//! An assignment ends with the next one or with a [revocation](Watermark::revoke). What comes
+//! of an earlier epoch after that, be it a result or the answer to a commit, is fenced: it
+//! changes nothing and is counted.
 //!
 //! # What is promised
 //!
 //! * A snapshot never says of a position that was received and not settled that it is done.
-//! * After a crash, [at most so many](Watermark::repeated_at_most) events are delivered again as were open or settled since the
-//!   last snapshot that was confirmed.
+//! * After a crash, [at most so many](Watermark::repeated_at_most) events are delivered again as
+//!   were open or settled since the last snapshot that was confirmed.
 //!
 //! ```
 //! use greenroom_bus::watermark::{Positions, Received, Watermark};
@@ -56,8 +61,8 @@
 //! assert_eq!(after.receive(5), Received::New);
 //! ```
 //!
-//! It has no lock and no clock: who settles from several threads puts a mutex around it, which is held for a few
-//! instructions.
+//! It has no lock and no clock: who settles from several threads puts a mutex around it, which is
+//! held for a few instructions.
 
 mod expected;
 mod open;
@@ -75,7 +80,8 @@ use self::{
 
 pub use positions::{InvalidPositions, Positions};
 
-/// One assignment of a partition, counted from 1. Ours and local: it means nothing to a broker or to another process.
+/// One assignment of a partition, counted from 1. Ours and local: it means nothing to a
+/// broker or to another process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Epoch(u64);
 
@@ -104,7 +110,8 @@ pub enum Received {
 pub enum Told {
     /// It counts.
     Counted,
-    /// It is of an epoch that has ended, and changes nothing: whoever has the partition now handles the event again.
+    /// It is of an epoch that has ended, and changes nothing: whoever has the partition now
+    /// handles the event again.
     Fenced,
     /// The event is not in hand: a result for it has come before.
     NotInHand,
@@ -170,15 +177,16 @@ pub struct DoneAhead {
 
 /// The positions of one partition. Starts without an assignment.
 ///
-/// Positions are below `u64::MAX`. Within an epoch, those that are received for the first time rise; gaps are not waited
-/// for. Any of them may be received again.
+/// Positions are below `u64::MAX`. Within an epoch, those that are received for the first time
+/// rise; gaps are not waited for. Any of them may be received again.
 #[derive(Debug, Default)]
 pub struct Watermark {
     epoch: Epoch,
     assigned: bool,
     /// Received in this epoch and not settled; all below `cursor`.
     open: OpenSet,
-    /// Open when the last epoch that is remembered ended, and not received since; all at `cursor` or above.
+    /// Open when the last epoch that is remembered ended, and not received since;
+    /// all at `cursor` or above.
     expected: Expected,
     /// Below this, what is not in one of these two is done.
     next: u64,
@@ -192,8 +200,8 @@ pub struct Watermark {
 }
 
 impl Watermark {
-    /// Begins an epoch from what was stored last. What the epoch before had open is forgotten: it is for the new one to
-    /// receive it, from [`Positions::lowest`] on.
+    /// Begins an epoch from what was stored last. What the epoch before had open is forgotten: it
+    /// is for the new one to receive it, from [`Positions::lowest`] on.
     pub fn assign(&mut self, from: &Positions) -> Epoch {
         self.end_epoch();
         self.assigned = true;
@@ -234,7 +242,8 @@ impl Watermark {
         received
     }
 
-    /// Beyond all that were received before. What was expected in between has not come, and will not.
+    /// Beyond all that were received before. What was expected in between
+    /// has not come, and will not.
     fn receive_further(&mut self, position: u64) -> Received {
         self.cursor = position + 1;
         let Passed { gone, is_expected } = self.expected.pass(position);
@@ -290,16 +299,17 @@ impl Watermark {
         }
     }
 
-    /// The lowest position that is not settled, where any is open: one that was received, or that the assignment remembers as
-    /// open. Otherwise the first that was not received yet.
+    /// The lowest position that is not settled, where any is open: one that was received, or that
+    /// the assignment remembers as open. Otherwise the first that was not received yet.
     pub fn lowest(&self) -> u64 {
         self.open.lowest().or_else(|| self.expected.lowest()).unwrap_or(self.next)
     }
 
-    /// What may be stored now; `None` where the partition is not assigned. Takes time and memory for what is open.
+    /// What may be stored now; `None` where the partition is not assigned. Takes time and
+    /// memory for what is open.
     ///
-    /// Commits of a partition are stored one after the other: who begins another before the first was answered cannot
-    /// know which of the two is the last.
+    /// Commits of a partition are stored one after the other: who begins another before the first
+    /// was answered cannot know which of the two is the last.
     pub fn snapshot(&self) -> Option<Snapshot> {
         let ranges = self.open.ranges().chain(self.expected.ranges());
         let positions = Positions::of(self.next, ranges);
@@ -307,8 +317,8 @@ impl Watermark {
         self.assigned.then_some(Snapshot { epoch, positions, settled })
     }
 
-    /// A snapshot has been stored, for certain. False where that comes too late: the epoch has ended, and the answer is
-    /// counted as fenced.
+    /// A snapshot has been stored, for certain. False where that comes too late: the epoch has
+    /// ended, and the answer is counted as fenced.
     pub fn confirm(&mut self, snapshot: &Snapshot) -> bool {
         let counts = self.assigned && snapshot.epoch == self.epoch;
         if counts {
@@ -319,8 +329,8 @@ impl Watermark {
         counts
     }
 
-    /// How many events are delivered again at most, should everything end now: those that are open, and those that were
-    /// settled since the last confirmed snapshot.
+    /// How many events are delivered again at most, should everything end now: those that are open,
+    /// and those that were settled since the last confirmed snapshot.
     pub fn repeated_at_most(&self) -> u64 {
         self.open() + self.unconfirmed()
     }

@@ -21,9 +21,9 @@ impl<T: 'static> Decoders<T> {
         Self { by_type: BTreeMap::new(), otherwise: None }
     }
 
-    /// Data of this media type is read by `decoder`; one that was there before is replaced. Case and parameters
-    /// (`; charset=utf-8`) do not matter. The decoder of `application/json` also reads any `+json` without one of its own,
-    /// and data of which nothing is said.
+    /// Data of this media type is read by `decoder`; one that was there before is replaced. Case
+    /// and parameters (`; charset=utf-8`) do not matter. The decoder of `application/json` also
+    /// reads any `+json` without one of its own, and data of which nothing is said.
     pub fn with(mut self, media_type: &str, decoder: impl Decode<T>) -> Self {
         self.by_type.insert(media_type::normal(media_type).into(), Arc::new(decoder));
         self

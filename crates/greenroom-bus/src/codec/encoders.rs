@@ -21,8 +21,8 @@ impl<T: ?Sized + 'static> Encoders<T> {
         Self { by_type: BTreeMap::new(), otherwise: None }
     }
 
-    /// Data of this media type is written by `encoder`; one that was there before is replaced. The encoder of
-    /// `application/json` also writes any `+json` without one of its own.
+    /// Data of this media type is written by `encoder`; one that was there before is replaced. The
+    /// encoder of `application/json` also writes any `+json` without one of its own.
     pub fn with(mut self, media_type: &str, encoder: impl Encode<T>) -> Self {
         self.by_type.insert(media_type::normal(media_type).into(), Arc::new(encoder));
         self
@@ -34,8 +34,8 @@ impl<T: ?Sized + 'static> Encoders<T> {
         self
     }
 
-    /// Writes a value as this media type. [`EventBuilder::data_as`](crate::event::EventBuilder::data_as) does so for
-    /// an event.
+    /// Writes a value as this media type.
+    /// [`EventBuilder::data_as`](crate::event::EventBuilder::data_as) does so for an event.
     ///
     /// # Errors
     /// Nobody writes that media type, or the value cannot be written.

@@ -16,8 +16,8 @@ use crate::{
     },
 };
 
-/// No handler and no key waits for a letter, but a sync for each takes processor time from the handlers: at 200 letters a
-/// second, a tenth of another pool's p99 (`bench/isolation`).
+/// No handler and no key waits for a letter, but a sync for each takes processor time from the
+/// handlers: at 200 letters a second, a tenth of another pool's p99 (`bench/isolation`).
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// Raw bytes are encoded in pieces of this size: a multiple of three, so that the pieces put
@@ -38,7 +38,8 @@ pub struct FileDeadLetterStore {
 }
 
 impl FileDeadLetterStore {
-    /// Opens the file, or makes it. A torn last line, left by a crash, is cut off: it was never confirmed.
+    /// Opens the file, or makes it. A torn last line, left by a crash, is cut
+    /// off: it was never confirmed.
     ///
     /// # Errors
     /// Its directory is missing or not writable, the file ends in something that is no torn letter,

@@ -24,7 +24,8 @@ pub struct OutageConfig {
     pub failures: u32,
     /// Or failures only, over at least two events, for this long; 10 s unless said otherwise.
     pub window: Duration,
-    /// How long a run whose inputs have ended waits for a handler in outage; 5 min unless said otherwise.
+    /// How long a run whose inputs have ended waits for a handler in outage; 5
+    /// min unless said otherwise.
     pub limit: Duration,
 }
 

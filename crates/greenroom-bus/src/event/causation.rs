@@ -2,31 +2,35 @@
 
 use super::model::{Event, ExtensionValue};
 
-/// The extension attribute that all events of one flow share ("Correlation" among the documented extensions of
-/// CloudEvents).
+/// The extension attribute that all events of one flow share ("Correlation" among the documented
+/// extensions of CloudEvents).
 pub const CORRELATION_ID: &str = "correlationid";
 
-/// The extension attribute with the id of the event that this one was made for (the same extension).
+/// The extension attribute with the id of the event that this one was made
+/// for (the same extension).
 pub const CAUSATION_ID: &str = "causationid";
 
-/// The extension attribute with the position in a distributed trace ("Distributed tracing"; W3C Trace Context).
+/// The extension attribute with the position in a distributed trace ("Distributed
+/// tracing"; W3C Trace Context).
 pub const TRACEPARENT: &str = "traceparent";
 
 /// What belongs to [`TRACEPARENT`], and is copied with it.
 pub const TRACESTATE: &str = "tracestate";
 
 impl Event {
-    /// This event as one that was made for `cause`: with its [correlation id](CORRELATION_ID), where it has one, with its
-    /// id as [causation id](CAUSATION_ID), and with its [trace](TRACEPARENT). What this event says of these itself
-    /// stays.
+    /// This event as one that was made for `cause`: with its [correlation id](CORRELATION_ID),
+    /// where it has one, with its id as [causation id](CAUSATION_ID), and with its
+    /// [trace](TRACEPARENT). What this event says of these itself stays.
     ///
-    /// The engine does so with everything that a handler produces. An event that is passed on, the same id from the same
-    /// source, has no cause but its own.
+    /// The engine does so with everything that a handler produces. An event that is passed on, the
+    /// same id from the same source, has no cause but its own.
     ///
     /// ```
     /// use greenroom_bus::event::Event;
     ///
-    /// let order = Event::builder("1", "/shop", "order.placed").extension("correlationid", "visit-7").build()?;
+    /// let order = Event::builder("1", "/shop", "order.placed")
+    ///     .extension("correlationid", "visit-7")
+    ///     .build()?;
     /// let bill = Event::builder("2", "/bills", "bill.sent").build()?.caused_by(&order);
     /// assert_eq!(bill.extension("correlationid"), Some(&"visit-7".into()));
     /// assert_eq!(bill.extension("causationid"), Some(&"1".into()));
@@ -46,7 +50,8 @@ impl Event {
         self
     }
 
-    /// This event as one of a flow: an event without a [correlation id](CORRELATION_ID) begins one, which has its id.
+    /// This event as one of a flow: an event without a [correlation id](CORRELATION_ID)
+    /// begins one, which has its id.
     pub fn correlated(mut self) -> Self {
         let own = ExtensionValue::from(self.id());
         self.inherit(CORRELATION_ID, Some(&own));

@@ -21,7 +21,8 @@ const SPECVERSION: usize = 7;
 const DATA_BIT: u16 = 1 << 8;
 const BASE64_BIT: u16 = 1 << 9;
 
-/// Parts of an event that are not checked yet. The first problem met is kept and reported by [`Draft::finish`].
+/// Parts of an event that are not checked yet. The first problem met is kept and
+/// reported by [`Draft::finish`].
 #[derive(Default)]
 pub(super) struct Draft<'a> {
     texts: [Option<Cow<'a, str>>; 8],
@@ -109,7 +110,8 @@ impl<'a> Draft<'a> {
         self.fail(EventError::Attribute { name: named(name), expected, found: found.describe() });
     }
 
-    /// JSON data, brought onto one line: a line feed between its tokens would break a file of one event per line.
+    /// JSON data, brought onto one line: a line feed between its tokens would break a
+    /// file of one event per line.
     pub(super) fn set_json(&mut self, raw: Cow<'_, RawValue>) {
         self.mark(DATA_BIT, "data");
         self.set_data(Data::Json(one_line(raw)));
@@ -201,7 +203,8 @@ pub(super) fn is_attribute_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
 }
 
-/// A line feed within JSON can only stand between tokens (within strings it is escaped), so a space means the same.
+/// A line feed within JSON can only stand between tokens (within strings it is escaped),
+/// so a space means the same.
 fn one_line(raw: Cow<'_, RawValue>) -> Box<RawValue> {
     if !raw.get().as_bytes().contains(&b'\n') {
         return raw.into_owned();

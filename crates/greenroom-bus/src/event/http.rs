@@ -1,9 +1,9 @@
 //! CloudEvents over HTTP: events to and from headers and a body, apart from any client or server.
 //!
-//! In *binary* mode the attributes are `ce-*` headers and the data is the body; in *structured* mode the whole event
-//! is a JSON body; in *batch* mode the body is a JSON array of events. Source: the CloudEvents HTTP protocol binding
-//! 1.0.2. Headers are pairs of a name and a value here, so that a client's response and a server's request are read
-//! by the same code.
+//! In *binary* mode the attributes are `ce-*` headers and the data is the body; in *structured*
+//! mode the whole event is a JSON body; in *batch* mode the body is a JSON array of events. Source:
+//! the CloudEvents HTTP protocol binding 1.0.2. Headers are pairs of a name and a value here, so
+//! that a client's response and a server's request are read by the same code.
 
 use std::{borrow::Cow, fmt::Write};
 
@@ -66,13 +66,15 @@ pub fn write_binary(event: &Event) -> BinaryMessage<'_> {
     BinaryMessage { headers, body }
 }
 
-/// Reads the events that a message carries, in any mode; none if it is no CloudEvents message at all.
+/// Reads the events that a message carries, in any mode; none if it is no
+/// CloudEvents message at all.
 ///
-/// Header names may be in any case. A header value is percent-decoded, and quotes around it are taken off.
+/// Header names may be in any case. A header value is percent-decoded, and quotes
+/// around it are taken off.
 ///
 /// # Errors
-/// The message says that it carries events, and does not. Both a bad attribute and a body that does not fit its
-/// content type count.
+/// The message says that it carries events, and does not. Both a bad attribute and a body that does
+/// not fit its content type count.
 pub fn read(headers: &[(&str, &[u8])], body: &Bytes) -> Result<Vec<Event>, EventError> {
     match mode(headers) {
         None => Ok(Vec::new()),
@@ -107,7 +109,8 @@ fn mode(headers: &[(&str, &[u8])]) -> Option<Mode> {
 /// Reads one event in binary mode.
 ///
 /// # Errors
-/// An attribute is missing or has a form that CloudEvents does not allow, or the body does not fit its content type.
+/// An attribute is missing or has a form that CloudEvents does not allow, or the body does
+/// not fit its content type.
 pub fn read_binary(headers: &[(&str, &[u8])], body: &Bytes) -> Result<Event, EventError> {
     let mut draft = Draft::default();
     let mut content_type = None;
@@ -155,8 +158,8 @@ fn extension(value: &ExtensionValue) -> Cow<'_, str> {
     }
 }
 
-/// Percent-encodes what a header value must not hold as it is: everything outside printable ASCII, space, quote and
-/// percent (HTTP binding, 3.1.3.2).
+/// Percent-encodes what a header value must not hold as it is: everything outside printable ASCII,
+/// space, quote and percent (HTTP binding, 3.1.3.2).
 pub fn encode(text: &str) -> Cow<'_, str> {
     if text.bytes().all(is_plain) {
         return Cow::Borrowed(text);

@@ -2,7 +2,8 @@
 
 use std::{any::Any, fmt, sync::Arc};
 
-/// Values of different types, shared by the clones of an event. None are there most of the time, which costs nothing.
+/// Values of different types, shared by the clones of an event. None are there most of the
+/// time, which costs nothing.
 #[derive(Clone, Default)]
 pub(super) struct Locals(Option<Arc<Values>>);
 

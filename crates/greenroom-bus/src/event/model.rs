@@ -8,7 +8,8 @@ use serde_json::value::RawValue;
 
 use super::{error::DataError, locals::Locals, media_type};
 
-/// What an event takes beside its texts: names and quotes when written, counts and lengths in memory.
+/// What an event takes beside its texts: names and quotes when written,
+/// counts and lengths in memory.
 const FRAME_BYTES: usize = 128;
 
 /// A CloudEvent. Cloning it copies a reference.
@@ -25,15 +26,16 @@ pub struct Event {
 #[derive(Clone)]
 pub(super) struct Inner {
     pub(super) attributes: Attributes,
-    /// Of its own, because it is what events are most often ordered by: a key is then a clone of this reference.
+    /// Of its own, because it is what events are most often ordered by: a key is then a
+    /// clone of this reference.
     pub(super) subject: Option<Arc<str>>,
     /// In the order in which they came; no name is there twice.
     pub(super) extensions: Vec<(Box<str>, ExtensionValue)>,
     pub(super) data: Data,
 }
 
-/// Six attributes in one text, so that they cost one allocation. None of them may be empty, so an empty one is
-/// one that is not there.
+/// Six attributes in one text, so that they cost one allocation. None of them may be empty, so an
+/// empty one is one that is not there.
 #[derive(Clone)]
 pub(super) struct Attributes {
     text: Box<str>,
@@ -85,8 +87,8 @@ impl Attributes {
 pub enum Data {
     /// There is none.
     None,
-    /// JSON as it was read, on one line: within an event its text has no line feed. Where `datacontenttype` is
-    /// not JSON this is a JSON string, and its content is the payload.
+    /// JSON as it was read, on one line: within an event its text has no line feed. Where
+    /// `datacontenttype` is not JSON this is a JSON string, and its content is the payload.
     Json(Box<RawValue>),
     /// Bytes (`data_base64`).
     Binary(Bytes),
@@ -103,7 +105,8 @@ pub enum ExtensionValue {
     Text(Box<str>),
     /// A truth value.
     Bool(bool),
-    /// A whole number. CloudEvents stops at 32 bits; producers do not, so 64 bits are read and written.
+    /// A whole number. CloudEvents stops at 32 bits; producers do not, so 64
+    /// bits are read and written.
     Integer(i64),
 }
 
@@ -216,11 +219,13 @@ impl Event {
         }
     }
 
-    /// This event with a value that travels with it: through pools, retries and layers, to the sinks or the dead letters.
-    /// It is never written, does not count when events are compared, and is not passed on to what a handler produces. Of
-    /// each type there is one value; the one that was there before is replaced. Clones made before do not have it.
+    /// This event with a value that travels with it: through pools, retries and layers, to the
+    /// sinks or the dead letters. It is never written, does not count when events are compared, and
+    /// is not passed on to what a handler produces. Of each type there is one value; the one that
+    /// was there before is replaced. Clones made before do not have it.
     ///
-    /// A permission that was checked when the event came in, the handle of a connection, a moment of time:
+    /// A permission that was checked when the event came in, the handle of a
+    /// connection, a moment of time:
     ///
     /// ```
     /// use std::time::Instant;

@@ -14,11 +14,11 @@ use super::{
 /// How it is written that events have no order.
 const NONE: &str = "none";
 
-/// How an event's order key is found. Read from the configuration's `order_by`: the name of an attribute or
-/// extension, or a JSON pointer (RFC 6901) into the data; `none` is [`OrderBy::none`].
+/// How an event's order key is found. Read from the configuration's `order_by`: the name of an
+/// attribute or extension, or a JSON pointer (RFC 6901) into the data; `none` is [`OrderBy::none`].
 ///
-/// A copy costs nothing. The text of each different one is kept for the life of the process, as that of a
-/// [`Name`](crate::name::Name).
+/// A copy costs nothing. The text of each different one is kept for the life of the process, as
+/// that of a [`Name`](crate::name::Name).
 ///
 /// ```
 /// use greenroom_bus::event::{Event, OrderBy};
@@ -110,9 +110,9 @@ impl OrderBy {
         self.by.is_some()
     }
 
-    /// The key of an event. None where the attribute or member is missing or null. `subject` is a clone of a
-    /// reference; the others copy their text. Numbers are taken as they are written: `1` and `1.0` are two keys.
-    /// Where a member is there twice, the last one counts.
+    /// The key of an event. None where the attribute or member is missing or null. `subject` is a
+    /// clone of a reference; the others copy their text. Numbers are taken as they are written: `1`
+    /// and `1.0` are two keys. Where a member is there twice, the last one counts.
     ///
     /// # Errors
     /// A pointer that leads to an array or an object, or into data that is not JSON.

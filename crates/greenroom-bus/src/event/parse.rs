@@ -12,10 +12,12 @@ use super::{
 };
 
 impl Event {
-    /// Reads one event from the CloudEvents JSON format. White space around it is allowed, more is not.
+    /// Reads one event from the CloudEvents JSON format. White space around it
+    /// is allowed, more is not.
     ///
     /// # Errors
-    /// The bytes are not UTF-8, not JSON, or not an event; the error names the place or the attribute.
+    /// The bytes are not UTF-8, not JSON, or not an event; the error names
+    /// the place or the attribute.
     pub fn parse(json: &[u8]) -> Result<Self, EventError> {
         serde_json::from_str::<Draft<'_>>(text(json)?)?.finish()
     }

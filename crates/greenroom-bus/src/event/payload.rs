@@ -30,8 +30,8 @@ impl Event {
         }
     }
 
-    /// The data as bytes of its content type: JSON as its text, binary data as it is, and of a text that travels as a JSON
-    /// string its content. `None` where the event has no data.
+    /// The data as bytes of its content type: JSON as its text, binary data as it is, and of a text
+    /// that travels as a JSON string its content. `None` where the event has no data.
     pub fn data_bytes(&self) -> Option<Cow<'_, [u8]>> {
         match self.data() {
             Data::None => None,
@@ -46,7 +46,8 @@ impl Event {
 }
 
 impl Draft<'_> {
-    /// Bytes become what their media type says; those without a type become JSON where they are JSON.
+    /// Bytes become what their media type says; those without a type become
+    /// JSON where they are JSON.
     pub(super) fn set_bytes(
         &mut self,
         declared: Option<&str>,

@@ -34,7 +34,8 @@ fn in_range(date_time: &[u8]) -> bool {
         && two_digits(date_time, 17) <= 60
 }
 
-/// What follows a fraction of a second. Without digits after the point nothing is taken off, and no offset matches.
+/// What follows a fraction of a second. Without digits after the point nothing is taken
+/// off, and no offset matches.
 fn without_fraction(rest: &[u8]) -> &[u8] {
     let Some(fraction) = rest.strip_prefix(b".") else { return rest };
     let digits = fraction.iter().take_while(|byte| byte.is_ascii_digit()).count();

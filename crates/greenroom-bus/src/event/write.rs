@@ -20,13 +20,15 @@ pub enum ExtraValue<'a> {
 }
 
 impl Event {
-    /// Appends the event in the CloudEvents JSON format, on one line, without a line feed at its end.
+    /// Appends the event in the CloudEvents JSON format, on one line,
+    /// without a line feed at its end.
     pub fn write_json(&self, out: &mut Vec<u8>) {
         self.write_json_with(&[], out);
     }
 
-    /// As [`write_json`](Self::write_json), with these extension attributes added; they take the place of the
-    /// event's own of the same name. Names are written as they are: lower-case letters and digits.
+    /// As [`write_json`](Self::write_json), with these extension attributes added; they take
+    /// the place of the event's own of the same name. Names are written as they are:
+    /// lower-case letters and digits.
     pub fn write_json_with(&self, extra: &[(&str, ExtraValue<'_>)], out: &mut Vec<u8>) {
         out.extend_from_slice(br#"{"specversion":"1.0""#);
         self.write_attributes(out);
@@ -130,7 +132,8 @@ fn write_extension(value: &ExtensionValue, out: &mut Vec<u8>) {
     }
 }
 
-/// Encoded at once: a multiple of three, so that only the last piece is padded, and small beside a large event.
+/// Encoded at once: a multiple of three, so that only the last piece is padded, and
+/// small beside a large event.
 const BASE64_PIECE: usize = 48 * 1024;
 
 /// Appends bytes as a JSON string of standard base64.

@@ -1,9 +1,11 @@
 //! `exec`: events handled by programs in any language, as long-lived worker processes.
 //!
-//! Each worker of the pool owns one process, started when its first event comes. One event is in hand at a time; the
-//! pool's workers are the parallelism. With [`ExecConfig::in_flight`] as many workers share a process, which has as many
-//! events in hand: the next is in its pipe while it works on one, or it works on several. The protocol is one line of JSON each way; `docs/process-protocol.md` has it for
-//! authors of workers, with examples in Python, Node and shell:
+//! Each worker of the pool owns one process, started when its first event comes. One event
+//! is in hand at a time; the pool's workers are the parallelism. With
+//! [`ExecConfig::in_flight`] as many workers share a process, which has as many events in
+//! hand: the next is in its pipe while it works on one, or it works on several. The protocol
+//! is one line of JSON each way; `docs/process-protocol.md` has it for authors of workers,
+//! with examples in Python, Node and shell:
 //!
 //! ```text
 //! greenroom ── {"token":"17","attempt":1,"event":{"specversion":"1.0","id":"a1",…}} ──▶ stdin
@@ -19,13 +21,14 @@
 //! | `reject` | `error`: may be left out | no attempt will help: a dead letter at once |
 //! | `released` | `error`: may be left out | given back unstarted: tried again soon, no attempt counted |
 //!
-//! - The token is opaque, differs from event to event, and comes first in the line so that a shell can cut it out.
-//!   `attempt` counts from 1.
-//! - `{"heartbeat":true}` and empty lines are allowed at any time. A heartbeat says that the process lives; it does
-//!   not extend the timeout.
-//! - A line that is not understood is a crash of that process: no JSON, an unknown field, a field that does not go with the
-//!   outcome, an unknown outcome, a token that is not in hand, more than 16 MiB. The process is killed. An
-//!   entry of `events` that is no CloudEvent rejects the event instead.
+//! - The token is opaque, differs from event to event, and comes first in the line so that a shell
+//!   can cut it out. `attempt` counts from 1.
+//! - `{"heartbeat":true}` and empty lines are allowed at any time. A heartbeat says that the
+//!   process lives; it does not extend the timeout.
+//! - A line that is not understood is a crash of that process: no JSON, an unknown field, a
+//!   field that does not go with the outcome, an unknown outcome, a token that is not in hand,
+//!   more than 16 MiB. The process is killed. An entry of `events` that is no CloudEvent
+//!   rejects the event instead.
 //! - The end of stdin means drain: the process finishes and exits. After the pool's patience it is
 //!   ended.
 //! - The process leads a process group of its own: Ctrl-C in a terminal does not reach it. When it
@@ -42,12 +45,13 @@
 //! | before it could work | anything | a failed start: once more at once; the second in a row is [`FailureKind::Pause`](super::FailureKind::Pause), and no event is blamed |
 //! | ended at its timeout | | gone before [`FailureKind::Timeout`](super::FailureKind::Timeout) is returned, or [`FailureKind::Pause`](super::FailureKind::Pause) where it could not have worked; a fresh one at the next event |
 //!
-//! "In hand" begins when the first byte is written: a process that ended before is noticed first. A pipe that breaks
-//! while the event is written counts like an end with the event in hand.
+//! "In hand" begins when the first byte is written: a process that ended before is noticed first. A
+//! pipe that breaks while the event is written counts like an end with the event in hand.
 //!
-//! Where a process ends with several events in hand, each of them that it may have read counts a crash, and goes to the
-//! next process alone: so the one that kills its process is found, and no other is given up for it. Code 0 is a recycle
-//! then, whatever the process had read ahead. At a timeout, and where an attempt is cancelled, the others go to the next
+//! Where a process ends with several events in hand, each of them that it may have read
+//! counts a crash, and goes to the next process alone: so the one that kills its process is
+//! found, and no other is given up for it. Code 0 is a recycle then, whatever the process had
+//! read ahead. At a timeout, and where an attempt is cancelled, the others go to the next
 //! process, blamed for nothing.
 //!
 //! A process "could not work" that has never answered and has not read the event (where the system
@@ -56,14 +60,14 @@
 //! workers; with the next, the program is taken to be broken until it has answered again.
 //!
 //! Restarts after crashes draw on a budget ([`RestartLimit`]); once it is used up the handler
-//! answers [`FailureKind::Pause`](super::FailureKind::Pause) until the window has passed, and no event is blamed. Kills at the
-//! timeout do not draw on it, for the timeout limits them already; nor do failed starts, which
-//! pause the handler. A command that cannot be started pauses the handler too, unless it is for
-//! want of files, processes or memory and other workers have a process: then the event is given
-//! back.
+//! answers [`FailureKind::Pause`](super::FailureKind::Pause) until the window has passed, and no
+//! event is blamed. Kills at the timeout do not draw on it, for the timeout limits them already;
+//! nor do failed starts, which pause the handler. A command that cannot be started pauses the
+//! handler too, unless it is for want of files, processes or memory and other workers have a
+//! process: then the event is given back.
 //!
-//! Price: two system calls and two context switches an event, some tens of microseconds. With several events in flight,
-//! those that come together share them.
+//! Price: two system calls and two context switches an event, some tens of microseconds. With
+//! several events in flight, those that come together share them.
 
 mod blame;
 mod config;

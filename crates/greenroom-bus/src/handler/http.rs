@@ -23,10 +23,11 @@
 //! `park` goes before its status, also before one of success. Where an event is to be tried again,
 //! `Retry-After` says when.
 //!
-//! In a pool with `batch`, the events of one line that wait together are posted together, in batch mode
-//! (`application/cloudevents-batch+json`), with the highest of their attempts and without an idempotency key: each event has
-//! its source and id. The status is that of all of them, but where it rejects or parks: then each is posted by itself.
-//! A response with events is refused, because it does not say to which of them they belong.
+//! In a pool with `batch`, the events of one line that wait together are posted together, in batch
+//! mode (`application/cloudevents-batch+json`), with the highest of their attempts and without an
+//! idempotency key: each event has its source and id. The status is that of all of them, but where
+//! it rejects or parks: then each is posted by itself. A response with events is refused, because
+//! it does not say to which of them they belong.
 //!
 //! After a timeout the target may still be at work on the event while the next attempt arrives, and
 //! after a connection that is lost it may have handled it. The idempotency key, which is the same
@@ -75,7 +76,8 @@ impl HttpFactory {
     /// A factory of handlers that post to `config.url`. Connects to nothing yet.
     ///
     /// # Errors
-    /// A sentence for the operator if the URL or a header cannot be used, a limit is 0, or TLS cannot be set up.
+    /// A sentence for the operator if the URL or a header cannot be used, a limit is 0,
+    /// or TLS cannot be set up.
     pub fn new(config: HttpConfig) -> Result<Self, String> {
         Ok(Self { current: Arc::new(RwLock::new(Shared::new(config)?)) })
     }

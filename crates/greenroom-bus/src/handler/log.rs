@@ -1,7 +1,7 @@
 //! `log`: one line in the log for each event, and nothing on the outputs.
 //!
-//! The line carries type, subject and id at `info`; the data follows at `debug` only, since it may be large or
-//! private.
+//! The line carries type, subject and id at `info`; the data follows at `debug` only, since it
+//! may be large or private.
 
 use std::borrow::Cow;
 

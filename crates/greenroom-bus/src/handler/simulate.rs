@@ -1,8 +1,9 @@
-//! `simulate`: a handler that takes its time and sometimes fails, then hands the event on as `pass` does.
+//! `simulate`: a handler that takes its time and sometimes fails, then hands the
+//! event on as `pass` does.
 //!
-//! It stands in for a real target while pools, retries and dead letters are tried out. Each worker draws from a
-//! generator of its own, seeded from the factory's seed and the worker's index: with one worker a run repeats itself
-//! exactly, and workers do not draw the same numbers.
+//! It stands in for a real target while pools, retries and dead letters are tried out. Each worker
+//! draws from a generator of its own, seeded from the factory's seed and the worker's index: with
+//! one worker a run repeats itself exactly, and workers do not draw the same numbers.
 
 use std::{ops::RangeInclusive, time::Duration};
 
@@ -39,7 +40,8 @@ impl SimulateFactory {
     /// A factory of handlers that behave as `config` says.
     ///
     /// # Errors
-    /// A sentence for the operator if `failures` is no probability or the latency range runs backwards.
+    /// A sentence for the operator if `failures` is no probability or the
+    /// latency range runs backwards.
     pub fn new(config: SimulateConfig) -> Result<Self, String> {
         if !(0.0..=1.0).contains(&config.failures) {
             return Err(format!(

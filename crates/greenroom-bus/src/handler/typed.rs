@@ -7,8 +7,9 @@ use crate::{codec::Decoders, event::Event};
 
 /// Handles events by a closure, which is given their data as a `T` and the event itself.
 ///
-/// Data that cannot be read as that rejects the event: it becomes a dead letter, with its bytes as they came. The closure is
-/// shared by all workers; what it produces is written by [`EventBuilder::data_as`](crate::event::EventBuilder::data_as).
+/// Data that cannot be read as that rejects the event: it becomes a dead letter, with its
+/// bytes as they came. The closure is shared by all workers; what it produces is written
+/// by [`EventBuilder::data_as`](crate::event::EventBuilder::data_as).
 ///
 /// ```
 /// use std::sync::Arc;
@@ -26,7 +27,8 @@ use crate::{codec::Decoders, event::Event};
 /// let count = TypedFactory::new(Decoders::json(), move |order: Order, event| {
 ///     let encoders = encoders.clone();
 ///     async move {
-///         let counted = Event::builder(format!("{}-count", event.id()), "/counter", "order.counted")
+///         let id = format!("{}-count", event.id());
+///         let counted = Event::builder(id, "/counter", "order.counted")
 ///             .data_as("application/json", &order.items.len(), &encoders)
 ///             .build()?;
 ///         Ok(Outputs::Events(vec![counted]))

@@ -14,8 +14,8 @@ use crate::{
     handler::{HandlerResult, Outputs},
 };
 
-/// What most layers are made of. A type that has this becomes a layer by a [`Layer`](super::Layer) whose service is
-/// [`Surrounded`], as all layers of this crate that are not tower's:
+/// What most layers are made of. A type that has this becomes a layer by a [`Layer`](super::Layer)
+/// whose service is [`Surrounded`], as all layers of this crate that are not tower's:
 ///
 /// ```
 /// use greenroom_bus::{
@@ -32,7 +32,7 @@ use crate::{
 ///
 ///     fn before(&self, request: &mut Request) -> Result<(), HandlerResult> {
 ///         match request.event.ty() {
-///             "order.v1" => Err(Err(Failure::reject("orders of version 1 are not handled any more"))),
+///             "order.v1" => Err(Err(Failure::reject("orders of version 1 are handled no more"))),
 ///             _ => Ok(()),
 ///         }
 ///     }
@@ -50,13 +50,15 @@ use crate::{
 /// # drop(layers);
 /// ```
 pub trait Around: Send + 'static {
-    /// What `before` hands to `after`. Dropped without it where the attempt was: by a layer outside, a stop, or a panic.
+    /// What `before` hands to `after`. Dropped without it where the attempt was: by a layer
+    /// outside, a stop, or a panic.
     type Pass: Send + 'static;
 
     /// Before the inside is asked.
     ///
     /// # Errors
-    /// The result of the attempt, where the inside is not to be asked: what an `Ok` in there produces is handed on.
+    /// The result of the attempt, where the inside is not to be asked: what an `Ok` in
+    /// there produces is handed on.
     fn before(&self, request: &mut Request) -> Result<Self::Pass, HandlerResult>;
 
     /// After the inside has answered; may change the result.

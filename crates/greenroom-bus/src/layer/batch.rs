@@ -1,4 +1,5 @@
-//! A batch goes through the layers: each event by itself, and those that have come through meet on the inside.
+//! A batch goes through the layers: each event by itself, and those that have come
+//! through meet on the inside.
 //!
 //! ```text
 //! event 1 ──▶ layers ──▶ place 1 ┐
@@ -6,8 +7,9 @@
 //! event 3 ──▶ layers ·· waits    ┘        event 3 follows when it has come through
 //! ```
 //!
-//! Nobody waits for an event behind it: a layer that lets one through at a time would never let the second come. And nothing
-//! overtakes: what stands behind an event that is to be tried again is given back unstarted.
+//! Nobody waits for an event behind it: a layer that lets one through at a time would never let
+//! the second come. And nothing overtakes: what stands behind an event that is to be tried again
+//! is given back unstarted.
 
 use std::{
     future::{Future, poll_fn},
@@ -53,7 +55,8 @@ impl Call<'_> {
 /// Makes an attempt at each event of a batch: a result for each, in order.
 ///
 /// # Cancel safety
-/// Dropping the future drops every attempt, in whichever layer it stands, and the handler at its await.
+/// Dropping the future drops every attempt, in whichever layer it stands, and
+/// the handler at its await.
 pub(super) async fn hold(
     stack: &Stack,
     handler: &HandlerOfWorker,
@@ -118,8 +121,8 @@ fn give_back(behind: &mut [Call<'_>]) {
     }
 }
 
-/// Lets the handler have those that have come, while their layers go on: one that gives up in the meantime (a limit on
-/// time) drops the handler once all of them have.
+/// Lets the handler have those that have come, while their layers go on: one that gives up in the
+/// meantime (a limit on time) drops the handler once all of them have.
 async fn handle_together(
     handler: &HandlerOfWorker,
     arrivals: Vec<Arrival>,

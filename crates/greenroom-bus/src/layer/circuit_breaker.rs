@@ -19,13 +19,14 @@ use crate::handler::{Failure, FailureKind, HandlerResult};
 ///    └────────────────────────────────────────────────────── it succeeded ──────────────────┘
 /// ```
 ///
-/// While it is open, and beside a probe, events are given back unstarted: no attempt is counted, their keys wait and their
-/// workers do not. A failure is an attempt that is to be tried again, that timed out, crashed or was dropped on its way; an
-/// event that was rejected shows that somebody is there.
+/// While it is open, and beside a probe, events are given back unstarted: no attempt is
+/// counted, their keys wait and their workers do not. A failure is an attempt that is to be
+/// tried again, that timed out, crashed or was dropped on its way; an event that was rejected
+/// shows that somebody is there.
 ///
-/// Clones share their state: put around several handlers that call the same system, one breaker stands for that system. That
-/// is what it is for; of a single handler, the engine sees an outage by itself
-/// ([`OutageConfig`](crate::engine::OutageConfig)).
+/// Clones share their state: put around several handlers that call the same system, one breaker
+/// stands for that system. That is what it is for; of a single handler, the engine sees an outage
+/// by itself ([`OutageConfig`](crate::engine::OutageConfig)).
 #[derive(Debug, Clone)]
 pub struct CircuitBreaker {
     circuit: Arc<Circuit>,
@@ -41,7 +42,8 @@ struct Circuit {
 #[derive(Debug)]
 struct State {
     now: Now,
-    /// Counts every change, so that an attempt that began before the last one says nothing of what is now.
+    /// Counts every change, so that an attempt that began before the last one
+    /// says nothing of what is now.
     era: u64,
     /// How often it opened.
     opened: u64,
@@ -69,8 +71,8 @@ pub enum CircuitState {
 }
 
 impl CircuitBreaker {
-    /// Opens after so many failures in a row, at least 1, for so long. 5 and 10 s are a beginning: as many as a healthy system
-    /// never has in a row, and as long as it takes to come back.
+    /// Opens after so many failures in a row, at least 1, for so long. 5 and 10 s are a beginning:
+    /// as many as a healthy system never has in a row, and as long as it takes to come back.
     pub fn new(failures: u32, open_for: Duration) -> Self {
         let state = State { now: Now::Closed { failed: 0 }, era: 0, opened: 0 };
         let circuit = Circuit { failures: failures.max(1), open_for, state: Mutex::new(state) };

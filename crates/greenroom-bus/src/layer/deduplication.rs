@@ -26,11 +26,13 @@ use crate::{
 /// Events that are remembered unless said otherwise: some 10 MB of ids and sources of usual length.
 const REMEMBERED: usize = 100_000;
 
-/// Acknowledges, without handling it, an event whose source and id are those of one that was settled within a window of time.
+/// Acknowledges, without handling it, an event whose source and id are those of one that was
+/// settled within a window of time.
 ///
-/// An event counts as seen when it is **acknowledged**: what it led to is stored, or it lies in the dead letters. One that was
-/// refused is delivered again and handled again. While the first of two is not settled yet, the second is given back
-/// unstarted and asks again soon. A retry is not a duplicate of itself.
+/// An event counts as seen when it is **acknowledged**: what it led to is stored, or it lies in
+/// the dead letters. One that was refused is delivered again and handled again. While the first
+/// of two is not settled yet, the second is given back unstarted and asks again soon. A retry is
+/// not a duplicate of itself.
 ///
 /// The window lies in memory: a process that starts anew has seen nothing, unless it is
 /// [stored](Self::stored). How often an event is repeated is bounded by what its source says of a
@@ -39,7 +41,8 @@ const REMEMBERED: usize = 100_000;
 /// A dead letter that is [replayed](crate::dead_letter::replay) is handled although it counts as
 /// seen.
 ///
-/// Clones share their window. Put around two handlers that both get an event (`fan_out`), each needs one of its own.
+/// Clones share their window. Put around two handlers that both get an event (`fan_out`),
+/// each needs one of its own.
 #[derive(Debug, Clone)]
 pub struct Deduplication {
     window: Arc<Window>,
@@ -88,8 +91,9 @@ impl Deduplication {
         Self::of(window, REMEMBERED)
     }
 
-    /// Remembers at most so many acknowledged events; the oldest is forgotten for a newer one. At least as many as come in a
-    /// window. Forgets what it has seen so far, and is no clone of what it was.
+    /// Remembers at most so many acknowledged events; the oldest is forgotten for a newer
+    /// one. At least as many as come in a window. Forgets what it has seen so far, and is
+    /// no clone of what it was.
     pub fn remember(self, most: usize) -> Self {
         Self::of(self.window.within, most)
     }

@@ -1,4 +1,5 @@
-//! The service inside all layers: it hands the event to the handler of the worker that makes the attempt.
+//! The service inside all layers: it hands the event to the handler of the
+//! worker that makes the attempt.
 
 use std::task::{Context, Poll};
 

@@ -131,8 +131,8 @@ impl Layered {
     }
 }
 
-/// Layers can always hear how the event of an attempt is settled. Where nobody has said so (a handler that is called
-/// outside of an engine), the attempt is the settlement.
+/// Layers can always hear how the event of an attempt is settled. Where nobody has said so (a
+/// handler that is called outside of an engine), the attempt is the settlement.
 fn watched(event: &Event) -> (Event, Option<Ack>) {
     if event.local::<Watch>().is_some() {
         return (event.clone(), None);

@@ -14,8 +14,9 @@ type Wrap = dyn Fn(LayersService) -> LayersService + Send + Sync;
 
 /// Layers in the order in which they are added, the first outermost. Cheap to clone.
 ///
-/// What a layer keeps in itself (tower's rate limit) is kept for each handler; what it shares between its clones (a
-/// [`CircuitBreaker`](super::CircuitBreaker), [`Metrics`](super::Metrics)) is shared by all handlers that it is put around.
+/// What a layer keeps in itself (tower's rate limit) is kept for each handler; what it shares
+/// between its clones (a [`CircuitBreaker`](super::CircuitBreaker), [`Metrics`](super::Metrics)) is
+/// shared by all handlers that it is put around.
 #[derive(Clone, Default)]
 pub struct Layers {
     wraps: Vec<Arc<Wrap>>,
@@ -27,8 +28,8 @@ impl Layers {
         Self::default()
     }
 
-    /// Adds a layer inside of those that are there. A [`tower::ServiceBuilder`] is a layer as well, and costs one box for
-    /// all that is in it.
+    /// Adds a layer inside of those that are there. A [`tower::ServiceBuilder`] is a layer as well,
+    /// and costs one box for all that is in it.
     pub fn layer<L>(mut self, layer: L) -> Self
     where
         L: Layer<LayersService> + Send + Sync + 'static,

@@ -7,12 +7,15 @@ use crate::{
 
 use super::way::{HandlerOfWorker, Own, Way};
 
-/// One attempt at an event, on its way through the layers to the handler of the worker that makes it.
+/// One attempt at an event, on its way through the layers to the handler of
+/// the worker that makes it.
 ///
-/// Whoever does not pass it on answers in the handler's place. It cannot be cloned: an attempt is made once.
+/// Whoever does not pass it on answers in the handler's place. It cannot be cloned:
+/// an attempt is made once.
 #[derive(Debug)]
 pub struct Request {
-    /// The event. A layer may put another in its place; settlement, order and dead letters stay those of the one that was taken.
+    /// The event. A layer may put another in its place; settlement, order and dead letters stay
+    /// those of the one that was taken.
     pub event: Event,
     /// The attempt.
     pub attempt: Attempt,

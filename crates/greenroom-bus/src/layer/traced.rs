@@ -8,9 +8,9 @@ use tracing::{Instrument, instrument::Instrumented};
 use super::Request;
 use crate::event::{CORRELATION_ID, Event, ExtensionValue, TRACEPARENT};
 
-/// Runs each attempt in a span `event` of [`tracing`], at the level `INFO`, with the fields `type`, `id`, `source`, `pool`,
-/// `handler`, `worker`, `attempt`, and `correlation` and `traceparent` where the event has them. Where nobody listens at that
-/// level, an attempt costs one check.
+/// Runs each attempt in a span `event` of [`tracing`], at the level `INFO`, with the fields `type`,
+/// `id`, `source`, `pool`, `handler`, `worker`, `attempt`, and `correlation` and `traceparent`
+/// where the event has them. Where nobody listens at that level, an attempt costs one check.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Traced;
 

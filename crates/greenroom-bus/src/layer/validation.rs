@@ -13,19 +13,24 @@ use crate::{
     pattern::Pattern,
 };
 
-/// Problems that one error names; what is wrong with a large document is often the same thing many times.
+/// Problems that one error names; what is wrong with a large document is often
+/// the same thing many times.
 const SHOWN: usize = 10;
 
-/// Rejects events whose data does not fit the JSON Schema of their type: a dead letter that names the problems and where in the
-/// data they are. Events of types without a schema pass.
+/// Rejects events whose data does not fit the JSON Schema of their type: a dead letter that names
+/// the problems and where in the data they are. Events of types without a schema pass.
 ///
-/// Schemas are those of drafts 4 to 2020-12, told apart by `$schema`. A `$ref` stays within its document: nothing is read
-/// from files or the network.
+/// Schemas are those of drafts 4 to 2020-12, told apart by `$schema`. A `$ref` stays within its
+/// document: nothing is read from files or the network.
 ///
 /// ```
 /// use greenroom_bus::layer::{Layers, Validation};
 ///
-/// let order = serde_json::json!({ "type": "object", "required": ["items"], "properties": { "items": { "type": "array" } } });
+/// let order = serde_json::json!({
+///     "type": "object",
+///     "required": ["items"],
+///     "properties": { "items": { "type": "array" } },
+/// });
 /// let layers = Layers::new().layer(Validation::new().schema("order.*".parse()?, &order)?);
 /// # drop(layers);
 /// # Ok::<(), Box<dyn std::error::Error>>(())

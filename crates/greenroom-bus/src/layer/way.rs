@@ -13,7 +13,8 @@ use tokio::sync::Mutex;
 use super::meeting::Meeting;
 use crate::handler::{Handler, Settlement};
 
-/// The handler of a worker, which its attempts take through the layers with them. Locked by one of them at a time.
+/// The handler of a worker, which its attempts take through the layers with them. Locked
+/// by one of them at a time.
 pub(super) type HandlerOfWorker = Arc<Mutex<Box<dyn Handler>>>;
 
 /// How an attempt gets to its handler.

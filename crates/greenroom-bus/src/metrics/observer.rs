@@ -39,8 +39,9 @@ struct Seen {
     standings: Standings,
     /// Events that waited then.
     waiting: u64,
-    /// The most that each pool, by its place, was seen to have accepted. While a worker leaves, what
-    /// its mailbox has accepted may be counted twice for a moment, and a counter does not fall.
+    /// The most that each pool, by its place, was seen to have accepted. While a
+    /// worker leaves, what its mailbox has accepted may be counted twice for a moment,
+    /// and a counter does not fall.
     accepted: Vec<u64>,
 }
 
@@ -64,8 +65,8 @@ impl Observer {
     }
 
     /// Tells some counters of each worker apart by the label `actor_id`, which is the pool's name
-    /// and the worker's slot (`erp-17`). Sums over a pool are the same. With 1,000 workers these are
-    /// some 4,000 series more; off unless said otherwise.
+    /// and the worker's slot (`erp-17`). Sums over a pool are the same. With 1,000 workers these
+    /// are some 4,000 series more; off unless said otherwise.
     #[must_use = "this returns another observer"]
     pub fn per_worker(mut self, per_worker: bool) -> Self {
         self.options.per_worker = per_worker;

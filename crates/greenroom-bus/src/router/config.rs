@@ -25,34 +25,43 @@ pub struct PoolConfig {
     pub workers: usize,
     /// Events accepted and not started, for the whole pool; 1,000 unless said otherwise.
     pub queue: usize,
-    /// What order there is: that of each handler's [`order_by`](HandlerConfig::order_by), or none whatever handlers say.
+    /// What order there is: that of each handler's [`order_by`](HandlerConfig::order_by), or
+    /// none whatever handlers say.
     pub engine: event_pool::Engine,
     /// What happens to an event that finds the queue full, or as many of its key waiting as may.
     pub on_full: OnFull,
-    /// Events that may wait behind one key; `None`: a quarter of the queue, so that one key cannot fill it.
+    /// Events that may wait behind one key; `None`: a quarter of the queue, so
+    /// that one key cannot fill it.
     pub max_per_key: Option<usize>,
-    /// What follows when an event has failed for good. A dead letter unless said otherwise; parked keys are decided about
-    /// through [`Pool::keys`](greenroom::Pool::keys), and what is still parked when a run ends is refused.
+    /// What follows when an event has failed for good. A dead letter unless said otherwise; parked
+    /// keys are decided about through [`Pool::keys`](greenroom::Pool::keys), and what is still
+    /// parked when a run ends is refused.
     pub on_final_failure: FinalAction,
-    /// What orders the events of its handlers that name nothing of their own ([`HandlerConfig::order_by`]). `None`: no order.
+    /// What orders the events of its handlers that name nothing of their own
+    /// ([`HandlerConfig::order_by`]). `None`: no order.
     pub order_by: Option<OrderBy>,
-    /// How failures of its handlers are retried that name nothing of their own ([`HandlerConfig::retry`]). `None`: as usual.
+    /// How failures of its handlers are retried that name nothing of their own
+    /// ([`HandlerConfig::retry`]). `None`: as usual.
     pub retry: Option<Retry>,
     /// How often a worker whose handler panicked is restarted.
     pub restarts: Restarts,
-    /// Whether the pool tells the process's [`PoolEvents`](greenroom::PoolEvents), and the log, what happens to it.
+    /// Whether the pool tells the process's [`PoolEvents`](greenroom::PoolEvents), and the
+    /// log, what happens to it.
     pub event_stream: bool,
     /// How many events of one line a handler is given at once; one unless said otherwise.
     pub batches: Option<Batches>,
-    /// With how many bytes (about: [`Event::approximate_bytes`](crate::event::Event::approximate_bytes)) such a batch is full,
+    /// With how many bytes (about:
+    /// [`Event::approximate_bytes`](crate::event::Event::approximate_bytes)) such a batch is full,
     /// too; `None`: only with its number of events.
     pub batch_bytes: Option<usize>,
-    /// Attempts started in such a time, at most; without limit unless said otherwise. Whoever waits for its turn holds no key.
+    /// Attempts started in such a time, at most; without limit unless said otherwise. Whoever waits
+    /// for its turn holds no key.
     pub rate: Option<Rate>,
-    /// Attempts in hand at once, at most, where that is fewer than the workers; without limit unless said otherwise.
+    /// Attempts in hand at once, at most, where that is fewer than the workers; without
+    /// limit unless said otherwise.
     pub concurrency: Option<Concurrency>,
-    /// How long an attempt may take; without limit unless said otherwise. One that takes longer is dropped at its next await
-    /// and has failed: what it did until then is not known.
+    /// How long an attempt may take; without limit unless said otherwise. One that takes longer is
+    /// dropped at its next await and has failed: what it did until then is not known.
     pub timeout: Option<Duration>,
     /// Lets the pool change its workers by itself, between these bounds.
     pub autoscale: Option<Autoscale>,
@@ -63,12 +72,13 @@ pub struct PoolConfig {
     /// many as wanted unless said otherwise. Those of [`autoscale`](Self::autoscale) take their
     /// place.
     pub bounds: Option<(usize, usize)>,
-    /// Runs the workers on so many threads of the pool's own, for handlers that compute or block: otherwise they hold up
-    /// the inputs and every other pool.
+    /// Runs the workers on so many threads of the pool's own, for handlers that compute or block:
+    /// otherwise they hold up the inputs and every other pool.
     pub dedicated_threads: Option<usize>,
-    /// Its share of the starts of handlers where several pools compete for threads, because their handlers compute: three times
-    /// the weight, three times the starts. 1 for pools that name none, where another does; above 0. Attempts that wait for
-    /// something take no thread, and no share; nor do those of a pool with [`dedicated_threads`](Self::dedicated_threads).
+    /// Its share of the starts of handlers where several pools compete for threads, because their
+    /// handlers compute: three times the weight, three times the starts. 1 for pools that name
+    /// none, where another does; above 0. Attempts that wait for something take no thread, and no
+    /// share; nor do those of a pool with [`dedicated_threads`](Self::dedicated_threads).
     pub weight: Option<u32>,
 }
 
@@ -82,7 +92,8 @@ pub enum Concurrency {
 }
 
 impl PoolConfig {
-    /// The name of the first setting that differs from that of `other`. The settings that can change while the pool runs come last or not at all.
+    /// The name of the first setting that differs from that of `other`. The settings that can
+    /// change while the pool runs come last or not at all.
     pub(crate) fn first_difference(&self, other: &Self) -> &'static str {
         let differs = [
             ("engine", self.engine != other.engine),
@@ -156,8 +167,8 @@ pub struct HandlerConfig {
     pub fan_out: bool,
     /// The pool that runs it; `default` unless said otherwise.
     pub pool: String,
-    /// Events with the same value here are handled one at a time, in order. `None`: as [its pool says](PoolConfig::order_by);
-    /// [`OrderBy::none`] where it is to keep no order there.
+    /// Events with the same value here are handled one at a time, in order. `None`: as [its pool
+    /// says](PoolConfig::order_by); [`OrderBy::none`] where it is to keep no order there.
     pub order_by: Option<OrderBy>,
     /// Whether an event without that value is a dead letter; otherwise it is handled without order.
     pub key_required: bool,
@@ -225,7 +236,8 @@ pub enum AckWhen {
     /// ([`lost_outputs`](crate::engine::RunReport::lost_outputs)), and nobody delivers the event
     /// again.
     OnSuccess,
-    /// When its handler says so, through [`Settlement`](crate::handler::Settlement), and its outputs are stored.
+    /// When its handler says so, through [`Settlement`](crate::handler::Settlement),
+    /// and its outputs are stored.
     Manual,
 }
 
@@ -239,8 +251,8 @@ pub struct Retry {
     pub attempts: u32,
     /// The waits between them; 200 ms to 30 s unless said otherwise.
     pub backoff: Backoff,
-    /// No further attempt is made once the first failure is so long ago; without limit unless said otherwise. Time in an
-    /// outage of the handler does not count.
+    /// No further attempt is made once the first failure is so long ago; without limit unless said
+    /// otherwise. Time in an outage of the handler does not count.
     pub total: Option<Duration>,
 }
 

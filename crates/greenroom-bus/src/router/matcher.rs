@@ -57,8 +57,9 @@ impl Matcher {
         self
     }
 
-    /// Only events that have this attribute, and one like this: `id`, `time`, `datacontenttype`, `dataschema` or the name
-    /// of an extension. Numbers and truth values are compared as they are written.
+    /// Only events that have this attribute, and one like this: `id`, `time`,
+    /// `datacontenttype`, `dataschema` or the name of an extension. Numbers and truth values
+    /// are compared as they are written.
     pub fn attribute(mut self, name: impl Into<String>, like: Glob) -> Self {
         self.attributes.push((name.into(), like));
         self
@@ -81,8 +82,9 @@ impl Matcher {
         self
     }
 
-    /// Only events of which this is true. It is asked on the way in, once for each event that gets so far, so it must neither
-    /// block nor take long. Where it panics, the event becomes a dead letter.
+    /// Only events of which this is true. It is asked on the way in, once for each event
+    /// that gets so far, so it must neither block nor take long. Where it panics, the
+    /// event becomes a dead letter.
     pub fn when(mut self, condition: impl Fn(&Event) -> bool + Send + Sync + 'static) -> Self {
         self.functions.push(Arc::new(condition));
         self
@@ -238,7 +240,8 @@ impl PartialEq for Matcher {
     }
 }
 
-/// A text in which each `*` stands for any characters, also for none. There is no way to mean the star itself.
+/// A text in which each `*` stands for any characters, also for none. There is no way
+/// to mean the star itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Glob {
     text: String,
@@ -260,8 +263,8 @@ impl FromStr for Glob {
 impl Glob {
     /// Whether the whole text is like this. Takes time in the product of both lengths at most.
     ///
-    /// What stands between two stars is looked for from the left, which is enough: a later place would leave less for what
-    /// follows.
+    /// What stands between two stars is looked for from the left, which is enough: a later place
+    /// would leave less for what follows.
     pub fn matches(&self, text: &str) -> bool {
         let Some((start, rest)) = self.text.split_once('*') else { return self.text == text };
         let Some(mut text) = text.strip_prefix(start) else { return false };

@@ -30,7 +30,8 @@ use crate::{event::Event, pattern::Pattern};
 /// let created = HandlerConfig::new(vec!["order.created".parse()?], Arc::new(PassFactory));
 /// router.add_handler_to_pool("created", created, "erp")?;
 ///
-/// let route = |ty: &str| Event::builder("1", "/shop", ty).build().map(|event| router.route(&event));
+/// let event = |ty: &str| Event::builder("1", "/shop", ty).build();
+/// let route = |ty: &str| event(ty).map(|event| router.route(&event));
 /// assert_eq!(route("order.created")?, Route::One(1));
 /// assert_eq!(route("order.line.added")?, Route::One(0));
 /// assert_eq!(route("price.changed")?, Route::NoHandler);
@@ -53,8 +54,9 @@ impl Router {
         Self { base: default, pools, handlers: Vec::new(), routes: OnceLock::new() }
     }
 
-    /// The configuration of the router, which pools inherit: `PoolConfig { workers: 5, ..*router.pool_config() }` has five
-    /// workers and is otherwise as `default` was set up.
+    /// The configuration of the router, which pools inherit:
+    /// `PoolConfig { workers: 5, ..*router.pool_config() }` has five workers and is otherwise
+    /// as `default` was set up.
     pub fn pool_config(&self) -> &PoolConfig {
         &self.base
     }
@@ -62,7 +64,8 @@ impl Router {
     /// Adds a pool.
     ///
     /// # Errors
-    /// [`PoolNameEmpty`](RouterError::PoolNameEmpty); [`PoolExists`](RouterError::PoolExists), which `default` always does.
+    /// [`PoolNameEmpty`](RouterError::PoolNameEmpty); [`PoolExists`](RouterError::PoolExists),
+    /// which `default` always does.
     pub fn add_pool(&mut self, name: &str, config: PoolConfig) -> Result<(), RouterError> {
         if name.is_empty() {
             return Err(RouterError::PoolNameEmpty);
@@ -98,7 +101,8 @@ impl Router {
         self.add_handler_to_pool(name, config, DEFAULT_POOL)
     }
 
-    /// Adds a handler to this pool, whatever its configuration says. Its place is how many there were before.
+    /// Adds a handler to this pool, whatever its configuration says. Its place is
+    /// how many there were before.
     ///
     /// # Errors
     /// [`PoolNotFound`](RouterError::PoolNotFound); [`HandlerExists`](RouterError::HandlerExists)
@@ -151,8 +155,8 @@ impl Router {
         self.pools.iter().map(|(name, _)| name.as_str())
     }
 
-    /// Where an event goes. For a type that a handler names, or that was asked for before, this takes the same time whatever
-    /// the number of pools and handlers.
+    /// Where an event goes. For a type that a handler names, or that was asked for before, this
+    /// takes the same time whatever the number of pools and handlers.
     pub fn route(&self, event: &Event) -> Route {
         self.routes.get_or_init(|| self.table()).route(event)
     }

@@ -6,8 +6,8 @@
 //!     └──▶ every pattern is tried, once ────▶ its list
 //! ```
 //!
-//! The price of an event whose type a handler names, or that was seen before, is one look into a table, however many pools
-//! and handlers there are.
+//! The price of an event whose type a handler names, or that was seen before, is one look into a
+//! table, however many pools and handlers there are.
 
 use std::{cmp::Reverse, collections::HashMap, sync::Arc};
 
@@ -19,8 +19,8 @@ use crate::{
     pattern::Pattern,
 };
 
-/// Types whose handlers are remembered. More than this many different types are matched anew each time, so that a source
-/// of random types cannot fill the memory.
+/// Types whose handlers are remembered. More than this many different types are matched anew each
+/// time, so that a source of random types cannot fill the memory.
 const REMEMBERED: usize = 4_096;
 
 /// Types with more bytes than this are not remembered, for the same reason.

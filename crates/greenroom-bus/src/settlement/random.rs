@@ -1,4 +1,5 @@
-//! Random programs against a settlement that is written down naively: a list of parts and of what was said of them.
+//! Random programs against a settlement that is written down naively: a list of parts and
+//! of what was said of them.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},

@@ -169,7 +169,8 @@ fn m03_who_watches_too_late_is_told_at_once() {
     drop(shared);
 }
 
-/// Parts go, are divided and watched on four threads at once. What comes of it is known beforehand, as the gravest counts.
+/// Parts go, are divided and watched on four threads at once. What comes of it is known
+/// beforehand, as the gravest counts.
 #[test]
 fn m03_fires_exactly_once_on_real_threads() {
     for seed in 0..400 {

@@ -6,8 +6,9 @@ use super::{Ack, Settled, Shared};
 
 /// Stands for a settlement, without keeping it open. Cheap to clone.
 ///
-/// The engine lets it travel with an event as a [local value](crate::event::Event::local) where a layer asks for it: a
-/// [deduplication](crate::layer::Deduplication) counts an event as seen only once it is acknowledged.
+/// The engine lets it travel with an event as a [local value](crate::event::Event::local) where a
+/// layer asks for it: a [deduplication](crate::layer::Deduplication) counts an event as seen only
+/// once it is acknowledged.
 #[derive(Clone)]
 pub struct Watch {
     /// None: of a settlement that nobody watches, which never is.
@@ -22,8 +23,8 @@ impl Ack {
 }
 
 impl Watch {
-    /// Calls `told` once with how the event was settled, on the thread that settles it and before its source hears of
-    /// it; at once where it is settled already. A panic of `told` ends there.
+    /// Calls `told` once with how the event was settled, on the thread that settles it and before
+    /// its source hears of it; at once where it is settled already. A panic of `told` ends there.
     ///
     /// False, with `told` dropped, where nobody will ever know: the settlement is a
     /// [detached](Ack::detached) one, or it is over and forgotten.

@@ -22,11 +22,13 @@ pub struct FileSinkOptions {
     pub rotate: Option<Rotate>,
 }
 
-/// Writes each event as a line of NDJSON, with the extension attributes `greenroompool` and `greenroomattempt`.
+/// Writes each event as a line of NDJSON, with the extension attributes
+/// `greenroompool` and `greenroomattempt`.
 ///
-/// An event is confirmed when its line is synced to the disk; many lines share a sync. Memory: at most 8,192 lines
-/// and 8 MiB are queued, or one line that is larger. When the file cannot be written any more it is cut back to what
-/// was confirmed, the rest is refused, and so is all that comes later.
+/// An event is confirmed when its line is synced to the disk; many lines share a sync.
+/// Memory: at most 8,192 lines and 8 MiB are queued, or one line that is larger. When the
+/// file cannot be written any more it is cut back to what was confirmed, the rest is refused,
+/// and so is all that comes later.
 ///
 /// Nobody else may write the file meanwhile. One that was renamed or removed is noticed before
 /// anything more is confirmed: what was not confirmed goes to a new file at its path, and so does

@@ -1,4 +1,5 @@
-//! Lines that are confirmed when they are safe: a thread that writes, syncs, and only then confirms.
+//! Lines that are confirmed when they are safe: a thread that writes,
+//! syncs, and only then confirms.
 //!
 //! ```text
 //! accept ──room──▶ queue ──batch──▶ serialise ──append──▶ sync ──▶ confirm, in order
@@ -6,10 +7,10 @@
 //!           └ given back once serialised           └ any error: revert, refuse all that is not confirmed, for ever
 //! ```
 //!
-//! Many lines share a sync: at most one in [`SYNC_EVERY`] while lines keep coming, and one as soon as they pause.
-//! What is to be rotated is rotated after a sync, between two lines.
-//! The thread is woken when a pause ends or a batch is full, not line by line. How long a pause is, the user of the
-//! writer says: somebody waits for what a sink confirms, and nobody for a dead letter.
+//! Many lines share a sync: at most one in [`SYNC_EVERY`] while lines keep coming, and one as soon
+//! as they pause. What is to be rotated is rotated after a sync, between two lines. The thread is
+//! woken when a pause ends or a batch is full, not line by line. How long a pause is, the user of
+//! the writer says: somebody waits for what a sink confirms, and nobody for a dead letter.
 
 use std::{
     hint::black_box,
@@ -25,14 +26,16 @@ use tokio::sync::{Semaphore, TryAcquireError, watch};
 use super::{SinkError, storage::Storage};
 use crate::settlement::{Ack, Refusal};
 
-/// Syncs are this far apart while lines keep coming. Each costs the disk some milliseconds, whatever its size.
+/// Syncs are this far apart while lines keep coming. Each costs the disk some
+/// milliseconds, whatever its size.
 const SYNC_EVERY: Duration = Duration::from_millis(100);
-/// What is queued takes at most this many bytes: enough that workers go on while a sync takes its ten milliseconds,
-/// measured with `bench/end-to-end`.
+/// What is queued takes at most this many bytes: enough that workers go on while a sync takes its
+/// ten milliseconds, measured with `bench/end-to-end`.
 const QUEUE_BYTES: usize = 8 * 1024 * 1024;
 /// What is queued is at most this many lines: each takes at least its share of [`QUEUE_BYTES`].
 const QUEUE_LINES: usize = 8 * 1024;
-/// So many bytes queued are a batch that need not collect any longer: what fits a core's own cache, measured.
+/// So many bytes queued are a batch that need not collect any longer: what fits a
+/// core's own cache, measured.
 const BATCH_BYTES: usize = 512 * 1024;
 /// A file that is rotated by time is looked at this often while nothing comes: the clock of the
 /// system may be set.
@@ -73,7 +76,8 @@ pub(crate) trait Line: Send + 'static {
     fn into_ack(self) -> Ack;
 }
 
-/// The sending side of a writer thread. Dropped, it lets the thread write what it has taken, and end.
+/// The sending side of a writer thread. Dropped, it lets the thread write
+/// what it has taken, and end.
 pub(crate) struct LineWriter<L: Line> {
     shared: Arc<Shared<L>>,
 }
@@ -86,8 +90,8 @@ struct Shared<L> {
     state: Mutex<State<L>>,
     /// Wakes the thread: at `wake_at`, when finishing.
     work: Condvar,
-    /// One permit is one byte. Taken before a line is queued, given back once it is serialised; first come, first
-    /// served. Closed when nothing can be stored any more.
+    /// One permit is one byte. Taken before a line is queued, given back once it is serialised;
+    /// first come, first served. Closed when nothing can be stored any more.
     room: Semaphore,
     /// True once the thread has confirmed or refused everything.
     ended: watch::Sender<bool>,
@@ -148,7 +152,8 @@ impl<L: Line> LineWriter<L> {
         &self.shared.name
     }
 
-    /// Queues a line, or gives it back when there is no room. After a failure or the end it is refused.
+    /// Queues a line, or gives it back when there is no room. After a failure
+    /// or the end it is refused.
     pub(crate) fn try_accept(&self, line: L) -> Result<(), L> {
         let room = room_of(&line);
         match self.shared.room.try_acquire_many(permits(room)) {
@@ -162,7 +167,8 @@ impl<L: Line> LineWriter<L> {
         }
     }
 
-    /// Waits for room in order of arrival, then queues the line. Cancelled, it drops the line, which refuses it.
+    /// Waits for room in order of arrival, then queues the line. Cancelled, it drops
+    /// the line, which refuses it.
     pub(crate) async fn accept(&self, line: L) {
         let room = room_of(&line);
         if let Ok(permit) = self.shared.room.acquire_many(permits(room)).await {

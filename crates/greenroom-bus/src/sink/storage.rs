@@ -15,12 +15,14 @@ const PIECE: u64 = 256 * 1024;
 const RENAMED: &str =
     "it was renamed or replaced while it was written, and goes on in the file at its path";
 
-/// Takes bytes, makes them safe, and takes them back. Behind a trait so that tests can make each step fail.
+/// Takes bytes, makes them safe, and takes them back. Behind a trait so that tests
+/// can make each step fail.
 pub(crate) trait Storage: Send + 'static {
     /// Appends all of these bytes.
     fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
 
-    /// Returns when all that was appended survives a crash of the machine, as far as the storage can.
+    /// Returns when all that was appended survives a crash of the machine,
+    /// as far as the storage can.
     fn sync(&mut self) -> io::Result<()>;
 
     /// Takes back what was appended since the last successful sync, where that is possible.
@@ -231,7 +233,8 @@ pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
 /// Where the last whole line ends.
 ///
 /// # Errors
-/// The rest does not look like the beginning of a line of ours: cutting it would destroy somebody's data.
+/// The rest does not look like the beginning of a line of ours: cutting it would
+/// destroy somebody's data.
 fn whole_lines(file: &mut File, path: &Path) -> io::Result<u64> {
     let length = file.metadata()?.len();
     let end = last_line_feed(file, length)?.map_or(0, |at| at + 1);

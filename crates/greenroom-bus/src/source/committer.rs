@@ -1,4 +1,5 @@
-//! The contract of a source that keeps its positions: who is told of settlements, and who stores what they come to.
+//! The contract of a source that keeps its positions: who is told of settlements, and who
+//! stores what they come to.
 
 use std::future::pending;
 
@@ -9,29 +10,31 @@ use crate::{
     watermark::{DoneAhead, Epoch},
 };
 
-/// Hears how the items of a source are settled, for one partition in one epoch of it: a result that comes after the partition
-/// was given away is still told here, and can be told from one that counts.
+/// Hears how the items of a source are settled, for one partition in one epoch of it: a
+/// result that comes after the partition was given away is still told here, and can be
+/// told from one that counts.
 pub trait Receipts: Send + Sync + 'static {
-    /// Called once for each item, in the order in which they are settled, which is any; on whichever thread settles it. Must
-    /// not wait.
+    /// Called once for each item, in the order in which they are settled, which is any; on
+    /// whichever thread settles it. Must not wait.
     fn settled(&self, position: u64, how: Settled);
 }
 
-/// Stores how far a source has come. The engine says when: once a second, when it is [due](Self::due), and a last time when
-/// everything is settled and stored, or given up.
+/// Stores how far a source has come. The engine says when: once a second, when it is
+/// [due](Self::due), and a last time when everything is settled and stored, or given up.
 pub trait Committer: Send + Sync + 'static {
-    /// Stores what is settled by now. Commits come one after the other. Where nothing has changed, it does nothing.
+    /// Stores what is settled by now. Commits come one after the other. Where nothing has
+    /// changed, it does nothing.
     ///
     /// # Errors
-    /// It cannot be stored, and trying again would not help: the engine stops the input. What may pass is for the source to
-    /// log, and to try again at the next commit.
+    /// It cannot be stored, and trying again would not help: the engine stops the input. What may
+    /// pass is for the source to log, and to try again at the next commit.
     ///
     /// # Cancel safety
     /// A dropped future may still store it.
     fn commit<'a>(&'a self) -> BoxFuture<'a, Result<(), SourceError>>;
 
-    /// Waits until so much has happened since the last commit that the next should not wait for its time; for ever, unless the
-    /// source says otherwise.
+    /// Waits until so much has happened since the last commit that the next should not wait for its
+    /// time; for ever, unless the source says otherwise.
     ///
     /// # Cancel safety
     /// A dropped future has done nothing.
@@ -63,7 +66,8 @@ pub struct PartitionStanding {
     pub next: u64,
     /// The lowest position that is not settled; `next` where none is open.
     pub oldest_open: u64,
-    /// How many positions are behind `next` that the source could give; `None` where it does not know.
+    /// How many positions are behind `next` that the source could give;
+    /// `None` where it does not know.
     pub lag: Option<u64>,
     /// What is done beyond `oldest_open`.
     pub ahead: DoneAhead,
@@ -90,8 +94,8 @@ pub struct Resumed {
     pub files: u64,
     /// Positions beyond the lowest open one that are done.
     pub done: u64,
-    /// Items that are delivered again at most: those that were open when it was stored, and those that may have been taken
-    /// since.
+    /// Items that are delivered again at most: those that were open when it was stored, and those
+    /// that may have been taken since.
     pub again_at_most: u64,
 }
 

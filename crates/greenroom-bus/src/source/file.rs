@@ -6,14 +6,15 @@
 //! pull:                                                        events ◀──┘
 //! ```
 //!
-//! The thread keeps a disk, a pipe or a decompressor from blocking the runtime, and the parser from keeping it busy.
-//! Memory: the batches on their way (some MiB), a decompressor's window, and the longest line; of lines that are longer than an
-//! event may be, the one at hand and the one before it, which is taken before the thread reads on.
+//! The thread keeps a disk, a pipe or a decompressor from blocking the runtime, and the parser from
+//! keeping it busy. Memory: the batches on their way (some MiB), a decompressor's window, and the
+//! longest line; of lines that are longer than an event may be, the one at hand and the one before
+//! it, which is taken before the thread reads on.
 //!
 //! [Several files](FileSetSource) are read one after the other, as one input.
 //!
-//! With a [checkpoint](FileSource::with_checkpoint), the lines that are done are remembered from run to run, in whichever order
-//! they were done.
+//! With a [checkpoint](FileSource::with_checkpoint), the lines that are done are remembered from
+//! run to run, in whichever order they were done.
 
 mod checkpoint;
 mod chunks;
@@ -102,8 +103,9 @@ impl Default for FileSourceOptions {
     }
 }
 
-/// Reads NDJSON, plain, gzip or zstd, told apart by the first bytes. Positions are line numbers, from 1; blank lines
-/// count, and are skipped. A byte order mark and carriage returns are tolerated.
+/// Reads NDJSON, plain, gzip or zstd, told apart by the first bytes. Positions are
+/// line numbers, from 1; blank lines count, and are skipped. A byte order mark and
+/// carriage returns are tolerated.
 ///
 /// An input that cannot be read to its end (a truncated archive, a failing disk, a file that is cut
 /// while it is read) ends with an error that names the line at hand. That line is not taken,
@@ -175,16 +177,18 @@ impl FileSource {
         })
     }
 
-    /// Opens a regular file whose positions are kept in `checkpoint`, a file that is made by the first commit. Lines that it says
-    /// are done are skipped; in a file that is not compressed, reading begins near the first that is not.
+    /// Opens a regular file whose positions are kept in `checkpoint`, a file that is made by the
+    /// first commit. Lines that it says are done are skipped; in a file that is not compressed,
+    /// reading begins near the first that is not.
     ///
-    /// A checkpoint belongs to a file, known by its inode and by what its content was: one that has grown since is read on, one that
-    /// was cut, changed or replaced is read from its start, with a warning. One that was moved together with its checkpoint goes
-    /// on. A last line without a line feed is taken for whole, so write whole lines.
+    /// A checkpoint belongs to a file, known by its inode and by what its content was: one that has
+    /// grown since is read on, one that was cut, changed or replaced is read from its start, with a
+    /// warning. One that was moved together with its checkpoint goes on. A last line without a line
+    /// feed is taken for whole, so write whole lines.
     ///
     /// # Errors
-    /// As [`open`](Self::open); the input is no regular file; or the checkpoint is damaged, of another input or not one of ours,
-    /// and what to do then.
+    /// As [`open`](Self::open); the input is no regular file; or the checkpoint is damaged, of
+    /// another input or not one of ours, and what to do then.
     pub fn with_checkpoint(
         path: impl AsRef<Path>,
         checkpoint: impl AsRef<Path>,

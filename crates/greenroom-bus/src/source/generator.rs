@@ -1,4 +1,5 @@
-//! Events from a seed (B04): the same options make the same events, with a chosen skew of keys and a chosen rate.
+//! Events from a seed (B04): the same options make the same events, with a chosen skew
+//! of keys and a chosen rate.
 
 pub mod zipf;
 
@@ -14,7 +15,8 @@ use crate::{
 /// Events per pull where no rate holds them back.
 const BATCH: u64 = 512;
 
-/// Payload per pull, or one event that is larger: so many large ones would be more than an input may have in flight.
+/// Payload per pull, or one event that is larger: so many large ones would be more than an
+/// input may have in flight.
 const BATCH_BYTES: usize = 1 << 20;
 
 /// What a [`GeneratorSource`] generates.
@@ -28,7 +30,8 @@ pub struct GeneratorOptions {
     pub rate: Option<f64>,
     /// How many keys, from `key-1` on. Default: 1,000. Each takes four bytes of memory.
     pub keys: u32,
-    /// The exponent of Zipf's law: the n-th key is drawn with a weight of `1 / n^zipf`. Default: 0, all alike.
+    /// The exponent of Zipf's law: the n-th key is drawn with a weight of
+    /// `1 / n^zipf`. Default: 0, all alike.
     pub zipf: f64,
     /// The event types, drawn alike. Default: `generated`.
     pub types: Vec<String>,
@@ -43,8 +46,8 @@ impl Default for GeneratorOptions {
     }
 }
 
-/// Generates events with the subject `key-<n>`, and with a `revision` in the data that rises by one from 1 for each
-/// key, so that loss and disorder can be told from the output alone.
+/// Generates events with the subject `key-<n>`, and with a `revision` in the data that rises by one
+/// from 1 for each key, so that loss and disorder can be told from the output alone.
 pub struct GeneratorSource {
     options: GeneratorOptions,
     zipf: Zipf,
@@ -113,7 +116,8 @@ impl GeneratorSource {
     }
 }
 
-/// A wait that no run outlives, where the rate is so low that the time of the next event cannot be told.
+/// A wait that no run outlives, where the rate is so low that the time of the
+/// next event cannot be told.
 const FAR: Duration = Duration::from_secs(100 * 365 * 86_400);
 
 fn check(options: &GeneratorOptions) -> Result<(), &'static str> {

@@ -6,9 +6,10 @@
 //!        ▲──────────────────── how it was settled ──────────────────────────┘
 //! ```
 //!
-//! The queue holds what the engine has not asked for yet; an engine whose pools are full asks for nothing, and
-//! [`send`](MemoryInput::send) waits. Nothing that was accepted is dropped in silence: what the engine has not taken when
-//! its run ends comes back to whoever delivers it, or to [`take_back`](MemoryInput::take_back).
+//! The queue holds what the engine has not asked for yet; an engine whose pools are full asks for
+//! nothing, and [`send`](MemoryInput::send) waits. Nothing that was accepted is dropped in
+//! silence: what the engine has not taken when its run ends comes back to whoever delivers it, or
+//! to [`take_back`](MemoryInput::take_back).
 //!
 //! ```
 //! use std::sync::Arc;
@@ -22,7 +23,8 @@
 //!     source::memory,
 //! };
 //!
-//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let directory = tempfile::tempdir()?;
 //! # let path = directory.path().join("dead-letters.ndjson");
 //! let (input, source) = memory::channel("orders", 100);
@@ -62,8 +64,8 @@ type Answer = Result<Settled, Event>;
 /// Who waits for the settlement of an event.
 type Waiting = oneshot::Sender<Answer>;
 
-/// An input of this name, which reports and logs call `memory:NAME`, and its source. As many events as `capacity`, at least
-/// one, wait between the two.
+/// An input of this name, which reports and logs call `memory:NAME`, and its source. As many events
+/// as `capacity`, at least one, wait between the two.
 pub fn channel(name: &str, capacity: usize) -> (MemoryInput, MemorySource) {
     let (sender, receiver) = mpsc::channel(capacity.max(1));
     let end = Arc::<Mutex<End>>::default();
@@ -80,8 +82,8 @@ pub fn channel(name: &str, capacity: usize) -> (MemoryInput, MemorySource) {
     (input, source)
 }
 
-/// The end of a source. Whoever puts an event into the queue does so under this lock, so that it is either seen by the
-/// source that ends, or not accepted.
+/// The end of a source. Whoever puts an event into the queue does so under this lock, so that it is
+/// either seen by the source that ends, or not accepted.
 #[derive(Default)]
 struct End {
     has_come: bool,
@@ -103,7 +105,8 @@ pub struct MemoryInput {
 }
 
 impl MemoryInput {
-    /// Queues an event, once there is room for it. Ok says that it is queued, not that it is handled.
+    /// Queues an event, once there is room for it. Ok says that it is
+    /// queued, not that it is handled.
     ///
     /// # Errors
     /// The engine takes nothing any more. The event is in the error.
@@ -138,15 +141,15 @@ impl MemoryInput {
         }
     }
 
-    /// Queues an event, once there is room for it, and waits until it is settled: acknowledged, once what was made of it is
-    /// stored, or refused.
+    /// Queues an event, once there is room for it, and waits until it is settled: acknowledged,
+    /// once what was made of it is stored, or refused.
     ///
     /// # Errors
     /// The engine has ended without taking the event, which is in the error.
     ///
     /// # Cancel safety
-    /// A dropped future that waited for room has queued nothing; one that waited for the settlement changes nothing about the
-    /// event.
+    /// A dropped future that waited for room has queued nothing; one that waited for the settlement
+    /// changes nothing about the event.
     pub async fn deliver(&self, event: Event) -> Result<Settled, InputClosed> {
         let Ok(room) = self.sender.reserve().await else { return Err(InputClosed(event)) };
         let (waiting, answer) = oneshot::channel();
@@ -158,8 +161,8 @@ impl MemoryInput {
         }
     }
 
-    /// Takes out the events that were sent (not those that were delivered) and that the engine had not taken when its run
-    /// ended. Empty while it runs.
+    /// Takes out the events that were sent (not those that were delivered) and that the engine had
+    /// not taken when its run ended. Empty while it runs.
     pub fn take_back(&self) -> Vec<Event> {
         std::mem::take(&mut self.end.lock().left)
     }
@@ -207,8 +210,9 @@ impl TrySendError {
     }
 }
 
-/// The other end of a [`MemoryInput`], for [`EngineBuilder::input`](crate::engine::EngineBuilder::input). Positions count
-/// the events, from 1. What was refused is not given again: whoever delivers an event hears of it.
+/// The other end of a [`MemoryInput`], for
+/// [`EngineBuilder::input`](crate::engine::EngineBuilder::input). Positions count the events,
+/// from 1. What was refused is not given again: whoever delivers an event hears of it.
 pub struct MemorySource {
     name: String,
     receiver: mpsc::Receiver<Sent>,

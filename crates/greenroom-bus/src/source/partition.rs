@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-/// A partition of a source, by a number that the source gives it. A source that has no parts is one partition.
+/// A partition of a source, by a number that the source gives it. A source that has
+/// no parts is one partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Partition(pub u32);
 

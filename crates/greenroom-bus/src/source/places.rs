@@ -7,9 +7,9 @@ use super::partition::Partition;
 /// Tells positions of a source by what it reads there: dead letters and errors name the file and
 /// the line, or the partition of a topic, whatever the source counts.
 pub trait Places: Send + Sync + 'static {
-    /// Where the item with this position of this partition stood. A source without parts has
-    /// [one partition](Partition::ONLY); `None` where it is not known any more, because it was taken
-    /// away.
+    /// Where the item with this position of this partition stood. A source without parts
+    /// has [one partition](Partition::ONLY); `None` where it is not known any more,
+    /// because it was taken away.
     fn place(&self, partition: Option<Partition>, position: u64) -> Place;
 }
 

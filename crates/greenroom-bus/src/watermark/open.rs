@@ -6,14 +6,15 @@ use std::{collections::VecDeque, ops::Range};
 const BITS: u64 = 64;
 /// So many hollow blocks are left where they are, whatever the others: moving few is not worth it.
 const SPARE: usize = 16;
-/// Memory for this many times the blocks that there are is given back, so that a burst does not keep it.
+/// Memory for this many times the blocks that there are is given back, so that
+/// a burst does not keep it.
 const SLACK: usize = 8;
 
 /// Grows at its end, shrinks anywhere.
 ///
-/// A block of the middle in which nothing is open any more is hollow, and stays until there are as many of them as of
-/// others; then all are taken out. So each removal pays for moving one block, and what is kept is twice what is open
-/// at most.
+/// A block of the middle in which nothing is open any more is hollow, and stays until there are as
+/// many of them as of others; then all are taken out. So each removal pays for moving one block,
+/// and what is kept is twice what is open at most.
 #[derive(Debug, Default)]
 pub(super) struct OpenSet {
     /// Rising by index; the first is not hollow.

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-/// Which positions of a partition are done: all below [`next`](Self::next) that are not [`open`](Self::open).
+/// Which positions of a partition are done: all below [`next`](Self::next) that are
+/// not [`open`](Self::open).
 ///
 /// As large as what is open in between, however much is done.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -85,7 +86,8 @@ impl Positions {
         self.open.iter().map(|range| range.end - range.start).sum()
     }
 
-    /// What is done beyond [`lowest`](Self::lowest), in rising order. Positions that were never received are among these.
+    /// What is done beyond [`lowest`](Self::lowest), in rising order. Positions that were never
+    /// received are among these.
     pub fn done(&self) -> impl Iterator<Item = Range<u64>> {
         let starts = self.open.iter().map(|open| open.end);
         let ends = self.open.iter().skip(1).map(|open| open.start).chain([self.next]);
@@ -97,7 +99,8 @@ impl Positions {
         self.next - self.lowest() - self.count_open()
     }
 
-    /// Whether a position need not be delivered again. Takes time for finding it among what is open.
+    /// Whether a position need not be delivered again. Takes time for
+    /// finding it among what is open.
     pub fn is_done(&self, position: u64) -> bool {
         if position >= self.next {
             return false;

@@ -1,8 +1,9 @@
 //! Random programs of settlements and watermarks against a record of everything.
 //!
-//! Two partitions with gaps, whose events are handled in any order, in several parts, are refused, forgotten and panicked over,
-//! delivered again, taken away and assigned anew; commits that fail, or whose answer comes late or never; a crash. Beside each
-//! watermark stands a map of every position that there ever was, and what it says is compared after each step.
+//! Two partitions with gaps, whose events are handled in any order, in several parts, are refused,
+//! forgotten and panicked over, delivered again, taken away and assigned anew; commits that fail,
+//! or whose answer comes late or never; a crash. Beside each watermark stands a map of every
+//! position that there ever was, and what it says is compared after each step.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -20,7 +21,8 @@ const PARTITIONS: usize = 2;
 /// A number says which of several, counted round.
 #[derive(Debug, Clone, Copy)]
 enum Step {
-    /// The source delivers its next event; one this far behind the last is appended where there is none.
+    /// The source delivers its next event; one this far behind the last is
+    /// appended where there is none.
     Receive(usize, u64),
     /// Something that was delivered comes again.
     Redeliver(usize, usize),
@@ -334,7 +336,8 @@ impl Partition {
         }
     }
 
-    /// After a last crash, what there is at the source is delivered and handled: then nothing is left.
+    /// After a last crash, what there is at the source is delivered and
+    /// handled: then nothing is left.
     fn finish(&mut self) {
         self.crash();
         while self.log.last().is_some_and(|last| *last >= self.delivered) {

@@ -1,4 +1,5 @@
-//! Stopping: one deadline, within which what was taken is handled; what is left is refused (G05, Z09).
+//! Stopping: one deadline, within which what was taken is handled; what is
+//! left is refused (G05, Z09).
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,4 +1,5 @@
-//! Inputs and outputs that come and go while the engine runs (G01), and what that means for its end (G06, G08).
+//! Inputs and outputs that come and go while the engine runs (G01), and what that
+//! means for its end (G06, G08).
 
 use std::{
     sync::{Arc, Mutex, atomic::Ordering},
@@ -156,7 +157,8 @@ impl<S: Source> Source for Dropped<S> {
 #[tokio::test(start_paused = true)]
 async fn g05_inputs_stop_within_100_ms_of_a_removal_and_of_a_stop() {
     for how in 0..3 {
-        // A pool that is full, and more that waits beside it: what waits does not hold up the stop of the source.
+        // A pool that is full, and more that waits beside it: what waits does not hold
+        // up the stop of the source.
         let running = Running::start(slow(ms(10_000))).await;
         let dropped = Arc::default();
         let source = Dropped(ticking("tick"), Arc::clone(&dropped));

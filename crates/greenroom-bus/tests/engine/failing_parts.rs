@@ -1,4 +1,5 @@
-//! An output or a dead-letter store that cannot store ends the run: what it did not confirm is refused (D06, D10).
+//! An output or a dead-letter store that cannot store ends the run: what it did not
+//! confirm is refused (D06, D10).
 
 use greenroom_bus::event::Event;
 

@@ -1,4 +1,5 @@
-//! Limits that a pool finds out, sizes that it chooses, and threads of its own, in a run (R06, P30).
+//! Limits that a pool finds out, sizes that it chooses, and threads of its
+//! own, in a run (R06, P30).
 
 use std::{
     collections::BTreeSet,

@@ -1,4 +1,5 @@
-//! What the engine promises, seen from outside: in-memory sources, outputs and dead letters, on virtual time.
+//! What the engine promises, seen from outside: in-memory sources, outputs and dead
+//! letters, on virtual time.
 
 #![expect(clippy::unwrap_used, reason = "all of this is tests, the parts that they share included")]
 

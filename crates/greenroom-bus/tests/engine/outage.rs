@@ -54,7 +54,8 @@ async fn d09_z06_in_an_outage_nothing_is_dead_lettered_and_all_is_handled_soon_a
         let report = bench(down(outage, kind, &attempts), events(500)).run().await;
         assert_eq!((report.handled, report.dead_lettered, report.refused), (500, 0, 0), "{kind:?}");
         assert!(report.elapsed < outage + Duration::from_secs(10), "{:?}", report.elapsed);
-        // 20 failures make the outage, with those in hand; then one probes at a time, at most every 100 ms.
+        // 20 failures make the outage, with those in hand; then one probes at a
+        // time, at most every 100 ms.
         let attempts = attempts.lock().unwrap();
         let failed = attempts.len() - 500;
         assert!(failed < 100, "{failed} attempts failed in a minute");

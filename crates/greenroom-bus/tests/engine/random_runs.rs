@@ -1,11 +1,13 @@
-//! Random engines on virtual time: whatever sources, handlers, outputs, dead letters and stops do, every item has one
-//! outcome, nothing is stored twice, and the events of a key are handled one at a time, in order.
+//! Random engines on virtual time: whatever sources, handlers, outputs, dead letters and stops
+//! do, every item has one outcome, nothing is stored twice, and the events of a key are handled
+//! one at a time, in order.
 //!
-//! While they run, engines are changed in every way that a running engine can be: workers, queues, rates, limits, retries, pauses;
-//! inputs and outputs come and go.
+//! While they run, engines are changed in every way that a running engine can be: workers, queues,
+//! rates, limits, retries, pauses; inputs and outputs come and go.
 //!
-//! `GREENROOM_PROGRAMS` says how many engines to try, and `GREENROOM_SEED` which ones; a failure prints the seed, and the engine, made
-//! as small as possible. What is random inside an engine (the spread of retries, who is polled first) follows no seed.
+//! `GREENROOM_PROGRAMS` says how many engines to try, and `GREENROOM_SEED` which ones; a failure
+//! prints the seed, and the engine, made as small as possible. What is random inside an engine (the
+//! spread of retries, who is polled first) follows no seed.
 
 mod changes;
 mod program;
@@ -369,7 +371,8 @@ impl World {
         Ok(())
     }
 
-    /// What was removed says what it was, and an output that could store has stored all that it was handed.
+    /// What was removed says what it was, and an output that could store has
+    /// stored all that it was handed.
     fn check_removed(&self, changed: &Changed) -> Result<(), TestCaseError> {
         prop_assert!(changed.inputs.iter().all(|row| row.removed));
         for row in &changed.outputs {
@@ -486,7 +489,8 @@ impl World {
         Ok(())
     }
 
-    /// Each once, whichever output it is in; in each, those of one event in order, those of one line in the order of the input.
+    /// Each once, whichever output it is in; in each, those of one event in order, those of one
+    /// line in the order of the input.
     fn check_stored(
         &self,
         outputs: &[Vec<Stored>],

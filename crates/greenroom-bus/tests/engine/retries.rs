@@ -32,7 +32,8 @@ fn bench(factory: Arc<dyn HandlerFactory>, events: Vec<Event>) -> Bench {
 
 #[tokio::test(start_paused = true)]
 async fn k12_d09_in_a_batch_nothing_overtakes_an_event_whose_last_attempt_is_held() {
-    // Its handler has had nothing but failures, so the last attempt waits for others to say who is to blame.
+    // Its handler has had nothing but failures, so the last attempt waits for
+    // others to say who is to blame.
     let factory = handle(|event, attempt| async move {
         match event.id() == "first" && attempt <= 2 {
             true => Err(Failure::retry("not yet")),

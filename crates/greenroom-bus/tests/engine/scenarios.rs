@@ -1,4 +1,5 @@
-//! The scenarios that every release passes (Z), on virtual time and from seeds; huge events are in `bounds`.
+//! The scenarios that every release passes (Z), on virtual time and from seeds;
+//! huge events are in `bounds`.
 //!
 //! What disturbs is compared with the same load, from the same seed, without it.
 

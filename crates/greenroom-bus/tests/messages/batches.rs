@@ -1,4 +1,5 @@
-//! Batches before a handler (G04): by count, bytes or time, by key; each event is settled by itself.
+//! Batches before a handler (G04): by count, bytes or time, by key; each
+//! event is settled by itself.
 
 use std::sync::{Arc, Mutex};
 
@@ -18,7 +19,8 @@ use crate::support::{
     source::{Script, Step},
 };
 
-/// Writes down what it is given together; rejects events called "reject", and fails those called "retry" once.
+/// Writes down what it is given together; rejects events called "reject", and fails
+/// those called "retry" once.
 #[derive(Clone, Default)]
 struct Group(Arc<Mutex<Vec<Vec<String>>>>);
 

@@ -188,7 +188,8 @@ async fn r07_layers_of_the_engine_are_outside_of_those_of_a_handler() {
     assert_eq!(*seen.lock().unwrap(), ["outer", "second", "own"]);
 }
 
-/// The second waits until the first is stored, which takes its time; then it is acknowledged and goes nowhere.
+/// The second waits until the first is stored, which takes its time; then it is
+/// acknowledged and goes nowhere.
 #[tokio::test(start_paused = true)]
 async fn d07_a_duplicate_is_acknowledged_once_the_first_is_stored_and_goes_nowhere() {
     let deduplication = Deduplication::within(Duration::from_secs(60));

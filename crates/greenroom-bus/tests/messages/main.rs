@@ -1,4 +1,5 @@
-//! Messages through an engine: what they carry, how they are read, layered and handled in batches. In virtual time.
+//! Messages through an engine: what they carry, how they are read, layered and handled in
+//! batches. In virtual time.
 
 #![expect(clippy::unwrap_used, reason = "all of this is tests, the parts that they share included")]
 

@@ -1,4 +1,5 @@
-//! What became of the events taken: `taken = handled + dead_lettered + ignored + refused + revoked`.
+//! What became of the events taken: `taken = handled + dead_lettered +
+//! ignored + refused + revoked`.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -112,8 +113,8 @@ impl Ledger {
         }
     }
 
-    /// Every count of the same moment, or of shortly after one another: what was taken is read last, so that nothing is
-    /// settled in it that was not taken.
+    /// Every count of the same moment, or of shortly after one another: what was taken is read
+    /// last, so that nothing is settled in it that was not taken.
     pub(crate) fn counts(&self) -> Counts {
         let Outcomes { handled, dead_lettered, ignored, refused, revoked } =
             self.settlements.outcomes();
@@ -126,7 +127,8 @@ impl Ledger {
         self.taken.fetch_add(events, Ordering::AcqRel);
     }
 
-    /// A part of an event's settlement that ends by itself: the line that its handler keeps is left then.
+    /// A part of an event's settlement that ends by itself: the line that its
+    /// handler keeps is left then.
     pub(crate) fn part(
         self: &Arc<Self>,
         ack: Ack,

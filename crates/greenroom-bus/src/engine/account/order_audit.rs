@@ -1,4 +1,5 @@
-//! Checks, independently of how order is kept, that events of a key leave in the order in which they came.
+//! Checks, independently of how order is kept, that events of a key leave in the
+//! order in which they came.
 //!
 //! The memory is that of pending keys: a key is forgotten with its last pending event.
 
@@ -11,8 +12,8 @@ use std::{
 
 use parking_lot::Mutex;
 
-/// The line that an event stands in: its input, its handler and its key. Hashed once: lines are looked up several times
-/// for each event.
+/// The line that an event stands in: its input, its handler and its key. Hashed once: lines are
+/// looked up several times for each event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Line {
     id: LineId,

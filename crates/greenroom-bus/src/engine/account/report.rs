@@ -25,12 +25,14 @@ pub struct RunReport {
     pub dead_lettered: u64,
     /// Events given back to their source: not handled, and not stored anywhere.
     pub refused: u64,
-    /// Events of partitions that were taken away before they were done: whoever has the partition next handles them.
+    /// Events of partitions that were taken away before they were done: whoever has the
+    /// partition next handles them.
     pub revoked: u64,
-    /// Of those that were refused, events that waited behind parked keys in the end, or came when no more could wait
-    /// there.
+    /// Of those that were refused, events that waited behind parked keys in the end, or came when
+    /// no more could wait there.
     pub parked: u64,
-    /// Attempts that were not the first of their event. An event that waits for the end of an outage makes none.
+    /// Attempts that were not the first of their event. An event that waits for the end
+    /// of an outage makes none.
     pub retried: u64,
     /// Attempts that did not succeed and may have had an effect all the same
     /// ([`Effect::Unknown`](crate::handler::Effect)): timeouts, connections lost after the event
@@ -49,7 +51,8 @@ pub struct RunReport {
     pub elapsed: Duration,
     /// The 50th, 99th and 99.9th percentile of the time from taken to settled.
     pub latency: [Duration; 3],
-    /// The most events that were queued in pools at once, sampled 20 times a second: the most that [`Progress::queued`] was.
+    /// The most events that were queued in pools at once, sampled 20 times a second: the most that
+    /// [`Progress::queued`] was.
     pub peak_queued: u64,
     /// The most bytes that one input had in flight
     /// ([`InputView::most_in_flight_bytes`](crate::engine::InputView)).
@@ -65,9 +68,11 @@ pub struct RunReport {
     pub dead_letters_by_reason: BTreeMap<&'static str, u64>,
     /// A row for each pool.
     pub pools: Vec<PoolReport>,
-    /// A row for each input, in the order in which they were added; those that were removed as well.
+    /// A row for each input, in the order in which they were added; those
+    /// that were removed as well.
     pub inputs: Vec<InputReport>,
-    /// A row for each output, in the order in which they were added; those that were removed as well.
+    /// A row for each output, in the order in which they were added; those
+    /// that were removed as well.
     pub outputs: Vec<OutputReport>,
     /// A row for each input that keeps its positions.
     pub positions: Vec<PositionsReport>,
@@ -190,15 +195,16 @@ pub struct Progress {
     pub settled: u64,
     /// Of those, dead letters.
     pub dead_lettered: u64,
-    /// Dead letters that were handed to their store and are not stored: their events stay open. While it rises, the store is
-    /// too slow or down; inputs pause at 10,000.
+    /// Dead letters that were handed to their store and are not stored: their events stay open.
+    /// While it rises, the store is too slow or down; inputs pause at 10,000.
     pub dead_letters_open: u64,
-    /// Dead letters that could not be stored: their events are refused. Anything but 0 wants somebody to look.
+    /// Dead letters that could not be stored: their events are refused. Anything but
+    /// 0 wants somebody to look.
     pub dead_letters_lost: u64,
     /// Bytes of events that were handed on and are not settled, over all inputs.
     pub in_flight_bytes: u64,
-    /// Events queued in pools or waiting for another attempt. Pools are looked at in turn, sixteen every 50 ms: with more of them the
-    /// depth of each is of when its last turn was.
+    /// Events queued in pools or waiting for another attempt. Pools are looked at in turn, sixteen
+    /// every 50 ms: with more of them the depth of each is of when its last turn was.
     pub queued: u64,
     /// Keys that wait for an operator, and the events that wait behind them, in flight all of them.
     /// Looked at twice a second.

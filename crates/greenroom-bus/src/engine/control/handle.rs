@@ -8,7 +8,8 @@ use crate::engine::{
     account::report::Progress, lifecycle::phase::Phase, process::managed::Managed, shared::Shared,
 };
 
-/// Looks at a running engine, changes it, and stops it. Cheap to clone; outlives its run, and then changes nothing.
+/// Looks at a running engine, changes it, and stops it. Cheap to clone; outlives its run,
+/// and then changes nothing.
 #[derive(Clone)]
 pub struct Control {
     pub(crate) shared: Arc<Shared>,
@@ -18,8 +19,8 @@ pub struct Control {
 }
 
 impl Control {
-    /// Stops the inputs and handles what was taken, within the deadline. What is left then is refused, and that is what a
-    /// pool or handler that is paused still holds.
+    /// Stops the inputs and handles what was taken, within the deadline. What is left then is
+    /// refused, and that is what a pool or handler that is paused still holds.
     pub fn drain(&self) {
         self.advance(Phase::Drain);
     }

@@ -41,14 +41,15 @@ impl HandlerControl {
         *self.shared.process.pools[self.entry().pool].config.lock()
     }
 
-    /// Starts no further attempt of this handler, until it is [resumed](Self::resume). Its events wait, and no attempt of
-    /// theirs counts; they hold room in the pool, whose other handlers go on as long as there is some left. True where it was
-    /// not paused before.
+    /// Starts no further attempt of this handler, until it is [resumed](Self::resume). Its events
+    /// wait, and no attempt of theirs counts; they hold room in the pool, whose other handlers go
+    /// on as long as there is some left. True where it was not paused before.
     pub fn pause(&self) -> bool {
         self.entry().pause.set(true)
     }
 
-    /// Lets it go on. Events that waited meanwhile are attempted within a second. True where it was paused.
+    /// Lets it go on. Events that waited meanwhile are attempted within a second.
+    /// True where it was paused.
     pub fn resume(&self) -> bool {
         self.entry().pause.set(false)
     }
@@ -69,7 +70,8 @@ impl HandlerControl {
         self.entry().retry()
     }
 
-    /// Retries failures of this handler so from now on; events that wait for an attempt wait for it as they were told.
+    /// Retries failures of this handler so from now on; events that wait for an attempt wait
+    /// for it as they were told.
     ///
     /// # Errors
     /// No attempts at all.
@@ -87,7 +89,8 @@ impl HandlerControl {
         Err(ChangeError::Unusable { what, why: "at least one attempt is made".to_owned() })
     }
 
-    /// What is to change for this configuration, in a pool with that one. The factory is not looked at: two cannot be compared.
+    /// What is to change for this configuration, in a pool with that one. The factory is not looked
+    /// at: two cannot be compared.
     pub(crate) fn changes(
         &self,
         to: &HandlerConfig,

@@ -11,12 +11,14 @@ use crate::{
 };
 
 impl Control {
-    /// Reads from here as well, the events that the matcher takes; the others are acknowledged, and count as ignored. A
-    /// [`Matcher`](crate::router::Matcher) is a configuration with the usual bounds on what it may have under way. Where
-    /// the engine was built and does not run yet, reading begins when it does.
+    /// Reads from here as well, the events that the matcher takes; the others are acknowledged, and
+    /// count as ignored. A [`Matcher`](crate::router::Matcher) is a configuration with the usual
+    /// bounds on what it may have under way. Where the engine was built and does not run yet,
+    /// reading begins when it does.
     ///
     /// # Errors
-    /// The name is taken, or empty; or the engine is ending, as one does whose last input has ended. The source is given back.
+    /// The name is taken, or empty; or the engine is ending, as one does whose last input has
+    /// ended. The source is given back.
     pub fn add_input(
         &self,
         name: &str,

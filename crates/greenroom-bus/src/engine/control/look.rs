@@ -1,7 +1,8 @@
 //! Looking at an engine while it runs, and deciding about keys that wait: what an operator asks.
 //!
-//! Nothing is counted for it while events pass. Whoever asks takes the locks of a pool's shards for a moment each, so an
-//! answer comes in bounded time, also where a pool is saturated and its handlers are stuck.
+//! Nothing is counted for it while events pass. Whoever asks takes the locks of a pool's
+//! shards for a moment each, so an answer comes in bounded time, also where a pool is
+//! saturated and its handlers are stuck.
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -42,7 +43,8 @@ pub struct PoolView {
     pub config: PoolConfig,
     /// True while nobody lets it start attempts.
     pub paused: bool,
-    /// How many keys are in hand or wait. `None` where the pool keeps no order, or by sticky workers.
+    /// How many keys are in hand or wait. `None` where the pool keeps no
+    /// order, or by sticky workers.
     pub keys: Option<KeyCounts>,
     /// Attempts that failed.
     pub failed_attempts: u64,
@@ -92,8 +94,8 @@ pub struct KeyView {
     pub unsettled: u64,
     /// How many of them are of each partition, where its input has several; otherwise empty.
     pub partitions: Vec<KeyPartition>,
-    /// Where it stands in the pool and why; `None` where its events wait beside the pool or for their outputs, or the pool
-    /// does not keep order by lanes.
+    /// Where it stands in the pool and why; `None` where its events wait beside the pool or for
+    /// their outputs, or the pool does not keep order by lanes.
     pub why: Option<KeyStatus>,
     /// Attempts that its handler makes at an event in all.
     pub attempts: u32,
@@ -154,7 +156,8 @@ pub enum Decision {
     Resume,
     /// That event becomes a dead letter, and the key goes on with the next.
     Skip,
-    /// That event and all that wait behind it become dead letters; what comes later of the key is handled.
+    /// That event and all that wait behind it become dead letters; what comes
+    /// later of the key is handled.
     Drop,
 }
 
@@ -200,7 +203,8 @@ impl Control {
         self.shared.egress.dead_letters.store.trouble()
     }
 
-    /// Where a key stands, with each handler and input of which it has events. Empty where it has none that are not settled.
+    /// Where a key stands, with each handler and input of which it has events. Empty where it has
+    /// none that are not settled.
     pub fn why(&self, key: &str) -> Vec<KeyView> {
         self.lines(key).into_iter().filter_map(|line| self.key_view(&line)).collect()
     }
@@ -246,7 +250,8 @@ impl Control {
         hottest
     }
 
-    /// Decides about a parked key: with this handler, or with each that it is parked with. Empty where it is not parked.
+    /// Decides about a parked key: with this handler, or with each that it is parked with.
+    /// Empty where it is not parked.
     pub fn decide(&self, key: &str, handler: Option<&str>, decision: Decision) -> Vec<Decided> {
         let lines = self.lines(key);
         let lines = lines
@@ -333,7 +338,8 @@ impl Control {
         of.map(view).collect()
     }
 
-    /// Every line that this key can stand in: one for each handler that keeps order, and each input.
+    /// Every line that this key can stand in: one for each handler that
+    /// keeps order, and each input.
     fn lines(&self, key: &str) -> Vec<Line> {
         let key: Arc<str> = key.into();
         let inputs = 0..self.shared.inputs.names().len() as u32;

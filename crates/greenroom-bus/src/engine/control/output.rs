@@ -50,9 +50,10 @@ impl OutputView {
 }
 
 impl Control {
-    /// Sends what handlers produce, what `on` covers, and the matcher takes, here: where no output before this one does, unless
-    /// the engine uses [all](crate::engine::EngineBuilder::all_outputs) of them. Holds for what a handler is done with from now
-    /// on.
+    /// Sends what handlers produce, what `on` covers, and the matcher takes, here: where no
+    /// output before this one does, unless the engine uses
+    /// [all](crate::engine::EngineBuilder::all_outputs) of them. Holds for what a handler
+    /// is done with from now on.
     ///
     /// # Errors
     /// The name is taken, or empty; or the engine is ending. The sink is given back.
@@ -90,9 +91,10 @@ impl Control {
         added.map_err(|why| NotAdded::new(why, sink))
     }
 
-    /// Hands nothing more to this output. What a worker is handing to it is waited for, and all that it accepted is stored; what
-    /// is returned is done then, says what could not be stored, and the name is free. What handlers produce from now on goes to
-    /// the next output that takes it, or nowhere where there is none: so who replaces an output adds the new one first.
+    /// Hands nothing more to this output. What a worker is handing to it is waited for, and all
+    /// that it accepted is stored; what is returned is done then, says what could not be stored,
+    /// and the name is free. What handlers produce from now on goes to the next output that takes
+    /// it, or nowhere where there is none: so who replaces an output adds the new one first.
     ///
     /// # Errors
     /// There is no such output, or the engine is ending.

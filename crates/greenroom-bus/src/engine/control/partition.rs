@@ -9,9 +9,10 @@ use crate::{
 };
 
 impl Control {
-    /// Takes nothing more of this partition until it is [resumed](Self::resume_partition); what was taken is handled. It holds
-    /// also where the partition is not assigned yet, or comes back later. An input whose source has no parts is paused as
-    /// [`Partition::ONLY`]. Done where it is paused already.
+    /// Takes nothing more of this partition until it is [resumed](Self::resume_partition); what
+    /// was taken is handled. It holds also where the partition is not assigned yet, or comes
+    /// back later. An input whose source has no parts is paused as [`Partition::ONLY`]. Done
+    /// where it is paused already.
     ///
     /// # Errors
     /// There is no such input, or the engine is ending.
@@ -29,8 +30,9 @@ impl Control {
         Ok(())
     }
 
-    /// [Pauses](Self::pause_partition) this partition. The future is over when all that was taken of it is settled; at once where it
-    /// is not assigned, and when it is taken away also once what its handlers had in hand is settled.
+    /// [Pauses](Self::pause_partition) this partition. The future is over when all that was taken
+    /// of it is settled; at once where it is not assigned, and when it is taken away also once what
+    /// its handlers had in hand is settled.
     ///
     /// # Errors
     /// There is no such input, or the engine is ending.

@@ -20,8 +20,8 @@ use crate::{
 /// The most workers that any pool may have.
 const MOST_WORKERS: usize = 65_536;
 
-/// One pool of a running engine: its figures, its sizes and limits, its pause. Cheap to clone; does not keep the pool
-/// running.
+/// One pool of a running engine: its figures, its sizes and limits, its pause. Cheap to clone; does
+/// not keep the pool running.
 #[derive(Clone)]
 pub struct PoolControl {
     pub(crate) control: Control,
@@ -88,9 +88,10 @@ impl PoolControl {
         *self.settings().config.lock()
     }
 
-    /// Starts no further attempt in this pool, until it is [resumed](Self::resume). Attempts that are under way go on; each
-    /// worker may take one event into its hand, and keeps it unattempted. Once the queue is full,
-    /// [`on_full`](PoolConfig::on_full) says what becomes of further events. True where it was not paused before.
+    /// Starts no further attempt in this pool, until it is [resumed](Self::resume). Attempts that
+    /// are under way go on; each worker may take one event into its hand, and keeps it unattempted.
+    /// Once the queue is full, [`on_full`](PoolConfig::on_full) says what becomes of further
+    /// events. True where it was not paused before.
     pub fn pause(&self) -> bool {
         self.settings().pause.set(true)
     }
@@ -105,21 +106,24 @@ impl PoolControl {
         self.settings().pause.is_on()
     }
 
-    /// Adds or removes workers until there are so many. A worker that leaves first finishes what it has in hand.
+    /// Adds or removes workers until there are so many. A worker that leaves first
+    /// finishes what it has in hand.
     ///
     /// # Errors
-    /// The pool is not running (it drains once every input has ended, or the run was stopped), or may not have so many.
+    /// The pool is not running (it drains once every input has ended, or the run was stopped),
+    /// or may not have so many.
     pub fn resize(&self, workers: usize) -> Result<Change, ChangeError> {
         let change = self.done(self.managed().admin.resize(workers))?;
         self.settings().config.lock().workers = workers;
         Ok(change)
     }
 
-    /// Lets so many events be accepted and not started. Those queued stay, also where they are more. How many may wait
-    /// behind one key stays what it was at the start.
+    /// Lets so many events be accepted and not started. Those queued stay, also where they are
+    /// more. How many may wait behind one key stays what it was at the start.
     ///
     /// # Errors
-    /// The pool is not running, its engine gives each worker a queue of its own, or the size is out of range.
+    /// The pool is not running, its engine gives each worker a queue of its own, or
+    /// the size is out of range.
     pub fn set_queue(&self, events: usize) -> Result<(), ChangeError> {
         if self.config().engine == greenroom::event_pool::Engine::Sticky {
             return Err(self.fixed("queue (with the engine `sticky`)"));
@@ -140,8 +144,9 @@ impl PoolControl {
         Ok(())
     }
 
-    /// Has no more than so many events in hand at once, or as many as it has workers (`None`). Attempts that are under way when
-    /// a pool without limits gets one go on beside those that it counts.
+    /// Has no more than so many events in hand at once, or as many as it has workers
+    /// (`None`). Attempts that are under way when a pool without limits gets one go on
+    /// beside those that it counts.
     ///
     /// # Errors
     /// The limit is 0, or the pool has an adaptive one.
@@ -181,8 +186,8 @@ impl PoolControl {
         self.managed().admin.advice()
     }
 
-    /// Why the events of a key wait: for each input that has any, what it is called and where its line stands. Empty where
-    /// nothing of that key is pending, or the pool keeps no order per key.
+    /// Why the events of a key wait: for each input that has any, what it is called and where its
+    /// line stands. Empty where nothing of that key is pending, or the pool keeps no order per key.
     ///
     /// # Errors
     /// There is no handler of this name in this pool.

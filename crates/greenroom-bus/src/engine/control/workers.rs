@@ -53,8 +53,8 @@ impl PoolControl {
         stats.map(view).collect()
     }
 
-    /// What each slot has done and does, also those whose worker has gone. Without keys: quicker than
-    /// [`workers`](Self::workers), however many there are.
+    /// What each slot has done and does, also those whose worker has gone. Without keys: quicker
+    /// than [`workers`](Self::workers), however many there are.
     pub fn worker_stats(&self) -> Vec<WorkerStats> {
         self.managed().admin.worker_stats()
     }

@@ -1,7 +1,8 @@
 //! Dead letters on their way to their store.
 //!
-//! A worker cannot make more of them than the events it has in hand, but an input can: of lines that are no events, or
-//! of types that nobody handles, as many as it reads. Inputs therefore pause while too many letters are not stored.
+//! A worker cannot make more of them than the events it has in hand, but an input can: of lines
+//! that are no events, or of types that nobody handles, as many as it reads. Inputs therefore pause
+//! while too many letters are not stored.
 
 use std::{
     sync::{

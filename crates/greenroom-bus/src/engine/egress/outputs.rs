@@ -1,14 +1,17 @@
-//! The outputs of an engine: those that it was built with, and those that come and go while it runs (G01).
+//! The outputs of an engine: those that it was built with, and those that come
+//! and go while it runs (G01).
 //!
 //! ```text
 //! worker:   look at the list ──▶ match ──▶ enter ──▶ hand the event over ──▶ leave
 //! removal:  take it off the list; close it ──▶ wait until nobody is inside ──▶ the sink stores what it accepted
 //! ```
 //!
-//! Each worker has a list of its own, and looks at one number to see whether it still holds. So a worker may match an event
-//! with an output that is being closed: then it cannot enter, looks at the list anew, which was changed before, and matches
-//! again. Who has entered is waited for. Why nobody enters unseen: a worker counts itself and then looks whether the output is closed, who closes it does that and
-//! then looks at the count, and all four are sequentially consistent. So one of the two sees the other.
+//! Each worker has a list of its own, and looks at one number to see whether it still holds. So a
+//! worker may match an event with an output that is being closed: then it cannot enter, looks at
+//! the list anew, which was changed before, and matches again. Who has entered is waited for. Why
+//! nobody enters unseen: a worker counts itself and then looks whether the output is closed, who
+//! closes it does that and then looks at the count, and all four are sequentially consistent. So
+//! one of the two sees the other.
 
 use std::sync::{
     Arc,
@@ -302,7 +305,8 @@ impl Outputs {
         find(&list, name).map(|place| list[place].clone())
     }
 
-    /// Takes an output off the list, closes it, and leaves its sink to the run. What is returned ends when that has ended.
+    /// Takes an output off the list, closes it, and leaves its sink to the run. What is returned
+    /// ends when that has ended.
     ///
     /// # Errors
     /// There is none of this name, or the run is ending.
@@ -398,13 +402,15 @@ impl View {
         }
     }
 
-    /// The only output that an event can go to, where no matcher has to be asked: most engines have one.
+    /// The only output that an event can go to, where no matcher has to be
+    /// asked: most engines have one.
     pub(crate) fn plain(&self, event: &Event) -> Option<&Output> {
         self.interests.plain(event).map(|place| &*self.list[place])
     }
 
-    /// The outputs that an event goes to: the first that covers and takes it, or all of them. `None` where one of them was
-    /// removed meanwhile: then there is something new to [look at](Self::refresh), where perhaps another one takes its place.
+    /// The outputs that an event goes to: the first that covers and takes it, or all of them.
+    /// `None` where one of them was removed meanwhile: then there is something new to [look
+    /// at](Self::refresh), where perhaps another one takes its place.
     ///
     /// # Errors
     /// The name of an output whose matcher panicked, and what it said.

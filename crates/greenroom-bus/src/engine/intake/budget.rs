@@ -5,12 +5,14 @@
 //!                                     └───────────── bytes in flight ─────────────┘
 //! ```
 //!
-//! Two bounds, of which each partition of an input has an even share; most inputs are one partition. **Run-ahead**: events that wait beside full pools, as many as `run_ahead`. **Bytes**:
-//! what was handed on and is not settled, wherever it is. An event goes on where it fits into what is left of the budget, or
-//! where nothing else of its partition is in flight: so one that is larger than the whole budget passes alone, and none can
-//! stand still over the size of an event. Memory is bounded by the budget, or by that one event, and by a batch of the
-//! source. What is kept of a line that is longer than an event may be passes alone as well, unless it is short: a file
-//! of nothing else would fill the budget with bytes that nobody handles.
+//! Two bounds, of which each partition of an input has an even share; most inputs are one
+//! partition. **Run-ahead**: events that wait beside full pools, as many as `run_ahead`. **Bytes**:
+//! what was handed on and is not settled, wherever it is. An event goes on where it fits into what
+//! is left of the budget, or where nothing else of its partition is in flight: so one that is
+//! larger than the whole budget passes alone, and none can stand still over the size of an event.
+//! Memory is bounded by the budget, or by that one event, and by a batch of the source. What is
+//! kept of a line that is longer than an event may be passes alone as well, unless it is short: a
+//! file of nothing else would fill the budget with bytes that nobody handles.
 //!
 //! Events behind parked keys are in flight as well, for as long as nobody decides about them. They
 //! may have half of the bytes; then later events of these keys are refused, and only events that
@@ -27,14 +29,17 @@ use crate::{router::Matcher, source::Taken};
 /// Which events an input gives, and what it may have under way.
 #[derive(Clone)]
 pub struct InputConfig {
-    /// The events that it gives; all of them unless said otherwise. The others are acknowledged, and count as ignored; one on
-    /// which this panics is a dead letter.
+    /// The events that it gives; all of them unless said otherwise. The others are acknowledged,
+    /// and count as ignored; one on which this panics is a dead letter.
     pub matcher: Matcher,
-    /// Events that may wait beside full pools before the input pauses; 10,000 unless said otherwise, and at least 1. More lets
-    /// other pools go on for longer behind one that is full, for the memory of so many events.
+    /// Events that may wait beside full pools before the input pauses; 10,000 unless said
+    /// otherwise, and at least 1. More lets other pools go on for longer behind one that is full,
+    /// for the memory of so many events.
     pub run_ahead: usize,
-    /// Bytes (about: [`Event::approximate_bytes`](crate::event::Event::approximate_bytes), or those of what is no event) that may be taken and not settled before the
-    /// input pauses; 64 MiB unless said otherwise. An event that is larger passes while nothing else of its input is in flight.
+    /// Bytes (about: [`Event::approximate_bytes`](crate::event::Event::approximate_bytes),
+    /// or those of what is no event) that may be taken and not settled before the input
+    /// pauses; 64 MiB unless said otherwise. An event that is larger passes while nothing
+    /// else of its input is in flight.
     pub in_flight_bytes: u64,
 }
 
@@ -63,16 +68,18 @@ const ALONE: usize = 1 << 20;
 /// No number of bytes is so small: nobody waits.
 const NOBODY: i64 = i64::MIN;
 
-/// The bounds of one partition, and how far they are used. Its intake takes, on one task; whoever settles gives back.
+/// The bounds of one partition, and how far they are used. Its intake takes, on one task;
+/// whoever settles gives back.
 #[derive(Debug)]
 pub(crate) struct Budget {
     run_ahead: AtomicUsize,
     limit: AtomicI64,
-    /// Bytes in flight. Below zero for a moment, where events are settled before their turn has been counted.
+    /// Bytes in flight. Below zero for a moment, where events are settled before
+    /// their turn has been counted.
     in_flight: AtomicI64,
     peak: AtomicI64,
-    /// The intake waits until no more than this is in flight. Written before it looks, read after something was given back:
-    /// one of the two sees the other.
+    /// The intake waits until no more than this is in flight. Written before it looks, read after
+    /// something was given back: one of the two sees the other.
     wanted: AtomicI64,
     freed: Notify,
     /// Events that wait beside full pools, when last looked at.
@@ -95,9 +102,9 @@ pub(crate) struct ParkedPart {
 }
 
 impl ParkedPart {
-    /// So many events of an input wait behind parked keys, of which so many passed with so many bytes in all. With half of the
-    /// bytes there, they take no more, until it is a quarter: otherwise events that nobody handles would keep those out that
-    /// somebody does.
+    /// So many events of an input wait behind parked keys, of which so many passed with so many
+    /// bytes in all. With half of the bytes there, they take no more, until it is a quarter:
+    /// otherwise events that nobody handles would keep those out that somebody does.
     pub(crate) fn hold(&self, events: u64, (passed, passed_bytes): (u64, u64), limit: u64) {
         let average = passed_bytes as f64 / passed.max(1) as f64;
         let bytes = (events as f64 * average) as u64;
@@ -162,7 +169,8 @@ impl Budget {
         Turn { budget: self, free: self.free(), taken: 0, events: (0, 0) }
     }
 
-    /// What an item counts for: at least a byte, so that nothing is free, and at most four gigabytes.
+    /// What an item counts for: at least a byte, so that nothing is free,
+    /// and at most four gigabytes.
     pub(crate) fn weight(&self, taken: &Taken) -> u32 {
         let bytes = match &taken.event {
             Ok(event) => event.approximate_bytes(),
@@ -285,7 +293,8 @@ impl Turn<'_> {
         self.events.1 += u64::from(bytes);
     }
 
-    /// True where so many bytes may go on. What has been given back meanwhile is looked at only where it matters.
+    /// True where so many bytes may go on. What has been given back meanwhile is looked
+    /// at only where it matters.
     fn try_take(&mut self, bytes: u32) -> bool {
         let bytes = i64::from(bytes);
         if bytes > self.free {

@@ -1,9 +1,11 @@
-//! How many events of each partition wait beside full pools, without a look at all of them for each that goes on.
+//! How many events of each partition wait beside full pools, without a look at all of
+//! them for each that goes on.
 //!
-//! Pools take many events at a time, and nobody asks which. So what is known of a partition is a bound: what it had when all were
-//! counted, and what came since. The events that have gone on since then, of all partitions together, say how far from above that
-//! may be. Where the difference matters, all are counted anew, once an eighth of a share has gone on: so an event that
-//! goes on costs a look at a few times as many events as there are partitions, at most.
+//! Pools take many events at a time, and nobody asks which. So what is known of a partition is a
+//! bound: what it had when all were counted, and what came since. The events that have gone on
+//! since then, of all partitions together, say how far from above that may be. Where the difference
+//! matters, all are counted anew, once an eighth of a share has gone on: so an event that goes on
+//! costs a look at a few times as many events as there are partitions, at most.
 
 use std::collections::HashMap;
 
@@ -33,7 +35,8 @@ impl HeldBack {
         self.bounds.get(&assigned).copied().unwrap_or_default().min(all)
     }
 
-    /// True where as many wait as are its share, or nearly. `all` wait of all partitions; `count` counts those of each.
+    /// True where as many wait as are its share, or nearly. `all` wait of all partitions;
+    /// `count` counts those of each.
     pub(crate) fn is_behind(
         &mut self,
         assigned: u32,

@@ -61,7 +61,8 @@ pub(crate) struct Fate {
     pub(crate) error: Option<String>,
 }
 
-/// Counts an input as one that may still give events, until it is dropped: also by a panic of its source.
+/// Counts an input as one that may still give events, until it is dropped: also
+/// by a panic of its source.
 pub(crate) struct Reading {
     pub(crate) input: Arc<Input>,
     pub(crate) all: Arc<AtomicUsize>,
@@ -77,7 +78,8 @@ impl Drop for Reading {
     }
 }
 
-/// Something of an input that is not done: reading it, or a batch of its events. One for each batch, not for each event.
+/// Something of an input that is not done: reading it, or a batch of its events. One for each
+/// batch, not for each event.
 pub(crate) struct UnderWay(Arc<Input>);
 
 impl UnderWay {

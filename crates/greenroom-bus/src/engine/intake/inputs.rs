@@ -1,4 +1,5 @@
-//! The inputs of an engine: those that it was built with, and those that come and go while it runs (G01).
+//! The inputs of an engine: those that it was built with, and those that come
+//! and go while it runs (G01).
 //!
 //! ```text
 //! add ──▶ arrivals ──▶ the run begins to read ──▶ ended, or removed ──▶ all that it gave is settled: its name is free
@@ -6,8 +7,9 @@
 //!  └── closed once the last one has ended, or the run is to end: the source is given back
 //! ```
 //!
-//! An event names its input by its place. Places are never used again, so what an input gave is told from what another one of
-//! its name gives later; each costs some hundred bytes until the end of the run.
+//! An event names its input by its place. Places are never used again, so what an input gave
+//! is told from what another one of its name gives later; each costs some hundred bytes
+//! until the end of the run.
 
 use std::sync::{
     Arc,
@@ -222,7 +224,8 @@ impl Inputs {
         self.all.read().iter().map(|input| input.name()).collect()
     }
 
-    /// The part that has been read of each that is not removed, in millionths, or more where that is not known.
+    /// The part that has been read of each that is not removed, in millionths, or more
+    /// where that is not known.
     pub(crate) fn read(&self) -> Vec<u64> {
         let all = self.all.read();
         let there = all.iter().filter(|input| input.has_source && !input.is_removed());

@@ -26,14 +26,15 @@ use crate::{
     },
 };
 
-/// Every pool, and which of them are behind. An input looks at those again and again, at the others never: hundreds of pools
-/// that take what they are given cost it nothing.
+/// Every pool, and which of them are behind. An input looks at those again and again, at the others
+/// never: hundreds of pools that take what they are given cost it nothing.
 pub(crate) struct BesidePools {
     shared: Arc<Shared>,
     pools: Vec<JobAddress>,
     /// Beside each pool.
     beside: Vec<Beside>,
-    /// The places of those pools beside which something waits, and perhaps of some beside which nothing waits any more.
+    /// The places of those pools beside which something waits, and perhaps of some beside
+    /// which nothing waits any more.
     behind: Vec<usize>,
     /// Partitions take turns.
     rotates: bool,
@@ -97,8 +98,9 @@ impl BesidePools {
         });
     }
 
-    /// Waits until one of the pools beside which events wait has room, or has stopped, and hands it the first of them; or until
-    /// something that waited behind its key was handed over. Never returns where nothing waits.
+    /// Waits until one of the pools beside which events wait has room, or has stopped, and hands it
+    /// the first of them; or until something that waited behind its key was handed over. Never
+    /// returns where nothing waits.
     ///
     /// # Cancel safety
     /// A dropped future has lost nothing.
@@ -148,7 +150,8 @@ struct Waiting {
 struct Behind {
     /// The assignment of the first.
     assigned: u32,
-    /// The first is being sent. Polled with the intake's waker whenever that has nothing else to do.
+    /// The first is being sent. Polled with the intake's waker whenever
+    /// that has nothing else to do.
     first: BoxFuture<'static, Result<(), SendError<Job>>>,
     rest: VecDeque<Job>,
 }
@@ -232,15 +235,17 @@ impl Waiting {
         }
     }
 
-    /// Hands over what there is room for behind keys. True where anything was; otherwise the task is woken when there is.
+    /// Hands over what there is room for behind keys. True where anything was; otherwise the
+    /// task is woken when there is.
     fn advance(&mut self, shared: &Shared, pool: &JobAddress, task: &mut Context<'_>) -> bool {
         let mut moved = false;
         self.behind.retain(|_, behind| behind.advance(shared, pool, task, &mut moved));
         moved
     }
 
-    /// Hands the first of those that wait over, in the room that was reserved for it. The room must be used: given back, it
-    /// would go to another input that waits for it, and from there back, for ever.
+    /// Hands the first of those that wait over, in the room that was reserved for it. The
+    /// room must be used: given back, it would go to another input that waits for it, and
+    /// from there back, for ever.
     fn hand_over(&mut self, shared: &Shared, pool: &JobAddress, room: Room<'_>) {
         let Some(job) = self.queue.front().pop_front() else { return };
         let sent = match room {
@@ -331,7 +336,8 @@ fn refuse(shared: &Shared, job: Job) {
     drop(job);
 }
 
-/// A pool takes nothing any more: the event is a dead letter when its workers are gone, and refused by a stop.
+/// A pool takes nothing any more: the event is a dead letter when its workers are
+/// gone, and refused by a stop.
 pub(crate) fn gone(shared: &Shared, why: NotAccepted, job: Job) {
     if why == NotAccepted::Parked {
         return refuse(shared, job);

@@ -6,8 +6,9 @@
 //!                                paused └─┘ by its own budget, or by an operator
 //! ```
 //!
-//! An event names its assignment by a number that is never used again. So what waits of one that was revoked is told from
-//! what the same partition gives later; whatever is about to be started is asked for its number first.
+//! An event names its assignment by a number that is never used again. So what waits of one that
+//! was revoked is told from what the same partition gives later; whatever is about to be started is
+//! asked for its number first.
 
 use std::{
     collections::HashSet,
@@ -82,7 +83,8 @@ impl Assigned {
         }
     }
 
-    /// How an event of it ends that is settled like this: whatever was not done when it was revoked is for the next owner.
+    /// How an event of it ends that is settled like this: whatever was not done when it was
+    /// revoked is for the next owner.
     pub(crate) fn ends(&self, how: Settled) -> Settled {
         let is_given_up = !how.is_acknowledged() && self.is_revoked.load(Ordering::SeqCst);
         if is_given_up { Settled::Refused(Refusal::Revoked) } else { how }

@@ -1,8 +1,9 @@
 //! From a source to the pools: events are routed, given their settlement and their place in line.
 //!
-//! A pool that is full does not stop the others: its events wait beside it, in order, up to a bound, and only then is
-//! the source asked for nothing more. Where a source has several partitions, each has a bound of its own: the source is told
-//! which are at theirs, by the whole list each time, and goes on with the others (D15).
+//! A pool that is full does not stop the others: its events wait beside it, in order, up to a
+//! bound, and only then is the source asked for nothing more. Where a source has several
+//! partitions, each has a bound of its own: the source is told which are at theirs, by the whole
+//! list each time, and goes on with the others (D15).
 
 use std::{
     future::{Future, poll_fn},
@@ -42,8 +43,8 @@ use crate::{
     source::{Partition, Pull, Receipts, Source, SourceError, Taken},
 };
 
-/// Events routed before they are handed to the pools, and other tasks get a turn. Waking workers is paid once for all of
-/// them; the workers that are woken sit behind this task on its thread.
+/// Events routed before they are handed to the pools, and other tasks get a turn. Waking workers is
+/// paid once for all of them; the workers that are woken sit behind this task on its thread.
 pub(crate) const EVENTS_PER_TURN: usize = 256;
 
 /// Events that are fetched into the caches at a time: enough that their misses overlap, and few
@@ -154,8 +155,8 @@ impl Intake {
         }
     }
 
-    /// Runs until the source has ended and nothing waits, or until the engine stops its inputs. What still waits then is
-    /// handed to the pools while they drain.
+    /// Runs until the source has ended and nothing waits, or until the engine stops its inputs.
+    /// What still waits then is handed to the pools while they drain.
     pub(crate) async fn run(mut self, mut phase: watch::Receiver<Phase>) -> Ended {
         let how = self.read(&mut phase).await;
         self.input.ended(&how);
@@ -206,7 +207,8 @@ impl Intake {
         self.routing.feed();
     }
 
-    /// Takes turns between the source and the pools beside which events wait, so that neither keeps the other waiting.
+    /// Takes turns between the source and the pools beside which events wait, so that neither
+    /// keeps the other waiting.
     async fn read(&mut self, phase: &mut watch::Receiver<Phase>) -> Result<(), SourceError> {
         let mut batch = Vec::new();
         while *phase.borrow_and_update() == Phase::Run {
@@ -256,7 +258,8 @@ impl Intake {
         Ok(())
     }
 
-    /// Tells the source of which partitions it is to give nothing now. Whether it is to be asked for more.
+    /// Tells the source of which partitions it is to give nothing now. Whether it
+    /// is to be asked for more.
     fn tell_paused(&mut self) -> bool {
         let held_back = self.routing.held_back();
         if !self.input.partitions.come_and_go {
@@ -292,7 +295,8 @@ impl Intake {
         }
     }
 
-    /// Partitions are taken away: what waits of them is given up, and nothing of them is started from here on.
+    /// Partitions are taken away: what waits of them is given up, and nothing of them
+    /// is started from here on.
     fn revoke(&mut self) {
         let Some(mut source) = self.source.take() else { return };
         for partition in source.revoking() {
@@ -432,7 +436,8 @@ impl Intake {
         }
     }
 
-    /// The place of the partition that was just pulled from, which is assigned from here on where it was not.
+    /// The place of the partition that was just pulled from, which is assigned from
+    /// here on where it was not.
     fn part_pulled(&mut self) -> usize {
         let source = self.source.as_ref();
         let partition = source.map_or(Partition::ONLY, |source| source.partition());
@@ -447,7 +452,8 @@ impl Intake {
         at
     }
 
-    /// Routes what has waited for room in the budget and finds some, and hands over what waits beside pools.
+    /// Routes what has waited for room in the budget and finds some, and hands over
+    /// what waits beside pools.
     ///
     /// # Cancel safety
     /// A dropped future has lost nothing.
@@ -613,7 +619,8 @@ async fn pull(
     }
 }
 
-/// Waits until the next of those that wait for room in a budget has some. For ever, where none waits.
+/// Waits until the next of those that wait for room in a budget has some.
+/// For ever, where none waits.
 async fn fits(parts: &[Part]) {
     let mut waits = Vec::new();
     for Part { assigned, rest, .. } in parts {
@@ -625,7 +632,8 @@ async fn fits(parts: &[Part]) {
     any(waits).await;
 }
 
-/// Waits until a partition that is paused because of what is in flight may be read on. For ever, where there is none.
+/// Waits until a partition that is paused because of what is in flight may be read on. For
+/// ever, where there is none.
 async fn opens(parts: &[Part]) {
     let full = parts.iter().filter_map(|part| {
         let waits = part.rest.first().is_none() && part.budget().is_full();

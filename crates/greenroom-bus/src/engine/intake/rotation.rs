@@ -6,9 +6,9 @@
 //! partition 3  ─ ─ ─┘
 //! ```
 //!
-//! A source gives a partition in pieces of many events. Handed over in the order in which they came, one
-//! piece fills the pool, with events of the few keys that this partition has, and keys of the other
-//! partitions wait while workers have nothing to do.
+//! A source gives a partition in pieces of many events. Handed over in the order in which they
+//! came, one piece fills the pool, with events of the few keys that this partition has, and keys of
+//! the other partitions wait while workers have nothing to do.
 
 use std::collections::VecDeque;
 

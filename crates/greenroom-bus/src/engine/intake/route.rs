@@ -1,4 +1,5 @@
-//! From an event with its settlement to the pool of its handler: what inputs and the way back have in common.
+//! From an event with its settlement to the pool of its handler: what inputs and the
+//! way back have in common.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -74,8 +75,8 @@ impl Routing {
         counts
     }
 
-    /// Gives up all that waits of an assignment that was revoked: here, in every pool, and on the way back. Nothing of it is
-    /// started from here on.
+    /// Gives up all that waits of an assignment that was revoked: here, in every pool, and on the
+    /// way back. Nothing of it is started from here on.
     pub(crate) fn withdraw(&mut self, assigned: u32) {
         self.give_up_revoked();
         if let Some(loopback) = &self.shared.loopback {
@@ -149,7 +150,8 @@ impl Routing {
         }
     }
 
-    /// Each with a part of the whole settlement. The first has the room that the event has brought; the others reserve theirs.
+    /// Each with a part of the whole settlement. The first has the room that the event has brought;
+    /// the others reserve theirs.
     fn route_to_all(
         &mut self,
         event: Event,
@@ -163,7 +165,8 @@ impl Routing {
         let came_back = reserved.is_some();
         for handler in handlers {
             let brought = reserved.take().or_else(|| {
-                // What comes back never waits for room: it brings none, and fails where it needs some and finds none.
+                // What comes back never waits for room: it brings none, and fails where it
+                // needs some and finds none.
                 let loopback = shared.loopback.as_ref().filter(|_| came_back);
                 loopback.and_then(|loopback| loopback.room.try_reserve(0))
             });
@@ -245,7 +248,8 @@ impl Routing {
         }
     }
 
-    /// Admits a job that needs no room on the way back, or has brought or found some; others wait for it, in order.
+    /// Admits a job that needs no room on the way back, or has brought or found some;
+    /// others wait for it, in order.
     fn reserve(&mut self, job: Job) {
         let declared = self.shared.process.handlers[job.handler()].config.loopback;
         let has_reserved = job.extras().is_some_and(|extras| extras.reserved.is_some());
@@ -350,8 +354,8 @@ async fn reservable(shared: &Shared, unreserved: &[VecDeque<Job>]) {
     }
 }
 
-/// The line that an event of this input stands in, where its pool keeps any. A key that cannot be had is an error where
-/// one is required.
+/// The line that an event of this input stands in, where its pool keeps any. A key that cannot be
+/// had is an error where one is required.
 pub(crate) fn line_of(
     shared: &Shared,
     event: &Event,

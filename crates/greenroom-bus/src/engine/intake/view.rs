@@ -14,7 +14,8 @@ pub struct InputView {
     pub source: String,
     /// Bytes of events that were handed on and are not settled.
     pub in_flight_bytes: u64,
-    /// The most that there were at once; of several partitions the sum of what each has had at most.
+    /// The most that there were at once; of several partitions the sum of
+    /// what each has had at most.
     pub most_in_flight_bytes: u64,
     /// With so many, the input pauses.
     pub in_flight_limit: u64,
@@ -33,7 +34,8 @@ pub struct InputView {
     /// How long ago the last event was settled, of the partitions that it has now; `None` before
     /// any was.
     pub last_settled: Option<Duration>,
-    /// Its partitions; a single one, [`Partition::ONLY`](crate::source::Partition::ONLY), where its source has no parts.
+    /// Its partitions; a single one, [`Partition::ONLY`](crate::source::Partition::ONLY), where
+    /// its source has no parts.
     pub partitions: Vec<PartitionView>,
     /// True where it is not read on before something is settled.
     pub(crate) stands: bool,
@@ -64,11 +66,13 @@ pub struct PartitionView {
     pub in_flight_bytes: u64,
     /// With so many, it is paused: its share of what its input may have in flight.
     pub in_flight_limit: u64,
-    /// Its events that wait beside full pools; of several partitions, a bound that is met now and then.
+    /// Its events that wait beside full pools; of several partitions, a bound
+    /// that is met now and then.
     pub held_back: u64,
     /// With so many, it is paused: its share of what its input may have there.
     pub run_ahead: u64,
-    /// Whether it is asked for nothing more until something of it is settled, or an operator lets it go on.
+    /// Whether it is asked for nothing more until something of it is settled, or
+    /// an operator lets it go on.
     pub is_paused: bool,
     /// How long ago the last event of it was settled, in whichever way; `None` before any was.
     pub last_settled: Option<Duration>,

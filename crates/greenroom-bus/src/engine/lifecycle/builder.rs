@@ -125,13 +125,14 @@ impl EngineBuilder {
         self.input_with(source, InputConfig::default())
     }
 
-    /// Reads from here the events that the matcher takes. The others are acknowledged, and count as ignored; one on which it
-    /// panics is a dead letter.
+    /// Reads from here the events that the matcher takes. The others are acknowledged, and count as
+    /// ignored; one on which it panics is a dead letter.
     pub fn input_where(self, source: Box<dyn Source>, matcher: Matcher) -> Self {
         self.input_with(source, InputConfig::of(matcher))
     }
 
-    /// Reads from here the events that its matcher takes, with bounds of its own on what it has under way.
+    /// Reads from here the events that its matcher takes, with bounds of its own
+    /// on what it has under way.
     pub fn input_with(mut self, source: Box<dyn Source>, config: InputConfig) -> Self {
         self.inputs.push(NewInput { name: None, config, source });
         self
@@ -152,15 +153,16 @@ impl EngineBuilder {
         self
     }
 
-    /// The pools and handlers of this router, instead of those that were added before. Its configuration overrides the
-    /// engine's [`buffer`](Self::buffer), whichever is named first.
+    /// The pools and handlers of this router, instead of those that were added before. Its
+    /// configuration overrides the engine's [`buffer`](Self::buffer), whichever is named first.
     pub fn router(mut self, router: Router) -> Self {
         (self.router, self.has_router) = (router, true);
         self
     }
 
-    /// Events that each pool accepts and does not start, unless its own configuration or that of the router says otherwise;
-    /// 1,000 unless said otherwise. What pools inherit is in [`pool_config`](Self::pool_config).
+    /// Events that each pool accepts and does not start, unless its own configuration or
+    /// that of the router says otherwise; 1,000 unless said otherwise. What pools inherit is
+    /// in [`pool_config`](Self::pool_config).
     pub fn buffer(mut self, events: usize) -> Self {
         if !self.has_router {
             self.router.set_buffer(events);
@@ -214,21 +216,21 @@ impl EngineBuilder {
         self
     }
 
-    /// Puts these layers around every handler, inside of those that were given before, and outside of those that a handler
-    /// has of its own ([`Layers::around`]).
+    /// Puts these layers around every handler, inside of those that were given before, and outside
+    /// of those that a handler has of its own ([`Layers::around`]).
     pub fn layers(mut self, layers: &Layers) -> Self {
         self.layers = self.layers.and(layers);
         self
     }
 
-    /// Sends what handlers produce, and `on` covers, here. The first output that covers an event gets it, unless
-    /// [`all_outputs`](Self::all_outputs) says otherwise.
+    /// Sends what handlers produce, and `on` covers, here. The first output that covers an event
+    /// gets it, unless [`all_outputs`](Self::all_outputs) says otherwise.
     pub fn output(self, name: impl Into<String>, on: Vec<Pattern>, sink: Arc<dyn Sink>) -> Self {
         self.output_where(name, on, Matcher::any(), sink)
     }
 
-    /// As [`output`](Self::output), of these events those that the matcher takes. The others go to the next output. An event
-    /// on whose output a matcher panics is refused.
+    /// As [`output`](Self::output), of these events those that the matcher takes. The others go to
+    /// the next output. An event on whose output a matcher panics is refused.
     pub fn output_where(
         mut self,
         name: impl Into<String>,
@@ -240,8 +242,8 @@ impl EngineBuilder {
         self
     }
 
-    /// Hands what handlers produce to every output that takes it, rather than to the first. It is settled when all of them
-    /// have stored it.
+    /// Hands what handlers produce to every output that takes it, rather than to the first. It is
+    /// settled when all of them have stored it.
     pub fn all_outputs(mut self, all: bool) -> Self {
         self.all_outputs = all;
         self
@@ -259,7 +261,8 @@ impl EngineBuilder {
         self
     }
 
-    /// What happens to events that handlers are named for, but that every matcher refuses; a dead letter unless said otherwise.
+    /// What happens to events that handlers are named for, but that every matcher refuses; a dead
+    /// letter unless said otherwise.
     pub fn handler_rejected(mut self, handler_rejected: NoHandler) -> Self {
         self.handler_rejected = handler_rejected;
         self
@@ -271,15 +274,16 @@ impl EngineBuilder {
         self
     }
 
-    /// Lets what handlers make come back in, instead of going to an output. What comes back belongs to the event that it was
-    /// made of, which is settled when all of it is; it is handled as one of an input called `loopback`.
+    /// Lets what handlers make come back in, instead of going to an output. What comes back belongs
+    /// to the event that it was made of, which is settled when all of it is; it is handled as one
+    /// of an input called `loopback`.
     pub fn loopback(mut self, loopback: LoopbackConfig) -> Self {
         self.loopback = Some(loopback);
         self
     }
 
-    /// Tells of each failed attempt, with its event. Without this, failures are logged with the event's type, id and key, the
-    /// pool and the attempt, one a second at most.
+    /// Tells of each failed attempt, with its event. Without this, failures are logged with the
+    /// event's type, id and key, the pool and the attempt, one a second at most.
     pub fn on_failure(
         mut self,
         on_failure: impl Fn(&FailedEvent<'_>) + Send + Sync + 'static,

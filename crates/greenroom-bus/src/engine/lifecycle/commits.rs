@@ -1,7 +1,8 @@
-//! Inputs that keep their positions have them stored: once a second, when much has happened since, and at the end.
+//! Inputs that keep their positions have them stored: once a second, when much has
+//! happened since, and at the end.
 //!
-//! An event is told to its source when it is settled, which is after its outputs or its dead letter were stored. So whatever
-//! a commit says is done is safe.
+//! An event is told to its source when it is settled, which is after its outputs or its dead letter
+//! were stored. So whatever a commit says is done is safe.
 
 use std::{sync::Arc, time::Duration};
 
@@ -18,10 +19,12 @@ use crate::{
     source::{Committer, Resumed},
 };
 
-/// How often positions are stored at least: so much work, or what the source calls due, is what a crash repeats.
+/// How often positions are stored at least: so much work, or what the source calls due,
+/// is what a crash repeats.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// How long a commit that is under way at the end may take to let go. What it stores may still be stored.
+/// How long a commit that is under way at the end may take to let go. What it
+/// stores may still be stored.
 const LET_GO: Duration = Duration::from_millis(50);
 
 /// An input, with who commits.
@@ -43,7 +46,8 @@ impl Commits {
         Self { kept: Vec::new(), tasks: JoinSet::new() }
     }
 
-    /// Asks inputs that are about to be read which of them keep positions, tells what they have found, and begins.
+    /// Asks inputs that are about to be read which of them keep positions, tells what
+    /// they have found, and begins.
     pub(crate) fn begin(&mut self, inputs: &Inputs, arrivals: &mut [Arrival]) {
         let before = self.kept.len();
         for arrival in arrivals {
@@ -57,7 +61,8 @@ impl Commits {
         tell_resumed(&self.kept[before..]);
     }
 
-    /// Makes no more on its own. Those whose last commit is still to be made are for the run to make, which is told all.
+    /// Makes no more on its own. Those whose last commit is still to be made are for the run to
+    /// make, which is told all.
     pub(crate) async fn end(mut self) -> Vec<LastCommit> {
         // One that blocks its thread does not hold up the end.
         let _ = timeout(LET_GO, self.tasks.shutdown()).await;
@@ -101,8 +106,8 @@ impl Drop for StopsByPanic {
     }
 }
 
-/// Until it fails, or the run ends, or all that the input gave is settled and stored: then its name is free, and whoever comes
-/// after it keeps positions of its own.
+/// Until it fails, or the run ends, or all that the input gave is settled and stored: then its name
+/// is free, and whoever comes after it keeps positions of its own.
 async fn keep(Kept { input, committer }: Kept) {
     let _stops = StopsByPanic(input.clone());
     let mut ticks = interval(EVERY);

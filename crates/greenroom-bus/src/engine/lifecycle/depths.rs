@@ -1,10 +1,12 @@
 //! What the pools hold, all together, as last seen.
 
-/// Pools looked at in one go. A pool keeps its messages in 64 places that are not in the cache when nobody has used them for a
-/// while: the task that looks at hundreds of pools at once would keep its thread from the events for milliseconds.
+/// Pools looked at in one go. A pool keeps its messages in 64 places that are not in the cache when
+/// nobody has used them for a while: the task that looks at hundreds of pools at once would keep
+/// its thread from the events for milliseconds.
 const POOLS_PER_LOOK: usize = 16;
 
-/// The depth of each pool when it was last looked at: all of them each time where they are few, otherwise some in turn.
+/// The depth of each pool when it was last looked at: all of them each time where they are
+/// few, otherwise some in turn.
 #[derive(Debug, Default)]
 pub(crate) struct Depths {
     seen: Vec<u64>,

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use crate::engine::shared::Shared;
 
-/// Lets nobody wait for an input that nobody will read, or for an output that nobody will end, once it is dropped.
+/// Lets nobody wait for an input that nobody will read, or for an output that nobody will
+/// end, once it is dropped.
 pub(crate) struct Ending(pub(crate) Arc<Shared>);
 
 impl Drop for Ending {

@@ -12,7 +12,8 @@ use crate::engine::{
     shared::Shared,
 };
 
-/// A running set of pools with its inputs and outputs. Built by [`Engine::builder`], used up by [`run`](Self::run).
+/// A running set of pools with its inputs and outputs. Built by [`Engine::builder`], used
+/// up by [`run`](Self::run).
 ///
 /// ```
 /// use std::sync::Arc;
@@ -24,7 +25,8 @@ use crate::engine::{
 ///     source::generator::{GeneratorOptions, GeneratorSource},
 /// };
 ///
-/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let directory = tempfile::tempdir()?;
 /// # let path = directory.path().join("dead-letters.ndjson");
 /// let options = GeneratorOptions { count: Some(100), ..GeneratorOptions::default() };

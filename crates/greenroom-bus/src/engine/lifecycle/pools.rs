@@ -21,7 +21,8 @@ const SHARE_OF_A_KEY: usize = 4;
 /// What a pool keeps in order.
 pub(crate) type LineOf = fn(&Job) -> Option<Line>;
 
-/// Where a pool has a weight, the others have 1, but for those with threads of their own, which compete with no other.
+/// Where a pool has a weight, the others have 1, but for those with threads of their own,
+/// which compete with no other.
 pub(crate) fn fair_share(pools: &[(String, PoolConfig)]) -> Option<FairShare> {
     let weighted = pools.iter().any(|(_, config)| config.weight.is_some());
     let weight = |config: &PoolConfig| match config.dedicated_threads {

@@ -55,15 +55,18 @@ const COMMITS_LET_GO: Duration = Duration::from_millis(950);
 const FOREVER: Duration = Duration::from_secs(100 * 365 * 24 * 3_600);
 
 impl Engine {
-    /// Runs until every input has ended and all is settled, or until it is stopped through [`Control`]. Never fails: what
-    /// went wrong is in the report. While one input reads, others may be added; once the last has ended, none is.
+    /// Runs until every input has ended and all is settled, or until it is stopped through
+    /// [`Control`]. Never fails: what went wrong is in the report. While one input reads, others
+    /// may be added; once the last has ended, none is.
     ///
-    /// A run that is not stopped has no deadline: it waits for its slowest handler. One that is stopped returns within a
-    /// second after its deadline, also when a handler, an input or an output blocks its thread (on a runtime with others).
+    /// A run that is not stopped has no deadline: it waits for its slowest handler. One that is
+    /// stopped returns within a second after its deadline, also when a handler, an input or an
+    /// output blocks its thread (on a runtime with others).
     ///
     /// # Cancel safety
-    /// Dropping the future drops the inputs and what waits beside the pools. Pools handle what they have queued in the
-    /// background, but nobody waits for them or ends the outputs. To stop a run in order, use [`Control`].
+    /// Dropping the future drops the inputs and what waits beside the pools. Pools handle what they
+    /// have queued in the background, but nobody waits for them or ends the outputs. To stop a run
+    /// in order, use [`Control`].
     pub async fn run(self) -> RunReport {
         let Self { parts } = self;
         let mut run = Run::new(&parts);
@@ -91,7 +94,8 @@ struct Run {
     phase: watch::Receiver<Phase>,
     look: Interval,
     at: Moments,
-    /// Sinks that store what they have accepted: of outputs that were removed and, in the end, of all.
+    /// Sinks that store what they have accepted: of outputs that were removed
+    /// and, in the end, of all.
     finishes: Tasks<Result<(), SinkError>>,
     /// Sources that give nothing any more, and are asked on until the run is over.
     attended: Tasks<()>,
@@ -136,7 +140,8 @@ impl Run {
         }
         self.read_all(engine).await;
         self.end_replays(engine, replays).await;
-        // Only an input that was added before the run was to end may have arrived since: it gives nothing.
+        // Only an input that was added before the run was to end may have arrived
+        // since: it gives nothing.
         engine.shared.inputs.close();
         engine.shared.egress.outputs.close();
         self.end_loopback(engine, way_back).await;
@@ -196,8 +201,8 @@ impl Run {
         }
     }
 
-    /// Waits until nothing can come back in any more, and what came back is with the pools. What stands still because its keys
-    /// are parked is not waited for.
+    /// Waits until nothing can come back in any more, and what came back is with the pools. What
+    /// stands still because its keys are parked is not waited for.
     async fn end_loopback(&mut self, engine: &Parts, mut way_back: Tasks<()>) {
         let Some(loopback) = &engine.shared.loopback else { return };
         loop {
@@ -338,8 +343,8 @@ impl Run {
         }
     }
 
-    /// Waits until the pools have handled what was taken. A second stop, with no patience, overtakes the first when the
-    /// run has to end.
+    /// Waits until the pools have handled what was taken. A second stop, with no patience,
+    /// overtakes the first when the run has to end.
     async fn drain(&mut self, engine: &Parts) -> Vec<PoolStats> {
         let mut stops = Tasks::new();
         stop_pools(engine, &mut stops, FOREVER);
@@ -377,7 +382,8 @@ impl Run {
         stats
     }
 
-    /// What a pool gives back that had all the time it wanted: it waits for somebody to decide, and nobody will.
+    /// What a pool gives back that had all the time it wanted: it waits for somebody to
+    /// decide, and nobody will.
     fn unhandled(&mut self, engine: &Parts, pool: usize, events: &[Job]) {
         let name = &engine.shared.process.pools[pool].name;
         let stopped = engine.pools[pool].erase().exit_reason().is_some_and(|end| has_failed(&end));
@@ -458,7 +464,8 @@ impl Run {
         }
     }
 
-    /// Stores the positions of inputs for the last time: after outputs and dead letters, so that what they have stored is done.
+    /// Stores the positions of inputs for the last time: after outputs and dead letters, so that
+    /// what they have stored is done.
     async fn commit(&mut self, engine: &Parts) -> Vec<PositionsReport> {
         let commits = std::mem::replace(&mut self.commits, Commits::new()).end().await;
         let mut last = Tasks::new();
@@ -521,7 +528,8 @@ impl Run {
             handled: counts.handled,
             ignored: counts.ignored,
             dead_lettered: counts.dead_lettered,
-            // What a wedged worker or an output that gave up still holds counts as refused: nothing has confirmed it.
+            // What a wedged worker or an output that gave up still holds counts as refused:
+            // nothing has confirmed it.
             refused: counts.refused + counts.unsettled(),
             revoked: counts.revoked,
             parked: self.left_parked + refused_parked,
@@ -572,7 +580,8 @@ fn warnings(engine: &Parts) -> Vec<String> {
     warnings
 }
 
-/// An output or the dead letters that cannot store any more: whatever is handled from now on would be refused.
+/// An output or the dead letters that cannot store any more: whatever is handled from
+/// now on would be refused.
 fn stuck_output(engine: &Parts) -> Option<String> {
     let outputs = engine.shared.egress.outputs.list();
     let outputs = outputs.iter().map(|output| output.sink.failure());

@@ -89,7 +89,8 @@ pub enum NotDispatched {
 ///     router::{HandlerConfig, PoolConfig, Router},
 /// };
 ///
-/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let mut router = Router::new(PoolConfig { workers: 4, ..PoolConfig::default() });
 /// router.add_handler("pass", HandlerConfig::new(vec!["**".parse()?], Arc::new(PassFactory)))?;
 /// let router = router.start().await?;
@@ -134,16 +135,17 @@ impl RunningRouter {
         self.parts.shared.routing.routes.route(event)
     }
 
-    /// Gives an event to the handlers that it goes to, and waits until all of them are done with it: retries included. Waits
-    /// for room in a pool whose [`OnFull`] says `Pause`. Events with the same key that are given one after the other are handled
-    /// in that order; of those that are given at once, nobody can say.
+    /// Gives an event to the handlers that it goes to, and waits until all of them are done with
+    /// it: retries included. Waits for room in a pool whose [`OnFull`] says `Pause`. Events with
+    /// the same key that are given one after the other are handled in that order; of those that are
+    /// given at once, nobody can say.
     ///
     /// # Errors
     /// There is no handler for it, a handler gave it up, or it was refused.
     ///
     /// # Cancel safety
-    /// A dropped future has refused the event where it waited for room; otherwise handlers go on with it, and nobody is told
-    /// what they made of it.
+    /// A dropped future has refused the event where it waited for room; otherwise handlers go on
+    /// with it, and nobody is told what they made of it.
     pub async fn handle(&self, event: Event) -> Result<Dispatched, NotDispatched> {
         let shared = &self.parts.shared;
         let ty = || event.ty().to_owned();

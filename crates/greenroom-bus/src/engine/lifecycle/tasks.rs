@@ -24,7 +24,8 @@ impl<T: Send + 'static> Tasks<T> {
         self.names.insert(self.tasks.spawn(task).id(), name.into());
     }
 
-    /// The next task that ends: its result, or its name and why it has none. `None` once all have ended.
+    /// The next task that ends: its result, or its name and why it has none.
+    /// `None` once all have ended.
     ///
     /// # Cancel safety
     /// A dropped future has joined nothing.

@@ -67,7 +67,8 @@ impl Attempts {
         results
     }
 
-    /// One after the other. What stands behind one that failed, or is to wait, is not begun: it would leave its line out of turn.
+    /// One after the other. What stands behind one that failed, or is to wait, is not begun: it
+    /// would leave its line out of turn.
     async fn attempt_each(&mut self, jobs: &mut [&mut Job]) -> Vec<Result<Outputs, BusError>> {
         let (mut results, mut any_failed) = (Vec::with_capacity(jobs.len()), false);
         for job in jobs {

@@ -29,8 +29,8 @@ use crate::engine::config::OutageConfig;
 /// The waits between probes.
 const PROBES: Backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(5));
 
-/// How long events wait before they ask again whether the outage is over. With them all coming back within this time,
-/// a success releases them all.
+/// How long events wait before they ask again whether the outage is over. With them all coming back
+/// within this time, a success releases them all.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
 
 /// How long the last attempt of the only event that fails may wait for another one, however long a
@@ -45,7 +45,8 @@ pub struct OutageView {
     pub lasted: Duration,
     /// The last error.
     pub error: String,
-    /// True where the target refuses greenroom itself (401, 403): nothing gets better before the configuration does.
+    /// True where the target refuses greenroom itself (401, 403): nothing gets better
+    /// before the configuration does.
     pub refused: bool,
 }
 
@@ -218,7 +219,8 @@ impl Circuit {
         (Streak(state.streak), forgiven)
     }
 
-    /// An attempt failed. Those that began before the outage say nothing of how it goes on: only a `probe` does.
+    /// An attempt failed. Those that began before the outage say nothing of how it goes
+    /// on: only a `probe` does.
     pub(crate) fn failed(&self, failing: Failing<'_>, now: Instant) -> Blame {
         let Failing { event, refused, error, probe, .. } = failing;
         let mut state = self.state.lock();
@@ -244,7 +246,8 @@ impl Circuit {
         Blame::NewOutage
     }
 
-    /// A probe ended without an answer: it panicked, was dropped, or was given back. Another may probe.
+    /// A probe ended without an answer: it panicked, was dropped, or was given
+    /// back. Another may probe.
     pub(crate) fn probe_cancelled(&self) {
         if let Some(down) = &mut self.state.lock().down {
             down.probing = false;
@@ -266,8 +269,8 @@ impl Circuit {
     }
 }
 
-/// The right to probe a handler in outage, where the attempt has it. Dropped, whatever ended the attempt (a panic, a
-/// stop, an answer that says nothing), it passes to another event.
+/// The right to probe a handler in outage, where the attempt has it. Dropped, whatever ended the
+/// attempt (a panic, a stop, an answer that says nothing), it passes to another event.
 pub(crate) struct Probe<'a>(pub(crate) Option<&'a Circuit>);
 
 impl Probe<'_> {

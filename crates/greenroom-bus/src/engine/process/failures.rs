@@ -19,8 +19,8 @@ use crate::{
 pub struct FailedEvent<'a> {
     /// The event.
     pub event: &'a Event,
-    /// What happened, in words. Of a handler that panicked, only that it did: what it said is in the log, and in the dead
-    /// letter.
+    /// What happened, in words. Of a handler that panicked, only that it did: what it said is in
+    /// the log, and in the dead letter.
     pub error: &'a str,
     /// What follows; `None` for a handler that panicked.
     pub kind: Option<FailureKind>,
@@ -38,8 +38,8 @@ pub struct FailedEvent<'a> {
     pub position: u64,
 }
 
-/// Is told of each failed attempt. It is called by the worker between two attempts, so it must neither block nor take long;
-/// one that panics is logged, and changes nothing.
+/// Is told of each failed attempt. It is called by the worker between two attempts, so it must
+/// neither block nor take long; one that panics is logged, and changes nothing.
 pub type OnFailure = Arc<dyn Fn(&FailedEvent<'_>) + Send + Sync>;
 
 /// Tells of failures: the program where it wants to know, otherwise the log.

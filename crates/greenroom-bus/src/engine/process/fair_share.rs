@@ -1,8 +1,9 @@
 //! How pools share the threads when their handlers compute (R06).
 //!
-//! Without weights, whoever is ready runs, so a pool gets threads by the number of its workers. With weights, each start of a
-//! handler moves its pool on by the inverse of its weight, and of those that are about to start one, whoever is furthest
-//! behind goes first (stride scheduling: Waldspurger and Weihl, "Stride scheduling", MIT/LCS/TM-528, 1995).
+//! Without weights, whoever is ready runs, so a pool gets threads by the number of its workers.
+//! With weights, each start of a handler moves its pool on by the inverse of its weight, and of
+//! those that are about to start one, whoever is furthest behind goes first (stride scheduling:
+//! Waldspurger and Weihl, "Stride scheduling", MIT/LCS/TM-528, 1995).
 //!
 //! ```text
 //! worker ──▶ steps aside twice, so that others come here, too ──▶ furthest behind of those here? ──▶ starts
@@ -10,17 +11,19 @@
 //!                 └─────────────────────────────────────────────────────┘
 //! ```
 //!
-//! Nobody is held back for a pool that has nothing to start. A pool that comes back after a pause starts where the others
-//! are: it has saved nothing up. The price is a short lock and two turns of the runtime for each start, so there are shares only
-//! where a pool has a weight. A pool with threads of its own competes with no other, and waits for none.
+//! Nobody is held back for a pool that has nothing to start. A pool that comes back after a pause
+//! starts where the others are: it has saved nothing up. The price is a short lock and two turns of
+//! the runtime for each start, so there are shares only where a pool has a weight. A pool with
+//! threads of its own competes with no other, and waits for none.
 
 use parking_lot::Mutex;
 
 /// How far a start moves a pool of weight 1; weights divide it with little loss.
 const STRIDE: u64 = 1 << 20;
 
-/// So many looks in a row, a turn of the runtime before each, have to find a pool furthest behind. A worker is back here two turns
-/// after it has started a handler that returns at once; with one look, pools of great weight got as little as half of their starts.
+/// So many looks in a row, a turn of the runtime before each, have to find a pool furthest behind.
+/// A worker is back here two turns after it has started a handler that returns at once; with one
+/// look, pools of great weight got as little as half of their starts.
 const LOOKS: u32 = 2;
 
 #[derive(Debug)]
@@ -137,7 +140,8 @@ mod tests {
 
     use super::*;
 
-    /// So many workers of each pool start as often as they may, for so many starts in all. How often each pool did.
+    /// So many workers of each pool start as often as they may, for so many starts in all.
+    /// How often each pool did.
     async fn starts(weights: &[u32], workers: &[usize], total: u64) -> Vec<u64> {
         let shares = Arc::new(FairShare::new(weights.iter().copied().map(Some)));
         let counts: Arc<Vec<AtomicU64>> =

@@ -125,7 +125,8 @@ const NEVER_REVOKED: u32 = u32::MAX;
 pub(crate) struct Origin {
     /// The place of its input.
     pub(crate) input: u32,
-    /// The number of the assignment of its partition; of an event that came back in, that of the one it was made of.
+    /// The number of the assignment of its partition; of an event that came back in, that
+    /// of the one it was made of.
     pub(crate) assigned: u32,
     /// Its position there.
     pub(crate) position: u64,

@@ -34,7 +34,8 @@ const RELEASED: Duration = Duration::from_millis(50);
 /// The wait of an event whose handler is paused, before it looks again.
 const PAUSED: Duration = Duration::from_secs(1);
 
-/// The wait of an event whose attempt failed in an outage, before it asks again whether the outage is over.
+/// The wait of an event whose attempt failed in an outage, before it asks again
+/// whether the outage is over.
 const OUTAGE: Duration = Duration::from_millis(200);
 
 /// What an event waits for whose handler is in outage.
@@ -292,8 +293,8 @@ pub(crate) fn parks(
 
 /// Stores what the pool has given up.
 pub(crate) fn bury(shared: &Shared, letter: DeadLetter<Job, BusError>) {
-    // Without a message, the job was dropped in the middle of its outputs, and its settlement with it: by a stop, or by
-    // an output that panicked.
+    // Without a message, the job was dropped in the middle of its outputs, and its settlement with
+    // it: by a stop, or by an output that panicked.
     let Some(job) = letter.message else {
         if let Some(panic) = letter.panic {
             tracing::error!(panic, "an output panicked; the event that it was given is refused");

@@ -6,14 +6,15 @@
 //!                                                                  └── takes its room along
 //! ```
 //!
-//! Each handler declares how many events it may send back for one. That much room is reserved before an event from an input
-//! is handed to a pool; what is sent back takes its part of it along, and gives it back when it is done. So whatever fills
-//! a pool can be handled without waiting for room.
+//! Each handler declares how many events it may send back for one. That much room is
+//! reserved before an event from an input is handed to a pool; what is sent back takes its
+//! part of it along, and gives it back when it is done. So whatever fills a pool can be
+//! handled without waiting for room.
 //!
-//! An event that came back, and whose handler may send back more than one, needs more room than it brings. Where there is
-//! none it does not wait, because what it would wait for may wait for it: its attempt fails
-//! ([`FailureKind::LoopbackFull`](crate::handler::FailureKind::LoopbackFull)), and in the end it is a dead letter. So no cycle
-//! can stand still.
+//! An event that came back, and whose handler may send back more than one, needs more room than it
+//! brings. Where there is none it does not wait, because what it would wait for may wait for it:
+//! its attempt fails ([`FailureKind::LoopbackFull`](crate::handler::FailureKind::LoopbackFull)),
+//! and in the end it is a dead letter. So no cycle can stand still.
 
 use std::{
     collections::VecDeque,
@@ -33,8 +34,9 @@ use crate::{event::Event, pattern::Pattern, settlement::Ack};
 pub struct LoopbackConfig {
     /// The events that come back, instead of going to an output.
     pub on: Vec<Pattern>,
-    /// Events that may be on their way back, or reserved for, at once; 1,000 unless said otherwise. At least what each handler
-    /// declares; for all workers of a pool to have something to do, that times its workers and its queue.
+    /// Events that may be on their way back, or reserved for, at once; 1,000 unless said otherwise.
+    /// At least what each handler declares; for all workers of a pool to have something to do, that
+    /// times its workers and its queue.
     pub room: usize,
 }
 

@@ -28,8 +28,8 @@ use crate::handler::Attempt;
 /// The longest answer in bytes; beyond it a worker is taken to have lost its line ends.
 pub(super) const LONGEST_ANSWER: usize = 16 * 1024 * 1024;
 
-/// How long a process that closed its stdout, or stopped reading, may take to exit by itself, so that its exit code
-/// can tell a recycle from a crash.
+/// How long a process that closed its stdout, or stopped reading, may take to exit by itself, so
+/// that its exit code can tell a recycle from a crash.
 const EXIT_GRACE: Duration = Duration::from_secs(1);
 
 /// How long an answer of a process that is gone is looked for in its pipe. It is at its end at
@@ -108,8 +108,8 @@ pub(super) enum How {
 }
 
 impl Process {
-    /// Starts the configured command in a process group of its own, so that a Ctrl-C in the terminal reaches
-    /// greenroom alone, which then drains.
+    /// Starts the configured command in a process group of its own, so that a Ctrl-C in the
+    /// terminal reaches greenroom alone, which then drains.
     ///
     /// # Errors
     /// What the system answered.
@@ -161,8 +161,8 @@ impl Process {
 
     /// Writes what was sent, and waits for what the process does.
     ///
-    /// It is read while it is written to, so that a process which writes heartbeats into a full pipe
-    /// while it is sent a large event does not wait for us as we wait for it.
+    /// It is read while it is written to, so that a process which writes heartbeats into a full
+    /// pipe while it is sent a large event does not wait for us as we wait for it.
     ///
     /// # Cancel safety
     /// Nothing is lost: the next call goes on.
@@ -199,8 +199,9 @@ impl Process {
         self.had_answered = true;
     }
 
-    /// A line that a process has left behind that is gone, or is about to be, since `end`; none where
-    /// there is no more, or where it comes too late: what the process has started may write on.
+    /// A line that a process has left behind that is gone, or is about to be, since
+    /// `end`; none where there is no more, or where it comes too late: what the process
+    /// has started may write on.
     pub(super) async fn last_answer(&mut self, end: Instant) -> Option<Happened> {
         if end.elapsed() > LAST_ANSWER {
             return None;
@@ -211,15 +212,16 @@ impl Process {
         }
     }
 
-    /// Ends a process that has events in hand, waits until it and what it started are gone, and says
-    /// what its end means. The line of the oldest of them begins at `begins`, and it may be the only
-    /// one.
+    /// Ends a process that has events in hand, waits until it and what it started are
+    /// gone, and says what its end means. The line of the oldest of them begins at
+    /// `begins`, and it may be the only one.
     pub(super) async fn bury(mut self, broken: Broken, begins: u64, is_one: bool) -> End {
         let status = self.end(&broken).await;
         let (read, had_answered) = (self.may_have_read(), self.had_answered);
         self.group.end(END_GRACE).await;
-        // With the one event in hand that it has read, it is no recycle: restarted for nothing, it could
-        // go on like that for ever, and the event with it. With several it may have read ahead.
+        // With the one event in hand that it has read, it is no recycle: restarted for
+        // nothing, it could go on like that for ever, and the event with it. With
+        // several it may have read ahead.
         let is_free = had_answered && (read <= begins || !is_one);
         let how = how(status, broken, is_free, self.stderr).await;
         End { how, read, had_answered }
@@ -387,7 +389,8 @@ fn happened(line: io::Result<Line>) -> Happened {
     }
 }
 
-/// Reads and forgets, for ever: a process that still writes heartbeats while it finishes must not wait for a full pipe.
+/// Reads and forgets, for ever: a process that still writes heartbeats while it finishes must
+/// not wait for a full pipe.
 async fn read_to_nowhere(stdout: &mut Lines<ChildStdout>) {
     while matches!(stdout.next().await, Ok(Line::Whole)) {}
     std::future::pending().await

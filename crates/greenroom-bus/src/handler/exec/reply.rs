@@ -102,8 +102,8 @@ fn result(fields: Fields<'_>) -> Result<HandlerResult, String> {
     }
 }
 
-/// A field beside the wrong outcome would be lost without a word: a worker that adds `events` to `pass` expects them
-/// to go on.
+/// A field beside the wrong outcome would be lost without a word: a worker that adds `events` to
+/// `pass` expects them to go on.
 fn expect_only_its_fields(fields: &Fields<'_>) -> Result<(), String> {
     let outcome = fields.outcome.as_ref();
     let failed = matches!(outcome, "failure" | "reject" | "released");
@@ -120,8 +120,8 @@ fn expect_only_its_fields(fields: &Fields<'_>) -> Result<(), String> {
     }
 }
 
-/// An output that is no event rejects the input: the answer itself was understood, and another attempt would bring
-/// the same output.
+/// An output that is no event rejects the input: the answer itself was understood, and another
+/// attempt would bring the same output.
 fn outputs(events: Vec<&RawValue>) -> HandlerResult {
     if events.is_empty() {
         return Ok(Outputs::None);

@@ -4,7 +4,8 @@ use std::io::Write;
 
 use crate::event::Event;
 
-/// The Unicode line and paragraph separators share these first two bytes of UTF-8; the third tells them apart.
+/// The Unicode line and paragraph separators share these first two bytes of UTF-8;
+/// the third tells them apart.
 const SEPARATOR: [u8; 2] = [0xE2, 0x80];
 
 /// Appends the beginning of a line. The token comes first, so that a worker without a JSON parser
@@ -27,8 +28,8 @@ pub(super) fn write_rest(attempt: u32, event: &Event, line: &mut Vec<u8>) {
     line.extend_from_slice(b"}\n");
 }
 
-/// JSON has raw line breaks between tokens only, where a space means the same. Events have no line feeds, but may
-/// have carriage returns, at which Python ends a line.
+/// JSON has raw line breaks between tokens only, where a space means the same. Events have no line
+/// feeds, but may have carriage returns, at which Python ends a line.
 fn join_lines(line: &mut [u8]) {
     for byte in line {
         if matches!(*byte, b'\n' | b'\r') {
@@ -37,8 +38,8 @@ fn join_lines(line: &mut [u8]) {
     }
 }
 
-/// Node's readline ends a line at U+2028 and U+2029, too. JSON has them within strings only, where their escapes mean
-/// the same.
+/// Node's readline ends a line at U+2028 and U+2029, too. JSON has them within strings only, where
+/// their escapes mean the same.
 fn escape_separators(line: &mut Vec<u8>) {
     if !line.contains(&SEPARATOR[0]) {
         return;

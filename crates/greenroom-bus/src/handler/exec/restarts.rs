@@ -1,9 +1,10 @@
-//! When a worker process may be started again: a budget over a sliding window, and a backoff between restarts.
+//! When a worker process may be started again: a budget over a sliding window, and a
+//! backoff between restarts.
 //!
-//! The two answer different questions. The backoff asks whether the last process did any work at all: an answer
-//! resets it, so a process that dies at every thousandth event is back at once each time, and one that dies at its
-//! start is not spun. The budget asks how much dying is normal: used up, the handler pauses until the window has
-//! passed, and events wait.
+//! The two answer different questions. The backoff asks whether the last process did any work at
+//! all: an answer resets it, so a process that dies at every thousandth event is back at once each
+//! time, and one that dies at its start is not spun. The budget asks how much dying is normal: used
+//! up, the handler pauses until the window has passed, and events wait.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -68,8 +69,8 @@ impl Restarts {
     }
 }
 
-/// The wait before the `nth` restart in a row: none, then 100 ms doubling to 30 s, each cut by up to a half at random
-/// so that workers which died together do not return together.
+/// The wait before the `nth` restart in a row: none, then 100 ms doubling to 30 s, each cut by up
+/// to a half at random so that workers which died together do not return together.
 fn backoff(nth: u32, rng: &mut impl Rng) -> Duration {
     if nth <= 1 {
         return Duration::ZERO;

@@ -1,4 +1,5 @@
-//! A worker's stderr: read to its end so that the process never waits for it, line by line into the log.
+//! A worker's stderr: read to its end so that the process never waits for it,
+//! line by line into the log.
 //!
 //! The log gets no more than [`RATE`] lines a second of each process, none longer than
 //! [`LONGEST_LINE`], and nothing that a terminal would obey. What is left out is counted, and the
@@ -36,8 +37,8 @@ const LAST_LINES: usize = 5;
 /// How much of each of them, in characters.
 const LAST_LINE: usize = 300;
 
-/// How long a dead process's last lines are waited for. Only a process that it left behind and that still holds the
-/// pipe uses this up.
+/// How long a dead process's last lines are waited for. Only a process that it left behind and that
+/// still holds the pipe uses this up.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
 /// The task that reads one process's stderr.
@@ -58,7 +59,8 @@ impl Stderr {
 
     /// The last lines of a process that is dead; empty if it said nothing.
     pub(super) async fn last_words(mut self) -> String {
-        // The reader ends with the pipe; if something still holds it open, what has come so far will do.
+        // The reader ends with the pipe; if something still holds it open, what
+        // has come so far will do.
         let _ = timeout(LAST_WORDS, &mut self.reader).await;
         let last: Vec<String> = self.last.lock().drain(..).collect();
         last.join(" | ")

@@ -431,7 +431,8 @@ fn example(file: &str) -> String {
     in_repository(&format!("examples/process-workers/{file}"))
 }
 
-/// Runs a worker of the examples on those of its events that `takes` names; counts passed, made and rejected.
+/// Runs a worker of the examples on those of its events that `takes` names; counts
+/// passed, made and rejected.
 async fn run_example(runtime: &str, file: &str, takes: &str) -> (usize, usize, usize) {
     let mut worker = Worker::new(program(&[runtime, &example(file)]));
     let attempt = samples::attempt();

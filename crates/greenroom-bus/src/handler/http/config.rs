@@ -7,7 +7,8 @@ use crate::http::{Auth, StatusMap, TargetConfig, Tls, message::Mode};
 /// Where to post, and how.
 #[derive(Clone, PartialEq, Eq)]
 pub struct HttpConfig {
-    /// `http` or `https`. A user and a password in it are sent as basic authentication, and never shown.
+    /// `http` or `https`. A user and a password in it are sent as basic
+    /// authentication, and never shown.
     pub url: String,
     /// Default: binary.
     pub mode: Mode,
@@ -24,7 +25,8 @@ pub struct HttpConfig {
     pub tls: Tls,
     /// The longest response body in bytes that is read, where it carries events. Default: 16 MiB.
     pub max_response: usize,
-    /// Whether the event itself goes on after a successful response that carries no event. Default: no.
+    /// Whether the event itself goes on after a successful response that
+    /// carries no event. Default: no.
     pub pass: bool,
     /// What follows from each answer. Default: [`STATUS_MAP`](crate::http::STATUS_MAP).
     pub status: StatusMap,

@@ -139,8 +139,8 @@ fn delaying() -> Layers {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
-    /// Whatever layers do with the events of a batch, all come to an end, each is handled at most once, in order, and
-    /// none behind one that is to be tried again.
+    /// Whatever layers do with the events of a batch, all come to an end, each is handled at most
+    /// once, in order, and none behind one that is to be tried again.
     #[test]
     fn g04_batches_keep_their_order_through_layers_that_delay_and_fail(
         says in prop::collection::vec((0..4_u64, prop::bool::weighted(0.15)), 1..12),

@@ -8,7 +8,8 @@
 //! `"of":{"input":"/data/*.ndjson","files":[…]}`, with one such record for each file that was
 //! begun.
 //!
-//! Written beside its place, synced and renamed, so that there is always a whole one: the last or the one before.
+//! Written beside its place, synced and renamed, so that there is always a whole one:
+//! the last or the one before.
 
 use std::{
     ffi::OsString,

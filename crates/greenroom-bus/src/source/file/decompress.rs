@@ -44,7 +44,8 @@ pub(super) fn decompressed(
     })
 }
 
-/// True where a file that begins with these bytes (at least four, where it has as many) is not compressed.
+/// True where a file that begins with these bytes (at least four, where it has as
+/// many) is not compressed.
 pub(super) fn is_plain(beginning: &[u8]) -> bool {
     let magic = &beginning[..beginning.len().min(ZSTD_MAGIC.len())];
     matches!(Kind::of(magic), Kind::Plain)

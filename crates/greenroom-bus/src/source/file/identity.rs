@@ -78,8 +78,8 @@ impl Identity {
         Ok(Self { length: file.metadata()?.len().max(self.length), ..self.clone() })
     }
 
-    /// Why this file is another one, or one whose content is not what it was; `None` where it is the same, or has grown at its
-    /// end. `tail` is of what was read last.
+    /// Why this file is another one, or one whose content is not what it was; `None` where it is
+    /// the same, or has grown at its end. `tail` is of what was read last.
     pub(super) fn difference(
         &self,
         file: &mut File,

@@ -21,8 +21,9 @@ impl Mark {
     pub(super) const START: Self = Self { line: 1, byte: 0 };
 }
 
-/// Some of the places from the first open line on: when there are too many, every other one is forgotten and every other one
-/// that comes, which costs reading some lines more, and skipping them.
+/// Some of the places from the first open line on: when there are too many, every other
+/// one is forgotten and every other one that comes, which costs reading some lines
+/// more, and skipping them.
 #[derive(Debug)]
 pub(super) struct Marks {
     /// Rising; never empty.

@@ -1,7 +1,7 @@
 //! Seeded chance, and Zipf's law in constant memory.
 
-/// The generator SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", OOPSLA 2014).
-/// Fixed here, so that a seed makes the same events in every version.
+/// The generator SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators",
+/// OOPSLA 2014). Fixed here, so that a seed makes the same events in every version.
 #[derive(Debug, Clone)]
 pub struct Chance {
     state: u64,
@@ -32,10 +32,11 @@ impl Chance {
     }
 }
 
-/// Draws 1 to n with weights of `1 / k^exponent`, in constant memory and time: rejection-inversion
-/// (Hörmann, Derflinger: "Rejection-inversion to generate variates from monotone discrete distributions",
-/// ACM TOMACS 6.3, 1996). The names are the paper's: `h` is the weight as a function of a real number, `H` its
-/// integral, and a drawn point of the integral is inverted and rounded.
+/// Draws 1 to n with weights of `1 / k^exponent`, in constant memory and time:
+/// rejection-inversion (Hörmann, Derflinger: "Rejection-inversion to generate variates from
+/// monotone discrete distributions", ACM TOMACS 6.3, 1996). The names are the paper's: `h` is
+/// the weight as a function of a real number, `H` its integral, and a drawn point of the
+/// integral is inverted and rounded.
 #[derive(Debug, Clone)]
 pub struct Zipf {
     n: f64,

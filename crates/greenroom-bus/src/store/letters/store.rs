@@ -173,8 +173,8 @@ impl LetterStore {
     }
 
     /// Drops these letters, for good, but for those that are being replayed. What is stored
-    /// meanwhile is among them, unless the filter has a last number. On a disk that is full, the room
-    /// that is kept for letters is used.
+    /// meanwhile is among them, unless the filter has a last number. On a disk that is full, the
+    /// room that is kept for letters is used.
     ///
     /// # Errors
     /// It could not be stored: some may be gone.

@@ -168,8 +168,8 @@ fn salted(salt: u32) -> Hasher {
     crc
 }
 
-/// Writes the checksum that a segment's header should have, and returns its salt; `None` where there
-/// is no room for a header.
+/// Writes the checksum that a segment's header should have, and returns its salt; `None` where
+/// there is no room for a header.
 pub(super) fn seal_segment(segment: &mut [u8]) -> Option<u32> {
     let header = segment.first_chunk_mut::<SEGMENT_HEADER>()?;
     let sum = checksum_of_header(header);

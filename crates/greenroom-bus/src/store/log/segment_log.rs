@@ -49,7 +49,8 @@ pub(super) const LOCK: &str = "lock";
 ///     store::log::{Appended, EventLog, LogOptions, SegmentLog},
 /// };
 ///
-/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let directory = tempfile::tempdir()?;
 /// # let directory = directory.path().join("orders-log");
 /// let log = SegmentLog::open(&directory, LogOptions::default())?;

@@ -50,7 +50,8 @@ pub(super) fn input_name(place: usize, late: bool) -> String {
     if late { format!("late-{}", place % 2) } else { format!("first-{place}") }
 }
 
-/// Only what was removed, or is ending, may be refused: everything else that a program does is possible.
+/// Only what was removed, or is ending, may be refused: everything else that a
+/// program does is possible.
 fn expected(why: &ChangeError) {
     let expected = matches!(
         why,

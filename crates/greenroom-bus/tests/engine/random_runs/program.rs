@@ -65,8 +65,8 @@ pub(super) enum Halt {
     DrainThenNow(u64),
 }
 
-/// What is changed while the engine runs. Pools, handlers, inputs and outputs are meant by their places among those that there
-/// are.
+/// What is changed while the engine runs. Pools, handlers, inputs and outputs are meant by their
+/// places among those that there are.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Change {
     Workers(usize, usize),

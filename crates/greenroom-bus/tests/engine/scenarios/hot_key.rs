@@ -1,4 +1,5 @@
-//! Z05: keys as uneven as Zipf's law makes them. No worker idles while an event could be handled, and a hot key never does.
+//! Z05: keys as uneven as Zipf's law makes them. No worker idles while an event could be handled,
+//! and a hot key never does.
 
 use std::{
     collections::HashMap,
@@ -13,7 +14,8 @@ use crate::support::{Bench, handlers::handle, ms, on, pool};
 
 const WORKERS: u32 = 24;
 
-/// The total time, and the least that it can be: that of the hottest key one by one, or that of all on all workers.
+/// The total time, and the least that it can be: that of the hottest key one by one, or
+/// that of all on all workers.
 async fn times(seed: u64, zipf: f64, events: u32) -> (Duration, Duration) {
     let options =
         GeneratorOptions { seed, count: Some(events.into()), zipf, ..GeneratorOptions::default() };
@@ -46,8 +48,9 @@ async fn z05_with_uneven_keys_the_total_is_within_a_tenth_of_what_all_workers_ne
     }
 }
 
-/// Here the hottest key decides. It gives way to others after 16 events in a row (K04) as long as they wait, which is three
-/// tenths of the time; whoever had it looks at its shard first, so that it does not stand in line behind all shards.
+/// Here the hottest key decides. It gives way to others after 16 events in a row (K04) as long as
+/// they wait, which is three tenths of the time; whoever had it looks at its shard first, so that
+/// it does not stand in line behind all shards.
 #[tokio::test(start_paused = true)]
 async fn z05_with_a_hot_key_the_total_is_within_a_tenth_of_what_that_needs_although_it_gives_way() {
     for seed in SEEDS {

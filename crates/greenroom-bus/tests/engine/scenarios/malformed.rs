@@ -1,4 +1,5 @@
-//! Z12: lines that are no events. Never a panic, never a source that stops, and the raw bytes are kept.
+//! Z12: lines that are no events. Never a panic, never a source that stops,
+//! and the raw bytes are kept.
 
 use std::io::Write;
 

@@ -1,4 +1,5 @@
-//! Z03: one event always fails. The others do not notice; without a place for it, it stays open, and that shows.
+//! Z03: one event always fails. The others do not notice; without a place for it, it
+//! stays open, and that shows.
 
 use std::time::Duration;
 

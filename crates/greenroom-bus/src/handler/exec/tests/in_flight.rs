@@ -65,8 +65,8 @@ fn outcomes(results: &[HandlerResult]) -> Vec<String> {
     results.iter().map(outcome).collect()
 }
 
-/// A Python worker, which reads ahead as much as its pipe holds; `answer` is run for each event with
-/// its id in `id`, and may call `reply`.
+/// A Python worker, which reads ahead as much as its pipe holds; `answer` is run for each event
+/// with its id in `id`, and may call `reply`.
 fn python(answer: &str) -> ExecConfig {
     let script = format!(
         r#"
