@@ -24,8 +24,8 @@ pub struct Cli {
     /// How logs are written, on standard error [default: human]
     #[arg(long, value_name = "FORMAT", global = true)]
     pub log: Option<LogFormat>,
-    /// The least severe log lines shown: off, error, warn, info, debug, trace, or `target=level,...`
-    /// [default: RUST_LOG, otherwise info]
+    /// The least severe log lines shown: off, error, warn, info, debug, trace, or
+    /// `target=level,...` [default: RUST_LOG, otherwise info]
     #[arg(long, value_name = "LEVEL", global = true)]
     pub log_level: Option<String>,
     /// What to do.
@@ -38,20 +38,23 @@ pub struct Cli {
 pub enum Command {
     /// Run a configuration until its inputs end or a signal comes
     ///
-    /// The first Ctrl-C drains, the second stops at once. Exit code 0: everything was handled, ignored or
-    /// dead-lettered; 1: it could not run; 2: bad configuration; 3: events were refused or left unsettled.
+    /// The first Ctrl-C drains, the second stops at once. Exit code 0: everything was handled,
+    /// ignored or dead-lettered; 1: it could not run; 2: bad configuration; 3: events were
+    /// refused or left unsettled.
     Run(RunArgs),
     /// Check a configuration and print every problem with its place
     Check(Source),
     /// Say where a key stands in a running greenroom, and why it waits
     ///
-    /// Asks the admin listener (`admin` in the configuration); a token comes from GREENROOM_ADMIN_TOKEN.
+    /// Asks the admin listener (`admin` in the configuration); a token comes
+    /// from GREENROOM_ADMIN_TOKEN.
     Why(WhyArgs),
-    /// Say what is worth changing in a running greenroom: figures, reasons, and the lines of the file
+    /// Say what is worth changing in a running greenroom: figures, reasons,
+    /// and the lines of the file
     ///
     /// Asks the admin listener (`admin` in the configuration); a token comes from
-    /// GREENROOM_ADMIN_TOKEN. docs/advisor.md says what is looked at. Exit code 0 also where there is
-    /// something to change; 1: nobody answers.
+    /// GREENROOM_ADMIN_TOKEN. docs/advisor.md says what is looked at. Exit code 0 also where there
+    /// is something to change; 1: nobody answers.
     Advise(AdviseArgs),
     /// Show a running greenroom on this terminal, once a second: what is slow, stuck or failing
     ///
@@ -74,9 +77,9 @@ pub enum Command {
     ExplainStatus(ExplainStatusArgs),
     /// Post the events of a file to an `http` input, in batches
     ///
-    /// A post without an answer, or one that is answered 429 or 5xx, is sent again: the input stores
-    /// nothing twice that it remembers. Exit code 0: all events are stored; 1: they could not be
-    /// sent; 3: a line is no event, or was refused.
+    /// A post without an answer, or one that is answered 429 or 5xx, is sent again: the input
+    /// stores nothing twice that it remembers. Exit code 0: all events are stored; 1: they could
+    /// not be sent; 3: a line is no event, or was refused.
     Send(SendArgs),
     /// Print the JSON Schema of the configuration, for editors
     Schema {
@@ -88,8 +91,8 @@ pub enum Command {
     Init(InitArgs),
     /// Show what order per key is worth: skewed keys, a flaky target, and every number checked
     ///
-    /// Nothing has to be configured or installed. Exit code 0: nothing was lost, out of order or repeated without a reason; 3:
-    /// something was, which is a defect.
+    /// Nothing has to be configured or installed. Exit code 0: nothing was lost, out of order or
+    /// repeated without a reason; 3: something was, which is a defect.
     Demo(DemoArgs),
     /// Measure this machine: a pool of the library beside the same work without one
     ///
@@ -97,8 +100,8 @@ pub enum Command {
     Bench(BenchArgs),
     /// Print an AsyncAPI document of the inputs, handlers and outputs of a configuration
     ///
-    /// AsyncAPI 3.0 as JSON, without credentials, arguments of programs and other values that may be
-    /// secret.
+    /// AsyncAPI 3.0 as JSON, without credentials, arguments of programs and other
+    /// values that may be secret.
     Asyncapi(AsyncApiArgs),
     /// Look after a durable store: check, copy, compact or export it
     ///
@@ -139,8 +142,8 @@ pub struct RunArgs {
     /// writes events to standard output
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub report: ReportFormat,
-    /// Read the inputs without handling or settling anything, and print what is in them: rate, sizes, the hottest keys, and how
-    /// many workers have something to do
+    /// Read the inputs without handling or settling anything, and print what is in them: rate,
+    /// sizes, the hottest keys, and how many workers have something to do
     ///
     /// It ends with the inputs, at Ctrl-C, or after 10 s.
     #[arg(long, conflicts_with = "report")]
@@ -235,8 +238,8 @@ pub enum DeadLettersCommand {
     Export(ExportArgs),
     /// Send letters that went to Kafka or NATS back to the topic or stream that they came from
     ///
-    /// Each record has its key and its headers as they were. A greenroom that runs handles it anew, at
-    /// the end of its key's line. What was sent is not sent again: on Kafka, a consumer group
+    /// Each record has its key and its headers as they were. A greenroom that runs handles it anew,
+    /// at the end of its key's line. What was sent is not sent again: on Kafka, a consumer group
     /// remembers it; on NATS, the letter is removed. Letters that are not chosen, or came from
     /// elsewhere, stay. Exit code 3: some stay that could not be sent.
     Redrive(RedriveArgs),
@@ -542,7 +545,8 @@ pub struct BenchArgs {
     /// What the handler of a message computes, for example `2us`; nothing unless said otherwise
     #[arg(long, value_name = "TIME", default_value = "0us", allow_negative_numbers = true, value_parser = values::work)]
     pub work: Duration,
-    /// Measure latency as well, at this many messages per second that wait for nobody: `20000` or `20000/s`
+    /// Measure latency as well, at this many messages per second that wait for
+    /// nobody: `20000` or `20000/s`
     #[arg(long, value_name = "RATE", allow_negative_numbers = true, value_parser = values::rate)]
     pub rate: Option<f64>,
     /// Measure every preset of a pool instead, or those that are named: throughput, latency, memory

@@ -1,7 +1,7 @@
 //! Times that many tasks write down at once, and percentiles at any moment.
 //!
-//! A fixed table of counters: 32 steps for each doubling, so that a percentile is at most 3% too long, from a nanosecond to
-//! centuries, in 15 KiB. Writing is one atomic addition.
+//! A fixed table of counters: 32 steps for each doubling, so that a percentile is at most 3% too
+//! long, from a nanosecond to centuries, in 15 KiB. Writing is one atomic addition.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering::Relaxed},

@@ -1,4 +1,5 @@
-//! What a run shows while it goes on (O08): a bar on a terminal, a log line every five seconds otherwise.
+//! What a run shows while it goes on (O08): a bar on a terminal, a log line
+//! every five seconds otherwise.
 
 use std::{
     io::{self, Write},

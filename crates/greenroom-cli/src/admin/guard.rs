@@ -1,8 +1,10 @@
-//! Who may ask, and for what (O09): without a token only programs of this machine, and never a web page of somebody else.
+//! Who may ask, and for what (O09): without a token only programs of this machine, and never a
+//! web page of somebody else.
 //!
-//! A browser on this machine can reach the listener, and does so for any page that it shows. Such a page is kept out twice: it
-//! has another origin than the listener, so nothing is changed for it, and a name of its own that it points at this machine
-//! (DNS rebinding) is no name of the listener, so it can read nothing either.
+//! A browser on this machine can reach the listener, and does so for any page that it shows. Such a
+//! page is kept out twice: it has another origin than the listener, so nothing is changed for it,
+//! and a name of its own that it points at this machine (DNS rebinding) is no name of the listener,
+//! so it can read nothing either.
 
 use std::net::IpAddr;
 

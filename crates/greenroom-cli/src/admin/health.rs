@@ -18,8 +18,8 @@ enum Colour {
     Red,
 }
 
-/// `/healthz`: that it is alive, and in which colour. Always 200: to end a process that answers mends nothing. Reasons are for
-/// those who may see everything.
+/// `/healthz`: that it is alive, and in which colour. Always 200: to end a process that answers
+/// mends nothing. Reasons are for those who may see everything.
 pub(super) fn health(control: &Control, trusted: bool) -> Json {
     let mut body = view(control);
     if !trusted {

@@ -5,11 +5,14 @@
 //! senders ──────────────────────────────────▶ work    the floor: the same without any engine
 //! ```
 //!
-//! As fast as it goes: a task for each core sends for a while, the pool's bound holds it back, and all that was sent is waited for.
-//! At a rate: arrivals that wait for nobody (open loop), by threads beside the runtime, as a timer of the runtime is a millisecond
-//! late by itself; a message's time counts from when it arrived, so that a stall is charged for everybody whom it kept waiting.
+//! As fast as it goes: a task for each core sends for a while, the pool's bound holds it
+//! back, and all that was sent is waited for. At a rate: arrivals that wait for nobody (open
+//! loop), by threads beside the runtime, as a timer of the runtime is a millisecond late by
+//! itself; a message's time counts from when it arrived, so that a stall is charged for
+//! everybody whom it kept waiting.
 //!
-//! The floor keeps no order, bounds nothing and survives no panic. It says how much of the machine is left for an engine.
+//! The floor keeps no order, bounds nothing and survives no panic. It says how much of the
+//! machine is left for an engine.
 
 mod full;
 mod load;

@@ -108,7 +108,8 @@ fn with_a_broker(
     )
 }
 
-/// Writes the files of a template. Nothing is written when one of them exists, unless `--force` says so.
+/// Writes the files of a template. Nothing is written when one of them exists,
+/// unless `--force` says so.
 pub fn init(args: &InitArgs) -> ExitCode {
     let name = args.template.as_str();
     let Some(template) = TEMPLATES.iter().find(|template| template.name == name) else {

@@ -11,7 +11,8 @@ use crate::{
     exit::{self, Exit},
 };
 
-/// Asks the running greenroom, and prints a line for each handler and input that has events of the key.
+/// Asks the running greenroom, and prints a line for each handler and input
+/// that has events of the key.
 pub fn why(arguments: &WhyArgs) -> ExitCode {
     let key: String = form_urlencoded::byte_serialize(arguments.key.as_bytes()).collect();
     match ask::get(&arguments.address, &format!("/api/keys?key={key}")) {

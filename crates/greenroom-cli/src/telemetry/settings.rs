@@ -114,7 +114,8 @@ fn headers(text: &str) -> Result<Vec<(String, String)>, String> {
     Ok(headers)
 }
 
-/// `key=value,key=value`, with values that are percent-encoded (W3C Baggage, as OpenTelemetry says).
+/// `key=value,key=value`, with values that are percent-encoded (W3C
+/// Baggage, as OpenTelemetry says).
 ///
 /// # Errors
 /// The place of what is no pair, without its text.

@@ -1,5 +1,5 @@
-//! `greenroom run` with a real Kafka broker: topics in and out, a reload, a kill, a dry run, and what
-//! goes wrong. Without a broker it says so, and how to have one.
+//! `greenroom run` with a real Kafka broker: topics in and out, a reload, a kill, a dry run, and
+//! what goes wrong. Without a broker it says so, and how to have one.
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "a test whose stage cannot be set has failed")]
 

@@ -1,4 +1,5 @@
-//! Input that is no event, or none that its handler can take: dead letters with the bytes and the reason.
+//! Input that is no event, or none that its handler can take: dead letters with
+//! the bytes and the reason.
 
 use std::{fs::File, io::Write};
 

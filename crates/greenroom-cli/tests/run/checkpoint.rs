@@ -1,5 +1,5 @@
-//! Positions that are kept from run to run: what a crash, a stop or an outage of the disk leaves undone is done by the next run, and
-//! little else.
+//! Positions that are kept from run to run: what a crash, a stop or an outage of the disk leaves
+//! undone is done by the next run, and little else.
 
 use std::{
     collections::HashMap,

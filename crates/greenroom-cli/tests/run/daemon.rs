@@ -37,7 +37,8 @@ impl Drop for Daemon<'_> {
 }
 
 impl<'a> Daemon<'a> {
-    /// Starts `greenroom run greenroom.yaml`, which says `admin: { listen: 127.0.0.1:0 }`, and waits for its listener.
+    /// Starts `greenroom run greenroom.yaml`, which says `admin: { listen: 127.0.0.1:0 }`,
+    /// and waits for its listener.
     pub(crate) fn start(stage: &'a Stage) -> Self {
         Self::start_with(stage, |_| {})
     }

@@ -1,4 +1,5 @@
-//! What the dashboard asks for: the page itself, the live stream, workers, resizing; and who may do what.
+//! What the dashboard asks for: the page itself, the live stream, workers,
+//! resizing; and who may do what.
 
 use std::{
     io::{BufRead, BufReader, Write},

@@ -1,4 +1,5 @@
-//! What is said once and holds for many: a buffer for all pools, order and retries for the handlers of a pool, all outputs.
+//! What is said once and holds for many: a buffer for all pools, order and retries for the
+//! handlers of a pool, all outputs.
 
 use serde_json::{Value, json};
 

@@ -54,7 +54,8 @@ fn r06_an_adaptive_limit_begins_where_it_is_told_and_is_left_by_a_reload() {
 
 #[test]
 fn r06_an_adaptive_limit_finds_out_what_a_target_bears() {
-    // As many as there are workers fail at a time: what is let through shrinks to the smallest limit.
+    // As many as there are workers fail at a time: what is let through
+    // shrinks to the smallest limit.
     let pool = "workers: 32, limit: { adaptive: { max: 32, initial: 32, window: 50ms } }";
     let handler = "retry: { attempts: 1 }, simulate: { latency: 5ms..5ms, failures: 1 }";
     let outage = "outage: { failures: 1_000_000, window: 1h }";

@@ -141,8 +141,8 @@ shutdown: { deadline: 20s }
     assert_eq!(daemon.ended().code, 0);
 }
 
-/// Says in `ledger` what it begins and ends, and ends nothing before there is a file `go`. A process
-/// whose parent was killed ends nothing.
+/// Says in `ledger` what it begins and ends, and ends nothing before there is a file `go`. A
+/// process whose parent was killed ends nothing.
 const HOLDS: &str = r#"
 while IFS= read -r line; do
     token=${line#*\"token\":\"}; token=${token%%\"*}

@@ -1,4 +1,5 @@
-//! `greenroom run` as a user meets it: real files, real processes, a real server, and a report that adds up.
+//! `greenroom run` as a user meets it: real files, real processes, a real server,
+//! and a report that adds up.
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "a test whose stage cannot be set has failed")]
 

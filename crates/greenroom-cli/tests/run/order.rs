@@ -34,7 +34,8 @@ fn by_subject(events: &[Value]) -> HashMap<&str, Vec<&str>> {
     subjects
 }
 
-/// The first of each id. A repeat after later events is no disorder: at least once is what is promised.
+/// The first of each id. A repeat after later events is no disorder: at least
+/// once is what is promised.
 fn keep_first(ids: &mut Vec<&str>) {
     let mut seen = std::collections::HashSet::new();
     ids.retain(|id| seen.insert(*id));

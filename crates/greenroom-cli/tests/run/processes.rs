@@ -9,7 +9,8 @@ use crate::{
     stage::{Run, Stage, event, events},
 };
 
-/// A configuration with one `exec` handler; more options of the handler's kind, and more of the file.
+/// A configuration with one `exec` handler; more options of the handler's
+/// kind, and more of the file.
 fn exec(workers: usize, command: &str, options: &str, rest: &str) -> String {
     format!(
         "

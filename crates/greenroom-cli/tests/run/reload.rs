@@ -145,7 +145,8 @@ fn c09_g01_inputs_and_outputs_appear_and_go_and_nothing_is_lost() {
     let stage = Stage::with(CONFIG);
     let daemon = Daemon::start(&stage);
     wait(|| (ids(&stage, "done").len() > 20).then_some(()));
-    // A file beside the generator, and an output of its own for what is in it: before the one that takes everything.
+    // A file beside the generator, and an output of its own for what is in it: before the
+    // one that takes everything.
     let events: Vec<_> =
         (0..50).map(|n| event(&format!("e{n}"), "paid", "s", json!({ "n": n }))).collect();
     stage.write_events("more", &events);

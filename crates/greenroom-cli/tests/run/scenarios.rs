@@ -1,7 +1,9 @@
-//! The scenarios that every release passes (Z), where they need the daemon: real processes and a real server.
+//! The scenarios that every release passes (Z), where they need the daemon: real
+//! processes and a real server.
 //!
-//! Times are compared with the least that the same run could have taken, by what its targets say of their own work. A
-//! machine with much else to do may spoil one round, but not every one of several.
+//! Times are compared with the least that the same run could have taken, by what its
+//! targets say of their own work. A machine with much else to do may spoil one round, but
+//! not every one of several.
 
 use std::{
     collections::HashMap,
@@ -43,7 +45,8 @@ struct Worked {
     to: f64,
 }
 
-/// How many times longer all of it took than it had to: the hottest key one by one, or all on all workers.
+/// How many times longer all of it took than it had to: the hottest key one by
+/// one, or all on all workers.
 fn ratio(all: &[Worked]) -> f64 {
     assert_eq!(all.len(), EVENTS);
     let mut of_key: HashMap<&str, f64> = HashMap::new();
@@ -70,7 +73,8 @@ fn assert_one_within(bound: f64, round: impl Fn() -> f64) {
     panic!("the work took {ratios:?} times as long as it had to; {bound} is allowed");
 }
 
-/// Starts at once, so that the start of 24 processes weighs nothing. The clock is that of the system, to 10 ms.
+/// Starts at once, so that the start of 24 processes weighs nothing. The clock is that
+/// of the system, to 10 ms.
 #[cfg(target_os = "linux")]
 const SLEEPS: &str = r#"
 while IFS= read -r line; do
@@ -122,7 +126,8 @@ fn z05_hot_keys_over_http_take_a_quarter_longer_than_they_must_at_most() {
     });
 }
 
-/// Passes events on, but answers the one with the id `e7` with half a line: the first time, or always.
+/// Passes events on, but answers the one with the id `e7` with half a line:
+/// the first time, or always.
 const TRUNCATES: &str = r#"
 import json, os, sys
 for line in sys.stdin:

@@ -37,7 +37,8 @@ outputs: { done: { file: { path: done } } }
 shutdown: { deadline: 400ms }
 "#;
 
-/// Starts a run whose log goes to the file `log`, and waits until it has written something to `sign`.
+/// Starts a run whose log goes to the file `log`, and waits until it has
+/// written something to `sign`.
 fn start(stage: &Stage, sign: &str) -> Child {
     let log = File::create(stage.path("log")).unwrap();
     let child = stage

@@ -150,7 +150,8 @@ impl Run {
         report
     }
 
-    /// The report of a run that ended with this code and these counts of taken, handled, dead-lettered and refused.
+    /// The report of a run that ended with this code and these counts of taken, handled,
+    /// dead-lettered and refused.
     pub(crate) fn counted(&self, code: i32, counts: [u64; 4]) -> Value {
         assert_eq!(self.code, code, "{self:?}");
         let report = self.report();

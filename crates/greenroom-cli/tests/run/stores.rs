@@ -1,4 +1,5 @@
-//! Outputs and dead letters that cannot be stored: nothing is settled that is not safe, and the run says so.
+//! Outputs and dead letters that cannot be stored: nothing is settled that is not
+//! safe, and the run says so.
 
 use std::{
     process::{Command, Stdio},
@@ -56,8 +57,8 @@ fn d06_dead_letters_that_cannot_be_written_refuse_their_events() {
     assert!(report["errors"][0].as_str().unwrap().contains("/dev/full"), "{report}");
 }
 
-/// A limit on the size of files stands in for a disk that is full. The report adds up, the file ends with a whole line,
-/// and holds exactly what counts as handled.
+/// A limit on the size of files stands in for a disk that is full. The report adds up, the file
+/// ends with a whole line, and holds exactly what counts as handled.
 #[test]
 fn b05_a_full_disk_leaves_whole_confirmed_lines() {
     let stage = Stage::with(&config("done", "letters"));

@@ -61,7 +61,8 @@ fn c13_a_key_that_is_retried_says_what_it_waits_for() {
     let daemon = Daemon::start(&stage);
     let retried = |said: &String| said.starts_with("19 ") && said.contains("last error");
     let said = wait(|| Some(text(daemon.why(BAD))).filter(retried));
-    // For example: 19 waiting; head attempt 1 of 10, next in 23.7 s, last error: http: 503 So after 2 ms from http://...
+    // For example: 19 waiting; head attempt 1 of 10, next in 23.7 s, last error: http: 503 So
+    // after 2 ms from http://...
     assert!(said.starts_with("19 waiting; head attempt 1 of 10, next in "), "{said}");
     assert!(
         said.contains(" s, last error: http: 503 ") && said.contains(" ms from http://"),

@@ -1,4 +1,5 @@
-//! What the program knows beyond its engine: what layers have kept back, what `http` inputs have answered.
+//! What the program knows beyond its engine: what layers have kept back, what
+//! `http` inputs have answered.
 
 use std::{collections::BTreeMap, sync::Arc};
 

@@ -1,5 +1,6 @@
-//! How much memory a pool takes when it is full: all inboxes, of messages of the size that estimates are made for, behind handlers
-//! that never end. Measured in a process that has not run anything else, as an allocator keeps what others have freed.
+//! How much memory a pool takes when it is full: all inboxes, of messages of the size that
+//! estimates are made for, behind handlers that never end. Measured in a process that has not run
+//! anything else, as an allocator keeps what others have freed.
 
 use std::{collections::VecDeque, convert::Infallible, future::pending, time::Duration};
 
@@ -18,7 +19,8 @@ const CHUNK: usize = 1_024;
 /// Workers take one message each in hand, which makes room for one more: until then.
 const TAKEN_AFTER: Duration = Duration::from_millis(100);
 
-/// The growth of this process, in bytes; `None` where the system does not tell, or where there is not memory enough.
+/// The growth of this process, in bytes; `None` where the system does not tell, or where
+/// there is not memory enough.
 ///
 /// # Errors
 /// No threads, or a pool that did not start.

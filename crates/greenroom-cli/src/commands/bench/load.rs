@@ -144,7 +144,8 @@ impl Tally {
 
     /// Messages accepted and not handled, at about this moment.
     pub(super) fn in_flight(&self) -> u64 {
-        // In this order, so that what happens in between makes it less, and never more than there were.
+        // In this order, so that what happens in between makes it less, and
+        // never more than there were.
         let sent = self.sent();
         sent.saturating_sub(self.handled())
     }

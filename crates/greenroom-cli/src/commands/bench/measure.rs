@@ -186,8 +186,8 @@ impl Sender {
         Ok(())
     }
 
-    /// When each is due, by Poisson's law; on a thread that may sleep. Ends after twice its time, where that is too often for
-    /// this machine.
+    /// When each is due, by Poisson's law; on a thread that may sleep. Ends after twice its time,
+    /// where that is too often for this machine.
     fn paced(self, rate: f64, mut chance: Chance, runtime: &Handle) -> Result<(), String> {
         let mut due = Duration::ZERO;
         for nth in 0.. {

@@ -1,5 +1,5 @@
-//! Every preset of a pool, each in a process of its own: an allocator keeps what others have freed, so that the memory of the
-//! second would be measured too small.
+//! Every preset of a pool, each in a process of its own: an allocator keeps what others have freed,
+//! so that the memory of the second would be measured too small.
 
 use std::process::{Command, Stdio};
 

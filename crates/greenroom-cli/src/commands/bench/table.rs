@@ -53,7 +53,8 @@ pub(super) struct Row {
     elapsed_s: f64,
     events_per_s: f64,
     peak_in_flight: u64,
-    /// What the process grows by when all inboxes are full of messages of 200 bytes; null where it was not measured.
+    /// What the process grows by when all inboxes are full of messages of 200 bytes; null
+    /// where it was not measured.
     memory_bytes: Option<u64>,
     /// At a rate, where one was given.
     open_loop: Option<OpenLoop>,
@@ -158,7 +159,8 @@ impl Report {
 
     pub(super) fn render(&self) -> String {
         if self.json {
-            // Every key is text, and numbers that are no numbers become null: nothing in here can fail.
+            // Every key is text, and numbers that are no numbers become null:
+            // nothing in here can fail.
             return serde_json::to_string(&self.outcome).unwrap_or_default() + "\n";
         }
         let mut out = self.heading();

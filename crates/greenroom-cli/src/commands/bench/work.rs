@@ -1,4 +1,5 @@
-//! Work of a known length: arithmetic that depends on itself, so that neither compiler nor processor can shorten it.
+//! Work of a known length: arithmetic that depends on itself, so that neither compiler nor
+//! processor can shorten it.
 
 use std::{
     hint::black_box,

@@ -8,11 +8,11 @@ use greenroom_bus::source::generator::zipf::{Chance, Zipf};
 const RATE: f64 = 1_000.0;
 /// Keys beside the slow one, of which the n-th is drawn with a weight of 1/n.
 const KEYS: u32 = 500;
-/// What part of all messages has the slow key. At 200 ms each they keep its worker busy for seven tenths of the time, so that its
-/// own line grows and shrinks, and does not run away.
+/// What part of all messages has the slow key. At 200 ms each they keep its worker busy for seven
+/// tenths of the time, so that its own line grows and shrinks, and does not run away.
 const SLOW_PART: f64 = 0.0035;
-/// The key that is slow: one that shares its worker with a sixteenth of all other messages where keys are hashed, so that hashing
-/// looks neither better nor worse than it is.
+/// The key that is slow: one that shares its worker with a sixteenth of all other messages where
+/// keys are hashed, so that hashing looks neither better nor worse than it is.
 pub(super) const SLOW: u32 = 1_000;
 /// How it is called on the screen.
 pub(super) const SLOW_NAME: &str = "order-0042";

@@ -1,4 +1,5 @@
-//! `greenroom demo --dashboard`: a run that is made up and never ends, to be looked at in a browser.
+//! `greenroom demo --dashboard`: a run that is made up and never ends, to
+//! be looked at in a browser.
 
 use std::{env, fs, path::Path, process};
 

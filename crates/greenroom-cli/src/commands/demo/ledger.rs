@@ -1,4 +1,5 @@
-//! Whether everything came through, once and in order: each key's messages are numbered, and the target looks at every number.
+//! Whether everything came through, once and in order: each key's messages are numbered, and the
+//! target looks at every number.
 //!
 //! | a number | is |
 //! |---|---|
@@ -40,8 +41,8 @@ struct Line {
 pub(super) struct Counts {
     /// Different numbers seen.
     pub(super) handled: u64,
-    /// Numbers not seen though they should have been: of those that were sent, at the end; before it, those that a later one of
-    /// their key has passed.
+    /// Numbers not seen though they should have been: of those that were sent, at the end; before
+    /// it, those that a later one of their key has passed.
     pub(super) lost: u64,
     /// Numbers that came after a later one of their key.
     pub(super) out_of_order: u64,

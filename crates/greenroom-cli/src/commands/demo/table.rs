@@ -14,7 +14,8 @@ use crate::{
     report::{grouped, micros, seconds, table_of},
 };
 
-/// While it goes on. What is lost for good is known at the end; until then, what a later one has passed.
+/// While it goes on. What is lost for good is known at the end; until then,
+/// what a later one has passed.
 pub(super) fn live(show: &Show) -> String {
     let counts: Vec<_> = show.sides.iter().map(|side| side.target.ledger.counts()).collect();
     let mut out = format!("{}\n\n", clock(show));

@@ -1,7 +1,7 @@
 //! Sample events: one or several JSON values, each an event or a list of events, with any white
 //! space between them. So a pretty event, a file of one event a line and a batch are all read. Of
-//! an input with a rule for records, each line is one of these; of an `http` input with one, or with
-//! headers, the sample is the body of a request, which is read as the input does.
+//! an input with a rule for records, each line is one of these; of an `http` input with one, or
+//! with headers, the sample is the body of a request, which is read as the input does.
 
 use std::{
     fs,

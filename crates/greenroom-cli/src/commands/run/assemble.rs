@@ -292,7 +292,8 @@ fn pool_config(pool: &PoolConfig) -> engine::PoolConfig {
     }
 }
 
-/// A rate in whole numbers, which is what a pool counts in: so many a second or, where that is no whole number, a day.
+/// A rate in whole numbers, which is what a pool counts in: so many a second or, where that
+/// is no whole number, a day.
 pub(super) fn rate(rate: config::Rate) -> Rate {
     const DAY: Duration = Duration::from_secs(86_400);
     /// The most that a pool counts to.

@@ -1,8 +1,8 @@
 //! `greenroom run --dry-run`: what is in the inputs, before anything is done with it (C15).
 //!
-//! Inputs are read as a run reads them, and routed as it would route them. Nothing is handled, written or settled, so a run
-//! afterwards reads the same again; but for standard input, which can be read once. Nothing is taken from a consumer or a
-//! group of them.
+//! Inputs are read as a run reads them, and routed as it would route them. Nothing is handled,
+//! written or settled, so a run afterwards reads the same again; but for standard input, which can
+//! be read once. Nothing is taken from a consumer or a group of them.
 
 mod moment;
 mod tally;

@@ -1,4 +1,5 @@
-//! Signals: the first drains, the second stops, and a thread sees to it that the process ends. SIGHUP reloads.
+//! Signals: the first drains, the second stops, and a thread sees to it that the
+//! process ends. SIGHUP reloads.
 
 use std::{
     io::Write,
@@ -51,7 +52,8 @@ pub(super) fn watch(
     Ok(Watch([watching, reloading]))
 }
 
-/// Reads the configuration again each time that SIGHUP comes, on a thread on which files may be read.
+/// Reads the configuration again each time that SIGHUP comes, on a thread on
+/// which files may be read.
 async fn reload_on_hangup(mut hangups: Hangups, reload: Arc<Reload>) {
     loop {
         hangups.next().await;
@@ -91,8 +93,8 @@ impl Hangups {
     }
 }
 
-/// Ends the process after this time, unless what is returned is dropped before. A thread of its own, because handlers
-/// that block may hold every thread on which a timer could fire.
+/// Ends the process after this time, unless what is returned is dropped before. A thread of its
+/// own, because handlers that block may hold every thread on which a timer could fire.
 fn end_by(limit: Duration) -> mpsc::Sender<()> {
     let (cancel, cancelled) = mpsc::channel::<()>();
     let overdue = move || {
@@ -122,8 +124,9 @@ impl Signals {
         use signal::unix::{SignalKind, signal};
         let interrupt = signal(SignalKind::interrupt())?;
         let terminate = signal(SignalKind::terminate())?;
-        // A file that meets the size limit of the process (`ulimit -f`) can then not be written, as on a full disk;
-        // unhandled, the signal would end the process. The handler stays when this is dropped.
+        // A file that meets the size limit of the process (`ulimit -f`) can then not be
+        // written, as on a full disk; unhandled, the signal would end the process. The handler
+        // stays when this is dropped.
         drop(signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?);
         Ok(Self { interrupt, terminate })
     }

@@ -95,7 +95,8 @@ impl HandlerLayers {
         }
     }
 
-    /// The layers of a handler, the outermost first, with what each has come to. Times are in milliseconds.
+    /// The layers of a handler, the outermost first, with what each has come to.
+    /// Times are in milliseconds.
     pub(crate) fn view(&self, handler: &str) -> Value {
         let layers = self.handlers.get(handler).into_iter().flatten();
         layers.map(Layer::view).collect()

@@ -32,11 +32,12 @@ options! {
         /// them have to hold. An event that is not taken goes to the next less specific
         /// handler; when none is left, `handler_rejected` says what happens to it.
         matches as "match": Vec<(String, String)> = variables().alias(&["matcher"]).default("{}");
-        /// Of these, the events to take by what is in them: values by a JSON pointer into the data
-        /// (`/order/total`), an attribute or an extension (`subject`), such as `{ /total: {
-        /// greater: 100 }, /region: eu }`. All of it has to hold, and `match` as well. An event that
-        /// is not taken goes on as one that `match` does not take. Of one type there may be several
-        /// handlers, if those before the last have a `where`: the first that takes an event gets it.
+        /// Of these, the events to take by what is in them: values by a JSON pointer into the
+        /// data (`/order/total`), an attribute or an extension (`subject`), such as
+        /// `{ /total: { greater: 100 }, /region: eu }`. All of it has to hold, and `match` as
+        /// well. An event that is not taken goes on as one that `match` does not take. Of one
+        /// type there may be several handlers, if those before the last have a `where`: the first
+        /// that takes an event gets it.
         conditions as "where": Vec<FieldCondition> = each().or_empty();
         /// With `true`, the handler gets events beside the one that they go to, each with an
         /// outcome of its own: an event is settled when all of them are done, and is a dead
@@ -141,8 +142,8 @@ options! {
         /// How long an event may take; then the process is killed and the event tried again.
         timeout: Duration = duration(1..=DAY_MS).default("30s");
         /// How many events a process has in hand at a time, from as many workers of the pool, which
-        /// share it: with more than one, the next is in its pipe while it works on one. Those of one
-        /// key are still handled one after the other.
+        /// share it: with more than one, the next is in its pipe while it works on one. Those of
+        /// one key are still handled one after the other.
         in_flight: usize = count(1..=1_024).default("1");
         /// How often a process that dies is started anew.
         restart: RestartConfig = group().default("{}");

@@ -20,8 +20,8 @@ use super::{
 const YEAR_MS: u64 = 366 * DAY_MS;
 
 options! {
-    /// Takes CloudEvents that are posted, one at a time or in batches, and answers 202 once they are
-    /// on disk. docs/http-input.md says what else is answered.
+    /// Takes CloudEvents that are posted, one at a time or in batches, and answers 202 once they
+    /// are on disk. docs/http-input.md says what else is answered.
     pub struct HttpInput = "an http input", then HttpInput::checked {
         /// An IP address (or `localhost`) and a port. Port 0 takes a free one, and the log says
         /// which. An address that other machines can reach needs `auth`, `tls.client_ca` or
@@ -30,8 +30,8 @@ options! {
         /// Where events are posted to. `/hooks/*` takes every path below `/hooks/`, which `records`
         /// can make use of. `GET /healthz` says whether events are taken.
         path: String = text().default("/events");
-        /// The directory of the log that posted events are stored in until they are handled, and from
-        /// which a later run goes on. Made when it is missing.
+        /// The directory of the log that posted events are stored in until they are handled, and
+        /// from which a later run goes on. Made when it is missing.
         store: PathBuf = path();
         /// How long the log keeps what is handled, and how large it may become.
         retention: RetentionConfig = group().default("{}");
@@ -43,8 +43,9 @@ options! {
         max_body: u64 = size(1024..=GIB).live().default("16MiB");
         /// The most events of a batch.
         max_batch: usize = count(1..=1_000_000).live().default("10000");
-        /// The most connections at once, and never more than half of the files that the process may
-        /// open. Beyond it, a new one takes the place of the one that has waited longest for its client.
+        /// The most connections at once, and never more than half of the files that the
+        /// process may open. Beyond it, a new one takes the place of the one that has
+        /// waited longest for its client.
         connections: usize = count(1..=65_536).live().default("1024");
         /// How much memory all bodies that come in at once may take. Beyond it, a sender is
         /// answered 429.
@@ -68,7 +69,8 @@ options! {
     pub struct RetentionConfig = "retention" {
         /// How long events are kept after they were handled, unless their room is needed.
         age: Duration = duration(0..=YEAR_MS).default("24h");
-        /// How much the log may take on disk. With all of it still needed, senders are answered 429.
+        /// How much the log may take on disk. With all of it still needed,
+        /// senders are answered 429.
         size: u64 = size((8 << 20)..=1024 * GIB).default("10GiB");
     }
 }

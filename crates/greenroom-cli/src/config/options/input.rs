@@ -56,8 +56,8 @@ options! {
         /// in `.ndjson`, `.jsonl`, `.json`, `.gz` or `.zst` and begin with no dot; a pattern
         /// (`events/*.ndjson`) for those that match, with `*`, `?`, `[ab]` and, for directories at
         /// any depth, `**`. They are read one after the other, in the order of their names; which
-        /// there are is looked up at the start, unless they are followed. A file that is there under this very name is meant,
-        /// whatever its characters.
+        /// there are is looked up at the start, unless they are followed. A file that is there
+        /// under this very name is meant, whatever its characters.
         path: PathBuf = path();
         /// The longest line that is read as an event. Of a longer one, a dead letter keeps so
         /// many bytes, and its length and SHA-256.

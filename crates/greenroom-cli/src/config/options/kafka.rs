@@ -46,24 +46,25 @@ options! {
         /// than the slowest handler, so that nothing is handled twice in a rebalance. The group
         /// waits so long.
         drain_budget: Duration = duration(0..=DAY_MS).default("10s");
-        /// Moves the oldest events of a partition that is held up by many that are stuck. Without it,
-        /// they hold it up.
+        /// Moves the oldest events of a partition that is held up by many that are stuck.
+        /// Without it, they hold it up.
         guard: Option<KafkaGuard> = group().optional();
         /// Encrypts connections; `{}` trusts the authorities of the system.
         tls: Option<KafkaTls> = group().optional();
         /// Says who connects.
         sasl: Option<KafkaSasl> = group().optional();
-        /// Any other property of librdkafka, by its name: `{ max.poll.interval.ms: "600000" }`. Those
-        /// that have an option here, and those that would break a promise, are refused. Values are
-        /// never shown.
+        /// Any other property of librdkafka, by its name:
+        /// `{ max.poll.interval.ms: "600000" }`. Those that have an option here, and those
+        /// that would break a promise, are refused. Values are never shown.
         properties: Secret<Vec<(String, String)>> = variables().secret().default("{}");
     }
 }
 
 options! {
-    /// Where more than 90% of what a commit can remember is in use, and at least 98% of that is done,
-    /// the oldest open events are published to a topic as they are, with headers that say where they
-    /// were, and are settled. They leave the order of their key, and may be handled twice.
+    /// Where more than 90% of what a commit can remember is in use, and at least 98% of
+    /// that is done, the oldest open events are published to a topic as they are, with
+    /// headers that say where they were, and are settled. They leave the order of their
+    /// key, and may be handled twice.
     #[derive(Eq)]
     pub struct KafkaGuard = "guard" {
         /// Where they are moved to.
@@ -76,17 +77,17 @@ options! {
 }
 
 options! {
-    /// Publishes to a topic, by the Kafka binding of CloudEvents. An event counts as stored once the
-    /// broker says so. A record that the broker refuses for good makes a dead letter of the event
-    /// that was handled. Needs a greenroom that was built with the cargo feature `kafka`.
+    /// Publishes to a topic, by the Kafka binding of CloudEvents. An event counts as stored once
+    /// the broker says so. A record that the broker refuses for good makes a dead letter of the
+    /// event that was handled. Needs a greenroom that was built with the cargo feature `kafka`.
     pub struct KafkaOutput = "a kafka output", then KafkaOutput::checked {
         /// The brokers to begin with, each `HOST:PORT`.
         brokers: Vec<String> = texts();
         /// The topic.
         topic: String = text();
-        /// The key of a record: an attribute, an extension, or a JSON pointer into the data. Without
-        /// it, the extension `partitionkey`, which is the key that the event came with; without one
-        /// its subject; without that, none. Records of one key stay in order.
+        /// The key of a record: an attribute, an extension, or a JSON pointer into the data.
+        /// Without it, the extension `partitionkey`, which is the key that the event came with;
+        /// without one its subject; without that, none. Records of one key stay in order.
         key: Option<String> = text().optional();
         /// `binary` writes attributes as headers and the data as the value, which is none (a
         /// tombstone) without data; `structured` writes the event as JSON into the value.
@@ -104,11 +105,11 @@ options! {
 }
 
 options! {
-    /// Publishes dead letters to a topic: the record that a letter is about, as it was, with headers
-    /// that say where it was and why it is a letter (`greenroom_reason` and others); of an input that
-    /// is no topic, the letter as JSON. An event counts as settled once the broker has its letter,
-    /// and waits for that as long as it takes. Needs a greenroom that was built with the cargo
-    /// feature `kafka`. docs/dead-letters.md says more.
+    /// Publishes dead letters to a topic: the record that a letter is about, as it was, with
+    /// headers that say where it was and why it is a letter (`greenroom_reason` and others); of an
+    /// input that is no topic, the letter as JSON. An event counts as settled once the broker has
+    /// its letter, and waits for that as long as it takes. Needs a greenroom that was built with
+    /// the cargo feature `kafka`. docs/dead-letters.md says more.
     pub struct KafkaLetters = "kafka dead letters", then KafkaLetters::checked {
         /// The brokers to begin with, each `HOST:PORT`.
         brokers: Vec<String> = texts();

@@ -1,5 +1,5 @@
-//! Streams of NATS JetStream that are read and published to. What a build without the feature `nats`
-//! reads of it, it refuses (`config/lacking.rs`).
+//! Streams of NATS JetStream that are read and published to. What a build without the feature
+//! `nats` reads of it, it refuses (`config/lacking.rs`).
 
 #[cfg(feature = "nats")]
 mod library;
@@ -19,10 +19,10 @@ use super::{
 const NOTHING: &Group = &Group::without_settings("this part of a message");
 
 options! {
-    /// Reads a stream of NATS JetStream by a durable pull consumer: CloudEvents by their NATS
-    /// binding, or what `records` makes events of. Each message is acknowledged by itself, once it
-    /// is settled. Needs a greenroom that was built with the cargo feature `nats`. docs/nats.md says
-    /// more.
+    /// Reads a stream of NATS JetStream by a durable pull consumer: CloudEvents by their
+    /// NATS binding, or what `records` makes events of. Each message is acknowledged by
+    /// itself, once it is settled. Needs a greenroom that was built with the cargo feature
+    /// `nats`. docs/nats.md says more.
     pub struct NatsInput = "a nats input", then NatsInput::checked {
         /// The servers to begin with, each `HOST:PORT` or a URL (`tls://HOST:PORT`).
         servers: Secret<Vec<String>> = texts().secret().alias(&["server"]);
@@ -31,8 +31,8 @@ options! {
         /// The durable consumer, which is made when it does not exist. One process reads it at a
         /// time.
         consumer: String = text();
-        /// Only messages with these subjects, which may have wildcards (`orders.*`, `orders.>`). All
-        /// of the stream when this is not given.
+        /// Only messages with these subjects, which may have wildcards (`orders.*`, `orders.>`).
+        /// All of the stream when this is not given.
         subjects: Option<Vec<String>> = texts().alias(&["subject"]).optional();
         /// Partitions that this process reads, such as `0..3` or `0,4,8`, each by a consumer of its
         /// own: the consumer gets the number behind a dash, and `{partition}` in `subjects` becomes
@@ -72,8 +72,8 @@ options! {
     /// Publishes to a subject, whose stream answers that it has stored the event. A message that is
     /// repeated for want of an answer is stored once, by its `Nats-Msg-Id`. What a stream refuses
     /// for good makes a dead letter of the event that was handled; a stream that is missing, or
-    /// does not let this user in, pauses the output. Needs a greenroom that was built with the cargo
-    /// feature `nats`. docs/nats.md says more.
+    /// does not let this user in, pauses the output. Needs a greenroom that was built with the
+    /// cargo feature `nats`. docs/nats.md says more.
     pub struct NatsOutput = "a nats output" {
         /// The servers to begin with, each `HOST:PORT` or a URL (`tls://HOST:PORT`).
         servers: Secret<Vec<String>> = texts().secret().alias(&["server"]);
@@ -85,7 +85,8 @@ options! {
         mode: NatsMode = word().default("binary");
         /// How many publishes are under way at once; of events that have an order, one.
         concurrency: usize = count(1..=4_096).default("1000");
-        /// How long an event waits after a publish that failed for now: the first time, and at most.
+        /// How long an event waits after a publish that failed for now: the
+        /// first time, and at most.
         backoff: DurationRange = durations().default("100ms..10s");
         /// How long a paused output waits before it tries again: the first time, and at most.
         probe: DurationRange = durations().default("1s..60s");
@@ -102,8 +103,8 @@ options! {
 
 options! {
     /// Publishes dead letters to a subject, as JSON, with headers to filter by (`greenroom-reason`
-    /// and others). An event counts as settled once the stream has its letter, and waits for that as
-    /// long as it takes. Needs a greenroom that was built with the cargo feature `nats`.
+    /// and others). An event counts as settled once the stream has its letter, and waits for that
+    /// as long as it takes. Needs a greenroom that was built with the cargo feature `nats`.
     /// docs/dead-letters.md says more.
     pub struct NatsLetters = "nats dead letters" {
         /// The servers to begin with, each `HOST:PORT` or a URL (`tls://HOST:PORT`).

@@ -11,11 +11,11 @@ const NOTHING: &Group = &Group::without_settings("this part of a record");
 options! {
     /// How what is no CloudEvent becomes one: each line of a file, each record of a topic, and the
     /// body of each request that is no CloudEvents. A single value is the attribute itself, the
-    /// same for every line; what comes from a line is written as `{ pointer: /kind }`. The bytes of
-    /// a line are the data as they are, and are parsed only where there is a `pointer`. Blank lines
-    /// are skipped. A line that lacks what is asked for, or is not JSON where there is a `pointer`,
-    /// is malformed: a dead letter with its bytes that names the attribute. Such a request is answered
-    /// 400.
+    /// same for every line; what comes from a line is written as `{ pointer: /kind }`. The bytes
+    /// of a line are the data as they are, and are parsed only where there is a `pointer`. Blank
+    /// lines are skipped. A line that lacks what is asked for, or is not JSON where there is a
+    /// `pointer`, is malformed: a dead letter with its bytes that names the attribute. Such a
+    /// request is answered 400.
     pub struct RecordsConfig = "records", then RecordsConfig::checked {
         /// The type of the events.
         ty as "type": AttributeRule = group();
@@ -26,9 +26,9 @@ options! {
         /// What tells an event from all others of its source, and is the same where it is repeated.
         /// When this is not given, it is made of the file's inode, the number of the line and a
         /// checksum of its bytes: the same whenever the line is read again, and another one in a
-        /// file that was rewritten. Of a request, it is made of the path and the body, so that a post
-        /// that is repeated is one event; two that mean different things need an id of their own. Of a
-        /// record, it is made of topic, partition and offset, or of stream and sequence.
+        /// file that was rewritten. Of a request, it is made of the path and the body, so that a
+        /// post that is repeated is one event; two that mean different things need an id of their
+        /// own. Of a record, it is made of topic, partition and offset, or of stream and sequence.
         id: Option<AttributeRule> = group().optional();
         /// When it happened, in RFC 3339. Events have no `time` otherwise.
         time: Option<AttributeRule> = group().optional();

@@ -15,8 +15,8 @@ options! {
 }
 
 options! {
-    /// OTLP over HTTP, as protobuf. An endpoint that does not answer delays no event: what does not fit
-    /// into the queues is dropped and counted.
+    /// OTLP over HTTP, as protobuf. An endpoint that does not answer delays no event: what does not
+    /// fit into the queues is dropped and counted.
     pub struct OtlpConfig = "otlp" {
         /// The endpoint for all three, to which `/v1/traces` and the like are added. When this is
         /// not given, the environment variable `OTEL_EXPORTER_OTLP_ENDPOINT`, or else

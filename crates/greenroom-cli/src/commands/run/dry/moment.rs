@@ -27,7 +27,8 @@ fn offset(zone: &str) -> Option<f64> {
     Some(sign * (hours * 3_600.0 + minutes * 60.0))
 }
 
-/// Days from 1970-01-01 in the Gregorian calendar. The year is taken to begin in March, so that the leap day is its last.
+/// Days from 1970-01-01 in the Gregorian calendar. The year is taken to begin in March, so that
+/// the leap day is its last.
 fn days(year: i64, month: i64, day: i64) -> i64 {
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let leap = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);

@@ -22,7 +22,8 @@ use crate::{
     report::{grouped, mebibytes, printable, seconds, table_of},
 };
 
-/// Keys that are told apart. What comes later of others is counted together, so that memory has a bound.
+/// Keys that are told apart. What comes later of others is counted together, so
+/// that memory has a bound.
 const MOST_KEYS: usize = 1_000_000;
 
 /// The hottest keys that are shown.
@@ -303,8 +304,8 @@ impl Tally {
         }
     }
 
-    /// A key is handled one event at a time, so a pool is done no sooner than its hottest key: more workers than all its
-    /// events by those of that key have nothing to do in the long run.
+    /// A key is handled one event at a time, so a pool is done no sooner than its hottest key: more
+    /// workers than all its events by those of that key have nothing to do in the long run.
     fn concurrency(&self, out: &mut String) {
         let mut hottest = vec![0; self.handlers.len()];
         for ((_, handler, _), events) in &self.lines {
