@@ -39,7 +39,8 @@ pub enum NotSet {
 /// let mut pool = defaults::<Pool>("").unwrap();
 /// set(&mut pool, "poolSize", "6_4").unwrap();
 /// assert_eq!(pool.workers, 64);
-/// assert!(matches!(set(&mut pool, "workers", "65"), Err(NotSet::Wrong(opt)) if opt.name == "workers"));
+/// let beyond = set(&mut pool, "workers", "65");
+/// assert!(matches!(beyond, Err(NotSet::Wrong(opt)) if opt.name == "workers"));
 /// assert!(matches!(set(&mut pool, "wrkers", "6"), Err(NotSet::Unknown)));
 /// ```
 ///

@@ -17,8 +17,9 @@
 //!   at once as there are keys and workers.
 //! * **Back-pressure** pauses partitions one by one. The consumer is polled in every state, so that
 //!   a slow handler does not cost its membership.
-//! * **Events that are stuck** hold up their keys, and nothing else, until so many of them are stuck
-//!   that a commit is full: the oldest may then be [moved to a topic](GuardOptions) by option.
+//! * **Events that are stuck** hold up their keys, and nothing else, until so many of them
+//!   are stuck that a commit is full: the oldest may then be [moved to a
+//!   topic](GuardOptions) by option.
 //! * **Rebalances**: a partition that is taken away is drained within a
 //!   [budget](KafkaSourceOptions::drain_budget), committed, and only then given away. librdkafka
 //!   fetches nothing of the other partitions during that time; what it had fetched of them goes on.

@@ -112,11 +112,11 @@ impl Redriven {
 #[error("{0}")]
 pub struct RedriveError(String);
 
-/// Publishes the messages again that the letters of a subject are about, each to the subject that it
-/// had, with its own bytes and headers, and removes its letter. The letters are those of a
+/// Publishes the messages again that the letters of a subject are about, each to the subject that
+/// it had, with its own bytes and headers, and removes its letter. The letters are those of a
 /// [`NatsDeadLetters`](crate::output::NatsDeadLetters) whose events came from a
-/// [`NatsSource`](crate::source::NatsSource); the original is read from the source's stream. `tells`
-/// hears once a second how far that is.
+/// [`NatsSource`](crate::source::NatsSource); the original is read from the source's stream.
+/// `tells` hears once a second how far that is.
 ///
 /// What is published now counts as newer than all that its stream has, and so for the order of its
 /// key. Letters that come meanwhile are not looked at.

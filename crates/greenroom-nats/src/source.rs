@@ -37,8 +37,8 @@
 //! ```
 //!
 //! **Outages.** A lost connection is made anew without end; what is in hand goes on, and is
-//! acknowledged after that. A consumer that is gone is made again where it had got to. A stream that
-//! was removed and made anew is another one: what is in hand of the old one is given up. Two
+//! acknowledged after that. A consumer that is gone is made again where it had got to. A stream
+//! that was removed and made anew is another one: what is in hand of the old one is given up. Two
 //! messages that the server delivers again, because it had not heard of their acknowledgement, are
 //! skipped: the last 100,000 are remembered.
 

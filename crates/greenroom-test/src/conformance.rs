@@ -20,10 +20,11 @@
 //! greenroom_test::conformance!(orders: OrdersConnector::default());
 //! ```
 //!
-//! which makes a test of each [`Check`]. What the connector cannot do it [says](Connector::lacks),
-//! with the reason: the checks that need it are told as not applicable, on standard error, past the
-//! capture of test output. A claim that its source contradicts is a failure. A connector of a server
-//! says where that is [missing](Connector::missing): nothing of it is run then, which is told as well.
+//! which makes a test of each [`Check`]. What the connector cannot do it
+//! [says](Connector::lacks), with the reason: the checks that need it are told as not applicable,
+//! on standard error, past the capture of test output. A claim that its source contradicts is a
+//! failure. A connector of a server says where that is [missing](Connector::missing): nothing of
+//! it is run then, which is told as well.
 //!
 //! In every check, whatever else it looks for, the ledger has to show that no event was made up,
 //! positions rise and stay with their events, a key is in one hand and its events in order, nothing

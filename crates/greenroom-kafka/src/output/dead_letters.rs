@@ -31,8 +31,8 @@ use crate::{source::KafkaSourceOptions, unusable::Unusable};
 /// key, value and headers as they were, read again from its topic. Behind the headers that it had
 /// there are others, which begin with `greenroom_letter`, whose value is `record`.
 ///
-/// A letter of another source, or of a record that retention or compaction has removed meanwhile, is
-/// JSON with the fields of a line of a
+/// A letter of another source, or of a record that retention or compaction has removed meanwhile,
+/// is JSON with the fields of a line of a
 /// [file](greenroom_bus::dead_letter::file::FileDeadLetterStore); its key is the one that its
 /// handler orders it by, and `greenroom_letter` is `json`.
 ///

@@ -28,10 +28,11 @@ const SHOWN: usize = 512;
 /// [file](greenroom_bus::dead_letter::file::FileDeadLetterStore).
 ///
 /// What one filters by is in headers as well, percent-encoded as those of CloudEvents:
-/// `greenroom-reason`, `greenroom-error` (its beginning), `greenroom-source` (`nats:STREAM/CONSUMER`
-/// for a [`NatsSource`](crate::source::NatsSource)), `greenroom-position` (the message's number in
-/// that stream), `greenroom-attempts`, `greenroom-input`, `greenroom-pool` and `greenroom-handler` if
-/// it reached them, and `greenroom-first-at` and `greenroom-last-at` (RFC 3339).
+/// `greenroom-reason`, `greenroom-error` (its beginning), `greenroom-source`
+/// (`nats:STREAM/CONSUMER` for a [`NatsSource`](crate::source::NatsSource)), `greenroom-position`
+/// (the message's number in that stream), `greenroom-attempts`, `greenroom-input`,
+/// `greenroom-pool` and `greenroom-handler` if it reached them, and `greenroom-first-at` and
+/// `greenroom-last-at` (RFC 3339).
 ///
 /// A letter is confirmed when the server has stored it, and until then its event stays unsettled.
 /// Whatever the server refuses it for, it waits: a letter is never given up.

@@ -69,7 +69,8 @@ async fn until_settled(shared: &Shared, number: u64, message: &Message) -> Resul
                 }
                 gate.fails(number, name, &error, None);
                 drop(pass);
-                // A connection that is back, or another publish that works, is no reason to wait on.
+                // A connection that is back, or another publish that works,
+                // is no reason to wait on.
                 tokio::select! {
                     () = sleep(options.backoff.wait(failures, rand::random())) => {}
                     () = gate.changed() => {}

@@ -1,9 +1,9 @@
 //! What is in a stream, for those who only look (C15).
 //!
 //! It reads by a consumer of its own, which acknowledges nothing and is removed by the server soon
-//! after: the consumer that is named in the options is asked how far it has got, and stays as it is,
-//! or is not made. What that consumer has heard acknowledged beyond its lowest open message is not
-//! known to anybody but the server, so it is read here too.
+//! after: the consumer that is named in the options is asked how far it has got, and stays as it
+//! is, or is not made. What that consumer has heard acknowledged beyond its lowest open message is
+//! not known to anybody but the server, so it is read here too.
 
 use std::{fmt, sync::Arc, time::Duration};
 

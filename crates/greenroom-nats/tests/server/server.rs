@@ -24,7 +24,8 @@ pub(crate) const HOW: &str = "no NATS server: run `scripts/nats up 4333`, then t
 pub(crate) fn address(test: &str) -> Option<String> {
     let address = known();
     if address.is_none() {
-        // At once, so that no other line comes between; a closed standard error is no reason to fail.
+        // At once, so that no other line comes between; a closed standard
+        // error is no reason to fail.
         let line = format!("{test}: not run: {HOW}\n");
         let _ = std::io::stderr().write_all(line.as_bytes());
     }
