@@ -1,4 +1,5 @@
-//! Tells the program which compiler built it, and from which versions of the packages that it compares.
+//! Tells the program which compiler built it, and from which versions of the
+//! packages that it compares.
 
 use std::{env, error::Error, fs, path::Path, process::Command};
 

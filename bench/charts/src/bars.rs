@@ -82,7 +82,8 @@ impl Bars {
         Ok(canvas.present()?)
     }
 
-    /// Right-aligned beside its bar. The axis' own marks are not used: it would choose which of them to show.
+    /// Right-aligned beside its bar. The axis' own marks are not used: it would
+    /// choose which of them to show.
     fn name(&self, plot: &caption::Canvas<'_>, bar: &Bar, at: (i32, i32)) -> Result<(), Failure> {
         use plotters::style::text_anchor::{HPos, Pos, VPos};
         let style = (FONT, 12).into_font().color(&INK).pos(Pos::new(HPos::Right, VPos::Center));

@@ -1,6 +1,8 @@
-//! Bars and curves as SVG, each with a caption that says which machine, versions and settings its figures are of.
+//! Bars and curves as SVG, each with a caption that says which machine, versions and
+//! settings its figures are of.
 //!
-//! Both axes of values are logarithmic: what is compared differs by factors, and a factor is a length there.
+//! Both axes of values are logarithmic: what is compared differs by factors, and a
+//! factor is a length there.
 
 mod bars;
 mod caption;

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-/// From a power of ten at or below the least to one above the greatest; `None` where nothing can be shown.
+/// From a power of ten at or below the least to one above the greatest; `None`
+/// where nothing can be shown.
 pub fn decades(values: impl Iterator<Item = f64>) -> Option<Range<f64>> {
     let values: Vec<f64> = values.filter(|value| value.is_finite() && *value > 0.0).collect();
     let least = values.iter().copied().reduce(f64::min)?;

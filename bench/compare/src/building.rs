@@ -1,4 +1,5 @@
-//! Builds the program of each folder whose tools are installed. What cannot be built is left out, and said.
+//! Builds the program of each folder whose tools are installed. What cannot be
+//! built is left out, and said.
 
 use std::{
     env,

@@ -1,6 +1,7 @@
 //! Who takes part: programs that run, and the systems that they offer.
 //!
-//! A system whose program dies or hangs is left out from then on, and the program is started again for its other systems.
+//! A system whose program dies or hangs is left out from then on, and the program is started
+//! again for its other systems.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! What greenroom is asked for beside each system: the target, and the floor below which something is wrong.
+//! What greenroom is asked for beside each system: the target, and the floor below
+//! which something is wrong.
 
 use measure::{Distance, median};
 
@@ -20,7 +21,8 @@ const fn half_of(target: f64) -> Limits {
     Limits { floor: target / 2.0, target }
 }
 
-/// Rows, a word that the system's name begins with, a word that it must have as well, and what is asked.
+/// Rows, a word that the system's name begins with, a word that it must have as
+/// well, and what is asked.
 const LIMITS: [(&[&str], &str, &str, Limits); 14] = [
     (&["A4", "A256"], "tokio mpsc", "", at_least(5.0, 7.0)),
     (&["A4", "A256"], "flume", "", at_least(1.2, 2.0)),

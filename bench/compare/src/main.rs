@@ -1,6 +1,7 @@
-//! Greenroom beside other systems. Builds the programs of the folders beside this one, as far as their tools are installed, keeps
-//! them running, and asks them in turn for repetitions of each row, as `bench/PROTOCOL.md` says. Prints a table for each row;
-//! exits with 1 when a build failed, a program broke, or a repetition came to no figure.
+//! Greenroom beside other systems. Builds the programs of the folders beside this one, as far as
+//! their tools are installed, keeps them running, and asks them in turn for repetitions of each
+//! row, as `bench/PROTOCOL.md` says. Prints a table for each row; exits with 1 when a build failed,
+//! a program broke, or a repetition came to no figure.
 //!
 //! `cargo run --profile measure --manifest-path bench/Cargo.toml -p compare -- --help`
 

@@ -1,5 +1,6 @@
-//! Rounds of one row: in each of them, for every other system, greenroom and then that system, so that what the machine does
-//! meanwhile hits both. A ratio is that of the two repetitions of one pair.
+//! Rounds of one row: in each of them, for every other system, greenroom and then that
+//! system, so that what the machine does meanwhile hits both. A ratio is that of the two
+//! repetitions of one pair.
 
 use measure::{Distance, max, median, min};
 

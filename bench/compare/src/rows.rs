@@ -1,4 +1,5 @@
-//! The rows of the comparison (`bench/PROTOCOL.md`): what each measures, which way is better, and how many messages it takes.
+//! The rows of the comparison (`bench/PROTOCOL.md`): what each measures, which way is better, and
+//! how many messages it takes.
 
 /// What a figure is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +38,8 @@ const fn row(name: &'static str, what: &'static str, figure: Figure, one_in: u64
     Row { name, what, figure, one_in }
 }
 
-/// With work right behind without it: a throughput of handlers that do nothing fades with what they do.
+/// With work right behind without it: a throughput of handlers that do nothing
+/// fades with what they do.
 pub static ROWS: [Row; 14] = [
     row("A4", "messages without a key, 4 workers, handlers that count", Figure::Rate, 1),
     row("A4-75ns", "the same, with 75 ns of work for each message", Figure::Rate, 1),

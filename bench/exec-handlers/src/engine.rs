@@ -12,8 +12,8 @@ use greenroom_bus::{
 
 use crate::{Failure, PROCESSES};
 
-/// Hands all of them to as many workers as may be in flight, those of one subject one after the other where they are
-/// ordered. Returns how many were handled.
+/// Hands all of them to as many workers as may be in flight, those of one subject one after the
+/// other where they are ordered. Returns how many were handled.
 pub async fn run(
     command: &[String],
     events: Vec<Event>,

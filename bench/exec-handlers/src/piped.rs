@@ -1,4 +1,5 @@
-//! The loop: a thread for each process, which writes a line, and reads an answer once enough lines are in flight.
+//! The loop: a thread for each process, which writes a line, and reads an answer once
+//! enough lines are in flight.
 
 use std::{
     io::{BufRead, BufReader, Write},

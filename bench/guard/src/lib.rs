@@ -1,8 +1,10 @@
-//! The guard of the hot paths: what Greenroom's side takes in instructions per message, beside what is recorded in a file of the
-//! repository. A row that grew fails it; one that fell is told, so that it is recorded and the next growth is seen.
+//! The guard of the hot paths: what Greenroom's side takes in instructions per message, beside what
+//! is recorded in a file of the repository. A row that grew fails it; one that fell is told, so
+//! that it is recorded and the next growth is seen.
 //!
-//! Time says nothing on a machine that is shared; instructions repeat to less than a hundredth. They say nothing of cache lines
-//! that go to and fro, so a row that did not grow may still have become slower.
+//! Time says nothing on a machine that is shared; instructions repeat to less than a
+//! hundredth. They say nothing of cache lines that go to and fro, so a row that did not grow
+//! may still have become slower.
 
 pub mod callgrind;
 mod recorded;
@@ -91,7 +93,8 @@ impl fmt::Display for Change {
 /// Counts, and compares or records.
 ///
 /// # Errors
-/// When a row grew by more than 5 %, when valgrind is missing, or when the file is not one of these rows.
+/// When a row grew by more than 5 %, when valgrind is missing, or when the file
+/// is not one of these rows.
 pub fn run(guard: &Guard<'_>, count: Count<'_>) -> Result<(), Failure> {
     let made = Made::now(callgrind::version()?);
     match guard.record {

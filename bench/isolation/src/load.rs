@@ -13,8 +13,8 @@ pub struct Load {
     pub stuck: u64,
     /// The free pools.
     pub pools: u64,
-    /// Free events per second, which arrive whether or not anybody is ready for them (open loop). None: as fast as they
-    /// are taken.
+    /// Free events per second, which arrive whether or not anybody is ready for them (open loop).
+    /// None: as fast as they are taken.
     pub rate: Option<f64>,
 }
 

@@ -1,9 +1,11 @@
-//! An engine's pools beside one whose handlers are all suspended (R05): throughput and latency, beside those without it.
+//! An engine's pools beside one whose handlers are all suspended (R05): throughput and latency,
+//! beside those without it.
 //!
-//! `isolation [--rounds N] [--events N] [--seconds N] [--rate N] [--pools N,..]` measures, in each round, the free pools alone, twice, and
-//! beside a stuck one that says `pause`, `reject` and `dead_letter`, in an order that turns with the rounds, and prints medians,
-//! ranges, and the ratios within each round. Exits with 1 when an event is lost or has the wrong end; speed is printed, not
-//! judged, because machines differ.
+//! `isolation [--rounds N] [--events N] [--seconds N] [--rate N] [--pools N,..]` measures, in each
+//! round, the free pools alone, twice, and beside a stuck one that says `pause`, `reject` and
+//! `dead_letter`, in an order that turns with the rounds, and prints medians, ranges, and the
+//! ratios within each round. Exits with 1 when an event is lost or has the wrong end; speed is
+//! printed, not judged, because machines differ.
 
 mod handlers;
 mod load;
@@ -29,10 +31,11 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 type Failure = Box<dyn std::error::Error>;
 
-/// Events for the stuck pool in each run, at most: nearly as many as an input may hold back beside it.
+/// Events for the stuck pool in each run, at most: nearly as many as an input
+/// may hold back beside it.
 const MOST_STUCK: u64 = 9_500;
-/// Free events for one of them, as fast as can be and at a rate: it is the stuck pool that is to be seen, not more arrivals or
-/// what a letter costs that is written and synced.
+/// Free events for one of them, as fast as can be and at a rate: it is the stuck pool that is to be
+/// seen, not more arrivals or what a letter costs that is written and synced.
 const FREE_PER_STUCK: u64 = 300;
 const FREE_PER_STUCK_AT_RATE: u64 = 100;
 
@@ -192,8 +195,8 @@ fn measure_all(options: &Options) -> Result<(), Failure> {
     Ok(())
 }
 
-/// All sides, one right after the other, each round with another one first: what comes first or last in a round is not always
-/// the same.
+/// All sides, one right after the other, each round with another one first: what comes first or
+/// last in a round is not always the same.
 fn round(
     options: &Options,
     pools: u64,
@@ -247,8 +250,9 @@ fn alone(round: &[Measured; SIDES.len()], side: Side, of: fn(&Measured) -> f64) 
     }
 }
 
-/// The median, between which bounds it lies with 95%, and the least and the greatest. The bounds are the values so many places from
-/// the middle as a fair coin leaves it in all but 5% of cases, which asks nothing of how the values are distributed.
+/// The median, between which bounds it lies with 95%, and the least and the greatest. The bounds
+/// are the values so many places from the middle as a fair coin leaves it in all but 5% of cases,
+/// which asks nothing of how the values are distributed.
 fn spread(ratios: &mut [f64]) -> String {
     ratios.sort_unstable_by(f64::total_cmp);
     let rounds = ratios.len() as f64;

@@ -33,8 +33,9 @@ const START: usize = 5;
 pub struct Figures {
     /// Free events per second, from the start to the last of them.
     pub per_second: f64,
-    /// From arrival to handled, of free events, in microseconds: of each window's, and the median of the windows. One in
-    /// which the machine was elsewhere then counts as one, and does not stand for all.
+    /// From arrival to handled, of free events, in microseconds: of each window's, and the
+    /// median of the windows. One in which the machine was elsewhere then counts as one,
+    /// and does not stand for all.
     pub p99: f64,
 }
 

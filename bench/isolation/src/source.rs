@@ -32,8 +32,8 @@ enum Feed {
 }
 
 impl Arrivals {
-    /// Those of the load, from `start` on. A thread beside the runtime keeps the times: a timer of the runtime is a millisecond
-    /// late by itself.
+    /// Those of the load, from `start` on. A thread beside the runtime keeps the times: a timer of
+    /// the runtime is a millisecond late by itself.
     pub fn new(load: Load, due: Arc<[Duration]>, start: Instant) -> Self {
         let feed = match load.rate {
             None => Feed::AtOnce(Box::new(load.items())),

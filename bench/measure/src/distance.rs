@@ -1,5 +1,6 @@
-//! How far the cores are apart. On a virtual machine the two threads of a run may share a cache or not, and this changes every few
-//! seconds to minutes. A short ping-pong of one cache line before and after each repetition says which it was.
+//! How far the cores are apart. On a virtual machine the two threads of a run may share a cache or
+//! not, and this changes every few seconds to minutes. A short ping-pong of one cache line before
+//! and after each repetition says which it was.
 
 use std::{
     hint,
@@ -11,7 +12,8 @@ use std::{
 
 use crate::median;
 
-/// A line that goes round in less is between near cores: about 100 ns there, about 500 ns between far ones.
+/// A line that goes round in less is between near cores: about 100 ns there, about
+/// 500 ns between far ones.
 const NEAR_BELOW_NANOS: f64 = 250.0;
 /// Round trips of one burst, and bursts of which the median counts: together a few milliseconds.
 const TRIPS: u64 = 100;

@@ -1,5 +1,5 @@
-//! What every measurement has beside it: how far the cores were apart, what others used of them, and which machine it was.
-//! A figure without these is worth nothing on a machine that is shared.
+//! What every measurement has beside it: how far the cores were apart, what others used of them,
+//! and which machine it was. A figure without these is worth nothing on a machine that is shared.
 
 mod distance;
 mod machine;

@@ -1,4 +1,5 @@
-//! What else ran meanwhile: a machine that is shared makes rounds worthless, and says so nowhere else.
+//! What else ran meanwhile: a machine that is shared makes rounds worthless,
+//! and says so nowhere else.
 
 use std::{fs, time::Instant};
 
@@ -24,8 +25,9 @@ impl Watch {
         Self { start: Instant::now(), all: busy(), own: own(child), child }
     }
 
-    /// How many cores others have used since, on average, with what the host took; to some hundredths, and for runs of a
-    /// tenth of a second to some tenths. Not a number where the system does not tell.
+    /// How many cores others have used since, on average, with what the host took; to some
+    /// hundredths, and for runs of a tenth of a second to some tenths. Not a number where
+    /// the system does not tell.
     pub fn cores(&self) -> f64 {
         let since = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?) as f64);
         let others = since(busy(), self.all)
@@ -52,7 +54,8 @@ fn own(child: Option<u32>) -> Option<u64> {
 
 fn ticks(path: &str) -> Option<u64> {
     let text = fs::read_to_string(path).ok()?;
-    // The name in parentheses may contain spaces; utime, stime, cutime and cstime are the 12th to 15th after it.
+    // The name in parentheses may contain spaces; utime, stime, cutime and cstime are
+    // the 12th to 15th after it.
     let fields = text.rsplit_once(')')?.1.split_whitespace();
     Some(fields.skip(11).take(4).flat_map(str::parse::<u64>).sum())
 }

@@ -1,8 +1,10 @@
-//! Arrivals that wait for nobody (open loop): when each message arrives is drawn before the run, and how long it took counts from
-//! that moment. A system that stalls is charged for everybody whom it kept waiting, also where the sender itself was stopped.
+//! Arrivals that wait for nobody (open loop): when each message arrives is drawn before the run,
+//! and how long it took counts from that moment. A system that stalls is charged for everybody whom
+//! it kept waiting, also where the sender itself was stopped.
 //!
-//! Senders are threads beside the runtime, as a timer of the runtime is a millisecond late by itself. A thread that sleeps is
-//! some 50 µs late; that is in the figures of both sides, and shown beside them.
+//! Senders are threads beside the runtime, as a timer of the runtime is a millisecond late
+//! by itself. A thread that sleeps is some 50 µs late; that is in the figures of both
+//! sides, and shown beside them.
 
 use std::{
     fs,
@@ -73,7 +75,8 @@ impl Schedule {
         self.of_senders.iter().flatten()
     }
 
-    /// Sends everything when it is due, one sender for each of these, and waits until all has been handled.
+    /// Sends everything when it is due, one sender for each of these, and waits
+    /// until all has been handled.
     pub fn play<S>(
         &self,
         stage: &Stage,
@@ -147,7 +150,8 @@ impl Sheet {
         self.took[arrival.seq as usize].store(self.since(arrival).max(1), Ordering::Relaxed);
     }
 
-    /// The times of those that are wanted, in ascending order. To be called when all have been handled.
+    /// The times of those that are wanted, in ascending order. To be called
+    /// when all have been handled.
     pub fn times(&self, schedule: &Schedule, wanted: impl Fn(&Arrival) -> bool) -> Times {
         Times::of(&self.took, schedule, wanted)
     }
@@ -169,7 +173,8 @@ impl Times {
         Self(times)
     }
 
-    /// The time, in microseconds, that this part of all does not exceed; not a number where there are none.
+    /// The time, in microseconds, that this part of all does not exceed; not a
+    /// number where there are none.
     pub fn percentile(&self, part: f64) -> f64 {
         let rank = (self.0.len() as f64 * part).ceil() as usize;
         self.0.get(rank.saturating_sub(1)).map_or(f64::NAN, |nanos| *nanos as f64 / 1e3)

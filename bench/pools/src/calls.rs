@@ -1,5 +1,5 @@
-//! Workload D: a message and its reply. The baseline is a tokio channel to one task for each worker, with a oneshot channel
-//! in each message.
+//! Workload D: a message and its reply. The baseline is a tokio channel to one task for each
+//! worker, with a oneshot channel in each message.
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
-//! K05: keys that somebody has chosen so that a weak hash maps them all to one place, beside keys that nobody has chosen. Both are
-//! sent to a pool, whose hash has a random seed: it should tell no difference. Handlers suspend, so that each key gets a lane,
-//! which is looked up by its hash.
+//! K05: keys that somebody has chosen so that a weak hash maps them all to one place, beside keys
+//! that nobody has chosen. Both are sent to a pool, whose hash has a random seed: it should tell no
+//! difference. Handlers suspend, so that each key gets a lane, which is looked up by its hash.
 
 use std::{convert::Infallible, time::Duration};
 

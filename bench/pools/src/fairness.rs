@@ -1,8 +1,10 @@
-//! K04: what a hot key takes while others wait. Two senders keep a queue full of one key; a third has a message for one of 63
-//! other keys now and then. The baseline is one task behind one channel, where the others wait behind all that was there before.
+//! K04: what a hot key takes while others wait. Two senders keep a queue full of one key; a third
+//! has a message for one of 63 other keys now and then. The baseline is one task behind one
+//! channel, where the others wait behind all that was there before.
 //!
-//! A single worker, as a hot key and another one are handled side by side where there are more; and a single thread, so that
-//! nothing runs between a message's acceptance and what is written down of it.
+//! A single worker, as a hot key and another one are handled side by side where there are
+//! more; and a single thread, so that nothing runs between a message's acceptance and
+//! what is written down of it.
 
 use std::{
     convert::Infallible,
@@ -46,7 +48,8 @@ struct Book {
     waiting: AtomicU64,
     /// Of those, how many were started.
     others: AtomicU64,
-    /// Hot messages that were started while others waited: in all, since the last other, and the most of those.
+    /// Hot messages that were started while others waited: in all, since the last
+    /// other, and the most of those.
     hot: AtomicU64,
     run: AtomicU64,
     longest: AtomicU64,

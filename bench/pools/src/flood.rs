@@ -1,5 +1,6 @@
-//! The rest of a runtime while a pool with a thread of its own computes (P30): how long calls of another pool take there, beside
-//! the same calls with nothing else going on. The runtime has one thread, so that on two cores each thread can have one.
+//! The rest of a runtime while a pool with a thread of its own computes (P30): how long calls of
+//! another pool take there, beside the same calls with nothing else going on. The runtime has one
+//! thread, so that on two cores each thread can have one.
 
 use std::time::{Duration, Instant};
 

@@ -1,7 +1,9 @@
-//! Workload H: what throughput and latency do as one thing grows and the rest stays. Nothing may grow faster than it must.
+//! Workload H: what throughput and latency do as one thing grows and the rest stays. Nothing may
+//! grow faster than it must.
 //!
-//! Each point is measured like a row of the table: baseline and pool in turn, with the distance of the cores beside them.
-//! Latency is that of arrivals that wait for nobody, of which one in a hundred sleeps: the 99th percentile of the others.
+//! Each point is measured like a row of the table: baseline and pool in turn, with the distance of
+//! the cores beside them. Latency is that of arrivals that wait for nobody, of which one in a
+//! hundred sleeps: the 99th percentile of the others.
 
 use std::{fs, path::Path};
 
@@ -30,7 +32,8 @@ use crate::{
 const MESSAGES: u64 = 1_000_000;
 /// Arrivals of one: half a second of them.
 const ARRIVALS: u64 = 10_000;
-/// Workers where they do not grow: of sends, and of arrivals, of which those that sleep hold one each.
+/// Workers where they do not grow: of sends, and of arrivals, of which those
+/// that sleep hold one each.
 const WORKERS: usize = 4;
 const WORKERS_OF_ARRIVALS: usize = 16;
 
@@ -230,7 +233,8 @@ impl Point {
     }
 }
 
-/// Measures, prints, and keeps what is asked for. Every curve is run, also after one that lost messages.
+/// Measures, prints, and keeps what is asked for. Every curve is run, also
+/// after one that lost messages.
 pub fn grow(options: &Growth) -> Result<(), Failure> {
     if let Some(folder) = &options.plots {
         fs::create_dir_all(folder)?;

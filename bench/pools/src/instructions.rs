@@ -4,8 +4,8 @@ use guard::callgrind;
 
 use crate::{Failure, rounds::Side, rows::Row, stage::Threads};
 
-/// Messages of the shorter run (fewer calls); the longer has twice as many. More than 256 mailboxes hold, so that both have
-/// senders that wait.
+/// Messages of the shorter run (fewer calls); the longer has twice as many. More than 256 mailboxes
+/// hold, so that both have senders that wait.
 const MESSAGES: u64 = 300_000;
 
 /// Counts both sides of a row on one thread, and gives a line of the table.

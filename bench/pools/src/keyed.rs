@@ -1,5 +1,6 @@
-//! Workload B: messages of one key are handled in order. The baseline is a channel and task for each worker, chosen by the
-//! key's hash; a slow key holds up all that share its task there, which this row does not show.
+//! Workload B: messages of one key are handled in order. The baseline is a channel and task for
+//! each worker, chosen by the key's hash; a slow key holds up all that share its task there,
+//! which this row does not show.
 
 use std::{convert::Infallible, hash::BuildHasher, time::Duration};
 

@@ -4,7 +4,8 @@ use std::sync::{Arc, OnceLock};
 
 /// Distinct keys that are drawn from.
 pub const DISTINCT: u64 = 1_000_000;
-/// Keys of a sequence, which is then begun again: a number of its own, so that drawing costs the same whatever is sent.
+/// Keys of a sequence, which is then begun again: a number of its own, so that drawing costs
+/// the same whatever is sent.
 const LENGTH: u64 = 1 << 21;
 
 /// A sequence without end.
@@ -15,7 +16,8 @@ pub enum Keys {
     Distinct {
         first: u64,
     },
-    /// Each of so many as likely as any other, computed as it is sent: for more keys than a drawn sequence has.
+    /// Each of so many as likely as any other, computed as it is sent: for more keys
+    /// than a drawn sequence has.
     Among(u64),
 }
 

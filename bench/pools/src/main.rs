@@ -1,7 +1,8 @@
-//! A pool beside what people write by hand with tokio channels and tasks: unkeyed sends (A), keyed sends (B), latency where a few
-//! messages sleep (C), calls (D) and memory (E); what a hot key takes while others wait (K04), keys chosen to collide (K05), and
-//! calls beside a pool that computes on a thread of its own (P30); how all of it grows (H). Prints a table with medians and the
-//! ratio of each round; exits with 1 when a message was lost.
+//! A pool beside what people write by hand with tokio channels and tasks: unkeyed sends (A), keyed
+//! sends (B), latency where a few messages sleep (C), calls (D) and memory (E); what a hot key
+//! takes while others wait (K04), keys chosen to collide (K05), and calls beside a pool that
+//! computes on a thread of its own (P30); how all of it grows (H). Prints a table with medians and
+//! the ratio of each round; exits with 1 when a message was lost.
 //!
 //! `cargo run --profile measure --manifest-path bench/Cargo.toml -p pools -- --help`
 

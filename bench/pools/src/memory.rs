@@ -1,8 +1,10 @@
-//! Workload E: resident memory. Each figure comes from a process of its own, as an allocator keeps what others have freed.
+//! Workload E: resident memory. Each figure comes from a process of its own, as an allocator
+//! keeps what others have freed.
 //!
-//! Resident is what the kernel counts page by page (`smaps_rollup`; the figure in `status` is an estimate). The allocator is
-//! the system's, which does not return all that is freed: growth after a drain contains what it keeps for the next time, and
-//! so is an upper bound of what the pool holds.
+//! Resident is what the kernel counts page by page (`smaps_rollup`; the figure in `status`
+//! is an estimate). The allocator is the system's, which does not return all that is
+//! freed: growth after a drain contains what it keeps for the next time, and so is an
+//! upper bound of what the pool holds.
 
 use std::{
     any::Any, convert::Infallible, process::Command, str::FromStr, sync::Arc, thread,
@@ -35,16 +37,19 @@ const WARM_UP_KEYS: u64 = 100_000;
 const DISTINCT_KEYS: u64 = 10_000_000;
 /// Workers that wait for their first message.
 const IDLE_WORKERS: usize = 4_096;
-/// What is still on its way (a worker that lies down, a clock that tidies up) is done after this long.
+/// What is still on its way (a worker that lies down, a clock that tidies up)
+/// is done after this long.
 const SETTLED_AFTER: Duration = Duration::from_millis(300);
 
 const MIB: f64 = (1 << 20) as f64;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Memory {
-    /// 256 inboxes of 1,000 messages of 200 bytes, all full; growth as a multiple of what the messages take.
+    /// 256 inboxes of 1,000 messages of 200 bytes, all full; growth as a multiple
+    /// of what the messages take.
     Full,
-    /// Ten million distinct keys, each once, after a warm-up with a hundred thousand; growth after the drain.
+    /// Ten million distinct keys, each once, after a warm-up with a hundred
+    /// thousand; growth after the drain.
     Keys,
     /// Ten million further keys: growth that goes on with the keys shows here.
     KeysAgain,
@@ -149,7 +154,8 @@ fn full(stage: &Stage, side: Side) -> Result<f64, Failure> {
     over_payload(&inboxes, before, resident)
 }
 
-/// The same as the comparison of systems asks for it: the kernel's estimate, from what there was before the first message.
+/// The same as the comparison of systems asks for it: the kernel's estimate, from what there was
+/// before the first message.
 pub fn full_as_compared(side: Side) -> Result<f64, Failure> {
     let stage = Stage::new(Threads::Two)?;
     let inboxes = Inboxes::spawn(&stage, side, FULL_WORKERS)?;
@@ -252,7 +258,8 @@ fn keys(stage: &Stage, side: Side, passes: u64) -> Result<f64, Failure> {
     Ok(growth)
 }
 
-/// Sends a message for each of so many keys from the first on, and waits until all have been handled.
+/// Sends a message for each of so many keys from the first on, and waits
+/// until all have been handled.
 type SendKeys<'a> = Box<dyn FnMut(u64, u64) -> Result<(), Failure> + 'a>;
 
 fn sender<'a>(

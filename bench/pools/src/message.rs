@@ -29,8 +29,8 @@ impl Message {
     }
 }
 
-/// Messages handled by one worker. It has one writer and a cache line (and its prefetched neighbour) of its own, so that
-/// counting costs either side next to nothing.
+/// Messages handled by one worker. It has one writer and a cache line (and its prefetched
+/// neighbour) of its own, so that counting costs either side next to nothing.
 #[derive(Default)]
 #[repr(align(128))]
 pub struct Counter(AtomicU64);

@@ -11,7 +11,8 @@ use crate::{
     rows::{Limits, Row},
 };
 
-/// Cores used by others from which a round is called disturbed. Runs of a tenth of a second are known to some tenths.
+/// Cores used by others from which a round is called disturbed. Runs of a tenth of a second
+/// are known to some tenths.
 const DISTURBED_FROM: f64 = 0.25;
 
 /// A row that was run.
@@ -94,7 +95,8 @@ impl Measured {
         parts.collect::<Vec<_>>().join(", ")
     }
 
-    /// Floor, target, and how the figure stands to them. Near rounds are judged where there are any.
+    /// Floor, target, and how the figure stands to them. Near rounds are
+    /// judged where there are any.
     fn verdict(&self) -> (String, String, &'static str) {
         let near = self.ratios(|distance| distance == Distance::Near);
         let ratios = if near.is_empty() { self.ratios(|_| true) } else { near };

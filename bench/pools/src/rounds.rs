@@ -1,4 +1,5 @@
-//! Rounds of baseline and greenroom in turn, each with the distance of the cores beside it; ratios are of one round.
+//! Rounds of baseline and greenroom in turn, each with the distance of the cores beside it;
+//! ratios are of one round.
 
 use measure::{Distance, Watch, ping_pong};
 use serde_json::{Value, json};

@@ -201,7 +201,8 @@ impl Row {
         }
     }
 
-    /// Messages or calls of one repetition, of `messages` that were asked for: fewer where each takes longer.
+    /// Messages or calls of one repetition, of `messages` that were asked for: fewer
+    /// where each takes longer.
     pub fn scaled(&self, messages: u64) -> u64 {
         match self.kind {
             Kind::Unkeyed { work_nanos: 0..=99, .. } | Kind::Keyed { .. } => messages,

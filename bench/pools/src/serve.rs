@@ -1,5 +1,5 @@
-//! The pool and the hand-written baseline as systems of the comparison: lines of JSON over standard input and output, as
-//! `bench/PROTOCOL.md` says.
+//! The pool and the hand-written baseline as systems of the comparison: lines of JSON over standard
+//! input and output, as `bench/PROTOCOL.md` says.
 
 use std::io::{self, BufRead, Write};
 

@@ -1,5 +1,5 @@
-//! Several pools with one sender, which serves them in turn: what many pools beside each other cost. The baseline is as many
-//! groups of channels and tasks.
+//! Several pools with one sender, which serves them in turn: what many pools beside each other
+//! cost. The baseline is as many groups of channels and tasks.
 
 use std::time::Duration;
 
@@ -35,7 +35,8 @@ impl Several {
         Ok(Figures::from(self.messages as f64 / took.as_nanos() as f64 * 1e3))
     }
 
-    /// A channel for each worker of each group. In turn over the groups, and in each of them over its workers.
+    /// A channel for each worker of each group. In turn over the groups, and in each
+    /// of them over its workers.
     fn baseline(self, stage: &Stage, counters: &Counters) -> Result<Duration, Failure> {
         let senders = channels::spawn(stage, counters, self.pools * WORKERS, MAILBOX, Work::NONE)?;
         let sender = async move {

@@ -1,4 +1,5 @@
-//! Messages from 64 bytes to 64 KiB, moved and not boxed: what copying them costs on the way through a pool and a channel.
+//! Messages from 64 bytes to 64 KiB, moved and not boxed: what copying them costs on the way
+//! through a pool and a channel.
 
 use std::{convert::Infallible, hint::black_box, sync::Arc, time::Duration};
 

@@ -1,8 +1,10 @@
-//! Workload C: latency where a few messages sleep. With keys, drawn by Zipf's law, the baseline is what people write by hand, a
-//! channel and task for each worker, chosen by the key's hash: a message that sleeps holds up all keys that share its task, and
-//! one of a frequent key those of every rare key beside it. Without keys the baseline deals messages out in turn.
+//! Workload C: latency where a few messages sleep. With keys, drawn by Zipf's law, the baseline is
+//! what people write by hand, a channel and task for each worker, chosen by the key's hash: a
+//! message that sleeps holds up all keys that share its task, and one of a frequent key those of
+//! every rare key beside it. Without keys the baseline deals messages out in turn.
 //!
-//! What is judged are messages that need not wait: they do not sleep, and their keys are rare enough not to meet themselves.
+//! What is judged are messages that need not wait: they do not sleep, and their keys are rare
+//! enough not to meet themselves.
 
 use std::{convert::Infallible, hash::BuildHasher, sync::Arc, time::Duration};
 
@@ -36,7 +38,8 @@ pub struct Sleepers {
 #[derive(Clone)]
 pub enum Order {
     None,
-    /// By these keys, which are numbered by their rank, from 0 on. Judged are those from this rank on.
+    /// By these keys, which are numbered by their rank, from 0 on. Judged are
+    /// those from this rank on.
     Keys(Keys, u64),
 }
 

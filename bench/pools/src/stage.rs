@@ -17,8 +17,8 @@ use crate::{Failure, message::Counters};
 
 /// Tasks that send.
 pub const PRODUCERS: u64 = 2;
-/// How often the counters are looked at once all is sent. Before that nobody looks, as reading a counter takes its cache
-/// line from the worker that writes it.
+/// How often the counters are looked at once all is sent. Before that nobody looks, as reading a
+/// counter takes its cache line from the worker that writes it.
 const LOOK: Duration = Duration::from_micros(200);
 /// Without a message handled for this long, those that are missing are lost, or senders hang.
 const LOST_AFTER: Duration = Duration::from_secs(10);
@@ -39,8 +39,8 @@ pub enum Threads {
 }
 
 impl Threads {
-    /// What counts instructions slows the handlers down, so that the pool would measure another pace than they have; and which
-    /// queues keys share is to be the same each time.
+    /// What counts instructions slows the handlers down, so that the pool would measure another
+    /// pace than they have; and which queues keys share is to be the same each time.
     pub fn paced<A, K>(self, pool: PoolBuilder<A, K>) -> PoolBuilder<A, K>
     where
         A: Actor,
@@ -128,7 +128,8 @@ impl Stage {
         Ok(start.elapsed())
     }
 
-    /// Waits until `total` messages have been handled; fails when they are not, or when there are more.
+    /// Waits until `total` messages have been handled; fails when they are
+    /// not, or when there are more.
     pub fn until_handled(&self, counters: &Counters, total: u64) -> Result<(), Failure> {
         let (mut seen, mut since) = (counters.sum(), Instant::now());
         while seen < total {

@@ -1,5 +1,6 @@
-//! Arrivals that wait for nobody (open loop): when each message arrives is drawn before the run, and how long it took counts from
-//! that moment. A system that stalls is charged for everybody whom it kept waiting, also where the sender itself was stopped.
+//! Arrivals that wait for nobody (open loop): when each message arrives is drawn before the run,
+//! and how long it took counts from that moment. A system that stalls is charged for everybody whom
+//! it kept waiting, also where the sender itself was stopped.
 
 use std::{
     fs,
@@ -96,7 +97,8 @@ impl Sheet {
         self.took[arrival.seq as usize].store(self.since(arrival).max(1), Ordering::Relaxed);
     }
 
-    /// The times of those that are wanted, in ascending order. To be called when all have been handled.
+    /// The times of those that are wanted, in ascending order. To be called
+    /// when all have been handled.
     pub fn times(&self, schedule: &Schedule, wanted: impl Fn(&Arrival) -> bool) -> Times {
         let wanted = schedule.arrivals().iter().filter(|arrival| wanted(arrival));
         let mut times: Vec<_> =
@@ -118,7 +120,8 @@ pub fn wake_precisely() {
 pub struct Times(Vec<u64>);
 
 impl Times {
-    /// The time, in microseconds, that this part of all does not exceed; not a number where there are none.
+    /// The time, in microseconds, that this part of all does not exceed; not a
+    /// number where there are none.
     pub fn percentile(&self, part: f64) -> f64 {
         let rank = (self.0.len() as f64 * part).ceil() as usize;
         self.0.get(rank.saturating_sub(1)).map_or(f64::NAN, |nanos| *nanos as f64 / 1e3)

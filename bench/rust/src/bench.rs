@@ -1,4 +1,5 @@
-//! What repetitions have in common, made when it is first asked for: keys and arrivals are drawn before a clock starts.
+//! What repetitions have in common, made when it is first asked for: keys and arrivals are
+//! drawn before a clock starts.
 
 use std::{
     cell::{OnceCell, RefCell},

@@ -1,9 +1,10 @@
-//! Workload E: resident memory with all inboxes full and all handlers stuck, asked of a process that has done nothing else, as
-//! an allocator keeps what others have freed.
+//! Workload E: resident memory with all inboxes full and all handlers stuck, asked of a process
+//! that has done nothing else, as an allocator keeps what others have freed.
 //!
-//! Resident is what the kernel counts page by page (`smaps_rollup`); the figure in `status` is the same, but as an estimate that
-//! leaves out up to some pages for each thread. What it was before is taken before the workers start, so that an inbox that is
-//! allocated with its worker counts as one that grows.
+//! Resident is what the kernel counts page by page (`smaps_rollup`); the figure in `status` is
+//! the same, but as an estimate that leaves out up to some pages for each thread. What it was
+//! before is taken before the workers start, so that an inbox that is allocated with its worker
+//! counts as one that grows.
 
 use std::{fs, sync::Arc, thread, time::Duration};
 
@@ -79,8 +80,8 @@ fn resident() -> Result<f64, Failure> {
     Ok(kib * 1_024.0)
 }
 
-/// Fills the inboxes, and says how many messages they and their workers took; a system without a bound takes no more than one
-/// with inboxes of [`MAILBOX`] would.
+/// Fills the inboxes, and says how many messages they and their workers took; a system without a
+/// bound takes no more than one with inboxes of [`MAILBOX`] would.
 fn fill<S: System>(stage: &S::Stage, workers: usize) -> Result<(usize, S::To<Stuck>), Failure> {
     let gate = Arc::new(Notify::new());
     let make = move |_worker| Stuck(gate.clone());

@@ -70,10 +70,12 @@ mod tests {
 
     const MESSAGES: u64 = 20_000;
     const KEYS: u64 = 1_000;
-    /// Few enough that messages come while others of their key wait and yet others are being handled.
+    /// Few enough that messages come while others of their key wait and yet
+    /// others are being handled.
     const IN_FLIGHT: u64 = 2_000;
 
-    /// The last number of each producer and key that was handled, and how many came after a later one.
+    /// The last number of each producer and key that was handled, and how
+    /// many came after a later one.
     #[derive(Default)]
     struct Order {
         last: HashMap<(u64, u64), u64>,
@@ -139,8 +141,9 @@ mod tests {
         assert!(late::<Ractor<RoundRobin>>() > 0);
     }
 
-    /// Which is why it is not offered for this workload: a job goes to the worker that has its key in hand, past jobs of this key
-    /// that wait in the factory's queue. Once this test fails, it can be.
+    /// Which is why it is not offered for this workload: a job goes to the worker that
+    /// has its key in hand, past jobs of this key that wait in the factory's queue. Once
+    /// this test fails, it can be.
     #[test]
     fn ractors_sticky_queuer_does_not_keep_the_order_of_a_key_when_jobs_queue() {
         assert!(late::<Ractor<Sticky>>() > 0);

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 /// Distinct keys that are drawn from.
 const DISTINCT: u64 = 1_000_000;
-/// Keys of a sequence, which is then begun again: a number of its own, so that drawing costs the same whatever is sent.
+/// Keys of a sequence, which is then begun again: a number of its own, so that drawing costs
+/// the same whatever is sent.
 const DRAWN: u64 = 1 << 21;
 
 /// A sequence without end.
@@ -45,7 +46,8 @@ pub fn uniform() -> Keys {
     Keys((0..DRAWN).map(|_| random.next() % DISTINCT).collect())
 }
 
-/// The key of rank r, which is r - 1, with a probability of 1/r over the sum of all: Zipf's law with exponent 1.
+/// The key of rank r, which is r - 1, with a probability of 1/r over the sum of all:
+/// Zipf's law with exponent 1.
 pub fn zipf() -> Keys {
     let mut sum = 0.0;
     let weights = (1..=DISTINCT).map(|rank| {

@@ -1,6 +1,6 @@
-//! Workload C: latency where a few messages sleep. What is judged are messages that have no reason to wait: they do not sleep, and
-//! their keys are rare enough not to meet themselves. The sender is a thread beside the stage, as a timer of a runtime is a
-//! millisecond late by itself.
+//! Workload C: latency where a few messages sleep. What is judged are messages that have no reason
+//! to wait: they do not sleep, and their keys are rare enough not to meet themselves. The sender is
+//! a thread beside the stage, as a timer of a runtime is a millisecond late by itself.
 
 use std::{
     sync::{Arc, mpsc},

@@ -1,5 +1,6 @@
-//! Rust's channels and actor frameworks as systems of a comparison: reads requests from standard input, a line of JSON each, and
-//! answers each with a figure or an error. `bench/PROTOCOL.md` says what is asked and how it is measured.
+//! Rust's channels and actor frameworks as systems of a comparison: reads requests from standard
+//! input, a line of JSON each, and answers each with a figure or an error. `bench/PROTOCOL.md` says
+//! what is asked and how it is measured.
 //!
 //! `cargo build --profile measure --manifest-path bench/rust/Cargo.toml`
 

@@ -38,7 +38,8 @@ impl Payload for Message {
     }
 }
 
-/// Messages handled by one worker. It has one writer and a cache line (and its prefetched neighbour) of its own.
+/// Messages handled by one worker. It has one writer and a cache line (and its
+/// prefetched neighbour) of its own.
 #[derive(Default)]
 #[repr(align(128))]
 pub struct Counter(AtomicU64);

@@ -1,4 +1,5 @@
-//! What is said over standard input and output, a line of JSON each: what there is, then a figure or an error for each request.
+//! What is said over standard input and output, a line of JSON each: what there is, then a figure
+//! or an error for each request.
 
 use std::{
     any::Any,
@@ -35,7 +36,8 @@ enum Answer {
 ///
 /// # Errors
 ///
-/// When the input cannot be read or the output not be written. What is wrong with a request is an answer.
+/// When the input cannot be read or the output not be written. What is wrong
+/// with a request is an answer.
 pub fn serve(
     offers: &[Offer],
     bench: &Bench,

@@ -13,8 +13,8 @@ use crate::{Failure, message::Counters};
 pub const PRODUCERS: u64 = 2;
 /// Threads of a runtime.
 pub const THREADS: usize = 2;
-/// How often the counters are looked at once all is sent. Before that nobody looks, as reading a counter takes its cache
-/// line from the worker that writes it.
+/// How often the counters are looked at once all is sent. Before that nobody looks, as reading a
+/// counter takes its cache line from the worker that writes it.
 const LOOK: Duration = Duration::from_micros(200);
 /// Without a message handled for this long, those that are missing are lost, or senders hang.
 const LOST_AFTER: Duration = Duration::from_secs(10);
@@ -25,7 +25,8 @@ const SETTLED_AFTER: Duration = Duration::from_millis(2);
 pub trait Stage: Sized {
     fn new() -> Result<Self, Failure>;
 
-    /// Runs a task. Those of neighbouring places run on different threads, where a system binds them to one.
+    /// Runs a task. Those of neighbouring places run on different threads, where a
+    /// system binds them to one.
     fn spawn(&self, place: usize, task: impl Future<Output = ()> + Send + 'static);
 
     /// For setting up and taking down, on the thread that waits.

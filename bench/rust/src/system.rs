@@ -18,7 +18,8 @@ pub trait System: 'static {
     type Stage: Stage;
     type To<T: Task>: To<T::Message>;
 
-    /// Whether senders wait where a worker does not keep up. They are throttled from outside where they do not.
+    /// Whether senders wait where a worker does not keep up. They are throttled from
+    /// outside where they do not.
     const BOUNDED: bool;
 
     /// Starts workers; the route is for systems in which senders choose.
@@ -32,7 +33,8 @@ pub trait System: 'static {
 
 /// What a sender or caller holds. Workers end when all of these are gone, or with their stage.
 pub trait Handle: Clone + Send + 'static {
-    /// Where there are turns, they go on from this worker, so that not all senders begin with the same.
+    /// Where there are turns, they go on from this worker, so that not all
+    /// senders begin with the same.
     fn begin(&mut self, _place: usize) {}
 
     /// For systems that keep something beyond their stage.

@@ -10,7 +10,8 @@ use crate::{
 pub trait Task: Send + Unpin + 'static {
     type Message: Payload;
 
-    /// Whether handling may wait for something. Where a system offers a plain function for handlers that do not, they get it.
+    /// Whether handling may wait for something. Where a system offers a plain function for handlers
+    /// that do not, they get it.
     const WAITS: bool;
 
     fn take(&mut self, message: Self::Message) -> impl Future<Output = u64> + Send;

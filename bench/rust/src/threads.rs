@@ -34,7 +34,8 @@ impl Wake for Unpark {
     }
 }
 
-/// What is awaited on a thread blocks it, and so the future is ready at once unless its handler is stuck for good.
+/// What is awaited on a thread blocks it, and so the future is ready at once unless its
+/// handler is stuck for good.
 fn block_on<T>(future: impl Future<Output = T>) -> T {
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
     let mut future = pin!(future);

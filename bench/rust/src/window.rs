@@ -1,4 +1,5 @@
-//! Throttles producers of a system that has no bound, so that they do not run out of memory, nor fill it for a better figure.
+//! Throttles producers of a system that has no bound, so that they do not run out of memory, nor
+//! fill it for a better figure.
 
 use std::{
     sync::{
@@ -14,7 +15,8 @@ use crate::message::Counters;
 const ROOM: u64 = 65_536;
 /// Messages that a producer takes leave for at once. It lets others run before it takes more.
 const CHUNK: u64 = 64;
-/// How long a producer sleeps when there is no room: far less than it takes to handle what is in flight.
+/// How long a producer sleeps when there is no room: far less than it takes to
+/// handle what is in flight.
 const PAUSE: Duration = Duration::from_millis(1);
 
 #[derive(Clone)]

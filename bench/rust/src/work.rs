@@ -1,4 +1,5 @@
-//! Work of a known length: arithmetic that depends on itself, so that neither compiler nor processor can shorten it.
+//! Work of a known length: arithmetic that depends on itself, so that neither compiler nor
+//! processor can shorten it.
 
 use std::{hint::black_box, time::Instant};
 
@@ -26,7 +27,8 @@ fn turn(turns: u32, seed: u64) -> u64 {
     (0..turns).fold(seed, step)
 }
 
-/// How long a turn takes here: the best of several measurements, as everything that disturbs makes it longer.
+/// How long a turn takes here: the best of several measurements, as everything that
+/// disturbs makes it longer.
 #[derive(Clone, Copy)]
 pub struct Calibration {
     nanos_per_turn: f64,

@@ -19,7 +19,8 @@ pub struct Ledger {
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Verdict {
     lost: u64,
-    /// Handled, within one assignment of their partition, before or while one that came earlier was.
+    /// Handled, within one assignment of their partition, before or while
+    /// one that came earlier was.
     out_of_order: u64,
     /// Handled for the first time before one of their key that came earlier.
     ahead: u64,

@@ -1,4 +1,5 @@
-//! actix: an actor for each worker, on the threads of two arbiters in turn, and senders that choose among them.
+//! actix: an actor for each worker, on the threads of two arbiters in turn, and
+//! senders that choose among them.
 
 use std::{
     future::Future,
@@ -185,7 +186,8 @@ impl<T: Task, const BOUNDED: bool> To<T::Message> for Addresses<T, BOUNDED> {
             to.do_send(Sent(message));
             return Ok(());
         }
-        // To wait for room is to wait until this message has been handled: actix knows no other way.
+        // To wait for room is to wait until this message has been handled:
+        // actix knows no other way.
         match to.try_send(Sent(message)) {
             Ok(()) => Ok(()),
             Err(SendError::Full(message)) => Ok(to.send(message).await.map(drop)?),

@@ -1,4 +1,5 @@
-//! What people write by hand around channels: workers that receive, with a channel for each or one that all share.
+//! What people write by hand around channels: workers that receive, with a channel for
+//! each or one that all share.
 
 use std::{future::Future, marker::PhantomData};
 

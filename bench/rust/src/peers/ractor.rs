@@ -1,4 +1,5 @@
-//! ractor: a factory, which hands each job to a worker, by each of its ways of routing. Its mailbox has no bound.
+//! ractor: a factory, which hands each job to a worker, by each of its ways of routing.
+//! Its mailbox has no bound.
 
 use std::{marker::PhantomData, time::Duration};
 
