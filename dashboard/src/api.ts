@@ -1,4 +1,5 @@
-// Asks the listener that this page came from. The token, where one is demanded, is kept for this tab alone.
+// Asks the listener that this page came from. The token, where one is demanded, is
+// kept for this tab alone.
 
 import type { Hello, Sample } from "./types";
 
@@ -62,7 +63,7 @@ export interface Heard {
 /** Longer than the time between two samples ever is while greenroom is well. */
 const SILENCE = 15_000;
 
-/** Hands on what the live stream tells, until it ends, is silent for too long, or `stop` says so. */
+/** Hands on the live stream, until it ends, is silent for too long, or `stop` says so. */
 export async function listen(heard: Heard, stop: AbortSignal): Promise<void> {
   const own = new AbortController();
   const end = () => own.abort();

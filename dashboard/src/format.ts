@@ -1,4 +1,5 @@
-// Numbers and times as they are shown. Each kind keeps its width while it changes: figures of one width, few digits.
+// Numbers and times as they are shown. Each kind keeps its width while it changes: figures
+// of one width, few digits.
 
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 

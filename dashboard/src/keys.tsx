@@ -170,7 +170,10 @@ function WhyDialog({ of }: { of: string }) {
   );
 }
 
-/** Where all keys are about as hot, the estimates tell little: a key is shown where a good part of its figure is sure. */
+/**
+ * If all keys are about as hot, the estimates tell little: a key is shown if a good part of its
+ * figure is sure.
+ */
 function standsOut({ events, at_most_too_many }: HotKey): boolean {
   return at_most_too_many <= events / 2;
 }

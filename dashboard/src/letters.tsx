@@ -1,4 +1,5 @@
-// Dead letters: looked at, handled again, dropped. What they hold is shown as text and never as anything else.
+// Dead letters: looked at, handled again, dropped. What they hold is shown as text
+// and never as anything else.
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Refused, get, inWords, post } from "./api";
@@ -54,8 +55,8 @@ export function Letters({ sample }: { sample: Sample }) {
   const loaded = useRef({ path: "", total: -1, at: 0 });
   useEffect(() => {
     const { current } = loaded;
-    // The file of dead letters is read for each list: not for each letter that is added to it. From a store, letters
-    // also go by themselves.
+    // The file of dead letters is read for each list: not for each letter that is added to it. From
+    // a store, letters also go by themselves.
     const age = Date.now() - current.at;
     const isStale = (current.total !== total && age > 5_000) || (sample.has_letter_store && age > REFRESH);
     if (!(current.path !== path || isStale) || store.link.is !== "live") return;

@@ -16,7 +16,7 @@ export interface Problem {
 /** An event that is in hand for so long is looked at. */
 export const LONG_IN_HAND = 60_000;
 
-/** What the reasons of the daemon's health begin with that are told here in other words, with their times. */
+/** How those reasons of the daemon's health begin that stand here in other words, with times. */
 const TOLD = /^(the handler `|every worker of the pool `|the pool `|the output `|[\d,]+ keys? )/;
 
 export function problems(sample: Sample): Problem[] {

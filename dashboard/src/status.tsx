@@ -1,4 +1,5 @@
-// The first thing that is seen: is all well, what is not and since when, and the few figures of the whole run.
+// The first thing that is seen: is all well, what is not and since when, and the few
+// figures of the whole run.
 
 import { count, rate, several, time, timeOfDay } from "./format";
 import { headline, problems } from "./problems";

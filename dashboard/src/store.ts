@@ -178,7 +178,8 @@ class Store {
     known.rate = known.handled.add(pool.handled, seconds);
     const { handling_ms, queueing_ms, measured } = pool.recent;
     const any = measured > 0;
-    // Percentiles of nothing are none; the last ones stay in the table, where they tell more than a dash.
+    // Percentiles of nothing are none; the last ones stay in the table, where
+    // they tell more than a dash.
     if (any) Object.assign(known, { p50: handling_ms.p50, p99: handling_ms.p99, wait99: queueing_ms.p99 });
     known.series.push(time, [known.handled.raw, any ? handling_ms.p50 : NaN, any ? handling_ms.p99 : NaN, any ? queueing_ms.p99 : NaN]);
   }

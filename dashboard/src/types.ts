@@ -30,7 +30,7 @@ export interface Pool {
   handling_ms: Spread;
   /** Of the time since the last sample. */
   recent: { queueing_ms: Spread; handling_ms: Spread; measured: number };
-  /** For how long each worker has its event in hand; -1 idle, -2 starting, -3 disabled, null nobody. */
+  /** How long each worker has its event in hand; -1 idle, -2 starting, -3 disabled, null nobody. */
   slots?: (number | null)[];
 }
 

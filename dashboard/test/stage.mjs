@@ -112,7 +112,7 @@ export function launch() {
   return chromium.launch({ executablePath: CHROMIUM, args: root ? ["--no-sandbox"] : [] });
 }
 
-/** A page that fails the test where anything is written to its console as an error, or breaks its policy. */
+/** A page that fails the test if its console gets an error, or if it breaks its policy. */
 export async function open(browser, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1360, height: 900 }, ...options });
   const page = await context.newPage();
@@ -129,7 +129,7 @@ export async function open(browser, options = {}) {
   return page;
 }
 
-/** A run with something of everything: quick, slow and stuck handlers, keys that are parked, dead letters. */
+/** A run with something of everything: quick, slow, stuck handlers, parked keys, dead letters. */
 export function config({ port, targets, tokens = "", fleet = 0 }) {
   const more = fleet
     ? {

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Passes each event on, and logs every hundredth. Run by greenroom's `exec` handler; needs nothing but a shell.
+# Passes each event on, and logs every hundredth. Run by greenroom's `exec` handler;
+# needs nothing but a shell.
 count=0
 while IFS= read -r line; do
     token=${line#*\"token\":\"}

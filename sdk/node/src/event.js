@@ -27,8 +27,9 @@ export class Event {
 
   /**
    * @param {import("../index.d.ts").EventInit} init
-   * @param {{ base64?: string, raw?: string, attempt?: number, madeBy?: string, dataText?: string }} [wire]
-   *   how it came; not for users
+   * @param {{
+   *   base64?: string, raw?: string, attempt?: number, madeBy?: string, dataText?: string
+   * }} [wire] how it came; not for users
    */
   constructor(init, { base64, raw, attempt = 1, madeBy, dataText } = {}) {
     for (const name of REQUIRED) {
@@ -135,7 +136,7 @@ export class Event {
     return new Event(init, "data" in changes ? {} : { dataText: this.#dataText() });
   }
 
-  /** The text of data that has not changed, with all digits of its numbers; `undefined` if it has. */
+  /** The text of unchanged data, with all digits of its numbers; `undefined` if it has changed. */
   #dataText() {
     if (this.#given !== undefined) return this.#given;
     const at = this.#raw?.indexOf(BEFORE_DATA) ?? -1;

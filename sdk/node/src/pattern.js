@@ -39,7 +39,10 @@ function fits(segment, word) {
   return segment === "*" || segment === word;
 }
 
-/** Negative where `a` is more specific: no star, then more literal segments, then `*`, then fewer `**`. */
+/**
+ * Negative where `a` is more specific: no star, then more literal segments, then `*`, then fewer
+ * `**`.
+ */
 export function bySpecificity(a, b) {
   const [left, right] = [specificity(a), specificity(b)];
   const at = left.findIndex((value, index) => value !== right[index]);
