@@ -46,6 +46,7 @@ impl Context {
     }
 
     pub(super) fn close(&self) {
+        // Pairs with the load in `rebalance`, which librdkafka calls while the consumer closes.
         self.closes.store(true, Ordering::SeqCst);
     }
 
@@ -103,6 +104,8 @@ impl ConsumerContext for Context {
         list: &mut TopicPartitionList,
     ) {
         let is_assigned = what == RDKafkaRespErr::RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS;
+        // Pairs with the store in `close`: what is revoked while the consumer closes is let go
+        // here. Otherwise it would wait for a polling thread that waits for the consumer.
         if self.closes.load(Ordering::SeqCst) {
             let is_cooperative =
                 matches!(consumer.rebalance_protocol(), RebalanceProtocol::Cooperative);

@@ -8,10 +8,10 @@
 //!
 //! Each worker has a list of its own, and looks at one number to see whether it still holds. So a
 //! worker may match an event with an output that is being closed: then it cannot enter, looks at
-//! the list anew, which was changed before, and matches again. Who has entered is waited for. Why
-//! nobody enters unseen: a worker counts itself and then looks whether the output is closed, who
-//! closes it does that and then looks at the count, and all four are sequentially consistent. So
-//! one of the two sees the other.
+//! the list anew, which was changed before, and matches again. A removal waits for all workers that
+//! have entered. Why none enters unseen: a worker counts itself and then looks whether the output
+//! is closed; the removal closes the output and then looks at the count. All four accesses are
+//! sequentially consistent, so one of the two sees the other.
 
 use std::sync::{
     Arc,
@@ -100,9 +100,16 @@ impl Inside<'_> {
 impl Drop for Inside<'_> {
     fn drop(&mut self) {
         if !self.is_handed {
+            // Pairs with the load in `report`, which looks at `entered` after it: an event
+            // counts as turned away only where it counts as entered. Otherwise the difference
+            // could be less than nothing.
             self.output.turned_away.fetch_add(1, SeqCst);
         }
+        // Pairs with the load in `is_empty`, as the load of `closed` pairs with the store in
+        // `remove`: either the removal counts this worker as gone, or this worker sees that the
+        // output is closed, and wakes the removal. Otherwise it could wait for ever.
         self.output.left.fetch_add(1, SeqCst);
+        // Pairs with the store in `remove`: the other half.
         if self.output.closed.load(SeqCst) {
             self.output.emptied.notify_waiters();
         }
@@ -131,8 +138,13 @@ impl Output {
 
     /// `None` once it is closed.
     pub(crate) fn enter(&self) -> Option<Inside<'_>> {
+        // Pairs with the load in `is_empty`, as the load of `closed` pairs with the
+        // store in `remove`: either the removal counts this worker and waits for it, or
+        // this worker sees that the output is closed. Otherwise a sink could be given an
+        // event after it has finished.
         self.entered.fetch_add(1, SeqCst);
         let inside = Inside { output: self, is_handed: false };
+        // Pairs with the store in `remove`: the other half.
         (!self.closed.load(SeqCst)).then_some(inside)
     }
 
@@ -142,8 +154,11 @@ impl Output {
     }
 
     fn is_empty(&self) -> bool {
-        // In this order: who is seen to have left has entered before.
+        // In this order: a worker that is seen to have left is seen to have entered. Pairs with the
+        // addition in `Inside::drop`.
         let left = self.left.load(SeqCst);
+        // Pairs with the addition in `enter`: a worker that is not counted here sees the output
+        // closed.
         left == self.entered.load(SeqCst)
     }
 
@@ -171,11 +186,12 @@ impl Output {
 
     pub(crate) fn report(&self) -> OutputReport {
         let fate = self.fate.lock();
-        // In this order: never fewer than none.
+        // In this order: never fewer than none. Pairs with the addition in `Inside::drop`.
         let turned_away = self.turned_away.load(SeqCst);
         OutputReport {
             name: self.name.clone(),
             target: self.sink.describe(),
+            // Pairs with the addition in `enter`: each that was turned away is counted here.
             events: self.entered.load(SeqCst) - turned_away,
             rejected: self.rejected(),
             trouble: self.sink.trouble().filter(|_| !fate.over).map(|trouble| in_words(&trouble)),
@@ -265,6 +281,9 @@ impl Outputs {
 
     fn set_list(&self, list: List) {
         *self.list.write() = list;
+        // Pairs with the loads in `View`: a view that has this version has this list or a later
+        // one, and a worker that found an output closed sees that there is a new one. Otherwise it
+        // would match with the closed output again and again.
         self.version.fetch_add(1, SeqCst);
     }
 
@@ -322,6 +341,8 @@ impl Outputs {
         let output = list.remove(find(&list, name)?);
         self.set_list(list.into());
         output.fate.lock().removed = true;
+        // Pairs with the loads in `enter` and in `Inside::drop`: a worker that does not see it was
+        // counted before, and is waited for.
         output.closed.store(true, SeqCst);
         let (ended, told) = oneshot::channel();
         door.departures.push(Departure { output: output.clone(), ended });
@@ -389,6 +410,8 @@ pub(crate) struct View {
 
 impl View {
     pub(crate) fn new(outputs: &Outputs) -> Self {
+        // Before the list. Pairs with the addition in `set_list`: the list is never older than the
+        // version. Were it older, `refresh` would take it for the latest.
         let version = outputs.version.load(SeqCst);
         let list = outputs.list();
         let interests = list.iter().map(|output| output.interest.clone()).collect();
@@ -397,6 +420,8 @@ impl View {
 
     /// Looks at what there is now. Costs a load where nothing has changed.
     pub(crate) fn refresh(&mut self, outputs: &Outputs) {
+        // Pairs with the addition in `set_list`, which comes before an output is closed: a worker
+        // that found one closed gets the list without it.
         if self.version != outputs.version.load(SeqCst) {
             *self = Self::new(outputs);
         }

@@ -190,7 +190,11 @@ impl Budget {
 
     /// An event was settled.
     pub(crate) fn give_back(&self, bytes: u32) {
+        // Pairs with the load of `in_flight` in `room`: either the intake sees these bytes as free,
+        // or this thread sees how few the intake waits for. Otherwise it could wait for ever, with
+        // nothing in flight.
         let left = self.in_flight.fetch_sub(i64::from(bytes), Ordering::SeqCst) - i64::from(bytes);
+        // Pairs with the store of `at_most` in `room`: the other half.
         if left <= self.wanted.load(Ordering::SeqCst) {
             self.freed.notify_one();
         }
@@ -205,14 +209,21 @@ impl Budget {
         if self.in_flight.load(Ordering::Acquire) <= at_most {
             // Of a wait that was dropped.
             if self.wanted.load(Ordering::Relaxed) != NOBODY {
+                // Pairs with the load in `give_back`: one that comes late leaves a wake behind,
+                // after which the next wait looks again.
                 self.wanted.store(NOBODY, Ordering::SeqCst);
             }
             return;
         }
+        // Pairs with the load in `give_back`. Written before `in_flight` is read, so that either
+        // this task sees what was given back, or whoever gives back sees that it waits.
         self.wanted.store(at_most, Ordering::SeqCst);
+        // Pairs with the subtraction in `give_back`: the other half.
         while self.in_flight.load(Ordering::SeqCst) > at_most {
             self.freed.notified().await;
         }
+        // Pairs with the load in `give_back`: one that comes late leaves a wake behind, after which
+        // the next wait looks again.
         self.wanted.store(NOBODY, Ordering::SeqCst);
     }
 
@@ -229,7 +240,10 @@ impl Budget {
 
     /// True where it is not read on before something is settled.
     pub(crate) fn stands(&self) -> bool {
+        // Pairs with the stores in `room`: what is shown is what the intake waits for, or of a
+        // moment before. Nothing waits for this.
         let wants_room = self.in_flight.load(Ordering::SeqCst) > self.wanted.load(Ordering::SeqCst);
+        // Pairs with the stores in `room`: everything in flight is more than `NOBODY`.
         let wants_room = wants_room && self.wanted.load(Ordering::SeqCst) != NOBODY;
         wants_room || self.held_back.load(Ordering::Relaxed) >= self.run_ahead() as u64
     }

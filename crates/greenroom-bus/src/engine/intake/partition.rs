@@ -78,6 +78,8 @@ impl Assigned {
 
     /// Nothing of it is started from here on, but for what its handlers have in hand.
     pub(crate) fn revoke(&self) {
+        // Before the number is listed. Pairs with the load in `ends`: an event that is given up
+        // because its number is listed ends as revoked. Otherwise it would count as refused.
         if !self.is_revoked.swap(true, Ordering::SeqCst) {
             self.revocations.add(self.number);
         }
@@ -86,6 +88,7 @@ impl Assigned {
     /// How an event of it ends that is settled like this: whatever was not done when it was
     /// revoked is for the next owner.
     pub(crate) fn ends(&self, how: Settled) -> Settled {
+        // Pairs with the swap in `revoke`, which comes before the number is listed.
         let is_given_up = !how.is_acknowledged() && self.is_revoked.load(Ordering::SeqCst);
         if is_given_up { Settled::Refused(Refusal::Revoked) } else { how }
     }
@@ -99,15 +102,21 @@ impl Assigned {
     }
 
     pub(crate) fn set_paused(&self, paused: bool) {
+        // Pairs with the load in `is_paused`: an intake that is woken after
+        // this pulls nothing more.
         self.is_paused.store(paused, Ordering::SeqCst);
     }
 
     pub(crate) fn is_paused(&self) -> bool {
+        // Pairs with the store in `set_paused`, after which the intake is woken.
         self.is_paused.load(Ordering::SeqCst)
     }
 
     /// Nothing of it is under way any more.
     fn is_done(&self) -> bool {
+        // Pairs with the subtraction in `Open::drop`: whoever waits has enabled its wake before it
+        // looks here, so the last batch is seen as gone, or wakes it. Otherwise it would wait for
+        // ever.
         self.batches.load(Ordering::SeqCst) == 0 && self.budget.resting() == 0
     }
 
@@ -181,6 +190,8 @@ pub(crate) struct Open(Arc<Assigned>);
 
 impl Open {
     pub(crate) fn of(assigned: &Arc<Assigned>) -> Self {
+        // Pairs with the load in `is_done`: a batch is open before its events go on. Otherwise a
+        // partition could be taken for done while they are under way.
         assigned.batches.fetch_add(1, Ordering::SeqCst);
         Self(assigned.clone())
     }
@@ -192,6 +203,7 @@ impl Open {
 
 impl Drop for Open {
     fn drop(&mut self) {
+        // Pairs with the load in `is_done`, as is said there.
         if self.0.batches.fetch_sub(1, Ordering::SeqCst) == 1 {
             self.0.look_again();
         }
@@ -238,6 +250,8 @@ impl Revocations {
 
     /// True while something of a revoked assignment may be under way.
     pub(crate) fn any(&self) -> bool {
+        // Pairs with the stores in `add` and `forget`: whoever was told of a revocation sees it.
+        // Otherwise events of a partition that was taken away could be started.
         self.count.load(Ordering::SeqCst) > 0
     }
 
@@ -262,6 +276,7 @@ impl Revocations {
         {
             let mut numbers = self.numbers.lock();
             numbers.insert(number);
+            // Pairs with the load in `any`. Before anybody is told.
             self.count.store(numbers.len(), Ordering::SeqCst);
         }
         self.told.send_modify(|times| *times += 1);
@@ -270,6 +285,7 @@ impl Revocations {
     fn forget(&self, number: u32) {
         let mut numbers = self.numbers.lock();
         numbers.remove(&number);
+        // Pairs with the load in `any`: one that comes late finds nothing under the lock.
         self.count.store(numbers.len(), Ordering::SeqCst);
     }
 }
