@@ -16,11 +16,11 @@ use std::{cmp::Reverse, fmt, str::FromStr};
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Pattern {
     text: String,
-    segments: Vec<Segment>,
+    segments: Vec<PatternSegment>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Segment {
+enum PatternSegment {
     Exactly(String),
     One,
     Any,
@@ -58,10 +58,10 @@ impl FromStr for Pattern {
     fn from_str(text: &str) -> Result<Self, PatternError> {
         let segment = |segment: &str| match segment {
             "" => Err(PatternError::EmptySegment(text.to_owned())),
-            "*" => Ok(Segment::One),
-            "**" => Ok(Segment::Any),
+            "*" => Ok(PatternSegment::One),
+            "**" => Ok(PatternSegment::Any),
             starred if starred.contains('*') => Err(PatternError::PartialStar(text.to_owned())),
-            literal => Ok(Segment::Exactly(literal.to_owned())),
+            literal => Ok(PatternSegment::Exactly(literal.to_owned())),
         };
         let segments = text.split('.').map(segment).collect::<Result<_, _>>()?;
         Ok(Self { text: text.to_owned(), segments })
@@ -71,13 +71,14 @@ impl FromStr for Pattern {
 impl Pattern {
     /// The type, when the pattern names exactly one.
     pub fn exact(&self) -> Option<&str> {
-        let exact = self.segments.iter().all(|segment| matches!(segment, Segment::Exactly(_)));
+        let exact =
+            self.segments.iter().all(|segment| matches!(segment, PatternSegment::Exactly(_)));
         exact.then_some(self.text.as_str())
     }
 
     /// True for `**`, which covers every type.
     pub fn is_any(&self) -> bool {
-        matches!(self.segments[..], [Segment::Any])
+        matches!(self.segments[..], [PatternSegment::Any])
     }
 
     /// True when the pattern covers this type. Takes time in the product of their
@@ -88,17 +89,18 @@ impl Pattern {
 
     /// How specific the pattern is.
     pub fn specificity(&self) -> Specificity {
-        let count = |kind: fn(&Segment) -> bool| self.segments.iter().filter(|s| kind(s)).count();
+        let count =
+            |kind: fn(&PatternSegment) -> bool| self.segments.iter().filter(|s| kind(s)).count();
         Specificity {
             exact: self.exact().is_some(),
-            literal: count(|segment| matches!(segment, Segment::Exactly(_))),
-            single: count(|segment| matches!(segment, Segment::One)),
-            any: Reverse(count(|segment| matches!(segment, Segment::Any))),
+            literal: count(|segment| matches!(segment, PatternSegment::Exactly(_))),
+            single: count(|segment| matches!(segment, PatternSegment::One)),
+            any: Reverse(count(|segment| matches!(segment, PatternSegment::Any))),
         }
     }
 }
 
-impl Segment {
+impl PatternSegment {
     fn fits(&self, word: &str) -> bool {
         match self {
             Self::Exactly(literal) => literal == word,
@@ -109,13 +111,13 @@ impl Segment {
 
 /// Goes through both from the left; where they part, the last `**` takes one word more. A `**`
 /// before that need not be tried again: whatever it could take, the last one can take as well.
-fn covers(pattern: &[Segment], ty: &str) -> bool {
+fn covers(pattern: &[PatternSegment], ty: &str) -> bool {
     let (mut at, mut words) = (0, ty.split('.'));
     let mut last_any = None;
     loop {
         let mut rest = words.clone();
         match (pattern.get(at), rest.next()) {
-            (Some(Segment::Any), _) => {
+            (Some(PatternSegment::Any), _) => {
                 at += 1;
                 last_any = Some((at, words.clone()));
             }

@@ -10,9 +10,9 @@ use crate::{
     sink::{
         Rotate, SinkError,
         file::cannot_open,
-        line_writer::{Line, LineWriter, Pass},
+        line_writer::{DrainBuffer, Line, LineWriter},
         rotate::RotatingFile,
-        storage::DiskFile,
+        storage::AppendFile,
     },
 };
 
@@ -58,7 +58,7 @@ impl FileDeadLetterStore {
 
     fn start(path: &Path, rotate: Option<Rotate>) -> Result<Self, SinkError> {
         let name = format!("file:{}", path.display());
-        let started = DiskFile::open_unless_empty(path).and_then(|file| match rotate {
+        let started = AppendFile::open_unless_empty(path).and_then(|file| match rotate {
             None => LineWriter::start(name.clone(), file, PAUSE),
             Some(rotate) => {
                 let file = RotatingFile::new(file, path, rotate)?;
@@ -102,7 +102,7 @@ impl Line for DeadLetter {
 
     /// Raw bytes may be many: they are passed on in pieces, so that there is never a second copy of
     /// them.
-    fn write(&self, out: &mut Vec<u8>, pass: &mut Pass<'_>) -> io::Result<()> {
+    fn write(&self, out: &mut Vec<u8>, pass: &mut DrainBuffer<'_>) -> io::Result<()> {
         out.extend_from_slice(b"{\"event\":");
         optional(self.event.as_ref(), out, |event, out| event.write_json(out));
         out.extend_from_slice(b",\"raw_base64\":");

@@ -11,7 +11,7 @@ use super::{
     },
     intake::{destinations::Destinations, inputs::Inputs},
     process::{
-        job::{Job, Origin},
+        job::{Origin, PoolJob},
         loopback::Loopback,
         processing::Processing,
         produced::HandlerFailure,
@@ -62,7 +62,7 @@ impl Shared {
     }
 
     /// A job that no attempt will help any more.
-    pub(crate) fn give_up(&self, job: Job, reason: Reason, error: String) {
+    pub(crate) fn give_up(&self, job: PoolJob, reason: Reason, error: String) {
         let (attempts, handler) = (job.attempts, Some(job.handler()));
         let (manual, produced) = job
             .extras()

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::{
-    draft::{Draft, Found},
+    draft::{Draft, FoundValue},
     error::EventError,
     model::{Data, Event, ExtensionValue},
 };
@@ -48,7 +48,7 @@ impl Event {
 
 impl<'a> EventBuilder<'a> {
     fn text(mut self, name: &'static str, text: impl Into<Cow<'a, str>>) -> Self {
-        self.draft.set(name, Found::Text(text.into()));
+        self.draft.set(name, FoundValue::Text(text.into()));
         self
     }
 
@@ -75,9 +75,9 @@ impl<'a> EventBuilder<'a> {
     /// An extension attribute; its name consists of lower-case letters and digits.
     pub fn extension(mut self, name: &str, value: impl Into<ExtensionValue>) -> Self {
         let value = match value.into() {
-            ExtensionValue::Text(text) => Found::Text(Cow::Owned(text.into())),
-            ExtensionValue::Bool(value) => Found::Bool(value),
-            ExtensionValue::Integer(value) => Found::Integer(value),
+            ExtensionValue::Text(text) => FoundValue::Text(Cow::Owned(text.into())),
+            ExtensionValue::Bool(value) => FoundValue::Bool(value),
+            ExtensionValue::Integer(value) => FoundValue::Integer(value),
         };
         self.draft.set_extension(name, value);
         self

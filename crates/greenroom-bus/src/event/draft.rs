@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use super::{
     error::{EventError, named, shown},
-    model::{Attributes, Data, Event, ExtensionValue, Inner},
+    model::{Attributes, Data, Event, EventInner, ExtensionValue},
     rfc3339,
 };
 
@@ -33,7 +33,7 @@ pub(super) struct Draft<'a> {
 }
 
 /// A value as it was found, before it is known to be allowed.
-pub(super) enum Found<'a> {
+pub(super) enum FoundValue<'a> {
     Text(Cow<'a, str>),
     Bool(bool),
     Integer(i64),
@@ -42,7 +42,7 @@ pub(super) enum Found<'a> {
     Other(String),
 }
 
-impl Found<'_> {
+impl FoundValue<'_> {
     fn describe(&self) -> String {
         match self {
             Self::Text(text) => shown(text),
@@ -71,7 +71,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Any member but the data. A null is a member that is not there.
-    pub(super) fn set(&mut self, name: &str, value: Found<'a>) {
+    pub(super) fn set(&mut self, name: &str, value: FoundValue<'a>) {
         match known(name) {
             Some(index) => {
                 self.mark(1 << index, name);
@@ -81,32 +81,32 @@ impl<'a> Draft<'a> {
         }
     }
 
-    fn set_known(&mut self, index: usize, value: Found<'a>) {
+    fn set_known(&mut self, index: usize, value: FoundValue<'a>) {
         let name = NAMES[index];
         match value {
-            Found::Null => {}
-            Found::Text(text) if !text.is_empty() => self.texts[index] = Some(text),
+            FoundValue::Null => {}
+            FoundValue::Text(text) if !text.is_empty() => self.texts[index] = Some(text),
             wrong => self.wrong(name, "a non-empty string", &wrong),
         }
     }
 
-    pub(super) fn set_extension(&mut self, name: &str, value: Found<'_>) {
+    pub(super) fn set_extension(&mut self, name: &str, value: FoundValue<'_>) {
         if !is_attribute_name(name) || known(name).is_some() || name == "data" {
             return self.fail(EventError::Name { name: shown(name) });
         }
         let value = match value {
-            Found::Null => return,
-            Found::Text(text) => ExtensionValue::Text(text.into()),
-            Found::Bool(value) => ExtensionValue::Bool(value),
-            Found::Integer(value) => ExtensionValue::Integer(value),
-            Found::Other(_) => {
+            FoundValue::Null => return,
+            FoundValue::Text(text) => ExtensionValue::Text(text.into()),
+            FoundValue::Bool(value) => ExtensionValue::Bool(value),
+            FoundValue::Integer(value) => ExtensionValue::Integer(value),
+            FoundValue::Other(_) => {
                 return self.wrong(name, "a string, a boolean or a whole number", &value);
             }
         };
         self.extensions.push((name.into(), value));
     }
 
-    fn wrong(&mut self, name: &str, expected: &'static str, found: &Found<'_>) {
+    fn wrong(&mut self, name: &str, expected: &'static str, found: &FoundValue<'_>) {
         self.fail(EventError::Attribute { name: named(name), expected, found: found.describe() });
     }
 
@@ -117,11 +117,11 @@ impl<'a> Draft<'a> {
         self.set_data(Data::Json(one_line(raw)));
     }
 
-    pub(super) fn set_base64(&mut self, value: Found<'_>) {
+    pub(super) fn set_base64(&mut self, value: FoundValue<'_>) {
         self.mark(BASE64_BIT, "data_base64");
         let decoded = match &value {
-            Found::Null => return,
-            Found::Text(text) => BASE64_STANDARD.decode(text.as_bytes()).ok(),
+            FoundValue::Null => return,
+            FoundValue::Text(text) => BASE64_STANDARD.decode(text.as_bytes()).ok(),
             _ => None,
         };
         match decoded {
@@ -144,7 +144,7 @@ impl<'a> Draft<'a> {
         }
         self.check()?;
         let attributes = Attributes::new(std::array::from_fn(|index| self.text(index)));
-        Ok(Event::new(Inner {
+        Ok(Event::new(EventInner {
             attributes,
             subject: self.texts[SUBJECT].as_deref().map(Arc::from),
             extensions: self.extensions,

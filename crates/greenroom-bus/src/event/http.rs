@@ -11,7 +11,7 @@ use bytes::Bytes;
 use serde::de::IgnoredAny;
 
 use super::{
-    draft::{Draft, Found},
+    draft::{Draft, FoundValue},
     error::{EventError, named},
     media_type,
     model::{Data, Event, ExtensionValue},
@@ -34,7 +34,7 @@ pub struct BinaryMessage<'a> {
 
 /// Which of the three modes a message is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mode {
+enum ContentMode {
     Binary,
     Structured,
     Batch,
@@ -78,9 +78,9 @@ pub fn write_binary(event: &Event) -> BinaryMessage<'_> {
 pub fn read(headers: &[(&str, &[u8])], body: &Bytes) -> Result<Vec<Event>, EventError> {
     match mode(headers) {
         None => Ok(Vec::new()),
-        Some(Mode::Binary) => Ok(vec![read_binary(headers, body)?]),
-        Some(Mode::Structured) => Ok(vec![Event::parse(body)?]),
-        Some(Mode::Batch) => Event::parse_batch(body),
+        Some(ContentMode::Binary) => Ok(vec![read_binary(headers, body)?]),
+        Some(ContentMode::Structured) => Ok(vec![Event::parse(body)?]),
+        Some(ContentMode::Batch) => Event::parse_batch(body),
     }
 }
 
@@ -90,17 +90,17 @@ pub fn announces_events(headers: &[(&str, &[u8])]) -> bool {
 }
 
 /// The mode that the headers announce, `None` for a message that carries no event.
-fn mode(headers: &[(&str, &[u8])]) -> Option<Mode> {
+fn mode(headers: &[(&str, &[u8])]) -> Option<ContentMode> {
     let mut mode = None;
     for (name, value) in headers {
         if name.eq_ignore_ascii_case("content-type") {
             match &*media_type::normal(&String::from_utf8_lossy(value)) {
-                STRUCTURED => return Some(Mode::Structured),
-                BATCH => return Some(Mode::Batch),
+                STRUCTURED => return Some(ContentMode::Structured),
+                BATCH => return Some(ContentMode::Batch),
                 _ => {}
             }
         } else if name.eq_ignore_ascii_case("ce-specversion") {
-            mode = Some(Mode::Binary);
+            mode = Some(ContentMode::Binary);
         }
     }
     mode
@@ -117,7 +117,7 @@ pub fn read_binary(headers: &[(&str, &[u8])], body: &Bytes) -> Result<Event, Eve
     for (name, value) in headers {
         let name = name.to_ascii_lowercase();
         if let Some(attribute) = name.strip_prefix("ce-") {
-            draft.set(attribute, Found::Text(decode(attribute, value)?.into()));
+            draft.set(attribute, FoundValue::Text(decode(attribute, value)?.into()));
         } else if name == "content-type" {
             content_type = Some(text("datacontenttype", value.to_vec())?);
         }
@@ -126,7 +126,7 @@ pub fn read_binary(headers: &[(&str, &[u8])], body: &Bytes) -> Result<Event, Eve
         draft.set_bytes(content_type.as_deref(), body)?;
     }
     if let Some(content_type) = content_type {
-        draft.set("datacontenttype", Found::Text(content_type.into()));
+        draft.set("datacontenttype", FoundValue::Text(content_type.into()));
     }
     draft.finish()
 }

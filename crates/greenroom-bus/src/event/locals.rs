@@ -8,12 +8,12 @@ use std::{any::Any, fmt, sync::Arc};
 pub(super) struct Locals(Option<Arc<Values>>);
 
 /// Behind a thin pointer: an event is moved far more often than a value is looked up.
-type Values = Box<[Value]>;
+type Values = Box<[LocalValue]>;
 
-type Value = Arc<dyn Any + Send + Sync>;
+type LocalValue = Arc<dyn Any + Send + Sync>;
 
 impl Locals {
-    fn values(&self) -> &[Value] {
+    fn values(&self) -> &[LocalValue] {
         self.0.as_deref().map_or(&[], |values| values)
     }
 
@@ -23,7 +23,7 @@ impl Locals {
 
     pub(super) fn with<T: Any + Send + Sync>(&self, value: T) -> Self {
         let others = self.values().iter().filter(|other| !other.is::<T>());
-        let values: Values = others.cloned().chain([Arc::new(value) as Value]).collect();
+        let values: Values = others.cloned().chain([Arc::new(value) as LocalValue]).collect();
         Self(Some(Arc::new(values)))
     }
 }

@@ -15,7 +15,7 @@ const FRAME_BYTES: usize = 128;
 /// A CloudEvent. Cloning it copies a reference.
 #[derive(Clone)]
 pub struct Event {
-    pub(super) inner: Arc<Inner>,
+    pub(super) inner: Arc<EventInner>,
     /// About how many. Beside the reference, because bounds are counted again and again where the
     /// event itself has left the caches.
     bytes: u32,
@@ -24,7 +24,7 @@ pub struct Event {
 }
 
 #[derive(Clone)]
-pub(super) struct Inner {
+pub(super) struct EventInner {
     pub(super) attributes: Attributes,
     /// Of its own, because it is what events are most often ordered by: a key is then a
     /// clone of this reference.
@@ -42,7 +42,7 @@ pub(super) struct Attributes {
     ends: [usize; 6],
 }
 
-impl Inner {
+impl EventInner {
     /// See [`Event::approximate_bytes`]. What is more than fits is told as that much.
     fn approximate_bytes(&self) -> u32 {
         let data = match &self.data {
@@ -111,13 +111,13 @@ pub enum ExtensionValue {
 }
 
 impl Event {
-    pub(super) fn new(inner: Inner) -> Self {
+    pub(super) fn new(inner: EventInner) -> Self {
         let bytes = inner.approximate_bytes();
         Self { inner: Arc::new(inner), bytes, locals: Locals::default() }
     }
 
     /// Changes what it holds: of this clone alone.
-    pub(super) fn change(&mut self, change: impl FnOnce(&mut Inner)) {
+    pub(super) fn change(&mut self, change: impl FnOnce(&mut EventInner)) {
         let inner = Arc::make_mut(&mut self.inner);
         change(inner);
         self.bytes = inner.approximate_bytes();

@@ -6,7 +6,7 @@ use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAcce
 use serde_json::value::RawValue;
 
 use super::{
-    draft::{Draft, Found},
+    draft::{Draft, FoundValue},
     error::EventError,
     model::Event,
 };
@@ -60,7 +60,7 @@ impl<'de> Visitor<'de> for DraftVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut draft = Draft::default();
-        while let Some(Name(name)) = map.next_key()? {
+        while let Some(MemberName(name)) = map.next_key()? {
             match &*name {
                 "data" => draft.set_json(Cow::Borrowed(map.next_value::<&RawValue>()?)),
                 "data_base64" => draft.set_base64(map.next_value()?),
@@ -72,18 +72,18 @@ impl<'de> Visitor<'de> for DraftVisitor {
 }
 
 /// A member's name: borrowed from the input unless it holds escapes.
-struct Name<'a>(Cow<'a, str>);
+struct MemberName<'a>(Cow<'a, str>);
 
-impl<'de> Deserialize<'de> for Name<'de> {
+impl<'de> Deserialize<'de> for MemberName<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         match deserializer.deserialize_str(FoundVisitor)? {
-            Found::Text(name) => Ok(Self(name)),
+            FoundValue::Text(name) => Ok(Self(name)),
             _ => Err(D::Error::custom("expected a member name")),
         }
     }
 }
 
-impl<'de> Deserialize<'de> for Found<'de> {
+impl<'de> Deserialize<'de> for FoundValue<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(FoundVisitor)
     }
@@ -92,47 +92,48 @@ impl<'de> Deserialize<'de> for Found<'de> {
 struct FoundVisitor;
 
 impl<'de> Visitor<'de> for FoundVisitor {
-    type Value = Found<'de>;
+    type Value = FoundValue<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an attribute")
     }
 
     fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-        Ok(Found::Text(Cow::Borrowed(text)))
+        Ok(FoundValue::Text(Cow::Borrowed(text)))
     }
 
     fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(Found::Text(Cow::Owned(text.to_owned())))
+        Ok(FoundValue::Text(Cow::Owned(text.to_owned())))
     }
 
     fn visit_bool<E>(self, value: bool) -> Result<Self::Value, E> {
-        Ok(Found::Bool(value))
+        Ok(FoundValue::Bool(value))
     }
 
     fn visit_i64<E>(self, value: i64) -> Result<Self::Value, E> {
-        Ok(Found::Integer(value))
+        Ok(FoundValue::Integer(value))
     }
 
     fn visit_u64<E>(self, value: u64) -> Result<Self::Value, E> {
-        Ok(i64::try_from(value).map_or_else(|_| Found::Other(value.to_string()), Found::Integer))
+        Ok(i64::try_from(value)
+            .map_or_else(|_| FoundValue::Other(value.to_string()), FoundValue::Integer))
     }
 
     fn visit_f64<E>(self, value: f64) -> Result<Self::Value, E> {
-        Ok(Found::Other(value.to_string()))
+        Ok(FoundValue::Other(value.to_string()))
     }
 
     fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(Found::Null)
+        Ok(FoundValue::Null)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
         while seq.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Found::Other("an array".to_owned()))
+        Ok(FoundValue::Other("an array".to_owned()))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(Found::Other("an object".to_owned()))
+        Ok(FoundValue::Other("an object".to_owned()))
     }
 }

@@ -18,15 +18,15 @@ use serde_json::value::RawValue;
 /// life of the process, so a copy costs nothing: pointers come from configurations, so there are
 /// few.
 #[derive(Clone, Copy)]
-pub struct Pointer(&'static Kept);
+pub struct Pointer(&'static ParsedPointer);
 
-struct Kept {
+struct ParsedPointer {
     /// As it was written.
     written: Box<str>,
     /// With the escapes undone.
     tokens: Vec<Box<str>>,
     /// The way that it leads.
-    way: Way,
+    way: TokenTree,
 }
 
 /// A pointer that is none.
@@ -39,7 +39,8 @@ pub(crate) enum NoPointer {
 }
 
 /// Pointers by how they were written.
-static KEPT: LazyLock<Mutex<HashMap<Box<str>, &'static Kept>>> = LazyLock::new(Mutex::default);
+static KEPT: LazyLock<Mutex<HashMap<Box<str>, &'static ParsedPointer>>> =
+    LazyLock::new(Mutex::default);
 
 impl Pointer {
     /// The pointer that is written so.
@@ -50,9 +51,9 @@ impl Pointer {
         }
         let rest = written.strip_prefix('/').ok_or(NoPointer::Start)?;
         let tokens: Vec<_> = rest.split('/').map(unescape).collect::<Result<_, _>>()?;
-        let mut way = Way::default();
+        let mut way = TokenTree::default();
         way.lead(&tokens, 0);
-        let pointer = Box::leak(Box::new(Kept { written: written.into(), tokens, way }));
+        let pointer = Box::leak(Box::new(ParsedPointer { written: written.into(), tokens, way }));
         kept.insert(written.into(), pointer);
         Ok(Self(pointer))
     }
@@ -72,7 +73,7 @@ impl Pointer {
     pub(crate) fn find(self, json: &str) -> serde_json::Result<Option<&RawValue>> {
         let mut found = [None];
         let mut parser = serde_json::Deserializer::from_str(json);
-        Walk { way: &self.0.way, found: &mut found }.deserialize(&mut parser)?;
+        PointerWalk { way: &self.0.way, found: &mut found }.deserialize(&mut parser)?;
         Ok(found[0])
     }
 }
@@ -110,7 +111,7 @@ impl fmt::Debug for Pointer {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Pointers {
     pointers: Vec<Pointer>,
-    way: Way,
+    way: TokenTree,
 }
 
 impl Pointers {
@@ -142,7 +143,7 @@ impl Pointers {
     pub(crate) fn find<'j>(&self, json: &'j str) -> serde_json::Result<Vec<Option<&'j RawValue>>> {
         let mut found = vec![None; self.pointers.len()];
         let mut parser = serde_json::Deserializer::from_str(json);
-        Walk { way: &self.way, found: &mut found }.deserialize(&mut parser)?;
+        PointerWalk { way: &self.way, found: &mut found }.deserialize(&mut parser)?;
         parser.end()?;
         Ok(found)
     }
@@ -150,13 +151,13 @@ impl Pointers {
 
 /// The tree of the tokens of some pointers.
 #[derive(Debug, Clone, PartialEq, Default)]
-struct Way {
+struct TokenTree {
     /// The pointer that ends here.
     end: Option<usize>,
-    below: Vec<(Box<str>, Way)>,
+    below: Vec<(Box<str>, TokenTree)>,
 }
 
-impl Way {
+impl TokenTree {
     fn lead(&mut self, tokens: &[Box<str>], end: usize) {
         let Some((token, rest)) = tokens.split_first() else {
             self.end = Some(end);
@@ -179,16 +180,18 @@ impl Way {
 }
 
 /// Follows the ways through the text; what lies beside them is skipped.
-struct Walk<'w, 'f, 'j> {
-    way: &'w Way,
+struct PointerWalk<'w, 'f, 'j> {
+    way: &'w TokenTree,
     found: &'f mut [Option<&'j RawValue>],
 }
 
-impl<'j> DeserializeSeed<'j> for Walk<'_, '_, 'j> {
+impl<'j> DeserializeSeed<'j> for PointerWalk<'_, '_, 'j> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'j>>(self, deserializer: D) -> Result<(), D::Error> {
-        let Some(end) = self.way.end else { return deserializer.deserialize_any(Step(self)) };
+        let Some(end) = self.way.end else {
+            return deserializer.deserialize_any(PointerStep(self));
+        };
         let raw = <&RawValue as serde::Deserialize>::deserialize(deserializer)?;
         self.found[end] = Some(raw);
         if self.way.below.is_empty() {
@@ -196,13 +199,13 @@ impl<'j> DeserializeSeed<'j> for Walk<'_, '_, 'j> {
         }
         // One pointer leads beyond the end of another.
         let mut parser = serde_json::Deserializer::from_str(raw.get());
-        parser.deserialize_any(Step(self)).map_err(D::Error::custom)
+        parser.deserialize_any(PointerStep(self)).map_err(D::Error::custom)
     }
 }
 
-struct Step<'w, 'f, 'j>(Walk<'w, 'f, 'j>);
+struct PointerStep<'w, 'f, 'j>(PointerWalk<'w, 'f, 'j>);
 
-impl<'j> Visitor<'j> for Step<'_, '_, 'j> {
+impl<'j> Visitor<'j> for PointerStep<'_, '_, 'j> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -210,12 +213,12 @@ impl<'j> Visitor<'j> for Step<'_, '_, 'j> {
     }
 
     fn visit_map<A: MapAccess<'j>>(self, mut map: A) -> Result<(), A::Error> {
-        let Walk { way, found } = self.0;
+        let PointerWalk { way, found } = self.0;
         while let Some(wanted) = map.next_key_seed(Wanted(way))? {
             match wanted {
                 Some(way) => {
                     way.forget(found);
-                    map.next_value_seed(Walk { way, found: &mut *found })?;
+                    map.next_value_seed(PointerWalk { way, found: &mut *found })?;
                 }
                 None => drop(map.next_value::<IgnoredAny>()?),
             }
@@ -224,11 +227,11 @@ impl<'j> Visitor<'j> for Step<'_, '_, 'j> {
     }
 
     fn visit_seq<A: SeqAccess<'j>>(self, mut seq: A) -> Result<(), A::Error> {
-        let Walk { way, found } = self.0;
+        let PointerWalk { way, found } = self.0;
         for place in 0_usize.. {
             let way = way.below.iter().find(|(token, _)| index(token) == Some(place));
             let element = match way {
-                Some((_, way)) => seq.next_element_seed(Walk { way, found: &mut *found })?,
+                Some((_, way)) => seq.next_element_seed(PointerWalk { way, found: &mut *found })?,
                 None => seq.next_element::<IgnoredAny>()?.map(drop),
             };
             if element.is_none() {
@@ -270,10 +273,10 @@ fn index(token: &str) -> Option<usize> {
 }
 
 /// Which way goes on at a member.
-struct Wanted<'w>(&'w Way);
+struct Wanted<'w>(&'w TokenTree);
 
 impl<'de, 'w> DeserializeSeed<'de> for Wanted<'w> {
-    type Value = Option<&'w Way>;
+    type Value = Option<&'w TokenTree>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
         deserializer.deserialize_str(self)
@@ -281,7 +284,7 @@ impl<'de, 'w> DeserializeSeed<'de> for Wanted<'w> {
 }
 
 impl<'w> Visitor<'_> for Wanted<'w> {
-    type Value = Option<&'w Way>;
+    type Value = Option<&'w TokenTree>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a member name")

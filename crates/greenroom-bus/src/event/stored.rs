@@ -13,7 +13,7 @@ use bytes::Bytes;
 use serde::{Deserialize, de::value::MapDeserializer};
 use serde_json::value::RawValue;
 
-use super::model::{Attributes, Data, Event, ExtensionValue, Inner};
+use super::model::{Attributes, Data, Event, EventInner, ExtensionValue};
 
 const FORM: u8 = 1;
 
@@ -74,7 +74,7 @@ impl Event {
         }
         let data = rest.data()?;
         let attributes = Attributes::new(attributes);
-        Ok(Self::new(Inner { attributes, subject, extensions, data }))
+        Ok(Self::new(EventInner { attributes, subject, extensions, data }))
     }
 
     /// Source and id of a stored form, without reading the rest.

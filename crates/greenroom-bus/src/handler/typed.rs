@@ -44,10 +44,10 @@ pub struct TypedFactory<T> {
 
 struct Shared<T> {
     decoders: Decoders<T>,
-    run: Box<Run<T>>,
+    run: Box<RunTyped<T>>,
 }
 
-type Run<T> = dyn Fn(T, Event) -> Handling<'static> + Send + Sync;
+type RunTyped<T> = dyn Fn(T, Event) -> Handling<'static> + Send + Sync;
 
 impl<T: 'static> TypedFactory<T> {
     /// Handlers that decode by these and then call `run`.

@@ -102,7 +102,7 @@ fn configured(
     let builder = match server_name {
         None => builder.with_root_certificates(roots),
         Some(name) => {
-            let verifier = Named::new(roots, &provider, name)?;
+            let verifier = NameVerifier::new(roots, &provider, name)?;
             builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier))
         }
     };
@@ -142,12 +142,12 @@ pub(crate) fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, S
 
 /// As usual, but the certificate has to be for this name.
 #[derive(Debug)]
-struct Named {
+struct NameVerifier {
     usual: Arc<WebPkiServerVerifier>,
     name: ServerName<'static>,
 }
 
-impl Named {
+impl NameVerifier {
     fn new(
         roots: RootCertStore,
         provider: &Arc<CryptoProvider>,
@@ -165,7 +165,7 @@ impl Named {
     }
 }
 
-impl ServerCertVerifier for Named {
+impl ServerCertVerifier for NameVerifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,

@@ -21,7 +21,7 @@ use std::{
 use tracing::{Instrument, Span};
 
 use super::{
-    meeting::{Arrival, Meeting, released},
+    meeting::{BatchArrival, Meeting, released},
     request::{Request, result},
     stack::Stack,
     way::{HandlerOfWorker, Way},
@@ -91,7 +91,7 @@ fn next_in_line(
     calls: &mut [Call<'_>],
     meeting: &Meeting,
     task: &mut Context<'_>,
-) -> Poll<Vec<(usize, Arrival)>> {
+) -> Poll<Vec<(usize, BatchArrival)>> {
     calls.iter_mut().for_each(|call| call.poll(task));
     let mut next = Vec::new();
     for place in 0..calls.len() {
@@ -125,7 +125,7 @@ fn give_back(behind: &mut [Call<'_>]) {
 /// meantime (a limit on time) drops the handler once all of them have.
 async fn handle_together(
     handler: &HandlerOfWorker,
-    arrivals: Vec<Arrival>,
+    arrivals: Vec<BatchArrival>,
     places: Vec<usize>,
     calls: &mut [Call<'_>],
 ) {
@@ -140,7 +140,7 @@ async fn handle_together(
     .await;
 }
 
-async fn handle(handler: &HandlerOfWorker, arrivals: Vec<Arrival>) {
+async fn handle(handler: &HandlerOfWorker, arrivals: Vec<BatchArrival>) {
     let results = {
         let events: Vec<_> =
             arrivals.iter().map(|arrival| (&arrival.event, arrival.attempt)).collect();

@@ -29,11 +29,11 @@ use crate::handler::{Failure, FailureKind, HandlerResult};
 /// by itself ([`OutageConfig`](crate::engine::OutageConfig)).
 #[derive(Debug, Clone)]
 pub struct CircuitBreaker {
-    circuit: Arc<Circuit>,
+    circuit: Arc<HandlerCircuit>,
 }
 
 #[derive(Debug)]
-struct Circuit {
+struct HandlerCircuit {
     failures: u32,
     open_for: Duration,
     state: Mutex<State>,
@@ -75,7 +75,8 @@ impl CircuitBreaker {
     /// as many as a healthy system never has in a row, and as long as it takes to come back.
     pub fn new(failures: u32, open_for: Duration) -> Self {
         let state = State { now: Now::Closed { failed: 0 }, era: 0, opened: 0 };
-        let circuit = Circuit { failures: failures.max(1), open_for, state: Mutex::new(state) };
+        let circuit =
+            HandlerCircuit { failures: failures.max(1), open_for, state: Mutex::new(state) };
         Self { circuit: Arc::new(circuit) }
     }
 
@@ -105,7 +106,7 @@ impl<S> Layer<S> for CircuitBreaker {
 /// The right to make an attempt. Dropped without a result, it has failed.
 #[derive(Debug)]
 pub struct CircuitPass {
-    circuit: Arc<Circuit>,
+    circuit: Arc<HandlerCircuit>,
     era: u64,
     said: bool,
 }
@@ -138,7 +139,7 @@ impl Drop for CircuitPass {
     }
 }
 
-impl Circuit {
+impl HandlerCircuit {
     /// The era of an attempt that may be made.
     fn enter(&self) -> Result<u64, &'static str> {
         let mut state = self.state.lock();

@@ -53,14 +53,14 @@ struct Window {
     within: Duration,
     most: usize,
     skipped: AtomicU64,
-    seen: Mutex<Seen>,
+    seen: Mutex<SeenEvents>,
     /// What is remembered over a restart.
     #[cfg(feature = "store")]
     stored: Option<SeenStore>,
 }
 
 #[derive(Debug, Default)]
-struct Seen {
+struct SeenEvents {
     /// Events in hand, and those acknowledged within the window.
     events: HashMap<Key, Stand, foldhash::fast::RandomState>,
     /// The acknowledged ones, the oldest first.
@@ -123,7 +123,7 @@ impl Deduplication {
     pub fn stored(self, directory: &std::path::Path) -> Result<Self, crate::sink::SinkError> {
         let (within, most) = (self.window.within, self.window.most);
         let (store, known) = SeenStore::open(directory, within, most)?;
-        let (mut seen, now) = (Seen::default(), Instant::now());
+        let (mut seen, now) = (SeenEvents::default(), Instant::now());
         for SeenEvent { source, id, age } in known {
             let key = Key(Arc::new((source.into(), id.into())));
             seen.events.insert(key.clone(), Stand::Acknowledged);
@@ -244,7 +244,7 @@ impl Window {
     }
 }
 
-impl Seen {
+impl SeenEvents {
     fn forget_before(&mut self, within: Duration, most: usize) {
         let now = Instant::now();
         while let Some((at, _)) = self.acknowledged.front()

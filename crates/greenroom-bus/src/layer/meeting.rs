@@ -12,11 +12,11 @@ use crate::{
 /// Where the events of a batch meet.
 pub(super) struct Meeting {
     /// Who has come and waits, by place.
-    places: Mutex<Vec<Option<Arrival>>>,
+    places: Mutex<Vec<Option<BatchArrival>>>,
 }
 
 /// An event that has come through the layers.
-pub(super) struct Arrival {
+pub(super) struct BatchArrival {
     pub(super) event: Event,
     pub(super) attempt: Attempt,
     /// Dropped, it gives the event back unstarted.
@@ -43,7 +43,7 @@ impl Meeting {
         attempt: Attempt,
     ) -> HandlerResult {
         let (tell, told) = oneshot::channel();
-        let arrival = Arrival { event, attempt, result: tell, span: Span::current() };
+        let arrival = BatchArrival { event, attempt, result: tell, span: Span::current() };
         self.places.lock()[place] = Some(arrival);
         told.await.unwrap_or_else(|_| released("it was not attempted"))
     }
@@ -52,7 +52,7 @@ impl Meeting {
         self.places.lock()[place].is_some()
     }
 
-    pub(super) fn take(&self, place: usize) -> Option<Arrival> {
+    pub(super) fn take(&self, place: usize) -> Option<BatchArrival> {
         self.places.lock()[place].take()
     }
 }

@@ -20,16 +20,16 @@ const LONGEST_US: u64 = 3_600_000_000;
 /// was cancelled; outside of it, it timed out.
 #[derive(Debug, Clone, Default)]
 pub struct Metrics {
-    counts: Arc<Mutex<Counts>>,
+    counts: Arc<Mutex<AttemptCounts>>,
 }
 
 #[derive(Debug)]
-struct Counts {
+struct AttemptCounts {
     seen: MetricsSnapshot,
     took: Histogram<u64>,
 }
 
-impl Default for Counts {
+impl Default for AttemptCounts {
     fn default() -> Self {
         #[expect(clippy::expect_used, reason = "two digits between 1 and an hour are valid bounds")]
         let took = Histogram::new_with_bounds(1, LONGEST_US, 2).expect("valid bounds");
@@ -92,7 +92,7 @@ impl<S> Layer<S> for Metrics {
 /// An attempt under way, counted as cancelled where it is dropped.
 #[derive(Debug)]
 pub struct MetricsPass {
-    counts: Arc<Mutex<Counts>>,
+    counts: Arc<Mutex<AttemptCounts>>,
     began: Instant,
     ended: bool,
 }

@@ -29,12 +29,12 @@ pub const WEDGED_AFTER: Duration = Duration::from_secs(60);
 pub struct Observer {
     control: Control,
     options: Options,
-    seen: Mutex<Seen>,
+    seen: Mutex<LastLook>,
 }
 
 /// What was seen up to the last look.
 #[derive(Debug, Default)]
-struct Seen {
+struct LastLook {
     pace: Pace,
     standings: Standings,
     /// Events that waited then.
@@ -45,7 +45,7 @@ struct Seen {
     accepted: Vec<u64>,
 }
 
-impl Seen {
+impl LastLook {
     /// What the pool at this place has accepted, where it is found to be so many.
     fn accepted(&mut self, place: usize, found: u64) -> u64 {
         if self.accepted.len() <= place {
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn o02_what_was_counted_twice_for_a_moment_does_not_make_a_counter_fall() {
-        let mut seen = Seen::default();
+        let mut seen = LastLook::default();
         let accepted = [(1, 5), (0, 9), (1, 8), (1, 7), (1, 9), (0, 10)];
         let shown = accepted.map(|(place, found)| seen.accepted(place, found));
         assert_eq!(shown, [5, 9, 8, 8, 9, 10]);

@@ -9,12 +9,12 @@ use tokio::time::Instant;
 use crate::source::{Partition, PartitionStanding};
 
 /// Which partition of which input.
-type Place = (String, Partition);
+type PartitionPlace = (String, Partition);
 
 /// All partitions that keep positions.
 #[derive(Debug, Default)]
 pub(super) struct Standings {
-    places: HashMap<Place, Seen>,
+    places: HashMap<PartitionPlace, SeenPartition>,
     /// By input, also of those that are gone.
     avoided: HashMap<String, Duration>,
     looked: Option<Instant>,
@@ -22,7 +22,7 @@ pub(super) struct Standings {
 
 /// One partition as it was last seen.
 #[derive(Debug, Clone, Copy)]
-struct Seen {
+struct SeenPartition {
     last: PartitionStanding,
     /// Since when its lowest open position has been that.
     open_since: Instant,
@@ -58,7 +58,7 @@ impl Standings {
                 None => drop(self.avoided.insert(input.to_owned(), avoided)),
             }
             let place = (input.to_owned(), standing.partition);
-            let seen = Seen::after(self.places.get(&place).copied(), standing, now);
+            let seen = SeenPartition::after(self.places.get(&place).copied(), standing, now);
             places.insert(place, seen);
         }
         self.places = places;
@@ -83,7 +83,7 @@ impl Standings {
     }
 }
 
-impl Seen {
+impl SeenPartition {
     fn after(before: Option<Self>, last: PartitionStanding, now: Instant) -> Self {
         let new = Self { last, open_since: now, stored_at: now };
         let Some(before) = before.filter(|before| before.last.epoch == last.epoch) else {

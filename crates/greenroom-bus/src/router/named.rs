@@ -200,7 +200,7 @@ impl Router {
         &'a self,
         new: impl Iterator<Item = (&'a str, &'a HandlerConfig)>,
     ) -> Result<(), RouterError> {
-        let mut taken = Taken::default();
+        let mut taken = TakenNames::default();
         let known = self.handlers.iter().map(|(name, config)| (name.as_str(), config));
         known.chain(new).try_for_each(|(name, config)| taken.add(name, config))
     }
@@ -219,13 +219,13 @@ fn rule((_, config): &(String, HandlerConfig)) -> Rule {
 
 /// The names and types that handlers have.
 #[derive(Default)]
-struct Taken<'a> {
+struct TakenNames<'a> {
     names: HashSet<&'a str>,
     /// With the handler that has it and gets all of it.
     on: HashMap<&'a Pattern, &'a str>,
 }
 
-impl<'a> Taken<'a> {
+impl<'a> TakenNames<'a> {
     /// Takes what a handler needs.
     fn add(&mut self, name: &'a str, config: &'a HandlerConfig) -> Result<(), RouterError> {
         let exists = |reason| Err(RouterError::HandlerExists { handler: name.to_owned(), reason });

@@ -4,9 +4,9 @@ use std::{io, path::Path, time::Duration};
 
 use super::{
     Outgoing, Sink, SinkError,
-    line_writer::{Line, LineWriter, Pass},
+    line_writer::{DrainBuffer, Line, LineWriter},
     rotate::{Rotate, RotatingFile},
-    storage::{DiskFile, StandardOutput, Storage},
+    storage::{AppendFile, StandardOutput, Storage},
 };
 use crate::{BoxFuture, event::ExtraValue, settlement::Ack};
 
@@ -52,7 +52,7 @@ impl FileSink {
         let started = if path.as_os_str() == "-" {
             StandardOutput::open().and_then(|output| Self::start(&name, output))
         } else {
-            DiskFile::open(path, options.truncate).and_then(|file| match options.rotate {
+            AppendFile::open(path, options.truncate).and_then(|file| match options.rotate {
                 None => Self::start(&name, file),
                 Some(rotate) => Self::start(&name, RotatingFile::new(file, path, rotate)?),
             })
@@ -109,7 +109,7 @@ impl Line for Outgoing {
         self.event.approximate_bytes()
     }
 
-    fn write(&self, out: &mut Vec<u8>, _: &mut Pass<'_>) -> io::Result<()> {
+    fn write(&self, out: &mut Vec<u8>, _: &mut DrainBuffer<'_>) -> io::Result<()> {
         let extra = [
             ("greenroompool", ExtraValue::Text(&self.pool)),
             ("greenroomattempt", ExtraValue::Integer(self.attempt.into())),

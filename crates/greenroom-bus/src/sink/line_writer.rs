@@ -53,7 +53,7 @@ fn fetch<T>(ahead: &[T], read: impl Fn(&T) -> u8) {
 }
 
 /// Takes what the buffer holds, and leaves it empty.
-pub(crate) type Pass<'a> = dyn FnMut(&mut Vec<u8>) -> io::Result<()> + 'a;
+pub(crate) type DrainBuffer<'a> = dyn FnMut(&mut Vec<u8>) -> io::Result<()> + 'a;
 
 /// Something that becomes a line.
 pub(crate) trait Line: Send + 'static {
@@ -64,7 +64,7 @@ pub(crate) trait Line: Send + 'static {
     ///
     /// # Errors
     /// What was passed on could not be written.
-    fn write(&self, out: &mut Vec<u8>, pass: &mut Pass<'_>) -> io::Result<()>;
+    fn write(&self, out: &mut Vec<u8>, pass: &mut DrainBuffer<'_>) -> io::Result<()>;
 
     /// Reads a byte of each part that [`write`](Self::write) will read: what is queued has left the
     /// caches, and the misses of several lines overlap.

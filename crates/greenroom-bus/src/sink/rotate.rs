@@ -18,7 +18,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use super::storage::{DiskFile, Storage, sync_directory};
+use super::storage::{AppendFile, Storage, sync_directory};
 
 /// A number has as many digits at least, so that names sort by age.
 const DIGITS: usize = 6;
@@ -46,8 +46,8 @@ pub(crate) trait Steps: Send + 'static {
     }
 
     /// Opens the file anew, which also makes its name safe if there was none.
-    fn begin(&mut self, path: &Path) -> io::Result<DiskFile> {
-        DiskFile::open(path, false)
+    fn begin(&mut self, path: &Path) -> io::Result<AppendFile> {
+        AppendFile::open(path, false)
     }
 
     fn sync_directory(&mut self, path: &Path) -> io::Result<()> {
@@ -67,7 +67,7 @@ impl Steps for OnDisk {}
 
 /// A regular file that rotates.
 pub(crate) struct RotatingFile<S> {
-    file: DiskFile,
+    file: AppendFile,
     rotate: Rotate,
     names: Names,
     clock: Clock,
@@ -82,14 +82,14 @@ impl RotatingFile<OnDisk> {
     ///
     /// # Errors
     /// It is no regular file.
-    pub(crate) fn new(file: DiskFile, path: &Path, rotate: Rotate) -> io::Result<Self> {
+    pub(crate) fn new(file: AppendFile, path: &Path, rotate: Rotate) -> io::Result<Self> {
         Self::with(file, path, rotate, Box::new(SystemTime::now), OnDisk)
     }
 }
 
 impl<S: Steps> RotatingFile<S> {
     pub(crate) fn with(
-        file: DiskFile,
+        file: AppendFile,
         path: &Path,
         rotate: Rotate,
         clock: Clock,

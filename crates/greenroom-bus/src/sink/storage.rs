@@ -70,7 +70,7 @@ pub(crate) trait Storage: Send + 'static {
 /// compared with it, and only what is then in the file at the path counts as safe: what is not goes
 /// to a new file there.
 #[derive(Debug)]
-pub(crate) struct DiskFile {
+pub(crate) struct AppendFile {
     path: PathBuf,
     file: Locked,
     regular: bool,
@@ -83,7 +83,7 @@ pub(crate) struct DiskFile {
     remark: Option<String>,
 }
 
-impl DiskFile {
+impl AppendFile {
     /// Opens or creates a file that nobody else writes. A torn last line, which a crash may have
     /// left, is cut off.
     pub(crate) fn open(path: &Path, truncate: bool) -> io::Result<Self> {
@@ -275,7 +275,7 @@ fn last_line_feed(file: &mut File, length: u64) -> io::Result<Option<u64>> {
     Ok(None)
 }
 
-impl Storage for DiskFile {
+impl Storage for AppendFile {
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.file.write_all(bytes)?;
         self.length += bytes.len() as u64;

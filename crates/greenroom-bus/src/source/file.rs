@@ -51,13 +51,13 @@ use std::{
 use tokio::sync::{mpsc, oneshot};
 
 use self::{
-    checkpoint::{Checkpoint, Contents, Stored, StoredSet},
+    checkpoint::{Checkpoint, Contents, StoredCheckpoint, StoredSet},
     chunks::Chunks,
     demand::Demand,
     form::Form,
-    input::{Counted, Pipe, Regular},
+    input::{CountedReader, Pipe, Regular},
     keeper::{Keeper, Kept},
-    lines::{Batch, Items, Lines},
+    lines::{Items, Lines, ReadBatch},
     marks::Mark,
     positions::FilePositions,
     resume::{NoStart, Start},
@@ -116,7 +116,7 @@ impl Default for FileSourceOptions {
 pub struct FileSource {
     name: String,
     replayable: bool,
-    batches: mpsc::Receiver<Batch>,
+    batches: mpsc::Receiver<ReadBatch>,
     ended: bool,
     read: Arc<AtomicU64>,
     /// The file's size in bytes, where it has one.
@@ -236,7 +236,7 @@ impl FileSource {
         // Positions are the numbers of its lines, whatever the checkpoint knows beside it.
         resume.positions.begins_behind(0);
         keeper.opened(place, resume.positions.clone());
-        let prepared = Prepared { name, path: path.to_owned(), opened, resume: Some(resume) };
+        let prepared = PreparedFile { name, path: path.to_owned(), opened, resume: Some(resume) };
         let mut source = prepared.read(options).map_err(|error| unreadable(&error))?;
         source.keeper = Some(keeper);
         Ok(source)
@@ -251,7 +251,7 @@ impl FileSource {
     ) -> io::Result<Self> {
         let parts = (name, form.max_event, replayable, length);
         let lines = Lines::new(form);
-        Self::reading(parts, lines, |chunks, read| chunks.read(Counted { input, read }))
+        Self::reading(parts, lines, |chunks, read| chunks.read(CountedReader { input, read }))
     }
 
     fn reading(
@@ -302,16 +302,16 @@ impl FileSource {
     }
 
     /// The next batch, whoever makes it. `None` where its thread ended unexpectedly.
-    async fn next_batch(&mut self) -> Option<Batch> {
+    async fn next_batch(&mut self) -> Option<ReadBatch> {
         if self.promised.is_none() {
             match self.batches.recv().await? {
-                Batch::Promised(promised) => self.promised = Some(promised),
+                ReadBatch::Promised(promised) => self.promised = Some(promised),
                 batch => return Some(batch),
             }
         }
         let made = self.promised.as_mut()?.await;
         self.promised = None;
-        made.ok().map(Batch::Items)
+        made.ok().map(ReadBatch::Items)
     }
 
     /// There is nothing more. `read`: the bytes of the file, if its end was read.
@@ -392,7 +392,7 @@ impl Resume {
 }
 
 /// A regular file that is about to be read.
-struct Prepared {
+struct PreparedFile {
     name: String,
     path: PathBuf,
     opened: OpenedFile,
@@ -400,7 +400,7 @@ struct Prepared {
     resume: Option<Resume>,
 }
 
-impl Prepared {
+impl PreparedFile {
     /// Starts its thread.
     fn read(self, options: FileSourceOptions) -> io::Result<FileSource> {
         let Self { name, path, opened, resume } = self;
@@ -419,7 +419,7 @@ impl Prepared {
         let input = Regular::new(file, offset, length);
         let parts = (name, max_event, true, Some(length));
         let mut source = FileSource::reading(parts, lines, move |chunks, read| {
-            let input = Counted { input, read };
+            let input = CountedReader { input, read };
             if is_plain { chunks.read_on(input, offset) } else { chunks.read(input) }
         })?;
         source.read.fetch_add(offset, Ordering::Relaxed);
@@ -429,14 +429,14 @@ impl Prepared {
 }
 
 /// What a checkpoint says of a file that is an input by itself.
-struct Known {
+struct KnownFile {
     start: Start,
     /// Where it was followed: what names it, and the files that it has taken the place of, of which
     /// nothing is lost for the day on which it is followed again.
-    followed: Option<(String, Vec<Stored>)>,
+    followed: Option<(String, Vec<StoredCheckpoint>)>,
 }
 
-impl Known {
+impl KnownFile {
     /// Where to begin, who keeps the positions, and the place of this file there.
     fn kept(self, name: String, checkpoint: Checkpoint) -> (Start, Keeper, usize) {
         let Self { start, followed } = self;
@@ -452,10 +452,14 @@ impl Known {
     }
 }
 
-fn known(path: &Path, opened: &mut OpenedFile, checkpoint: &Checkpoint) -> Result<Known, String> {
+fn known(
+    path: &Path,
+    opened: &mut OpenedFile,
+    checkpoint: &Checkpoint,
+) -> Result<KnownFile, String> {
     let unusable = |why: String| checkpoint.unusable(&why);
     match checkpoint.read().map_err(|why| unusable(why.to_string()))? {
-        None => Ok(Known { start: Start::at_the_beginning(), followed: None }),
+        None => Ok(KnownFile { start: Start::at_the_beginning(), followed: None }),
         Some(Contents::Several(set)) => known_of_followed(path, opened, checkpoint, set),
         Some(Contents::One(stored)) => {
             let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
@@ -466,7 +470,7 @@ fn known(path: &Path, opened: &mut OpenedFile, checkpoint: &Checkpoint) -> Resul
                 checkpoint.tell_other_content(&path, why);
                 Ok(())
             })?;
-            Ok(Known { start, followed: None })
+            Ok(KnownFile { start, followed: None })
         }
     }
 }
@@ -478,13 +482,13 @@ fn known_of_followed(
     opened: &mut OpenedFile,
     checkpoint: &Checkpoint,
     set: StoredSet,
-) -> Result<Known, String> {
+) -> Result<KnownFile, String> {
     let input = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     if Path::new(&set.input) != input {
         return Err(checkpoint.unusable(&format!("it is of several files, {}", set.input)));
     }
     let inode = identity::inode(&opened.beside).map_err(|error| unreadable(&error))?;
-    let is_of_it = |record: &Stored| record.identity.inode() == inode;
+    let is_of_it = |record: &StoredCheckpoint| record.identity.inode() == inode;
     let (own, others): (Vec<_>, Vec<_>) = set.files.into_iter().partition(is_of_it);
     let open = others.iter().filter(|other| !other.is_complete()).count();
     if open > 0 {
@@ -501,13 +505,13 @@ fn known_of_followed(
             Ok(())
         })?,
     };
-    Ok(Known { start, followed: Some((set.input, others)) })
+    Ok(KnownFile { start, followed: Some((set.input, others)) })
 }
 
 /// Behind what is done, or at the beginning of a file that is not what was stored: `differs` is
 /// told why.
 fn go_on_behind(
-    stored: &Stored,
+    stored: &StoredCheckpoint,
     opened: &mut OpenedFile,
     checkpoint: &Checkpoint,
     differs: impl FnOnce(&str) -> Result<(), String>,
@@ -555,15 +559,15 @@ impl Source for FileSource {
                     return Ok(Pull::More);
                 }
                 match self.next_batch().await {
-                    Some(Batch::Items(items)) => {
+                    Some(ReadBatch::Items(items)) => {
                         self.demand.taken();
                         self.held = Some(items);
                     }
-                    Some(Batch::End) => self.end(Some(self.read.load(Ordering::Relaxed))),
-                    Some(Batch::Failed { reason, line, at }) => {
+                    Some(ReadBatch::End) => self.end(Some(self.read.load(Ordering::Relaxed))),
+                    Some(ReadBatch::Failed { reason, line, at }) => {
                         return self.fail(&format!("in line {line}, from byte {at} on: {reason}"));
                     }
-                    Some(Batch::Promised(_)) | None => {
+                    Some(ReadBatch::Promised(_)) | None => {
                         return self.fail("in some line: its reading thread ended unexpectedly");
                     }
                 }

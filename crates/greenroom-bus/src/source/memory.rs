@@ -59,16 +59,16 @@ use crate::{
 const BATCH: usize = 256;
 
 /// How an event that was delivered ended: settled, or given back.
-type Answer = Result<Settled, Event>;
+type DeliveryEnd = Result<Settled, Event>;
 
 /// Who waits for the settlement of an event.
-type Waiting = oneshot::Sender<Answer>;
+type SettlementWaiter = oneshot::Sender<DeliveryEnd>;
 
 /// An input of this name, which reports and logs call `memory:NAME`, and its source. As many events
 /// as `capacity`, at least one, wait between the two.
 pub fn channel(name: &str, capacity: usize) -> (MemoryInput, MemorySource) {
     let (sender, receiver) = mpsc::channel(capacity.max(1));
-    let end = Arc::<Mutex<End>>::default();
+    let end = Arc::<Mutex<SourceEnd>>::default();
     let input = MemoryInput { sender, end: end.clone() };
     let source = MemorySource {
         name: format!("memory:{name}"),
@@ -85,7 +85,7 @@ pub fn channel(name: &str, capacity: usize) -> (MemoryInput, MemorySource) {
 /// The end of a source. Whoever puts an event into the queue does so under this lock, so that it is
 /// either seen by the source that ends, or not accepted.
 #[derive(Default)]
-struct End {
+struct SourceEnd {
     has_come: bool,
     /// What was sent, and not given to the engine by then.
     left: Vec<Event>,
@@ -94,14 +94,14 @@ struct End {
 /// An event on its way to the source.
 struct Sent {
     event: Event,
-    waiting: Option<Waiting>,
+    waiting: Option<SettlementWaiter>,
 }
 
 /// Takes events in. Clones feed the same source, which ends when the last of them is dropped.
 #[derive(Clone)]
 pub struct MemoryInput {
     sender: mpsc::Sender<Sent>,
-    end: Arc<Mutex<End>>,
+    end: Arc<Mutex<SourceEnd>>,
 }
 
 impl MemoryInput {
@@ -223,7 +223,7 @@ pub struct MemorySource {
     delivered: Arc<Delivered>,
     /// Somebody waits for one of the last pull.
     is_delivered: bool,
-    end: Arc<Mutex<End>>,
+    end: Arc<Mutex<SourceEnd>>,
 }
 
 impl Source for MemorySource {
@@ -292,7 +292,7 @@ impl fmt::Debug for MemorySource {
 
 /// Who waits, by the position of the event.
 #[derive(Default)]
-struct Delivered(Mutex<HashMap<u64, Waiting>>);
+struct Delivered(Mutex<HashMap<u64, SettlementWaiter>>);
 
 impl Receipts for Delivered {
     fn settled(&self, position: u64, how: Settled) {

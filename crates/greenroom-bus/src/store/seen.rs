@@ -60,7 +60,7 @@ pub(crate) struct SeenEvent {
     pub(crate) age: Duration,
 }
 
-enum Order {
+enum SeenOrder {
     Seen { source: Box<str>, id: Box<str>, at: i64 },
     Flush(Sender<()>),
 }
@@ -68,13 +68,13 @@ enum Order {
 /// Sources and ids in a directory of their own.
 #[derive(Debug)]
 pub(crate) struct SeenStore {
-    orders: Mutex<Option<Sender<Order>>>,
+    orders: Mutex<Option<Sender<SeenOrder>>>,
     writer: Mutex<Option<JoinHandle<()>>>,
-    shown: Arc<Shown>,
+    shown: Arc<SeenStatus>,
 }
 
 #[derive(Debug, Default)]
-struct Shown {
+struct SeenStatus {
     waiting: AtomicUsize,
     error: Mutex<Option<String>>,
 }
@@ -97,8 +97,8 @@ impl SeenStore {
         let known = bounds.forget(&owned.connection).and_then(|()| known(&owned.connection));
         let known = known.map_err(|error| cannot(in_words(&error)))?;
         let (orders, taken) = channel();
-        let shown = Arc::<Shown>::default();
-        let writer = Writer { name: name.clone(), taken, owned, bounds, shown: shown.clone() };
+        let shown = Arc::<SeenStatus>::default();
+        let writer = SeenWriter { name: name.clone(), taken, owned, bounds, shown: shown.clone() };
         let thread = thread::Builder::new().name("seen".to_owned()).spawn(move || writer.run());
         let thread = thread.map_err(|error| cannot(format!("no thread: {error}")))?;
         let (orders, writer) = (Mutex::new(Some(orders)), Mutex::new(Some(thread)));
@@ -115,13 +115,13 @@ impl SeenStore {
             return;
         }
         let at = micros(SystemTime::now());
-        self.order(Order::Seen { source: source.into(), id: id.into(), at });
+        self.order(SeenOrder::Seen { source: source.into(), id: id.into(), at });
     }
 
     /// Waits until all that was added is written, for so long at most.
     pub(crate) fn flush(&self, patience: Duration) {
         let (tell, told) = channel();
-        self.order(Order::Flush(tell));
+        self.order(SeenOrder::Flush(tell));
         // A writer that has failed has said so.
         let _ = told.recv_timeout(patience);
     }
@@ -131,7 +131,7 @@ impl SeenStore {
         self.shown.error.lock().clone()
     }
 
-    fn order(&self, order: Order) {
+    fn order(&self, order: SeenOrder) {
         if let Some(orders) = &*self.orders.lock() {
             // A writer that has failed has said so.
             let _ = orders.send(order);
@@ -188,15 +188,15 @@ fn micros(time: SystemTime) -> i64 {
     i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }
 
-struct Writer {
+struct SeenWriter {
     name: String,
-    taken: Receiver<Order>,
+    taken: Receiver<SeenOrder>,
     owned: Owned,
     bounds: Bounds,
-    shown: Arc<Shown>,
+    shown: Arc<SeenStatus>,
 }
 
-impl Writer {
+impl SeenWriter {
     fn run(mut self) {
         loop {
             let Ok(first) = self.taken.recv() else { return };
@@ -215,7 +215,7 @@ impl Writer {
     /// What comes within a moment, or all that there is once somebody waits for it.
     fn gather(
         &self,
-        first: Order,
+        first: SeenOrder,
         seen: &mut Vec<(Box<str>, Box<str>, i64)>,
         tell: &mut Vec<Sender<()>>,
         is_open: &mut bool,
@@ -224,8 +224,8 @@ impl Writer {
         let mut next = Some(first);
         while let Some(order) = next.take() {
             match order {
-                Order::Seen { source, id, at } => seen.push((source, id, at)),
-                Order::Flush(one) => tell.push(one),
+                SeenOrder::Seen { source, id, at } => seen.push((source, id, at)),
+                SeenOrder::Flush(one) => tell.push(one),
             }
             let patience = match tell.is_empty() {
                 true => until.saturating_duration_since(std::time::Instant::now()),

@@ -18,7 +18,7 @@ const SLACK: usize = 8;
 #[derive(Debug, Default)]
 pub(super) struct OpenSet {
     /// Rising by index; the first is not hollow.
-    blocks: VecDeque<Block>,
+    blocks: VecDeque<PositionBlock>,
     /// How many blocks are hollow.
     hollow: usize,
     /// How many positions are open.
@@ -28,7 +28,7 @@ pub(super) struct OpenSet {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Block {
+struct PositionBlock {
     /// Of the first position, divided by 64.
     index: u64,
     open: u64,
@@ -67,7 +67,7 @@ impl OpenSet {
                 last.open |= bit;
                 last.in_hand |= bit;
             }
-            _ => self.blocks.push_back(Block { index, open: bit, in_hand: bit }),
+            _ => self.blocks.push_back(PositionBlock { index, open: bit, in_hand: bit }),
         }
         self.open += 1;
         self.in_hand += 1;
@@ -143,7 +143,7 @@ impl OpenSet {
 
     /// The open positions in rising order, neighbours together.
     pub(super) fn ranges(&self) -> impl Iterator<Item = Range<u64>> {
-        self.blocks.iter().flat_map(Block::ranges)
+        self.blocks.iter().flat_map(PositionBlock::ranges)
     }
 
     /// Blocks that there is memory for.
@@ -153,7 +153,7 @@ impl OpenSet {
     }
 }
 
-impl Block {
+impl PositionBlock {
     fn ranges(&self) -> impl Iterator<Item = Range<u64>> + use<> {
         let (start, mut open) = (self.index * BITS, self.open);
         std::iter::from_fn(move || {

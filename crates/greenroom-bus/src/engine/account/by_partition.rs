@@ -12,16 +12,16 @@ use super::order_audit::{Hashed, LineId, PARTS};
 use crate::source::Partition;
 
 /// How many events of a line are not settled, of each partition.
-type Counts = HashMap<(LineId, Partition), u32, BuildHasherDefault<Hashed>>;
+type CountsByPartition = HashMap<(LineId, Partition), u32, BuildHasherDefault<Hashed>>;
 
 /// By the line that they stand in, until they are settled.
 #[derive(Debug, Default)]
 pub(crate) struct ByPartition {
-    parts: [Mutex<Counts>; PARTS],
+    parts: [Mutex<CountsByPartition>; PARTS],
 }
 
 impl ByPartition {
-    fn part(&self, line: LineId) -> &Mutex<Counts> {
+    fn part(&self, line: LineId) -> &Mutex<CountsByPartition> {
         &self.parts[line.part()]
     }
 

@@ -12,7 +12,7 @@ use std::{
 
 use super::{
     by_partition::ByPartition,
-    order_audit::{Line, LineId, OrderAudit},
+    order_audit::{LineId, OrderAudit, OrderLine},
     settlements::{Outcomes, Settlements},
 };
 use crate::{
@@ -115,11 +115,11 @@ impl Ledger {
 
     /// Every count of the same moment, or of shortly after one another: what was taken is read
     /// last, so that nothing is settled in it that was not taken.
-    pub(crate) fn counts(&self) -> Counts {
+    pub(crate) fn counts(&self) -> LedgerCounts {
         let Outcomes { handled, dead_lettered, ignored, refused, revoked } =
             self.settlements.outcomes();
         let taken = self.taken.load(Ordering::Acquire);
-        Counts { taken, handled, dead_lettered, ignored, refused, revoked }
+        LedgerCounts { taken, handled, dead_lettered, ignored, refused, revoked }
     }
 
     /// So many were taken from an input.
@@ -132,7 +132,7 @@ impl Ledger {
     pub(crate) fn part(
         self: &Arc<Self>,
         ack: Ack,
-        line: Option<&Line>,
+        line: Option<&OrderLine>,
         partition: Option<Partition>,
     ) -> Ack {
         let Some(line) = line else { return ack };
@@ -143,7 +143,7 @@ impl Ledger {
     }
 
     /// An event of this line was taken, of this partition where its input has several.
-    pub(crate) fn takes_in_line(&self, line: &Line, partition: Option<Partition>) {
+    pub(crate) fn takes_in_line(&self, line: &OrderLine, partition: Option<Partition>) {
         self.audit.taken(line);
         if let Some(partition) = partition {
             self.by_partition.taken(line.id(), partition);
@@ -153,7 +153,7 @@ impl Ledger {
     /// An event leaves in its turn, or out of it; its place is its number, in its partition.
     pub(crate) fn leaves(
         &self,
-        line: Option<&Line>,
+        line: Option<&OrderLine>,
         (number, partition): (u64, Option<u32>),
         taken_at: Instant,
         ack: &Ack,
@@ -195,7 +195,7 @@ impl Ledger {
         self.settlements.latencies()
     }
 
-    pub(crate) fn slowest(&self) -> Vec<(Line, Duration)> {
+    pub(crate) fn slowest(&self) -> Vec<(OrderLine, Duration)> {
         let mut slowest: Vec<_> = self.slowest.keys.lock().clone().into_iter().collect();
         slowest.sort_by_key(|(_, time)| std::cmp::Reverse(*time));
         slowest
@@ -204,7 +204,7 @@ impl Ledger {
 
 /// What was taken, and what became of it so far.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Counts {
+pub(crate) struct LedgerCounts {
     pub(crate) taken: u64,
     pub(crate) handled: u64,
     pub(crate) dead_lettered: u64,
@@ -213,7 +213,7 @@ pub(crate) struct Counts {
     pub(crate) revoked: u64,
 }
 
-impl Counts {
+impl LedgerCounts {
     pub(crate) fn settled(&self) -> u64 {
         self.handled + self.dead_lettered + self.ignored + self.refused + self.revoked
     }
@@ -229,7 +229,7 @@ impl Counts {
 struct Slowest {
     /// The shortest time that enters the table, in microseconds; read without its lock.
     threshold: AtomicU64,
-    keys: Mutex<HashMap<Line, Duration, foldhash::fast::RandomState>>,
+    keys: Mutex<HashMap<OrderLine, Duration, foldhash::fast::RandomState>>,
 }
 
 impl Slowest {
@@ -238,7 +238,7 @@ impl Slowest {
         time.as_micros() as u64 > self.threshold.load(Ordering::Relaxed)
     }
 
-    fn offer(&self, line: Line, time: Duration) {
+    fn offer(&self, line: OrderLine, time: Duration) {
         let mut keys = self.keys.lock();
         let longest = keys.entry(line).or_default();
         *longest = time.max(*longest);

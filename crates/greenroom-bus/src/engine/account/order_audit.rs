@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 /// The line that an event stands in: its input, its handler and its key. Hashed once: lines are
 /// looked up several times for each event.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Line {
+pub(crate) struct OrderLine {
     id: LineId,
     pub(crate) input: u32,
     pub(crate) handler: u32,
@@ -36,7 +36,7 @@ impl LineId {
     }
 }
 
-impl Line {
+impl OrderLine {
     pub(crate) fn new(input: u32, handler: u32, key: Arc<str>, hasher: &impl BuildHasher) -> Self {
         let hash = hasher.hash_one((input, handler, &*key));
         let id = LineId(NonZeroU64::new(hash).unwrap_or(NonZeroU64::MIN));
@@ -53,15 +53,15 @@ impl Line {
     }
 }
 
-impl Hash for Line {
+impl Hash for OrderLine {
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write_u64(self.id.0.get());
     }
 }
 
 #[derive(Debug)]
-struct Pending {
-    line: Line,
+struct PendingOrder {
+    line: OrderLine,
     events: u32,
     /// The highest number that has left, and the partition of that event where it was of one.
     last: u64,
@@ -91,33 +91,33 @@ impl Hasher for Hashed {
     }
 }
 
-type Lines = HashMap<LineId, Pending, BuildHasherDefault<Hashed>>;
+type OrderLines = HashMap<LineId, PendingOrder, BuildHasherDefault<Hashed>>;
 
 /// Locks are spread over this many parts.
 pub(super) const PARTS: usize = 16;
 
 #[derive(Debug, Default)]
 pub(crate) struct OrderAudit {
-    parts: [Mutex<Lines>; PARTS],
+    parts: [Mutex<OrderLines>; PARTS],
     hasher: foldhash::quality::RandomState,
 }
 
 impl OrderAudit {
-    fn part(&self, line: LineId) -> &Mutex<Lines> {
+    fn part(&self, line: LineId) -> &Mutex<OrderLines> {
         &self.parts[line.part()]
     }
 
     /// The line of this key.
-    pub(crate) fn line(&self, input: u32, handler: usize, key: Arc<str>) -> Line {
-        Line::new(input, handler as u32, key, &self.hasher)
+    pub(crate) fn line(&self, input: u32, handler: usize, key: Arc<str>) -> OrderLine {
+        OrderLine::new(input, handler as u32, key, &self.hasher)
     }
 
     /// An event of this line has been taken.
-    pub(crate) fn taken(&self, line: &Line) {
+    pub(crate) fn taken(&self, line: &OrderLine) {
         match self.part(line.id).lock().entry(line.id) {
             Entry::Occupied(mut pending) => pending.get_mut().events += 1,
             Entry::Vacant(place) => {
-                place.insert(Pending { line: line.clone(), events: 1, last: 0, of: None });
+                place.insert(PendingOrder { line: line.clone(), events: 1, last: 0, of: None });
             }
         }
     }
@@ -141,7 +141,7 @@ impl OrderAudit {
         self.ends(line, |_| {});
     }
 
-    fn ends(&self, line: LineId, look: impl FnOnce(&mut Pending)) {
+    fn ends(&self, line: LineId, look: impl FnOnce(&mut PendingOrder)) {
         let mut lines = self.part(line).lock();
         let Entry::Occupied(mut pending) = lines.entry(line) else { return };
         look(pending.get_mut());
@@ -155,13 +155,13 @@ impl OrderAudit {
     }
 
     /// The line that is known by this, while events of it are pending.
-    pub(crate) fn find(&self, line: LineId) -> Option<Line> {
+    pub(crate) fn find(&self, line: LineId) -> Option<OrderLine> {
         self.part(line).lock().get(&line).map(|pending| pending.line.clone())
     }
 
     /// How many events of this line were taken, have not left, and are not settled. `None` where
     /// there are none.
-    pub(crate) fn pending(&self, line: &Line) -> Option<u32> {
+    pub(crate) fn pending(&self, line: &OrderLine) -> Option<u32> {
         self.part(line.id).lock().get(&line.id).map(|pending| pending.events)
     }
 
@@ -175,8 +175,8 @@ impl OrderAudit {
 mod tests {
     use super::*;
 
-    fn line(key: &str) -> Line {
-        Line::new(0, 0, key.into(), &foldhash::quality::FixedState::default())
+    fn line(key: &str) -> OrderLine {
+        OrderLine::new(0, 0, key.into(), &foldhash::quality::FixedState::default())
     }
 
     #[test]

@@ -52,13 +52,13 @@ impl Outcomes {
 /// All events that were settled.
 #[derive(Debug, Default)]
 pub(crate) struct Settlements {
-    places: [Place; PLACES],
+    places: [PaddedCounts; PLACES],
 }
 
 /// With cache lines of its own, and the ones that are prefetched with them.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-struct Place(Mutex<Counted>);
+struct PaddedCounts(Mutex<Counted>);
 
 #[derive(Debug, Default)]
 struct Counted {

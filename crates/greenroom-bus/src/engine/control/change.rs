@@ -80,12 +80,12 @@ impl ChangeError {
 
 /// What comes and goes.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Kind {
+pub(crate) enum PortKind {
     Input,
     Output,
 }
 
-impl Kind {
+impl PortKind {
     fn name(self) -> &'static str {
         match self {
             Self::Input => "input",

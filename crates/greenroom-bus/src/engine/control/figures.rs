@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::atomic::Ordering};
 use greenroom::stats::{Latencies, LatencyHistogram};
 
 use super::{Control, PoolControl};
-use crate::engine::{account::ledger::Counts, process::retries::RetryClass};
+use crate::engine::{account::ledger::LedgerCounts, process::retries::RetryClass};
 
 /// What became of the events taken so far. No count ever falls.
 #[derive(Debug, Clone, Default)]
@@ -52,7 +52,8 @@ impl Control {
     pub fn ledger(&self) -> LedgerView {
         let ledger = &self.shared.ledger;
         let residence = ledger.latencies();
-        let Counts { taken, handled, dead_lettered, ignored, refused, revoked } = ledger.counts();
+        let LedgerCounts { taken, handled, dead_lettered, ignored, refused, revoked } =
+            ledger.counts();
         LedgerView {
             taken,
             handled,

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use super::change::ChangeError;
 use crate::{
-    engine::{process::entries::Handler, shared::Shared},
+    engine::{process::entries::HandlerEntry, shared::Shared},
     name::Name,
     router::{HandlerConfig, PoolConfig, Retry},
 };
@@ -23,7 +23,7 @@ pub(crate) struct RetryChange {
 }
 
 impl HandlerControl {
-    fn entry(&self) -> &Handler {
+    fn entry(&self) -> &HandlerEntry {
         &self.shared.process.handlers[self.place]
     }
 

@@ -19,9 +19,9 @@ use super::Control;
 use crate::{
     dead_letter::Reason,
     engine::{
-        account::order_audit::Line,
+        account::order_audit::OrderLine,
         intake::view::InputView,
-        process::{circuit::OutageView, entries::Handler, job::BusError, worker::BusWorker},
+        process::{circuit::OutageView, entries::HandlerEntry, job::BusError, worker::BusWorker},
     },
     event::OrderBy,
     excerpt::excerpt,
@@ -260,7 +260,7 @@ impl Control {
         lines.filter_map(|line| self.decide_line(line, decision)).collect()
     }
 
-    fn decide_line(&self, line: &Line, decision: Decision) -> Option<Decided> {
+    fn decide_line(&self, line: &OrderLine, decision: Decision) -> Option<Decided> {
         let keys = self.keys_of(line)?;
         let error = keys.status(line, in_words).and_then(|why| why.last_error);
         let dead_letters = match decision {
@@ -305,7 +305,7 @@ impl Control {
         }
     }
 
-    fn handler_view(&self, handler: &Handler) -> HandlerView {
+    fn handler_view(&self, handler: &HandlerEntry) -> HandlerView {
         HandlerView {
             name: handler.name.to_string(),
             pool: self.shared.process.pools[handler.pool].name.to_string(),
@@ -317,7 +317,7 @@ impl Control {
         }
     }
 
-    fn key_view(&self, line: &Line) -> Option<KeyView> {
+    fn key_view(&self, line: &OrderLine) -> Option<KeyView> {
         let unsettled = self.shared.ledger.audit.pending(line)?;
         let (handler, input) = self.names(line);
         Some(KeyView {
@@ -332,7 +332,7 @@ impl Control {
         })
     }
 
-    fn key_partitions(&self, line: &Line) -> Vec<KeyPartition> {
+    fn key_partitions(&self, line: &OrderLine) -> Vec<KeyPartition> {
         let of = self.shared.ledger.by_partition.of(line.id()).into_iter();
         let view = |(partition, events)| KeyPartition { partition, unsettled: u64::from(events) };
         of.map(view).collect()
@@ -340,7 +340,7 @@ impl Control {
 
     /// Every line that this key can stand in: one for each handler that
     /// keeps order, and each input.
-    fn lines(&self, key: &str) -> Vec<Line> {
+    fn lines(&self, key: &str) -> Vec<OrderLine> {
         let key: Arc<str> = key.into();
         let inputs = 0..self.shared.inputs.names().len() as u32;
         let ordered = self.shared.process.handlers.iter().enumerate().filter(|(_, handler)| {
@@ -353,12 +353,12 @@ impl Control {
             .collect()
     }
 
-    fn keys_of(&self, line: &Line) -> Option<&Keys<BusWorker, Line>> {
+    fn keys_of(&self, line: &OrderLine) -> Option<&Keys<BusWorker, OrderLine>> {
         self.managed[self.names(line).0.pool].keys.as_ref()
     }
 
     /// The handler of a line, and the name of its input.
-    fn names(&self, line: &Line) -> (&Handler, String) {
+    fn names(&self, line: &OrderLine) -> (&HandlerEntry, String) {
         let input = self.shared.inputs.name(line.input).to_string();
         (&self.shared.process.handlers[line.handler as usize], input)
     }

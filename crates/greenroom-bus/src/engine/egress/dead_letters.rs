@@ -66,7 +66,7 @@ pub(crate) struct Addressed<'a> {
 /// The way to the store of dead letters.
 pub(crate) struct DeadLetters {
     pub(crate) store: Arc<dyn DeadLetterStore>,
-    pub(crate) letters: Arc<Letters>,
+    pub(crate) letters: Arc<PendingLetters>,
     ledger: Arc<Ledger>,
     log: LogLimit,
 }
@@ -137,7 +137,7 @@ impl DeadLetters {
 
 /// Letters that were handed to the store, and are neither stored nor refused.
 #[derive(Debug, Default)]
-pub(crate) struct Letters {
+pub(crate) struct PendingLetters {
     count: AtomicUsize,
     bytes: AtomicUsize,
     /// Letters that could not be stored.
@@ -146,7 +146,7 @@ pub(crate) struct Letters {
     freed: Notify,
 }
 
-impl Letters {
+impl PendingLetters {
     /// Letters that are not stored yet.
     pub(crate) fn open(&self) -> usize {
         self.count.load(Ordering::Relaxed)
@@ -187,7 +187,7 @@ impl Letters {
 /// The settlement of a letter. Only a letter that was stored counts as one, and settles its event.
 struct LetterTicket {
     ledger: Arc<Ledger>,
-    letters: Arc<Letters>,
+    letters: Arc<PendingLetters>,
     reason: Reason,
     /// The place of the pool that the event was for, where it reached one.
     pool: Option<usize>,

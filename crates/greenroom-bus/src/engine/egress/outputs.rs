@@ -27,7 +27,7 @@ use tokio::sync::{Notify, oneshot};
 use crate::{
     engine::{
         account::report::OutputReport,
-        control::change::{ChangeError, Kind, known},
+        control::change::{ChangeError, PortKind, known},
     },
     event::Event,
     router::{Interest, Interests},
@@ -51,7 +51,7 @@ pub(crate) struct Output {
     closed: AtomicBool,
     /// Told when a worker has left, once it is closed.
     emptied: Notify,
-    fate: Mutex<Fate>,
+    fate: Mutex<OutputFate>,
 }
 
 /// What an output rejects for good.
@@ -64,7 +64,7 @@ pub(crate) struct Rejecting {
 }
 
 #[derive(Debug, Default)]
-struct Fate {
+struct OutputFate {
     removed: bool,
     /// Its sink stores nothing any more.
     over: bool,
@@ -175,7 +175,7 @@ impl Output {
 
     /// Lets the sink store what it has accepted. Nobody may enter any more.
     async fn end(&self) -> Result<(), SinkError> {
-        let _over = Over(self);
+        let _over = OutputOver(self);
         self.empty().await;
         let ended = self.sink.finish().await;
         if let Err(error) = &ended {
@@ -211,9 +211,9 @@ pub(crate) fn in_words(trouble: &Trouble) -> String {
 }
 
 /// Frees the name of an output, also where its sink panics.
-struct Over<'a>(&'a Output);
+struct OutputOver<'a>(&'a Output);
 
-impl Drop for Over<'_> {
+impl Drop for OutputOver<'_> {
     fn drop(&mut self) {
         let mut fate = self.0.fate.lock();
         fate.over = true;
@@ -246,30 +246,30 @@ impl Departure {
 type List = Arc<[Arc<Output>]>;
 
 /// All outputs.
-pub(crate) struct Outputs {
+pub(crate) struct EngineOutputs {
     /// Those that events go to, in the order in which they are asked.
     list: RwLock<List>,
     /// Changes with the list, after it.
     version: AtomicU64,
     /// Taken before the list, where both are.
-    door: Mutex<Door>,
+    door: Mutex<OutputRoster>,
     /// Told when one was removed.
     departed: Notify,
 }
 
-struct Door {
+struct OutputRoster {
     open: bool,
     /// Also those that were removed, in the order in which they were added.
     all: Vec<Arc<Output>>,
     departures: Vec<Departure>,
 }
 
-impl Outputs {
+impl EngineOutputs {
     pub(crate) fn new() -> Self {
         Self {
             list: RwLock::new(Arc::from([])),
             version: AtomicU64::new(0),
-            door: Mutex::new(Door { open: true, all: Vec::new(), departures: Vec::new() }),
+            door: Mutex::new(OutputRoster { open: true, all: Vec::new(), departures: Vec::new() }),
             departed: Notify::new(),
         }
     }
@@ -296,11 +296,11 @@ impl Outputs {
         if !door.open {
             return Err(ChangeError::Ending);
         }
-        Kind::Output.usable(&output.name)?;
+        PortKind::Output.usable(&output.name)?;
         if let Some(other) = door.all.iter().rev().find(|other| other.name == output.name) {
-            let Fate { removed, over, .. } = *other.fate.lock();
+            let OutputFate { removed, over, .. } = *other.fate.lock();
             if !over {
-                return Err(Kind::Output.name_taken(&output.name, removed));
+                return Err(PortKind::Output.name_taken(&output.name, removed));
             }
         }
         let mut list = self.list().to_vec();
@@ -397,7 +397,9 @@ impl Outputs {
 
 fn find(list: &[Arc<Output>], name: &str) -> Result<usize, ChangeError> {
     let place = list.iter().position(|output| output.name == name);
-    place.ok_or_else(|| Kind::Output.unknown(name, known(list.iter().map(|output| &*output.name))))
+    place.ok_or_else(|| {
+        PortKind::Output.unknown(name, known(list.iter().map(|output| &*output.name)))
+    })
 }
 
 /// What a worker knows of the outputs.
@@ -409,7 +411,7 @@ pub(crate) struct View {
 }
 
 impl View {
-    pub(crate) fn new(outputs: &Outputs) -> Self {
+    pub(crate) fn new(outputs: &EngineOutputs) -> Self {
         // Before the list. Pairs with the addition in `set_list`: the list is never older than the
         // version. Were it older, `refresh` would take it for the latest.
         let version = outputs.version.load(SeqCst);
@@ -419,7 +421,7 @@ impl View {
     }
 
     /// Looks at what there is now. Costs a load where nothing has changed.
-    pub(crate) fn refresh(&mut self, outputs: &Outputs) {
+    pub(crate) fn refresh(&mut self, outputs: &EngineOutputs) {
         // Pairs with the addition in `set_list`, which comes before an output is closed: a worker
         // that found one closed gets the list without it.
         if self.version != outputs.version.load(SeqCst) {

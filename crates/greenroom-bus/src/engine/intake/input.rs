@@ -51,11 +51,11 @@ pub(crate) struct Input {
     committer: OnceLock<Arc<dyn Committer>>,
     /// Told when nothing of it is under way any more, and when its last positions are stored.
     done: Notify,
-    pub(crate) fate: Mutex<Fate>,
+    pub(crate) fate: Mutex<InputFate>,
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Fate {
+pub(crate) struct InputFate {
     pub(crate) removed: bool,
     /// What its source ended with.
     pub(crate) error: Option<String>,
@@ -63,12 +63,12 @@ pub(crate) struct Fate {
 
 /// Counts an input as one that may still give events, until it is dropped: also
 /// by a panic of its source.
-pub(crate) struct Reading {
+pub(crate) struct StillReading {
     pub(crate) input: Arc<Input>,
     pub(crate) all: Arc<AtomicUsize>,
 }
 
-impl Drop for Reading {
+impl Drop for StillReading {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.input.fate.lock().error.get_or_insert_with(|| "its source panicked".to_owned());

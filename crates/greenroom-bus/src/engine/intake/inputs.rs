@@ -21,14 +21,14 @@ use tokio::sync::Notify;
 
 use super::{
     budget::InputConfig,
-    input::{Input, Partitions, Reading, UnderWay},
+    input::{Input, Partitions, StillReading, UnderWay},
     partition::Revocations,
     view::InputView,
 };
 use crate::{
     engine::{
         account::report::InputReport,
-        control::change::{ChangeError, Kind, known},
+        control::change::{ChangeError, PortKind, known},
         process::job::Origin,
     },
     router::Matcher,
@@ -39,7 +39,7 @@ use crate::{
 pub(crate) struct Inputs {
     all: RwLock<Vec<Arc<Input>>>,
     /// Taken before `all`, where both are.
-    door: Mutex<Door>,
+    door: Mutex<InputRoster>,
     /// Told when one was added.
     arrived: Notify,
     /// Inputs that may still give events.
@@ -48,7 +48,7 @@ pub(crate) struct Inputs {
     pub(crate) revocations: Arc<Revocations>,
 }
 
-struct Door {
+struct InputRoster {
     open: bool,
     /// Added, and not yet seen by the run.
     arrivals: Vec<Arrival>,
@@ -60,7 +60,7 @@ pub(crate) struct Arrival {
     pub(crate) source: Box<dyn Source>,
     /// Which events it gives; the others are acknowledged. `None`: all of them.
     pub(crate) takes: Option<Matcher>,
-    pub(crate) reading: Reading,
+    pub(crate) reading: StillReading,
     pub(crate) under_way: UnderWay,
 }
 
@@ -68,7 +68,7 @@ impl Inputs {
     pub(crate) fn new() -> Self {
         Self {
             all: RwLock::default(),
-            door: Mutex::new(Door { open: true, arrivals: Vec::new() }),
+            door: Mutex::new(InputRoster { open: true, arrivals: Vec::new() }),
             arrived: Notify::new(),
             reading: Arc::default(),
             revocations: Arc::default(),
@@ -118,7 +118,7 @@ impl Inputs {
         all.push(input.clone());
         self.reading.fetch_add(1, Ordering::AcqRel);
         let under_way = UnderWay::of(&input);
-        let reading = Reading { input, all: self.reading.clone() };
+        let reading = StillReading { input, all: self.reading.clone() };
         door.arrivals.push(Arrival { place, source, takes, reading, under_way });
         drop((all, door));
         self.arrived.notify_one();
@@ -126,11 +126,11 @@ impl Inputs {
     }
 
     fn is_free(&self, all: &[Arc<Input>], name: &str) -> Result<(), ChangeError> {
-        Kind::Input.usable(name)?;
+        PortKind::Input.usable(name)?;
         let other = all.iter().rev().find(|input| *input.name == *name);
         match other {
-            Some(other) if !other.is_removed() => Err(Kind::Input.name_taken(name, false)),
-            Some(other) if !other.is_gone() => Err(Kind::Input.name_taken(name, true)),
+            Some(other) if !other.is_removed() => Err(PortKind::Input.name_taken(name, false)),
+            Some(other) if !other.is_gone() => Err(PortKind::Input.name_taken(name, true)),
             _ => Ok(()),
         }
     }
@@ -157,7 +157,7 @@ impl Inputs {
         let all = self.all.read();
         let there = all.iter().filter(|input| input.has_source && !input.is_removed());
         let found = there.clone().find(|input| *input.name == *name).cloned();
-        found.ok_or_else(|| Kind::Input.unknown(name, known(there.map(|input| &*input.name))))
+        found.ok_or_else(|| PortKind::Input.unknown(name, known(there.map(|input| &*input.name))))
     }
 
     /// Those that were added since this was asked last.

@@ -20,8 +20,8 @@ use crate::{
     BoxFuture,
     dead_letter::Reason,
     engine::{
-        account::order_audit::Line,
-        process::job::{BusError, Job, JobAddress},
+        account::order_audit::OrderLine,
+        process::job::{BusError, JobAddress, PoolJob},
         shared::Shared,
     },
 };
@@ -43,7 +43,7 @@ pub(crate) struct BesidePools {
 #[derive(Default)]
 struct Beside {
     /// In order.
-    waiting: Waiting,
+    waiting: PoolOverflow,
     /// Its pool is among those that are behind.
     is_listed: bool,
 }
@@ -77,7 +77,7 @@ impl BesidePools {
     }
 
     /// Puts an event behind what waits beside this pool, until it is fed.
-    pub(crate) fn wait(&mut self, place: usize, job: Job) {
+    pub(crate) fn wait(&mut self, place: usize, job: PoolJob) {
         let beside = &mut self.beside[place];
         let turn = job.origin.partition().filter(|_| self.rotates);
         beside.waiting.push(job, turn);
@@ -107,7 +107,7 @@ impl BesidePools {
     pub(crate) async fn hand_one_over(&mut self) {
         let Self { shared, pools, beside, behind, .. } = self;
         let wants_room = |place: &&usize| beside[**place].waiting.wants_room();
-        let mut rooms: Vec<(usize, BoxFuture<'_, Room<'_>>)> = behind
+        let mut rooms: Vec<(usize, BoxFuture<'_, PoolRoom<'_>>)> = behind
             .iter()
             .filter(wants_room)
             .map(|place| (*place, Box::pin(pools[*place].reserve()) as BoxFuture<'_, _>))
@@ -135,15 +135,15 @@ impl BesidePools {
 }
 
 /// Room for one event in a pool, or why there will be none any more.
-type Room<'a> = Result<Permit<'a, Job, (), BusError>, NotAccepted>;
+type PoolRoom<'a> = Result<Permit<'a, PoolJob, (), BusError>, NotAccepted>;
 
 /// What waits beside one pool.
 #[derive(Default)]
-struct Waiting {
+struct PoolOverflow {
     /// For room in the pool. None of these stands in a line of `behind`.
-    queue: Rotation<Job>,
+    queue: Rotation<PoolJob>,
     /// For room behind a key, by the line that they stand in.
-    behind: HashMap<Line, Behind>,
+    behind: HashMap<OrderLine, Behind>,
 }
 
 /// What waits for room behind one key.
@@ -152,8 +152,8 @@ struct Behind {
     assigned: u32,
     /// The first is being sent. Polled with the intake's waker whenever
     /// that has nothing else to do.
-    first: BoxFuture<'static, Result<(), SendError<Job>>>,
-    rest: VecDeque<Job>,
+    first: BoxFuture<'static, Result<(), SendError<PoolJob>>>,
+    rest: VecDeque<PoolJob>,
 }
 
 /// What follows for an event that a pool does not take.
@@ -179,7 +179,7 @@ impl Then {
     }
 }
 
-impl Waiting {
+impl PoolOverflow {
     fn len(&self) -> usize {
         self.queue.len() + self.behind.values().map(|behind| 1 + behind.rest.len()).sum::<usize>()
     }
@@ -210,7 +210,7 @@ impl Waiting {
     }
 
     /// In the turn of its partition; without one, behind all that waits.
-    fn push(&mut self, job: Job, turn: Option<u32>) {
+    fn push(&mut self, job: PoolJob, turn: Option<u32>) {
         let behind = job.line.as_ref().and_then(|line| self.behind.get_mut(line));
         match (behind, turn) {
             (Some(behind), _) => behind.rest.push_back(job),
@@ -246,7 +246,7 @@ impl Waiting {
     /// Hands the first of those that wait over, in the room that was reserved for it. The
     /// room must be used: given back, it would go to another input that waits for it, and
     /// from there back, for ever.
-    fn hand_over(&mut self, shared: &Shared, pool: &JobAddress, room: Room<'_>) {
+    fn hand_over(&mut self, shared: &Shared, pool: &JobAddress, room: PoolRoom<'_>) {
         let Some(job) = self.queue.front().pop_front() else { return };
         let sent = match room {
             Ok(permit) => permit.send(job),
@@ -305,7 +305,7 @@ impl Behind {
     }
 
     /// The first that there is no room for now. Those before it are sent.
-    fn next(&mut self, shared: &Shared, pool: &JobAddress) -> Option<Job> {
+    fn next(&mut self, shared: &Shared, pool: &JobAddress) -> Option<PoolJob> {
         while let Some(job) = self.rest.pop_front() {
             match pool.try_send(job) {
                 Ok(()) => {}
@@ -317,13 +317,13 @@ impl Behind {
     }
 }
 
-fn sent(pool: &JobAddress, job: Job) -> BoxFuture<'static, Result<(), SendError<Job>>> {
+fn sent(pool: &JobAddress, job: PoolJob) -> BoxFuture<'static, Result<(), SendError<PoolJob>>> {
     let pool = pool.clone();
     Box::pin(async move { pool.send(job).await })
 }
 
 /// An event that a pool does not take, nor will: it is refused, by being dropped, or a dead letter.
-fn not_sent(shared: &Shared, error: SendError<Job>) {
+fn not_sent(shared: &Shared, error: SendError<PoolJob>) {
     let why = error.without_message();
     if let Some(job) = error.into_message() {
         gone(shared, why, job);
@@ -331,14 +331,14 @@ fn not_sent(shared: &Shared, error: SendError<Job>) {
 }
 
 /// An event comes behind a parked key that may have no more: its source may deliver it again.
-fn refuse(shared: &Shared, job: Job) {
+fn refuse(shared: &Shared, job: PoolJob) {
     shared.process.parked.refuses();
     drop(job);
 }
 
 /// A pool takes nothing any more: the event is a dead letter when its workers are
 /// gone, and refused by a stop.
-pub(crate) fn gone(shared: &Shared, why: NotAccepted, job: Job) {
+pub(crate) fn gone(shared: &Shared, why: NotAccepted, job: PoolJob) {
     if why == NotAccepted::Parked {
         return refuse(shared, job);
     }

@@ -114,9 +114,9 @@ impl Assigned {
 
     /// Nothing of it is under way any more.
     fn is_done(&self) -> bool {
-        // Pairs with the subtraction in `Open::drop`: whoever waits has enabled its wake before it
-        // looks here, so the last batch is seen as gone, or wakes it. Otherwise it would wait for
-        // ever.
+        // Pairs with the subtraction in `OpenBatch::drop`: whoever waits has enabled its
+        // wake before it looks here, so the last batch is seen as gone, or wakes it.
+        // Otherwise it would wait for ever.
         self.batches.load(Ordering::SeqCst) == 0 && self.budget.resting() == 0
     }
 
@@ -186,9 +186,9 @@ impl Drop for Assigned {
 
 /// Keeps an assignment from being done, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Open(Arc<Assigned>);
+pub(crate) struct OpenBatch(Arc<Assigned>);
 
-impl Open {
+impl OpenBatch {
     pub(crate) fn of(assigned: &Arc<Assigned>) -> Self {
         // Pairs with the load in `is_done`: a batch is open before its events go on. Otherwise a
         // partition could be taken for done while they are under way.
@@ -201,7 +201,7 @@ impl Open {
     }
 }
 
-impl Drop for Open {
+impl Drop for OpenBatch {
     fn drop(&mut self) {
         // Pairs with the load in `is_done`, as is said there.
         if self.0.batches.fetch_sub(1, Ordering::SeqCst) == 1 {
@@ -306,7 +306,7 @@ mod tests {
     fn d15_a_revoked_assignment_is_told_from_the_next_of_its_partition_until_it_is_done() {
         let revocations = Arc::<Revocations>::default();
         let first = assigned(&revocations);
-        let (number, open) = (first.number, Open::of(&first));
+        let (number, open) = (first.number, OpenBatch::of(&first));
         assert!(!revocations.has(number));
         first.revoke();
         first.revoke();
@@ -345,7 +345,7 @@ mod tests {
     async fn d15_a_partition_is_drained_once_its_last_batch_is_settled_and_nothing_waits() {
         let assigned = assigned(&Arc::default());
         assigned.done().await;
-        let (first, second) = (Open::of(&assigned), Open::of(&assigned));
+        let (first, second) = (OpenBatch::of(&assigned), OpenBatch::of(&assigned));
         assigned.budget.show_waiting(0, 3);
         let waits = assigned.clone();
         let waits = tokio::spawn(async move { waits.done().await });

@@ -19,7 +19,7 @@ use tokio::{sync::watch, time::Instant};
 use super::{
     budget::Budget,
     held_back::HeldBack,
-    input::{Input, Reading, UnderWay, WhyStop},
+    input::{Input, StillReading, UnderWay, WhyStop},
     inputs::Arrival,
     partition::Assigned,
     replay,
@@ -29,7 +29,7 @@ use super::{
 use crate::{
     dead_letter::Reason,
     engine::{
-        account::{ledger::Ledger, order_audit::Line},
+        account::{ledger::Ledger, order_audit::OrderLine},
         egress::dead_letters::Given,
         lifecycle::phase::Phase,
         process::{
@@ -59,7 +59,7 @@ fn fetch(ahead: &[Taken]) {
 }
 
 /// Items in order, of which the first can be looked at.
-trait Items: Iterator<Item = Taken> {
+trait PeekableItems: Iterator<Item = Taken> {
     fn ahead(&self) -> &[Taken];
 
     fn first(&self) -> Option<&Taken> {
@@ -67,19 +67,19 @@ trait Items: Iterator<Item = Taken> {
     }
 }
 
-impl Items for vec::IntoIter<Taken> {
+impl PeekableItems for vec::IntoIter<Taken> {
     fn ahead(&self) -> &[Taken] {
         self.as_slice()
     }
 }
 
-impl Items for vec::Drain<'_, Taken> {
+impl PeekableItems for vec::Drain<'_, Taken> {
     fn ahead(&self) -> &[Taken] {
         self.as_slice()
     }
 }
 
-pub(crate) struct Intake {
+pub(crate) struct InputReader {
     shared: Arc<Shared>,
     /// The place of the input.
     place: u32,
@@ -90,20 +90,20 @@ pub(crate) struct Intake {
     takes: Option<Matcher>,
     routing: Routing,
     /// Those of which something was taken, until they are taken away.
-    parts: Vec<Part>,
+    parts: Vec<ReadPartition>,
     /// Those that the source was told to give nothing of.
     paused: Vec<Partition>,
     /// What of each waits beside pools, where there are several.
     held_back: HeldBack,
     /// The number of the last event taken.
     number: u64,
-    reading: Option<Reading>,
+    reading: Option<StillReading>,
     /// Until nothing waits here any more.
     under_way: Option<UnderWay>,
 }
 
 /// One partition, as its intake sees it.
-struct Part {
+struct ReadPartition {
     assigned: Arc<Assigned>,
     /// Taken, and waiting for room in the budget; empty while anything more of it is taken.
     rest: vec::IntoIter<Taken>,
@@ -113,7 +113,7 @@ struct Part {
     receipts: Option<Arc<dyn Receipts>>,
 }
 
-impl Part {
+impl ReadPartition {
     fn of(assigned: Arc<Assigned>) -> Self {
         let rest = Vec::new().into_iter();
         Self { assigned, rest, taken_at: Instant::now(), receipts: None }
@@ -128,7 +128,7 @@ impl Part {
     }
 }
 
-impl Intake {
+impl InputReader {
     pub(crate) fn new(
         shared: Arc<Shared>,
         arrival: Arrival,
@@ -138,7 +138,7 @@ impl Intake {
         let Arrival { place, source, takes, reading, under_way } = arrival;
         let input = shared.inputs.at(place);
         let routing = Routing::new(shared.clone(), place, pools, managed);
-        let parts = input.partitions.all().into_iter().map(Part::of).collect();
+        let parts = input.partitions.all().into_iter().map(ReadPartition::of).collect();
         Self {
             shared,
             place,
@@ -271,7 +271,7 @@ impl Intake {
         let mut paused = self.input.partitions.paused();
         let stores_letters = self.shared.egress.dead_letters.letters.has_room();
         let Self { parts, routing, held_back: known, .. } = self;
-        for Part { assigned, rest, .. } in parts {
+        for ReadPartition { assigned, rest, .. } in parts {
             let (budget, number) = (&assigned.budget, assigned.number);
             let is_behind = held_back >= budget.run_ahead()
                 && known
@@ -395,7 +395,7 @@ impl Intake {
     fn show_progress(&self) {
         let (held_back, partitions) = (self.routing.held_back(), &self.input.partitions);
         partitions.show_held_back(held_back);
-        for Part { assigned, rest, .. } in &self.parts {
+        for ReadPartition { assigned, rest, .. } in &self.parts {
             let of_it = match partitions.come_and_go {
                 true => self.held_back.at_most(assigned.number, held_back),
                 false => held_back,
@@ -444,7 +444,7 @@ impl Intake {
         let receipts = source.and_then(|source| source.receipts());
         let known = self.parts.iter().position(|part| part.assigned.partition == partition);
         let at = known.unwrap_or_else(|| {
-            self.parts.push(Part::of(self.input.partitions.assign(partition)));
+            self.parts.push(ReadPartition::of(self.input.partitions.assign(partition)));
             self.parts.len() - 1
         });
         let part = &mut self.parts[at];
@@ -471,7 +471,7 @@ impl Intake {
     }
 
     /// Routes as many of this part as belong to one turn. False where the next one has no room.
-    fn turn(&mut self, at: usize, from: &mut impl Items) -> bool {
+    fn turn(&mut self, at: usize, from: &mut impl PeekableItems) -> bool {
         let part = &self.parts[at];
         let (assigned, taken_at) = (part.assigned.clone(), part.taken_at);
         let batch = part.batch(&self.shared.ledger, &self.input);
@@ -502,7 +502,7 @@ impl Intake {
 
     fn route_one(&mut self, batch: &Arc<Batch>, taken: Taken, bytes: u32, origin: Origin) {
         let place = (taken.position, bytes);
-        let settles = |line: Option<&Line>| settlement(batch, place, line);
+        let settles = |line: Option<&OrderLine>| settlement(batch, place, line);
         match taken.event {
             Ok(event) => {
                 match self.takes.as_ref().map_or(Ok(true), |takes| takes.try_matches(&event)) {
@@ -553,7 +553,7 @@ pub(crate) struct Ended {
 /// A source that gives nothing any more, and is asked on while events of it are in hand (D11): what
 /// is taken away meanwhile is given up, its broker does not count it out, and its last positions
 /// can be stored.
-pub(crate) struct Attended(Intake);
+pub(crate) struct Attended(InputReader);
 
 impl Attended {
     /// Until all that it gave is settled and its positions are stored, or the run is told to stop
@@ -584,11 +584,11 @@ async fn ask(source: &mut Option<Box<dyn Source>>) -> Result<Pull, SourceError> 
 }
 
 /// The settlement of what stood at this position and has so many bytes.
-fn settlement(batch: &Arc<Batch>, (position, bytes): (u64, u32), line: Option<&Line>) -> Ack {
+fn settlement(batch: &Arc<Batch>, (position, bytes): (u64, u32), line: Option<&OrderLine>) -> Ack {
     if let Some(line) = line {
         batch.ledger.takes_in_line(line, batch.partition);
     }
-    let ticket = Ticket::new(batch.clone(), bytes, line.map(Line::id));
+    let ticket = Ticket::new(batch.clone(), bytes, line.map(OrderLine::id));
     match batch.receipts {
         None => Ack::new(ticket),
         Some(_) => Ack::new(PlacedTicket { ticket, position }),
@@ -596,8 +596,8 @@ fn settlement(batch: &Arc<Batch>, (position, bytes): (u64, u32), line: Option<&L
 }
 
 /// The budget of a source that is one partition.
-fn only(parts: &[Part], come_and_go: bool) -> Option<&Budget> {
-    parts.first().filter(|_| !come_and_go).map(Part::budget)
+fn only(parts: &[ReadPartition], come_and_go: bool) -> Option<&Budget> {
+    parts.first().filter(|_| !come_and_go).map(ReadPartition::budget)
 }
 
 /// Waits until not too many dead letters are on their way, and not too many bytes in flight, then
@@ -621,9 +621,9 @@ async fn pull(
 
 /// Waits until the next of those that wait for room in a budget has some.
 /// For ever, where none waits.
-async fn fits(parts: &[Part]) {
+async fn fits(parts: &[ReadPartition]) {
     let mut waits = Vec::new();
-    for Part { assigned, rest, .. } in parts {
+    for ReadPartition { assigned, rest, .. } in parts {
         if let Some(next) = rest.first() {
             let bytes = assigned.budget.weight(next);
             waits.push(Box::pin(assigned.budget.room(bytes)));
@@ -634,7 +634,7 @@ async fn fits(parts: &[Part]) {
 
 /// Waits until a partition that is paused because of what is in flight may be read on. For
 /// ever, where there is none.
-async fn opens(parts: &[Part]) {
+async fn opens(parts: &[ReadPartition]) {
     let full = parts.iter().filter_map(|part| {
         let waits = part.rest.first().is_none() && part.budget().is_full();
         waits.then(|| Box::pin(part.assigned.budget.room(1)))

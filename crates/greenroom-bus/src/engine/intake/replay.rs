@@ -23,7 +23,7 @@ use super::{
 use crate::{
     dead_letter::replay::Replay,
     engine::{
-        account::order_audit::Line,
+        account::order_audit::OrderLine,
         process::{
             job::Origin,
             loopback::{Loopback, Returning},
@@ -141,11 +141,11 @@ pub(crate) fn route(again: Again, routing: &mut Routing, origin: Origin, batch: 
     let ledger = batch.ledger.clone();
     ledger.takes(1);
     let under_way = Mutex::new(Some(again.under_way));
-    let settles = |line: Option<&Line>| {
+    let settles = |line: Option<&OrderLine>| {
         if let Some(line) = line {
             ledger.takes_in_line(line, None);
         }
-        let ticket = Ticket::new(batch.clone(), 0, line.map(Line::id));
+        let ticket = Ticket::new(batch.clone(), 0, line.map(OrderLine::id));
         Ack::new(ReplayTicket { ticket, under_way: Mutex::new(under_way.lock().take()) })
     };
     routing.route_again(again.event, again.to, origin, None, &settles);

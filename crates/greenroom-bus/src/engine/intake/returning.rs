@@ -6,7 +6,7 @@ use tokio::sync::watch;
 
 use super::{reader::EVENTS_PER_TURN, route::Routing};
 use crate::engine::{
-    account::order_audit::Line,
+    account::order_audit::OrderLine,
     lifecycle::phase::Phase,
     process::{
         job::Origin,
@@ -54,7 +54,7 @@ pub(crate) async fn carry(
             number += 1;
             let origin = Origin { input, assigned, position: number, number, taken_at };
             let shared = routing.shared.clone();
-            let part = |line: Option<&Line>| shared.ledger.part(ack.child(), line, None);
+            let part = |line: Option<&OrderLine>| shared.ledger.part(ack.child(), line, None);
             routing.route_again(event, to, origin, Some(reserved), &part);
             ack.confirm();
         }

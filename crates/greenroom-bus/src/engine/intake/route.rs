@@ -16,12 +16,12 @@ use super::{
 use crate::{
     dead_letter::Reason,
     engine::{
-        account::order_audit::Line,
+        account::order_audit::OrderLine,
         config::NoHandler,
         egress::dead_letters::Given,
         lifecycle::phase::Phase,
         process::{
-            job::{Job, JobAddress, Origin},
+            job::{JobAddress, Origin, PoolJob},
             loopback::Reserved,
             managed::Managed,
         },
@@ -42,11 +42,11 @@ pub(crate) struct Routing {
     managed: Arc<[Managed]>,
     budget_of: Arc<Input>,
     /// Events that wait for room on the way back, by the place of their handler.
-    unreserved: Vec<VecDeque<Job>>,
+    unreserved: Vec<VecDeque<PoolJob>>,
 }
 
 /// Makes the settlement of an event for the line that it stands in.
-pub(crate) type Settles<'a> = &'a dyn Fn(Option<&Line>) -> Ack;
+pub(crate) type Settles<'a> = &'a dyn Fn(Option<&OrderLine>) -> Ack;
 
 impl Routing {
     pub(crate) fn new(
@@ -129,7 +129,7 @@ impl Routing {
             Route::Panicked { handler, panic } => {
                 let name = &self.shared.process.handlers[handler].name;
                 let error = format!("the matcher of the handler {name:?} panicked: {panic}");
-                let job = Job::new(event, handler, None, origin, settles(None));
+                let job = PoolJob::new(event, handler, None, origin, settles(None));
                 self.shared.give_up(job, Reason::Rejected, error);
             }
         }
@@ -170,7 +170,8 @@ impl Routing {
                 let loopback = shared.loopback.as_ref().filter(|_| came_back);
                 loopback.and_then(|loopback| loopback.room.try_reserve(0))
             });
-            let part = |line: Option<&Line>| shared.ledger.part(whole.child(), line, partition);
+            let part =
+                |line: Option<&OrderLine>| shared.ledger.part(whole.child(), line, partition);
             self.route_to(event.clone(), *handler, origin, brought, &part);
         }
         whole.confirm();
@@ -192,14 +193,14 @@ impl Routing {
             }
             Ok(line) => {
                 let ack = settles(line.as_ref());
-                let job = Job::new(event, handler, line, origin, ack);
+                let job = PoolJob::new(event, handler, line, origin, ack);
                 match reserved {
                     Some(_) => self.reserve(job.with_reserved(reserved)),
                     None => self.reserve(job),
                 }
             }
             Err(error) => {
-                let job = Job::new(event, handler, None, origin, settles(None));
+                let job = PoolJob::new(event, handler, None, origin, settles(None));
                 self.shared.give_up(job, Reason::KeyMissing, error);
             }
         }
@@ -207,7 +208,7 @@ impl Routing {
 
     /// Parked keys hold so much of what its input may have under way that they take no more, and
     /// this is one of them.
-    fn may_not_wait(&self, line: &Line, handler: usize) -> bool {
+    fn may_not_wait(&self, line: &OrderLine, handler: usize) -> bool {
         if !self.budget_of.partitions.parked.is_full() {
             return false;
         }
@@ -250,7 +251,7 @@ impl Routing {
 
     /// Admits a job that needs no room on the way back, or has brought or found some;
     /// others wait for it, in order.
-    fn reserve(&mut self, job: Job) {
+    fn reserve(&mut self, job: PoolJob) {
         let declared = self.shared.process.handlers[job.handler()].config.loopback;
         let has_reserved = job.extras().is_some_and(|extras| extras.reserved.is_some());
         if declared == 0 || has_reserved {
@@ -278,7 +279,7 @@ impl Routing {
         }
     }
 
-    fn admit(&mut self, job: Job) {
+    fn admit(&mut self, job: PoolJob) {
         let pool = self.shared.process.handlers[job.handler()].pool;
         // Events that may wait are handed over together, at the end of the turn.
         if self.shared.process.pools[pool].on_full == OnFull::Pause {
@@ -300,7 +301,7 @@ impl Routing {
         }
     }
 
-    fn full(&mut self, pool: usize, job: Job, why: &str) {
+    fn full(&mut self, pool: usize, job: PoolJob, why: &str) {
         match self.shared.process.pools[pool].on_full {
             OnFull::Pause => self.pools.wait(pool, job),
             OnFull::Reject => job.ack.refuse(Refusal::PoolFull),
@@ -344,7 +345,7 @@ impl Routing {
 }
 
 /// Waits until there may be room on the way back for one of those that wait for it.
-async fn reservable(shared: &Shared, unreserved: &[VecDeque<Job>]) {
+async fn reservable(shared: &Shared, unreserved: &[VecDeque<PoolJob>]) {
     let waits = |handler: &usize| !unreserved[*handler].is_empty();
     let declared = |handler: usize| shared.process.handlers[handler].config.loopback;
     let least = (0..unreserved.len()).filter(waits).map(declared).min();
@@ -361,7 +362,7 @@ pub(crate) fn line_of(
     event: &Event,
     handler: usize,
     input: u32,
-) -> Result<Option<Line>, String> {
+) -> Result<Option<OrderLine>, String> {
     let Some(key) = shared.process.handlers[handler].config.key(event)? else { return Ok(None) };
     let keeps_order = shared.process.pools[shared.process.handlers[handler].pool].keeps_order;
     Ok(keeps_order.then(|| shared.ledger.audit.line(input, handler, key)))

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use super::{
     input::{Input, UnderWay},
-    partition::{Assigned, Open},
+    partition::{Assigned, OpenBatch},
 };
 use crate::{
     engine::account::{ledger::Ledger, order_audit::LineId},
@@ -34,7 +34,7 @@ pub(crate) struct Batch {
     /// The partition that they are of, where their input has several.
     pub(crate) partition: Option<Partition>,
     /// Keeps its input and its partition from being done, where it has one.
-    of: Option<(UnderWay, Option<Open>)>,
+    of: Option<(UnderWay, Option<OpenBatch>)>,
 }
 
 impl Batch {
@@ -46,7 +46,7 @@ impl Batch {
         receipts: Option<Arc<dyn Receipts>>,
     ) -> Arc<Self> {
         let partition = input.partitions.come_and_go.then_some(assigned.partition);
-        let of = Some((UnderWay::of(input), Some(Open::of(assigned))));
+        let of = Some((UnderWay::of(input), Some(OpenBatch::of(assigned))));
         let (ledger, taken_after) = (ledger.clone(), assigned.age(taken_at));
         Arc::new(Self { ledger, taken_at, taken_after, receipts, partition, of })
     }
@@ -74,7 +74,7 @@ impl Batch {
         self.open().map_or(how, |open| open.assigned().ends(how))
     }
 
-    fn open(&self) -> Option<&Open> {
+    fn open(&self) -> Option<&OpenBatch> {
         self.of.as_ref().and_then(|(_, open)| open.as_ref())
     }
 }

@@ -22,12 +22,12 @@ use crate::{
         egress::{
             dead_letters::DeadLetters,
             exits::Exits,
-            outputs::{Output, Outputs},
+            outputs::{EngineOutputs, Output},
         },
         intake::{budget::InputConfig, destinations::Destinations, inputs::Inputs},
         process::{
             circuit::Circuit,
-            entries::{Handler, PoolSettings},
+            entries::{HandlerEntry, PoolSettings},
             failures::{FailedEvent, Failures, OnFailure},
             loopback::{Loopback, LoopbackConfig},
             managed::Managed,
@@ -339,7 +339,7 @@ impl EngineBuilder {
         let dead_letters = self.dead_letters.take().ok_or(BuildError::NoDeadLetters)?;
         self.gather()?;
         self.check_loopback()?;
-        let outputs = Outputs::new();
+        let outputs = EngineOutputs::new();
         for output in std::mem::take(&mut self.outputs) {
             outputs.add(output, None).map_err(BuildError::Ends)?;
         }
@@ -351,7 +351,7 @@ impl EngineBuilder {
             let pool = pool.unwrap_or_else(|| unreachable!("the router knows every pool in use"));
             let mut config = config.clone().inherit(&pools[pool].1);
             config.factory = self.layers.around(config.factory);
-            Handler::new(name, config, pool, Circuit::new(self.outage))
+            HandlerEntry::new(name, config, pool, Circuit::new(self.outage))
         });
         let settings = pools.iter().map(|(name, config)| PoolSettings {
             name: Name::new(name),

@@ -29,14 +29,14 @@ const LET_GO: Duration = Duration::from_millis(50);
 
 /// An input, with who commits.
 #[derive(Clone)]
-struct Kept {
+struct CommittedInput {
     input: Arc<Input>,
     committer: Arc<dyn Committer>,
 }
 
 /// The commits of a run. Dropped, it makes no more.
 pub(crate) struct Commits {
-    kept: Vec<Kept>,
+    kept: Vec<CommittedInput>,
     /// One for each of them.
     tasks: JoinSet<()>,
 }
@@ -54,7 +54,7 @@ impl Commits {
             let Some(committer) = arrival.source.committer() else { continue };
             let input = inputs.at(arrival.place);
             input.keeps_positions(committer.clone());
-            let kept = Kept { input, committer };
+            let kept = CommittedInput { input, committer };
             self.tasks.spawn(keep(kept.clone()));
             self.kept.push(kept);
         }
@@ -66,7 +66,7 @@ impl Commits {
     pub(crate) async fn end(mut self) -> Vec<LastCommit> {
         // One that blocks its thread does not hold up the end.
         let _ = timeout(LET_GO, self.tasks.shutdown()).await;
-        let last = |Kept { input, committer }| {
+        let last = |CommittedInput { input, committer }| {
             let is_made = !input.is_keeping();
             LastCommit { input: input.name(), committer, is_made }
         };
@@ -83,7 +83,7 @@ pub(crate) struct LastCommit {
     pub(crate) is_made: bool,
 }
 
-fn tell_resumed(kept: &[Kept]) {
+fn tell_resumed(kept: &[CommittedInput]) {
     let found = kept.iter().filter_map(|kept| kept.committer.standing().resumed);
     let Some(found) = found.reduce(|a, b| a + b) else { return };
     let Resumed { partitions, files, done, again_at_most } = found;
@@ -108,7 +108,7 @@ impl Drop for StopsByPanic {
 
 /// Until it fails, or the run ends, or all that the input gave is settled and stored: then its name
 /// is free, and whoever comes after it keeps positions of its own.
-async fn keep(Kept { input, committer }: Kept) {
+async fn keep(CommittedInput { input, committer }: CommittedInput) {
     let _stops = StopsByPanic(input.clone());
     let mut ticks = interval(EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -7,9 +7,9 @@ use greenroom::{Pool, PoolBuilder, PoolEvents, event_pool};
 use super::engine::SharedPool;
 use crate::{
     engine::{
-        account::order_audit::Line,
+        account::order_audit::OrderLine,
         config::BuildError,
-        process::{fair_share::FairShare, job::Job, judge, worker::BusWorker},
+        process::{fair_share::FairShare, job::PoolJob, judge, worker::BusWorker},
         shared::Shared,
     },
     router::{Concurrency, PoolConfig},
@@ -19,7 +19,7 @@ use crate::{
 const SHARE_OF_A_KEY: usize = 4;
 
 /// What a pool keeps in order.
-pub(crate) type LineOf = fn(&Job) -> Option<Line>;
+pub(crate) type LineOf = fn(&PoolJob) -> Option<OrderLine>;
 
 /// Where a pool has a weight, the others have 1, but for those with threads of their own,
 /// which compete with no other.
@@ -49,7 +49,7 @@ pub(crate) async fn spawn(
         .capacity(config.queue)
         .restarts(config.restarts)
         .pool_events(notices)
-        .starts_if(move |job: &Job| !revocations.has(job.origin.assigned))
+        .starts_if(move |job: &PoolJob| !revocations.has(job.origin.assigned))
         .failure_policy(judge::policy)
         .on_dead_letter(move |letter| judge::bury(&letters, letter))
         .on_parked(move |job, error, panic| judge::parks(&parked, job, error, panic));
@@ -95,9 +95,9 @@ fn limited(pool: PoolBuilder<BusWorker>, config: &PoolConfig) -> PoolBuilder<Bus
 /// What waits behind a key holds room in the pool, so one that waits for an attempt may have a part
 /// of it only. What waits for an operator holds none: the budget of its input bounds it.
 fn ordered(
-    pool: PoolBuilder<BusWorker, Line>,
+    pool: PoolBuilder<BusWorker, OrderLine>,
     config: &PoolConfig,
-) -> PoolBuilder<BusWorker, Line> {
+) -> PoolBuilder<BusWorker, OrderLine> {
     let most = config.max_per_key.unwrap_or(config.queue.div_ceil(SHARE_OF_A_KEY));
     let pool = pool.max_per_key(most).max_parked(most).parked_apart();
     batched(pool.finally(config.on_final_failure), config)

@@ -20,7 +20,7 @@ use super::{
     depths::Depths,
     engine::{Engine, Parts, SharedPool},
     phase::Phase,
-    standstill::{self, LeftParked, Watch, is_parked},
+    standstill::{self, LeftParked, StandstillWatch, is_parked},
     tasks::Tasks,
 };
 use crate::{
@@ -29,11 +29,11 @@ use crate::{
         control::Control,
         egress::outputs::in_words,
         intake::{
-            reader::{Ended, Intake},
+            reader::{Ended, InputReader},
             replay, returning,
             route::Routing,
         },
-        process::job::{Job, JobAddress},
+        process::job::{JobAddress, PoolJob},
     },
     name::Name,
     sink::SinkError,
@@ -101,7 +101,7 @@ struct Run {
     attended: Tasks<()>,
     commits: Commits,
     depths: Depths,
-    parked: Watch,
+    parked: StandstillWatch,
     /// Events that were left behind parked keys.
     left_parked: u64,
     errors: Vec<String>,
@@ -118,7 +118,7 @@ impl Run {
             attended: Tasks::new(),
             commits: Commits::new(),
             depths: Depths::default(),
-            parked: Watch::default(),
+            parked: StandstillWatch::default(),
             left_parked: 0,
             errors: Vec::new(),
         }
@@ -384,7 +384,7 @@ impl Run {
 
     /// What a pool gives back that had all the time it wanted: it waits for somebody to
     /// decide, and nobody will.
-    fn unhandled(&mut self, engine: &Parts, pool: usize, events: &[Job]) {
+    fn unhandled(&mut self, engine: &Parts, pool: usize, events: &[PoolJob]) {
         let name = &engine.shared.process.pools[pool].name;
         let stopped = engine.pools[pool].erase().exit_reason().is_some_and(|end| has_failed(&end));
         if !events.is_empty() && !stopped {
@@ -618,12 +618,12 @@ fn begin(engine: &Parts, intakes: &mut Intakes, commits: &mut Commits) {
         let pools: Vec<JobAddress> = engine.pools.iter().map(|pool| pool.address()).collect();
         let label = engine.shared.inputs.label(arrival.place);
         let managed = engine.managed.clone();
-        let intake = Intake::new(engine.shared.clone(), arrival, pools, managed);
+        let intake = InputReader::new(engine.shared.clone(), arrival, pools, managed);
         intakes.spawn(&*label, intake.run(engine.phase.subscribe()));
     }
 }
 
-type Stops = Tasks<(usize, StopReport<Job>)>;
+type Stops = Tasks<(usize, StopReport<PoolJob>)>;
 
 fn stop_pools(engine: &Parts, stops: &mut Stops, patience: Duration) {
     for (place, pool) in engine.pools.iter().enumerate() {

@@ -24,7 +24,7 @@ use crate::{
             ticket::{Batch, Ticket},
         },
         process::{
-            job::{Job, JobAddress, Origin},
+            job::{JobAddress, Origin, PoolJob},
             produced::{HandlerFailure, Produced},
         },
         shared::Shared,
@@ -186,10 +186,10 @@ impl RunningRouter {
             let job = match line_of(shared, &event, *place, 0) {
                 Ok(line) => {
                     let ack = shared.ledger.part(part, line.as_ref(), None);
-                    Job::new(event.clone(), *place, line, origin, ack)
+                    PoolJob::new(event.clone(), *place, line, origin, ack)
                 }
                 Err(error) => {
-                    let job = Job::new(event.clone(), *place, None, origin, part);
+                    let job = PoolJob::new(event.clone(), *place, None, origin, part);
                     let job = job.with_produced(produced.clone());
                     shared.give_up(job, Reason::KeyMissing, error);
                     continue;
@@ -214,7 +214,7 @@ impl RunningRouter {
 }
 
 /// Hands a job to its pool, as the pool's `on_full` says.
-async fn admit(shared: &Shared, pool: usize, address: &JobAddress, job: Job) {
+async fn admit(shared: &Shared, pool: usize, address: &JobAddress, job: PoolJob) {
     let on_full = shared.process.pools[pool].on_full;
     if on_full == OnFull::Pause {
         if let Err(error) = address.send(job).await {

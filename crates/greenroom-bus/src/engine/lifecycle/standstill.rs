@@ -6,9 +6,9 @@ use tokio::time::Instant;
 
 use super::engine::Parts;
 use crate::engine::{
-    account::order_audit::Line,
+    account::order_audit::OrderLine,
     process::{
-        job::Job,
+        job::PoolJob,
         parked::{ParkedCounts, WHAT_NEXT},
     },
     shared::Shared,
@@ -37,7 +37,7 @@ pub(crate) struct LeftParked {
 
 impl LeftParked {
     /// Of what a pool has given back.
-    pub(crate) fn of(shared: &Shared, jobs: &[Job]) -> Self {
+    pub(crate) fn of(shared: &Shared, jobs: &[PoolJob]) -> Self {
         let mut left = Self { events: jobs.len() as u64, ..Self::default() };
         for job in jobs {
             let Some(error) = job.extras().and_then(|extras| extras.parked_for.as_ref()) else {
@@ -75,14 +75,14 @@ impl LeftParked {
 
 /// What a run has seen of parked keys.
 #[derive(Debug, Default)]
-pub(crate) struct Watch {
+pub(crate) struct StandstillWatch {
     looked_at: Option<Instant>,
     /// Since when nothing can go on, and what was settled then.
     still: Option<(Instant, u64)>,
     said_at: Option<Instant>,
 }
 
-impl Watch {
+impl StandstillWatch {
     /// Looks, where it is time to. Why the run has to end, where it stands still and nothing can
     /// change that.
     pub(crate) fn look(&mut self, engine: &Parts, ending: bool) -> Option<String> {
@@ -141,7 +141,7 @@ pub(crate) fn look_at_keys(engine: &Parts) {
     let mut of_inputs: Vec<u64> = Vec::new();
     for pool in engine.managed.iter().filter_map(|managed| managed.keys.as_ref()) {
         for parked in pool.parked() {
-            let line: &Line = &parked.key;
+            let line: &OrderLine = &parked.key;
             let (place, with_its_head) = (line.input as usize, 1 + parked.waiting as u64);
             keys += 1;
             events += with_its_head;

@@ -8,14 +8,14 @@ use std::{
 
 use super::{
     circuit::{Admission, Probe},
-    entries::{Handler, PoolSettings},
-    job::{BusError, Job},
+    entries::{HandlerEntry, PoolSettings},
+    job::{BusError, PoolJob},
     judge::{
         failed, is_revoked, paused, released, revoked, tell_failure, waiting, waits_for_handler,
         waits_for_the_probe,
     },
     loopback::{Loopback, has_room},
-    under_way::{UnderWay, stays_unrecorded},
+    under_way::{AttemptUnderWay, stays_unrecorded},
 };
 use crate::{
     engine::shared::Shared,
@@ -51,7 +51,7 @@ impl Attempts {
     /// As `attempt`, for several jobs: a result each. Those of one handler go to it together.
     pub(crate) async fn attempt_all(
         &mut self,
-        mut jobs: Vec<&mut Job>,
+        mut jobs: Vec<&mut PoolJob>,
     ) -> Vec<Result<Outputs, BusError>> {
         let mut results = Vec::with_capacity(jobs.len());
         for of_handler in jobs.chunk_by_mut(|one, next| one.handler() == next.handler()) {
@@ -69,7 +69,7 @@ impl Attempts {
 
     /// One after the other. What stands behind one that failed, or is to wait, is not begun: it
     /// would leave its line out of turn.
-    async fn attempt_each(&mut self, jobs: &mut [&mut Job]) -> Vec<Result<Outputs, BusError>> {
+    async fn attempt_each(&mut self, jobs: &mut [&mut PoolJob]) -> Vec<Result<Outputs, BusError>> {
         let (mut results, mut any_failed) = (Vec::with_capacity(jobs.len()), false);
         for job in jobs {
             let result = match any_failed && job.line.is_some() {
@@ -82,7 +82,10 @@ impl Attempts {
         results
     }
 
-    async fn attempt_together(&mut self, jobs: &mut [&mut Job]) -> Vec<Result<Outputs, BusError>> {
+    async fn attempt_together(
+        &mut self,
+        jobs: &mut [&mut PoolJob],
+    ) -> Vec<Result<Outputs, BusError>> {
         let Self { shared, handlers, pool, slot } = self;
         let place = jobs[0].handler();
         let (entry, pool) = (&shared.process.handlers[place], &shared.process.pools[*pool]);
@@ -116,13 +119,14 @@ impl Attempts {
         let mut recorded = Vec::new();
         if shared.process.recorder.is_some() {
             let attempts = jobs.iter_mut().zip(&attempts);
-            recorded.extend(attempts.map(|(job, attempt)| UnderWay::of(shared, job, attempt)));
+            recorded
+                .extend(attempts.map(|(job, attempt)| AttemptUnderWay::of(shared, job, attempt)));
         }
         let made = match built(&mut handlers[place], entry, *slot) {
             Err(failure) => jobs.iter().map(|_| Err(failure.clone())).collect(),
             Ok(handler) => {
-                let told: Vec<&Job> = jobs.iter().map(|job| &**job).collect();
-                let in_hand = InHand { shared, jobs: &told };
+                let told: Vec<&PoolJob> = jobs.iter().map(|job| &**job).collect();
+                let in_hand = AttemptsInHand { shared, jobs: &told };
                 let under_way =
                     recorded.iter().map(Option::as_deref).chain(std::iter::repeat(None));
                 let seen = jobs.iter().zip(under_way).map(|(job, recorded)| seen(recorded, job));
@@ -150,7 +154,7 @@ impl Attempts {
         judged.collect()
     }
 
-    pub(crate) async fn attempt(&mut self, job: &mut Job) -> Result<Outputs, BusError> {
+    pub(crate) async fn attempt(&mut self, job: &mut PoolJob) -> Result<Outputs, BusError> {
         // Borrowed apart, so that no shared count is written for each event.
         let Self { shared, handlers, pool, slot } = self;
         let (entry, pool) = (&shared.process.handlers[job.handler()], &shared.process.pools[*pool]);
@@ -187,13 +191,13 @@ impl Attempts {
             let failure = Failure::new(FailureKind::LoopbackFull, error).with_effect(Effect::None);
             return Err(failed(shared, pool, job, failure, probe));
         }
-        let recorded = UnderWay::of(shared, job, &attempt);
+        let recorded = AttemptUnderWay::of(shared, job, &attempt);
         let result = match built(&mut handlers[job.handler()], entry, *slot) {
             Err(failure) => Err(failure),
             Ok(handler) => {
                 let settlement = settlement(job, entry);
                 let job = &*job;
-                let in_hand = InHand { shared, jobs: &[job] };
+                let in_hand = AttemptsInHand { shared, jobs: &[job] };
                 let event = seen(recorded.as_deref(), job);
                 let handling = match settlement {
                     None => handler.handle(event, &attempt),
@@ -231,7 +235,7 @@ impl Attempts {
 }
 
 /// Waits until a paused pool goes on, or nobody waits for this event any more.
-async fn goes_on(shared: &Shared, pool: &PoolSettings, job: &Job) {
+async fn goes_on(shared: &Shared, pool: &PoolSettings, job: &PoolJob) {
     tokio::select! {
         () = pool.pause.off() => {}
         () = shared.inputs.revocations.until(job.origin.assigned) => {}
@@ -241,38 +245,39 @@ async fn goes_on(shared: &Shared, pool: &PoolSettings, job: &Job) {
 /// Events that a handler has in hand. Dropped before it has said what became of them (it panics, or
 /// is dropped by a stop), nobody knows what it did: that is counted, and a panic is told, because
 /// the pool, which catches that, has no event to tell of.
-struct InHand<'a> {
+struct AttemptsInHand<'a> {
     shared: &'a Shared,
-    jobs: &'a [&'a Job],
+    jobs: &'a [&'a PoolJob],
 }
 
-impl InHand<'_> {
+impl AttemptsInHand<'_> {
     /// The handler has said what became of them.
     fn answered(self) {
         std::mem::forget(self);
     }
 }
 
-impl Drop for InHand<'_> {
+impl Drop for AttemptsInHand<'_> {
     fn drop(&mut self) {
         self.shared.ledger.unanswered.fetch_add(self.jobs.len() as u64, Ordering::Relaxed);
         if std::thread::panicking() {
-            let tell = |job: &&Job| tell_failure(self.shared, job, "the handler panicked", None);
+            let tell =
+                |job: &&PoolJob| tell_failure(self.shared, job, "the handler panicked", None);
             self.jobs.iter().for_each(tell);
         }
     }
 }
 
 /// The event as its handler sees it.
-fn seen<'a>(recorded: Option<&'a UnderWay<'_>>, job: &'a Job) -> &'a Event {
-    recorded.map_or(&job.event, UnderWay::told)
+fn seen<'a>(recorded: Option<&'a AttemptUnderWay<'_>>, job: &'a PoolJob) -> &'a Event {
+    recorded.map_or(&job.event, AttemptUnderWay::told)
 }
 
 /// Notes the end of an attempt, where its delivery is recorded.
 fn ended(
     shared: &Shared,
-    job: &mut Job,
-    recorded: Option<Box<UnderWay<'_>>>,
+    job: &mut PoolJob,
+    recorded: Option<Box<AttemptUnderWay<'_>>>,
     result: &handler::HandlerResult,
 ) {
     match recorded {
@@ -286,7 +291,7 @@ fn ended(
 fn may_send_back(
     shared: &Shared,
     loopback: &Loopback,
-    job: &Job,
+    job: &PoolJob,
     outputs: Outputs,
 ) -> Result<Outputs, Failure> {
     let back = match &outputs {
@@ -304,7 +309,7 @@ fn may_send_back(
 }
 
 /// What a handler settles the event with, where it does that itself. The same one for each attempt.
-fn settlement(job: &mut Job, entry: &Handler) -> Option<Settlement> {
+fn settlement(job: &mut PoolJob, entry: &HandlerEntry) -> Option<Settlement> {
     if entry.config.ack != AckWhen::Manual {
         return None;
     }
@@ -331,7 +336,7 @@ async fn within<T>(
 /// The handler in this place, built when it is first needed.
 fn built<'a>(
     place: &'a mut Option<Box<dyn handler::Handler>>,
-    entry: &Handler,
+    entry: &HandlerEntry,
     slot: usize,
 ) -> Result<&'a mut Box<dyn handler::Handler>, Failure> {
     match place {
@@ -344,7 +349,7 @@ fn built<'a>(
 }
 
 /// Counts an attempt that is about to be made.
-fn begin(job: &mut Job, entry: &Handler, pool: &PoolSettings, slot: usize) -> Attempt {
+fn begin(job: &mut PoolJob, entry: &HandlerEntry, pool: &PoolSettings, slot: usize) -> Attempt {
     job.attempts = job.attempts.saturating_add(1);
     if job.attempts > 1 {
         pool.further_attempts.fetch_add(1, Ordering::Relaxed);
@@ -356,13 +361,13 @@ fn begin(job: &mut Job, entry: &Handler, pool: &PoolSettings, slot: usize) -> At
 
 /// How long an event waits before its last attempt, a part at a time: inputs may end meanwhile, and
 /// then nobody else comes.
-fn held(shared: &Shared, job: &Job) -> Option<Duration> {
+fn held(shared: &Shared, job: &PoolJob) -> Option<Duration> {
     let left = job.extras()?.tries.held_for(|| shared.inputs.reading() > 0)?;
     Some(left.min(HELD))
 }
 
 /// The handler has handled an event.
-fn worked(entry: &Handler) {
+fn worked(entry: &HandlerEntry) {
     if entry.circuit.succeeded() {
         tracing::info!(handler = &*entry.name, "the handler works again");
     }

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use super::{
-    job::{Handled, Job, Origin},
+    job::{Handled, Origin, PoolJob},
     loopback::{Reserved, Returning},
-    rejections::{Input, Rejections},
+    rejections::{InputEvent, Rejections},
 };
 use crate::{
     engine::{
-        account::{ledger::OutputsTicket, order_audit::Line},
+        account::{ledger::OutputsTicket, order_audit::OrderLine},
         egress::outputs::{Inside, View},
         shared::Shared,
     },
@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// Hands what a handler produced to the outputs, in order, and confirms the event's own part.
-pub(crate) async fn emit(shared: &Arc<Shared>, to: &mut View, job: Job, outputs: Outputs) {
+pub(crate) async fn emit(shared: &Arc<Shared>, to: &mut View, job: PoolJob, outputs: Outputs) {
     if matches!(outputs, Outputs::None) {
         return confirm(shared, job);
     }
@@ -73,7 +73,7 @@ pub(crate) async fn emit(shared: &Arc<Shared>, to: &mut View, job: Job, outputs:
 }
 
 /// Nothing was produced: its event is confirmed.
-fn confirm(shared: &Shared, job: Job) {
+fn confirm(shared: &Shared, job: PoolJob) {
     let (Handled { line, origin, .. }, ack, _) = job.into_parts();
     let place = (origin.number, origin.partition());
     shared.ledger.leaves(line.as_ref(), place, origin.taken_at, &ack);
@@ -89,7 +89,7 @@ struct Leaving<'a> {
     handler: usize,
     attempt: u32,
     /// Of the event that they are made of.
-    line: Option<&'a Line>,
+    line: Option<&'a OrderLine>,
     /// Of it, too.
     origin: Origin,
     /// Room on the way back.
@@ -129,12 +129,12 @@ impl Leaving<'_> {
                 let (handler, origin) = (*handler, *origin);
                 Rejections::of(
                     shared,
-                    Input { event: of, handler, origin, attempts: attempt },
+                    InputEvent { event: of, handler, origin, attempts: attempt },
                     ack.child(),
                 )
             });
             let ack = rejections.part(rejecting, input.is_some().then(|| event.clone()));
-            Outgoing { event, pool, attempt, line: line.map(Line::number), ack }
+            Outgoing { event, pool, attempt, line: line.map(OrderLine::number), ack }
         };
         loop {
             to.refresh(&shared.egress.outputs);

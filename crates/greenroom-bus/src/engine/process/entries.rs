@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// A handler with its health.
-pub(crate) struct Handler {
+pub(crate) struct HandlerEntry {
     pub(crate) name: Name,
     pub(crate) config: HandlerConfig,
     /// The place of its pool.
@@ -22,7 +22,7 @@ pub(crate) struct Handler {
     retry: Mutex<Retry>,
 }
 
-impl Handler {
+impl HandlerEntry {
     pub(crate) fn new(name: &str, config: HandlerConfig, pool: usize, circuit: Circuit) -> Self {
         let retry = Mutex::new(config.retry.unwrap_or_default());
         Self { name: Name::new(name), config, pool, circuit, pause: PauseGate::default(), retry }

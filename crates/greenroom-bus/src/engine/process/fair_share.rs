@@ -70,7 +70,7 @@ impl FairShare {
         if self.apart[pool] {
             return;
         }
-        let mut waits = Waits::at(self, pool);
+        let mut waits = WaitingStart::at(self, pool);
         let mut looks = 0;
         while looks < LOOKS || !waits.try_start() {
             tokio::task::yield_now().await;
@@ -88,12 +88,12 @@ impl State {
 }
 
 /// A worker that is about to start a handler.
-struct Waits<'a> {
+struct WaitingStart<'a> {
     shares: &'a FairShare,
     pool: usize,
 }
 
-impl<'a> Waits<'a> {
+impl<'a> WaitingStart<'a> {
     fn at(shares: &'a FairShare, pool: usize) -> Self {
         let mut state = shares.state.lock();
         let now = state.now;
@@ -122,7 +122,7 @@ impl<'a> Waits<'a> {
     }
 }
 
-impl Drop for Waits<'_> {
+impl Drop for WaitingStart<'_> {
     fn drop(&mut self) {
         self.shares.state.lock().pools[self.pool].here -= 1;
     }
@@ -181,7 +181,7 @@ mod tests {
     async fn r06_a_pool_with_threads_of_its_own_waits_for_nobody() {
         let shares = FairShare::new([Some(1), None].into_iter());
         // Pool 0 is furthest behind, and about to start something.
-        let _here = Waits::at(&shares, 0);
+        let _here = WaitingStart::at(&shares, 0);
         for _ in 0..1_000 {
             let mut turn = std::pin::pin!(shares.turn(1));
             let first =

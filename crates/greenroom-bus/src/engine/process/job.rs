@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::{circuit::Streak, loopback::Reserved, produced::Produced, recording::Recording};
 use crate::{
-    engine::account::order_audit::Line,
+    engine::account::order_audit::OrderLine,
     event::Event,
     handler::{Failure, Settlement},
     router::Retry,
@@ -15,15 +15,15 @@ use crate::{
 };
 
 /// The way into a pool.
-pub(crate) type JobAddress = Address<Job, (), BusError>;
+pub(crate) type JobAddress = Address<PoolJob, (), BusError>;
 
 /// An event on its way through a pool.
-pub(crate) struct Job {
+pub(crate) struct PoolJob {
     pub(crate) event: Event,
     /// The place of its handler.
     handler: u32,
     /// The line that it stands in; none for an event without order.
-    pub(crate) line: Option<Line>,
+    pub(crate) line: Option<OrderLine>,
     /// Where it came from.
     pub(crate) origin: Origin,
     /// Attempts so far, the one in hand included; not those that its handler gave back unstarted.
@@ -52,13 +52,13 @@ pub(crate) struct Extras {
     pub(crate) recording: Recording,
 }
 
-const _: () = assert!(size_of::<Job>() <= 128, "a job is two cache lines");
+const _: () = assert!(size_of::<PoolJob>() <= 128, "a job is two cache lines");
 
-impl Job {
+impl PoolJob {
     pub(crate) fn new(
         event: Event,
         handler: usize,
-        line: Option<Line>,
+        line: Option<OrderLine>,
         origin: Origin,
         ack: Ack,
     ) -> Self {
@@ -112,7 +112,7 @@ impl Job {
 pub(crate) struct Handled {
     pub(crate) event: Event,
     pub(crate) handler: usize,
-    pub(crate) line: Option<Line>,
+    pub(crate) line: Option<OrderLine>,
     pub(crate) origin: Origin,
     pub(crate) attempts: u32,
 }

@@ -11,9 +11,9 @@ use tokio::time::Instant;
 
 use super::{
     circuit::{Blame, Failing, Probe},
-    entries::{Handler, PoolSettings},
+    entries::{HandlerEntry, PoolSettings},
     failures::FailedEvent,
-    job::{BusError, Job},
+    job::{BusError, PoolJob},
     parked::WHAT_NEXT,
     retries::RetryClass,
 };
@@ -39,38 +39,38 @@ const PAUSED: Duration = Duration::from_secs(1);
 const OUTAGE: Duration = Duration::from_millis(200);
 
 /// What an event waits for whose handler is in outage.
-pub(crate) fn waits_for_handler(entry: &Handler, wait: Duration) -> BusError {
+pub(crate) fn waits_for_handler(entry: &HandlerEntry, wait: Duration) -> BusError {
     waiting(entry, "the handler is in outage", wait)
 }
 
 /// What an event waits for behind the one that probes.
-pub(crate) fn waits_for_the_probe(entry: &Handler) -> BusError {
+pub(crate) fn waits_for_the_probe(entry: &HandlerEntry) -> BusError {
     waits_for_handler(entry, OUTAGE)
 }
 
 /// True where the partition of an event was taken away.
-pub(crate) fn is_revoked(shared: &Shared, job: &Job) -> bool {
+pub(crate) fn is_revoked(shared: &Shared, job: &PoolJob) -> bool {
     shared.inputs.revocations.has(job.origin.assigned)
 }
 
 /// An event that is not begun, because one before it in its line is to be attempted again.
-pub(crate) fn released(entry: &Handler) -> BusError {
+pub(crate) fn released(entry: &HandlerEntry) -> BusError {
     waiting(entry, "one before it in its line was not done", RELEASED)
 }
 
 /// An event that is not attempted, because its partition was taken away.
-pub(crate) fn revoked(entry: &Handler) -> BusError {
+pub(crate) fn revoked(entry: &HandlerEntry) -> BusError {
     let why = "its partition was taken away before it was attempted";
     BusError { is_revoked: true, ..waiting(entry, why, Duration::ZERO) }
 }
 
 /// What an event waits for whose handler is paused.
-pub(crate) fn paused(entry: &Handler) -> BusError {
+pub(crate) fn paused(entry: &HandlerEntry) -> BusError {
     waiting(entry, "the handler is paused", PAUSED)
 }
 
 /// No attempt was made.
-pub(crate) fn waiting(entry: &Handler, why: &str, wait: Duration) -> BusError {
+pub(crate) fn waiting(entry: &HandlerEntry, why: &str, wait: Duration) -> BusError {
     let failure = Failure::new(FailureKind::Released, why);
     let backoff = entry.retry().backoff;
     BusError { failure, waits: Some(wait), backoff, failures: 0, is_last: false, is_revoked: false }
@@ -80,7 +80,7 @@ pub(crate) fn waiting(entry: &Handler, why: &str, wait: Duration) -> BusError {
 pub(crate) fn failed(
     shared: &Shared,
     pool: &PoolSettings,
-    job: &mut Job,
+    job: &mut PoolJob,
     failure: Failure,
     probe: Probe<'_>,
 ) -> BusError {
@@ -136,7 +136,7 @@ pub(crate) fn failed(
 }
 
 /// Does not count an attempt that was counted when it began.
-fn take_back(job: &mut Job, pool: &PoolSettings) {
+fn take_back(job: &mut PoolJob, pool: &PoolSettings) {
     if job.attempts > 1 {
         pool.further_attempts.fetch_sub(1, Ordering::Relaxed);
     }
@@ -147,7 +147,7 @@ fn take_back(job: &mut Job, pool: &PoolSettings) {
 /// counts.
 fn blamed(
     shared: &Shared,
-    job: &mut Job,
+    job: &mut PoolJob,
     failure: &Failure,
     probe: Probe<'_>,
     now: Instant,
@@ -180,7 +180,7 @@ fn blamed(
 }
 
 /// Tells of a failed attempt.
-pub(crate) fn tell_failure(shared: &Shared, job: &Job, error: &str, kind: Option<FailureKind>) {
+pub(crate) fn tell_failure(shared: &Shared, job: &PoolJob, error: &str, kind: Option<FailureKind>) {
     let handler = &shared.process.handlers[job.handler()];
     let place = shared.inputs.place(&job.origin);
     shared.process.failures.tell(&FailedEvent {
@@ -249,7 +249,7 @@ fn row(retry: Retry) -> Rule {
 }
 
 /// A job parks its key. Its error stays with it for the report.
-fn park(shared: &Shared, job: &mut Job, error: &str) {
+fn park(shared: &Shared, job: &mut PoolJob, error: &str) {
     let extras = job.extras_mut();
     extras.parked_for = Some(error.into());
     // A later attempt is the first again.
@@ -276,7 +276,7 @@ fn park(shared: &Shared, job: &mut Job, error: &str) {
 /// A job has failed for good, and parks its key.
 pub(crate) fn parks(
     shared: &Shared,
-    job: Option<&mut Job>,
+    job: Option<&mut PoolJob>,
     error: Option<&BusError>,
     panic: Option<&str>,
 ) {
@@ -292,7 +292,7 @@ pub(crate) fn parks(
 }
 
 /// Stores what the pool has given up.
-pub(crate) fn bury(shared: &Shared, letter: DeadLetter<Job, BusError>) {
+pub(crate) fn bury(shared: &Shared, letter: DeadLetter<PoolJob, BusError>) {
     // Without a message, the job was dropped in the middle of its outputs, and its settlement with
     // it: by a stop, or by an output that panicked.
     let Some(job) = letter.message else {

@@ -56,7 +56,7 @@ pub(crate) struct Loopback {
     on: Vec<Pattern>,
     /// Its place among the inputs.
     pub(crate) place: u32,
-    pub(crate) room: Arc<Room>,
+    pub(crate) room: Arc<LoopbackRoom>,
     /// What is on its way. Bounded by the room. `None` once nobody takes it any more.
     queue: Mutex<Option<VecDeque<Returning>>>,
     /// Told when something is put there.
@@ -84,7 +84,7 @@ impl Loopback {
         Self {
             on: config.on,
             place,
-            room: Arc::new(Room::new(config.room)),
+            room: Arc::new(LoopbackRoom::new(config.room)),
             queue: Mutex::new(Some(VecDeque::new())),
             sent: Notify::new(),
             ended: AtomicBool::new(false),
@@ -158,7 +158,7 @@ impl Loopback {
 
 /// Room for events on their way back.
 #[derive(Debug)]
-pub(crate) struct Room {
+pub(crate) struct LoopbackRoom {
     state: Mutex<Free>,
     /// Told when some is given back.
     freed: Notify,
@@ -171,7 +171,7 @@ struct Free {
     holders: usize,
 }
 
-impl Room {
+impl LoopbackRoom {
     fn new(events: usize) -> Self {
         Self { state: Mutex::new(Free { events, holders: 0 }), freed: Notify::new() }
     }
@@ -213,7 +213,7 @@ impl Room {
 /// Room for so many events, held by one event until it is done. Dropped, it gives them back.
 #[derive(Debug)]
 pub(crate) struct Reserved {
-    room: Arc<Room>,
+    room: Arc<LoopbackRoom>,
     events: usize,
 }
 
@@ -258,14 +258,14 @@ mod tests {
 
     #[test]
     fn g03_room_is_given_back_whoever_drops_it() {
-        let room = Arc::new(Room::new(5));
+        let room = Arc::new(LoopbackRoom::new(5));
         let mut three = room.try_reserve(3).unwrap();
         assert!(room.try_reserve(3).is_none());
         let one = three.split_one().unwrap();
         assert_eq!((three.events, one.events), (2, 1));
         assert!(three.grow(4) && !three.grow(5));
         drop(three);
-        let state = |room: &Room| {
+        let state = |room: &LoopbackRoom| {
             let free = room.state.lock();
             (free.events, free.holders)
         };
@@ -276,7 +276,7 @@ mod tests {
 
     #[test]
     fn g03_no_more_is_given_away_than_was_reserved() {
-        let room = Arc::new(Room::new(5));
+        let room = Arc::new(LoopbackRoom::new(5));
         let mut none = room.try_reserve(0).unwrap();
         assert!(none.split_one().is_none());
         let mut one = room.try_reserve(1).unwrap();

@@ -3,11 +3,11 @@
 use greenroom::{PoolAdmin, keys::Keys};
 
 use super::worker::BusWorker;
-use crate::engine::account::order_audit::Line;
+use crate::engine::account::order_audit::OrderLine;
 
 /// What a pool is managed with. Does not keep it running.
 pub(crate) struct Managed {
     pub(crate) admin: PoolAdmin<BusWorker>,
     /// Where the pool keeps order per key.
-    pub(crate) keys: Option<Keys<BusWorker, Line>>,
+    pub(crate) keys: Option<Keys<BusWorker, OrderLine>>,
 }

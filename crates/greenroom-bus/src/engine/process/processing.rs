@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    entries::{Handler, PoolSettings},
+    entries::{HandlerEntry, PoolSettings},
     failures::Failures,
     fair_share::FairShare,
     parked::Parked,
@@ -13,7 +13,7 @@ use crate::trace::Recorder;
 /// The handlers and pools of an engine, and what is known of all of them together.
 pub(crate) struct Processing {
     /// Each at its place.
-    pub(crate) handlers: Vec<Handler>,
+    pub(crate) handlers: Vec<HandlerEntry>,
     /// Each at its place.
     pub(crate) pools: Vec<PoolSettings>,
     /// How pools share the threads, where one has a weight.

@@ -27,7 +27,7 @@ use crate::{
 
 /// The event that something was made of, and where it stands.
 #[derive(Debug, Clone)]
-pub(crate) struct Input {
+pub(crate) struct InputEvent {
     pub(crate) event: Event,
     pub(crate) handler: usize,
     pub(crate) origin: Origin,
@@ -46,11 +46,12 @@ pub(crate) struct Rejections {
 struct Noted(Mutex<Vec<OutputRejection>>);
 
 impl Rejections {
-    pub(crate) fn of(shared: &Arc<Shared>, input: Input, ack: Ack) -> Self {
+    pub(crate) fn of(shared: &Arc<Shared>, input: InputEvent, ack: Ack) -> Self {
         let noted = Arc::new(Noted::default());
         // Sinks hold what they have accepted, and are held by what is shared.
         let shared = Arc::downgrade(shared);
-        let whole = Whole { shared, noted: noted.clone(), input: Mutex::new(Some((input, ack))) };
+        let whole =
+            AllAnswered { shared, noted: noted.clone(), input: Mutex::new(Some((input, ack))) };
         Self { noted, own: Ack::new(whole) }
     }
 
@@ -58,7 +59,7 @@ impl Rejections {
     /// itself.
     pub(crate) fn part(&self, of: &Arc<Rejecting>, made: Option<Event>) -> Ack {
         let (of, noted, whole) = (of.clone(), self.noted.clone(), self.own.child());
-        Ack::new(Part { of, noted, held: Mutex::new(Some((made, whole))) })
+        Ack::new(OutputPart { of, noted, held: Mutex::new(Some((made, whole))) })
     }
 
     /// No further part is asked for.
@@ -68,14 +69,14 @@ impl Rejections {
 }
 
 /// What was made for one output.
-struct Part {
+struct OutputPart {
     of: Arc<Rejecting>,
     noted: Arc<Noted>,
     /// Until it is settled.
     held: Mutex<Option<(Option<Event>, Ack)>>,
 }
 
-impl Settle for Part {
+impl Settle for OutputPart {
     fn rejected(&self, error: String) -> bool {
         let event = self.held.lock().as_mut().and_then(|(made, _)| made.take());
         self.of.events.fetch_add(1, Ordering::Relaxed);
@@ -94,13 +95,13 @@ impl Settle for Part {
 }
 
 /// Fires when all outputs have answered.
-struct Whole {
+struct AllAnswered {
     shared: Weak<Shared>,
     noted: Arc<Noted>,
-    input: Mutex<Option<(Input, Ack)>>,
+    input: Mutex<Option<(InputEvent, Ack)>>,
 }
 
-impl Settle for Whole {
+impl Settle for AllAnswered {
     fn settled(&self, how: Settled) {
         let Some((input, ack)) = self.input.lock().take() else { return };
         let rejected = std::mem::take(&mut *self.noted.0.lock());
@@ -115,7 +116,7 @@ impl Settle for Whole {
     }
 }
 
-fn give_up(shared: &Shared, input: Input, rejected: Vec<OutputRejection>, ack: Ack) {
+fn give_up(shared: &Shared, input: InputEvent, rejected: Vec<OutputRejection>, ack: Ack) {
     // Whoever has its partition now handles it, and may do better.
     if shared.inputs.revocations.has(input.origin.assigned) {
         return ack.refuse(Refusal::Revoked);

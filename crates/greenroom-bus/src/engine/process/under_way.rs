@@ -5,7 +5,7 @@ use std::{sync::Arc, time::SystemTime};
 use tokio::time::Instant;
 
 use super::{
-    job::Job,
+    job::PoolJob,
     recording::{Recording, Trace, span_id},
 };
 use crate::{
@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// The attempt of a recorded delivery, under way. Dropped, it has no answer.
-pub(crate) struct UnderWay<'a> {
+pub(crate) struct AttemptUnderWay<'a> {
     recorder: &'a dyn Recorder,
     trace: Trace,
     context: TraceContext,
@@ -32,7 +32,7 @@ pub(crate) struct UnderWay<'a> {
     is_answered: bool,
 }
 
-impl Drop for UnderWay<'_> {
+impl Drop for AttemptUnderWay<'_> {
     fn drop(&mut self) {
         if self.is_answered {
             return;
@@ -44,11 +44,15 @@ impl Drop for UnderWay<'_> {
     }
 }
 
-impl<'a> UnderWay<'a> {
+impl<'a> AttemptUnderWay<'a> {
     /// The attempt that begins now, where its delivery is recorded. That is decided at its first.
     /// In a box, because most attempts have none.
     #[inline]
-    pub(crate) fn of(shared: &'a Shared, job: &mut Job, attempt: &Attempt) -> Option<Box<Self>> {
+    pub(crate) fn of(
+        shared: &'a Shared,
+        job: &mut PoolJob,
+        attempt: &Attempt,
+    ) -> Option<Box<Self>> {
         let recorder = shared.process.recorder.as_deref()?;
         Self::begun(recorder, shared, job, attempt)
     }
@@ -56,7 +60,7 @@ impl<'a> UnderWay<'a> {
     fn begun(
         recorder: &'a dyn Recorder,
         shared: &Shared,
-        job: &mut Job,
+        job: &mut PoolJob,
         attempt: &Attempt,
     ) -> Option<Box<Self>> {
         let known = job.extras().map_or(Recording::Undecided, |extras| extras.recording);
@@ -92,7 +96,7 @@ impl<'a> UnderWay<'a> {
     }
 
     /// The attempt has ended. What goes on from a success is the event that its handler has seen.
-    pub(crate) fn ended(mut self: Box<Self>, result: Result<(), &Failure>, job: &mut Job) {
+    pub(crate) fn ended(mut self: Box<Self>, result: Result<(), &Failure>, job: &mut PoolJob) {
         self.is_answered = true;
         match result {
             Ok(()) => {
@@ -141,7 +145,7 @@ impl<'a> UnderWay<'a> {
 
 /// Notes of a delivery whose attempt has failed, and of which nothing was decided in favour of a
 /// recording: it is not asked again.
-pub(crate) fn stays_unrecorded(shared: &Shared, job: &mut Job) {
+pub(crate) fn stays_unrecorded(shared: &Shared, job: &mut PoolJob) {
     if shared.process.recorder.is_some() {
         job.extras_mut().recording = Recording::No;
     }

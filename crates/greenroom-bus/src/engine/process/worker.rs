@@ -8,7 +8,7 @@ use greenroom::{Actor, Answer, Context, Delivery, ExitReason};
 use super::{
     attempt::Attempts,
     emit::emit,
-    job::{BusError, Job},
+    job::{BusError, PoolJob},
 };
 use crate::engine::{egress::outputs::View, shared::Shared};
 
@@ -29,7 +29,7 @@ impl BusWorker {
 
     async fn receive_all(
         &mut self,
-        delivery: &mut Delivery<Job, (), BusError>,
+        delivery: &mut Delivery<PoolJob, (), BusError>,
     ) -> Result<Answer<()>, BusError> {
         let jobs = delivery.messages_mut().collect();
         let Self { shared, attempts, outputs: known } = self;
@@ -57,12 +57,12 @@ impl BusWorker {
 }
 
 impl Actor for BusWorker {
-    type Message = Job;
+    type Message = PoolJob;
     type Reply = ();
     type Error = BusError;
 
     /// Not used: [`receive`](Actor::receive) leaves the job in place until it is handled.
-    async fn handle(&mut self, mut job: Job, _cx: &mut Context<Self>) -> Result<(), BusError> {
+    async fn handle(&mut self, mut job: PoolJob, _cx: &mut Context<Self>) -> Result<(), BusError> {
         let Self { shared, attempts, outputs } = self;
         let made = attempts.attempt(&mut job).await?;
         emit(shared, outputs, job, made).await;
@@ -71,7 +71,7 @@ impl Actor for BusWorker {
 
     async fn receive(
         &mut self,
-        delivery: &mut Delivery<Job, (), BusError>,
+        delivery: &mut Delivery<PoolJob, (), BusError>,
         _cx: &mut Context<Self>,
     ) -> Result<Answer<()>, BusError> {
         if !delivery.batch_items().is_empty() {

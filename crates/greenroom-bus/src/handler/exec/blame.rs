@@ -1,7 +1,7 @@
 //! Who is to blame for a process that ends without an answer: the program, or the event that it had
 //! in hand.
 
-use super::{process::How, standing::Standing};
+use super::{process::How, standing::ProgramStanding};
 
 /// An event that crashed this many processes in a row is given up as the cause, and a program of
 /// which this many in a row could not begin is taken to be broken.
@@ -9,7 +9,7 @@ const IN_A_ROW: u32 = 2;
 
 /// What the processes that ended during one attempt say.
 #[derive(Debug, Default)]
-pub(super) struct Blame {
+pub(super) struct AttemptBlame {
     /// Processes that died with the event in hand, of a program that works.
     crashes: u32,
     /// Processes that died of themselves, as far as one can know, before they had answered
@@ -38,7 +38,7 @@ impl Follows {
     }
 }
 
-impl Blame {
+impl AttemptBlame {
     /// Judges the end of a process: whether it may have read anything of the event, and whether it
     /// had answered before.
     pub(super) fn judge(
@@ -46,7 +46,7 @@ impl Blame {
         how: &How,
         had_event: bool,
         had_answered: bool,
-        standing: &Standing,
+        standing: &ProgramStanding,
     ) -> Follows {
         let again = |crashed| Follows::Again { crashed };
         match how {
@@ -64,7 +64,7 @@ impl Blame {
         }
     }
 
-    fn verdict(&self, crashed: bool, standing: &Standing) -> Follows {
+    fn verdict(&self, crashed: bool, standing: &ProgramStanding) -> Follows {
         match self.crashes + self.failed_starts {
             ..IN_A_ROW => Follows::Again { crashed },
             _ if self.failed_starts == 0 && standing.blame() => Follows::Event,
@@ -78,37 +78,37 @@ mod tests {
     use super::*;
 
     fn crash(
-        blame: &mut Blame,
+        blame: &mut AttemptBlame,
         had_event: bool,
         had_answered: bool,
-        standing: &Standing,
+        standing: &ProgramStanding,
     ) -> Follows {
         blame.judge(&How::Crashed("3".into()), had_event, had_answered, standing)
     }
 
-    fn good() -> Standing {
-        let standing = Standing::default();
+    fn good() -> ProgramStanding {
+        let standing = ProgramStanding::default();
         standing.answered();
         standing
     }
 
     #[test]
     fn p18_two_crashes_of_a_program_that_works_are_the_event_s() {
-        let (mut blame, standing) = (Blame::default(), good());
+        let (mut blame, standing) = (AttemptBlame::default(), good());
         assert_eq!(crash(&mut blame, true, true, &standing), Follows::Again { crashed: true });
         assert_eq!(crash(&mut blame, true, false, &standing), Follows::Event);
     }
 
     #[test]
     fn p18_processes_that_never_answered_are_the_program_s() {
-        let (mut blame, standing) = (Blame::default(), Standing::default());
+        let (mut blame, standing) = (AttemptBlame::default(), ProgramStanding::default());
         assert_eq!(crash(&mut blame, true, false, &standing), Follows::Again { crashed: false });
         assert_eq!(crash(&mut blame, true, false, &standing), Follows::Program);
     }
 
     #[test]
     fn p18_processes_that_did_not_read_the_event_are_the_program_s_whatever_it_answered_before() {
-        let (mut blame, standing) = (Blame::default(), good());
+        let (mut blame, standing) = (AttemptBlame::default(), good());
         assert_eq!(crash(&mut blame, false, true, &standing), Follows::Again { crashed: true });
         assert_eq!(crash(&mut blame, false, false, &standing), Follows::Again { crashed: false });
         assert_eq!(crash(&mut blame, false, false, &standing), Follows::Program);
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn p18_one_crash_and_one_failed_start_blame_no_event() {
-        let (mut blame, standing) = (Blame::default(), good());
+        let (mut blame, standing) = (AttemptBlame::default(), good());
         crash(&mut blame, true, true, &standing);
         assert_eq!(crash(&mut blame, false, false, &standing), Follows::Program);
     }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 
-use super::standing::Standing;
+use super::standing::ProgramStanding;
 
 /// What happened to the processes of one factory, all workers together.
 #[derive(Debug, Default)]
@@ -18,5 +18,5 @@ pub(super) struct Counters {
     pub(super) unanswered: AtomicU64,
     /// Processes that run.
     pub(super) running: AtomicUsize,
-    pub(super) standing: Standing,
+    pub(super) standing: ProgramStanding,
 }

@@ -19,14 +19,14 @@ use super::{
     counters::Counters,
     driver::Driver,
     errors,
-    message::{Answer, Job, Message, Stop},
+    message::{Answer, DriverMessage, Stop, WorkerJob},
 };
 use crate::handler::Attempt;
 
 /// One process, as those see it that share it. The task that drives it ends when all have left.
 #[derive(Debug)]
 pub(super) struct Desk {
-    messages: UnboundedSender<Message>,
+    messages: UnboundedSender<DriverMessage>,
     /// The driver, until the first event comes.
     driver: Mutex<Option<Driver>>,
     users: AtomicUsize,
@@ -35,7 +35,7 @@ pub(super) struct Desk {
 impl Desk {
     /// A process that is not started yet, for a first worker.
     pub(super) fn new(config: &Arc<ExecConfig>, counters: &Arc<Counters>) -> Self {
-        let (messages, receiver): (_, UnboundedReceiver<Message>) = unbounded_channel();
+        let (messages, receiver): (_, UnboundedReceiver<DriverMessage>) = unbounded_channel();
         let driver = Driver::new(config.clone(), counters.clone(), receiver);
         Self { messages, driver: Mutex::new(Some(driver)), users: AtomicUsize::new(1) }
     }
@@ -65,10 +65,10 @@ impl Desk {
     /// goes to the next one.
     pub(super) async fn ask(&self, line: Vec<u8>, attempt: &Attempt) -> Answer {
         let (answer, receiver) = oneshot::channel();
-        let job = Job { line, attempt: *attempt, answer };
-        let mut waits = Waits { desk: self, answer: receiver, is_over: false };
+        let job = WorkerJob { line, attempt: *attempt, answer };
+        let mut waits = WaitingWorker { desk: self, answer: receiver, is_over: false };
         // Where the driver is gone, so is the other end of the answer.
-        let _ = self.messages.send(Message::Job(job));
+        let _ = self.messages.send(DriverMessage::Job(job));
         let answer = (&mut waits.answer).await;
         waits.is_over = true;
         answer.unwrap_or_else(|_| Answer { result: Err(errors::no_driver()), line: Vec::new() })
@@ -80,24 +80,24 @@ impl Desk {
             return;
         }
         let (done, gone) = oneshot::channel();
-        let _ = self.messages.send(Message::Stop(Stop { patience, done }));
+        let _ = self.messages.send(DriverMessage::Stop(Stop { patience, done }));
         // Closed without a word: that is the word.
         let _ = gone.await;
     }
 }
 
 /// A worker that waits. Dropped before its answer, it has the driver look for it.
-struct Waits<'a> {
+struct WaitingWorker<'a> {
     desk: &'a Desk,
     answer: oneshot::Receiver<Answer>,
     is_over: bool,
 }
 
-impl Drop for Waits<'_> {
+impl Drop for WaitingWorker<'_> {
     fn drop(&mut self) {
         if !self.is_over {
             self.answer.close();
-            let _ = self.desk.messages.send(Message::Cancelled);
+            let _ = self.desk.messages.send(DriverMessage::Cancelled);
         }
     }
 }

@@ -14,7 +14,7 @@ use super::{
     counters::Counters,
     errors::{self, effect, is_for_want_of_something},
     in_hand::InHand,
-    message::{Job, Message, Stop},
+    message::{DriverMessage, Stop, WorkerJob},
     process::{Broken, End, Happened, How, Process},
     reply::Reply,
     restarts::Restarts,
@@ -53,7 +53,7 @@ enum Ends {
 pub(super) struct Driver {
     config: Arc<ExecConfig>,
     counters: Arc<Counters>,
-    messages: UnboundedReceiver<Message>,
+    messages: UnboundedReceiver<DriverMessage>,
     in_hand: InHand,
     /// Present once it is to end.
     stop: Option<Stop>,
@@ -71,7 +71,7 @@ impl Driver {
     pub(super) fn new(
         config: Arc<ExecConfig>,
         counters: Arc<Counters>,
-        messages: UnboundedReceiver<Message>,
+        messages: UnboundedReceiver<DriverMessage>,
     ) -> Self {
         Self {
             in_hand: InHand::new(config.in_flight),
@@ -133,7 +133,7 @@ impl Driver {
                 .map_err(|wait| errors::exhausted(&self.config, &self.last_crash, wait))?;
             // The restart is taken: one whose event is cancelled while it waits is not paid twice.
             self.next = NextStart::Counted;
-            if let Some(Job { answer, .. }) = self.in_hand.first_waiting()
+            if let Some(WorkerJob { answer, .. }) = self.in_hand.first_waiting()
                 && !delay.is_zero()
             {
                 tokio::select! {
@@ -167,14 +167,14 @@ impl Driver {
         failure
     }
 
-    fn take(&mut self, message: Message) {
+    fn take(&mut self, message: DriverMessage) {
         match message {
-            Message::Job(job) => {
+            DriverMessage::Job(job) => {
                 self.last = Some(job.attempt);
                 self.in_hand.add(job);
             }
-            Message::Cancelled => {}
-            Message::Stop(stop) => self.stop = Some(stop),
+            DriverMessage::Cancelled => {}
+            DriverMessage::Stop(stop) => self.stop = Some(stop),
         }
     }
 

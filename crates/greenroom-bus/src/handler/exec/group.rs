@@ -32,9 +32,9 @@ pub fn kill_all() {
 
 /// A group that may have members. Dropped, it is killed.
 #[derive(Debug)]
-pub(super) struct Group(Option<i32>);
+pub(super) struct ProcessGroup(Option<i32>);
 
-impl Group {
+impl ProcessGroup {
     /// The group that a process leads which was started as its leader.
     pub(super) fn led_by(child: &Child) -> Self {
         let id = child.id().and_then(|id| i32::try_from(id).ok());
@@ -87,7 +87,7 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         if let Some(id) = self.0.take() {
             system::kill(id);

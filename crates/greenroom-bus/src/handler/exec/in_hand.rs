@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use tokio::time::Instant;
 
 use super::{
-    blame::Blame,
-    message::{Answer, Job},
+    blame::AttemptBlame,
+    message::{Answer, WorkerJob},
     process::Process,
 };
 use crate::handler::HandlerResult;
@@ -14,8 +14,8 @@ use crate::handler::HandlerResult;
 /// An event on its way through the process.
 #[derive(Debug)]
 pub(super) struct Entry {
-    job: Job,
-    pub(super) blame: Blame,
+    job: WorkerJob,
+    pub(super) blame: AttemptBlame,
     /// A process has ended that may have read it and others: the next one gets it alone, so that it
     /// is known which of them it was.
     pub(super) is_alone: bool,
@@ -34,13 +34,13 @@ impl Entry {
         read > self.begins
     }
 
-    pub(super) fn job(&self) -> &Job {
+    pub(super) fn job(&self) -> &WorkerJob {
         &self.job
     }
 
     /// Tells the worker what became of it. One whose attempt was cancelled does not hear it.
     pub(super) fn answer(self, result: HandlerResult) {
-        let Job { answer, line, .. } = self.job;
+        let WorkerJob { answer, line, .. } = self.job;
         let _ = answer.send(Answer { result, line });
     }
 }
@@ -62,13 +62,13 @@ impl InHand {
         Self { most, waiting, sent, since: Instant::now() }
     }
 
-    pub(super) fn add(&mut self, job: Job) {
-        let blame = Blame::default();
+    pub(super) fn add(&mut self, job: WorkerJob) {
+        let blame = AttemptBlame::default();
         self.waiting.push_back(Entry { job, blame, is_alone: false, token: 0, begins: 0 });
     }
 
     /// The first that waits and is not cancelled.
-    pub(super) fn first_waiting(&mut self) -> Option<&mut Job> {
+    pub(super) fn first_waiting(&mut self) -> Option<&mut WorkerJob> {
         while self.waiting.front().is_some_and(Entry::is_cancelled) {
             self.waiting.pop_front();
         }

@@ -9,8 +9,8 @@ const READ_BUFFER: usize = 64 * 1024;
 
 /// What the next line is.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Line {
-    /// A whole line, in [`Lines::current`]. An unfinished last line counts as one.
+pub(super) enum NextLine {
+    /// A whole line, in [`LineReader::current`]. An unfinished last line counts as one.
     Whole,
     /// More bytes than the bound came without a line end.
     TooLong,
@@ -25,7 +25,7 @@ const LONGEST_REST: u64 = 1024 * 1024;
 /// What becomes of a line that is longer than its bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Beyond {
-    /// It is [`Line::TooLong`].
+    /// It is [`NextLine::TooLong`].
     Refused,
     /// The rest is read and counted, and nothing more.
     LeftOut,
@@ -33,7 +33,7 @@ enum Beyond {
 
 /// Reads line after line into one buffer.
 #[derive(Debug)]
-pub(super) struct Lines<R> {
+pub(super) struct LineReader<R> {
     input: BufReader<R>,
     /// The line that was read last, without its end.
     line: Vec<u8>,
@@ -46,8 +46,8 @@ pub(super) struct Lines<R> {
     beyond: Beyond,
 }
 
-impl<R: AsyncRead + Unpin> Lines<R> {
-    /// Lines of `longest` bytes at most; a longer one is [`Line::TooLong`].
+impl<R: AsyncRead + Unpin> LineReader<R> {
+    /// Lines of `longest` bytes at most; a longer one is [`NextLine::TooLong`].
     pub(super) fn bounded(input: R, longest: usize) -> Self {
         let (input, line) = (BufReader::with_capacity(READ_BUFFER, input), Vec::new());
         Self { input, line, left_out: 0, unfinished: false, longest, beyond: Beyond::Refused }
@@ -58,7 +58,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         Self { beyond: Beyond::LeftOut, ..Self::bounded(input, longest) }
     }
 
-    /// The line that [`Lines::next`] read last, without its end.
+    /// The line that [`LineReader::next`] read last, without its end.
     pub(super) fn current(&self) -> &[u8] {
         &self.line
     }
@@ -75,7 +75,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     ///
     /// # Cancel safety
     /// Nothing is lost: the next call goes on with the line.
-    pub(super) async fn next(&mut self) -> io::Result<Line> {
+    pub(super) async fn next(&mut self) -> io::Result<NextLine> {
         if !std::mem::replace(&mut self.unfinished, true) {
             self.line.clear();
             self.left_out = 0;
@@ -85,23 +85,23 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         Ok(line)
     }
 
-    async fn read_on(&mut self) -> io::Result<Line> {
+    async fn read_on(&mut self) -> io::Result<NextLine> {
         loop {
             let bytes = self.input.fill_buf().await?;
             if bytes.is_empty() {
-                return Ok(if self.line.is_empty() { Line::End } else { Line::Whole });
+                return Ok(if self.line.is_empty() { NextLine::End } else { NextLine::Whole });
             }
             let end = bytes.iter().position(|byte| *byte == b'\n');
             let came = end.unwrap_or(bytes.len());
             let kept = came.min(self.longest - self.line.len());
             if kept < came && self.beyond == Beyond::Refused {
-                return Ok(Line::TooLong);
+                return Ok(NextLine::TooLong);
             }
             self.line.extend_from_slice(&bytes[..kept]);
             self.left_out += (came - kept) as u64;
             self.input.consume(came + usize::from(end.is_some()));
             if end.is_some() || self.left_out >= LONGEST_REST {
-                return Ok(Line::Whole);
+                return Ok(NextLine::Whole);
             }
         }
     }
@@ -115,9 +115,9 @@ mod tests {
 
     #[tokio::test]
     async fn lines_are_cut_at_their_ends_and_the_last_needs_none() {
-        let mut lines = Lines::bounded(&b"one\n\nthree"[..], 10);
+        let mut lines = LineReader::bounded(&b"one\n\nthree"[..], 10);
         let mut seen = Vec::new();
-        while lines.next().await.unwrap() == Line::Whole {
+        while lines.next().await.unwrap() == NextLine::Whole {
             seen.push(String::from_utf8(lines.current().to_vec()).unwrap());
         }
         assert_eq!(seen, ["one", "", "three"]);
@@ -125,16 +125,16 @@ mod tests {
 
     #[tokio::test]
     async fn u05_a_line_beyond_the_bound_is_not_collected() {
-        let mut lines = Lines::bounded(&b"12345\n123456\n"[..], 5);
-        assert_eq!(lines.next().await.unwrap(), Line::Whole);
-        assert_eq!(lines.next().await.unwrap(), Line::TooLong);
+        let mut lines = LineReader::bounded(&b"12345\n123456\n"[..], 5);
+        assert_eq!(lines.next().await.unwrap(), NextLine::Whole);
+        assert_eq!(lines.next().await.unwrap(), NextLine::TooLong);
     }
 
     #[tokio::test]
     async fn u02_the_rest_of_a_long_line_is_counted() {
-        let mut lines = Lines::shortening(&b"1234567\nx\n\n123"[..], 3);
+        let mut lines = LineReader::shortening(&b"1234567\nx\n\n123"[..], 3);
         let mut seen = Vec::new();
-        while lines.next().await.unwrap() == Line::Whole {
+        while lines.next().await.unwrap() == NextLine::Whole {
             seen.push((String::from_utf8(lines.current().to_vec()).unwrap(), lines.left_out()));
         }
         let expected = [("123", 4), ("x", 0), ("", 0), ("123", 0)];
@@ -143,9 +143,9 @@ mod tests {
 
     #[tokio::test]
     async fn u02_a_line_without_an_end_is_heard_of() {
-        let mut lines = Lines::shortening(tokio::io::repeat(b'x'), 3);
+        let mut lines = LineReader::shortening(tokio::io::repeat(b'x'), 3);
         for _ in 0..3 {
-            assert_eq!(lines.next().await.unwrap(), Line::Whole);
+            assert_eq!(lines.next().await.unwrap(), NextLine::Whole);
             assert!(lines.current() == b"xxx" && lines.left_out() >= LONGEST_REST);
         }
     }
@@ -153,14 +153,14 @@ mod tests {
     #[tokio::test]
     async fn a_line_that_was_waited_for_and_given_up_is_read_on() {
         let (read, mut write) = tokio::io::duplex(64);
-        let mut lines = Lines::bounded(read, 10);
+        let mut lines = LineReader::bounded(read, 10);
         for part in [&b"on"[..], b"e"] {
             write.write_all(part).await.unwrap();
             let waited = tokio::time::timeout(std::time::Duration::from_millis(1), lines.next());
             assert!(waited.await.is_err());
         }
         write.write_all(b"\n").await.unwrap();
-        assert_eq!(lines.next().await.unwrap(), Line::Whole);
+        assert_eq!(lines.next().await.unwrap(), NextLine::Whole);
         assert_eq!(lines.current(), b"one");
     }
 }

@@ -8,7 +8,7 @@ use crate::handler::{Attempt, HandlerResult};
 
 /// An event that a worker has handed in.
 #[derive(Debug)]
-pub(super) struct Job {
+pub(super) struct WorkerJob {
     /// Its line, but for the token with which that begins.
     pub(super) line: Vec<u8>,
     pub(super) attempt: Attempt,
@@ -25,8 +25,8 @@ pub(super) struct Answer {
 
 /// What the driver of a process is told.
 #[derive(Debug)]
-pub(super) enum Message {
-    Job(Job),
+pub(super) enum DriverMessage {
+    Job(WorkerJob),
     /// An attempt is cancelled: the answer of one job is closed.
     Cancelled,
     /// No event comes any more.

@@ -16,8 +16,8 @@ use tokio::{
 use super::{
     config::ExecConfig,
     counters::Counters,
-    group::Group,
-    lines::{Line, Lines},
+    group::ProcessGroup,
+    lines::{LineReader, NextLine},
     reply::{self, Reply},
     request,
     running::Running,
@@ -51,11 +51,11 @@ const PROTOCOL: (&str, &str) = ("GREENROOM_PROTOCOL", "1");
 pub(super) struct Process {
     /// Goes before the child, whose number is that of the group for as long as it was not waited
     /// for.
-    group: Group,
+    group: ProcessGroup,
     child: Child,
     /// Gone once the process was told to finish.
     stdin: Option<ChildStdin>,
-    stdout: Lines<ChildStdout>,
+    stdout: LineReader<ChildStdout>,
     stderr: Option<Stderr>,
     /// Lines for the process, of which the first `taken` bytes are in its pipe.
     lines: Vec<u8>,
@@ -119,7 +119,7 @@ impl Process {
         attempt: &Attempt,
     ) -> io::Result<Self> {
         let mut child = command(config)?.spawn()?;
-        let group = Group::led_by(&child);
+        let group = ProcessGroup::led_by(&child);
         let (Some(stdin), Some(stdout), Some(stderr)) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
@@ -129,7 +129,7 @@ impl Process {
             group,
             child,
             stdin: Some(stdin),
-            stdout: Lines::bounded(stdout, LONGEST_ANSWER),
+            stdout: LineReader::bounded(stdout, LONGEST_ANSWER),
             stderr: Some(Stderr::log(stderr, attempt)),
             lines: Vec::new(),
             taken: 0,
@@ -378,20 +378,20 @@ fn command(config: &ExecConfig) -> io::Result<Command> {
 }
 
 /// What a look for the next line came to.
-fn happened(line: io::Result<Line>) -> Happened {
+fn happened(line: io::Result<NextLine>) -> Happened {
     match line {
-        Ok(Line::Whole) => Happened::Line,
-        Ok(Line::TooLong) => {
+        Ok(NextLine::Whole) => Happened::Line,
+        Ok(NextLine::TooLong) => {
             let why = format!("it wrote a line of more than {LONGEST_ANSWER} bytes to its stdout");
             Happened::Broken(Broken::Misbehaved(why))
         }
-        Ok(Line::End) | Err(_) => Happened::Broken(Broken::Closed),
+        Ok(NextLine::End) | Err(_) => Happened::Broken(Broken::Closed),
     }
 }
 
 /// Reads and forgets, for ever: a process that still writes heartbeats while it finishes must
 /// not wait for a full pipe.
-async fn read_to_nowhere(stdout: &mut Lines<ChildStdout>) {
-    while matches!(stdout.next().await, Ok(Line::Whole)) {}
+async fn read_to_nowhere(stdout: &mut LineReader<ChildStdout>) {
+    while matches!(stdout.next().await, Ok(NextLine::Whole)) {}
     std::future::pending().await
 }

@@ -15,12 +15,12 @@ pub(super) const BLAMED_IN_A_ROW: u32 = 3;
 
 /// What the answers so far say of the program; shared by all workers.
 #[derive(Debug, Default)]
-pub(super) struct Standing {
+pub(super) struct ProgramStanding {
     /// How many more events may be blamed. Nothing hangs on the order of these accesses to others.
     blames: AtomicU32,
 }
 
-impl Standing {
+impl ProgramStanding {
     /// A process has answered.
     pub(super) fn answered(&self) {
         // Read first: with many answers, the line of the cache stays with all workers.
@@ -46,13 +46,13 @@ mod tests {
 
     #[test]
     fn p18_a_program_that_has_never_answered_blames_nobody() {
-        let standing = Standing::default();
+        let standing = ProgramStanding::default();
         assert!(!standing.is_good() && !standing.blame());
     }
 
     #[test]
     fn p18_answers_are_good_for_a_few_events_in_a_row() {
-        let standing = Standing::default();
+        let standing = ProgramStanding::default();
         for _ in 0..2 {
             standing.answered();
             standing.answered();

@@ -16,7 +16,7 @@ use tokio::{
 };
 
 use super::{
-    lines::{Line, Lines},
+    lines::{LineReader, NextLine},
     printable::printable,
 };
 use crate::{handler::Attempt, name::Name};
@@ -53,7 +53,7 @@ impl Stderr {
     /// Starts to read, and to log each line with pool and worker.
     pub(super) fn log(pipe: ChildStderr, attempt: &Attempt) -> Self {
         let last = Arc::new(Mutex::new(VecDeque::new()));
-        let log = Log { pool: attempt.pool, worker: attempt.worker, last: last.clone() };
+        let log = StderrLog { pool: attempt.pool, worker: attempt.worker, last: last.clone() };
         Self { reader: tokio::spawn(log.follow(pipe)), last }
     }
 
@@ -68,15 +68,15 @@ impl Stderr {
 }
 
 /// Where the lines of one process go.
-struct Log {
+struct StderrLog {
     pool: Name,
     worker: usize,
     last: Arc<Mutex<VecDeque<String>>>,
 }
 
-impl Log {
+impl StderrLog {
     async fn follow(self, pipe: impl AsyncRead + Unpin) {
-        let mut lines = Lines::shortening(pipe, LONGEST_LINE);
+        let mut lines = LineReader::shortening(pipe, LONGEST_LINE);
         let mut rate = Rate::begin(Instant::now());
         loop {
             let next = match rate.ends_with_some_left_out() {
@@ -89,7 +89,7 @@ impl Log {
             }
             match next {
                 None => {}
-                Some(Ok(Line::Whole)) => self.line(&lines, &mut rate),
+                Some(Ok(NextLine::Whole)) => self.line(&lines, &mut rate),
                 Some(_) => break,
             }
         }
@@ -98,7 +98,7 @@ impl Log {
         }
     }
 
-    fn line<R: AsyncRead + Unpin>(&self, lines: &Lines<R>, rate: &mut Rate) {
+    fn line<R: AsyncRead + Unpin>(&self, lines: &LineReader<R>, rate: &mut Rate) {
         let text = String::from_utf8_lossy(lines.current());
         let text = printable(text.trim_end());
         if text.is_empty() && lines.left_out() == 0 {
@@ -193,7 +193,7 @@ mod tests {
         let recorder = Recorder::default();
         let _guard = tracing::subscriber::set_default(recorder.clone());
         let last = Arc::new(Mutex::new(VecDeque::new()));
-        Log { pool: "p".into(), worker: 1, last: last.clone() }.follow(text).await;
+        StderrLog { pool: "p".into(), worker: 1, last: last.clone() }.follow(text).await;
         let last = last.lock().drain(..).collect();
         (recorder.lines(), last)
     }
@@ -230,7 +230,7 @@ mod tests {
         let recorder = Recorder::default();
         let _guard = tracing::subscriber::set_default(recorder.clone());
         let (read, mut write) = tokio::io::duplex(1_000_000);
-        let log = Log { pool: "p".into(), worker: 1, last: Arc::default() };
+        let log = StderrLog { pool: "p".into(), worker: 1, last: Arc::default() };
         let following = tokio::spawn(log.follow(read));
         tokio::io::AsyncWriteExt::write_all(&mut write, "x\n".repeat(200).as_bytes())
             .await

@@ -31,10 +31,10 @@ pub struct Connections {
 struct Table {
     /// Counts up with each connection, and each time that one begins to wait.
     turn: u64,
-    open: BTreeMap<u64, Open>,
+    open: BTreeMap<u64, OpenConnection>,
 }
 
-struct Open {
+struct OpenConnection {
     /// The turn since which it waits; `None` while it is answered.
     waiting: Option<u64>,
     close: Arc<Notify>,
@@ -70,7 +70,7 @@ impl Connections {
         }
         let id = table.next_turn();
         let close = Arc::new(Notify::new());
-        table.open.insert(id, Open { waiting: Some(id), close: close.clone() });
+        table.open.insert(id, OpenConnection { waiting: Some(id), close: close.clone() });
         Some(Place { all: self.clone(), id, close })
     }
 

@@ -429,7 +429,7 @@ async fn an_output_that_was_cut_while_it_is_written_is_told_and_gets_no_hole() {
 fn what_was_not_confirmed_is_not_left_in_a_file_that_was_renamed() {
     let dir = tempfile::tempdir().unwrap();
     let (path, old) = (dir.path().join("done"), dir.path().join("old"));
-    let mut file = DiskFile::open(&path, false).unwrap();
+    let mut file = AppendFile::open(&path, false).unwrap();
     file.append(b"{1}\n").unwrap();
     file.sync().unwrap();
     file.append(b"{2}\n").unwrap();

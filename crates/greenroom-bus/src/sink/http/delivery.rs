@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep};
 
 use super::{
     config::HttpSinkMode,
-    queue::Waiting,
+    queue::WaitingEvent,
     shared::{Settings, Shared},
 };
 use crate::{
@@ -40,9 +40,9 @@ enum Attempted {
 }
 
 /// Sends these events until the target has taken or rejected each.
-pub(super) async fn deliver(shared: Arc<Shared>, number: u64, events: Vec<Waiting>) {
+pub(super) async fn deliver(shared: Arc<Shared>, number: u64, events: Vec<WaitingEvent>) {
     let lines = events.iter().filter_map(|waiting| waiting.outgoing.line).collect();
-    let _over = Over { shared: &shared, lines };
+    let _over = RequestOver { shared: &shared, lines };
     match until_settled(&shared, number, &events).await {
         Ok(()) => events.into_iter().for_each(|waiting| waiting.outgoing.ack.confirm()),
         Err(error) if events.len() == 1 => {
@@ -66,12 +66,12 @@ fn reject(outgoing: Outgoing, error: &str) {
 
 /// The request is over, however it ends: the next of its lines may go. After its events are
 /// settled, so that an order which is audited there holds.
-struct Over<'a> {
+struct RequestOver<'a> {
     shared: &'a Shared,
     lines: Vec<u64>,
 }
 
-impl Drop for Over<'_> {
+impl Drop for RequestOver<'_> {
     fn drop(&mut self) {
         self.shared.is_over(&self.lines);
     }
@@ -79,7 +79,11 @@ impl Drop for Over<'_> {
 
 /// # Errors
 /// Why the target rejects them.
-async fn until_settled(shared: &Shared, number: u64, events: &[Waiting]) -> Result<(), String> {
+async fn until_settled(
+    shared: &Shared,
+    number: u64,
+    events: &[WaitingEvent],
+) -> Result<(), String> {
     let (mut attempt, mut failures) = (0, 0);
     loop {
         let pass = shared.gate.pass().await;
@@ -118,7 +122,7 @@ async fn until_settled(shared: &Shared, number: u64, events: &[Waiting]) -> Resu
 }
 
 impl Settings {
-    async fn attempt(&self, events: &[Waiting], attempt: u32) -> Attempted {
+    async fn attempt(&self, events: &[WaitingEvent], attempt: u32) -> Attempted {
         let request = match self.request(events, attempt) {
             Ok(request) => request,
             Err(error) => return Attempted::Rejected(error),
@@ -130,7 +134,7 @@ impl Settings {
         }
     }
 
-    fn request(&self, events: &[Waiting], attempt: u32) -> Result<Request, String> {
+    fn request(&self, events: &[WaitingEvent], attempt: u32) -> Result<Request, String> {
         let mode = match (self.config.mode, events) {
             (HttpSinkMode::Binary, [_]) => Mode::Binary,
             (HttpSinkMode::Structured, [_]) => Mode::Structured,

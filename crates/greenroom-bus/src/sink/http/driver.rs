@@ -7,24 +7,24 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-use super::{delivery, queue::Next, shared::Shared};
+use super::{delivery, queue::NextRequest, shared::Shared};
 
 /// Until all is settled and nothing comes any more.
 pub(super) async fn drive(shared: Arc<Shared>) {
-    let _end = End(&shared);
+    let _end = DriverEnd(&shared);
     // Dropped with the driver: what they have in hand is refused.
     let mut requests = JoinSet::new();
     let mut number = 0;
     loop {
         let until = match shared.next() {
-            Next::Send(events) => {
+            NextRequest::Send(events) => {
                 number += 1;
                 requests.spawn(delivery::deliver(shared.clone(), number, events));
                 continue;
             }
-            Next::Collect(until) => Some(until),
-            Next::Wait => None,
-            Next::End => return,
+            NextRequest::Collect(until) => Some(until),
+            NextRequest::Wait => None,
+            NextRequest::End => return,
         };
         tokio::select! {
             () = shared.wake.notified() => {}
@@ -38,9 +38,9 @@ pub(super) async fn drive(shared: Arc<Shared>) {
 }
 
 /// However the driver ends, nothing that came or comes later waits for ever.
-struct End<'a>(&'a Shared);
+struct DriverEnd<'a>(&'a Shared);
 
-impl Drop for End<'_> {
+impl Drop for DriverEnd<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.0.fail("its driver panicked; see the log, and please report this");

@@ -9,7 +9,7 @@ use crate::sink::Outgoing;
 
 /// An event that was accepted. It gives its room back when it is dropped.
 #[derive(Debug)]
-pub(super) struct Waiting {
+pub(super) struct WaitingEvent {
     pub(super) outgoing: Outgoing,
     pub(super) since: Instant,
     pub(super) bytes: usize,
@@ -19,7 +19,7 @@ pub(super) struct Waiting {
 /// In the order of acceptance.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<WaitingEvent>,
     /// Lines of which an event is under way. The others of these lines wait.
     busy: HashSet<u64, foldhash::fast::RandomState>,
     /// Requests under way.
@@ -29,9 +29,9 @@ pub(super) struct Queue {
 
 /// What is to be done next.
 #[derive(Debug)]
-pub(super) enum Next {
+pub(super) enum NextRequest {
     /// Send these in one request.
-    Send(Vec<Waiting>),
+    Send(Vec<WaitingEvent>),
     /// Wait until then for more of them.
     Collect(Instant),
     /// Wait for what comes, or for what is under way.
@@ -42,7 +42,7 @@ pub(super) enum Next {
 
 impl Queue {
     /// Gives the event back once it is finishing.
-    pub(super) fn push(&mut self, waiting: Waiting) -> Option<Waiting> {
+    pub(super) fn push(&mut self, waiting: WaitingEvent) -> Option<WaitingEvent> {
         if self.finishing {
             return Some(waiting);
         }
@@ -56,22 +56,22 @@ impl Queue {
         concurrency: usize,
         batching: Option<Batching>,
         now: Instant,
-    ) -> Next {
+    ) -> NextRequest {
         if self.finishing && self.waiting.is_empty() && self.requests == 0 {
-            return Next::End;
+            return NextRequest::End;
         }
         if self.requests >= concurrency {
-            return Next::Wait;
+            return NextRequest::Wait;
         }
         let (chosen, is_full) = self.choose(batching);
-        let Some(first) = chosen.first() else { return Next::Wait };
+        let Some(first) = chosen.first() else { return NextRequest::Wait };
         if let Some(batching) = batching.filter(|_| !is_full && !self.finishing) {
             let until = self.waiting[*first].since + batching.within;
             if now < until {
-                return Next::Collect(until);
+                return NextRequest::Collect(until);
             }
         }
-        Next::Send(self.take(&chosen))
+        NextRequest::Send(self.take(&chosen))
     }
 
     /// The places of the events of the next request, and whether it takes no more of them.
@@ -94,7 +94,7 @@ impl Queue {
         (chosen, false)
     }
 
-    fn take(&mut self, chosen: &[usize]) -> Vec<Waiting> {
+    fn take(&mut self, chosen: &[usize]) -> Vec<WaitingEvent> {
         let taken = chosen.iter().rev().filter_map(|place| self.waiting.remove(*place));
         let mut taken: Vec<_> = taken.collect();
         taken.reverse();
@@ -112,7 +112,7 @@ impl Queue {
     }
 
     /// Nothing is sent any more.
-    pub(super) fn give_up(&mut self) -> VecDeque<Waiting> {
+    pub(super) fn give_up(&mut self) -> VecDeque<WaitingEvent> {
         self.finishing = true;
         std::mem::take(&mut self.waiting)
     }
@@ -125,11 +125,11 @@ mod tests {
     use super::*;
     use crate::{event::Event, settlement::Ack};
 
-    fn waiting(id: u32, line: Option<u64>) -> Waiting {
+    fn waiting(id: u32, line: Option<u64>) -> WaitingEvent {
         let event = Event::builder(id.to_string(), "s", "t").build().unwrap();
         let ack = Ack::detached();
         let outgoing = Outgoing { event, pool: "p".into(), attempt: 1, line, ack };
-        Waiting { outgoing, since: Instant::now(), bytes: 10, _room: None }
+        WaitingEvent { outgoing, since: Instant::now(), bytes: 10, _room: None }
     }
 
     fn queue(lines: &[Option<u64>]) -> Queue {
@@ -140,8 +140,8 @@ mod tests {
         queue
     }
 
-    fn sent(next: Next) -> String {
-        let Next::Send(events) = next else { return format!("{next:?}") };
+    fn sent(next: NextRequest) -> String {
+        let NextRequest::Send(events) = next else { return format!("{next:?}") };
         events.iter().map(|waiting| waiting.outgoing.event.id()).collect()
     }
 
@@ -175,7 +175,7 @@ mod tests {
             |events, bytes| Some(Batching { events, bytes, within: Duration::from_millis(50) });
         let mut waits = queue(&[A, A, B]);
         let now = Instant::now();
-        assert!(matches!(waits.next(8, batching(4, 1_000), now), Next::Collect(_)));
+        assert!(matches!(waits.next(8, batching(4, 1_000), now), NextRequest::Collect(_)));
         assert_eq!(sent(waits.next(8, batching(4, 1_000), now + Duration::from_millis(50))), "012");
         assert_eq!(sent(queue(&[A, A, B]).next(8, batching(2, 1_000), now)), "01");
         assert_eq!(sent(queue(&[A, A, B]).next(8, batching(9, 20), now)), "01");
@@ -183,6 +183,6 @@ mod tests {
         ends.finishing = true;
         assert_eq!(sent(ends.next(8, batching(9, 99), now)), "0", "nothing else comes");
         ends.is_over(&[1]);
-        assert!(matches!(ends.next(8, None, now), Next::End));
+        assert!(matches!(ends.next(8, None, now), NextRequest::End));
     }
 }

@@ -13,7 +13,7 @@ use tokio::{
 
 use super::{
     config::HttpSinkConfig,
-    queue::{Next, Queue, Waiting},
+    queue::{NextRequest, Queue, WaitingEvent},
 };
 use crate::{
     http::connection::Connection,
@@ -93,14 +93,14 @@ impl Shared {
 
     pub(super) fn push(&self, outgoing: Outgoing, room: OwnedSemaphorePermit) {
         let bytes = outgoing.event.approximate_bytes();
-        let waiting = Waiting { outgoing, since: Instant::now(), bytes, _room: Some(room) };
+        let waiting = WaitingEvent { outgoing, since: Instant::now(), bytes, _room: Some(room) };
         // What comes too late is dropped, and so refused, outside the lock.
         let late = self.queue.lock().push(waiting);
         drop(late);
         self.wake.notify_one();
     }
 
-    pub(super) fn next(&self) -> Next {
+    pub(super) fn next(&self) -> NextRequest {
         let settings = self.settings();
         let (concurrency, batching) = (settings.config.concurrency, settings.config.batching());
         self.queue.lock().next(concurrency, batching, Instant::now())

@@ -33,7 +33,7 @@ impl Stage {
         let path = self.path("done.ndjson");
         let now = self.now.clone();
         let clock: Clock = Box::new(move || *now.lock());
-        let file = DiskFile::open(&path, false).unwrap();
+        let file = AppendFile::open(&path, false).unwrap();
         RotatingFile::with(file, &path, rotate, clock, steps).unwrap()
     }
 
@@ -243,8 +243,8 @@ fn b05_the_file_put_aside_is_let_go_of_and_the_new_one_is_locked() {
     let stage = Stage::new();
     let mut file = stage.open(by_size(1));
     store(&mut file, "{1}\n");
-    drop(DiskFile::open(&stage.path("done.000001.ndjson"), false).unwrap());
-    let error = DiskFile::open(&stage.path("done.ndjson"), false).unwrap_err();
+    drop(AppendFile::open(&stage.path("done.000001.ndjson"), false).unwrap());
+    let error = AppendFile::open(&stage.path("done.ndjson"), false).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::ResourceBusy);
 }
 
@@ -285,7 +285,7 @@ impl Steps for Crashing {
         self.step(|| OnDisk.rename(from, to))
     }
 
-    fn begin(&mut self, path: &Path) -> io::Result<DiskFile> {
+    fn begin(&mut self, path: &Path) -> io::Result<AppendFile> {
         self.step(|| OnDisk.begin(path))
     }
 

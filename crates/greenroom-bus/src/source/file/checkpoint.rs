@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::{
-    identity::{Fingerprint, Identity},
+    identity::{FileIdentity, Fingerprint},
     marks::Mark,
 };
 use crate::{
@@ -53,10 +53,10 @@ pub(super) struct Checkpoint {
 
 /// What is stored in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Stored {
+pub(super) struct StoredCheckpoint {
     /// The path of the file that was read, for people and for telling whose checkpoint this is.
     pub(super) input: String,
-    pub(super) identity: Identity,
+    pub(super) identity: FileIdentity,
     /// Of the bytes before `mark`.
     pub(super) tail: Fingerprint,
     /// A place at or before the lowest open line.
@@ -78,20 +78,20 @@ pub(super) struct StoredSet {
     /// What names them: a directory or a pattern.
     pub(super) input: String,
     /// Those that were begun, in the order in which they are read.
-    pub(super) files: Vec<Stored>,
+    pub(super) files: Vec<StoredCheckpoint>,
 }
 
 /// As [`StoredSet`], to be written.
 #[derive(Serialize)]
 struct SetToStore<'a> {
     input: &'a str,
-    files: &'a [Arc<Stored>],
+    files: &'a [Arc<StoredCheckpoint>],
 }
 
 /// What a checkpoint holds.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Contents {
-    One(Stored),
+    One(StoredCheckpoint),
     Several(StoredSet),
 }
 
@@ -116,10 +116,10 @@ pub(super) enum Unusable {
     Damaged(String),
 }
 
-impl Stored {
+impl StoredCheckpoint {
     pub(super) fn new(
         input: String,
-        identity: Identity,
+        identity: FileIdentity,
         (mark, tail): (Mark, Fingerprint),
         positions: &Positions,
         taken_below: u64,
@@ -268,12 +268,12 @@ impl Checkpoint {
 }
 
 /// What is written for one file.
-pub(super) fn text_of_one(stored: &Stored) -> io::Result<String> {
+pub(super) fn text_of_one(stored: &StoredCheckpoint) -> io::Result<String> {
     envelope(ONE, stored)
 }
 
 /// What is written for the files of this input.
-pub(super) fn text_of_several(input: &str, files: &[Arc<Stored>]) -> io::Result<String> {
+pub(super) fn text_of_several(input: &str, files: &[Arc<StoredCheckpoint>]) -> io::Result<String> {
     envelope(SEVERAL, &SetToStore { input, files })
 }
 
@@ -328,14 +328,14 @@ fn checksum(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn stored(directory: &Path) -> Stored {
+    fn stored(directory: &Path) -> StoredCheckpoint {
         let path = directory.join("in");
         fs::write(&path, "something\n").unwrap();
         let mut file = File::open(&path).unwrap();
-        let identity = Identity::of(&mut file).unwrap();
+        let identity = FileIdentity::of(&mut file).unwrap();
         let tail = Fingerprint::before(&mut file, 0).unwrap();
         let positions = Positions::new(1_000, [3..5, 17..18, 990..1_000]).unwrap();
-        Stored::new("in".to_owned(), identity, (Mark::START, tail), &positions, 1_200)
+        StoredCheckpoint::new("in".to_owned(), identity, (Mark::START, tail), &positions, 1_200)
     }
 
     #[test]
@@ -358,7 +358,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let mut checkpoint = Checkpoint::at(&directory.path().join("checkpoint"));
         let first = stored(directory.path());
-        let second = Stored { input: "in2".to_owned(), read: Some(10), ..first.clone() };
+        let second = StoredCheckpoint { input: "in2".to_owned(), read: Some(10), ..first.clone() };
         let files = [first.clone(), second.clone()].map(Arc::new);
         let text = text_of_several("*", &files).unwrap();
         checkpoint.write(&text).unwrap();
@@ -396,7 +396,7 @@ mod tests {
     fn f03_positions_that_do_not_go_together_are_never_trusted() {
         let directory = tempfile::tempdir().unwrap();
         let good = stored(directory.path());
-        let changes: [fn(&mut Stored); 5] = [
+        let changes: [fn(&mut StoredCheckpoint); 5] = [
             |stored| stored.next = 900,
             |stored| stored.open.truncate(5),
             |stored| stored.open[1] = u64::MAX,

@@ -29,15 +29,15 @@ pub(super) fn decompressed(
 ) -> io::Result<Box<dyn Read + Send>> {
     let mut magic = Vec::with_capacity(ZSTD_MAGIC.len());
     (&mut input).take(ZSTD_MAGIC.len() as u64).read_to_end(&mut magic)?;
-    let kind = Kind::of(&magic);
+    let kind = CompressionKind::of(&magic);
     let input = Cursor::new(magic).chain(input);
     Ok(match kind {
-        Kind::Plain => Box::new(input),
-        Kind::Gzip => {
+        CompressionKind::Plain => Box::new(input),
+        CompressionKind::Gzip => {
             let input = BufReader::with_capacity(READ_BYTES, input);
             Box::new(Damaged { kind: "gzip", input: GzipMembers::new(input, name.to_owned()) })
         }
-        Kind::Zstd => {
+        CompressionKind::Zstd => {
             let input = BufReader::with_capacity(READ_BYTES, input);
             Box::new(Damaged { kind: "zstd", input: ZstdFrames::new(input) })
         }
@@ -48,16 +48,16 @@ pub(super) fn decompressed(
 /// many) is not compressed.
 pub(super) fn is_plain(beginning: &[u8]) -> bool {
     let magic = &beginning[..beginning.len().min(ZSTD_MAGIC.len())];
-    matches!(Kind::of(magic), Kind::Plain)
+    matches!(CompressionKind::of(magic), CompressionKind::Plain)
 }
 
-enum Kind {
+enum CompressionKind {
     Plain,
     Gzip,
     Zstd,
 }
 
-impl Kind {
+impl CompressionKind {
     fn of(magic: &[u8]) -> Self {
         let skippable = magic.first().is_some_and(|byte| byte & 0xf0 == 0x50);
         match magic {

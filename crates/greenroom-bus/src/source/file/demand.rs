@@ -11,10 +11,10 @@ const CHUNKS: usize = 16;
 
 /// Shared by the source and by the threads that parse for it.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Demand(Arc<Counts>);
+pub(super) struct Demand(Arc<DemandCounts>);
 
 #[derive(Debug, Default)]
-struct Counts {
+struct DemandCounts {
     /// Batches that were made and not taken.
     made: AtomicUsize,
     /// Chunks in a row before which there was none. Only the reading thread writes it.

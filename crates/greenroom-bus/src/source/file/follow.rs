@@ -46,7 +46,7 @@ use tokio::{
 
 use self::{
     piece::{Piece, Visited},
-    reader::{Reader, Step},
+    reader::{FollowReader, ReadStep},
 };
 use super::{
     FileSourceOptions, checkpoint::Checkpoint, keeper::Keeper, lines::Items,
@@ -75,7 +75,7 @@ pub struct FollowSource {
     name: String,
     poll: Duration,
     /// Not while it takes a step.
-    reader: Option<Box<Reader>>,
+    reader: Option<Box<FollowReader>>,
     stepping: Option<JoinHandle<Stepped>>,
     /// What the last step came to, in order.
     ready: VecDeque<Piece>,
@@ -84,7 +84,7 @@ pub struct FollowSource {
     /// When to look again.
     look_at: Option<Instant>,
     /// Whose turn it is.
-    turn: Option<Turn>,
+    turn: Option<FollowTurn>,
     /// The last position that was given.
     last: u64,
     places: Arc<Turns>,
@@ -97,9 +97,9 @@ pub struct FollowSource {
 }
 
 /// The reader, back from a step, and what that came to.
-type Stepped = (Box<Reader>, Result<Step, SourceError>);
+type Stepped = (Box<FollowReader>, Result<ReadStep, SourceError>);
 
-struct Turn {
+struct FollowTurn {
     of: Arc<Visited>,
     /// Added to the number of a line. It may be below zero, and wraps.
     base: u64,
@@ -158,7 +158,7 @@ impl FollowSource {
         looks: bool,
     ) -> Result<Self, SourceError> {
         let name = named(path);
-        let reader = Reader::begin(path, name.clone(), options, checkpoint);
+        let reader = FollowReader::begin(path, name.clone(), options, checkpoint);
         let reader = reader.map_err(|why| SourceError::new(name.clone(), why))?;
         let places = Arc::new(Turns { name: name.as_str().into(), begun: Mutex::default() });
         Ok(Self {
@@ -205,7 +205,7 @@ impl FollowSource {
             SourceError::new(self.name.clone(), format!("its reader failed: {error}"))
         })?;
         self.reader = Some(reader);
-        let Step { pieces, has_more, behind } = step?;
+        let ReadStep { pieces, has_more, behind } = step?;
         self.ready.extend(pieces);
         (self.has_more, self.behind) = (has_more, behind);
         if !has_more {
@@ -273,7 +273,7 @@ impl FollowSource {
         });
         let oldest = self.keeper.iter().flat_map(Committer::partitions).map(|of| of.oldest_open);
         self.places.begin(self.last, base, of.name.clone(), oldest.min());
-        self.turn = Some(Turn { of: of.clone(), base });
+        self.turn = Some(FollowTurn { of: of.clone(), base });
     }
 }
 

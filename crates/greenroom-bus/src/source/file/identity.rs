@@ -48,7 +48,7 @@ impl Fingerprint {
 
 /// Which file was read, and how far its content is known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Identity {
+pub(super) struct FileIdentity {
     /// 0 where the system has none.
     inode: u64,
     /// In bytes, as it is stored.
@@ -56,7 +56,7 @@ pub(super) struct Identity {
     head: Fingerprint,
 }
 
-impl Identity {
+impl FileIdentity {
     /// Leaves the cursor of the file somewhere.
     pub(super) fn of(file: &mut File) -> io::Result<Self> {
         let length = file.metadata()?.len();

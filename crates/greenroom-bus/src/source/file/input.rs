@@ -11,12 +11,12 @@ use std::{
 };
 
 /// Counts what is read, before it is decompressed.
-pub(super) struct Counted<R> {
+pub(super) struct CountedReader<R> {
     pub(super) input: R,
     pub(super) read: Arc<AtomicU64>,
 }
 
-impl<R: Read> Read for Counted<R> {
+impl<R: Read> Read for CountedReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.input.read(buffer)?;
         self.read.fetch_add(count as u64, Ordering::Relaxed);

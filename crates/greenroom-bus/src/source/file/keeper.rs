@@ -16,8 +16,8 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::{
-    checkpoint::{Checkpoint, Stored, text_of_one, text_of_several},
-    positions::{FilePositions, Record},
+    checkpoint::{Checkpoint, StoredCheckpoint, text_of_one, text_of_several},
+    positions::{FilePositions, PositionsRecord},
     resume::Start,
     skip::Skip,
 };
@@ -55,7 +55,7 @@ struct Shared {
 #[derive(Clone)]
 pub(super) enum Kept {
     /// As an earlier run has left it, with the lines that are delivered again at most; or done.
-    Stored(Arc<Stored>, u64),
+    Stored(Arc<StoredCheckpoint>, u64),
     /// It is read, or something of it is not settled.
     Open(FilePositions),
     /// There is nothing to be kept of it any more.
@@ -148,7 +148,10 @@ impl Keeper {
 
     /// More has come of the file at this place. `Ok`: its positions are at hand; else what was
     /// stored of it.
-    pub(super) fn reopened(&self, place: usize) -> Result<Option<FilePositions>, Arc<Stored>> {
+    pub(super) fn reopened(
+        &self,
+        place: usize,
+    ) -> Result<Option<FilePositions>, Arc<StoredCheckpoint>> {
         match &self.0.files.lock()[place] {
             Some(Kept::Stored(stored, _)) => Err(stored.clone()),
             Some(Kept::Open(positions)) => {
@@ -160,7 +163,7 @@ impl Keeper {
     }
 
     /// What an earlier run has left of the file at this place.
-    pub(super) fn stored(&self, place: usize) -> Option<Arc<Stored>> {
+    pub(super) fn stored(&self, place: usize) -> Option<Arc<StoredCheckpoint>> {
         match &self.0.files.lock()[place] {
             Some(Kept::Stored(stored, _)) => Some(stored.clone()),
             _ => None,
@@ -209,7 +212,7 @@ impl Shared {
     }
 
     /// Closes files of which all is settled and stored, and those that are too many.
-    fn close(&self, open: Vec<(usize, FilePositions, Record)>) {
+    fn close(&self, open: Vec<(usize, FilePositions, PositionsRecord)>) {
         let (done, rest): (Vec<_>, Vec<_>) =
             open.into_iter().partition(|(_, _, record)| record.stored.is_complete());
         {
@@ -239,7 +242,7 @@ impl Shared {
 }
 
 impl Store {
-    fn write(&mut self, records: &[Arc<Stored>]) -> io::Result<()> {
+    fn write(&mut self, records: &[Arc<StoredCheckpoint>]) -> io::Result<()> {
         let text = match (&self.input, records) {
             (None, [one]) => text_of_one(one)?,
             (None, _) => return Ok(()),

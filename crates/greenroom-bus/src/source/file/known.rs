@@ -8,7 +8,7 @@ use std::{
 
 use super::{
     OpenedFile,
-    checkpoint::{Checkpoint, Contents, Stored, StoredSet},
+    checkpoint::{Checkpoint, Contents, StoredCheckpoint, StoredSet},
     identity::inode,
     keeper::Kept,
     resume::{NoStart, Start},
@@ -24,7 +24,7 @@ pub(super) struct Known {
 /// Records that no file was found for yet.
 struct Unclaimed {
     by_inode: HashMap<u64, Vec<usize>>,
-    records: Vec<Option<Arc<Stored>>>,
+    records: Vec<Option<Arc<StoredCheckpoint>>>,
 }
 
 impl Known {
@@ -71,7 +71,7 @@ impl Known {
 
 /// What was found of one file.
 #[derive(Default)]
-struct Found {
+struct FileFindings {
     kept: Option<Kept>,
     resumed: Option<Resumed>,
     /// The checkpoint has a record of it, be it of another content.
@@ -79,7 +79,7 @@ struct Found {
 }
 
 impl Unclaimed {
-    fn new(records: Vec<Stored>) -> Self {
+    fn new(records: Vec<StoredCheckpoint>) -> Self {
         let mut by_inode: HashMap<u64, Vec<usize>> = HashMap::new();
         for (place, record) in records.iter().enumerate() {
             by_inode.entry(record.identity.inode()).or_default().push(place);
@@ -87,7 +87,7 @@ impl Unclaimed {
         Self { by_inode, records: records.into_iter().map(|one| Some(Arc::new(one))).collect() }
     }
 
-    fn claim(&mut self, path: &Path, checkpoint: &Checkpoint) -> Result<Found, String> {
+    fn claim(&mut self, path: &Path, checkpoint: &Checkpoint) -> Result<FileFindings, String> {
         let in_file = |why: String| format!("{} {why}", path.display());
         let unreadable = |error| in_file(super::unreadable(&error));
         let mut opened = OpenedFile::at(path).map_err(in_file)?;
@@ -101,7 +101,7 @@ impl Unclaimed {
                     let again = resumed.unwrap_or_default().again_at_most;
                     let kept = Some(Kept::Stored(record.clone(), again));
                     self.records[*place] = None;
-                    return Ok(Found { kept, resumed, is_known: true });
+                    return Ok(FileFindings { kept, resumed, is_known: true });
                 }
                 Err(NoStart::Differs(why)) => differs = Some(why),
                 Err(NoStart::Unusable(why)) => return Err(checkpoint.unusable(&why.to_string())),
@@ -113,10 +113,10 @@ impl Unclaimed {
             .records
             .iter_mut()
             .find(|record| record.as_ref().is_some_and(|record| Path::new(&record.input) == path));
-        let Some(record) = of_its_name else { return Ok(Found::default()) };
+        let Some(record) = of_its_name else { return Ok(FileFindings::default()) };
         *record = None;
         let why = differs.unwrap_or_else(|| "another file is in its place".to_owned());
         checkpoint.tell_other_content(&path, &why);
-        Ok(Found { is_known: true, ..Found::default() })
+        Ok(FileFindings { is_known: true, ..FileFindings::default() })
     }
 }

@@ -19,7 +19,7 @@ const ITEMS_PER_BATCH: usize = 4_096;
 const CARRIAGE_RETURN: u8 = b'\r';
 
 /// What the thread hands over.
-pub(super) enum Batch {
+pub(super) enum ReadBatch {
     /// Events and lines that are none, in order. Empty for a chunk of blank lines: giving it shows
     /// whether anybody still wants more.
     Items(Items),
@@ -94,23 +94,25 @@ impl Lines {
     }
 
     /// Gives what a chunk holds, in batches. False when nobody wants more.
-    pub(super) fn of(&mut self, chunk: Chunk, mut give: impl FnMut(Batch) -> bool) -> bool {
+    pub(super) fn of(&mut self, chunk: Chunk, mut give: impl FnMut(ReadBatch) -> bool) -> bool {
         match chunk {
             Chunk::Lines { bytes, at } => self.parse(bytes, at, give),
             Chunk::TooLong(too_long) => self.give_alone(too_long, give),
-            Chunk::End => give(Batch::End),
-            Chunk::Failed { reason, at } => give(Batch::Failed { reason, line: self.line + 1, at }),
+            Chunk::End => give(ReadBatch::End),
+            Chunk::Failed { reason, at } => {
+                give(ReadBatch::Failed { reason, line: self.line + 1, at })
+            }
         }
     }
 
     /// Waits until it has been taken: the next one may be as large.
-    fn give_alone(&mut self, line: TooLong, mut give: impl FnMut(Batch) -> bool) -> bool {
+    fn give_alone(&mut self, line: TooLong, mut give: impl FnMut(ReadBatch) -> bool) -> bool {
         let position = self.next_line();
         let item = position.map(|position| Taken { position, event: Err(line.malformed()) });
         let (awaited, taken) = mpsc::channel();
         let items = item.into_iter().collect();
         if self.is_stepwise {
-            return give(Batch::Items(Items { items, mark: None, _awaited: None }));
+            return give(ReadBatch::Items(Items { items, mark: None, _awaited: None }));
         }
         let wanted = give(self.ready(Items { items, mark: None, _awaited: Some(awaited) }));
         // Nothing is ever sent: it ends when the other side is dropped.
@@ -124,7 +126,7 @@ impl Lines {
         self.parser.wants(self.line).then_some(self.line)
     }
 
-    fn parse(&mut self, lines: Vec<u8>, at: u64, mut give: impl FnMut(Batch) -> bool) -> bool {
+    fn parse(&mut self, lines: Vec<u8>, at: u64, mut give: impl FnMut(ReadBatch) -> bool) -> bool {
         let mark = Mark { line: self.line + 1, byte: at };
         let lines = match self.promised(lines, mark) {
             Ok(promised) => return give(promised),
@@ -143,15 +145,15 @@ impl Lines {
         }
     }
 
-    fn ready(&self, items: Items) -> Batch {
+    fn ready(&self, items: Items) -> ReadBatch {
         self.demand.made();
-        Batch::Items(items)
+        ReadBatch::Items(items)
     }
 
     /// Has another thread parse them, if that helps: it takes time, the engine waits, and a thread
     /// has nothing to do. Otherwise they are given back. Of lines so short that they would be
     /// several batches, more than parsing costs time.
-    fn promised(&mut self, lines: Vec<u8>, mark: Mark) -> Result<Batch, Vec<u8>> {
+    fn promised(&mut self, lines: Vec<u8>, mark: Mark) -> Result<ReadBatch, Vec<u8>> {
         if self.is_stepwise || !self.demand.is_waiting() || !self.parser.form.parses() {
             return Err(lines);
         }
@@ -170,7 +172,7 @@ impl Lines {
             let _ = promise.send(Items { items, mark: Some(mark), _awaited: None });
         });
         self.line += count as u64;
-        Ok(Batch::Promised(promised))
+        Ok(ReadBatch::Promised(promised))
     }
 }
 

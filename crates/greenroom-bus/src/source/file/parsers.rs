@@ -14,7 +14,7 @@ const MOST: usize = 3;
 /// After so long without work, a thread ends.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-type Job = Box<dyn FnOnce() + Send>;
+type ParserJob = Box<dyn FnOnce() + Send>;
 
 static PARSERS: Parsers = Parsers { state: Mutex::new(State::NONE), work: Condvar::new() };
 
@@ -33,7 +33,7 @@ struct Parsers {
 struct State {
     threads: usize,
     /// Jobs that nobody has begun, never more than threads that wait.
-    jobs: Vec<Job>,
+    jobs: Vec<ParserJob>,
     waiting: usize,
     /// Promised to a reading thread that has not said yet what is to be done.
     claimed: usize,
@@ -99,7 +99,7 @@ impl Drop for Working {
 }
 
 /// `None`: there was nothing for a while, and the thread does not count any more.
-fn next() -> Option<Job> {
+fn next() -> Option<ParserJob> {
     let mut state = PARSERS.state.lock();
     loop {
         if let Some(job) = state.jobs.pop() {

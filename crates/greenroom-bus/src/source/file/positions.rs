@@ -21,8 +21,8 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::{
-    checkpoint::Stored,
-    identity::{Fingerprint, Identity},
+    checkpoint::StoredCheckpoint,
+    identity::{FileIdentity, Fingerprint},
     lines::Items,
     marks::{Mark, Marks},
     resume::Start,
@@ -41,7 +41,7 @@ struct Shared {
     path: PathBuf,
     state: Mutex<State>,
     /// Locked by one commit at a time.
-    content: Mutex<Content>,
+    content: Mutex<FileContent>,
     /// Told when the next commit should not wait for its time.
     due: Arc<Notify>,
     /// Told when a checkpoint has been stored.
@@ -49,8 +49,8 @@ struct Shared {
 }
 
 /// What is to be stored of one moment.
-pub(super) struct Record {
-    pub(super) stored: Arc<Stored>,
+pub(super) struct PositionsRecord {
+    pub(super) stored: Arc<StoredCheckpoint>,
     snapshot: Snapshot,
     /// Lines below this may be taken once it is stored.
     room: u64,
@@ -72,14 +72,14 @@ struct State {
 }
 
 /// The file as such.
-struct Content {
+struct FileContent {
     /// With a cursor of its own; `None` once it was let go of, after which the last record says
     /// what it was.
     file: Option<File>,
-    identity: Identity,
+    identity: FileIdentity,
     /// Whether lines can be found by their bytes, in a file that is not compressed.
     seeks: bool,
-    last: Option<Arc<Stored>>,
+    last: Option<Arc<StoredCheckpoint>>,
 }
 
 impl FilePositions {
@@ -96,7 +96,7 @@ impl FilePositions {
         due: Arc<Notify>,
     ) -> io::Result<Self> {
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        let identity = Identity::of(&mut file)?;
+        let identity = FileIdentity::of(&mut file)?;
         let state = State {
             ahead: Ahead::of(&start.done, 0),
             marks: Marks::new(start.mark),
@@ -105,7 +105,7 @@ impl FilePositions {
             is_followed: false,
             is_caught_up: false,
         };
-        let content = Content { file: Some(file), identity, seeks, last: None };
+        let content = FileContent { file: Some(file), identity, seeks, last: None };
         Ok(Self(Arc::new(Shared {
             path,
             state: Mutex::new(state),
@@ -216,7 +216,7 @@ impl FilePositions {
     ///
     /// # Errors
     /// The file cannot be read.
-    pub(super) fn record(&self) -> io::Result<Option<Record>> {
+    pub(super) fn record(&self) -> io::Result<Option<PositionsRecord>> {
         let (snapshot, mark, room, read) = {
             let state = &mut *self.0.state.lock();
             let Some((snapshot, room)) = state.ahead.snapshot() else { return Ok(None) };
@@ -225,11 +225,11 @@ impl FilePositions {
         };
         let content = &mut *self.0.content.lock();
         let stored = content.stored(&self.0.path, snapshot.positions(), mark, room, read)?;
-        Ok(Some(Record { stored, snapshot, room }))
+        Ok(Some(PositionsRecord { stored, snapshot, room }))
     }
 
     /// This is stored: more may be taken.
-    pub(super) fn is_stored(&self, record: &Record) {
+    pub(super) fn is_stored(&self, record: &PositionsRecord) {
         self.0.state.lock().ahead.stored(&record.snapshot, record.room);
         self.0.room.notify_waiters();
     }
@@ -251,7 +251,7 @@ impl FilePositions {
     }
 }
 
-impl Content {
+impl FileContent {
     fn stored(
         &mut self,
         path: &Path,
@@ -259,7 +259,7 @@ impl Content {
         mark: Mark,
         room: u64,
         read: Option<u64>,
-    ) -> io::Result<Arc<Stored>> {
+    ) -> io::Result<Arc<StoredCheckpoint>> {
         let (identity, place) = match (&mut self.file, &self.last) {
             (Some(file), _) => {
                 let mark = if self.seeks { mark } else { Mark::START };
@@ -270,7 +270,7 @@ impl Content {
             (None, None) => return Err(io::Error::other("its file was closed")),
         };
         let input = path.display().to_string();
-        let mut new = Stored::new(input, identity, place, positions, room);
+        let mut new = StoredCheckpoint::new(input, identity, place, positions, room);
         new.read = read;
         // A file that only grows is not stored again and again.
         if let Some(last) = self.last.as_ref().filter(|last| last.says_the_same(&new)) {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    checkpoint::{Stored, Unusable},
+    checkpoint::{StoredCheckpoint, Unusable},
     marks::Mark,
 };
 use crate::{source::Resumed, watermark::Positions};
@@ -42,7 +42,11 @@ impl Start {
     ///
     /// # Errors
     /// The file is not the one that this was stored of; or one of both cannot be read.
-    pub(super) fn after(stored: &Stored, file: &mut File, seeks: bool) -> Result<Self, NoStart> {
+    pub(super) fn after(
+        stored: &StoredCheckpoint,
+        file: &mut File,
+        seeks: bool,
+    ) -> Result<Self, NoStart> {
         let done = stored.positions().map_err(NoStart::Unusable)?;
         let differs = stored.identity.difference(file, &stored.tail);
         if let Some(why) = differs.map_err(NoStart::Unreadable)? {

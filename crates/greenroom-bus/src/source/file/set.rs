@@ -27,7 +27,7 @@ use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 
 use super::{
-    FileSource, FileSourceOptions, OpenedFile, Prepared, Resume,
+    FileSource, FileSourceOptions, OpenedFile, PreparedFile, Resume,
     checkpoint::Checkpoint,
     keeper::Keeper,
     known::Known,
@@ -62,7 +62,7 @@ pub struct FileSetSource {
     opening: Option<JoinHandle<Result<Opened, SourceError>>>,
     /// Opened, in order, and not read yet.
     ready: VecDeque<Ready>,
-    current: Option<Current>,
+    current: Option<CurrentFile>,
     /// The last position that was given.
     last: u64,
     places: Arc<SetPlaces>,
@@ -95,10 +95,10 @@ struct Opened {
 
 struct Ready {
     place: usize,
-    prepared: Prepared,
+    prepared: PreparedFile,
 }
 
-struct Current {
+struct CurrentFile {
     place: usize,
     source: FileSource,
     /// The position before its first line.
@@ -225,7 +225,7 @@ impl FileSetSource {
             let receipts: Arc<dyn Receipts> = Arc::new(Rebased { base, positions });
             receipts
         });
-        self.current = Some(Current { place, source, base, receipts });
+        self.current = Some(CurrentFile { place, source, base, receipts });
         Ok(true)
     }
 
@@ -290,12 +290,12 @@ impl Files {
         Ok(Opened { ready, next })
     }
 
-    fn prepare(&self, place: usize) -> Result<Option<Prepared>, String> {
+    fn prepare(&self, place: usize) -> Result<Option<PreparedFile>, String> {
         let path = &self.files[place].path;
         let name = format!("file:{}", path.display());
         let mut opened = OpenedFile::at(path)?;
         let Some(keeper) = &self.keeper else {
-            return Ok(Some(Prepared { name, path: path.clone(), opened, resume: None }));
+            return Ok(Some(PreparedFile { name, path: path.clone(), opened, resume: None }));
         };
         let start = match keeper.stored(place) {
             None => Start::at_the_beginning(),
@@ -314,7 +314,7 @@ impl Files {
         };
         let resume = Resume::of(path, &mut opened, start, keeper)?;
         keeper.opened(place, resume.positions.clone());
-        Ok(Some(Prepared { name, path: path.clone(), opened, resume: Some(resume) }))
+        Ok(Some(PreparedFile { name, path: path.clone(), opened, resume: Some(resume) }))
     }
 }
 
@@ -329,7 +329,7 @@ impl Source for FileSetSource {
     ) -> BoxFuture<'a, Result<Pull, SourceError>> {
         Box::pin(async move {
             loop {
-                let Some(Current { source, base, .. }) = &mut self.current else {
+                let Some(CurrentFile { source, base, .. }) = &mut self.current else {
                     match self.begin().await? {
                         true => continue,
                         false => return Ok(Pull::End),
@@ -353,7 +353,7 @@ impl Source for FileSetSource {
         let Files { files, length, .. } = &*self.files;
         let next = self.ready.front().map_or(self.next, |ready| ready.place);
         let read = match &self.current {
-            Some(Current { place, source, .. }) => {
+            Some(CurrentFile { place, source, .. }) => {
                 let file = &files[*place];
                 file.behind as f64 + file.length as f64 * source.progress()?
             }

@@ -25,12 +25,12 @@ const A_MOMENT: Duration = Duration::from_secs(1);
 const A_WHILE: Duration = Duration::from_secs(30);
 
 /// An answer.
-pub(super) type Answer = Response<Whole>;
+pub(super) type HttpAnswer = Response<WholeBody>;
 
 /// A body that is there as a whole.
-pub(super) struct Whole(Option<Bytes>);
+pub(super) struct WholeBody(Option<Bytes>);
 
-impl Body for Whole {
+impl Body for WholeBody {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -52,7 +52,7 @@ impl Body for Whole {
 
 /// What became of a message that was taken.
 #[derive(Serialize)]
-struct Taken {
+struct TakenMessage {
     stored: u64,
     repeated: u64,
 }
@@ -67,52 +67,52 @@ struct Problem<'a> {
     field: Option<&'a str>,
 }
 
-fn json(status: StatusCode, value: &impl Serialize) -> Answer {
+fn json(status: StatusCode, value: &impl Serialize) -> HttpAnswer {
     // Of texts and numbers: nothing of it cannot be written.
     let body = serde_json::to_vec(value).unwrap_or_default();
     let mut answer = bare(status);
-    *answer.body_mut() = Whole(Some(body.into()));
+    *answer.body_mut() = WholeBody(Some(body.into()));
     with(answer, header::CONTENT_TYPE, HeaderValue::from_static("application/json"))
 }
 
 /// Without a body.
-fn bare(status: StatusCode) -> Answer {
-    let mut answer = Response::new(Whole(None));
+fn bare(status: StatusCode) -> HttpAnswer {
+    let mut answer = Response::new(WholeBody(None));
     *answer.status_mut() = status;
     answer
 }
 
-fn with(mut answer: Answer, name: HeaderName, value: HeaderValue) -> Answer {
+fn with(mut answer: HttpAnswer, name: HeaderName, value: HeaderValue) -> HttpAnswer {
     answer.headers_mut().insert(name, value);
     answer
 }
 
-fn problem(status: StatusCode, error: &str) -> Answer {
+fn problem(status: StatusCode, error: &str) -> HttpAnswer {
     json(status, &Problem { error, index: None, field: None })
 }
 
 /// In whole seconds, at least one: 0 would have senders try again at once.
-fn after(answer: Answer, wait: Duration) -> Answer {
+fn after(answer: HttpAnswer, wait: Duration) -> HttpAnswer {
     let seconds = wait.as_millis().div_ceil(1_000).clamp(1, 86_400) as u64;
     with(answer, header::RETRY_AFTER, seconds.into())
 }
 
 /// The connection ends with it.
-pub(super) fn closing(answer: Answer) -> Answer {
+pub(super) fn closing(answer: HttpAnswer) -> HttpAnswer {
     with(answer, header::CONNECTION, HeaderValue::from_static("close"))
 }
 
-pub(super) fn taken(appended: Appended) -> Answer {
+pub(super) fn taken(appended: Appended) -> HttpAnswer {
     let Appended { stored, repeated } = appended;
-    json(StatusCode::ACCEPTED, &Taken { stored, repeated })
+    json(StatusCode::ACCEPTED, &TakenMessage { stored, repeated })
 }
 
-pub(super) fn well() -> Answer {
+pub(super) fn well() -> HttpAnswer {
     json(StatusCode::OK, &serde_json::json!({ "status": "ok" }))
 }
 
 /// Neither what was wrong nor that there is something here is told.
-pub(super) fn refused(why: Refused) -> Answer {
+pub(super) fn refused(why: Refused) -> HttpAnswer {
     match why {
         Refused::Unknown { token: true } => {
             let asked = HeaderValue::from_static("Bearer");
@@ -126,51 +126,51 @@ pub(super) fn refused(why: Refused) -> Answer {
     }
 }
 
-pub(super) fn not_found(path: &str) -> Answer {
+pub(super) fn not_found(path: &str) -> HttpAnswer {
     problem(StatusCode::NOT_FOUND, &format!("nothing is here: post events to {path}"))
 }
 
-pub(super) fn not_allowed(allowed: &'static str) -> Answer {
+pub(super) fn not_allowed(allowed: &'static str) -> HttpAnswer {
     let text = format!("only {allowed} is possible here");
     let answer = problem(StatusCode::METHOD_NOT_ALLOWED, &text);
     with(answer, header::ALLOW, HeaderValue::from_static(allowed))
 }
 
-pub(super) fn too_large(limit: usize) -> Answer {
+pub(super) fn too_large(limit: usize) -> HttpAnswer {
     let text = format!("the body is larger than {limit} bytes; nothing of it was stored");
     problem(StatusCode::PAYLOAD_TOO_LARGE, &text)
 }
 
-pub(super) fn slow() -> Answer {
+pub(super) fn slow() -> HttpAnswer {
     closing(problem(StatusCode::REQUEST_TIMEOUT, "the body did not come in time"))
 }
 
-pub(super) fn broken() -> Answer {
+pub(super) fn broken() -> HttpAnswer {
     closing(problem(StatusCode::BAD_REQUEST, "the body broke off; nothing of it was stored"))
 }
 
-pub(super) fn crowded() -> Answer {
+pub(super) fn crowded() -> HttpAnswer {
     let text = "too many bodies come in at once; nothing of this one was stored";
     after(problem(StatusCode::TOO_MANY_REQUESTS, text), A_MOMENT)
 }
 
-pub(super) fn full(wait: Duration) -> Answer {
+pub(super) fn full(wait: Duration) -> HttpAnswer {
     let text = "there is no room for events at the moment; nothing was stored";
     after(problem(StatusCode::TOO_MANY_REQUESTS, text), wait)
 }
 
 /// At once in no other process either: but it ends, and another may come.
-pub(super) fn stopping() -> Answer {
+pub(super) fn stopping() -> HttpAnswer {
     let text = "no events are taken any more: greenroom stops";
     closing(after(problem(StatusCode::SERVICE_UNAVAILABLE, text), A_MOMENT))
 }
 
-pub(super) fn failed() -> Answer {
+pub(super) fn failed() -> HttpAnswer {
     let text = "events cannot be stored any more; whoever runs this has to look at its log";
     after(problem(StatusCode::SERVICE_UNAVAILABLE, text), A_WHILE)
 }
 
-pub(super) fn bad(why: &BadMessage) -> Answer {
+pub(super) fn bad(why: &BadMessage) -> HttpAnswer {
     let text = why.to_string();
     let status = match why {
         BadMessage::Unsupported(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,

@@ -26,14 +26,14 @@ const UNWANTED_WITHIN: Duration = Duration::from_secs(1);
 
 /// How many bytes of bodies are in memory.
 #[derive(Debug, Default)]
-pub(super) struct Budget {
+pub(super) struct BodyBudget {
     used: AtomicUsize,
 }
 
 /// A part of the budget, given back when this is dropped.
 #[derive(Debug)]
-pub(super) struct Reserved {
-    budget: Arc<Budget>,
+pub(super) struct ReservedBytes {
+    budget: Arc<BodyBudget>,
     bytes: usize,
 }
 
@@ -50,8 +50,8 @@ pub(super) enum BadBody {
     Broken,
 }
 
-impl Reserved {
-    pub(super) fn none(budget: &Arc<Budget>) -> Self {
+impl ReservedBytes {
+    pub(super) fn none(budget: &Arc<BodyBudget>) -> Self {
         Self { budget: budget.clone(), bytes: 0 }
     }
 
@@ -68,7 +68,7 @@ impl Reserved {
     }
 }
 
-impl Drop for Reserved {
+impl Drop for ReservedBytes {
     fn drop(&mut self) {
         self.budget.used.fetch_sub(self.bytes, Ordering::Relaxed);
     }
@@ -76,7 +76,7 @@ impl Drop for Reserved {
 
 /// What bounds a body.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Bounds {
+pub(super) struct BodyBounds {
     /// Its own bytes.
     pub(super) limit: usize,
     /// Those of all.
@@ -88,13 +88,13 @@ pub(super) struct Bounds {
 /// others are never held beyond their limit.
 pub(super) async fn read<B>(
     mut body: B,
-    reserved: &mut Reserved,
-    bounds: Bounds,
+    reserved: &mut ReservedBytes,
+    bounds: BodyBounds,
 ) -> Result<Bytes, BadBody>
 where
     B: Body<Data = Bytes> + Unpin,
 {
-    let Bounds { limit, all, within } = bounds;
+    let BodyBounds { limit, all, within } = bounds;
     if body.size_hint().lower() > limit as u64 {
         return Err(BadBody::TooLarge);
     }
@@ -131,7 +131,7 @@ fn make_room(
     buffer: &mut Vec<u8>,
     needed: usize,
     limit: usize,
-    reserved: &mut Reserved,
+    reserved: &mut ReservedBytes,
     all: usize,
 ) -> Result<(), BadBody> {
     if needed <= buffer.capacity() {
@@ -209,20 +209,20 @@ mod tests {
         Pieces(sizes.iter().map(|size| Bytes::from(vec![b'x'; *size])).collect(), false)
     }
 
-    fn bounds(limit: usize, all: usize) -> Bounds {
-        Bounds { limit, all, within: Duration::from_secs(5) }
+    fn bounds(limit: usize, all: usize) -> BodyBounds {
+        BodyBounds { limit, all, within: Duration::from_secs(5) }
     }
 
     #[tokio::test]
     async fn b02_a_body_without_a_length_is_cut_off_at_its_limit() {
-        let budget = Arc::<Budget>::default();
+        let budget = Arc::<BodyBudget>::default();
         for sizes in [&[1_000, 1_000][..], &[2_000], &[1, 1, 1_998], &[]] {
-            let mut reserved = Reserved::none(&budget);
+            let mut reserved = ReservedBytes::none(&budget);
             let read = read(pieces(sizes), &mut reserved, bounds(2_000, 1 << 20)).await;
             assert_eq!(read.unwrap().len(), sizes.iter().sum::<usize>());
         }
         for sizes in [&[1_000, 1_001][..], &[2_001], &[2_000, 1]] {
-            let mut reserved = Reserved::none(&budget);
+            let mut reserved = ReservedBytes::none(&budget);
             let read = read(pieces(sizes), &mut reserved, bounds(2_000, 1 << 20)).await;
             assert_eq!(read, Err(BadBody::TooLarge));
             assert!(reserved.bytes <= 4_096, "{reserved:?}");
@@ -232,10 +232,10 @@ mod tests {
 
     #[tokio::test]
     async fn b02_bodies_share_a_budget_which_they_give_back() {
-        let budget = Arc::<Budget>::default();
-        let mut held = Reserved::none(&budget);
+        let budget = Arc::<BodyBudget>::default();
+        let mut held = ReservedBytes::none(&budget);
         read(pieces(&[600]), &mut held, bounds(1_000, 1_000)).await.unwrap();
-        let mut other = Reserved::none(&budget);
+        let mut other = ReservedBytes::none(&budget);
         let refused = read(pieces(&[401]), &mut other, bounds(1_000, 1_000)).await;
         assert_eq!(refused, Err(BadBody::NoRoom));
         drop(held);
@@ -244,8 +244,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn b02_a_body_that_does_not_come_is_given_up() {
-        let budget = Arc::<Budget>::default();
-        let mut reserved = Reserved::none(&budget);
+        let budget = Arc::<BodyBudget>::default();
+        let mut reserved = ReservedBytes::none(&budget);
         let body = Pieces(pieces(&[1; 10]).0, true);
         let started = Instant::now();
         assert_eq!(read(body, &mut reserved, bounds(100, 100)).await, Err(BadBody::Slow));

@@ -13,7 +13,7 @@ use tokio::{task::JoinHandle, time::timeout};
 use super::{
     serve,
     settings::HttpSettings,
-    shared::{Current, SHARE, Shared},
+    shared::{CurrentSettings, SHARE, Shared},
 };
 use crate::{http::server::within_descriptors, source::SourceError, store::log::EventLog};
 
@@ -133,7 +133,7 @@ impl Intake {
         if is.settings.tls.is_some() != settings.tls.is_some() {
             return Err("TLS can only be switched on or off before the start".to_owned());
         }
-        let current = Arc::new(Current::new(settings)?);
+        let current = Arc::new(CurrentSettings::new(settings)?);
         let most = within_descriptors(current.settings.connections, SHARE);
         self.shared.connections.set_most(most);
         self.shared.replace(current);

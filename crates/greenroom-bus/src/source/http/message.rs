@@ -48,7 +48,7 @@ pub struct Reading<'r> {
 
 /// What a message is, by its headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum MessageForm {
     Structured,
     Batch,
     Binary,
@@ -93,7 +93,7 @@ pub enum BadMessage {
     },
 }
 
-impl Form {
+impl MessageForm {
     /// What a message with these headers is.
     ///
     /// # Errors
@@ -150,11 +150,11 @@ impl Form {
 /// nothing.
 pub fn read(message: &Message<'_>, reading: &Reading<'_>) -> Result<Vec<Event>, BadMessage> {
     let Message { headers, body, .. } = *message;
-    let events = match Form::of(headers, reading.records.is_some())? {
-        Form::Structured => vec![Event::parse(body)?],
-        Form::Binary => vec![read_binary(headers, body)?],
-        Form::Batch => Event::parse_batch(body)?,
-        Form::Record => vec![record(message, reading)?],
+    let events = match MessageForm::of(headers, reading.records.is_some())? {
+        MessageForm::Structured => vec![Event::parse(body)?],
+        MessageForm::Binary => vec![read_binary(headers, body)?],
+        MessageForm::Batch => Event::parse_batch(body)?,
+        MessageForm::Record => vec![record(message, reading)?],
     };
     bounded(events, reading)
 }

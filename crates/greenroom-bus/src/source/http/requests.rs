@@ -9,10 +9,10 @@ use bytes::Bytes;
 use hyper::{Method, Request, body::Body, http::request::Parts};
 
 use super::{
-    answer::{self, Answer},
-    body::{self, BadBody, Bounds, Reserved},
-    message::{BadMessage, Form, Message, Reading, read},
-    shared::{Current, Shared},
+    answer::{self, HttpAnswer},
+    body::{self, BadBody, BodyBounds, ReservedBytes},
+    message::{BadMessage, Message, MessageForm, Reading, read},
+    shared::{CurrentSettings, Shared},
 };
 use crate::{
     event::Event,
@@ -27,7 +27,11 @@ const HEALTH: &str = "/healthz";
 const LONG_TO_PARSE: usize = 128 << 10;
 
 /// What is answered to a request.
-pub(super) async fn answer<B>(shared: &Arc<Shared>, place: &Place, request: Request<B>) -> Answer
+pub(super) async fn answer<B>(
+    shared: &Arc<Shared>,
+    place: &Place,
+    request: Request<B>,
+) -> HttpAnswer
 where
     B: Body<Data = Bytes> + Unpin,
 {
@@ -39,9 +43,9 @@ where
     };
     let settings = &current.settings;
     let single = settings.max_event.min(settings.max_body);
-    let limit = if form == Form::Batch { settings.max_body } else { single };
-    let bounds = Bounds { limit, all: settings.bodies, within: settings.body_timeout };
-    let mut reserved = Reserved::none(&shared.budget);
+    let limit = if form == MessageForm::Batch { settings.max_body } else { single };
+    let bounds = BodyBounds { limit, all: settings.bodies, within: settings.body_timeout };
+    let mut reserved = ReservedBytes::none(&shared.budget);
     let mut closing = shared.closing.subscribe();
     let read = tokio::select! {
         biased;
@@ -67,7 +71,11 @@ where
 }
 
 /// What can be decided before the body is read.
-fn admit(shared: &Shared, current: &Current, head: &Parts) -> Result<Form, Box<Answer>> {
+fn admit(
+    shared: &Shared,
+    current: &CurrentSettings,
+    head: &Parts,
+) -> Result<MessageForm, Box<HttpAnswer>> {
     let (path, method) = (head.uri.path(), &head.method);
     if path == HEALTH {
         return Err(Box::new(health(shared, method)));
@@ -82,11 +90,11 @@ fn admit(shared: &Shared, current: &Current, head: &Parts) -> Result<Form, Box<A
     if let Some(answer) = unable(shared) {
         return Err(Box::new(answer));
     }
-    Form::of(&headers(head), current.settings.records.is_some())
+    MessageForm::of(&headers(head), current.settings.records.is_some())
         .map_err(|why| Box::new(answer::bad(&why)))
 }
 
-fn health(shared: &Shared, method: &Method) -> Answer {
+fn health(shared: &Shared, method: &Method) -> HttpAnswer {
     match method {
         &Method::GET | &Method::HEAD => unable(shared).unwrap_or_else(answer::well),
         _ => answer::not_allowed("GET, HEAD"),
@@ -94,7 +102,7 @@ fn health(shared: &Shared, method: &Method) -> Answer {
 }
 
 /// Why nothing can be taken, where that is so.
-fn unable(shared: &Shared) -> Option<Answer> {
+fn unable(shared: &Shared) -> Option<HttpAnswer> {
     if shared.is_closing() {
         return Some(answer::stopping());
     }
@@ -115,14 +123,18 @@ fn headers(head: &Parts) -> Vec<(&str, &[u8])> {
 
 /// Answers without the body, which is read all the same if it is short: then the connection can be
 /// used further.
-async fn unread<B>(answer: Answer, body: B) -> Answer
+async fn unread<B>(answer: HttpAnswer, body: B) -> HttpAnswer
 where
     B: Body<Data = Bytes> + Unpin,
 {
     if body::discard(body).await { answer } else { answer::closing(answer) }
 }
 
-async fn parse(current: Arc<Current>, head: Parts, body: Bytes) -> Result<Vec<Event>, BadMessage> {
+async fn parse(
+    current: Arc<CurrentSettings>,
+    head: Parts,
+    body: Bytes,
+) -> Result<Vec<Event>, BadMessage> {
     let is_long = body.len() > LONG_TO_PARSE;
     let parse = move || {
         let settings = &current.settings;
@@ -145,7 +157,7 @@ async fn parse(current: Arc<Current>, head: Parts, body: Bytes) -> Result<Vec<Ev
 }
 
 /// What the log has begun goes on, whether or not the sender waits for the answer.
-async fn append(shared: &Shared, events: Vec<Event>, reserved: Reserved) -> Answer {
+async fn append(shared: &Shared, events: Vec<Event>, reserved: ReservedBytes) -> HttpAnswer {
     if events.is_empty() {
         return answer::taken(Appended::default());
     }

@@ -14,7 +14,7 @@ use tokio_rustls::TlsAcceptor;
 
 use super::{
     requests::answer,
-    shared::{Current, Shared},
+    shared::{CurrentSettings, Shared},
 };
 use crate::http::server::{Moving, Place};
 
@@ -96,7 +96,7 @@ where
 }
 
 /// Answers the requests of one connection until it ends, or has to.
-async fn converse<S>(stream: S, place: Place, shared: Arc<Shared>, current: &Current)
+async fn converse<S>(stream: S, place: Place, shared: Arc<Shared>, current: &CurrentSettings)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {

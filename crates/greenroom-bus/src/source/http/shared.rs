@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use super::{
     answers::Answers,
-    body::Budget,
+    body::BodyBudget,
     guard::Guard,
     settings::{HttpSettings, ServerTls},
 };
@@ -27,23 +27,23 @@ pub(super) struct Shared {
     pub(super) path: String,
     pub(super) log: Arc<dyn EventLog>,
     pub(super) connections: Arc<Connections>,
-    pub(super) budget: Arc<Budget>,
+    pub(super) budget: Arc<BodyBudget>,
     pub(super) answers: Answers,
     pub(super) closing: watch::Sender<bool>,
     /// The log has said that it can store nothing any more.
     pub(super) failed: AtomicBool,
     /// Replaced as a whole by a reload.
-    pub(super) current: RwLock<Arc<Current>>,
+    pub(super) current: RwLock<Arc<CurrentSettings>>,
 }
 
 /// Settings, with what is made of them once.
-pub(super) struct Current {
+pub(super) struct CurrentSettings {
     pub(super) settings: HttpSettings,
     pub(super) guard: Guard,
     pub(super) tls: Option<Arc<ServerConfig>>,
 }
 
-impl Current {
+impl CurrentSettings {
     pub(super) fn new(settings: HttpSettings) -> Result<Self, String> {
         settings.access.check().map_err(|why| format!("`auth`: {why}"))?;
         let guard = Guard::new(&settings.access)?;
@@ -72,15 +72,15 @@ impl Shared {
             answers: Answers::default(),
             closing: watch::Sender::new(false),
             failed: false.into(),
-            current: RwLock::new(Arc::new(Current::new(settings)?)),
+            current: RwLock::new(Arc::new(CurrentSettings::new(settings)?)),
         })
     }
 
-    pub(super) fn current(&self) -> Arc<Current> {
+    pub(super) fn current(&self) -> Arc<CurrentSettings> {
         self.current.read().clone()
     }
 
-    pub(super) fn replace(&self, current: Arc<Current>) {
+    pub(super) fn replace(&self, current: Arc<CurrentSettings>) {
         *self.current.write() = current;
     }
 

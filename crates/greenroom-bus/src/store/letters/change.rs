@@ -9,7 +9,7 @@ use super::{
     error::LetterError,
     filter::{Filter, micros, number},
     options::LetterStoreOptions,
-    row::{Part, read, weigh, write},
+    row::{TextPart, read, weigh, write},
 };
 use crate::event::Event;
 
@@ -107,13 +107,13 @@ pub(super) fn edit(tables: &Connection, edit: &Edit) -> Result<(), LetterError> 
     let id = edit.letter as i64;
     if edited == 0
         && has_event
-        && let Some(original) = read(tables, id, Part::Event)?
+        && let Some(original) = read(tables, id, TextPart::Event)?
     {
-        write(tables, id, Part::Original, &original)?;
+        write(tables, id, TextPart::Original, &original)?;
     }
     let mut json = Vec::new();
     edit.event.write_json(&mut json);
-    write(tables, id, Part::Event, &json)?;
+    write(tables, id, TextPart::Event, &json)?;
     let event = &edit.event;
     let update = "UPDATE letters SET edited = edited + 1, has_event = 1, refused = NULL, \
                   event_id = ?, event_type = ?, subject = ? WHERE id = ?";

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::{
     error::LetterError,
     filter::{number, time},
-    row::{Part, read},
+    row::{TextPart, read},
     state::State,
 };
 use crate::{
@@ -149,7 +149,7 @@ pub(super) fn take(
 }
 
 fn event(tables: &Connection, letter: u64) -> rusqlite::Result<Result<Event, String>> {
-    let json = read(tables, letter as i64, Part::Event)?;
+    let json = read(tables, letter as i64, TextPart::Event)?;
     let Some(json) = json else { return Ok(Err("it has no event: edit it first".to_owned())) };
     Ok(Event::parse(&json).map_err(|error| format!("its event cannot be read: {error}")))
 }

@@ -13,7 +13,7 @@ use super::{
     filter::{Filter, number, time},
     jobs::{self, Job},
     mask::Mask,
-    row::{Part, each_piece, read},
+    row::{TextPart, each_piece, read},
     schema::SCHEMA,
     state::State,
     summary::{By, Group, RejectedBy, Summary, Totals},
@@ -34,12 +34,12 @@ pub struct Letters {
     mask: Mask,
 }
 
-/// The columns of a letter, in the order of `Found`.
+/// The columns of a letter, in the order of `LetterRow`.
 const COLUMNS: &str = "id, state, bytes, reason, grp, attempts, first_at, last_at, position, \
                        input, source, pool, handler, key, event_id, event_type, subject, error, \
                        replays, edited, refused, has_event";
 
-struct Found {
+struct LetterRow {
     id: i64,
     state: State,
     bytes: u64,
@@ -64,7 +64,7 @@ struct Found {
     has_event: bool,
 }
 
-impl Found {
+impl LetterRow {
     fn of(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {
             id: row.get(0)?,
@@ -140,7 +140,12 @@ impl Letters {
         Ok((letters.collect::<Result<_, _>>()?, more))
     }
 
-    fn behind(&self, filter: &Filter, after: u64, limit: usize) -> Result<Vec<Found>, LetterError> {
+    fn behind(
+        &self,
+        filter: &Filter,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<LetterRow>, LetterError> {
         let (condition, mut bound) = filter.condition();
         bound.push(number(after));
         bound.push(number(limit as u64));
@@ -148,12 +153,12 @@ impl Letters {
             "SELECT {COLUMNS} FROM letters WHERE {condition} AND id > ? ORDER BY id LIMIT ?"
         );
         let mut select = self.tables.prepare_cached(&select)?;
-        let rows = select.query_map(params_from_iter(bound), Found::of)?;
+        let rows = select.query_map(params_from_iter(bound), LetterRow::of)?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    fn summary(&self, found: Found) -> Result<Summary, LetterError> {
-        let rejected = read(&self.tables, found.id, Part::Rejected)?;
+    fn summary(&self, found: LetterRow) -> Result<Summary, LetterError> {
+        let rejected = read(&self.tables, found.id, TextPart::Rejected)?;
         let rejected_by: Vec<RejectedBy> = rejected
             .and_then(|rejected| serde_json::from_slice(&rejected).ok())
             .unwrap_or_default();
@@ -265,7 +270,7 @@ impl Letters {
     /// There is no such letter, or it cannot be read.
     pub fn content(&self, letter: u64) -> Result<Vec<u8>, LetterError> {
         let Value::Integer(id) = number(letter) else { return Err(LetterError::NoLetter(letter)) };
-        for part in [Part::Event, Part::Raw] {
+        for part in [TextPart::Event, TextPart::Raw] {
             if let Some(found) = read(&self.tables, id, part)? {
                 return Ok(found);
             }
@@ -302,9 +307,9 @@ impl Letters {
     }
 
     /// The fields of the file store, then those that only a store has.
-    fn write_found(&self, found: &Found, out: &mut dyn Write) -> Result<(), WriteError> {
+    fn write_found(&self, found: &LetterRow, out: &mut dyn Write) -> Result<(), WriteError> {
         out.write_all(b"{\"event\":")?;
-        self.write_event(found.id, Part::Event, out)?;
+        self.write_event(found.id, TextPart::Event, out)?;
         out.write_all(b",\"raw_base64\":")?;
         self.write_raw(found.id, out)?;
         let mut rest = Vec::new();
@@ -329,12 +334,12 @@ impl Letters {
         text(&mut rest, "refused", found.refused.as_deref());
         rest.extend_from_slice(b",\"original\":");
         out.write_all(&rest)?;
-        self.write_event(found.id, Part::Original, out)?;
+        self.write_event(found.id, TextPart::Original, out)?;
         out.write_all(b"}\n")?;
         Ok(())
     }
 
-    fn write_event(&self, id: i64, part: Part, out: &mut dyn Write) -> Result<(), WriteError> {
+    fn write_event(&self, id: i64, part: TextPart, out: &mut dyn Write) -> Result<(), WriteError> {
         let any = match self.mask.is_empty() {
             true => each_piece(&self.tables, id, part, |piece| {
                 out.write_all(piece).map_err(WriteError::from)
@@ -357,7 +362,7 @@ impl Letters {
     fn write_raw(&self, id: i64, out: &mut dyn Write) -> Result<(), WriteError> {
         let mut is_first = true;
         let hides = !self.mask.is_empty();
-        each_piece(&self.tables, id, Part::Raw, |piece| {
+        each_piece(&self.tables, id, TextPart::Raw, |piece| {
             if std::mem::take(&mut is_first) {
                 out.write_all(if hides { b"\"***\"" } else { b"\"" })?;
             }
@@ -377,7 +382,7 @@ impl Letters {
     }
 
     fn rejected(&self, id: i64) -> Result<Vec<u8>, LetterError> {
-        let Some(rejected) = read(&self.tables, id, Part::Rejected)? else {
+        let Some(rejected) = read(&self.tables, id, TextPart::Rejected)? else {
             return Ok(b"null".to_vec());
         };
         if self.mask.is_empty() {

@@ -23,7 +23,7 @@ const ROW: usize = 200;
 
 /// Which text of a letter a piece is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum TextPart {
     Event = 0,
     Raw = 1,
     /// What outputs rejected, a JSON array.
@@ -75,7 +75,7 @@ fn insert(tables: &Connection, letter: &DeadLetter) -> rusqlite::Result<i64> {
         error,
     ])?;
     if let Some(raw) = &letter.raw {
-        write(tables, id, Part::Raw, raw)?;
+        write(tables, id, TextPart::Raw, raw)?;
     }
     texts(tables, id, letter)?;
     weigh(tables, id)
@@ -114,13 +114,13 @@ fn texts(tables: &Connection, id: i64, letter: &DeadLetter) -> rusqlite::Result<
     if let Some(event) = &letter.event {
         let mut json = Vec::new();
         event.write_json(&mut json);
-        write(tables, id, Part::Event, &json)?;
+        write(tables, id, TextPart::Event, &json)?;
     }
     let mut rejected = Vec::new();
     if !letter.rejected.is_empty() {
         write_rejected(&letter.rejected, &mut rejected);
     }
-    write(tables, id, Part::Rejected, &rejected)
+    write(tables, id, TextPart::Rejected, &rejected)
 }
 
 /// Notes how many bytes a letter has.
@@ -132,7 +132,12 @@ pub(super) fn weigh(tables: &Connection, id: i64) -> rusqlite::Result<i64> {
 }
 
 /// Puts a text in place of what there was.
-pub(super) fn write(tables: &Connection, id: i64, part: Part, text: &[u8]) -> rusqlite::Result<()> {
+pub(super) fn write(
+    tables: &Connection,
+    id: i64,
+    part: TextPart,
+    text: &[u8],
+) -> rusqlite::Result<()> {
     let clear = "DELETE FROM pieces WHERE letter = ? AND part = ?";
     tables.prepare_cached(clear)?.execute(params![id, part as i64])?;
     let insert = "INSERT INTO pieces (letter, part, number, data) VALUES (?, ?, ?, ?)";
@@ -147,7 +152,7 @@ pub(super) fn write(tables: &Connection, id: i64, part: Part, text: &[u8]) -> ru
 pub(super) fn each_piece<E: From<rusqlite::Error>>(
     tables: &Connection,
     id: i64,
-    part: Part,
+    part: TextPart,
     mut each: impl FnMut(&[u8]) -> Result<(), E>,
 ) -> Result<bool, E> {
     let select = "SELECT data FROM pieces WHERE letter = ? AND part = ? ORDER BY number";
@@ -162,7 +167,11 @@ pub(super) fn each_piece<E: From<rusqlite::Error>>(
 }
 
 /// A whole text.
-pub(super) fn read(tables: &Connection, id: i64, part: Part) -> rusqlite::Result<Option<Vec<u8>>> {
+pub(super) fn read(
+    tables: &Connection,
+    id: i64,
+    part: TextPart,
+) -> rusqlite::Result<Option<Vec<u8>>> {
     let mut text = Vec::new();
     let any = each_piece(tables, id, part, |piece| {
         text.extend_from_slice(piece);

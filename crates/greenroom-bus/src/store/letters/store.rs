@@ -22,7 +22,7 @@ use super::{
     options::LetterStoreOptions,
     reserve::Reserve,
     schema::SCHEMA,
-    writer::{Change, Order, Shown, Watch, Writer},
+    writer::{Change, LetterWriter, WriterOrder, WriterStatus, WriterWatch},
 };
 use crate::{
     BoxFuture,
@@ -42,14 +42,14 @@ use crate::{
 /// wait at the same time share one.
 #[derive(Clone)]
 pub struct LetterStore {
-    inner: Arc<Inner>,
+    inner: Arc<StoreInner>,
 }
 
-struct Inner {
+struct StoreInner {
     name: String,
-    orders: Mutex<Option<Sender<Order>>>,
+    orders: Mutex<Option<Sender<WriterOrder>>>,
     writer: Mutex<Option<JoinHandle<()>>>,
-    shown: Arc<Shown>,
+    shown: Arc<WriterStatus>,
     /// Replays that an earlier process may have begun and did not end.
     recovered: u64,
 }
@@ -109,10 +109,11 @@ impl LetterStore {
             );
         }
         let (orders, taken) = channel();
-        let shown = Arc::<Shown>::default();
+        let shown = Arc::<WriterStatus>::default();
         let options = options.unwrap_or_default();
-        let writer = Writer::new(name.clone(), taken, owned, reserve, options, shown.clone())?;
-        let watch = Watch { name: name.clone(), shown: shown.clone() };
+        let writer =
+            LetterWriter::new(name.clone(), taken, owned, reserve, options, shown.clone())?;
+        let watch = WriterWatch { name: name.clone(), shown: shown.clone() };
         let run = move || {
             let _watch = watch;
             writer.run();
@@ -120,7 +121,7 @@ impl LetterStore {
         let thread = thread::Builder::new().name("dead letters".to_owned()).spawn(run);
         let thread = thread.map_err(|error| LetterError::Failed(format!("no thread: {error}")))?;
         let (orders, writer) = (Mutex::new(Some(orders)), Mutex::new(Some(thread)));
-        Ok(Self { inner: Arc::new(Inner { name, orders, writer, shown, recovered }) })
+        Ok(Self { inner: Arc::new(StoreInner { name, orders, writer, shown, recovered }) })
     }
 
     /// Replays that an earlier process may have begun and did not end: as many are repeated at
@@ -199,7 +200,7 @@ impl LetterStore {
         &self,
         change: impl FnOnce(&Transaction<'_>) -> Result<T, LetterError> + Send + 'static,
     ) -> Result<T, LetterError> {
-        self.ask_as(Order::Do, change).await
+        self.ask_as(WriterOrder::Do, change).await
     }
 
     /// The same, of a change that makes room: where there is none for itself, the reserve is given
@@ -216,7 +217,7 @@ impl LetterStore {
 
     async fn gives_reserve_back(&self) -> bool {
         let (tell, told) = oneshot::channel();
-        self.order(Order::GiveBack(tell));
+        self.order(WriterOrder::GiveBack(tell));
         told.await.unwrap_or(false)
     }
 
@@ -225,12 +226,12 @@ impl LetterStore {
         &self,
         change: impl FnOnce(&Transaction<'_>) -> Result<T, LetterError> + Send + 'static,
     ) -> Result<T, LetterError> {
-        self.ask_as(Order::Mark, change).await
+        self.ask_as(WriterOrder::Mark, change).await
     }
 
     async fn ask_as<T: Send + 'static>(
         &self,
-        order: fn(Change) -> Order,
+        order: fn(Change) -> WriterOrder,
         change: impl FnOnce(&Transaction<'_>) -> Result<T, LetterError> + Send + 'static,
     ) -> Result<T, LetterError> {
         let (tell, told) = oneshot::channel();
@@ -243,7 +244,7 @@ impl LetterStore {
         told.await.unwrap_or_else(|_| Err(closed()))
     }
 
-    fn order(&self, order: Order) {
+    fn order(&self, order: WriterOrder) {
         let orders = self.inner.orders.lock();
         let Some(orders) = &*orders else { return refuse(order) };
         if let Err(unsent) = orders.send(order) {
@@ -253,8 +254,8 @@ impl LetterStore {
 }
 
 /// Nobody writes any more.
-fn refuse(order: Order) {
-    if let Order::Store(letter) = order {
+fn refuse(order: WriterOrder) {
+    if let WriterOrder::Store(letter) = order {
         letter.ack.refuse(Refusal::NotStored);
     }
 }
@@ -269,7 +270,7 @@ fn transact<T>(
     Ok(changed)
 }
 
-impl Drop for Inner {
+impl Drop for StoreInner {
     fn drop(&mut self) {
         self.orders.lock().take();
         let writer = self.writer.lock().take();
@@ -287,12 +288,12 @@ impl DeadLetterStore for LetterStore {
     }
 
     fn store(&self, letter: DeadLetter) {
-        self.order(Order::Store(Box::new(letter)));
+        self.order(WriterOrder::Store(Box::new(letter)));
     }
 
     fn finish<'a>(&'a self) -> BoxFuture<'a, Result<(), SinkError>> {
         let (tell, told) = oneshot::channel();
-        self.order(Order::Finish(tell));
+        self.order(WriterOrder::Finish(tell));
         Box::pin(async move {
             let finished = told.await;
             finished.unwrap_or_else(|_| self.failure().map_or(Ok(()), Err))
@@ -334,6 +335,6 @@ impl Replays for LetterStore {
     }
 
     fn ended(&self, replayed: Replayed, how: ReplayEnd) {
-        self.order(Order::Ended(replayed, how));
+        self.order(WriterOrder::Ended(replayed, how));
     }
 }

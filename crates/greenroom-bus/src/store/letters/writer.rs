@@ -50,7 +50,7 @@ const CARE: Duration = Duration::from_secs(30);
 const VACUUM: i64 = 1_000;
 
 /// What the writer is asked for.
-pub(super) enum Order {
+pub(super) enum WriterOrder {
     Store(Box<DeadLetter>),
     Ended(Replayed, ReplayEnd),
     /// Done at once, in a transaction of its own; it may change how much there is.
@@ -67,7 +67,7 @@ pub(super) type Change = Box<dyn FnOnce(&mut Connection) + Send>;
 
 /// What others see of the writer.
 #[derive(Debug, Default)]
-pub(super) struct Shown {
+pub(super) struct WriterStatus {
     failure: Mutex<Option<SinkError>>,
     trouble: Mutex<Option<(Instant, bool, String)>>,
     removed: Mutex<u64>,
@@ -75,7 +75,7 @@ pub(super) struct Shown {
     pub(super) marked: Notify,
 }
 
-impl Shown {
+impl WriterStatus {
     pub(super) fn failure(&self) -> Option<SinkError> {
         self.failure.lock().clone()
     }
@@ -119,15 +119,15 @@ impl Pending {
     }
 }
 
-pub(super) struct Writer {
+pub(super) struct LetterWriter {
     name: String,
-    orders: Receiver<Order>,
+    orders: Receiver<WriterOrder>,
     /// Dropped before the lock: who has the lock finds nobody else in the database.
     tables: Connection,
     _lock: crate::sink::lock::Locked,
     reserve: Reserve,
     options: LetterStoreOptions,
-    shown: Arc<Shown>,
+    shown: Arc<WriterStatus>,
     pending: Vec<Pending>,
     /// Orders of operators that came with letters.
     asked: Vec<Change>,
@@ -141,14 +141,14 @@ pub(super) struct Writer {
     again: Option<Instant>,
 }
 
-impl Writer {
+impl LetterWriter {
     pub(super) fn new(
         name: String,
-        orders: Receiver<Order>,
+        orders: Receiver<WriterOrder>,
         owned: Owned,
         reserve: Reserve,
         options: LetterStoreOptions,
-        shown: Arc<Shown>,
+        shown: Arc<WriterStatus>,
     ) -> rusqlite::Result<Self> {
         let Owned { connection: tables, lock } = owned;
         let bytes = change::bytes(&tables)?;
@@ -210,18 +210,18 @@ impl Writer {
         true
     }
 
-    fn take(&mut self, order: Order) {
+    fn take(&mut self, order: WriterOrder) {
         match order {
-            Order::Store(letter) => self.pending.push(Pending::Letter(letter)),
-            Order::Ended(replayed, how) => self.pending.push(Pending::Ended(replayed, how)),
-            Order::Do(order) => {
+            WriterOrder::Store(letter) => self.pending.push(Pending::Letter(letter)),
+            WriterOrder::Ended(replayed, how) => self.pending.push(Pending::Ended(replayed, how)),
+            WriterOrder::Do(order) => {
                 self.is_unweighed = true;
                 self.asked.push(order);
             }
-            Order::Mark(order) => self.asked.push(order),
+            WriterOrder::Mark(order) => self.asked.push(order),
             // Whoever has dropped the receiver wants to hear of nothing.
-            Order::GiveBack(tell) => drop(tell.send(self.gives_reserve_back())),
-            Order::Finish(tell) => self.finish = Some(tell),
+            WriterOrder::GiveBack(tell) => drop(tell.send(self.gives_reserve_back())),
+            WriterOrder::Finish(tell) => self.finish = Some(tell),
         }
     }
 
@@ -416,12 +416,12 @@ const IN_RESERVE: &str = "the disk is full: the room that was kept for dead lett
                           up; make room before it is";
 
 /// Says that the store is broken, should the thread end by a panic.
-pub(super) struct Watch {
+pub(super) struct WriterWatch {
     pub(super) name: String,
-    pub(super) shown: Arc<Shown>,
+    pub(super) shown: Arc<WriterStatus>,
 }
 
-impl Drop for Watch {
+impl Drop for WriterWatch {
     fn drop(&mut self) {
         if thread::panicking() {
             let reason = "its writer panicked; please report this, and run again";

@@ -16,9 +16,9 @@ use super::{
     clock::LogClock,
     format::{BlockBuilder, SEGMENT_HEADER, SegmentHeader},
     identities::Identities,
-    retention::{Moment, retain},
+    retention::{RetentionMoment, retain},
     roll::{NoSegment, begin_segment},
-    shared::{Held, Shared, Writer},
+    shared::{Held, Shared, WriterState},
     waiting::{Append, Waiting, Work},
 };
 
@@ -45,7 +45,7 @@ impl LogCommitter {
     /// Goes on until the log is closed, or fails.
     pub(super) fn spawn(mut self) -> io::Result<JoinHandle<()>> {
         thread::Builder::new().name("greenroom-log".to_owned()).spawn(move || {
-            let ending = Ending(self.shared.clone());
+            let ending = CommitterEnding(self.shared.clone());
             let writer = self.run();
             // Let go of before anybody hears of the end: the directory is to be free then.
             drop(self.held);
@@ -53,7 +53,7 @@ impl LogCommitter {
         })
     }
 
-    fn run(&mut self) -> Writer {
+    fn run(&mut self) -> WriterState {
         loop {
             let done = match self.waiting().next(LOOK) {
                 Work::Write(appends) => self.commit(appends),
@@ -68,7 +68,7 @@ impl LogCommitter {
             };
             if let Err(why) = done {
                 self.waiting().fail(&why);
-                return Writer::Failed(why.to_string().into());
+                return WriterState::Failed(why.to_string().into());
             }
         }
     }
@@ -105,7 +105,7 @@ impl LogCommitter {
     fn block_of(
         &self,
         appends: &[Append],
-    ) -> (BlockBuilder, Vec<super::identities::Identity>, Vec<Appended>) {
+    ) -> (BlockBuilder, Vec<super::identities::EventIdentity>, Vec<Appended>) {
         let remembers = self.identities.most() > 0;
         let mut block = BlockBuilder::new(self.next);
         let (mut fresh, mut in_block) = (Vec::new(), HashSet::new());
@@ -168,7 +168,7 @@ impl LogCommitter {
     }
 
     fn retain(&mut self, wanted: u64) {
-        let moment = Moment { now: self.clock.now(), next: self.next, wanted };
+        let moment = RetentionMoment { now: self.clock.now(), next: self.next, wanted };
         if let Err(error) = retain(&self.shared, &self.identities, &mut self.has_spare, moment) {
             tracing::warn!(
                 log = %self.shared.directory.display(),
@@ -202,7 +202,7 @@ impl LogCommitter {
     }
 
     /// Says that all before is durable, so that damage to the last block can be told from a crash.
-    fn seal(&mut self) -> Writer {
+    fn seal(&mut self) -> WriterState {
         let block = BlockBuilder::new(self.next);
         if self.active.fits(block.length()) {
             let bytes = block.finish(self.clock.now(), self.active.segment.header.salt);
@@ -211,7 +211,7 @@ impl LogCommitter {
                 tracing::warn!(log = %self.shared.directory.display(), %error, "the log could not be sealed");
             }
         }
-        Writer::Closed
+        WriterState::Closed
     }
 }
 
@@ -229,21 +229,21 @@ fn disk_full(path: &str, error: &io::Error) -> AppendError {
 }
 
 /// Tells those who read and those who append that the writer has ended, also by a panic.
-struct Ending(Arc<Shared>);
+struct CommitterEnding(Arc<Shared>);
 
-impl Ending {
-    fn has_come(self, writer: Writer) {
+impl CommitterEnding {
+    fn has_come(self, writer: WriterState) {
         self.0.durable.send_modify(|durable| durable.writer = writer);
     }
 }
 
-impl Drop for Ending {
+impl Drop for CommitterEnding {
     fn drop(&mut self) {
-        let is_open = self.0.durable.borrow().writer == Writer::Open;
+        let is_open = self.0.durable.borrow().writer == WriterState::Open;
         if is_open {
             let why = "its writing thread ended unexpectedly; start again";
             self.0.waiting.fail(&AppendError::Failed(why.to_owned()));
-            self.0.durable.send_modify(|durable| durable.writer = Writer::Failed(why.into()));
+            self.0.durable.send_modify(|durable| durable.writer = WriterState::Failed(why.into()));
         }
     }
 }

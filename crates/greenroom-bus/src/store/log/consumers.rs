@@ -38,7 +38,7 @@ const LONGEST_NAME: usize = 100;
 
 /// How far a consumer has come.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Stored {
+pub(super) struct StoredConsumer {
     pub(super) positions: Positions,
     /// Events below this may have been taken since.
     pub(super) taken_below: u64,
@@ -56,14 +56,14 @@ struct Written {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Envelope<'a> {
+struct ConsumerEnvelope<'a> {
     greenroom_checkpoint: u32,
     crc32: String,
     #[serde(borrow)]
     of: &'a RawValue,
 }
 
-impl Stored {
+impl StoredConsumer {
     fn write(&self, log: u64) -> io::Result<String> {
         let Self { positions, taken_below } = self;
         let mut at = 0;
@@ -76,12 +76,12 @@ impl Stored {
         let written = Written { log, next, open: open.collect(), taken_below: *taken_below };
         let of = serde_json::value::to_raw_value(&written)?;
         let crc32 = format!("{:08x}", checksum(of.get().as_bytes()));
-        let envelope = Envelope { greenroom_checkpoint: FORM, crc32, of: &of };
+        let envelope = ConsumerEnvelope { greenroom_checkpoint: FORM, crc32, of: &of };
         Ok(serde_json::to_string(&envelope)? + "\n")
     }
 
     fn read(text: &[u8], log: u64) -> Result<Self, String> {
-        let envelope: Envelope<'_> =
+        let envelope: ConsumerEnvelope<'_> =
             serde_json::from_slice(text).map_err(|error| error.to_string())?;
         if envelope.greenroom_checkpoint != FORM {
             let form = envelope.greenroom_checkpoint;
@@ -122,7 +122,7 @@ pub(super) struct Consumers {
 
 struct Consumer {
     /// What is on disk.
-    stored: Stored,
+    stored: StoredConsumer,
     /// A source reads for it.
     is_in_use: bool,
 }
@@ -149,7 +149,7 @@ impl Consumers {
         known.values().map(|consumer| consumer.stored.positions.next()).max().unwrap_or(0)
     }
 
-    pub(super) fn all(&self) -> Vec<(String, Stored, bool)> {
+    pub(super) fn all(&self) -> Vec<(String, StoredConsumer, bool)> {
         let known = self.known.lock();
         let all = known
             .iter()
@@ -159,7 +159,7 @@ impl Consumers {
 
     /// Takes a consumer for a source. A new one begins at `first` and is stored at once, so that
     /// nothing is removed that it needs. Whether it is new.
-    pub(super) fn take(&self, name: &str, first: u64) -> Result<(Stored, bool), LogError> {
+    pub(super) fn take(&self, name: &str, first: u64) -> Result<(StoredConsumer, bool), LogError> {
         check_name(name)?;
         let mut known = self.known.lock();
         if let Some(consumer) = known.get_mut(name) {
@@ -169,7 +169,8 @@ impl Consumers {
             }
             return Ok((consumer.stored.clone(), false));
         }
-        let stored = Stored { positions: Positions::starting_at(first), taken_below: first };
+        let stored =
+            StoredConsumer { positions: Positions::starting_at(first), taken_below: first };
         self.write(name, &stored).map_err(LogError::io(self.path(name)))?;
         let consumer = Consumer { stored: stored.clone(), is_in_use: true };
         known.insert(name.to_owned(), consumer);
@@ -184,7 +185,7 @@ impl Consumers {
     }
 
     /// Returns when this survives a crash.
-    pub(super) fn store(&self, name: &str, stored: Stored) -> io::Result<()> {
+    pub(super) fn store(&self, name: &str, stored: StoredConsumer) -> io::Result<()> {
         let is_known = self.known.lock().get(name).is_some_and(|known| known.stored == stored);
         if is_known {
             return Ok(());
@@ -216,7 +217,7 @@ impl Consumers {
         Ok(())
     }
 
-    fn write(&self, name: &str, stored: &Stored) -> io::Result<()> {
+    fn write(&self, name: &str, stored: &StoredConsumer) -> io::Result<()> {
         replace(&*self.disk, &self.path(name), stored.write(self.log)?.as_bytes())
     }
 
@@ -230,13 +231,13 @@ pub(super) fn read(
     disk: &dyn Disk,
     directory: &Path,
     log: u64,
-) -> Result<Vec<(String, Stored)>, LogError> {
+) -> Result<Vec<(String, StoredConsumer)>, LogError> {
     let names = disk.list(directory).map_err(LogError::io(directory))?;
     let mut found = Vec::new();
     for name in names.iter().filter_map(|name| name.strip_suffix(EXTENSION)) {
         let path = directory.join(format!("{name}{EXTENSION}"));
         let text = read_whole(disk, &path).map_err(LogError::io(&path))?.unwrap_or_default();
-        let stored = Stored::read(&text, log).map_err(|what| {
+        let stored = StoredConsumer::read(&text, log).map_err(|what| {
             let what = format!("{what}; removed, its consumer begins with the oldest event again");
             LogError::Damaged(Damage { file: path, offset: 0, sequence: 0, what })
         })?;

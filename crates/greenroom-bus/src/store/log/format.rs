@@ -273,11 +273,11 @@ impl Block {
         Ok(block)
     }
 
-    fn record(&self, at: usize) -> Option<Record<'_>> {
+    fn record(&self, at: usize) -> Option<LogRecord<'_>> {
         let records = self.bytes.get(..BLOCK_HEADER + self.header.bytes as usize)?;
         let (header, rest) = records.get(at..)?.split_at_checked(RECORD_HEADER)?;
         let event = rest.get(..u32_at(header, 0) as usize)?;
-        Some(Record { header, event })
+        Some(LogRecord { header, event })
     }
 
     /// The sequence behind its last event.
@@ -296,7 +296,7 @@ impl Block {
     }
 }
 
-struct Record<'a> {
+struct LogRecord<'a> {
     header: &'a [u8],
     event: &'a [u8],
 }

@@ -18,7 +18,7 @@ use super::{
     format::{BlockBuilder, BlockHeader, SEGMENT_HEADER, SegmentHeader, seal_block, seal_segment},
     recovery::recover as recover_on,
     segment::Segment,
-    waiting::Prepared,
+    waiting::PreparedEvents,
     walk::{Step, Walk},
 };
 use crate::event::Event;
@@ -34,7 +34,7 @@ pub fn segment(base: u64, salt: u32, blocks: &[Vec<Event>], room: usize) -> Vec<
     let mut next = base;
     for events in blocks {
         let mut block = BlockBuilder::new(next);
-        for (event, sum, _) in Prepared::new(events, false).events() {
+        for (event, sum, _) in PreparedEvents::new(events, false).events() {
             block.push(event, sum);
         }
         next += events.len() as u64;
@@ -77,7 +77,7 @@ impl Found {
     /// None: the disk is memory.
     pub fn append(&mut self, event: &Event) -> io::Result<Option<Vec<u8>>> {
         let mut block = BlockBuilder::new(self.next);
-        for (event, sum, _) in Prepared::new(std::slice::from_ref(event), false).events() {
+        for (event, sum, _) in PreparedEvents::new(std::slice::from_ref(event), false).events() {
             block.push(event, sum);
         }
         if !self.active.fits(block.length()) {

@@ -13,12 +13,12 @@ use ring::digest::{Context, SHA256};
 use super::clock::millis;
 
 /// Of an event.
-pub(super) type Identity = [u8; 16];
+pub(super) type EventIdentity = [u8; 16];
 
 /// In the file, an identity and its time.
 const ENTRY: usize = 24;
 
-pub(super) fn identity(source: &str, id: &str) -> Identity {
+pub(super) fn identity(source: &str, id: &str) -> EventIdentity {
     let mut context = Context::new(&SHA256);
     // With its length, so that source and id cannot be cut elsewhere.
     context.update(&(source.len() as u64).to_le_bytes());
@@ -32,9 +32,9 @@ pub(super) fn identity(source: &str, id: &str) -> Identity {
 pub(super) struct Identities {
     window: u64,
     most: usize,
-    known: HashSet<Identity, foldhash::fast::RandomState>,
+    known: HashSet<EventIdentity, foldhash::fast::RandomState>,
     /// One for each event without a gap, oldest first, each with its time.
-    order: VecDeque<(Identity, u64)>,
+    order: VecDeque<(EventIdentity, u64)>,
 }
 
 impl Identities {
@@ -47,12 +47,12 @@ impl Identities {
         self.most
     }
 
-    pub(super) fn contains(&self, identity: &Identity) -> bool {
+    pub(super) fn contains(&self, identity: &EventIdentity) -> bool {
         self.known.contains(identity)
     }
 
     /// An event was stored at this time.
-    pub(super) fn insert(&mut self, identity: Identity, time: u64) {
+    pub(super) fn insert(&mut self, identity: EventIdentity, time: u64) {
         if self.most == 0 {
             return;
         }

@@ -14,7 +14,7 @@ use super::{
     recovery::missing,
     segment::{Segment, bases},
     segment_log::{ConsumerStanding, LOCK},
-    walk::{End, Step, Walk},
+    walk::{SegmentEnd, Step, Walk},
 };
 use crate::event::Event;
 
@@ -117,7 +117,7 @@ fn segment_of(
         match walk.step(following.is_none())? {
             Step::Block(block) => block_of(&walk, &block, found, each)?,
             Step::End(end) => {
-                found.is_torn = end == End::Torn;
+                found.is_torn = end == SegmentEnd::Torn;
                 let gap = following.filter(|base| *base != walk.next);
                 found.damage.extend(gap.map(|base| missing(&walk, base)));
                 return Ok(());

@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 
 use super::{
-    consumers::Stored,
+    consumers::StoredConsumer,
     shared::{Durable, Held, Shared},
 };
 use crate::{
@@ -43,7 +43,7 @@ impl LogPositions {
     pub(super) fn new(
         (log, held): (Arc<Shared>, Held),
         (consumer, name): (String, String),
-        (stored, is_new): (&Stored, bool),
+        (stored, is_new): (&StoredConsumer, bool),
     ) -> Self {
         let durable = log.durable();
         let resumed = (!is_new).then(|| resumed(stored, durable.borrow().next));
@@ -95,7 +95,7 @@ impl LogPositions {
         let Some(_held) = self.0.held.lock().clone() else { return Ok(()) };
         let snapshot = self.0.ahead.lock().snapshot();
         let Some((snapshot, room)) = snapshot else { return Ok(()) };
-        let stored = Stored { positions: snapshot.positions().clone(), taken_below: room };
+        let stored = StoredConsumer { positions: snapshot.positions().clone(), taken_below: room };
         self.0.log.store_consumer(&self.0.consumer, stored)?;
         self.0.ahead.lock().stored(&snapshot, room);
         self.0.room.notify_waiters();
@@ -113,7 +113,7 @@ impl LogPositions {
 }
 
 /// What an earlier run has left, in a log that ends before `end`.
-fn resumed(stored: &Stored, end: u64) -> Resumed {
+fn resumed(stored: &StoredConsumer, end: u64) -> Resumed {
     let positions = &stored.positions;
     let taken = stored.taken_below.min(end).saturating_sub(positions.next());
     Resumed {

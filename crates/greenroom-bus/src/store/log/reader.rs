@@ -12,14 +12,14 @@ use super::{
 use crate::{event::Event, source::Taken};
 
 /// Where one consumer reads.
-pub(super) struct Reader {
+pub(super) struct ConsumerReader {
     shared: Arc<Shared>,
     /// The sequence number of the next event.
     next: u64,
     walk: Option<Walk>,
 }
 
-impl Reader {
+impl ConsumerReader {
     /// From this sequence number on.
     pub(super) fn new(shared: Arc<Shared>, next: u64) -> Self {
         Self { shared, next, walk: None }

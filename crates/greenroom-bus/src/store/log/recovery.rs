@@ -14,7 +14,7 @@ use super::{
     identities::{Identities, identity},
     options::LogOptions,
     segment::{NEXT, SPARE, Segment, Segments, bases},
-    walk::{End, Step, Walk},
+    walk::{SegmentEnd, Step, Walk},
 };
 use crate::event::Event;
 
@@ -76,7 +76,7 @@ pub(super) fn recover(
     let active =
         Active { segment: walk.segment.clone(), file: walk.file().clone(), end: walk.offset };
     make_durable(&active, last.as_ref(), end).map_err(LogError::io(&active.segment.path))?;
-    if end == End::Torn {
+    if end == SegmentEnd::Torn {
         tracing::warn!(
             file = %active.segment.path.display(),
             offset = active.end,
@@ -125,7 +125,7 @@ struct Read {
     walk: Walk,
     /// The last block, and where it stands.
     last: Option<(u64, Block)>,
-    end: End,
+    end: SegmentEnd,
     time: u64,
 }
 
@@ -182,12 +182,16 @@ fn remember(walk: &Walk, block: &Block, identities: &mut Identities) -> Result<(
 
 /// Whoever failed to sync may have left blocks in memory that are whole there, and not on the disk;
 /// a second sync would then say nothing. So the last block is written again before it is trusted.
-fn make_durable(active: &Active, last: Option<&(u64, Block)>, end: End) -> std::io::Result<()> {
+fn make_durable(
+    active: &Active,
+    last: Option<&(u64, Block)>,
+    end: SegmentEnd,
+) -> std::io::Result<()> {
     if let Some((offset, block)) = last {
         active.file.write_at(&block.bytes, *offset)?;
     }
     let room = active.segment.length.saturating_sub(active.end) as usize;
-    if end == End::Torn {
+    if end == SegmentEnd::Torn {
         active.file.write_at(&[0; BLOCK_HEADER][..room.min(BLOCK_HEADER)], active.end)?;
     }
     active.file.sync()

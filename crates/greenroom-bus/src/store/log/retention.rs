@@ -17,7 +17,7 @@ use super::{
 
 /// What decides beside the consumers.
 #[derive(Clone, Copy)]
-pub(super) struct Moment {
+pub(super) struct RetentionMoment {
     /// Of the log's clock.
     pub(super) now: u64,
     /// The sequence number of the next event.
@@ -31,7 +31,7 @@ pub(super) fn retain(
     shared: &Shared,
     identities: &Identities,
     has_spare: &mut bool,
-    moment: Moment,
+    moment: RetentionMoment,
 ) -> io::Result<()> {
     while let Some((segment, end)) = oldest_to_remove(shared, moment) {
         let removed = remove(shared, identities, has_spare, &segment, (end, moment.next));
@@ -64,7 +64,7 @@ fn remove(
 
 /// Takes the oldest segment out of the log, if it may go, and says where the next one begins.
 /// Decided under the lock under which a new consumer begins.
-fn oldest_to_remove(shared: &Shared, moment: Moment) -> Option<(Segment, u64)> {
+fn oldest_to_remove(shared: &Shared, moment: RetentionMoment) -> Option<(Segment, u64)> {
     let options = &shared.options;
     let mut segments = shared.segments.lock();
     let second = segments.0.get(1)?.header;

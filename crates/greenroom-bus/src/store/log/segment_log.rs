@@ -17,7 +17,7 @@ use super::{
     active::Active,
     clock::LogClock,
     committer::LogCommitter,
-    consumers::{self, Consumers, Stored},
+    consumers::{self, Consumers, StoredConsumer},
     disk::{Disk, RealDisk},
     error::{Damage, LogError},
     format::SegmentHeader,
@@ -26,9 +26,9 @@ use super::{
     recovery::{Recovered, recover},
     roll::{NoSegment, begin_segment},
     segment::{SPARE, Segments},
-    shared::{Durable, Held, Shared, Writer},
+    shared::{Durable, Held, Shared, WriterState},
     source::LogSource,
-    waiting::{Append, Prepared, Waiting},
+    waiting::{Append, PreparedEvents, Waiting},
 };
 use crate::{BoxFuture, event::Event};
 
@@ -120,7 +120,7 @@ pub struct ConsumerStanding {
 }
 
 impl ConsumerStanding {
-    pub(super) fn of(name: String, stored: &Stored) -> Self {
+    pub(super) fn of(name: String, stored: &StoredConsumer) -> Self {
         let positions = &stored.positions;
         let (oldest_open, next) = (positions.lowest(), positions.next());
         Self { name, oldest_open, next, done_beyond: positions.count_done() }
@@ -171,7 +171,7 @@ impl SegmentLog {
         }
         let consumers = Consumers::open(&disk, &directory, found.log)?;
         check_consumers(&consumers, &found)?;
-        let durable = Durable { next: found.next, writer: Writer::Open };
+        let durable = Durable { next: found.next, writer: WriterState::Open };
         let waiting = Waiting::new(options.waiting_events, options.waiting_bytes);
         let shared = Arc::new(Shared {
             directory: directory.clone(),
@@ -245,7 +245,7 @@ impl SegmentLog {
         let durable = shared.durable.borrow().clone();
         let consumers = shared.consumers.all().into_iter();
         let failure = match durable.writer {
-            Writer::Failed(why) => Some(why.to_string()),
+            WriterState::Failed(why) => Some(why.to_string()),
             _ => None,
         };
         let segments = shared.segments.lock();
@@ -271,7 +271,7 @@ impl SegmentLog {
         self.shared().waiting.close();
         let mut durable = self.shared().durable();
         // The sender is in what `self` holds.
-        let _ = durable.wait_for(|durable| durable.writer != Writer::Open).await;
+        let _ = durable.wait_for(|durable| durable.writer != WriterState::Open).await;
         let committer = self.handle.committer.lock().take();
         if let Some(committer) = committer {
             // Its thread is at its end, and lets go of the log.
@@ -334,7 +334,7 @@ impl SegmentLog {
         }
         let remembers =
             !shared.options.remember_for.is_zero() && shared.options.remember_events > 0;
-        let prepared = Prepared::new(&events, remembers);
+        let prepared = PreparedEvents::new(&events, remembers);
         drop(events);
         let bytes = prepared.bytes();
         if bytes > limit {

@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use super::{
-    consumers::{Consumers, Stored},
+    consumers::{Consumers, StoredConsumer},
     disk::Disk,
     options::LogOptions,
     segment::Segments,
@@ -26,12 +26,12 @@ use super::{
 pub(super) struct Durable {
     /// Events below this are.
     pub(super) next: u64,
-    pub(super) writer: Writer,
+    pub(super) writer: WriterState,
 }
 
 /// Whether more may come.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Writer {
+pub(super) enum WriterState {
     Open,
     /// Nothing more comes.
     Closed,
@@ -67,7 +67,7 @@ impl Shared {
     }
 
     /// Returns when it survives a crash. Has segments removed that nobody needs any more.
-    pub(super) fn store_consumer(&self, name: &str, stored: Stored) -> io::Result<()> {
+    pub(super) fn store_consumer(&self, name: &str, stored: StoredConsumer) -> io::Result<()> {
         self.consumers.store(name, stored)?;
         let lowest = self.consumers.lowest().unwrap_or(0);
         let is_past_a_segment =

@@ -5,11 +5,11 @@ use std::{collections::VecDeque, fmt, sync::Arc};
 use tokio::{sync::watch, task::JoinHandle};
 
 use super::{
-    consumers::Stored,
+    consumers::StoredConsumer,
     error::LogError,
     positions::LogPositions,
-    reader::Reader,
-    shared::{Durable, Held, Shared, Writer},
+    reader::ConsumerReader,
+    shared::{Durable, Held, Shared, WriterState},
 };
 use crate::{
     BoxFuture,
@@ -20,7 +20,7 @@ use crate::{
 const BATCH: usize = 1_024;
 
 /// What was read of a block.
-type Block = Result<VecDeque<Taken>, LogError>;
+type BlockRead = Result<VecDeque<Taken>, LogError>;
 
 /// Reads a log from where its consumer has got to, and goes on with what is appended. It ends when
 /// the log is closed and everything was given; with an error when the log has failed. Positions are
@@ -31,9 +31,9 @@ pub struct LogSource {
     name: String,
     durable: watch::Receiver<Durable>,
     /// `None` while it is with `reading`.
-    reader: Option<Reader>,
+    reader: Option<ConsumerReader>,
     /// The next block, on its way.
-    reading: Option<JoinHandle<(Reader, Block)>>,
+    reading: Option<JoinHandle<(ConsumerReader, BlockRead)>>,
     /// What was read and not given.
     ready: VecDeque<Taken>,
     /// Events below this may be given.
@@ -48,9 +48,9 @@ impl LogSource {
         (shared, held): (Arc<Shared>, Held),
         consumer: &str,
         name: String,
-        (stored, is_new): (&Stored, bool),
+        (stored, is_new): (&StoredConsumer, bool),
     ) -> Self {
-        let reader = Reader::new(shared.clone(), stored.positions.lowest());
+        let reader = ConsumerReader::new(shared.clone(), stored.positions.lowest());
         let (durable, names) = (shared.durable(), (consumer.to_owned(), name.clone()));
         let positions = LogPositions::new((shared, held), names, (stored, is_new));
         Self {
@@ -81,7 +81,7 @@ impl LogSource {
     }
 
     /// Begins to read the next block, if it is durable. Otherwise says how the writer stands.
-    fn read_on(&mut self) -> Option<Writer> {
+    fn read_on(&mut self) -> Option<WriterState> {
         let durable = self.durable.borrow_and_update().clone();
         let has_more = self.reader.as_ref().is_some_and(|reader| reader.next() < durable.next);
         let Some(mut reader) = self.reader.take_if(|_| has_more) else {
@@ -131,9 +131,9 @@ impl Source for LogSource {
                 match writer {
                     None => self.take_read().await?,
                     // The log is never dropped before it has said how it ended.
-                    Some(Writer::Open) => _ = self.durable.changed().await,
-                    Some(Writer::Failed(why)) => return Err(self.failed(why)),
-                    Some(Writer::Closed) => {
+                    Some(WriterState::Open) => _ = self.durable.changed().await,
+                    Some(WriterState::Failed(why)) => return Err(self.failed(why)),
+                    Some(WriterState::Closed) => {
                         self.positions.end();
                         return Ok(Pull::End);
                     }

@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use super::{
     AppendError, Appended,
     format::{RECORD_HEADER, checksum},
-    identities::{Identity, identity},
+    identities::{EventIdentity, identity},
 };
 use crate::event::Event;
 
@@ -21,7 +21,7 @@ const BLOCK_EVENTS: usize = 4_096;
 const BLOCK_BYTES: u64 = 8 * 1024 * 1024;
 
 /// Events as they will be stored: made by whoever appends, so that the committer has little to do.
-pub(super) struct Prepared {
+pub(super) struct PreparedEvents {
     bytes: Vec<u8>,
     events: Vec<PreparedEvent>,
 }
@@ -29,10 +29,10 @@ pub(super) struct Prepared {
 struct PreparedEvent {
     length: usize,
     checksum: u32,
-    identity: Identity,
+    identity: EventIdentity,
 }
 
-impl Prepared {
+impl PreparedEvents {
     pub(super) fn new(events: &[Event], is_known_by_identity: bool) -> Self {
         let about = events.iter().map(Event::approximate_bytes).sum();
         let mut prepared =
@@ -43,7 +43,7 @@ impl Prepared {
             let stored = &prepared.bytes[begin..];
             let identity = match is_known_by_identity {
                 true => identity(event.source(), event.id()),
-                false => Identity::default(),
+                false => EventIdentity::default(),
             };
             let (length, checksum) = (stored.len(), checksum(stored));
             prepared.events.push(PreparedEvent { length, checksum, identity });
@@ -56,7 +56,7 @@ impl Prepared {
         (self.bytes.len() + self.events.len() * RECORD_HEADER) as u64
     }
 
-    pub(super) fn events(&self) -> impl Iterator<Item = (&[u8], u32, &Identity)> {
+    pub(super) fn events(&self) -> impl Iterator<Item = (&[u8], u32, &EventIdentity)> {
         let mut at = 0;
         self.events.iter().map(move |event| {
             let begin = at;
@@ -68,7 +68,7 @@ impl Prepared {
 
 /// An append, and who waits for it.
 pub(super) struct Append {
-    pub(super) prepared: Prepared,
+    pub(super) prepared: PreparedEvents,
     pub(super) answer: oneshot::Sender<Result<Appended, AppendError>>,
 }
 

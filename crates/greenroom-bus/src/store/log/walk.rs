@@ -27,7 +27,7 @@ pub(super) enum Step {
     /// The block.
     Block(Block),
     /// Nothing that was ever acknowledged.
-    End(End),
+    End(SegmentEnd),
     /// Something that was, and is not whole.
     Damaged {
         damage: Damage,
@@ -38,7 +38,7 @@ pub(super) enum Step {
 
 /// How the blocks of a segment end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum SegmentEnd {
     Clean,
     /// A block was begun, and was never whole.
     Torn,
@@ -63,11 +63,15 @@ impl Walk {
         };
         let later = self.later_block()?;
         if later.is_none() && is_last {
-            return Ok(Step::End(if self.is_begun()? { End::Torn } else { End::Clean }));
+            return Ok(Step::End(if self.is_begun()? {
+                SegmentEnd::Torn
+            } else {
+                SegmentEnd::Clean
+            }));
         }
         // A segment that is followed by another ends where that begins, which its reader knows.
         if later.is_none() && !self.is_begun()? {
-            return Ok(Step::End(End::Clean));
+            return Ok(Step::End(SegmentEnd::Clean));
         }
         let what = match later {
             Some((offset, first)) => {

@@ -15,7 +15,7 @@ use super::super::{
     chunks::{Chunk, Chunks},
     decompress::{decompressed, is_plain},
     identity,
-    lines::{Batch, Items, Lines},
+    lines::{Items, Lines, ReadBatch},
 };
 use super::{
     found::Id,
@@ -43,7 +43,7 @@ pub(super) struct Followed {
     pub(super) is_there: bool,
     /// Since when nothing of it was read.
     pub(super) quiet_since: Option<Instant>,
-    pub(super) told: Told,
+    pub(super) told: LastTold,
     lines: Lines,
     chunks: Chunks<Give>,
     cut: mpsc::Receiver<Chunk>,
@@ -56,7 +56,7 @@ pub(super) struct Followed {
 
 /// What the engine's side was told of it last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Told {
+pub(super) enum LastTold {
     Lines,
     CaughtUp,
     Quiet,
@@ -103,7 +103,7 @@ impl Followed {
             length: offset,
             is_there: true,
             quiet_since: None,
-            told: Told::Lines,
+            told: LastTold::Lines,
             lines: lines.stepwise(),
             chunks,
             cut,
@@ -269,7 +269,7 @@ impl Followed {
         let Self { cut, lines, .. } = self;
         for chunk in cut.try_iter() {
             lines.of(chunk, |batch| {
-                if let Batch::Items(items) = batch {
+                if let ReadBatch::Items(items) = batch {
                     all.push(items);
                 }
                 true

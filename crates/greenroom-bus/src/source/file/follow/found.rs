@@ -13,7 +13,7 @@ pub(super) type Id = (u64, u64, PathBuf);
 
 /// A file that is there.
 #[derive(Debug, Clone)]
-pub(super) struct Found {
+pub(super) struct FoundFile {
     pub(super) path: PathBuf,
     pub(super) id: Id,
     /// In bytes.
@@ -25,14 +25,14 @@ pub(super) struct Found {
 }
 
 /// What a path names now.
-pub(super) struct Named {
+pub(super) struct NamedFiles {
     /// In the order in which they were last written to, then of their names.
-    pub(super) files: Vec<Found>,
+    pub(super) files: Vec<FoundFile>,
     /// It is a directory or a pattern.
     pub(super) is_set: bool,
 }
 
-impl Found {
+impl FoundFile {
     /// The same file, of which nothing is known any more.
     pub(super) fn anew(path: PathBuf, id: Id, length: u64) -> Self {
         let now = SystemTime::now();
@@ -40,7 +40,7 @@ impl Found {
     }
 }
 
-impl Named {
+impl NamedFiles {
     /// One that vanishes meanwhile is left out.
     ///
     /// # Errors
@@ -56,7 +56,7 @@ impl Named {
                 files.push(found);
             }
         }
-        let order = |found: &Found| (found.modified, found.created, found.path.clone());
+        let order = |found: &FoundFile| (found.modified, found.created, found.path.clone());
         files.sort_by_cached_key(order);
         Ok(Self { files, is_set })
     }
@@ -74,7 +74,7 @@ impl Named {
 }
 
 /// Beside a file of this name: files whose inode is one of these.
-pub(super) fn beside(path: &Path, inodes: &[u64]) -> Vec<Found> {
+pub(super) fn beside(path: &Path, inodes: &[u64]) -> Vec<FoundFile> {
     let Some(Ok(entries)) = directory(path).map(fs::read_dir) else { return Vec::new() };
     // What cannot be looked at is not found: what is missed then is told.
     let paths = entries.flatten().map(|entry| entry.path());
@@ -100,7 +100,7 @@ fn directory(path: &Path) -> Option<&Path> {
     Some(if parent.as_os_str().is_empty() { Path::new(".") } else { parent })
 }
 
-fn at(path: PathBuf) -> Result<Option<Found>, String> {
+fn at(path: PathBuf) -> Result<Option<FoundFile>, String> {
     let metadata = match fs::metadata(&path) {
         Ok(metadata) => metadata,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -113,5 +113,5 @@ fn at(path: PathBuf) -> Result<Option<Found>, String> {
     let modified = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
     let created = metadata.created().unwrap_or(modified);
     let (id, length) = (known_by(&metadata, &path), metadata.len());
-    Ok(Some(Found { path, id, length, modified, created }))
+    Ok(Some(FoundFile { path, id, length, modified, created }))
 }

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use super::super::{
     FileSourceOptions, OpenedFile,
-    checkpoint::{Checkpoint, Contents, Stored},
+    checkpoint::{Checkpoint, Contents, StoredCheckpoint},
     form::Form,
     keeper::{Keeper, Kept},
     lines::Lines,
@@ -22,8 +22,8 @@ use super::super::{
     unreadable,
 };
 use super::{
-    followed::{Followed, Told, Visit},
-    found::{Found, Named, beside, successors},
+    followed::{Followed, LastTold, Visit},
+    found::{FoundFile, NamedFiles, beside, successors},
     piece::{Piece, Visited},
 };
 use crate::source::{Resumed, SourceError};
@@ -40,7 +40,7 @@ const AGAIN: usize = 10;
 const PAST: usize = 64;
 
 /// What a step came to.
-pub(super) struct Step {
+pub(super) struct ReadStep {
     pub(super) pieces: Vec<Piece>,
     /// There is more to be read before the next look.
     pub(super) has_more: bool,
@@ -48,7 +48,7 @@ pub(super) struct Step {
     pub(super) behind: u64,
 }
 
-pub(super) struct Reader {
+pub(super) struct FollowReader {
     path: PathBuf,
     /// What reports call it.
     name: String,
@@ -70,17 +70,17 @@ pub(super) struct Reader {
 /// A file that was read to its end and is gone.
 struct Past {
     place: Option<usize>,
-    content: Content,
+    content: ContentMark,
 }
 
 /// What tells whether something has the same content.
-enum Content {
+enum ContentMark {
     /// How it begins, and its length.
     Read(Vec<u8>, u64),
-    Stored(Arc<Stored>),
+    Stored(Arc<StoredCheckpoint>),
 }
 
-impl Content {
+impl ContentMark {
     fn is(&self, beginning: &[u8], length: u64) -> bool {
         match self {
             Self::Read(begins, read) => *read == length && begins == beginning,
@@ -91,7 +91,7 @@ impl Content {
     }
 }
 
-impl Reader {
+impl FollowReader {
     /// Finds the files that a checkpoint knows. What is new is found by the first look.
     ///
     /// # Errors
@@ -108,7 +108,7 @@ impl Reader {
                     .to_owned(),
             );
         }
-        let named = Named::by(path)?;
+        let named = NamedFiles::by(path)?;
         let mut reader = Self {
             path: path.to_owned(),
             name,
@@ -138,7 +138,7 @@ impl Reader {
     }
 
     /// Early, so that it is told before a run begins.
-    fn refuse_compressed(&self, found: &[Found]) -> Result<(), String> {
+    fn refuse_compressed(&self, found: &[FoundFile]) -> Result<(), String> {
         match found {
             [one] if !self.is_set => match OpenedFile::at(&one.path) {
                 Ok(opened) if !opened.is_plain => Err(compressed()),
@@ -149,7 +149,7 @@ impl Reader {
         }
     }
 
-    fn go_on(&mut self, mut found: Vec<Found>, checkpoint: Checkpoint) -> Result<(), String> {
+    fn go_on(&mut self, mut found: Vec<FoundFile>, checkpoint: Checkpoint) -> Result<(), String> {
         self.refuse_compressed(&found)?;
         let unusable = |why: String| checkpoint.unusable(&why);
         let input = absolute(&self.path);
@@ -190,7 +190,7 @@ impl Reader {
             self.resume(record, found, opened, start)
                 .map_err(|error| format!("{} {}", path.display(), unreadable(&error)))?;
         }
-        for record in left.into_iter().filter(Stored::is_complete) {
+        for record in left.into_iter().filter(StoredCheckpoint::is_complete) {
             self.keep_past(record);
         }
         Ok(())
@@ -199,10 +199,10 @@ impl Reader {
     /// The file of this record, and where to go on in it.
     fn claim(
         &self,
-        record: &Stored,
-        found: &mut Vec<Found>,
+        record: &StoredCheckpoint,
+        found: &mut Vec<FoundFile>,
         checkpoint: &Checkpoint,
-    ) -> Result<Option<(Found, OpenedFile, Start)>, String> {
+    ) -> Result<Option<(FoundFile, OpenedFile, Start)>, String> {
         let inode = record.identity.inode();
         let Some(at) = found.iter().position(|found| found.id.1 == inode) else { return Ok(None) };
         let path = found[at].path.clone();
@@ -220,7 +220,7 @@ impl Reader {
     }
 
     /// What a file that is gone may have had, nobody can read any more.
-    fn tell_left(&self, left: &[Stored]) {
+    fn tell_left(&self, left: &[StoredCheckpoint]) {
         for record in left.iter().filter(|record| !record.is_complete()) {
             let open = record.positions().map_or(0, |positions| positions.count_open());
             tracing::warn!(
@@ -235,7 +235,7 @@ impl Reader {
 
     /// Of one file, the names under which its predecessors are kept are not known: what came and
     /// went while nobody looked was not read.
-    fn tell_missed(&self, claimed: &[Found]) {
+    fn tell_missed(&self, claimed: &[FoundFile]) {
         if self.is_set || claimed.is_empty() {
             return;
         }
@@ -255,8 +255,8 @@ impl Reader {
 
     fn resume(
         &mut self,
-        record: Stored,
-        found: Found,
+        record: StoredCheckpoint,
+        found: FoundFile,
         opened: OpenedFile,
         start: Start,
     ) -> io::Result<()> {
@@ -285,7 +285,7 @@ impl Reader {
     /// A file from here on.
     fn followed(
         &self,
-        found: Found,
+        found: FoundFile,
         (place, positions): (Option<usize>, Option<FilePositions>),
         opened: OpenedFile,
         start: Start,
@@ -311,7 +311,7 @@ impl Reader {
     ///
     /// # Errors
     /// A file cannot be read, or cannot be followed.
-    pub(super) fn step(&mut self, now: Instant) -> Result<Step, SourceError> {
+    pub(super) fn step(&mut self, now: Instant) -> Result<ReadStep, SourceError> {
         let mut pieces = Vec::new();
         if self.round.is_empty() {
             self.look(now, &mut pieces)?;
@@ -322,7 +322,7 @@ impl Reader {
             match visit.map_err(|error| self.unreadable(at, &error))? {
                 Visit::Lines(items) => {
                     let of = self.files[at].visited.clone();
-                    self.files[at].told = Told::Lines;
+                    self.files[at].told = LastTold::Lines;
                     pieces.extend(items.into_iter().map(|items| Piece::Items(of.clone(), items)));
                 }
                 Visit::Nothing => {}
@@ -334,7 +334,7 @@ impl Reader {
             }
         }
         let behind = self.files.iter().map(|file| file.length.saturating_sub(file.read()));
-        Ok(Step { pieces, has_more: !self.round.is_empty(), behind: behind.sum() })
+        Ok(ReadStep { pieces, has_more: !self.round.is_empty(), behind: behind.sum() })
     }
 
     fn unreadable(&self, at: usize, error: &io::Error) -> SourceError {
@@ -358,7 +358,7 @@ impl Reader {
         for at in (0..self.files.len()).rev() {
             let grown = self.files[at].look().map_err(|error| self.unreadable(at, &error))?;
             if grown && self.wake(at) {
-                (self.files[at].told, self.files[at].quiet_since) = (Told::Lines, None);
+                (self.files[at].told, self.files[at].quiet_since) = (LastTold::Lines, None);
                 self.round.push_front(at);
             }
         }
@@ -370,14 +370,14 @@ impl Reader {
     /// What the path names now. While files are renamed, a directory that is read may leave one out
     /// that is there: so where one is new, it is read until it says the same twice. That a file
     /// comes after one that took its place would put its lines in the wrong order.
-    fn named(&self) -> Result<Named, String> {
-        let is_known = |found: &Found| self.files.iter().any(|file| file.id == found.id);
-        let mut named = Named::by(&self.path)?;
+    fn named(&self) -> Result<NamedFiles, String> {
+        let is_known = |found: &FoundFile| self.files.iter().any(|file| file.id == found.id);
+        let mut named = NamedFiles::by(&self.path)?;
         for _ in 0..AGAIN {
             if named.files.iter().all(is_known) {
                 break;
             }
-            let again = Named::by(&self.path)?;
+            let again = NamedFiles::by(&self.path)?;
             if again.is_same(&named) {
                 break;
             }
@@ -387,7 +387,7 @@ impl Reader {
     }
 
     /// These are there now.
-    fn meet(&mut self, named: Named) -> Result<(), SourceError> {
+    fn meet(&mut self, named: NamedFiles) -> Result<(), SourceError> {
         self.is_set = named.is_set;
         let places: HashMap<_, _> =
             self.files.iter().enumerate().map(|(at, file)| (file.id.clone(), at)).collect();
@@ -442,7 +442,7 @@ impl Reader {
     }
 
     /// Follows a file from its start. False where it is not the one that was found.
-    fn open(&mut self, found: Found) -> Result<bool, String> {
+    fn open(&mut self, found: FoundFile) -> Result<bool, String> {
         let opened = match OpenedFile::at(&found.path) {
             Ok(opened) => opened,
             Err(_) if !found.path.exists() => return Ok(false),
@@ -495,7 +495,7 @@ impl Reader {
         let again = self.opened_again(at).and_then(|opened| {
             let start = Start::at_the_beginning();
             let kept = self.kept_anew(&path, &opened, &start)?;
-            let found = Found::anew(path, id, opened.length);
+            let found = FoundFile::anew(path, id, opened.length);
             self.followed(found, kept, opened, start)
         });
         let mut again = again.map_err(|error| self.unreadable(at, &error))?;
@@ -579,30 +579,31 @@ impl Reader {
                 self.is_past(gone);
                 // Places have moved.
                 self.round.iter_mut().filter(|other| **other > at).for_each(|other| *other -= 1);
-            } else if file.at_hand() == 0 && is_quiet && file.told != Told::Quiet {
-                file.told = Told::Quiet;
+            } else if file.at_hand() == 0 && is_quiet && file.told != LastTold::Quiet {
+                file.told = LastTold::Quiet;
                 pieces.push(Piece::Quiet { of: file.visited.clone(), read, is_left: false });
-            } else if file.at_hand() == 0 && file.told == Told::Lines {
-                file.told = Told::CaughtUp;
+            } else if file.at_hand() == 0 && file.told == LastTold::Lines {
+                file.told = LastTold::CaughtUp;
                 pieces.push(Piece::CaughtUp(file.visited.clone()));
             }
         }
     }
 
     fn is_past(&mut self, mut gone: Followed) {
-        let stored = || self.keeper.as_ref()?.stored(gone.place?).map(Content::Stored);
-        let content = stored().or_else(|| gone.content().map(|(of, read)| Content::Read(of, read)));
+        let stored = || self.keeper.as_ref()?.stored(gone.place?).map(ContentMark::Stored);
+        let content =
+            stored().or_else(|| gone.content().map(|(of, read)| ContentMark::Read(of, read)));
         if let Some(content) = content {
             self.past.push_back(Past { place: gone.place, content });
         }
         self.prune_past();
     }
 
-    fn keep_past(&mut self, stored: Stored) {
+    fn keep_past(&mut self, stored: StoredCheckpoint) {
         let Some(keeper) = &self.keeper else { return };
         let stored = Arc::new(stored);
         let place = keeper.add(Kept::Stored(stored.clone(), 0));
-        self.past.push_back(Past { place: Some(place), content: Content::Stored(stored) });
+        self.past.push_back(Past { place: Some(place), content: ContentMark::Stored(stored) });
         self.prune_past();
     }
 
@@ -628,7 +629,9 @@ impl Reader {
             .files
             .iter()
             .enumerate()
-            .filter(|(_, file)| file.file.is_some() && file.told == Told::Quiet && file.is_there)
+            .filter(|(_, file)| {
+                file.file.is_some() && file.told == LastTold::Quiet && file.is_there
+            })
             .filter_map(|(at, file)| Some((file.quiet_since?, at)))
             .collect();
         sleepy.sort_unstable();
@@ -668,7 +671,7 @@ impl Reader {
     fn is_copy(&mut self, at: usize) -> io::Result<bool> {
         let (beginning, length) = self.files[at].unpacked()?;
         let stored = |file: &Followed| self.keeper.as_ref()?.stored(file.place?);
-        let asleep = self.files.iter().filter_map(stored).map(Content::Stored);
+        let asleep = self.files.iter().filter_map(stored).map(ContentMark::Stored);
         let is_known = asleep.into_iter().any(|content| content.is(&beginning, length))
             || self.past.iter().any(|past| past.content.is(&beginning, length));
         // What is compressed stays until its copy is whole.
