@@ -35,7 +35,7 @@ pub(crate) fn start(format: Option<LogFormat>, level: Option<&str>) -> Result<()
         }
     };
     #[cfg(feature = "otlp")]
-    let layer = layer.and_then(crate::telemetry::logs::Lines);
+    let layer = layer.and_then(crate::telemetry::logs::LogLines);
     tracing_subscriber::registry().with(layer.with_filter(filter)).init();
     if let Some(text) = unread {
         tracing::warn!("RUST_LOG={text} is no level and no `target=level,...`; logging at info");

@@ -68,7 +68,7 @@ pub(crate) fn can_draw() -> bool {
 async fn draw(snapshot: impl Fn() -> Snapshot) {
     let bar =
         Cleared::new(ProgressBar::with_draw_target(Some(STEPS), ProgressDrawTarget::stderr()));
-    let mut pace = Pace::new(Instant::now());
+    let mut pace = RunPace::new(Instant::now());
     let mut ticks = ticks(REDRAW);
     let mut finite = None;
     loop {
@@ -112,7 +112,7 @@ fn message_alone() -> ProgressStyle {
 }
 
 async fn log(snapshot: impl Fn() -> Snapshot) {
-    let mut pace = Pace::new(Instant::now());
+    let mut pace = RunPace::new(Instant::now());
     let mut ticks = ticks(LOG_EVERY);
     loop {
         ticks.tick().await;
@@ -174,7 +174,7 @@ impl Write for AboveBar {
 }
 
 /// Rate and estimated end, from one look to the next.
-struct Pace {
+struct RunPace {
     started: Instant,
     last: Instant,
     settled: u64,
@@ -183,7 +183,7 @@ struct Pace {
     moved: Instant,
 }
 
-impl Pace {
+impl RunPace {
     fn new(now: Instant) -> Self {
         Self { started: now, last: now, settled: 0, rate: None, moved: now }
     }
@@ -302,7 +302,7 @@ mod tests {
         let start = Instant::now();
         let line = |behind| {
             let snapshot = Snapshot { behind, ..snapshot(10, None) };
-            Pace::new(start).line(&snapshot, start + Duration::from_secs(5))
+            RunPace::new(start).line(&snapshot, start + Duration::from_secs(5))
         };
         assert!(line(Some(1)).ends_with(", 1 byte behind"), "{}", line(Some(1)));
         assert!(line(Some(1_536)).ends_with(", 1.5 KiB behind"));
@@ -313,7 +313,7 @@ mod tests {
     #[test]
     fn o08_a_line_has_events_rate_flight_and_estimated_end() {
         let start = Instant::now();
-        let mut pace = Pace::new(start);
+        let mut pace = RunPace::new(start);
         let line = pace.line(&snapshot(5_000, Some(0.25)), start + Duration::from_secs(5));
         assert_eq!(line, "5,000 events, 1,000/s, 10 in flight, about 15 s left");
     }
@@ -321,7 +321,7 @@ mod tests {
     #[test]
     fn o08_parked_keys_are_told_and_no_time_is_invented_while_nothing_moves() {
         let start = Instant::now();
-        let mut pace = Pace::new(start);
+        let mut pace = RunPace::new(start);
         pace.line(&snapshot(5_000, Some(0.25)), start + Duration::from_secs(5));
         let parked = Snapshot {
             parked_keys: 1,
@@ -344,7 +344,7 @@ mod tests {
     #[test]
     fn o08_without_a_known_end_there_is_no_estimate_and_dead_letters_show() {
         let start = Instant::now();
-        let mut pace = Pace::new(start);
+        let mut pace = RunPace::new(start);
         let now = Snapshot { dead_lettered: 2, ..snapshot(1, None) };
         let line = pace.line(&now, start + Duration::from_secs(1));
         assert_eq!(line, "1 event, 1/s, 10 in flight, 2 dead letters");
@@ -352,7 +352,7 @@ mod tests {
 
     #[test]
     fn o08_an_outage_is_told_with_what_ends_it() {
-        let mut pace = Pace::new(Instant::now());
+        let mut pace = RunPace::new(Instant::now());
         let outages = vec![("handler `a` in outage".to_owned(), Duration::from_secs(9))];
         let limit = Duration::from_secs(300);
         let mut now = Snapshot { outages, outage_limit: limit, ..snapshot(1, Some(0.5)) };
@@ -370,7 +370,7 @@ mod tests {
     #[test]
     fn the_rate_follows_the_newest_interval() {
         let start = Instant::now();
-        let mut pace = Pace::new(start);
+        let mut pace = RunPace::new(start);
         pace.observe(1000, start + Duration::from_secs(1));
         let rate = pace.observe(1000, start + Duration::from_secs(2));
         assert!((rate - 700.0).abs() < 1e-6, "{rate}");

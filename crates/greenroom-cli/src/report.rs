@@ -20,7 +20,7 @@ pub(crate) type AllAnswers = BTreeMap<String, Answers>;
 /// The report as it is printed, with a newline at its end.
 pub(crate) fn render(report: &RunReport, answers: &AllAnswers, format: ReportFormat) -> String {
     match format {
-        ReportFormat::Text => Text(report, answers).whole(),
+        ReportFormat::Text => ReportText(report, answers).whole(),
         ReportFormat::Json => json(report),
     }
 }
@@ -33,9 +33,9 @@ fn json(report: &RunReport) -> String {
 }
 
 /// The report for people, with what `http` inputs have answered.
-struct Text<'a>(&'a RunReport, &'a AllAnswers);
+struct ReportText<'a>(&'a RunReport, &'a AllAnswers);
 
-impl Text<'_> {
+impl ReportText<'_> {
     fn whole(&self) -> String {
         let mut out = self.verdict();
         for error in &self.0.errors {

@@ -50,7 +50,7 @@ pub(crate) use self::without::Telemetry;
     not(feature = "otlp"),
     expect(dead_code, reason = "a build without `otlp` measures for `/metrics` alone")
 )]
-pub(crate) struct Source {
+pub(crate) struct TelemetrySource {
     /// What is counted.
     pub(crate) families: Box<dyn Fn() -> Families + Send + Sync>,
     /// To be called once a second, where nobody else does.

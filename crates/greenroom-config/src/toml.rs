@@ -20,7 +20,7 @@ const MOST_ERRORS: usize = 50;
 /// is not TOML; the problems say why.
 pub(crate) fn parse(text: &str, problems: &mut Problems) -> Option<Node> {
     let (table, errors) = DeTable::parse_recoverable(text);
-    let reader = Reader { text };
+    let reader = TomlReader { text };
     if !errors.is_empty() {
         for error in errors.iter().take(MOST_ERRORS) {
             let place = error.span().map_or_else(Place::whole_file, |span| reader.place(span));
@@ -37,11 +37,11 @@ pub(crate) fn parse(text: &str, problems: &mut Problems) -> Option<Node> {
     Some(Node::new(reader.map(table.get_ref()), Place::whole_file()))
 }
 
-struct Reader<'a> {
+struct TomlReader<'a> {
     text: &'a str,
 }
 
-impl Reader<'_> {
+impl TomlReader<'_> {
     fn map(&self, table: &DeTable<'_>) -> Value {
         let mut entries: Vec<(usize, Entry)> = table
             .iter()

@@ -15,7 +15,7 @@ const MAX_DEPTH: usize = 32;
 /// Reads the text of a YAML file; one that holds nothing is [blank](Node::is_blank). `None` when it
 /// is not YAML; the problems say why.
 pub(crate) fn parse(text: &str, problems: &mut Problems) -> Option<Node> {
-    let mut reader = Reader { parser: Parser::new_from_str(text), text };
+    let mut reader = YamlReader { parser: Parser::new_from_str(text), text };
     match reader.document() {
         Ok(node) => Some(node),
         Err(problem) => {
@@ -25,14 +25,14 @@ pub(crate) fn parse(text: &str, problems: &mut Problems) -> Option<Node> {
     }
 }
 
-struct Reader<'input> {
+struct YamlReader<'input> {
     parser: Parser<'input, StrInput<'input>>,
     text: &'input str,
 }
 
 type Step<'input> = (Event<'input>, saphyr_parser::Span);
 
-impl<'input> Reader<'input> {
+impl<'input> YamlReader<'input> {
     fn next(&mut self) -> Result<Step<'input>, Problem> {
         match self.parser.next_event() {
             Some(Ok(step)) => Ok(step),

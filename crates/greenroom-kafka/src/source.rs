@@ -63,7 +63,7 @@ use rdkafka::{
 
 use self::{
     commits::Commits,
-    context::Context,
+    context::SourceContext,
     guard::Guard,
     poller::{Lifeline, Poller},
     shared::{Heard, Shared, Tracker},
@@ -190,9 +190,9 @@ impl KafkaSource {
     }
 }
 
-fn consumer(options: &KafkaSourceOptions) -> Result<BaseConsumer<Context>, Unusable> {
+fn consumer(options: &KafkaSourceOptions) -> Result<BaseConsumer<SourceContext>, Unusable> {
     config(options)?
-        .create_with_context(Context::new(options.name()))
+        .create_with_context(SourceContext::new(options.name()))
         .map_err(|error| client::creation_error(error, &options.properties))
 }
 

@@ -39,7 +39,7 @@ pub(crate) fn has_token() -> bool {
 /// # Errors
 /// What happened, where, and what to do next.
 pub(crate) fn get(address: &str, path: &str) -> Result<Value, String> {
-    Request { method: "GET", path, body: b"", patience: PATIENCE }.ask(address)
+    AdminRequest { method: "GET", path, body: b"", patience: PATIENCE }.ask(address)
 }
 
 /// Asks for `path` to be done, and returns the answer's JSON.
@@ -47,7 +47,7 @@ pub(crate) fn get(address: &str, path: &str) -> Result<Value, String> {
 /// # Errors
 /// What happened, where, and what to do next.
 pub(crate) fn post(address: &str, path: &str, body: &[u8]) -> Result<Value, String> {
-    Request { method: "POST", path, body, patience: DONE_WITHIN }.ask(address)
+    AdminRequest { method: "POST", path, body, patience: DONE_WITHIN }.ask(address)
 }
 
 /// Copies what stands at `path`, however much it is.
@@ -73,7 +73,7 @@ fn copy_within(
     out: &mut dyn Write,
 ) -> Result<(), String> {
     let host = host(address);
-    let request = Request { method: "GET", path, body: b"", patience };
+    let request = AdminRequest { method: "GET", path, body: b"", patience };
     let stream = connect(host).and_then(|mut stream| {
         request.send(&mut stream, host, "1.1")?;
         Ok(BufReader::new(stream))
@@ -121,7 +121,7 @@ fn chunks(from: &mut impl BufRead, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// What is asked.
-struct Request<'a> {
+struct AdminRequest<'a> {
     method: &'a str,
     path: &'a str,
     body: &'a [u8],
@@ -129,7 +129,7 @@ struct Request<'a> {
     patience: Duration,
 }
 
-impl Request<'_> {
+impl AdminRequest<'_> {
     fn ask(&self, address: &str) -> Result<Value, String> {
         let host = host(address);
         let answer = exchange(host, self).map_err(|error| self.nobody(host, &error))?;
@@ -188,9 +188,9 @@ impl Request<'_> {
 }
 
 /// Head and body of an answer; `None` where it is no HTTP.
-type Answer = Option<(String, Vec<u8>)>;
+type HttpAnswer = Option<(String, Vec<u8>)>;
 
-fn exchange(host: &str, request: &Request<'_>) -> io::Result<Answer> {
+fn exchange(host: &str, request: &AdminRequest<'_>) -> io::Result<HttpAnswer> {
     let mut stream = connect(host)?;
     request.send(&mut stream, host, "1.0")?;
     read(&mut BufReader::new(stream.take(LONGEST)))
@@ -220,7 +220,7 @@ fn head(answer: &mut impl BufRead) -> io::Result<Option<String>> {
     Ok(String::from_utf8(head).ok())
 }
 
-fn read(answer: &mut impl BufRead) -> io::Result<Answer> {
+fn read(answer: &mut impl BufRead) -> io::Result<HttpAnswer> {
     let Some(head) = head(answer)? else { return Ok(None) };
     let length = head.lines().filter_map(|line| line.split_once(':'));
     let length = length.filter(|(name, _)| name.eq_ignore_ascii_case("content-length"));

@@ -2,10 +2,14 @@
 
 use std::{sync::Arc, time::Instant};
 
+use axum::extract::State;
 use greenroom_bus::engine::Control;
 
 use super::metrics::figures::Figures;
 use crate::commands::run::{assemble::LettersAt, layers::HandlerLayers, reload::Reload};
+
+/// As routes take it.
+pub(super) type Asked = State<Arc<Daemon>>;
 
 /// What the listener answers from.
 pub(crate) struct Daemon {

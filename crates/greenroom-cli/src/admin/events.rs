@@ -20,11 +20,11 @@ const KEPT: usize = 60;
 /// The last events of all pools; hears of them for as long as it is there.
 pub(super) struct Events {
     receiver: PoolEventReceiver,
-    kept: VecDeque<Told>,
+    kept: VecDeque<ToldEvents>,
     next: u64,
 }
 
-struct Told {
+struct ToldEvents {
     /// Never used again, so that a page knows what it has shown.
     number: u64,
     at: SystemTime,
@@ -61,7 +61,7 @@ impl Events {
     /// else to be seen.
     fn add(&mut self, record: &PoolEventRecord, since: u64) {
         let (kind, text) = (record.what.kind().name(), in_words(&record.what));
-        let same = |told: &&mut Told| {
+        let same = |told: &&mut ToldEvents| {
             told.number >= since
                 && told.kind == kind
                 && told.text == text
@@ -78,12 +78,12 @@ impl Events {
         if self.kept.len() >= KEPT {
             self.kept.pop_front();
         }
-        self.kept.push_back(Told { number: self.next, at, pool, kind, text, times: 1 });
+        self.kept.push_back(ToldEvents { number: self.next, at, pool, kind, text, times: 1 });
         self.next += 1;
     }
 }
 
-fn view(told: &Told) -> Value {
+fn view(told: &ToldEvents) -> Value {
     let at = told.at.duration_since(UNIX_EPOCH).map_or(0, |at| at.as_millis() as u64);
     json!({
         "number": told.number,

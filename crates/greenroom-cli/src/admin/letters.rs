@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 use url::form_urlencoded;
 
 use self::{
-    lines::{Line, Lines},
+    lines::{LetterLine, LetterLines},
     shortened::Shortened,
     whole::Whole,
 };
@@ -155,7 +155,7 @@ fn find(path: &Path, wanted: u64) -> io::Result<Option<Whole>> {
 }
 
 /// What a line holds; `None` where it holds something else.
-fn json_of<T: for<'de> Deserialize<'de>>(line: &mut Line<'_>) -> io::Result<Option<T>> {
+fn json_of<T: for<'de> Deserialize<'de>>(line: &mut LetterLine<'_>) -> io::Result<Option<T>> {
     match serde_json::from_reader(BufReader::new(Shortened::new(line))) {
         Ok(found) => Ok(Some(found)),
         Err(error) if error.is_io() => Err(error.into()),
@@ -225,9 +225,9 @@ impl Wanted {
 }
 
 /// None where the file is not there: somebody has renamed or removed it.
-fn open(path: &Path) -> io::Result<Option<Lines>> {
+fn open(path: &Path) -> io::Result<Option<LetterLines>> {
     match File::open(path) {
-        Ok(file) => Ok(Some(Lines::of(file))),
+        Ok(file) => Ok(Some(LetterLines::of(file))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }

@@ -16,6 +16,7 @@ use super::{
     Daemon, advice,
     answer::{Answer, Json, Refusal},
     audit::Action,
+    daemon::Asked,
     guard::{Guard, Role},
     health,
     letters::{self, Wanted},
@@ -33,8 +34,6 @@ use crate::commands::run::assemble::LettersAt;
 
 /// The hottest keys of an answer.
 const HOTTEST: usize = 10;
-
-type Asked = State<Arc<Daemon>>;
 
 /// All routes, behind the guard.
 pub(super) fn all(daemon: Arc<Daemon>, guard: Arc<Guard>) -> Router {

@@ -3,7 +3,6 @@
 use std::{
     io::{self, Write},
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
 use axum::{
@@ -24,8 +23,8 @@ use tokio::{
 };
 
 use super::{
-    Daemon,
     answer::{Answer, Json, Refusal, as_json},
+    daemon::{Asked, Daemon},
     query::{Query, not_a_number},
     readers::Readers,
     serve::BODY_WITHIN,
@@ -61,8 +60,6 @@ pub(super) const LISTED: &[&str] = &[
 
 /// Where everything here is.
 const AT: &str = "/api/dead-letters";
-
-type Asked = State<Arc<Daemon>>;
 
 fn filter(query: &Query) -> Result<Filter, Refusal> {
     let text = |name| query.one(name).map(str::to_owned);

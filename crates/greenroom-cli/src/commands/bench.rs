@@ -27,7 +27,7 @@ use std::process::ExitCode;
 
 use self::{
     load::Load,
-    measure::Side,
+    measure::BenchSide,
     rows::row,
     table::{Report, Row},
 };
@@ -55,8 +55,11 @@ pub fn bench(args: &BenchArgs) -> ExitCode {
 fn rows(args: &BenchArgs) -> Result<Vec<Row>, String> {
     let load = Load::new(args);
     if !args.pool_alone {
-        return [Side::Floor, Side::Pool].iter().map(|side| row(&load, *side, args.rate)).collect();
+        return [BenchSide::Floor, BenchSide::Pool]
+            .iter()
+            .map(|side| row(&load, *side, args.rate))
+            .collect();
     }
     let memory = full::measure(&load)?;
-    Ok(vec![row(&load, Side::Pool, args.rate)?.with_memory(memory)])
+    Ok(vec![row(&load, BenchSide::Pool, args.rate)?.with_memory(memory)])
 }

@@ -16,7 +16,7 @@ use std::process::ExitCode;
 pub use self::{expect::Expectation, header::Header};
 use self::{
     plan::Plan,
-    sample::{Request, Sample},
+    sample::{Sample, SampleRequest},
 };
 use super::check;
 use crate::{
@@ -45,7 +45,12 @@ fn sample<'s>(config: &'s Config, arguments: &'s RouteArgs) -> Result<Sample<'s>
     let records = input.and_then(|input| input.records.as_ref());
     match (input.map(|input| &input.kind), records) {
         (Some(InputKind::Http(http)), records) if is_request || records.is_some() => {
-            Ok(Sample::Request(Request { input: http, records, path: path.as_deref(), headers }))
+            Ok(Sample::Request(SampleRequest {
+                input: http,
+                records,
+                path: path.as_deref(),
+                headers,
+            }))
         }
         (None, _) if is_request => Err("`--header` and `--path` are of a request: say with \
             `--input` which `http` input it is posted to"

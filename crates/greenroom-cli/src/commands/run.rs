@@ -117,9 +117,9 @@ async fn run_to_the_end(
 }
 
 /// What telemetry measures. With an admin listener, that looks once a second.
-fn measured(figures: &Arc<Figures>, has_admin: bool) -> telemetry::Source {
+fn measured(figures: &Arc<Figures>, has_admin: bool) -> telemetry::TelemetrySource {
     let (read, looked) = (figures.clone(), figures.clone());
-    telemetry::Source {
+    telemetry::TelemetrySource {
         families: Box::new(move || read.families()),
         look: (!has_admin).then(|| Box::new(move || looked.look()) as Box<_>),
     }

@@ -11,14 +11,14 @@ use crate::{
 };
 
 /// What a directory holds.
-enum Kind {
+enum StoreKind {
     /// A durable log.
     Log,
     /// A store of dead letters.
     Letters,
 }
 
-impl Kind {
+impl StoreKind {
     fn of(path: &Path) -> Result<Self, String> {
         if greenroom_bus::store::log::is_log(path) {
             return Ok(Self::Log);
@@ -41,9 +41,9 @@ pub fn store(action: &StoreAction) -> ExitCode {
         | StoreAction::Compact { path, .. }
         | StoreAction::Export { path } => path,
     };
-    let done = Kind::of(path).and_then(|kind| match kind {
-        Kind::Log => log::act(action),
-        Kind::Letters => letters::act(action),
+    let done = StoreKind::of(path).and_then(|kind| match kind {
+        StoreKind::Log => log::act(action),
+        StoreKind::Letters => letters::act(action),
     });
     match done {
         Ok(answer) => exit::answer(&answer),

@@ -14,7 +14,7 @@ use super::options::{Config, InputKind, KafkaTls, OutputKind};
 
 /// Reports files that cannot be read, and properties that cannot be used.
 pub(super) fn check(config: &Config, places: &Places, problems: &mut Problems) {
-    let mut checker = Checker { places, problems };
+    let mut checker = KafkaChecker { places, problems };
     for input in &config.inputs {
         let InputKind::Kafka(kafka) = &input.kind else { continue };
         let path = format!("inputs.{}.kafka", input.name);
@@ -38,7 +38,7 @@ pub(super) fn check(config: &Config, places: &Places, problems: &mut Problems) {
     check_letters(config, &mut checker);
 }
 
-fn check_letters(config: &Config, checker: &mut Checker<'_>) {
+fn check_letters(config: &Config, checker: &mut KafkaChecker<'_>) {
     let Some(kafka) = &config.dead_letters.kafka else { return };
     let path = "dead_letters.kafka";
     if checker.tls(path, kafka.tls.as_ref())
@@ -48,12 +48,12 @@ fn check_letters(config: &Config, checker: &mut Checker<'_>) {
     }
 }
 
-struct Checker<'a> {
+struct KafkaChecker<'a> {
     places: &'a Places,
     problems: &'a mut Problems,
 }
 
-impl Checker<'_> {
+impl KafkaChecker<'_> {
     fn error(&mut self, path: &str, message: String, help: &str) {
         self.problems.push(Problem::error(message, self.places.at(path).place).help(help));
     }

@@ -97,12 +97,13 @@ fn load_with(file: &Path, settings: &[String], reach: bool) -> (Option<Config>, 
     let directory = file.parent().unwrap_or(Path::new(""));
     let world = World { env: &lookup, directory };
     let mut problems = Problems::new(file.display().to_string(), &text);
-    let config = Source { file, text: &text, settings, world: &world, reach }.config(&mut problems);
+    let config =
+        ConfigSource { file, text: &text, settings, world: &world, reach }.config(&mut problems);
     (config.filter(|_| problems.errors() == 0), problems)
 }
 
 /// All that a configuration is made from.
-struct Source<'a> {
+struct ConfigSource<'a> {
     file: &'a Path,
     text: &'a str,
     settings: &'a [String],
@@ -111,7 +112,7 @@ struct Source<'a> {
     reach: bool,
 }
 
-impl Source<'_> {
+impl ConfigSource<'_> {
     fn config(&self, problems: &mut Problems) -> Option<Config> {
         let mut root = Format::of(self.file).parse(self.text, problems)?;
         if root.is_blank() {

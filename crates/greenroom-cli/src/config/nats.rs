@@ -9,7 +9,7 @@ use super::options::{Config, InputKind, NatsTls, OutputKind};
 
 /// Reports files that cannot be read, keys and subjects that are none.
 pub(super) fn check(config: &Config, places: &Places, problems: &mut Problems) {
-    let mut checker = Checker { places, problems };
+    let mut checker = NatsChecker { places, problems };
     for input in &config.inputs {
         let InputKind::Nats(nats) = &input.kind else { continue };
         let path = format!("inputs.{}.nats", input.name);
@@ -36,12 +36,12 @@ pub(super) fn check(config: &Config, places: &Places, problems: &mut Problems) {
     }
 }
 
-struct Checker<'a> {
+struct NatsChecker<'a> {
     places: &'a Places,
     problems: &'a mut Problems,
 }
 
-impl Checker<'_> {
+impl NatsChecker<'_> {
     fn error(&mut self, path: &str, message: String, help: &str) {
         self.problems.push(Problem::error(message, self.places.at(path).place).help(help));
     }

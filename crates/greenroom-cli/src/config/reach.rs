@@ -104,8 +104,8 @@ pub(super) fn check(config: &Config, file: &Path, places: &Places, problems: &mu
 struct Reach<'a> {
     places: &'a Places,
     problems: &'a mut Problems,
-    read: HashMap<Known, String>,
-    written: HashMap<Known, String>,
+    read: HashMap<KnownFile, String>,
+    written: HashMap<KnownFile, String>,
     /// Inputs of several files, with the place of each.
     sets: Vec<(String, FileSet)>,
     /// Files that are put aside, with the place of each.
@@ -114,13 +114,13 @@ struct Reach<'a> {
 
 /// What a file is known by: one that has several names (hard links) is one file all the same.
 #[derive(PartialEq, Eq, Hash)]
-enum Known {
+enum KnownFile {
     Path(PathBuf),
     #[cfg(unix)]
     Inode(u64, u64),
 }
 
-impl Known {
+impl KnownFile {
     fn all(path: &Path) -> Vec<Self> {
         let by_path = Self::Path(identity(path));
         [by_path].into_iter().chain(Self::inode(path)).collect()
@@ -148,14 +148,14 @@ impl Reach<'_> {
     }
 
     fn reads(&mut self, path: &Path, what: String) {
-        self.read.extend(Known::all(path).into_iter().map(|known| (known, what.clone())));
+        self.read.extend(KnownFile::all(path).into_iter().map(|known| (known, what.clone())));
     }
 
     /// `waits`: what is not there yet is waited for.
     fn input(&mut self, key: &str, path: &Path, waits: bool) {
         let at = self.places.at(key);
         if path == Path::new("-") {
-            let stdin = Known::Path(path.to_owned());
+            let stdin = KnownFile::Path(path.to_owned());
             if self.read.insert(stdin, key.to_owned()).is_some() {
                 self.error(&at, "standard input is read twice".to_owned(), "one input can read it");
             }
@@ -261,7 +261,7 @@ impl Reach<'_> {
     fn store(&mut self, key: &str, path: &Path) {
         let at = self.places.at(key);
         let shown = at.show(&path.display().to_string());
-        if let Some(other) = self.written.insert(Known::Path(identity(path)), key.to_owned()) {
+        if let Some(other) = self.written.insert(KnownFile::Path(identity(path)), key.to_owned()) {
             let text = format!("`{shown}` is used by `{other}` as well");
             return self.error(&at, text, "each store has a directory of its own");
         }
@@ -290,7 +290,7 @@ impl Reach<'_> {
             self.error(&at, text, "write to another directory, or narrow the pattern of the input");
             return;
         }
-        let known = Known::all(path);
+        let known = KnownFile::all(path);
         if let Some(reader) = known.iter().find_map(|known| self.read.get(known)) {
             let text = format!("`{shown}` would be written over {reader}, which is read");
             self.error(&at, text, "choose another file");
@@ -311,7 +311,7 @@ impl Reach<'_> {
     }
 
     fn standard_output(&mut self, key: &str) {
-        let known = Known::Path(PathBuf::from("-"));
+        let known = KnownFile::Path(PathBuf::from("-"));
         if let Some(other) = self.written.insert(known, key.to_owned()) {
             let text = format!("standard output is written by `{other}` too");
             self.error(&self.places.at(key), text, "one output can write it");
@@ -334,8 +334,8 @@ impl Reach<'_> {
     /// What a rotation gives a name, it may also remove; and it is not to be read as an input.
     fn rotated_names(&mut self) {
         for (key, path) in std::mem::take(&mut self.rotated) {
-            let has_such_a_name = |(known, what): (&Known, &String)| match known {
-                Known::Path(other) if is_rotated_name(&path, other) => Some(what.clone()),
+            let has_such_a_name = |(known, what): (&KnownFile, &String)| match known {
+                KnownFile::Path(other) if is_rotated_name(&path, other) => Some(what.clone()),
                 _ => None,
             };
             let read = self.read.iter().filter_map(has_such_a_name);
@@ -414,7 +414,7 @@ impl Reach<'_> {
     fn log_store(&mut self, key: &str, path: &Path) {
         let at = self.places.at(key);
         let shown = at.show(&path.display().to_string());
-        if let Some(first) = self.written.insert(Known::Path(identity(path)), key.to_owned()) {
+        if let Some(first) = self.written.insert(KnownFile::Path(identity(path)), key.to_owned()) {
             let text = format!("`{shown}` is the store of `{first}` already");
             return self.error(&at, text, "a log has one input: name another directory");
         }

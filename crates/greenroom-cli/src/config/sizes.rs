@@ -7,7 +7,7 @@ use super::options::{Autotune, Config, PoolConfig};
 
 /// Reports sizes outside of their bounds, and whoever is to act without knowing how far.
 pub(super) fn check(config: &Config, places: &Places, problems: &mut Problems) {
-    let mut checker = Checker { places, problems };
+    let mut checker = SizeChecker { places, problems };
     for pool in &config.pools {
         let path = format!("pools.{}", pool.name);
         checker.bounds(pool, &path);
@@ -18,12 +18,12 @@ pub(super) fn check(config: &Config, places: &Places, problems: &mut Problems) {
     }
 }
 
-struct Checker<'a> {
+struct SizeChecker<'a> {
     places: &'a Places,
     problems: &'a mut Problems,
 }
 
-impl Checker<'_> {
+impl SizeChecker<'_> {
     fn error(&mut self, path: &str, message: impl Into<String>, help: impl Into<String>) {
         self.problems.push(Problem::error(message, self.places.at(path).place).help(help));
     }

@@ -43,7 +43,7 @@ fn load_with(file: &str, text: &str, settings: &[&str], directory: &Path) -> Loa
     let world = World { env: &env, directory };
     let mut problems = Problems::new(file, text);
     let file = Path::new(file);
-    let source = Source { file, text, settings: &settings, world: &world, reach: true };
+    let source = ConfigSource { file, text, settings: &settings, world: &world, reach: true };
     let config = source.config(&mut problems);
     Loaded { config: config.filter(|_| problems.errors() == 0), problems }
 }
@@ -53,7 +53,7 @@ fn load_as_written(text: &str) -> Loaded {
     let world = World { env: &env, directory: Path::new("/etc/greenroom") };
     let mut problems = Problems::new("c.yaml", text);
     let file = Path::new("c.yaml");
-    let source = Source { file, text, settings: &[], world: &world, reach: false };
+    let source = ConfigSource { file, text, settings: &[], world: &world, reach: false };
     let config = source.config(&mut problems);
     Loaded { config: config.filter(|_| problems.errors() == 0), problems }
 }

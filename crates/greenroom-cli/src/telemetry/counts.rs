@@ -30,10 +30,10 @@ pub(crate) enum Signal {
 
 /// What became of the items of each signal.
 #[derive(Debug, Default)]
-pub(crate) struct Counts([Count; 3]);
+pub(crate) struct SignalCounts([SignalCount; 3]);
 
 #[derive(Debug, Default)]
-struct Count {
+struct SignalCount {
     exported: AtomicU64,
     dropped: AtomicU64,
 }
@@ -48,7 +48,7 @@ impl Signal {
     }
 }
 
-impl Counts {
+impl SignalCounts {
     #[cfg(feature = "otlp")]
     pub(crate) fn exported(&self, signal: Signal, items: u64) {
         self.0[signal as usize].exported.fetch_add(items, Ordering::Relaxed);
@@ -61,7 +61,7 @@ impl Counts {
 
     #[cfg(all(test, feature = "otlp"))]
     pub(crate) fn of(&self, signal: Signal) -> (u64, u64) {
-        let Count { exported, dropped } = &self.0[signal as usize];
+        let SignalCount { exported, dropped } = &self.0[signal as usize];
         (exported.load(Ordering::Relaxed), dropped.load(Ordering::Relaxed))
     }
 

@@ -28,12 +28,12 @@ use tokio::{
 };
 
 use super::{
-    Source,
-    counts::{Counts, Signal},
+    TelemetrySource,
+    counts::{Signal, SignalCounts},
     logs,
     measured::{self, Times},
     queue::Queue,
-    reach::{Reach, Sent},
+    reach::{EndpointReach, Sent},
     settings::Settings,
     spans::{self, Spans},
     values::{nanos, resource},
@@ -54,8 +54,8 @@ pub(crate) struct Telemetry(Option<Running>);
 
 struct Running {
     recorder: Option<Arc<dyn Recorder>>,
-    counts: Arc<Counts>,
-    source: Arc<OnceLock<Source>>,
+    counts: Arc<SignalCounts>,
+    source: Arc<OnceLock<TelemetrySource>>,
     stop: watch::Sender<bool>,
     /// Says nothing, and is gone once the thread has ended.
     ended: mpsc::Receiver<()>,
@@ -79,12 +79,12 @@ impl Telemetry {
     }
 
     /// What was exported and what was not, where anything is.
-    pub(crate) fn counts(&self) -> Option<Arc<Counts>> {
+    pub(crate) fn counts(&self) -> Option<Arc<SignalCounts>> {
         self.0.as_ref().map(|running| running.counts.clone())
     }
 
     /// Exports these figures from now on. Called once.
-    pub(crate) fn measure(&self, source: Source) {
+    pub(crate) fn measure(&self, source: TelemetrySource) {
         if let Some(running) = &self.0 {
             let _ = running.source.set(source);
         }
@@ -104,18 +104,18 @@ impl Telemetry {
 
 impl Running {
     fn start(settings: &Settings) -> Result<Self, String> {
-        let counts = Arc::<Counts>::default();
+        let counts = Arc::<SignalCounts>::default();
         let (stop, stopped) = watch::channel(false);
         let shared = Arc::new(Shared {
             resource: resource(&settings.service_name, &settings.attributes),
-            reach: Reach::default(),
+            reach: EndpointReach::default(),
             counts: counts.clone(),
             stopped,
         });
         let way = |signal: Signal| {
-            Ok(Way { signal, poster: settings.poster(signal)?, shared: shared.clone() })
+            Ok(SignalWay { signal, poster: settings.poster(signal)?, shared: shared.clone() })
         };
-        let ways: Result<[Way; 3], String> =
+        let ways: Result<[SignalWay; 3], String> =
             [way(Signal::Traces), way(Signal::Logs), way(Signal::Metrics)]
                 .into_iter()
                 .collect::<Result<Vec<_>, String>>()
@@ -123,7 +123,7 @@ impl Running {
         let [traces, lines, metrics] = ways?;
         let of_spans = settings.traces.then(|| queue(Signal::Traces, &counts));
         let of_lines = settings.logs.then(|| queue(Signal::Logs, &counts));
-        let source = Arc::<OnceLock<Source>>::default();
+        let source = Arc::<OnceLock<TelemetrySource>>::default();
         let measured = settings.metrics.then(|| (settings.every, source.clone()));
         let (spans, records) = (of_spans.clone(), of_lines.clone());
         let all = async move {
@@ -156,7 +156,7 @@ impl Running {
     }
 }
 
-fn queue<T>(signal: Signal, counts: &Arc<Counts>) -> Arc<Queue<T>> {
+fn queue<T>(signal: Signal, counts: &Arc<SignalCounts>) -> Arc<Queue<T>> {
     Arc::new(Queue::new(signal, counts.clone()))
 }
 
@@ -181,20 +181,20 @@ fn on_a_thread(
 /// What all signals share.
 struct Shared {
     resource: Resource,
-    reach: Reach,
-    counts: Arc<Counts>,
+    reach: EndpointReach,
+    counts: Arc<SignalCounts>,
     /// The run has ended: what is left is sent, once.
     stopped: watch::Receiver<bool>,
 }
 
 /// The way of one signal to its endpoint.
-struct Way {
+struct SignalWay {
     signal: Signal,
     poster: Poster,
     shared: Arc<Shared>,
 }
 
-impl Way {
+impl SignalWay {
     /// Sends what the queue holds until the run has ended, and then what is left.
     async fn send_all<T>(&self, queue: &Queue<T>, encode: impl Fn(Resource, Vec<T>) -> Vec<u8>) {
         let mut stopped = self.shared.stopped.clone();
@@ -221,7 +221,7 @@ impl Way {
     }
 
     /// Exports the figures at this pace, and once more at the end.
-    async fn measure(&self, every: Duration, source: &OnceLock<Source>) {
+    async fn measure(&self, every: Duration, source: &OnceLock<TelemetrySource>) {
         let mut stopped = self.shared.stopped.clone();
         let began = nanos(SystemTime::now());
         let (mut looks, mut sends) = (interval(EVERY), interval(every));
@@ -240,7 +240,7 @@ impl Way {
             };
             match source.get() {
                 Some(source) if is_due => self.send_figures(source, began).await,
-                Some(Source { look: Some(look), .. }) => look(),
+                Some(TelemetrySource { look: Some(look), .. }) => look(),
                 _ => {}
             }
             if is_last {
@@ -250,7 +250,7 @@ impl Way {
     }
 
     /// One attempt: the next figures are newer.
-    async fn send_figures(&self, source: &Source, began: u64) {
+    async fn send_figures(&self, source: &TelemetrySource, began: u64) {
         let times = Times { began, now: nanos(SystemTime::now()) };
         let resource = self.shared.resource.clone();
         let (request, points) = measured::request(resource, &(source.families)(), times);

@@ -39,9 +39,9 @@ pub(super) fn leave_this_thread_out() {
 }
 
 /// Hands the lines that it is given to their queue, while they are exported.
-pub(crate) struct Lines;
+pub(crate) struct LogLines;
 
-impl<S: Subscriber> Layer<S> for Lines {
+impl<S: Subscriber> Layer<S> for LogLines {
     fn on_event(&self, event: &Event<'_>, _context: Context<'_, S>) {
         if IS_EXPORTING.get() {
             return;

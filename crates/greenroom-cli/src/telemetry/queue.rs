@@ -5,7 +5,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use super::counts::{Counts, Signal};
+use super::counts::{Signal, SignalCounts};
 
 /// So many items are sent at once at most, as OpenTelemetry's own exporters do.
 pub(super) const BATCH: usize = 512;
@@ -19,11 +19,11 @@ pub(super) struct Queue<T> {
     items: Mutex<Vec<T>>,
     /// There are enough for a request.
     enough: Notify,
-    counts: Arc<Counts>,
+    counts: Arc<SignalCounts>,
 }
 
 impl<T> Queue<T> {
-    pub(super) fn new(signal: Signal, counts: Arc<Counts>) -> Self {
+    pub(super) fn new(signal: Signal, counts: Arc<SignalCounts>) -> Self {
         Self { signal, items: Mutex::default(), enough: Notify::new(), counts }
     }
 
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn o06_a_full_queue_drops_what_is_new_and_counts_it() {
-        let counts = Arc::<Counts>::default();
+        let counts = Arc::<SignalCounts>::default();
         let queue = Queue::new(Signal::Traces, counts.clone());
         (0..ROOM + 3).for_each(|item| queue.push(item));
         assert_eq!(counts.of(Signal::Traces), (0, 3));

@@ -18,7 +18,7 @@ pub(super) enum Sent {
 
 /// What is told.
 #[derive(Debug, PartialEq, Eq)]
-enum Told {
+enum ReachChange {
     Nothing,
     NotNow,
     Refused,
@@ -27,7 +27,7 @@ enum Told {
 
 /// What is known of the endpoint. It is one for all signals; refused they are each by itself.
 #[derive(Default)]
-pub(super) struct Reach(Mutex<Known>);
+pub(super) struct EndpointReach(Mutex<Known>);
 
 #[derive(Default)]
 struct Known {
@@ -35,29 +35,31 @@ struct Known {
     refused: [bool; 3],
 }
 
-impl Reach {
+impl EndpointReach {
     /// Tells of it where it is another than before.
     pub(super) fn note(&self, signal: Signal, sent: &Sent) {
         let told = self.0.lock().note(signal, sent);
         let signal = signal.name();
         match (told, sent) {
-            (Told::NotNow, Sent::NotNow(error)) => tracing::warn!(
+            (ReachChange::NotNow, Sent::NotNow(error)) => tracing::warn!(
                 error,
                 "telemetry does not get through to its endpoint: what finds no room meanwhile is dropped and counted; the run goes on"
             ),
-            (Told::Refused, Sent::Refused(error)) => tracing::warn!(
+            (ReachChange::Refused, Sent::Refused(error)) => tracing::warn!(
                 signal,
                 error,
                 "the endpoint of the telemetry refuses what it is sent: it is dropped and counted; the run goes on"
             ),
-            (Told::Again, _) => tracing::info!("telemetry gets through to its endpoint again"),
+            (ReachChange::Again, _) => {
+                tracing::info!("telemetry gets through to its endpoint again")
+            }
             _ => {}
         }
     }
 }
 
 impl Known {
-    fn note(&mut self, signal: Signal, sent: &Sent) -> Told {
+    fn note(&mut self, signal: Signal, sent: &Sent) -> ReachChange {
         let at = signal as usize;
         let is_well = |known: &Self| !known.not_now.contains(&true) && !known.refused[at];
         let was_well = is_well(self);
@@ -66,10 +68,10 @@ impl Known {
         self.not_now[at] = matches!(sent, Sent::NotNow(_));
         self.refused[at] = matches!(sent, Sent::Refused(_));
         match sent {
-            Sent::NotNow(_) if !others_wait => Told::NotNow,
-            Sent::Refused(_) if !was_refused => Told::Refused,
-            Sent::Taken if !was_well && is_well(self) => Told::Again,
-            _ => Told::Nothing,
+            Sent::NotNow(_) if !others_wait => ReachChange::NotNow,
+            Sent::Refused(_) if !was_refused => ReachChange::Refused,
+            Sent::Taken if !was_well && is_well(self) => ReachChange::Again,
+            _ => ReachChange::Nothing,
         }
     }
 }
@@ -85,20 +87,20 @@ mod tests {
         let refused = Sent::Refused("401".into());
         let mut known = Known::default();
         let steps = [
-            (Traces, &taken, Told::Nothing),
-            (Traces, &not_now, Told::NotNow),
-            (Logs, &not_now, Told::Nothing),
-            (Traces, &not_now, Told::Nothing),
-            (Traces, &taken, Told::Nothing),
-            (Logs, &taken, Told::Again),
-            (Metrics, &taken, Told::Nothing),
-            (Logs, &refused, Told::Refused),
-            (Logs, &refused, Told::Nothing),
-            (Traces, &taken, Told::Nothing),
-            (Traces, &not_now, Told::NotNow),
-            (Traces, &taken, Told::Again),
-            (Logs, &taken, Told::Again),
-            (Logs, &taken, Told::Nothing),
+            (Traces, &taken, ReachChange::Nothing),
+            (Traces, &not_now, ReachChange::NotNow),
+            (Logs, &not_now, ReachChange::Nothing),
+            (Traces, &not_now, ReachChange::Nothing),
+            (Traces, &taken, ReachChange::Nothing),
+            (Logs, &taken, ReachChange::Again),
+            (Metrics, &taken, ReachChange::Nothing),
+            (Logs, &refused, ReachChange::Refused),
+            (Logs, &refused, ReachChange::Nothing),
+            (Traces, &taken, ReachChange::Nothing),
+            (Traces, &not_now, ReachChange::NotNow),
+            (Traces, &taken, ReachChange::Again),
+            (Logs, &taken, ReachChange::Again),
+            (Logs, &taken, ReachChange::Nothing),
         ];
         for (place, (signal, sent, told)) in steps.into_iter().enumerate() {
             assert_eq!(known.note(signal, sent), told, "step {place}");

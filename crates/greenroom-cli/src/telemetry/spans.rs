@@ -141,7 +141,7 @@ fn status(span: &Span<'_>) -> Option<Status> {
 /// An `ExportTraceServiceRequest` whose spans are encoded already: a message and bytes are written
 /// alike.
 #[derive(Clone, PartialEq, Message)]
-struct Request {
+struct ExportRequest {
     #[prost(message, repeated, tag = "1")]
     resource_spans: Vec<OfResource>,
 }
@@ -167,7 +167,7 @@ struct OfScope {
 /// A request with these spans, each encoded.
 pub(super) fn request(resource: Resource, spans: Vec<Bytes>) -> impl Message {
     let scope_spans = vec![OfScope { scope: scope(), spans }];
-    Request { resource_spans: vec![OfResource { resource: Some(resource), scope_spans }] }
+    ExportRequest { resource_spans: vec![OfResource { resource: Some(resource), scope_spans }] }
 }
 
 #[cfg(test)]
@@ -178,7 +178,7 @@ mod tests {
     };
 
     use super::*;
-    use crate::telemetry::counts::{Counts, Signal};
+    use crate::telemetry::counts::{Signal, SignalCounts};
 
     #[test]
     fn o06_a_request_holds_its_spans_in_their_scope_and_resource() {
@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn o06_the_share_of_traces_that_begin_is_the_one_that_is_asked_for() {
         let begun = |sample| {
-            let queue = Arc::new(Queue::new(Signal::Traces, Arc::<Counts>::default()));
+            let queue = Arc::new(Queue::new(Signal::Traces, Arc::<SignalCounts>::default()));
             let spans = Spans { queue, sample, keys: true };
             (0..20_000).filter(|_| spans.begins_trace()).count()
         };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use greenroom_bus::trace::Recorder;
 
-use super::{Source, counts::Counts};
+use super::{TelemetrySource, counts::SignalCounts};
 use crate::config::Config;
 
 /// Exports nothing.
@@ -19,11 +19,11 @@ impl Telemetry {
         None
     }
 
-    pub(crate) fn counts(&self) -> Option<Arc<Counts>> {
+    pub(crate) fn counts(&self) -> Option<Arc<SignalCounts>> {
         None
     }
 
-    pub(crate) fn measure(&self, _source: Source) {}
+    pub(crate) fn measure(&self, _source: TelemetrySource) {}
 
     pub(crate) fn finish(self) {}
 }

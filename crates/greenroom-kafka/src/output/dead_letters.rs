@@ -22,7 +22,7 @@ use greenroom_bus::{
 };
 
 pub use self::options::KafkaDeadLettersOptions;
-use self::{driver::Driver, reader::Reader, shared::Shared};
+use self::{driver::LetterDriver, reader::RecordReader, shared::Shared};
 use crate::{source::KafkaSourceOptions, unusable::Unusable};
 
 /// Publishes each dead letter to a topic.
@@ -55,7 +55,7 @@ use crate::{source::KafkaSourceOptions, unusable::Unusable};
 pub struct KafkaDeadLetters {
     shared: Arc<Shared>,
     /// Ends its thread when it is dropped.
-    _driver: Driver,
+    _driver: LetterDriver,
 }
 
 impl KafkaDeadLetters {
@@ -67,7 +67,7 @@ impl KafkaDeadLetters {
     pub fn open(options: &KafkaDeadLettersOptions) -> Result<Self, SinkError> {
         let name = format!("kafka:{}", options.topic);
         let shared = Arc::new(Shared::new(name.clone(), options.topic.clone()));
-        let driver = Driver::begin(&shared, options);
+        let driver = LetterDriver::begin(&shared, options);
         let driver = driver.map_err(|error| SinkError::new(name, error.why))?;
         Ok(Self { shared, _driver: driver })
     }
@@ -94,7 +94,7 @@ impl KafkaDeadLetters {
         name: impl Into<Arc<str>>,
         options: &KafkaSourceOptions,
     ) -> Result<(), SinkError> {
-        let reader = Reader::new(&self.shared.name, options);
+        let reader = RecordReader::new(&self.shared.name, options);
         let reader = reader.map_err(|error| SinkError::new(&self.shared.name, error.why))?;
         self.shared.reads(name.into(), reader);
         Ok(())

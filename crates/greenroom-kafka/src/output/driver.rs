@@ -42,9 +42,9 @@ const DEFAULTS: [(&str, &str); 2] = [
 const REFUSED: [&str; 3] =
     ["delivery.timeout.ms", "delivery.report.only.error", "transactional.id"];
 
-pub(super) struct Context(Arc<Shared>);
+pub(super) struct OutputContext(Arc<Shared>);
 
-impl ClientContext for Context {
+impl ClientContext for OutputContext {
     fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
         client::log(&self.0.name, level, facility, message);
     }
@@ -58,7 +58,7 @@ impl ClientContext for Context {
     }
 }
 
-impl ProducerContext for Context {
+impl ProducerContext for OutputContext {
     type DeliveryOpaque = Box<Sent>;
 
     fn delivery(&self, result: &DeliveryResult<'_>, sent: Box<Sent>) {
@@ -103,7 +103,7 @@ fn reject(ack: Ack, topic: &str, code: RDKafkaErrorCode, bytes: usize) {
 
 pub(super) struct Driver {
     shared: Arc<Shared>,
-    producer: Arc<BaseProducer<Context>>,
+    producer: Arc<BaseProducer<OutputContext>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -139,7 +139,7 @@ impl Driver {
 
 /// # Errors
 /// What cannot be used, for an operator.
-pub(super) fn producer(shared: &Arc<Shared>) -> Result<BaseProducer<Context>, Unusable> {
+pub(super) fn producer(shared: &Arc<Shared>) -> Result<BaseProducer<OutputContext>, Unusable> {
     let options = &shared.options;
     let ours = [
         ("enable.idempotence", "true".to_owned()),
@@ -147,7 +147,7 @@ pub(super) fn producer(shared: &Arc<Shared>) -> Result<BaseProducer<Context>, Un
         ("message.timeout.ms", "0".to_owned()),
     ];
     client::config(&options.brokers, &options.properties, &ours, &REFUSED, &DEFAULTS)?
-        .create_with_context(Context(shared.clone()))
+        .create_with_context(OutputContext(shared.clone()))
         .map_err(|error| client::creation_error(error, &options.properties))
 }
 
@@ -162,7 +162,7 @@ impl Drop for Driver {
     }
 }
 
-fn drive(producer: &BaseProducer<Context>, shared: &Shared) {
+fn drive(producer: &BaseProducer<OutputContext>, shared: &Shared) {
     loop {
         let (is_over, waits) = {
             let state = shared.state.lock();
@@ -182,7 +182,7 @@ fn drive(producer: &BaseProducer<Context>, shared: &Shared) {
 }
 
 /// Gives librdkafka what may be sent. Under the lock, so that all goes in order.
-fn pump(producer: &BaseProducer<Context>, shared: &Shared) {
+fn pump(producer: &BaseProducer<OutputContext>, shared: &Shared) {
     let mut rejected = Vec::new();
     {
         let mut state = shared.state.lock();
@@ -212,7 +212,7 @@ fn pump(producer: &BaseProducer<Context>, shared: &Shared) {
 }
 
 fn send(
-    producer: &BaseProducer<Context>,
+    producer: &BaseProducer<OutputContext>,
     topic: &str,
     sent: Sent,
 ) -> Result<(), (RDKafkaErrorCode, Box<Sent>)> {

@@ -29,14 +29,14 @@ pub(super) enum Said {
     Ends(HashMap<Place, u64>),
 }
 
-pub(super) struct Context {
+pub(super) struct SourceContext {
     name: String,
     said: Mutex<VecDeque<Said>>,
     /// The consumer goes: what is assigned or revoked is let go at once.
     closes: AtomicBool,
 }
 
-impl Context {
+impl SourceContext {
     pub(super) fn new(name: String) -> Self {
         Self { name, said: Mutex::default(), closes: AtomicBool::new(false) }
     }
@@ -69,7 +69,7 @@ fn code(error: &KafkaError) -> RDKafkaErrorCode {
     error.rdkafka_error_code().unwrap_or(RDKafkaErrorCode::Fail)
 }
 
-impl ClientContext for Context {
+impl ClientContext for SourceContext {
     fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
         client::log(&self.name, level, facility, message);
     }
@@ -96,7 +96,7 @@ impl ClientContext for Context {
     }
 }
 
-impl ConsumerContext for Context {
+impl ConsumerContext for SourceContext {
     fn rebalance(
         &self,
         consumer: &BaseConsumer<Self>,

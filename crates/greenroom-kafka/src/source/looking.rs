@@ -22,7 +22,7 @@ use regex::Regex;
 
 use super::{
     KafkaSourceOptions, config,
-    context::{Context, Said},
+    context::{Said, SourceContext},
     numbers::Numbers,
     offsets::{self, Beginning},
 };
@@ -41,11 +41,11 @@ const BATCH: usize = 1_024;
 /// neither joins the group nor commits.
 pub struct KafkaLooking {
     name: String,
-    reader: Arc<Mutex<Reader>>,
+    reader: Arc<Mutex<LookingReader>>,
     partition: Partition,
 }
 
-enum Reader {
+enum LookingReader {
     /// Nothing was asked of a broker yet.
     Closed(Box<KafkaSourceOptions>),
     Open(Box<Looking>),
@@ -58,14 +58,14 @@ struct Looking {
     format: RecordFormat,
     /// What was read, and not given yet.
     ready: Option<(Partition, Vec<Taken>)>,
-    consumer: Arc<BaseConsumer<Context>>,
+    consumer: Arc<BaseConsumer<SourceContext>>,
 }
 
 /// A partition that is not read to its end.
 struct Reading {
     number: Partition,
     done: Positions,
-    queue: PartitionQueue<Context>,
+    queue: PartitionQueue<SourceContext>,
 }
 
 impl KafkaLooking {
@@ -78,7 +78,7 @@ impl KafkaLooking {
         let name = options.name();
         super::KafkaSource::check(&options)
             .map_err(|error| SourceError::new(name.clone(), error.why))?;
-        let reader = Arc::new(Mutex::new(Reader::Closed(Box::new(options))));
+        let reader = Arc::new(Mutex::new(LookingReader::Closed(Box::new(options))));
         Ok(Self { name, reader, partition: Partition::ONLY })
     }
 }
@@ -122,7 +122,7 @@ impl fmt::Debug for KafkaLooking {
     }
 }
 
-impl Reader {
+impl LookingReader {
     /// Until something was read, or there is no more.
     fn read(&mut self) -> Result<(), String> {
         if let Self::Closed(options) = self {
@@ -224,19 +224,21 @@ impl Reading {
     }
 }
 
-pub(super) fn consumer(options: &KafkaSourceOptions) -> Result<BaseConsumer<Context>, Unusable> {
+pub(super) fn consumer(
+    options: &KafkaSourceOptions,
+) -> Result<BaseConsumer<SourceContext>, Unusable> {
     let mut options = options.clone();
     // It is nobody in the group.
     options.properties.unset("group.instance.id");
     let mut config = config(&options)?;
     config.set("enable.partition.eof", "true");
-    let made = config.create_with_context(Context::new(options.name()));
+    let made = config.create_with_context(SourceContext::new(options.name()));
     made.map_err(|error| client::creation_error(error, &options.properties))
 }
 
 /// The partitions of topics, and of those that match a pattern.
 pub(super) fn places(
-    consumer: &BaseConsumer<Context>,
+    consumer: &BaseConsumer<SourceContext>,
     topics: &[String],
 ) -> Result<Vec<Place>, String> {
     let mut places = Vec::new();
@@ -267,7 +269,7 @@ pub(super) fn places(
 
 /// With what the client has said meanwhile, which is often the reason.
 pub(super) fn explained(
-    consumer: &BaseConsumer<Context>,
+    consumer: &BaseConsumer<SourceContext>,
     what: &str,
     error: &KafkaError,
 ) -> String {

@@ -16,7 +16,7 @@ use rdkafka::{
     topic_partition_list::TopicPartitionListElem,
 };
 
-use super::{context::Context, options::StartAt};
+use super::{context::SourceContext, options::StartAt};
 use crate::{commit_set, place::Place};
 
 /// For how long a broker may think about each question.
@@ -39,7 +39,7 @@ pub(super) type Answer = KafkaResult<Vec<Beginning>>;
 
 /// Asks for all of these.
 pub(super) fn ask(
-    consumer: &Arc<BaseConsumer<Context>>,
+    consumer: &Arc<BaseConsumer<SourceContext>>,
     places: &[Place],
     start: StartAt,
 ) -> mpsc::Receiver<Answer> {
@@ -57,7 +57,11 @@ pub(super) fn ask(
 }
 
 /// Asks for all of these here and now. The group is not joined for it.
-pub(super) fn begin(consumer: &BaseConsumer<Context>, places: &[Place], start: StartAt) -> Answer {
+pub(super) fn begin(
+    consumer: &BaseConsumer<SourceContext>,
+    places: &[Place],
+    start: StartAt,
+) -> Answer {
     let mut list = TopicPartitionList::with_capacity(places.len());
     for place in places {
         list.add_partition(&place.topic, place.partition);
@@ -137,7 +141,7 @@ fn go_on(
 }
 
 fn first(
-    consumer: &BaseConsumer<Context>,
+    consumer: &BaseConsumer<SourceContext>,
     place: &Place,
     start: StartAt,
     (low, high): (u64, u64),

@@ -36,14 +36,14 @@ use rdkafka::{
 use tokio::sync::oneshot;
 
 use super::{
-    context::{Context, Said},
+    context::{Said, SourceContext},
     guard::Guard,
     limits::Limits,
     numbers::Numbers,
     offsets::Answer,
     options::KafkaSourceOptions,
     shared::{Shared, Tracker},
-    storing::{Said as Stored, Storing},
+    storing::{StoredOffset, Storing},
 };
 use crate::{client::advice, place::Place};
 
@@ -58,14 +58,14 @@ const AFTER_DROP: Duration = Duration::from_secs(30);
 pub(super) struct Lifeline;
 
 /// A partition that is assigned.
-struct Reading {
+struct AssignedPartition {
     place: Place,
     epoch: Epoch,
     tracker: Arc<Tracker>,
     /// Until it is taken away.
-    queue: Option<PartitionQueue<Context>>,
+    queue: Option<PartitionQueue<SourceContext>>,
     /// The last commit that was confirmed.
-    committed: Option<Stored>,
+    committed: Option<StoredOffset>,
     /// What is done no longer fits in a commit: nothing is taken since; and when that was looked
     /// at.
     full: Option<Instant>,
@@ -94,7 +94,7 @@ enum Rebalance {
 
 /// A commit under way.
 struct UnderWay {
-    snapshots: Vec<(Partition, Snapshot, Stored)>,
+    snapshots: Vec<(Partition, Snapshot, StoredOffset)>,
     asks: Vec<oneshot::Sender<()>>,
     /// It began when nothing of what is taken away was in hand any more.
     is_last: bool,
@@ -103,10 +103,10 @@ struct UnderWay {
 pub(super) struct Poller {
     shared: Arc<Shared>,
     options: KafkaSourceOptions,
-    consumer: Arc<BaseConsumer<Context>>,
+    consumer: Arc<BaseConsumer<SourceContext>>,
     lifeline: Weak<Lifeline>,
     numbers: Numbers,
-    reading: BTreeMap<Partition, Reading>,
+    reading: BTreeMap<Partition, AssignedPartition>,
     rebalance: Option<Rebalance>,
     /// Said while another rebalance was under way.
     later: VecDeque<Said>,
@@ -127,7 +127,7 @@ impl Poller {
     pub(super) fn new(
         shared: Arc<Shared>,
         options: KafkaSourceOptions,
-        consumer: BaseConsumer<Context>,
+        consumer: BaseConsumer<SourceContext>,
         guard: Option<Guard>,
         lifeline: &Arc<Lifeline>,
     ) -> Self {

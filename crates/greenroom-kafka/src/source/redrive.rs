@@ -29,12 +29,12 @@ use rdkafka::{
 pub use self::options::{RedriveError, RedriveOptions, Redriven};
 use self::sending::{Sending, Told};
 use super::{
-    context::Context,
+    context::SourceContext,
     limits::Limits,
     looking,
     offsets::{self, Beginning},
     options::StartAt,
-    storing::{self, Said},
+    storing::{self, StoredOffset},
 };
 use crate::{
     client,
@@ -80,8 +80,8 @@ pub fn redrive(
 
 struct Redrive<'a> {
     options: &'a RedriveOptions,
-    consumer: BaseConsumer<Context>,
-    parts: BTreeMap<i32, Part>,
+    consumer: BaseConsumer<SourceContext>,
+    parts: BTreeMap<i32, LetterPartition>,
     sending: Sending<'a>,
     limits: Limits,
     redriven: Redriven,
@@ -90,14 +90,14 @@ struct Redrive<'a> {
 }
 
 /// A partition of the letters.
-struct Part {
+struct LetterPartition {
     place: Place,
     watermark: Watermark,
     epoch: Epoch,
     /// Where letters ended when this began.
     end: u64,
     is_read: bool,
-    committed: Option<Said>,
+    committed: Option<StoredOffset>,
     received: u64,
 }
 
@@ -130,8 +130,15 @@ impl<'a> Redrive<'a> {
             let epoch = watermark.assign(&positions);
             let committed =
                 is_committed.then(|| (positions.lowest(), limits.encode(&positions).text));
-            let part =
-                Part { epoch, end, is_read: from >= end, committed, received: 0, watermark, place };
+            let part = LetterPartition {
+                epoch,
+                end,
+                is_read: from >= end,
+                committed,
+                received: 0,
+                watermark,
+                place,
+            };
             parts.insert(part.place.partition, part);
         }
         consumer.assign(&list).map_err(|error| explained(&error))?;
@@ -255,7 +262,7 @@ impl Taking<'_, '_> {
     /// True where it is on its way, or would be.
     fn take(
         &mut self,
-        part: &mut Part,
+        part: &mut LetterPartition,
         record: &BorrowedMessage<'_>,
     ) -> Result<bool, RedriveError> {
         let offset = record.offset().unsigned_abs();
@@ -321,7 +328,7 @@ fn no_record(marks: &Marks) -> String {
     }
 }
 
-impl Part {
+impl LetterPartition {
     /// Reads no further where a commit would forget what is done.
     fn look(&mut self, limits: &Limits, redriven: &mut Redriven) {
         if self.is_read || !self.received.is_multiple_of(LOOK_EVERY) {
@@ -336,7 +343,7 @@ impl Part {
 
     fn commit(
         &mut self,
-        consumer: &BaseConsumer<Context>,
+        consumer: &BaseConsumer<SourceContext>,
         limits: &mut Limits,
     ) -> Result<(), RedriveError> {
         if self.watermark.counts().settled == 0 {
@@ -344,7 +351,7 @@ impl Part {
         }
         loop {
             let Some(snapshot) = self.watermark.snapshot() else { return Ok(()) };
-            let said: Said =
+            let said: StoredOffset =
                 (snapshot.positions().lowest(), limits.encode(snapshot.positions()).text);
             if self.committed.as_ref() == Some(&said) {
                 return Ok(());

@@ -15,24 +15,24 @@ use rdkafka::{
     error::{KafkaError, RDKafkaErrorCode},
 };
 
-use super::context::Context;
+use super::context::SourceContext;
 use crate::place::Place;
 
 /// What is to be stored of a partition: the offset, and the text beside it.
-pub(super) type Said = (u64, String);
+pub(super) type StoredOffset = (u64, String);
 
 /// Of each place, in their order.
 pub(super) type Answers = Vec<Result<(), RDKafkaErrorCode>>;
 
 pub(super) struct Storing {
-    asks: mpsc::Sender<Vec<(Place, Said)>>,
+    asks: mpsc::Sender<Vec<(Place, StoredOffset)>>,
     answers: mpsc::Receiver<Answers>,
 }
 
 impl Storing {
     /// Begins the thread, which wakes the one that calls this with each answer. It ends with this.
-    pub(super) fn begin(consumer: &Arc<BaseConsumer<Context>>) -> std::io::Result<Self> {
-        let (asks, asked) = mpsc::channel::<Vec<(Place, Said)>>();
+    pub(super) fn begin(consumer: &Arc<BaseConsumer<SourceContext>>) -> std::io::Result<Self> {
+        let (asks, asked) = mpsc::channel::<Vec<(Place, StoredOffset)>>();
         let (answer, answers) = mpsc::channel();
         let (consumer, wakes) = (consumer.clone(), thread::current());
         let stores = move || {
@@ -47,7 +47,7 @@ impl Storing {
     }
 
     /// Stores these; [`answer`](Self::answer) says what came of it.
-    pub(super) fn ask(&self, places: Vec<(Place, Said)>) {
+    pub(super) fn ask(&self, places: Vec<(Place, StoredOffset)>) {
         // The thread ends after this.
         let _ = self.asks.send(places);
     }
@@ -57,7 +57,7 @@ impl Storing {
     }
 }
 
-fn store_all(consumer: &BaseConsumer<Context>, places: &[(Place, Said)]) -> Answers {
+fn store_all(consumer: &BaseConsumer<SourceContext>, places: &[(Place, StoredOffset)]) -> Answers {
     let mut answers = Answers::with_capacity(places.len());
     for (place, said) in places {
         let before = answers.iter().find_map(|answer| answer.err().filter(is_of_all));
@@ -83,9 +83,9 @@ fn is_of_all(code: &RDKafkaErrorCode) -> bool {
 }
 
 pub(super) fn store(
-    consumer: &BaseConsumer<Context>,
+    consumer: &BaseConsumer<SourceContext>,
     Place { topic, partition }: &Place,
-    (offset, text): &Said,
+    (offset, text): &StoredOffset,
 ) -> Result<(), RDKafkaErrorCode> {
     let mut list = TopicPartitionList::with_capacity(1);
     let mut element = list.add_partition(topic, *partition);

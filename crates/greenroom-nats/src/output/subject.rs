@@ -22,11 +22,11 @@ use greenroom_bus::event::{Event, OrderBy};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NatsSubject {
     written: String,
-    parts: Vec<Part>,
+    parts: Vec<SubjectPart>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Part {
+enum SubjectPart {
     Text(String),
     Field(OrderBy),
 }
@@ -52,14 +52,14 @@ impl FromStr for NatsSubject {
             if !field.is_order() || before.contains('}') {
                 return Err(open());
             }
-            parts.extend((!before.is_empty()).then(|| Part::Text(before.to_owned())));
-            parts.push(Part::Field(field));
+            parts.extend((!before.is_empty()).then(|| SubjectPart::Text(before.to_owned())));
+            parts.push(SubjectPart::Field(field));
             rest = behind;
         }
         if rest.contains('}') {
             return Err(open());
         }
-        parts.extend((!rest.is_empty()).then(|| Part::Text(rest.to_owned())));
+        parts.extend((!rest.is_empty()).then(|| SubjectPart::Text(rest.to_owned())));
         let subject = Self { written: text.to_owned(), parts };
         // Whatever the values are, the rest has to be right.
         check(&subject.filled(|_| Ok("x".into()))?).map_err(bad)?;
@@ -80,7 +80,7 @@ impl NatsSubject {
     /// # Errors
     /// The event has no such field, or its value cannot be in a subject.
     pub fn of(&self, event: &Event) -> Result<String, BadSubject> {
-        if let [Part::Text(text)] = self.parts.as_slice() {
+        if let [SubjectPart::Text(text)] = self.parts.as_slice() {
             return Ok(text.clone());
         }
         let subject = self.filled(|field| {
@@ -95,9 +95,11 @@ impl NatsSubject {
 
     /// With wildcards, what it makes of all events; `None` if that is always the same.
     pub(super) fn wildcard(&self) -> Option<String> {
-        let field = self.parts.iter().position(|part| matches!(part, Part::Field(_)))?;
+        let field = self.parts.iter().position(|part| matches!(part, SubjectPart::Field(_)))?;
         let mut before = String::new();
-        if let Some(Part::Text(text)) = field.checked_sub(1).map(|before| &self.parts[before]) {
+        if let Some(SubjectPart::Text(text)) =
+            field.checked_sub(1).map(|before| &self.parts[before])
+        {
             // A token that has a field is not known.
             let whole = text.rfind('.').map_or(0, |dot| dot + 1);
             before.push_str(&text[..whole]);
@@ -109,9 +111,9 @@ impl NatsSubject {
         &self,
         value: impl Fn(&OrderBy) -> Result<String, BadSubject>,
     ) -> Result<String, BadSubject> {
-        let text = |part: &Part| match part {
-            Part::Text(text) => Ok(text.clone()),
-            Part::Field(field) => value(field),
+        let text = |part: &SubjectPart| match part {
+            SubjectPart::Text(text) => Ok(text.clone()),
+            SubjectPart::Field(field) => value(field),
         };
         self.parts.iter().map(text).collect()
     }

@@ -1,6 +1,6 @@
 //! A finding: what is so, and what to do about it.
 
-use super::lines::Lines;
+use super::lines::OptionLines;
 
 /// How much it matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,7 +39,7 @@ pub(in super::super) struct Finding {
     /// What to change.
     pub(in super::super) change: String,
     /// The lines of the configuration that do it.
-    pub(in super::super) lines: Option<Lines>,
+    pub(in super::super) lines: Option<OptionLines>,
     /// What to ask the admin listener for: `POST /api/pools/erp/resume`.
     pub(in super::super) ask: Option<String>,
     /// The daemon has done it (`autotune: act`).

@@ -4,20 +4,20 @@ use std::fmt::Write;
 
 /// How the configuration is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in super::super) enum Format {
+pub(in super::super) enum ConfigFormat {
     Yaml,
     Toml,
 }
 
 /// Options with their values, below one place of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in super::super) struct Lines {
+pub(in super::super) struct OptionLines {
     /// The place: `pools`, `erp`.
     under: Vec<String>,
     options: Vec<(&'static str, String)>,
 }
 
-impl Lines {
+impl OptionLines {
     pub(super) fn under<const N: usize>(under: [&str; N]) -> Self {
         Self { under: under.map(str::to_owned).to_vec(), options: Vec::new() }
     }
@@ -32,11 +32,11 @@ impl Lines {
     }
 
     /// As they are written.
-    pub(super) fn text(&self, format: Format) -> String {
+    pub(super) fn text(&self, format: ConfigFormat) -> String {
         let mut text = String::new();
         // Writing into a String cannot fail.
         match format {
-            Format::Yaml => {
+            ConfigFormat::Yaml => {
                 for (depth, name) in self.under.iter().enumerate() {
                     let _ = writeln!(text, "{:1$}{name}:", "", 2 * depth);
                 }
@@ -44,7 +44,7 @@ impl Lines {
                     let _ = writeln!(text, "{:1$}{name}: {value}", "", 2 * self.under.len());
                 }
             }
-            Format::Toml => {
+            ConfigFormat::Toml => {
                 let _ = writeln!(text, "[{}]", self.under.join("."));
                 for (name, value) in &self.options {
                     let is_number = value.bytes().all(|byte| byte.is_ascii_digit());

@@ -15,10 +15,10 @@ const EVERY: Duration = Duration::from_secs(10);
 
 /// Counts at moments within the last five minutes, the oldest first.
 #[derive(Debug, Default)]
-pub(in super::super) struct Recent(Mutex<VecDeque<Counts>>);
+pub(in super::super) struct Recent(Mutex<VecDeque<RecentCounts>>);
 
 #[derive(Debug, Clone, Copy)]
-struct Counts {
+struct RecentCounts {
     at: Instant,
     dead_lettered: u64,
     settled: u64,
@@ -34,10 +34,14 @@ pub(in super::super) struct Came {
 impl Recent {
     /// Keeps the counts of this moment, where the last ones are old enough.
     pub(in super::super) fn look(&self, at: Instant, progress: &Progress) {
-        self.keep(Counts { at, dead_lettered: progress.dead_lettered, settled: progress.settled });
+        self.keep(RecentCounts {
+            at,
+            dead_lettered: progress.dead_lettered,
+            settled: progress.settled,
+        });
     }
 
-    fn keep(&self, now: Counts) {
+    fn keep(&self, now: RecentCounts) {
         let mut all = self.0.lock();
         while all.front().is_some_and(|first| now.at.duration_since(first.at) > WITHIN) {
             all.pop_front();
@@ -66,7 +70,7 @@ mod tests {
         let (recent, start) = (Recent::default(), Instant::now());
         for second in 0..1_000 {
             let at = start + Duration::from_secs(second);
-            recent.keep(Counts { at, dead_lettered: second, settled: 2 * second });
+            recent.keep(RecentCounts { at, dead_lettered: second, settled: 2 * second });
         }
         let kept: Vec<_> = recent.0.lock().iter().map(|counts| counts.dead_lettered).collect();
         assert_eq!((kept.len(), kept[0], kept[kept.len() - 1]), (30, 700, 990));

@@ -6,7 +6,7 @@ use greenroom::advisor::Advice;
 use greenroom_bus::engine::{Control, HandlerView, InputView, OnFull, OutputView, PoolView};
 
 use super::{
-    lines::Format,
+    lines::ConfigFormat,
     recent::{Came, Recent},
 };
 use crate::{
@@ -20,7 +20,7 @@ const WEDGED_AFTER: Duration = Duration::from_secs(60);
 /// All that was seen at one moment.
 #[derive(Debug, Clone)]
 pub(in super::super) struct Seen {
-    pub(super) format: Format,
+    pub(super) format: ConfigFormat,
     pub(super) pools: Vec<Pool>,
     pub(super) handlers: Vec<Handler>,
     pub(super) outputs: Vec<Output>,
@@ -122,7 +122,7 @@ impl Seen {
         let wedged_after = admin.map_or(WEDGED_AFTER, |admin| admin.metrics.wedged_after);
         let pools = control.pool_views();
         Self {
-            format: if reload.is_toml() { Format::Toml } else { Format::Yaml },
+            format: if reload.is_toml() { ConfigFormat::Toml } else { ConfigFormat::Yaml },
             pools: pools.iter().map(|view| pool(view, control, &config, wedged_after)).collect(),
             handlers: control.handler_views().into_iter().map(|of| handler(of, layers)).collect(),
             outputs: control.output_views().into_iter().map(output).collect(),

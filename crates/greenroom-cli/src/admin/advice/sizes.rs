@@ -7,7 +7,7 @@ use greenroom_bus::engine::OnFull;
 
 use super::{
     finding::{Finding, Severity},
-    lines::Lines,
+    lines::OptionLines,
     seen::{Pool, Seen},
     troubles::{count, time},
 };
@@ -91,7 +91,7 @@ pub(super) fn kept(seen: &Seen, found: &mut Vec<Finding>) {
 const KEEP: &str = "To have it so after the next start as well, write:";
 
 /// The lines that say what is so; `None` where the file says that.
-fn as_it_is(pool: &Pool) -> Option<Lines> {
+fn as_it_is(pool: &Pool) -> Option<OptionLines> {
     let (workers, queue) = pool.written;
     let mut written = lines(pool);
     if pool.workers != workers && !pool.autoscales {
@@ -219,17 +219,17 @@ fn is_busy(advice: &Advice) -> bool {
     advice.figures.busy >= 0.5
 }
 
-fn lines(pool: &Pool) -> Lines {
-    Lines::under(["pools", &pool.name])
+fn lines(pool: &Pool) -> OptionLines {
+    OptionLines::under(["pools", &pool.name])
 }
 
 /// The lines that do what is advised, by the names that the file can have.
-fn of_advice(pool: &Pool, advice: &Advice) -> Option<Lines> {
+fn of_advice(pool: &Pool, advice: &Advice) -> Option<OptionLines> {
     match (advice.finding, advice.change) {
         (_, Some(change)) => of_change(pool, change).if_any(),
         (Found::SlowHandler, None) => {
             let p99 = advice.figures.p99?;
-            let lines = Lines::under(["pools", &pool.name, "advisor"]);
+            let lines = OptionLines::under(["pools", &pool.name, "advisor"]);
             lines.option("p99", rounded_up(p99)).if_any()
         }
         (Found::SlowToDrain, None) if !pool.autoscales => {
@@ -240,7 +240,7 @@ fn of_advice(pool: &Pool, advice: &Advice) -> Option<Lines> {
         }
         (Found::LongQueue, None) if is_busy(advice) => {
             let (least, most) = pool.bounds?;
-            let wider = Lines::under(["pools", &pool.name, "bounds"]);
+            let wider = OptionLines::under(["pools", &pool.name, "bounds"]);
             let more = (2 * most).min(65_536);
             (more > most).then(|| wider.option("workers", format!("{least}..{more}")))
         }
@@ -248,7 +248,7 @@ fn of_advice(pool: &Pool, advice: &Advice) -> Option<Lines> {
     }
 }
 
-fn of_change(pool: &Pool, change: Proposal) -> Lines {
+fn of_change(pool: &Pool, change: Proposal) -> OptionLines {
     let mut written = lines(pool);
     let workers = change.workers.map_or(pool.workers, |workers| workers.to);
     if let Some(workers) = change.workers {

@@ -6,7 +6,7 @@ use greenroom::advisor::{Advice, Advisor, Figures, Inbox, Judge};
 use greenroom_bus::engine::OnFull;
 
 use super::{
-    lines::Format,
+    lines::ConfigFormat,
     recent::Came,
     seen::{Failing, Handler, Input, Outage, Output, Parked, Pool},
     *,
@@ -44,7 +44,7 @@ fn handler(name: &str) -> Handler {
 /// All is well.
 fn well() -> Seen {
     Seen {
-        format: Format::Yaml,
+        format: ConfigFormat::Yaml,
         pools: vec![pool("erp")],
         handlers: vec![handler("push")],
         outputs: vec![Output { name: "out".to_owned(), trouble: None }],
@@ -100,7 +100,7 @@ fn one(seen: &Seen) -> Finding {
 }
 
 fn written(finding: &Finding) -> String {
-    finding.lines.as_ref().map(|lines| lines.text(Format::Yaml)).unwrap_or_default()
+    finding.lines.as_ref().map(|lines| lines.text(ConfigFormat::Yaml)).unwrap_or_default()
 }
 
 fn crowded() -> Figures {
@@ -132,7 +132,7 @@ fn o13_a_queue_that_is_too_small_is_told_with_the_line_that_the_file_can_have() 
     assert_eq!(finding.severity, Severity::Warning);
     assert!(finding.figures.contains("full 12.0 times a minute"), "{}", finding.figures);
     assert!(finding.why.contains("input stands still"), "{}", finding.why);
-    let toml = finding.lines.as_ref().map(|lines| lines.text(Format::Toml));
+    let toml = finding.lines.as_ref().map(|lines| lines.text(ConfigFormat::Toml));
     assert_eq!(toml.as_deref(), Some("[pools.erp]\nqueue = 2000"));
     // `queue` cannot stand beside `inbox_size`.
     let finding = of_sizes(Pool { says_inbox_size: true, ..pool("erp") }, crowded());
@@ -160,7 +160,7 @@ fn o13_each_finding_about_sizes_has_lines_or_says_where_to_look() {
     let slow = of_sizes(pool("erp"), late());
     assert_eq!(written(&slow), "pools:\n  erp:\n    advisor:\n      p99: 280ms");
     assert_eq!(slow.severity, Severity::Hint);
-    let toml = slow.lines.map(|lines| lines.text(Format::Toml)).unwrap_or_default();
+    let toml = slow.lines.map(|lines| lines.text(ConfigFormat::Toml)).unwrap_or_default();
     assert_eq!(toml, "[pools.erp.advisor]\np99 = \"280ms\"");
     let p99 = Some(Duration::from_millis(1_700));
     let slower = of_sizes(pool("erp"), Figures { p99, ..figures() });

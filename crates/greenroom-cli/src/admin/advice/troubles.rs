@@ -6,7 +6,7 @@ use url::form_urlencoded;
 
 use super::{
     finding::{Finding, Severity},
-    lines::Lines,
+    lines::OptionLines,
     recent,
     seen::{Pool, Seen},
 };
@@ -49,7 +49,7 @@ pub(super) fn workers_given_up(seen: &Seen, found: &mut Vec<Finding>) {
             change: "Mend what the log says of its workers and start greenroom anew. If they may \
                      end so often, say so:"
                 .to_owned(),
-            lines: Lines::under(["pools", &pool.name])
+            lines: OptionLines::under(["pools", &pool.name])
                 .option("max_restarts", u64::from(pool.max_restarts).max(1) * 10)
                 .if_any(),
             ask: worker_list(pool),
@@ -182,7 +182,7 @@ pub(super) fn parked(seen: &Seen, found: &mut Vec<Finding>) {
 pub(super) fn wedged(seen: &Seen, found: &mut Vec<Finding>) {
     for pool in seen.pools.iter().filter(|pool| pool.wedged > 0 && !pool.paused) {
         let limit = format!("{}s", seen.wedged_after.as_secs().max(1));
-        let lines = Lines::under(["pools", &pool.name]);
+        let lines = OptionLines::under(["pools", &pool.name]);
         // Where attempts have a limit that they outlast, they never come to an await.
         let (change, lines) = match pool.has_timeout {
             false => (

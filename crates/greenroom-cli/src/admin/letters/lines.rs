@@ -6,31 +6,31 @@ use std::{
 };
 
 /// A file that is read line by line.
-pub(super) struct Lines {
+pub(super) struct LetterLines {
     file: BufReader<File>,
     /// Where the next line begins.
     offset: u64,
 }
 
 /// One line, read as far as it was asked for.
-pub(super) struct Line<'a> {
-    lines: &'a mut Lines,
+pub(super) struct LetterLine<'a> {
+    lines: &'a mut LetterLines,
     start: u64,
     /// Its end was read.
     ended: bool,
 }
 
-impl Lines {
+impl LetterLines {
     pub(super) fn of(file: File) -> Self {
         Self { file: BufReader::with_capacity(64 << 10, file), offset: 0 }
     }
 
-    pub(super) fn next(&mut self) -> Line<'_> {
-        Line { start: self.offset, lines: self, ended: false }
+    pub(super) fn next(&mut self) -> LetterLine<'_> {
+        LetterLine { start: self.offset, lines: self, ended: false }
     }
 }
 
-impl Line<'_> {
+impl LetterLine<'_> {
     /// Where it begins in the file.
     pub(super) fn start(&self) -> u64 {
         self.start
@@ -49,7 +49,7 @@ impl Line<'_> {
     }
 }
 
-impl BufRead for Line<'_> {
+impl BufRead for LetterLine<'_> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         if self.ended {
             return Ok(&[]);
@@ -72,7 +72,7 @@ impl BufRead for Line<'_> {
     }
 }
 
-impl Read for Line<'_> {
+impl Read for LetterLine<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let found = self.fill_buf()?;
         let read = found.len().min(into.len());

@@ -2,14 +2,14 @@
 
 /// A text format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Format {
+pub(super) enum MetricsFormat {
     /// Prometheus' own, version 0.0.4: for whoever does not ask for the other.
     Prometheus,
     /// OpenMetrics 1.0.0.
     OpenMetrics,
 }
 
-impl Format {
+impl MetricsFormat {
     pub(super) fn content_type(self) -> &'static str {
         match self {
             Self::Prometheus => "text/plain; version=0.0.4; charset=utf-8",
@@ -20,7 +20,7 @@ impl Format {
 
 /// The format that an `Accept` prefers. OpenMetrics only where it is named: who accepts anything
 /// may not know it.
-pub(super) fn chosen(accept: &str) -> Format {
+pub(super) fn chosen(accept: &str) -> MetricsFormat {
     let ranges = || accept.split(',').filter_map(Range::of);
     let quality = |is_it: fn(&Range<'_>) -> bool| {
         ranges().filter(is_it).map(|range| range.quality).fold(0.0, f32::max)
@@ -28,8 +28,8 @@ pub(super) fn chosen(accept: &str) -> Format {
     let open_metrics = quality(|range| range.is_open_metrics());
     let prometheus = quality(|range| range.media_type.eq_ignore_ascii_case("text/plain"));
     match open_metrics > 0.0 && open_metrics >= prometheus {
-        true => Format::OpenMetrics,
-        false => Format::Prometheus,
+        true => MetricsFormat::OpenMetrics,
+        false => MetricsFormat::Prometheus,
     }
 }
 
@@ -76,7 +76,7 @@ mod tests {
             "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,text/plain;version=1.0.0;q=0.3,*/*;q=0.2",
             "Application/OpenMetrics-Text; Version=\"1.0.0\"",
         ] {
-            assert_eq!(chosen(prefers), Format::OpenMetrics, "{prefers}");
+            assert_eq!(chosen(prefers), MetricsFormat::OpenMetrics, "{prefers}");
         }
         for other in [
             "",
@@ -88,7 +88,7 @@ mod tests {
             "application/openmetrics-text;q=0.2,text/plain;q=0.9",
             "application/openmetrics-text;q=much",
         ] {
-            assert_eq!(chosen(other), Format::Prometheus, "{other}");
+            assert_eq!(chosen(other), MetricsFormat::Prometheus, "{other}");
         }
     }
 }

@@ -14,16 +14,16 @@ use prometheus_client::{
     registry::{self, Registry},
 };
 
-use super::accept::Format;
+use super::accept::MetricsFormat;
 
 /// The families in this format.
-pub(super) fn text(families: Families, format: Format) -> String {
+pub(super) fn text(families: Families, format: MetricsFormat) -> String {
     let mut registry = Registry::default();
     registry.register_collector(Box::new(Scraped(families)));
     let mut out = String::new();
     let written = match format {
-        Format::Prometheus => prometheus_text::encode(&mut out, &registry),
-        Format::OpenMetrics => text::encode(&mut out, &registry),
+        MetricsFormat::Prometheus => prometheus_text::encode(&mut out, &registry),
+        MetricsFormat::OpenMetrics => text::encode(&mut out, &registry),
     };
     // A text takes all that is written to it.
     debug_assert!(written.is_ok());
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn o02_open_metrics_names_counters_without_total_and_says_units_and_its_end() {
-        let text = text(families(), Format::OpenMetrics);
+        let text = text(families(), MetricsFormat::OpenMetrics);
         for line in [
             "# HELP a_sent What was sent.",
             "# TYPE a_sent counter",
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn o02_the_classic_format_names_counters_in_full_and_knows_neither_units_nor_an_end() {
-        let text = text(families(), Format::Prometheus);
+        let text = text(families(), MetricsFormat::Prometheus);
         for line in [
             "# HELP a_sent_total What was sent.",
             "# TYPE a_sent_total counter",
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn o02_a_metric_without_a_value_is_not_shown() {
-        assert_eq!(text(Families::default(), Format::OpenMetrics), "# EOF\n");
-        assert_eq!(text(Families::default(), Format::Prometheus), "");
+        assert_eq!(text(Families::default(), MetricsFormat::OpenMetrics), "# EOF\n");
+        assert_eq!(text(Families::default(), MetricsFormat::Prometheus), "");
     }
 }

@@ -12,7 +12,7 @@ use crate::{
     admin::advice::{Recent, Seen},
     commands::run::{layers::HandlerLayers, reload::Reload},
     config::AdminConfig,
-    telemetry::counts::Counts,
+    telemetry::counts::SignalCounts,
 };
 
 /// All figures of a running greenroom.
@@ -32,7 +32,7 @@ impl Figures {
         reload: Arc<Reload>,
         layers: Arc<HandlerLayers>,
         config: Option<&AdminConfig>,
-        exported: Option<Arc<Counts>>,
+        exported: Option<Arc<SignalCounts>>,
     ) -> Self {
         let observer = Observer::new(control.clone());
         let observer = match config.map(|admin| &admin.metrics) {

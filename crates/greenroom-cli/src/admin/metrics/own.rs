@@ -15,7 +15,7 @@ use crate::{
     admin::advice::{self, Seen, Severity},
     commands::run::{layers::HandlerLayers, reload::Reload},
     report::Answers,
-    telemetry::counts::Counts,
+    telemetry::counts::SignalCounts,
 };
 
 const BUILD: Metric =
@@ -56,7 +56,7 @@ pub(super) struct Own {
     control: Control,
     reload: Arc<Reload>,
     layers: Arc<HandlerLayers>,
-    exported: Option<Arc<Counts>>,
+    exported: Option<Arc<SignalCounts>>,
     /// Of inputs that come and go.
     kept: Mutex<Kept>,
 }
@@ -66,7 +66,7 @@ impl Own {
         control: Control,
         reload: Arc<Reload>,
         layers: Arc<HandlerLayers>,
-        exported: Option<Arc<Counts>>,
+        exported: Option<Arc<SignalCounts>>,
     ) -> Self {
         Self { control, reload, layers, exported, kept: Mutex::default() }
     }
@@ -97,7 +97,7 @@ impl Own {
 /// Answers by input and status, over all inputs that have had a name.
 #[derive(Default)]
 struct Kept {
-    answers: BTreeMap<(String, u16), Count>,
+    answers: BTreeMap<(String, u16), OwnCount>,
 }
 
 impl Kept {
@@ -110,12 +110,12 @@ impl Kept {
 
 /// A counter that may begin anew.
 #[derive(Default)]
-struct Count {
+struct OwnCount {
     before: u64,
     now: u64,
 }
 
-impl Count {
+impl OwnCount {
     fn look(&mut self, now: u64) {
         if now < self.now {
             self.before += self.now;

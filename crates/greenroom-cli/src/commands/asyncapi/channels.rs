@@ -24,14 +24,14 @@ pub(super) struct Channel {
     /// own.
     types: Vec<String>,
     /// The URL of an HTTP target, without what may be secret.
-    target: Option<Target>,
+    target: Option<ChannelTarget>,
     /// Answers carry events, which go to the outputs.
     answers: bool,
     /// What AsyncAPI has no word for.
     details: Value,
 }
 
-struct Target {
+struct ChannelTarget {
     name: String,
     protocol: String,
     host: String,
@@ -54,9 +54,11 @@ impl Channel {
                 (address(&file.path), types, None)
             }
             // CloudEvents are taken beside what a rule makes.
-            InputKind::Http(http) => {
-                (Some(http.path.clone()), handled(config), Some(Target::listening(input, http)))
-            }
+            InputKind::Http(http) => (
+                Some(http.path.clone()),
+                handled(config),
+                Some(ChannelTarget::listening(input, http)),
+            ),
             InputKind::Kafka(kafka) => {
                 let types = known.map_or_else(|| handled(config), |ty| vec![ty.to_owned()]);
                 let topic = match kafka.topics.as_slice() {
@@ -73,7 +75,7 @@ impl Channel {
                     _ => None,
                 };
                 let name = format!("input.{}", input.name);
-                (subject, types, Some(Target::nats(name, &nats.servers)))
+                (subject, types, Some(ChannelTarget::nats(name, &nats.servers)))
             }
             InputKind::Generator(_) => (None, generated(config).cloned().collect(), None),
         };
@@ -104,7 +106,7 @@ impl Channel {
         Self {
             address: target.as_ref().map(|url| url.path().to_owned()),
             types: handler.on.clone(),
-            target: target.map(|url| Target::of(&handler.name, &url)),
+            target: target.map(|url| ChannelTarget::of(&handler.name, &url)),
             answers: matches!(handler.kind, HandlerKind::Http(_) | HandlerKind::Exec(_)),
             details: details(handler),
             ..Self::new(format!("handler.{}", handler.name), "send", title)
@@ -119,7 +121,7 @@ impl Channel {
                 let url = Url::parse(&http.url).ok();
                 let details = json!({ "kind": "http", "mode": http.mode.word() });
                 let path = url.as_ref().map(|url| url.path().to_owned());
-                (path, url.map(|url| Target::of(&name, &url)), details)
+                (path, url.map(|url| ChannelTarget::of(&name, &url)), details)
             }
             OutputKind::Kafka(kafka) => {
                 let brokers = Brokers { brokers: &kafka.brokers, is_secure: kafka.tls.is_some() };
@@ -128,7 +130,11 @@ impl Channel {
             }
             OutputKind::Nats(nats) => {
                 let details = json!({ "kind": "nats", "mode": nats.mode.word() });
-                (Some(nats.subject.clone()), Some(Target::nats(name, &nats.servers)), details)
+                (
+                    Some(nats.subject.clone()),
+                    Some(ChannelTarget::nats(name, &nats.servers)),
+                    details,
+                )
             }
         };
         Self {
@@ -154,7 +160,7 @@ impl Channel {
                 (Some(kafka.topic.clone()), Some(target), json!({ "kind": "kafka" }))
             }
             LettersTo::Nats(nats) => {
-                let target = Target::nats(DEAD_LETTER.to_owned(), &nats.servers);
+                let target = ChannelTarget::nats(DEAD_LETTER.to_owned(), &nats.servers);
                 (Some(nats.subject.clone()), Some(target), json!({ "kind": "nats" }))
             }
         };
@@ -237,7 +243,7 @@ impl Channel {
     }
 }
 
-impl Target {
+impl ChannelTarget {
     /// Credentials and the query stay out: either may be a secret.
     fn of(name: &str, url: &Url) -> Self {
         let host = url.host_str().unwrap_or_default();
@@ -250,7 +256,7 @@ impl Target {
     }
 }
 
-impl Target {
+impl ChannelTarget {
     /// greenroom itself.
     fn listening(input: &InputConfig, http: &HttpInput) -> Self {
         let protocol = if http.tls.is_some() { "https" } else { "http" };
@@ -262,7 +268,7 @@ impl Target {
     }
 }
 
-impl Target {
+impl ChannelTarget {
     /// The first of the servers, without the credentials that its URL may have.
     fn nats(name: String, servers: &[String]) -> Self {
         let first = servers.first().map_or("", String::as_str);
@@ -281,10 +287,10 @@ struct Brokers<'a> {
 
 impl Brokers<'_> {
     /// A server of a document has one host: the first, by which the others are found.
-    fn target(&self, name: String) -> Target {
+    fn target(&self, name: String) -> ChannelTarget {
         let protocol = if self.is_secure { "kafka-secure" } else { "kafka" };
         let host = self.brokers.first().cloned().unwrap_or_default();
-        Target { name, protocol: protocol.to_owned(), host }
+        ChannelTarget { name, protocol: protocol.to_owned(), host }
     }
 }
 

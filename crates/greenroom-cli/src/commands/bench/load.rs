@@ -79,14 +79,17 @@ impl Load {
     }
 
     /// A handler whose messages are counted at this place.
-    pub(super) fn handler(&self, tally: &Arc<Tally>, place: usize) -> Handler {
-        Handler { tally: tally.clone(), place, work: self.work }
+    pub(super) fn handler(&self, tally: &Arc<LoadTally>, place: usize) -> BenchHandler {
+        BenchHandler { tally: tally.clone(), place, work: self.work }
     }
 
     /// The pool.
-    pub(super) async fn pool(&self, tally: &Arc<Tally>) -> Result<Pool<Handler>, SpawnError> {
+    pub(super) async fn pool(
+        &self,
+        tally: &Arc<LoadTally>,
+    ) -> Result<Pool<BenchHandler>, SpawnError> {
         let (tally, work) = (tally.clone(), self.work);
-        let pool = Pool::new(move |place| Handler { tally: tally.clone(), place, work });
+        let pool = Pool::new(move |place| BenchHandler { tally: tally.clone(), place, work });
         let pool = pool
             .name("bench")
             .pool_events(PoolEvents::off())
@@ -112,7 +115,7 @@ impl Counter {
 }
 
 /// What has happened so far.
-pub(super) struct Tally {
+pub(super) struct LoadTally {
     /// Messages accepted, for each sender.
     pub(super) sent: Box<[Counter]>,
     /// Messages handled, for each worker.
@@ -123,7 +126,7 @@ pub(super) struct Tally {
     pub(super) started: Instant,
 }
 
-impl Tally {
+impl LoadTally {
     pub(super) fn new(senders: usize, workers: usize) -> Arc<Self> {
         let counters = |count| (0..count).map(|_| Counter::default()).collect();
         Arc::new(Self {
@@ -157,13 +160,13 @@ fn sum(counters: &[Counter]) -> u64 {
 
 /// Does the work: a worker of the pool, or the sender itself.
 #[derive(Clone)]
-pub(super) struct Handler {
-    tally: Arc<Tally>,
+pub(super) struct BenchHandler {
+    tally: Arc<LoadTally>,
     place: usize,
     work: Work,
 }
 
-impl Handler {
+impl BenchHandler {
     pub(super) fn take(&self, message: &Message) {
         self.work.run(message.seq);
         if !message.due.is_zero() {
@@ -174,7 +177,7 @@ impl Handler {
     }
 }
 
-impl Actor for Handler {
+impl Actor for BenchHandler {
     type Message = Message;
     type Reply = ();
     type Error = Infallible;
@@ -188,7 +191,7 @@ impl Actor for Handler {
 /// Where a sender's messages go.
 pub(super) enum To {
     /// Nowhere: the sender does the work.
-    Itself(Handler),
+    Itself(BenchHandler),
     Pool(Address<Message, (), Infallible>),
 }
 

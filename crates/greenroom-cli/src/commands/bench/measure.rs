@@ -14,7 +14,7 @@ use greenroom::Stop;
 use greenroom_bus::source::generator::zipf::Chance;
 use tokio::runtime::Handle;
 
-use super::load::{Keys, Load, Message, Tally, To};
+use super::load::{Keys, Load, LoadTally, Message, To};
 use crate::{
     latencies::Latencies,
     progress,
@@ -32,13 +32,13 @@ const LAST_TASKS: Duration = Duration::from_secs(1);
 
 /// What does the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Side {
+pub(super) enum BenchSide {
     /// The senders themselves.
     Floor,
     Pool,
 }
 
-impl Side {
+impl BenchSide {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Floor => "no engine",
@@ -49,7 +49,7 @@ impl Side {
 
 /// When messages are sent.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Pace {
+pub(super) enum SendPace {
     /// As soon as there is room.
     Unpaced,
     /// So many a second, by chance, whether there is room or not.
@@ -78,11 +78,11 @@ impl Measured {
 ///
 /// # Errors
 /// No threads, a pool that did not start, or a message that was lost.
-pub(super) fn measure(load: &Load, side: Side, pace: Pace) -> Result<Measured, String> {
+pub(super) fn measure(load: &Load, side: BenchSide, pace: SendPace) -> Result<Measured, String> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| format!("no threads: {error}"))?;
-    let places = if side == Side::Floor { load.senders } else { load.workers };
-    let tally = Tally::new(load.senders, places);
+    let places = if side == BenchSide::Floor { load.senders } else { load.workers };
+    let tally = LoadTally::new(load.senders, places);
     let peak = AtomicU64::new(0);
     let measured = runtime.block_on(async {
         tokio::select! {
@@ -111,10 +111,15 @@ pub(super) fn measure(load: &Load, side: Side, pace: Pace) -> Result<Measured, S
 }
 
 /// Sends, waits for the end of it, and says how long it took.
-async fn run(load: &Load, side: Side, pace: Pace, tally: &Arc<Tally>) -> Result<Duration, String> {
+async fn run(
+    load: &Load,
+    side: BenchSide,
+    pace: SendPace,
+    tally: &Arc<LoadTally>,
+) -> Result<Duration, String> {
     let pool = match side {
-        Side::Floor => None,
-        Side::Pool => Some(load.pool(tally).await.map_err(|error| error.to_string())?),
+        BenchSide::Floor => None,
+        BenchSide::Pool => Some(load.pool(tally).await.map_err(|error| error.to_string())?),
     };
     let sender = |index| Sender {
         index,
@@ -128,8 +133,8 @@ async fn run(load: &Load, side: Side, pace: Pace, tally: &Arc<Tally>) -> Result<
         senders: load.senders as u64,
     };
     let start = |index| match pace {
-        Pace::Unpaced => tokio::spawn(sender(index).unpaced()),
-        Pace::At(rate) => {
+        SendPace::Unpaced => tokio::spawn(sender(index).unpaced()),
+        SendPace::At(rate) => {
             let chance = Chance::new(load.seed.wrapping_add(index as u64));
             let (rate, runtime) = (rate / load.senders as f64, Handle::current());
             let sender = sender(index);
@@ -156,7 +161,7 @@ async fn run(load: &Load, side: Side, pace: Pace, tally: &Arc<Tally>) -> Result<
 struct Sender {
     index: usize,
     to: To,
-    tally: Arc<Tally>,
+    tally: Arc<LoadTally>,
     keys: Keys,
     length: Duration,
     /// How many there are: each takes every so many-th key.
@@ -206,7 +211,7 @@ impl Sender {
 }
 
 /// Keeps the most messages that are in flight, until the future is dropped.
-async fn sample(tally: &Tally, peak: &AtomicU64) {
+async fn sample(tally: &LoadTally, peak: &AtomicU64) {
     let mut ticks = progress::ticks(SAMPLE);
     loop {
         peak.fetch_max(tally.in_flight(), Relaxed);
@@ -215,13 +220,13 @@ async fn sample(tally: &Tally, peak: &AtomicU64) {
 }
 
 /// On a terminal, says what is being measured.
-async fn show(side: Side, pace: Pace, load: &Load, tally: &Tally) {
+async fn show(side: BenchSide, pace: SendPace, load: &Load, tally: &LoadTally) {
     if !io::stderr().is_terminal() {
         std::future::pending::<()>().await;
     }
     let what = match pace {
-        Pace::Unpaced => "as fast as it goes".to_owned(),
-        Pace::At(rate) => format!("{} a second", grouped(rate.round() as u64)),
+        SendPace::Unpaced => "as fast as it goes".to_owned(),
+        SendPace::At(rate) => format!("{} a second", grouped(rate.round() as u64)),
     };
     progress::text(|| {
         format!(

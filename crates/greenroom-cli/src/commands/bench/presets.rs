@@ -5,9 +5,9 @@ use std::process::{Command, Stdio};
 
 use super::{
     load::Load,
-    measure::Side,
+    measure::BenchSide,
     rows::row,
-    table::{Outcome, Row},
+    table::{BenchOutcome, Row},
 };
 use greenroom::event_pool::Preset;
 
@@ -41,7 +41,7 @@ pub(super) fn check(names: &[String]) -> Result<(), String> {
 /// The floor, and a row for each preset.
 pub(super) fn rows(args: &BenchArgs, names: &[String]) -> Result<Vec<Row>, String> {
     let rate = args.rate.unwrap_or(RATE);
-    let floor = row(&Load::new(args), Side::Floor, Some(rate))?;
+    let floor = row(&Load::new(args), BenchSide::Floor, Some(rate))?;
     let presets = chosen(names)?.into_iter().map(|preset| measured(preset, args, rate));
     [Ok(floor)].into_iter().chain(presets).collect()
 }
@@ -66,7 +66,7 @@ fn measured(preset: Preset, args: &BenchArgs, rate: f64) -> Result<Row, String> 
         let why = String::from_utf8_lossy(&output.stderr);
         return Err(format!("preset `{name}`: {}", why.trim().trim_start_matches("error: ")));
     }
-    let outcome: Outcome = serde_json::from_slice(&output.stdout)
+    let outcome: BenchOutcome = serde_json::from_slice(&output.stdout)
         .map_err(|error| format!("preset `{name}`: {error}"))?;
     let row = outcome.rows.into_iter().next().ok_or_else(|| format!("preset `{name}`: no row"))?;
     Ok(row.named(name))

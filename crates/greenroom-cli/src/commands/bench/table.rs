@@ -8,7 +8,7 @@ use super::{
     full,
     load::Load,
     machine,
-    measure::{Measured, Side},
+    measure::{BenchSide, Measured},
 };
 use crate::{
     cli::BenchArgs,
@@ -20,14 +20,14 @@ const KEPT_UP: f64 = 0.9;
 
 /// What was measured, and with what.
 pub(super) struct Report {
-    outcome: Outcome,
+    outcome: BenchOutcome,
     json: bool,
     presets: bool,
 }
 
 /// Everything, for other programs to read.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Outcome {
+pub(super) struct BenchOutcome {
     version: String,
     processor: Option<String>,
     cores: usize,
@@ -82,10 +82,10 @@ impl OpenLoop {
 }
 
 impl Row {
-    pub(super) fn new(side: Side, load: &Load, fast: &Measured) -> Self {
+    pub(super) fn new(side: BenchSide, load: &Load, fast: &Measured) -> Self {
         let (workers, inbox) = match side {
-            Side::Floor => (0, 0),
-            Side::Pool => (load.workers, load.inbox),
+            BenchSide::Floor => (0, 0),
+            BenchSide::Pool => (load.workers, load.inbox),
         };
         Self {
             name: side.name().to_owned(),
@@ -142,7 +142,7 @@ impl Row {
 
 impl Report {
     pub(super) fn new(args: &BenchArgs, rows: Vec<Row>) -> Self {
-        let outcome = Outcome {
+        let outcome = BenchOutcome {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             processor: machine::processor(),
             cores: machine::cores(),
@@ -174,7 +174,8 @@ impl Report {
     }
 
     fn heading(&self) -> String {
-        let Outcome { version, processor, cores, keys, zipf, work_ns, senders, .. } = &self.outcome;
+        let BenchOutcome { version, processor, cores, keys, zipf, work_ns, senders, .. } =
+            &self.outcome;
         let processor = processor.as_deref().unwrap_or("unknown processor");
         let keys = match keys {
             0 => "no order".to_owned(),

@@ -19,7 +19,7 @@ use std::{
 /// The numbers of each key.
 pub(super) struct Ledger {
     /// One for each key.
-    lines: Vec<Mutex<Line>>,
+    lines: Vec<Mutex<KeyOrder>>,
     /// Numbers seen, each as often as it was.
     seen: AtomicU64,
     /// Numbers that came after a later one.
@@ -29,7 +29,7 @@ pub(super) struct Ledger {
 }
 
 #[derive(Default)]
-struct Line {
+struct KeyOrder {
     /// The number that should come now.
     next: u32,
     /// Below `next`, and not seen.
@@ -38,7 +38,7 @@ struct Line {
 
 /// What the ledger has found.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Counts {
+pub(super) struct LedgerCounts {
     /// Different numbers seen.
     pub(super) handled: u64,
     /// Numbers not seen though they should have been: of those that were sent, at the end; before
@@ -76,12 +76,12 @@ impl Ledger {
     }
 
     /// What was found so far.
-    pub(super) fn counts(&self) -> Counts {
+    pub(super) fn counts(&self) -> LedgerCounts {
         let repeated = self.repeated.load(Relaxed);
-        let missing = |line: &Mutex<Line>| {
+        let missing = |line: &Mutex<KeyOrder>| {
             line.lock().unwrap_or_else(PoisonError::into_inner).missing.len() as u64
         };
-        Counts {
+        LedgerCounts {
             handled: self.seen.load(Relaxed).saturating_sub(repeated),
             lost: self.lines.iter().map(missing).sum(),
             out_of_order: self.out_of_order.load(Relaxed),
@@ -90,9 +90,9 @@ impl Ledger {
     }
 
     /// What was found, of so many messages that were sent and should all be through.
-    pub(super) fn close(&self, sent: u64) -> Counts {
+    pub(super) fn close(&self, sent: u64) -> LedgerCounts {
         let counts = self.counts();
-        Counts { lost: sent.saturating_sub(counts.handled), ..counts }
+        LedgerCounts { lost: sent.saturating_sub(counts.handled), ..counts }
     }
 }
 
@@ -110,15 +110,21 @@ mod tests {
     fn c14_every_number_in_its_turn_is_as_it_should_be() {
         let ledger = after(&[0, 1, 2]);
         ledger.saw(0, 0); // the numbers of other keys are their own
-        assert_eq!(ledger.close(4), Counts { handled: 4, ..Counts::default() });
+        assert_eq!(ledger.close(4), LedgerCounts { handled: 4, ..LedgerCounts::default() });
     }
 
     #[test]
     fn c14_what_is_lost_swapped_and_repeated_is_counted_as_that() {
         let (lost, swapped, repeated) = (after(&[0, 2]), after(&[0, 2, 1]), after(&[0, 0, 1]));
-        assert_eq!(lost.counts(), Counts { handled: 2, lost: 1, ..Counts::default() });
-        assert_eq!(swapped.close(3), Counts { handled: 3, out_of_order: 1, ..Counts::default() });
-        assert_eq!(repeated.close(2), Counts { handled: 2, repeated: 1, ..Counts::default() });
+        assert_eq!(lost.counts(), LedgerCounts { handled: 2, lost: 1, ..LedgerCounts::default() });
+        assert_eq!(
+            swapped.close(3),
+            LedgerCounts { handled: 3, out_of_order: 1, ..LedgerCounts::default() }
+        );
+        assert_eq!(
+            repeated.close(2),
+            LedgerCounts { handled: 2, repeated: 1, ..LedgerCounts::default() }
+        );
         assert_eq!(repeated.close(5).lost, 3, "the last ones were never seen");
     }
 }

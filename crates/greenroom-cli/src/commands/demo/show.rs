@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use super::{
     arrivals::Arrivals,
-    side::{Kind, Side},
+    side::{Side, SideKind},
 };
 
 /// One demonstration.
@@ -23,9 +23,12 @@ impl Show {
     /// Draws what is sent. The clock runs from now on.
     pub(super) fn new(slow_key: bool, seed: u64, length: Duration) -> Self {
         let started = Instant::now();
-        let kinds: &[Kind] =
-            if slow_key { &[Kind::Lanes, Kind::Hashing] } else { &[Kind::Flaky { seed }] };
-        let side = |kind: &Kind| Arc::new(Side::new(*kind, started));
+        let kinds: &[SideKind] = if slow_key {
+            &[SideKind::Lanes, SideKind::Hashing]
+        } else {
+            &[SideKind::Flaky { seed }]
+        };
+        let side = |kind: &SideKind| Arc::new(Side::new(*kind, started));
         Self {
             arrivals: Arc::new(Arrivals::draw(seed, length, slow_key)),
             started,

@@ -17,7 +17,7 @@ use tokio::{
 
 use super::{
     arrivals::{Arrival, Arrivals},
-    ledger::Counts,
+    ledger::LedgerCounts,
     target::{Failed, Target},
 };
 
@@ -34,7 +34,7 @@ const BACKOFF: Backoff = Backoff::new(Duration::from_millis(5), Duration::from_m
 
 /// What stands between arrivals and target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum SideKind {
     /// A pool of greenroom's, ordered by key.
     Lanes,
     /// The same, and its target is flaky.
@@ -45,7 +45,7 @@ pub(super) enum Kind {
 
 /// A way, and what it has come to.
 pub(super) struct Side {
-    kind: Kind,
+    kind: SideKind,
     /// Where it leads.
     pub(super) target: Arc<Target>,
     /// Messages accepted.
@@ -54,10 +54,10 @@ pub(super) struct Side {
 }
 
 impl Side {
-    pub(super) fn new(kind: Kind, started: Instant) -> Self {
+    pub(super) fn new(kind: SideKind, started: Instant) -> Self {
         let flaky = match kind {
-            Kind::Flaky { seed } => Some(seed),
-            Kind::Lanes | Kind::Hashing => None,
+            SideKind::Flaky { seed } => Some(seed),
+            SideKind::Lanes | SideKind::Hashing => None,
         };
         let target = Arc::new(Target::new(flaky, started));
         Self { kind, target, sent: AtomicU64::new(0), started }
@@ -65,8 +65,8 @@ impl Side {
 
     pub(super) fn name(&self) -> &'static str {
         match self.kind {
-            Kind::Lanes | Kind::Flaky { .. } => "lanes",
-            Kind::Hashing => "hashing",
+            SideKind::Lanes | SideKind::Flaky { .. } => "lanes",
+            SideKind::Hashing => "hashing",
         }
     }
 
@@ -76,7 +76,7 @@ impl Side {
     }
 
     /// What the target has seen of them; when all is over.
-    pub(super) fn counts(&self) -> Counts {
+    pub(super) fn counts(&self) -> LedgerCounts {
         self.target.ledger.close(self.sent())
     }
 
@@ -87,7 +87,7 @@ impl Side {
 
     /// What should not have happened.
     pub(super) fn defects(&self) -> Vec<String> {
-        let Counts { lost, out_of_order, repeated, .. } = self.counts();
+        let LedgerCounts { lost, out_of_order, repeated, .. } = self.counts();
         let unexpected = repeated.saturating_sub(self.repeated_at_most());
         let found = [(lost, "lost"), (out_of_order, "out of order"), (unexpected, "repeated")];
         let found = found.into_iter().filter(|(count, _)| *count > 0);
@@ -97,14 +97,14 @@ impl Side {
     /// Sends everything when it is due, and waits until all of it has been handled.
     pub(super) async fn play(&self, arrivals: &Arrivals) -> Result<(), String> {
         match self.kind {
-            Kind::Lanes | Kind::Flaky { .. } => self.through_lanes(arrivals).await,
-            Kind::Hashing => self.through_hashing(arrivals).await,
+            SideKind::Lanes | SideKind::Flaky { .. } => self.through_lanes(arrivals).await,
+            SideKind::Hashing => self.through_hashing(arrivals).await,
         }
     }
 
     async fn through_lanes(&self, arrivals: &Arrivals) -> Result<(), String> {
         let target = self.target.clone();
-        let pool = Pool::new(move |_slot| Handler(target.clone()));
+        let pool = Pool::new(move |_slot| DemoHandler(target.clone()));
         let pool =
             pool.name("demo").pool_events(PoolEvents::off()).workers(WORKERS).mailbox(MAILBOX);
         let pool = pool.ordered_by(|arrival: &Arrival| arrival.key).retry(ATTEMPTS, BACKOFF);
@@ -122,7 +122,7 @@ impl Side {
 
     async fn through_hashing(&self, arrivals: &Arrivals) -> Result<(), String> {
         let (senders, tasks): (Vec<_>, Vec<_>) =
-            (0..WORKERS).map(|_| task(Handler(self.target.clone()))).unzip();
+            (0..WORKERS).map(|_| task(DemoHandler(self.target.clone()))).unzip();
         for arrival in &arrivals.all {
             self.wait_for(arrival).await;
             senders[worker_of(arrival.key)]
@@ -153,9 +153,9 @@ pub(super) fn worker_of(key: u32) -> usize {
 }
 
 /// The same on both sides.
-struct Handler(Arc<Target>);
+struct DemoHandler(Arc<Target>);
 
-impl Actor for Handler {
+impl Actor for DemoHandler {
     type Message = Arrival;
     type Reply = ();
     type Error = Failed;
@@ -166,7 +166,7 @@ impl Actor for Handler {
 }
 
 /// A task that handles what its channel brings, one after the other.
-fn task(handler: Handler) -> (mpsc::Sender<Arrival>, tokio::task::JoinHandle<()>) {
+fn task(handler: DemoHandler) -> (mpsc::Sender<Arrival>, tokio::task::JoinHandle<()>) {
     let (sender, mut inbox) = mpsc::channel(MAILBOX);
     let task = tokio::spawn(async move {
         while let Some(arrival) = inbox.recv().await {

@@ -4,7 +4,7 @@ use std::{fmt::Write, sync::atomic::Ordering::Relaxed, time::Duration};
 
 use super::{
     arrivals::SLOW_NAME,
-    ledger::Counts,
+    ledger::LedgerCounts,
     show::Show,
     side::{Side, WORKERS},
     target::SLOW_WORK,
@@ -83,9 +83,9 @@ fn heading(show: &Show) -> String {
     out
 }
 
-fn body(show: &Show, counts: &[Counts]) -> String {
+fn body(show: &Show, counts: &[LedgerCounts]) -> String {
     let mut rows = latencies(show);
-    let mut add = |name: &str, of: &dyn Fn(&Side, &Counts) -> u64| {
+    let mut add = |name: &str, of: &dyn Fn(&Side, &LedgerCounts) -> u64| {
         let cells = show.sides.iter().zip(counts).map(|(side, counts)| grouped(of(side, counts)));
         rows.push([name.to_owned()].into_iter().chain(cells).collect());
     };

@@ -10,7 +10,7 @@ use greenroom_bus::{
     router::{self, Choice, Considered, Interests, PoolConfig, Route, Router},
 };
 
-use super::way::{Handled, Made, Other, Outcome, Sample, Way};
+use super::way::{Handled, Made, Other, Outcome, SampleEvent, Way};
 use crate::{
     commands::run::assemble,
     config::{Config, HandlerConfig, HandlerKind, Kinds, NoHandler, Word},
@@ -61,7 +61,7 @@ impl<'c> Plan<'c> {
         let (ty, source, id) =
             (event.ty().to_owned(), event.source().to_owned(), event.id().to_owned());
         Way {
-            event: Sample { ty, source, id },
+            event: SampleEvent { ty, source, id },
             outcome,
             then: then.map(Word::word),
             handlers,

@@ -28,11 +28,11 @@ pub(super) enum Sample<'s> {
     /// Lines, of each of which the rule makes an event.
     Lines(&'s RecordsConfig),
     /// What is posted to an `http` input.
-    Request(Request<'s>),
+    Request(SampleRequest<'s>),
 }
 
 /// A request without its body.
-pub(super) struct Request<'s> {
+pub(super) struct SampleRequest<'s> {
     pub(super) input: &'s HttpInput,
     pub(super) records: Option<&'s RecordsConfig>,
     /// Otherwise it is that of the input.
@@ -79,7 +79,7 @@ fn bytes_of(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-impl Request<'_> {
+impl SampleRequest<'_> {
     /// As the input reads it. Who posts, and how large a body may be, is not asked here.
     fn events(&self, body: Vec<u8>) -> Result<Vec<Event>, String> {
         let mapping = self.records.map(RecordsConfig::mapping).transpose()?;

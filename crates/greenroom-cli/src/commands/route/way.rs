@@ -5,7 +5,7 @@ use serde::Serialize;
 /// What happens to an event.
 #[derive(Debug, Serialize)]
 pub(super) struct Way {
-    pub(super) event: Sample,
+    pub(super) event: SampleEvent,
     pub(super) outcome: Outcome,
     /// What `no_handler` or `handler_rejected` says, where no handler takes it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -18,7 +18,7 @@ pub(super) struct Way {
 
 /// What the event is known by.
 #[derive(Debug, Serialize)]
-pub(super) struct Sample {
+pub(super) struct SampleEvent {
     #[serde(rename = "type")]
     pub(super) ty: String,
     pub(super) source: String,

@@ -16,7 +16,7 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-use self::tally::Tally;
+use self::tally::DryTally;
 use super::assemble;
 use crate::{
     config::{Config, InputKind},
@@ -50,7 +50,7 @@ pub(super) fn run(config: &Config) -> ExitCode {
 }
 
 async fn read(config: &Config) -> Result<String, String> {
-    let tally = Arc::new(Mutex::new(Tally::new(config)?));
+    let tally = Arc::new(Mutex::new(DryTally::new(config)?));
     let mut sources = Vec::new();
     for input in &config.inputs {
         let within = |why| format!("input `{}`: {why}", input.name);
@@ -111,7 +111,7 @@ async fn until_the_end(
 async fn read_all(
     place: u32,
     mut source: Box<dyn Source>,
-    tally: Arc<Mutex<Tally>>,
+    tally: Arc<Mutex<DryTally>>,
 ) -> Result<(), String> {
     let mut batch = Vec::new();
     loop {

@@ -32,7 +32,7 @@ pub(super) struct Line {
 
 /// What an input answers, whichever it is.
 #[derive(Deserialize, Default)]
-struct Told {
+struct InputAnswer {
     #[serde(default)]
     stored: u64,
     #[serde(default)]
@@ -42,8 +42,8 @@ struct Told {
 }
 
 /// What became of a lot.
-enum Came {
-    Stored(Told),
+enum LotFate {
+    Stored(InputAnswer),
     /// This event of it is bad.
     Bad(usize, String),
     /// It is more than is taken at once.
@@ -86,18 +86,18 @@ impl Line {
         while let Some((lot, then)) = parts.pop() {
             if lot.len() > 0 {
                 match self.post(&lot).await? {
-                    Came::Stored(told) => self.tally.stored(told.stored, told.repeated),
-                    Came::Bad(place, why) => {
+                    LotFate::Stored(told) => self.tally.stored(told.stored, told.repeated),
+                    LotFate::Bad(place, why) => {
                         let why = format!("{}: {why}", self.tally.place(lot.positions[place]));
                         let (before, after) = lot.around(place);
                         parts.push((after, then));
                         parts.push((before, Some(why)));
                         continue;
                     }
-                    Came::TooLarge(why) if lot.len() == 1 => {
+                    LotFate::TooLarge(why) if lot.len() == 1 => {
                         self.refused(format!("{}: {why}", self.tally.place(lot.positions[0])))?;
                     }
-                    Came::TooLarge(_) => {
+                    LotFate::TooLarge(_) => {
                         let (first, rest) = lot.halves();
                         parts.push((rest, then));
                         parts.push((first, None));
@@ -121,7 +121,7 @@ impl Line {
     }
 
     /// Posts until there is an answer that counts.
-    async fn post(&self, lot: &Lot) -> Result<Came, Stop> {
+    async fn post(&self, lot: &Lot) -> Result<LotFate, Stop> {
         let (since, mut attempt) = (Instant::now(), 0);
         loop {
             attempt += 1;
@@ -152,18 +152,18 @@ impl Line {
 }
 
 /// What an answer means. The inner error: it may pass.
-fn came(posted: &Posted, events: usize) -> Result<Result<Came, String>, Stop> {
-    let told: Told = serde_json::from_slice(&posted.body).unwrap_or_default();
+fn came(posted: &Posted, events: usize) -> Result<Result<LotFate, String>, Stop> {
+    let told: InputAnswer = serde_json::from_slice(&posted.body).unwrap_or_default();
     let status = posted.status;
     let why = match &told.error {
         Some(error) => format!("{status}: {error}"),
         None => format!("status {status}"),
     };
     Ok(Ok(match (status, told.index) {
-        (202, _) => Came::Stored(told),
-        (400 | 413, Some(index)) if index < events => Came::Bad(index, why),
-        (400, _) if events == 1 => Came::Bad(0, why),
-        (413, _) => Came::TooLarge(why),
+        (202, _) => LotFate::Stored(told),
+        (400 | 413, Some(index)) if index < events => LotFate::Bad(index, why),
+        (400, _) if events == 1 => LotFate::Bad(0, why),
+        (413, _) => LotFate::TooLarge(why),
         (408 | 425 | 429 | 500.., _) => return Ok(Err(why)),
         (401, _) => {
             let next = "give the token by GREENROOM_SEND_TOKEN or `--token`";

@@ -24,7 +24,7 @@ use super::{
     super::shared::Meaning,
     letter::{Content, Letter},
     options::KafkaDeadLettersOptions,
-    reader::Reader,
+    reader::RecordReader,
     shared::{Arrived, Shared},
 };
 use crate::{
@@ -60,12 +60,12 @@ const REFUSED: [&str; 3] =
     ["delivery.timeout.ms", "delivery.report.only.error", "transactional.id"];
 
 /// Ends its thread when it is dropped.
-pub(super) struct Driver {
+pub(super) struct LetterDriver {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Driver {
+impl LetterDriver {
     /// # Errors
     /// What cannot be used, for an operator.
     pub(super) fn begin(
@@ -92,7 +92,7 @@ impl Driver {
     }
 }
 
-impl Drop for Driver {
+impl Drop for LetterDriver {
     /// What is not stored is refused.
     fn drop(&mut self) {
         self.shared.give_up(None);
@@ -108,7 +108,7 @@ impl Drop for Driver {
 pub(super) fn producer(
     shared: &Arc<Shared>,
     options: &KafkaDeadLettersOptions,
-) -> Result<BaseProducer<Context>, Unusable> {
+) -> Result<BaseProducer<LetterContext>, Unusable> {
     let ours = [
         ("enable.idempotence", "true".to_owned()),
         // What brokers do not answer is sent again for as long as it takes.
@@ -116,21 +116,21 @@ pub(super) fn producer(
         ("batch.num.messages", "1".to_owned()),
         ("linger.ms", "0".to_owned()),
     ];
-    let context = Context { shared: shared.clone(), told: Mutex::default() };
+    let context = LetterContext { shared: shared.clone(), told: Mutex::default() };
     client::config(&options.brokers, &options.properties, &ours, &REFUSED, &DEFAULTS)?
         .create_with_context(context)
         .map_err(|error| client::creation_error(error, &options.properties))
 }
 
 /// What became of a letter.
-type Told = (Box<Letter>, Result<(), RDKafkaErrorCode>);
+type ToldLetter = (Box<Letter>, Result<(), RDKafkaErrorCode>);
 
-pub(super) struct Context {
+pub(super) struct LetterContext {
     shared: Arc<Shared>,
-    told: Mutex<Vec<Told>>,
+    told: Mutex<Vec<ToldLetter>>,
 }
 
-impl ClientContext for Context {
+impl ClientContext for LetterContext {
     fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
         client::log(&self.shared.name, level, facility, message);
     }
@@ -145,7 +145,7 @@ impl ClientContext for Context {
     }
 }
 
-impl ProducerContext for Context {
+impl ProducerContext for LetterContext {
     type DeliveryOpaque = Box<Letter>;
 
     fn delivery(&self, result: &DeliveryResult<'_>, letter: Box<Letter>) {
@@ -158,9 +158,9 @@ impl ProducerContext for Context {
 
 struct Drive {
     shared: Arc<Shared>,
-    producer: BaseProducer<Context>,
+    producer: BaseProducer<LetterContext>,
     /// By the names of their inputs.
-    readers: HashMap<Arc<str>, Reader>,
+    readers: HashMap<Arc<str>, RecordReader>,
     /// Their records have to be read again.
     unread: Vec<Letter>,
     /// To be published.
@@ -360,7 +360,7 @@ impl Drive {
 }
 
 fn send(
-    producer: &BaseProducer<Context>,
+    producer: &BaseProducer<LetterContext>,
     topic: &str,
     letter: Letter,
 ) -> Result<(), (RDKafkaErrorCode, Box<Letter>)> {

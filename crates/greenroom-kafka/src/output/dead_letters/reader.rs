@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const AGAIN: Duration = Duration::from_secs(1);
 
 /// Reads the records again that letters of one input are about.
-pub(super) struct Reader {
+pub(super) struct RecordReader {
     name: String,
     options: KafkaSourceOptions,
     /// Made for the first letter: most runs have none.
@@ -25,7 +25,7 @@ pub(super) struct Reader {
     held_until: Option<Instant>,
 }
 
-impl Reader {
+impl RecordReader {
     /// # Errors
     /// A property cannot be used.
     pub(super) fn new(name: &str, options: &KafkaSourceOptions) -> Result<Self, Unusable> {

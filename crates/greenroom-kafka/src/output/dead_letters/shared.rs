@@ -15,7 +15,7 @@ use greenroom_bus::{
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-use super::reader::Reader;
+use super::reader::RecordReader;
 
 /// What is under way for so long has met brokers that do not answer.
 const SLOW: Duration = Duration::from_secs(2);
@@ -34,7 +34,7 @@ pub(super) struct Shared {
 #[derive(Default)]
 pub(super) struct Arrived {
     pub(super) letters: Vec<DeadLetter>,
-    pub(super) readers: Vec<(Arc<str>, Reader)>,
+    pub(super) readers: Vec<(Arc<str>, RecordReader)>,
     /// Nothing more is to come.
     pub(super) finishes: bool,
     /// The store is gone, or cannot go on.
@@ -94,7 +94,7 @@ impl Shared {
         self.wake();
     }
 
-    pub(super) fn reads(&self, input: Arc<str>, reader: Reader) {
+    pub(super) fn reads(&self, input: Arc<str>, reader: RecordReader) {
         self.arrived.lock().readers.push((input, reader));
         self.wake();
     }

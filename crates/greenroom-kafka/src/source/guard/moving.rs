@@ -69,7 +69,7 @@ impl Mover {
 /// A consumer that is no member of the group, and a producer.
 struct Clients {
     again: Again,
-    producer: BaseProducer<Context>,
+    producer: BaseProducer<MoveContext>,
     topic: String,
 }
 
@@ -84,7 +84,7 @@ impl Clients {
         kept.unset("enable.idempotence");
         let producer = client::config(brokers, &kept, &writing, &[], &[])
             .map_err(|error| error.why)?
-            .create_with_context(Context { name, stored: Mutex::default() })
+            .create_with_context(MoveContext { name, stored: Mutex::default() })
             .map_err(|error| client::creation_error(error, &kept).why)?;
         Ok(Self { again, producer, topic: topic.to_owned() })
     }
@@ -120,7 +120,7 @@ impl Clients {
 }
 
 fn send(
-    producer: &BaseProducer<Context>,
+    producer: &BaseProducer<MoveContext>,
     topic: &str,
     record: &BorrowedMessage<'_>,
 ) -> KafkaResult<()> {
@@ -142,7 +142,7 @@ fn send(
     producer.send(sent).map_err(|(error, _)| error)
 }
 
-struct Context {
+struct MoveContext {
     name: String,
     stored: Mutex<Stored>,
 }
@@ -154,13 +154,13 @@ struct Stored {
     failed: Option<String>,
 }
 
-impl ClientContext for Context {
+impl ClientContext for MoveContext {
     fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
         client::log(&self.name, level, facility, message);
     }
 }
 
-impl ProducerContext for Context {
+impl ProducerContext for MoveContext {
     type DeliveryOpaque = Box<u64>;
 
     fn delivery(&self, result: &DeliveryResult<'_>, offset: Box<u64>) {

@@ -10,7 +10,7 @@ use rdkafka::error::RDKafkaErrorCode;
 use tokio::sync::oneshot;
 
 use super::{
-    super::storing::{Answers, Said as Stored, Storing},
+    super::storing::{Answers, StoredOffset, Storing},
     Poller, Rebalance, UnderWay,
 };
 
@@ -38,7 +38,7 @@ impl Poller {
         let (false, Some(storing)) = (snapshots.is_empty(), &self.storing) else {
             return self.are_answered(asks, is_last);
         };
-        let place = |(number, _, said): &(Partition, Snapshot, Stored)| {
+        let place = |(number, _, said): &(Partition, Snapshot, StoredOffset)| {
             (self.reading[number].place.clone(), said.clone())
         };
         storing.ask(snapshots.iter().map(place).collect());
@@ -46,7 +46,7 @@ impl Poller {
     }
 
     /// Of each partition that has something new to say: all of one moment (F02).
-    fn snapshots(&self) -> Vec<(Partition, Snapshot, Stored)> {
+    fn snapshots(&self) -> Vec<(Partition, Snapshot, StoredOffset)> {
         let mut snapshots = Vec::new();
         for (number, reading) in &self.reading {
             let snapshot = reading.tracker.watermark.lock().snapshot();

@@ -10,7 +10,7 @@ use rdkafka::{Message, message::BorrowedMessage};
 
 use super::{
     super::shared::{Part, Tracker},
-    Poller, Reading, TOLD_EVERY,
+    AssignedPartition, Poller, TOLD_EVERY,
 };
 use crate::place::Place;
 
@@ -37,7 +37,7 @@ impl Poller {
         any
     }
 
-    fn fill_one(&mut self, number: Partition, reading: &Reading) -> bool {
+    fn fill_one(&mut self, number: Partition, reading: &AssignedPartition) -> bool {
         let Some(queue) = &reading.queue else { return false };
         let mut messages = Vec::new();
         while messages.len() < BATCH {
@@ -83,7 +83,7 @@ impl Poller {
     }
 
     /// Whether what is done will fit in a commit, once the next are done in whatever order (F01).
-    fn has_set_room(&self, reading: &mut Reading) -> bool {
+    fn has_set_room(&self, reading: &mut AssignedPartition) -> bool {
         let (span, snapshot) = {
             let watermark = reading.tracker.watermark.lock();
             let span = watermark.next() - watermark.lowest();

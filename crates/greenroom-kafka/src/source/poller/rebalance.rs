@@ -29,7 +29,7 @@ use super::{
         offsets::{self, Answer, Beginning},
         shared::Part,
     },
-    Poller, Reading, Rebalance,
+    AssignedPartition, Poller, Rebalance,
 };
 use crate::{client::advice, place::Place};
 
@@ -177,13 +177,20 @@ impl Poller {
         state.parts.insert(number, Part::new(epoch, tracker.clone()));
         drop(state);
         let committed = is_committed.then(|| (lowest, self.limits.encode(&positions).text));
-        let reading =
-            Reading { place, epoch, tracker, queue, committed, full: None, told_full: None };
+        let reading = AssignedPartition {
+            place,
+            epoch,
+            tracker,
+            queue,
+            committed,
+            full: None,
+            told_full: None,
+        };
         self.reading.insert(number, reading);
     }
 
     fn begin_revoke(&mut self, places: Vec<Place>, is_lost: bool) -> Option<Rebalance> {
-        let is_one = |reading: &Reading| places.contains(&reading.place);
+        let is_one = |reading: &AssignedPartition| places.contains(&reading.place);
         let numbers: Vec<Partition> =
             self.reading.iter().filter(|(_, reading)| is_one(reading)).map(|(of, _)| *of).collect();
         for number in &numbers {

@@ -43,7 +43,7 @@ pub(super) struct Told {
 pub(super) struct Sending<'a> {
     options: &'a RedriveOptions,
     /// By the name of the input; that of the letters' own brokers by none.
-    producers: HashMap<Option<&'a str>, BaseProducer<Context>>,
+    producers: HashMap<Option<&'a str>, BaseProducer<RedriveContext>>,
     records: usize,
     bytes: usize,
 }
@@ -81,8 +81,11 @@ impl<'a> Sending<'a> {
             return Ok(Err(format!("it came by the input `{name}`, which is not known here")));
         };
         let bytes = record.payload().map_or(0, <[u8]>::len);
-        let sent =
-            Sent { partition: record.partition(), offset: record.offset().unsigned_abs(), bytes };
+        let sent = SentLetter {
+            partition: record.partition(),
+            offset: record.offset().unsigned_abs(),
+            bytes,
+        };
         let mut back = BaseRecord::<[u8], [u8], _>::with_opaque_to(&place.topic, Box::new(sent))
             .partition(place.partition)
             .headers(read.original);
@@ -144,7 +147,10 @@ impl<'a> Sending<'a> {
     }
 }
 
-fn producer(brokers: &str, properties: &Properties) -> Result<BaseProducer<Context>, Unusable> {
+fn producer(
+    brokers: &str,
+    properties: &Properties,
+) -> Result<BaseProducer<RedriveContext>, Unusable> {
     let ours = [
         ("enable.idempotence", "true".to_owned()),
         ("message.timeout.ms", WITHIN.to_owned()),
@@ -153,25 +159,25 @@ fn producer(brokers: &str, properties: &Properties) -> Result<BaseProducer<Conte
     let mut kept = again::of_producer(properties);
     ours.iter().for_each(|(name, _)| _ = kept.unset(name));
     client::config(brokers, &kept, &ours, &[], &[])?
-        .create_with_context(Context::default())
+        .create_with_context(RedriveContext::default())
         .map_err(|error| client::creation_error(error, &kept))
 }
 
 /// The letter of a record that is under way.
-struct Sent {
+struct SentLetter {
     partition: i32,
     offset: u64,
     bytes: usize,
 }
 
 #[derive(Default)]
-struct Context {
+struct RedriveContext {
     told: Mutex<Vec<(usize, Told)>>,
     /// What the client has said last.
     said: Mutex<Option<String>>,
 }
 
-impl ClientContext for Context {
+impl ClientContext for RedriveContext {
     fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
         client::log("redrive", level, facility, message);
     }
@@ -185,17 +191,17 @@ impl ClientContext for Context {
     }
 }
 
-impl ProducerContext for Context {
-    type DeliveryOpaque = Box<Sent>;
+impl ProducerContext for RedriveContext {
+    type DeliveryOpaque = Box<SentLetter>;
 
-    fn delivery(&self, result: &DeliveryResult<'_>, sent: Box<Sent>) {
+    fn delivery(&self, result: &DeliveryResult<'_>, sent: Box<SentLetter>) {
         let code =
             |error: &KafkaError| error.rdkafka_error_code().unwrap_or(RDKafkaErrorCode::Fail);
         let (to, how) = match result {
             Ok(record) => (record.topic().to_owned(), Ok(())),
             Err((error, record)) => (record.topic().to_owned(), Err(code(error))),
         };
-        let Sent { partition, offset, bytes } = *sent;
+        let SentLetter { partition, offset, bytes } = *sent;
         self.told.lock().push((bytes, Told { partition, offset, to, how }));
     }
 }

@@ -30,14 +30,14 @@ const MOST_KEYS: usize = 1_000_000;
 const HOTTEST: usize = 10;
 
 /// A key of an input with a handler: what stands in one line.
-type Line = (u32, usize, Arc<str>);
+type KeyedLine = (u32, usize, Arc<str>);
 
 /// What was read so far.
-pub(super) struct Tally {
+pub(super) struct DryTally {
     router: Router,
     /// In the order of the configuration.
-    handlers: Vec<Handler>,
-    pools: Vec<Pool>,
+    handlers: Vec<HandlerTally>,
+    pools: Vec<PoolTally>,
     /// The names of the inputs.
     inputs: Vec<String>,
     read: u64,
@@ -46,7 +46,7 @@ pub(super) struct Tally {
     malformed: u64,
     unhandled: u64,
     rejected: u64,
-    lines: HashMap<Line, u64>,
+    lines: HashMap<KeyedLine, u64>,
     /// Events of keys that were met when no more were told apart.
     untold: u64,
     largest: Option<Largest>,
@@ -56,7 +56,7 @@ pub(super) struct Tally {
     timed: u64,
 }
 
-struct Handler {
+struct HandlerTally {
     name: String,
     pool: usize,
     /// Where its pool keeps order.
@@ -68,7 +68,7 @@ struct Handler {
     key_missing: u64,
 }
 
-struct Pool {
+struct PoolTally {
     name: String,
     workers: usize,
 }
@@ -82,7 +82,7 @@ struct Largest {
     source: String,
 }
 
-impl Tally {
+impl DryTally {
     pub(super) fn new(config: &Config) -> Result<Self, String> {
         let mut router = Router::new(engine::PoolConfig::default());
         let mut handlers = Vec::new();
@@ -95,7 +95,7 @@ impl Tally {
             let ordered = config.pools[pool].engine != Engine::Shared;
             let order_by = handler.order_by.as_ref().filter(|_| ordered);
             let order_by = order_by.map(|by| by.parse::<OrderBy>()).transpose();
-            handlers.push(Handler {
+            handlers.push(HandlerTally {
                 name: handler.name.clone(),
                 pool,
                 order_by: order_by.map_err(|error| error.to_string())?,
@@ -105,7 +105,7 @@ impl Tally {
                 key_missing: 0,
             });
         }
-        let pool = |pool: &crate::config::PoolConfig| Pool {
+        let pool = |pool: &crate::config::PoolConfig| PoolTally {
             name: pool.name.clone(),
             workers: pool.workers,
         };
@@ -185,7 +185,7 @@ impl Tally {
         self.largest = Some(Largest { weight, bytes: json.len(), id, source });
     }
 
-    fn line(&mut self, line: Line) {
+    fn line(&mut self, line: KeyedLine) {
         let is_full = self.lines.len() >= MOST_KEYS;
         match self.lines.entry(line) {
             Entry::Occupied(mut events) => *events.get_mut() += 1,
@@ -234,7 +234,7 @@ impl Tally {
             let (id, source) = (printable(&largest.id), printable(&largest.source));
             let _ = writeln!(out, "largest event  {size}: id {id} of {source}");
         }
-        let sum = |of: fn(&Handler) -> u64| self.handlers.iter().map(of).sum::<u64>();
+        let sum = |of: fn(&HandlerTally) -> u64| self.handlers.iter().map(of).sum::<u64>();
         self.share("without a key", sum(|h| h.without_key), "handled without order", out);
         let unordered =
             self.handlers.iter().filter(|h| h.order_by.is_none()).map(|h| h.events).sum();

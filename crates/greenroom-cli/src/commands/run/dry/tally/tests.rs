@@ -3,12 +3,12 @@ use greenroom_bus::event::Event;
 use super::*;
 use crate::config;
 
-fn tally(text: &str) -> Tally {
+fn tally(text: &str) -> DryTally {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("greenroom.yaml");
     std::fs::write(&file, text).unwrap();
     let (config, problems) = config::load(&file, &[]);
-    Tally::new(&config.unwrap_or_else(|| panic!("{}", problems.render(false)))).unwrap()
+    DryTally::new(&config.unwrap_or_else(|| panic!("{}", problems.render(false)))).unwrap()
 }
 
 const TWO_INPUTS: &str = "
