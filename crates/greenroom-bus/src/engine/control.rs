@@ -1,20 +1,18 @@
-//! What can be told to a running engine, and asked of it: how far it has come, its pools and
-//! handlers, its end (R02).
+//! Controls a running engine: its progress, its pools and handlers, its end (R02).
 //!
 //! | while it runs | only before it starts |
 //! |---|---|
 //! | a pool's workers, queue, bounds, advisor, rate and fixed concurrency limit, also where it has none or is to have none; pause and resume | pools and handlers added or removed |
 //! | a handler's retries; pause and resume | the order of events, the pool of a handler, what a handler is for |
 //!
-//! Inputs and outputs can be added and removed while it runs (G01): an engine stays up
-//! while at least one input reads. So who replaces an input adds the new one first. Once
-//! the last input has ended, or the engine was told to stop, whoever adds something gets it
-//! back with [`ChangeError::Ending`].
+//! Inputs and outputs can be added and removed while it runs (G01). An engine stays up while at
+//! least one input reads, so to replace an input, add the new one first. Once the last input has
+//! ended, or the engine was told to stop, an addition is given back with [`ChangeError::Ending`].
 //!
 //! The partitions of an input can be paused and drained one by one (D15).
 //!
-//! What cannot change is refused with [`ChangeError::AlreadyStarted`] and its name;
-//! nothing has changed then.
+//! A change of anything else is refused with [`ChangeError::AlreadyStarted`], which names it.
+//! Nothing has changed then.
 
 mod apply;
 pub(crate) mod change;
@@ -27,7 +25,6 @@ mod output;
 mod partition;
 mod pool;
 mod removal;
-mod workers;
 
 pub use {
     change::ChangeError,
@@ -36,7 +33,6 @@ pub use {
     handler::HandlerControl,
     look::{Decided, Decision, HandlerView, HotView, KeyPartition, KeyView, ParkedView, PoolView},
     output::OutputView,
-    pool::PoolControl,
+    pool::{KeyInHand, PoolControl, WorkerView},
     removal::{NotAdded, Removal},
-    workers::{KeyInHand, WorkerView},
 };

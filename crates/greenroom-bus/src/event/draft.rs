@@ -1,5 +1,7 @@
 //! An event while its parts come in, by parsing or by building: one place for all that has to hold.
 
+mod bytes;
+
 use std::{borrow::Cow, sync::Arc};
 
 use base64::{Engine, prelude::BASE64_STANDARD};

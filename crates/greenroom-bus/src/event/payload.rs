@@ -1,16 +1,8 @@
-//! Data as bytes of a media type, and back: what a codec, a body or a record holds.
+//! Data as bytes of a media type: what a codec, a body or a record holds.
 
 use std::borrow::Cow;
 
-use bytes::Bytes;
-use serde_json::value::RawValue;
-
-use super::{
-    draft::Draft,
-    error::EventError,
-    media_type,
-    model::{Data, Event},
-};
+use super::model::{Data, Event};
 
 /// The data of an event is not JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,33 +35,4 @@ impl Event {
             },
         }
     }
-}
-
-impl Draft<'_> {
-    /// Bytes become what their media type says; those without a type become
-    /// JSON where they are JSON.
-    pub(super) fn set_bytes(
-        &mut self,
-        declared: Option<&str>,
-        bytes: &Bytes,
-    ) -> Result<(), EventError> {
-        let media = declared.map(media_type::normal);
-        match media.as_deref() {
-            None => match json(bytes) {
-                Ok(raw) => self.set_json(Cow::Owned(raw)),
-                Err(_) => self.set_data(Data::Binary(bytes.clone())),
-            },
-            Some(media) if media_type::is_json(media) => self.set_json(Cow::Owned(json(bytes)?)),
-            Some(media) if media.starts_with("text/") && std::str::from_utf8(bytes).is_ok() => {
-                let text = serde_json::value::to_raw_value(&String::from_utf8_lossy(bytes))?;
-                self.set_json(Cow::Owned(text));
-            }
-            Some(_) => self.set_data(Data::Binary(bytes.clone())),
-        }
-        Ok(())
-    }
-}
-
-fn json(bytes: &[u8]) -> Result<Box<RawValue>, EventError> {
-    Ok(serde_json::from_slice(bytes)?)
 }

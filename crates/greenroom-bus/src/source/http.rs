@@ -44,7 +44,8 @@ pub use self::{
     access::{Access, BadAccess, Encoding, Signature, SignedTime},
     intake::{Intake, listen},
     message::{BadMessage, MEDIA_TYPES, Message, Reading, read},
-    settings::{HttpSettings, ServerTls},
+    settings::HttpSettings,
+    tls::ServerTls,
 };
 
 /// Gives what was posted, from the log that it was stored in. While it is there, events are taken

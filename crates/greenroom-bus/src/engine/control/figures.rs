@@ -2,10 +2,10 @@
 
 use std::{collections::BTreeMap, sync::atomic::Ordering};
 
-use greenroom::stats::{Latencies, LatencyHistogram};
+use greenroom::stats::LatencyHistogram;
 
-use super::{Control, PoolControl};
-use crate::engine::{account::ledger::LedgerCounts, process::retries::RetryClass};
+use super::Control;
+use crate::engine::account::ledger::LedgerCounts;
 
 /// What became of the events taken so far. No count ever falls.
 #[derive(Debug, Clone, Default)]
@@ -69,17 +69,5 @@ impl Control {
             dead_letters: ledger.letters.by_reason(),
             residence,
         }
-    }
-}
-
-impl PoolControl {
-    /// How long events waited for a worker, were in hand, and were in the pool.
-    pub fn latencies(&self) -> Latencies {
-        self.managed().admin.latencies()
-    }
-
-    /// Failures that were followed by another attempt, by what they were.
-    pub fn retries(&self) -> impl Iterator<Item = (RetryClass, u64)> + use<> {
-        self.settings().retries.counts().into_iter()
     }
 }

@@ -1,19 +1,24 @@
 //! One pool of a running engine.
 
+mod workers;
+
 use greenroom::{
     Change, PoolStats,
     advisor::{Advice, Advisor},
     keys::KeyStatus,
     limits::Rate,
     pool::AdminError,
+    stats::Latencies,
 };
+
+pub use self::workers::{KeyInHand, WorkerView};
 
 use super::{
     change::{ChangeError, known},
     handle::Control,
 };
 use crate::{
-    engine::process::{entries::PoolSettings, managed::Managed},
+    engine::process::{entries::PoolSettings, managed::Managed, retries::RetryClass},
     router::{Concurrency, PoolConfig, Retry},
 };
 
@@ -81,6 +86,16 @@ impl PoolControl {
     /// What it is doing, in figures.
     pub fn stats(&self) -> PoolStats {
         self.managed().admin.stats()
+    }
+
+    /// How long events waited for a worker, were in hand, and were in the pool.
+    pub fn latencies(&self) -> Latencies {
+        self.managed().admin.latencies()
+    }
+
+    /// Failures that were followed by another attempt, by what they were.
+    pub fn retries(&self) -> impl Iterator<Item = (RetryClass, u64)> + use<> {
+        self.settings().retries.counts().into_iter()
     }
 
     /// Its configuration as it is now, with what was changed since the start.

@@ -33,25 +33,36 @@ pub(crate) struct Input {
     /// Its source may give more.
     is_read: AtomicBool,
     pub(crate) stop: InputStop,
-    /// The part of it that has been read, in millionths; above that where it is not known.
-    pub(crate) read: AtomicU64,
-    /// Bytes that were not read yet, at the last look; unknown as above.
-    behind: AtomicU64,
+    progress: ReadingProgress,
     pub(crate) taken: AtomicU64,
     pub(crate) partitions: Partitions,
     /// Dead letters of it that are handled again.
     pub(crate) replays: ReplayQueue,
+    outstanding: Outstanding,
+    pub(crate) fate: Mutex<InputFate>,
+}
+
+/// How far an input has been read, at the last look.
+struct ReadingProgress {
+    /// The part of it, in millionths; above that where it is not known.
+    read: AtomicU64,
+    /// Bytes that were not read yet; unknown as above.
+    behind: AtomicU64,
+}
+
+/// What an input still has to do before it is gone.
+#[derive(Default)]
+struct Outstanding {
     /// Its intake, and batches of which an event is not settled.
     under_way: AtomicUsize,
     /// It keeps its positions, and the last ones are not stored yet.
     keeping: AtomicBool,
-    /// Its run is over: nobody waits any more for what is not settled, and may never be.
-    is_over: AtomicBool,
     /// Who stores them.
     committer: OnceLock<Arc<dyn Committer>>,
+    /// Its run is over: nobody waits any more for what is not settled, and may never be.
+    is_over: AtomicBool,
     /// Told when nothing of it is under way any more, and when its last positions are stored.
     done: Notify,
-    pub(crate) fate: Mutex<InputFate>,
 }
 
 #[derive(Debug, Default)]
@@ -84,15 +95,15 @@ pub(crate) struct UnderWay(Arc<Input>);
 
 impl UnderWay {
     pub(crate) fn of(input: &Arc<Input>) -> Self {
-        input.under_way.fetch_add(1, Ordering::AcqRel);
+        input.outstanding.under_way.fetch_add(1, Ordering::AcqRel);
         Self(input.clone())
     }
 }
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
-        if self.0.under_way.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.0.done.notify_waiters();
+        if self.0.outstanding.under_way.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.0.outstanding.done.notify_waiters();
         }
     }
 }
@@ -112,16 +123,14 @@ impl Input {
             has_source,
             is_read: AtomicBool::new(has_source),
             stop: InputStop::default(),
-            read: AtomicU64::new(UNKNOWN),
-            behind: AtomicU64::new(UNKNOWN),
+            progress: ReadingProgress {
+                read: AtomicU64::new(UNKNOWN),
+                behind: AtomicU64::new(UNKNOWN),
+            },
             taken: AtomicU64::new(0),
             partitions,
             replays: ReplayQueue::default(),
-            under_way: AtomicUsize::new(0),
-            keeping: AtomicBool::new(false),
-            is_over: AtomicBool::new(false),
-            committer: OnceLock::new(),
-            done: Notify::new(),
+            outstanding: Outstanding::default(),
             fate: Mutex::default(),
         })
     }
@@ -141,15 +150,20 @@ impl Input {
     /// What its source says of how far it has come.
     pub(crate) fn show_progress(&self, source: &dyn Source) {
         if let Some(part) = source.progress() {
-            self.read.store((part.clamp(0.0, 1.0) * 1e6) as u64, Ordering::Relaxed);
+            self.progress.read.store((part.clamp(0.0, 1.0) * 1e6) as u64, Ordering::Relaxed);
         }
         if let Some(behind) = source.behind() {
-            self.behind.store(behind.min(UNKNOWN - 1), Ordering::Relaxed);
+            self.progress.behind.store(behind.min(UNKNOWN - 1), Ordering::Relaxed);
         }
     }
 
+    /// The part of it that has been read, in millionths; above that where it is not known.
+    pub(crate) fn part_read(&self) -> u64 {
+        self.progress.read.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn behind(&self) -> Option<u64> {
-        Some(self.behind.load(Ordering::Relaxed)).filter(|behind| *behind < UNKNOWN)
+        Some(self.progress.behind.load(Ordering::Relaxed)).filter(|behind| *behind < UNKNOWN)
     }
 
     /// Its source has ended.
@@ -169,7 +183,7 @@ impl Input {
     }
 
     fn is_done(&self) -> bool {
-        self.under_way.load(Ordering::Acquire) == 0
+        self.outstanding.under_way.load(Ordering::Acquire) == 0
     }
 
     /// Waits until it is not read any more, and all that it gave is settled.
@@ -191,7 +205,7 @@ impl Input {
 
     async fn until(&self, is_so: impl Fn(&Self) -> bool) {
         while !is_so(self) {
-            let mut done = std::pin::pin!(self.done.notified());
+            let mut done = std::pin::pin!(self.outstanding.done.notified());
             done.as_mut().enable();
             if !is_so(self) {
                 done.await;
@@ -200,19 +214,19 @@ impl Input {
     }
 
     pub(crate) fn is_gone(&self) -> bool {
-        (self.is_done() && !self.is_keeping()) || self.is_over.load(Ordering::Acquire)
+        (self.is_done() && !self.is_keeping()) || self.outstanding.is_over.load(Ordering::Acquire)
     }
 
     /// Its positions are stored from here on, by this.
     pub(crate) fn keeps_positions(&self, committer: Arc<dyn Committer>) {
-        self.keeping.store(true, Ordering::Release);
+        self.outstanding.keeping.store(true, Ordering::Release);
         // One run asks once.
-        let _ = self.committer.set(committer);
+        let _ = self.outstanding.committer.set(committer);
     }
 
     /// How it stands, and each of its partitions.
     pub(crate) fn view(&self) -> InputView {
-        let standings = self.committer.get().map(|committer| committer.partitions());
+        let standings = self.outstanding.committer.get().map(|committer| committer.partitions());
         let standing = |partition: Partition| {
             standings.iter().flatten().find(|standing| standing.partition == partition).copied()
         };
@@ -237,7 +251,7 @@ impl Input {
     }
 
     pub(crate) fn is_keeping(&self) -> bool {
-        self.keeping.load(Ordering::Acquire)
+        self.outstanding.keeping.load(Ordering::Acquire)
     }
 
     /// What the configuration calls it.
@@ -247,14 +261,14 @@ impl Input {
 
     /// Its positions are not stored from here on: all that it gave is settled and stored.
     pub(crate) fn keeps_none(&self) {
-        self.keeping.store(false, Ordering::Release);
-        self.done.notify_waiters();
+        self.outstanding.keeping.store(false, Ordering::Release);
+        self.outstanding.done.notify_waiters();
     }
 
     /// Its run is over.
     pub(crate) fn let_go(&self) {
-        self.is_over.store(true, Ordering::Release);
-        self.done.notify_waiters();
+        self.outstanding.is_over.store(true, Ordering::Release);
+        self.outstanding.done.notify_waiters();
     }
 
     pub(crate) fn report(&self) -> InputReport {

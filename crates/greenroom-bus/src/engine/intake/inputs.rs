@@ -229,7 +229,7 @@ impl Inputs {
     pub(crate) fn read(&self) -> Vec<u64> {
         let all = self.all.read();
         let there = all.iter().filter(|input| input.has_source && !input.is_removed());
-        there.map(|input| input.read.load(Ordering::Relaxed)).collect()
+        there.map(|input| input.part_read()).collect()
     }
 
     /// Bytes that are there and were not read, of inputs that know no end.
@@ -262,7 +262,7 @@ impl Inputs {
     /// True where the end of each that is read is known.
     pub(crate) fn all_are_finite(&self) -> bool {
         let all = self.all.read();
-        let known = |input: &Arc<Input>| input.read.load(Ordering::Relaxed) <= 1_000_000;
+        let known = |input: &Arc<Input>| input.part_read() <= 1_000_000;
         all.iter().all(|input| !input.is_read() || known(input))
     }
 

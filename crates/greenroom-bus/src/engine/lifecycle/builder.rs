@@ -58,6 +58,19 @@ const DEADLINE: Duration = Duration::from_secs(30);
 pub struct EngineBuilder {
     inputs: Vec<NewInput>,
     all_outputs: bool,
+    routing: RoutingParts,
+    outputs: Vec<Output>,
+    dead_letters: Option<Arc<dyn DeadLetterStore>>,
+    outage: OutageConfig,
+    on_failure: Option<OnFailure>,
+    recorder: Option<Arc<dyn Recorder>>,
+    loopback: Option<LoopbackConfig>,
+    deadline: Duration,
+    line_of: LineOf,
+}
+
+/// Where events go, as it was named: in any order.
+struct RoutingParts {
     router: Router,
     /// The router was given, with a configuration of its own.
     has_router: bool,
@@ -65,16 +78,8 @@ pub struct EngineBuilder {
     handlers: Vec<(String, HandlerConfig)>,
     /// Around every handler, outside of its own.
     layers: Layers,
-    outputs: Vec<Output>,
-    dead_letters: Option<Arc<dyn DeadLetterStore>>,
     no_handler: NoHandler,
     handler_rejected: NoHandler,
-    outage: OutageConfig,
-    on_failure: Option<OnFailure>,
-    recorder: Option<Arc<dyn Recorder>>,
-    loopback: Option<LoopbackConfig>,
-    deadline: Duration,
-    line_of: LineOf,
 }
 
 /// An input that was named.
@@ -93,21 +98,29 @@ impl Default for EngineBuilder {
         Self {
             inputs: Vec::new(),
             all_outputs: false,
-            router: Router::new(PoolConfig::default()),
-            has_router: false,
-            pools: Vec::new(),
-            handlers: Vec::new(),
-            layers: Layers::new(),
+            routing: RoutingParts::default(),
             outputs: Vec::new(),
             dead_letters: None,
-            no_handler: NoHandler::default(),
-            handler_rejected: NoHandler::default(),
             outage: OutageConfig::default(),
             on_failure: None,
             recorder: None,
             loopback: None,
             deadline: DEADLINE,
             line_of: |job| job.line.clone(),
+        }
+    }
+}
+
+impl Default for RoutingParts {
+    fn default() -> Self {
+        Self {
+            router: Router::new(PoolConfig::default()),
+            has_router: false,
+            pools: Vec::new(),
+            handlers: Vec::new(),
+            layers: Layers::new(),
+            no_handler: NoHandler::default(),
+            handler_rejected: NoHandler::default(),
         }
     }
 }
@@ -156,7 +169,7 @@ impl EngineBuilder {
     /// The pools and handlers of this router, instead of those that were added before. Its
     /// configuration overrides the engine's [`buffer`](Self::buffer), whichever is named first.
     pub fn router(mut self, router: Router) -> Self {
-        (self.router, self.has_router) = (router, true);
+        (self.routing.router, self.routing.has_router) = (router, true);
         self
     }
 
@@ -164,15 +177,15 @@ impl EngineBuilder {
     /// that of the router says otherwise; 1,000 unless said otherwise. What pools inherit is
     /// in [`pool_config`](Self::pool_config).
     pub fn buffer(mut self, events: usize) -> Self {
-        if !self.has_router {
-            self.router.set_buffer(events);
+        if !self.routing.has_router {
+            self.routing.router.set_buffer(events);
         }
         self
     }
 
     /// What pools inherit: `PoolConfig { workers: 5, ..*engine.pool_config() }`.
     pub fn pool_config(&self) -> &PoolConfig {
-        self.router.pool_config()
+        self.routing.router.pool_config()
     }
 
     /// As [`Router::add_pool`], which says at once what is wrong.
@@ -180,7 +193,7 @@ impl EngineBuilder {
     /// # Errors
     /// As there.
     pub fn add_pool(&mut self, name: &str, config: PoolConfig) -> Result<(), RouterError> {
-        self.router.add_pool(name, config)
+        self.routing.router.add_pool(name, config)
     }
 
     /// As [`Router::add_handler`].
@@ -188,7 +201,7 @@ impl EngineBuilder {
     /// # Errors
     /// As there.
     pub fn add_handler(&mut self, name: &str, config: HandlerConfig) -> Result<(), RouterError> {
-        self.router.add_handler(name, config)
+        self.routing.router.add_handler(name, config)
     }
 
     /// As [`Router::add_handler_to_pool`].
@@ -201,25 +214,25 @@ impl EngineBuilder {
         config: HandlerConfig,
         pool: &str,
     ) -> Result<(), RouterError> {
-        self.router.add_handler_to_pool(name, config, pool)
+        self.routing.router.add_handler_to_pool(name, config, pool)
     }
 
     /// A named pool. The pool `default` exists anyway; named here, it gets this configuration.
     pub fn pool(mut self, name: impl Into<String>, config: PoolConfig) -> Self {
-        self.pools.push((name.into(), config));
+        self.routing.pools.push((name.into(), config));
         self
     }
 
     /// A named handler.
     pub fn handler(mut self, name: impl Into<String>, config: HandlerConfig) -> Self {
-        self.handlers.push((name.into(), config));
+        self.routing.handlers.push((name.into(), config));
         self
     }
 
     /// Puts these layers around every handler, inside of those that were given before, and outside
     /// of those that a handler has of its own ([`Layers::around`]).
     pub fn layers(mut self, layers: &Layers) -> Self {
-        self.layers = self.layers.and(layers);
+        self.routing.layers = self.routing.layers.and(layers);
         self
     }
 
@@ -257,14 +270,14 @@ impl EngineBuilder {
 
     /// What happens to events that no handler is named for; a dead letter unless said otherwise.
     pub fn no_handler(mut self, no_handler: NoHandler) -> Self {
-        self.no_handler = no_handler;
+        self.routing.no_handler = no_handler;
         self
     }
 
     /// What happens to events that handlers are named for, but that every matcher refuses; a dead
     /// letter unless said otherwise.
     pub fn handler_rejected(mut self, handler_rejected: NoHandler) -> Self {
-        self.handler_rejected = handler_rejected;
+        self.routing.handler_rejected = handler_rejected;
         self
     }
 
@@ -345,12 +358,12 @@ impl EngineBuilder {
         }
         let way_back = |config| Loopback::new(config, inputs.add_without_source(LOOPBACK));
         let loopback = self.loopback.take().map(|config| Arc::new(way_back(config)));
-        let Named { pools, handlers } = self.router.parts();
+        let Named { pools, handlers } = self.routing.router.parts();
         let handlers = handlers.iter().map(|(name, config)| {
             let pool = pools.iter().position(|(pool, _)| *pool == config.pool);
             let pool = pool.unwrap_or_else(|| unreachable!("the router knows every pool in use"));
             let mut config = config.clone().inherit(&pools[pool].1);
-            config.factory = self.layers.around(config.factory);
+            config.factory = self.routing.layers.around(config.factory);
             HandlerEntry::new(name, config, pool, Circuit::new(self.outage))
         });
         let settings = pools.iter().map(|(name, config)| PoolSettings {
@@ -382,10 +395,10 @@ impl EngineBuilder {
             dead_letters: DeadLetters::new(dead_letters, ledger.clone()),
         };
         let routing = Destinations {
-            no_handler: self.no_handler,
-            handler_rejected: self.handler_rejected,
-            routes: self.router.table(),
-            router: self.router,
+            no_handler: self.routing.no_handler,
+            handler_rejected: self.routing.handler_rejected,
+            routes: self.routing.router.table(),
+            router: self.routing.router,
         };
         let shared =
             Arc::new(Shared { inputs, routing, process, loopback, replaying, egress, ledger });
@@ -410,6 +423,7 @@ impl EngineBuilder {
     fn check_loopback(&self) -> Result<(), BuildError> {
         let sends = |(_, config): &&(String, HandlerConfig)| config.loopback > 0;
         let Some((handler, config)) = self
+            .routing
             .router
             .parts()
             .handlers
@@ -432,17 +446,17 @@ impl EngineBuilder {
     /// What was named in any order, into the router.
     fn gather(&mut self) -> Result<(), RouterError> {
         let mut has_default = false;
-        for (name, config) in std::mem::take(&mut self.pools) {
+        for (name, config) in std::mem::take(&mut self.routing.pools) {
             if name == DEFAULT_POOL && !has_default {
                 has_default = true;
-                self.router.set_default(config);
+                self.routing.router.set_default(config);
             } else {
-                self.router.add_pool(&name, config)?;
+                self.routing.router.add_pool(&name, config)?;
             }
         }
-        for (name, config) in std::mem::take(&mut self.handlers) {
+        for (name, config) in std::mem::take(&mut self.routing.handlers) {
             let pool = config.pool.clone();
-            self.router.add_handler_to_pool(&name, config, &pool)?;
+            self.routing.router.add_handler_to_pool(&name, config, &pool)?;
         }
         Ok(())
     }

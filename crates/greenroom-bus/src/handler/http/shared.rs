@@ -1,5 +1,9 @@
 //! What all workers of one target use.
 
+mod attempt;
+
+use std::sync::Arc;
+
 use super::config::HttpConfig;
 use crate::http::connection::Connection;
 
@@ -8,4 +12,11 @@ use crate::http::connection::Connection;
 pub(super) struct Shared {
     pub(super) config: HttpConfig,
     pub(super) connection: Connection,
+}
+
+impl Shared {
+    pub(super) fn new(config: HttpConfig) -> Result<Arc<Self>, String> {
+        let connection = Connection::new(&config.target())?;
+        Ok(Arc::new(Self { config, connection }))
+    }
 }

@@ -15,7 +15,7 @@ use tokio::{
 };
 
 use super::*;
-use crate::handler::{Outputs, samples};
+use crate::handler::{Effect, Failure, FailureKind, Outputs, samples};
 
 /// A server that gives the same response to every request.
 struct Server {

@@ -90,7 +90,7 @@ async fn until_settled(
         let settings = shared.settings();
         let shown = &settings.connection.target.shown;
         attempt += 1;
-        match settings.attempt(events, attempt).await {
+        match attempt_once(&settings, events, attempt).await {
             Attempted::Stored => {
                 shared.gate.works(number, shown);
                 return Ok(());
@@ -121,57 +121,55 @@ async fn until_settled(
     }
 }
 
-impl Settings {
-    async fn attempt(&self, events: &[WaitingEvent], attempt: u32) -> Attempted {
-        let request = match self.request(events, attempt) {
-            Ok(request) => request,
-            Err(error) => return Attempted::Rejected(error),
-        };
-        let started = Instant::now();
-        match self.connection.send(request).await {
-            Ok(response) => self.answered(response, started).await,
-            Err(none) => self.unanswered(none),
+async fn attempt_once(settings: &Settings, events: &[WaitingEvent], attempt: u32) -> Attempted {
+    let request = match request(settings, events, attempt) {
+        Ok(request) => request,
+        Err(error) => return Attempted::Rejected(error),
+    };
+    let started = Instant::now();
+    match settings.connection.send(request).await {
+        Ok(response) => answered(settings, response, started).await,
+        Err(none) => unanswered(settings, none),
+    }
+}
+
+fn request(settings: &Settings, events: &[WaitingEvent], attempt: u32) -> Result<Request, String> {
+    let mode = match (settings.config.mode, events) {
+        (HttpSinkMode::Binary, [_]) => Mode::Binary,
+        (HttpSinkMode::Structured, [_]) => Mode::Structured,
+        // Also several that were taken together before another mode was set.
+        _ => {
+            let events = events.iter().map(|waiting| &waiting.outgoing.event);
+            return Ok(message::batch(&settings.connection, events, attempt));
         }
-    }
+    };
+    message::single(&settings.connection, mode, &events[0].outgoing.event, attempt)
+}
 
-    fn request(&self, events: &[WaitingEvent], attempt: u32) -> Result<Request, String> {
-        let mode = match (self.config.mode, events) {
-            (HttpSinkMode::Binary, [_]) => Mode::Binary,
-            (HttpSinkMode::Structured, [_]) => Mode::Structured,
-            // Also several that were taken together before another mode was set.
-            _ => {
-                let events = events.iter().map(|waiting| &waiting.outgoing.event);
-                return Ok(message::batch(&self.connection, events, attempt));
-            }
-        };
-        message::single(&self.connection, mode, &events[0].outgoing.event, attempt)
+async fn answered(settings: &Settings, mut response: Response, started: Instant) -> Attempted {
+    let took = started.elapsed();
+    let verdict = answer::said(&settings.connection, &settings.config.status, &response);
+    if verdict == Verdict::Settle {
+        // It has the events: whatever becomes of the body, nobody needs it.
+        answer::read_some(&mut response, ANSWER, 0).await;
+        return Attempted::Stored;
     }
+    let after = answer::wait(&response);
+    // A gateway answers where the target has not, and does not know what that has done.
+    let reached = matches!(response.status().as_u16(), 502 | 504);
+    let error = answer::refusal(&settings.connection, &mut response, took).await;
+    comes_to(verdict, error, after, reached)
+}
 
-    async fn answered(&self, mut response: Response, started: Instant) -> Attempted {
-        let took = started.elapsed();
-        let verdict = answer::said(&self.connection, &self.config.status, &response);
-        if verdict == Verdict::Settle {
-            // It has the events: whatever becomes of the body, nobody needs it.
-            answer::read_some(&mut response, ANSWER, 0).await;
-            return Attempted::Stored;
-        }
-        let after = answer::wait(&response);
-        // A gateway answers where the target has not, and does not know what that has done.
-        let reached = matches!(response.status().as_u16(), 502 | 504);
-        let error = answer::refusal(&self.connection, &mut response, took).await;
-        comes_to(verdict, error, after, reached)
-    }
-
-    fn unanswered(&self, none: NoAnswer) -> Attempted {
-        let verdict = match none.on {
-            On::Timeout => self.config.status.timeout(),
-            _ => self.config.status.connection(),
-        };
-        // No attempt mends a certificate.
-        let mendable = none.untrusted && verdict == Verdict::Retry;
-        let verdict = if mendable { Verdict::Pause } else { verdict };
-        comes_to(verdict, none.text, None, none.reached)
-    }
+fn unanswered(settings: &Settings, none: NoAnswer) -> Attempted {
+    let verdict = match none.on {
+        On::Timeout => settings.config.status.timeout(),
+        _ => settings.config.status.connection(),
+    };
+    // No attempt mends a certificate.
+    let mendable = none.untrusted && verdict == Verdict::Retry;
+    let verdict = if mendable { Verdict::Pause } else { verdict };
+    comes_to(verdict, none.text, None, none.reached)
 }
 
 fn comes_to(verdict: Verdict, error: String, after: Option<Duration>, reached: bool) -> Attempted {

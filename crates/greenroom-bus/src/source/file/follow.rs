@@ -73,16 +73,9 @@ const TURNS: usize = 1_024;
 /// to grow.
 pub struct FollowSource {
     name: String,
-    poll: Duration,
-    /// Not while it takes a step.
-    reader: Option<Box<FollowReader>>,
-    stepping: Option<JoinHandle<Stepped>>,
+    steps: ReadSteps,
     /// What the last step came to, in order.
     ready: VecDeque<Piece>,
-    /// The reader has more to read before it looks again.
-    has_more: bool,
-    /// When to look again.
-    look_at: Option<Instant>,
     /// Whose turn it is.
     turn: Option<FollowTurn>,
     /// The last position that was given.
@@ -94,6 +87,18 @@ pub struct FollowSource {
     /// What is there now is all that is asked for.
     looks: bool,
     behind: u64,
+}
+
+/// The reader, and when it takes the next step.
+struct ReadSteps {
+    /// Not while it takes one.
+    reader: Option<Box<FollowReader>>,
+    stepping: Option<JoinHandle<Stepped>>,
+    /// It has more to read before it looks again.
+    has_more: bool,
+    /// When to look again.
+    look_at: Option<Instant>,
+    poll: Duration,
 }
 
 /// The reader, back from a step, and what that came to.
@@ -163,13 +168,15 @@ impl FollowSource {
         let places = Arc::new(Turns { name: name.as_str().into(), begun: Mutex::default() });
         Ok(Self {
             name,
-            poll,
             keeper: reader.keeper(),
-            reader: Some(Box::new(reader)),
-            stepping: None,
+            steps: ReadSteps {
+                reader: Some(Box::new(reader)),
+                stepping: None,
+                has_more: false,
+                look_at: None,
+                poll,
+            },
             ready: VecDeque::new(),
-            has_more: false,
-            look_at: None,
             turn: None,
             last: 0,
             places,
@@ -182,9 +189,9 @@ impl FollowSource {
 
     /// Begins the next step, unless it is under way.
     fn begin_step(&mut self) {
-        if let Some(mut reader) = self.reader.take() {
+        if let Some(mut reader) = self.steps.reader.take() {
             let now = Instant::now();
-            self.stepping = Some(tokio::task::spawn_blocking(move || {
+            self.steps.stepping = Some(tokio::task::spawn_blocking(move || {
                 let step = reader.step(now);
                 (reader, step)
             }));
@@ -196,20 +203,20 @@ impl FollowSource {
     /// # Cancel safety
     /// A dropped future has done nothing that the next call does not find.
     async fn end_step(&mut self) -> Result<(), SourceError> {
-        let Some(stepping) = &mut self.stepping else {
+        let Some(stepping) = &mut self.steps.stepping else {
             return Err(SourceError::new(self.name.clone(), "its reader is gone: see the log"));
         };
         let stepped = stepping.await;
-        self.stepping = None;
+        self.steps.stepping = None;
         let (reader, step) = stepped.map_err(|error| {
             SourceError::new(self.name.clone(), format!("its reader failed: {error}"))
         })?;
-        self.reader = Some(reader);
+        self.steps.reader = Some(reader);
         let ReadStep { pieces, has_more, behind } = step?;
         self.ready.extend(pieces);
-        (self.has_more, self.behind) = (has_more, behind);
+        (self.steps.has_more, self.behind) = (has_more, behind);
         if !has_more {
-            self.look_at = Some(Instant::now() + self.poll);
+            self.steps.look_at = Some(Instant::now() + self.steps.poll);
         }
         Ok(())
     }
@@ -293,20 +300,20 @@ impl Source for FollowSource {
         Box::pin(async move {
             loop {
                 while !self.ready.is_empty() {
-                    if self.has_more && self.ready.len() == 1 {
+                    if self.steps.has_more && self.ready.len() == 1 {
                         self.begin_step();
                     }
                     if self.take(into).await {
                         return Ok(Pull::More);
                     }
                 }
-                if self.stepping.is_none() {
-                    if let Some(at) = self.look_at {
+                if self.steps.stepping.is_none() {
+                    if let Some(at) = self.steps.look_at {
                         if self.looks {
                             return Ok(Pull::End);
                         }
                         sleep_until(at).await;
-                        self.look_at = None;
+                        self.steps.look_at = None;
                     }
                     self.begin_step();
                 }

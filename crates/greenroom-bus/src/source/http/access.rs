@@ -1,8 +1,12 @@
 //! Who may post, as it is configured.
 
-use std::{fmt, time::Duration};
+use std::{
+    fmt,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 
-use hyper::header::HeaderName;
+use base64::{Engine, prelude::BASE64_STANDARD};
+use hyper::{HeaderMap, header::HeaderName};
 
 /// Who may post.
 #[derive(Clone, PartialEq, Eq, Default)]
@@ -130,4 +134,39 @@ impl Signature {
             None => Ok(()),
         }
     }
+
+    /// The one that a request has, if it is written as it has to be.
+    pub(super) fn signature(&self, headers: &HeaderMap) -> Option<Vec<u8>> {
+        let value = headers.get(&*self.header)?.as_bytes().trim_ascii();
+        let written = value.strip_prefix(self.prefix.as_bytes())?;
+        match self.encoding {
+            Encoding::Hex => hex(written),
+            Encoding::Base64 => BASE64_STANDARD.decode(written).ok(),
+        }
+    }
+
+    /// What is signed beside the body; `None` for a request whose time is missing, or too far from
+    /// now.
+    pub(super) fn signed_time<'h>(
+        &self,
+        headers: &'h HeaderMap,
+        now: SystemTime,
+    ) -> Option<Option<&'h [u8]>> {
+        let Some(rule) = &self.time else { return Some(None) };
+        let written = headers.get(&*rule.header)?;
+        let seconds = written.to_str().ok()?.trim().parse().ok()?;
+        let signed = UNIX_EPOCH.checked_add(Duration::from_secs(seconds))?;
+        let apart = now.duration_since(signed).unwrap_or_else(|ahead| ahead.duration());
+        (apart <= rule.tolerance).then(|| Some(written.as_bytes().trim_ascii()))
+    }
+}
+
+fn hex(digits: &[u8]) -> Option<Vec<u8>> {
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    let (pairs, rest) = digits.as_chunks::<2>();
+    if !rest.is_empty() {
+        return None;
+    }
+    let byte = |[high, low]: &[u8; 2]| u8::try_from(digit(*high)? * 16 + digit(*low)?).ok();
+    pairs.iter().map(byte).collect()
 }

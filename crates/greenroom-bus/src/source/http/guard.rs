@@ -1,8 +1,7 @@
 //! Who may post, decided for a request. What is compared takes as long whatever it is.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
-use base64::{Engine, prelude::BASE64_STANDARD};
 use hyper::{
     HeaderMap,
     header::{AUTHORIZATION, ORIGIN},
@@ -12,7 +11,7 @@ use ring::{
     rand::SystemRandom,
 };
 
-use super::access::{Access, Encoding, Signature};
+use super::access::{Access, Signature};
 
 /// Decides who may post.
 pub(super) enum Guard {
@@ -115,43 +114,14 @@ fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
     scheme.eq_ignore_ascii_case(b"bearer").then(|| token.trim_ascii())
 }
 
-impl Signature {
-    /// The one that a request has, if it is written as it has to be.
-    fn signature(&self, headers: &HeaderMap) -> Option<Vec<u8>> {
-        let value = headers.get(&*self.header)?.as_bytes().trim_ascii();
-        let written = value.strip_prefix(self.prefix.as_bytes())?;
-        match self.encoding {
-            Encoding::Hex => hex(written),
-            Encoding::Base64 => BASE64_STANDARD.decode(written).ok(),
-        }
-    }
-
-    /// What is signed beside the body; `None` for a request whose time is missing, or too far from
-    /// now.
-    fn signed_time<'h>(&self, headers: &'h HeaderMap, now: SystemTime) -> Option<Option<&'h [u8]>> {
-        let Some(rule) = &self.time else { return Some(None) };
-        let written = headers.get(&*rule.header)?;
-        let seconds = written.to_str().ok()?.trim().parse().ok()?;
-        let signed = UNIX_EPOCH.checked_add(Duration::from_secs(seconds))?;
-        let apart = now.duration_since(signed).unwrap_or_else(|ahead| ahead.duration());
-        (apart <= rule.tolerance).then(|| Some(written.as_bytes().trim_ascii()))
-    }
-}
-
-fn hex(digits: &[u8]) -> Option<Vec<u8>> {
-    let digit = |byte: u8| char::from(byte).to_digit(16);
-    let (pairs, rest) = digits.as_chunks::<2>();
-    if !rest.is_empty() {
-        return None;
-    }
-    let byte = |[high, low]: &[u8; 2]| u8::try_from(digit(*high)? * 16 + digit(*low)?).ok();
-    pairs.iter().map(byte).collect()
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, UNIX_EPOCH};
+
+    use base64::{Engine, prelude::BASE64_STANDARD};
+
     use super::*;
-    use crate::source::http::SignedTime;
+    use crate::source::http::{Encoding, SignedTime};
 
     /// Of GitHub's documentation of webhooks.
     const SIGNED: &str = "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17";

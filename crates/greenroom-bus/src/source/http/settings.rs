@@ -1,8 +1,8 @@
 //! What an intake takes, from whom, and how much of it: all of it can change while it is open.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
-use super::access::Access;
+use super::{access::Access, tls::ServerTls};
 use crate::record::Mapping;
 
 /// What an intake takes, from whom, and how much of it.
@@ -48,25 +48,5 @@ impl Default for HttpSettings {
             header_timeout: Duration::from_secs(30),
             body_timeout: Duration::from_secs(30),
         }
-    }
-}
-
-/// What a server shows, and whom it asks to show something, as PEM.
-#[derive(Clone, PartialEq, Eq)]
-pub struct ServerTls {
-    /// The certificate, and those between it and its authority.
-    pub cert: Vec<u8>,
-    /// Its private key. Never shown.
-    pub key: Vec<u8>,
-    /// Authorities of clients: with them, whoever connects has to show a certificate of one of
-    /// them.
-    pub client_ca: Option<Vec<u8>>,
-}
-
-impl fmt::Debug for ServerTls {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ServerTls")
-            .field("client_ca", &self.client_ca.is_some())
-            .finish_non_exhaustive()
     }
 }

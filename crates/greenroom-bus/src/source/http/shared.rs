@@ -7,10 +7,7 @@ use rustls::ServerConfig;
 use tokio::sync::watch;
 
 use super::{
-    answers::Answers,
-    body::BodyBudget,
-    guard::Guard,
-    settings::{HttpSettings, ServerTls},
+    answers::Answers, body::BodyBudget, guard::Guard, settings::HttpSettings, tls::ServerTls,
 };
 use crate::{
     http::server::{Connections, within_descriptors},

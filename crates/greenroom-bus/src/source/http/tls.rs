@@ -1,6 +1,6 @@
 //! TLS of a server, from PEM.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use rustls::{
     RootCertStore, ServerConfig,
@@ -8,11 +8,30 @@ use rustls::{
     server::{WantsServerCert, WebPkiClientVerifier},
 };
 
-use super::settings::ServerTls;
 use crate::http::{
     BadTls,
     tls::{certificates, private_key},
 };
+
+/// What a server shows, and whom it asks to show something, as PEM.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ServerTls {
+    /// The certificate, and those between it and its authority.
+    pub cert: Vec<u8>,
+    /// Its private key. Never shown.
+    pub key: Vec<u8>,
+    /// Authorities of clients: with them, whoever connects has to show a certificate of one of
+    /// them.
+    pub client_ca: Option<Vec<u8>>,
+}
+
+impl fmt::Debug for ServerTls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServerTls")
+            .field("client_ca", &self.client_ca.is_some())
+            .finish_non_exhaustive()
+    }
+}
 
 impl ServerTls {
     /// Whether certificates and key can be used, and belong together.

@@ -119,6 +119,17 @@ impl Pending {
     }
 }
 
+/// What was ordered and is not done.
+#[derive(Default)]
+struct Due {
+    pending: Vec<Pending>,
+    /// Orders of operators that came with letters.
+    asked: Vec<Change>,
+    /// One of them may change how much there is.
+    is_unweighed: bool,
+    finish: Option<oneshot::Sender<Result<(), SinkError>>>,
+}
+
 pub(super) struct LetterWriter {
     name: String,
     orders: Receiver<WriterOrder>,
@@ -128,12 +139,7 @@ pub(super) struct LetterWriter {
     reserve: Reserve,
     options: LetterStoreOptions,
     shown: Arc<WriterStatus>,
-    pending: Vec<Pending>,
-    /// Orders of operators that came with letters.
-    asked: Vec<Change>,
-    /// One of them may change how much there is.
-    is_unweighed: bool,
-    finish: Option<oneshot::Sender<Result<(), SinkError>>>,
+    due: Due,
     /// The bytes of all letters.
     bytes: i64,
     cared: Instant,
@@ -160,10 +166,7 @@ impl LetterWriter {
             reserve,
             options,
             shown,
-            pending: Vec::new(),
-            asked: Vec::new(),
-            is_unweighed: false,
-            finish: None,
+            due: Due::default(),
             bytes,
             cared: Instant::now(),
             again: None,
@@ -176,14 +179,14 @@ impl LetterWriter {
         loop {
             let open = self.wait();
             self.write_pending();
-            for order in std::mem::take(&mut self.asked) {
+            for order in std::mem::take(&mut self.due.asked) {
                 order(&mut self.tables);
             }
             self.weigh();
             if self.cared.elapsed() >= CARE || self.is_too_large() {
                 self.care();
             }
-            if let Some(tell) = self.finish.take() {
+            if let Some(tell) = self.due.finish.take() {
                 return self.end(Some(tell));
             }
             if !open {
@@ -201,7 +204,7 @@ impl LetterWriter {
             Err(RecvTimeoutError::Timeout) => return true,
             Err(RecvTimeoutError::Disconnected) => return false,
         }
-        if !self.pending.is_empty() && self.again.is_none() && self.finish.is_none() {
+        if !self.due.pending.is_empty() && self.again.is_none() && self.due.finish.is_none() {
             thread::sleep(PAUSE);
         }
         while let Ok(order) = self.orders.try_recv() {
@@ -212,26 +215,28 @@ impl LetterWriter {
 
     fn take(&mut self, order: WriterOrder) {
         match order {
-            WriterOrder::Store(letter) => self.pending.push(Pending::Letter(letter)),
-            WriterOrder::Ended(replayed, how) => self.pending.push(Pending::Ended(replayed, how)),
-            WriterOrder::Do(order) => {
-                self.is_unweighed = true;
-                self.asked.push(order);
+            WriterOrder::Store(letter) => self.due.pending.push(Pending::Letter(letter)),
+            WriterOrder::Ended(replayed, how) => {
+                self.due.pending.push(Pending::Ended(replayed, how))
             }
-            WriterOrder::Mark(order) => self.asked.push(order),
+            WriterOrder::Do(order) => {
+                self.due.is_unweighed = true;
+                self.due.asked.push(order);
+            }
+            WriterOrder::Mark(order) => self.due.asked.push(order),
             // Whoever has dropped the receiver wants to hear of nothing.
             WriterOrder::GiveBack(tell) => drop(tell.send(self.gives_reserve_back())),
-            WriterOrder::Finish(tell) => self.finish = Some(tell),
+            WriterOrder::Finish(tell) => self.due.finish = Some(tell),
         }
     }
 
     /// Stores what waits. What finds no room goes on waiting.
     fn write_pending(&mut self) {
         let is_due = self.again.is_none_or(|again| Instant::now() >= again);
-        if self.pending.is_empty() || !(is_due || self.finish.is_some()) {
+        if self.due.pending.is_empty() || !(is_due || self.due.finish.is_some()) {
             return;
         }
-        while !self.pending.is_empty() {
+        while !self.due.pending.is_empty() {
             if self.shown.failure().is_some() {
                 return self.refuse();
             }
@@ -259,13 +264,13 @@ impl LetterWriter {
             together += pending.bytes();
             together <= BYTES_AT_ONCE
         };
-        self.pending.iter().take(AT_ONCE).take_while(fits).count().max(1)
+        self.due.pending.iter().take(AT_ONCE).take_while(fits).count().max(1)
     }
 
     fn write(&mut self, count: usize) -> rusqlite::Result<i64> {
         let tables = self.tables.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut grown = 0;
-        for pending in &self.pending[..count] {
+        for pending in &self.due.pending[..count] {
             match pending {
                 Pending::Letter(letter) => grown += row::store(&tables, letter)?,
                 Pending::Ended(replayed, how) => grown -= jobs::ended(&tables, *replayed, how)?,
@@ -276,7 +281,7 @@ impl LetterWriter {
     }
 
     fn stored(&mut self, count: usize) {
-        for pending in self.pending.drain(..count) {
+        for pending in self.due.pending.drain(..count) {
             if let Pending::Letter(letter) = pending {
                 letter.ack.confirm();
             }
@@ -301,7 +306,7 @@ impl LetterWriter {
 
     fn waits(&mut self, why: &str) {
         if self.again.is_none() {
-            let letters = self.pending.len();
+            let letters = self.due.pending.len();
             tracing::error!(
                 store = self.name,
                 letters,
@@ -320,7 +325,7 @@ impl LetterWriter {
     }
 
     fn refuse(&mut self) {
-        for pending in self.pending.drain(..) {
+        for pending in self.due.pending.drain(..) {
             if let Pending::Letter(letter) = pending {
                 letter.ack.refuse(Refusal::NotStored);
             }
@@ -330,7 +335,7 @@ impl LetterWriter {
 
     /// An operator may have changed how much there is.
     fn weigh(&mut self) {
-        if std::mem::take(&mut self.is_unweighed)
+        if std::mem::take(&mut self.due.is_unweighed)
             && let Ok(bytes) = change::bytes(&self.tables)
         {
             self.bytes = bytes;
@@ -397,7 +402,7 @@ impl LetterWriter {
         self.write_pending();
         if self.again.is_some() {
             let why = self.shown.trouble().map_or_else(String::new, |trouble| trouble.error);
-            let reason = format!("{} letters were not stored: {why}", self.pending.len());
+            let reason = format!("{} letters were not stored: {why}", self.due.pending.len());
             self.shown.fail(SinkError::new(self.name.clone(), reason));
         }
         self.refuse();

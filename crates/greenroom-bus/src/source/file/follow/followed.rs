@@ -44,13 +44,25 @@ pub(super) struct Followed {
     /// Since when nothing of it was read.
     pub(super) quiet_since: Option<Instant>,
     pub(super) told: LastTold,
-    lines: Lines,
-    chunks: Chunks<Give>,
-    cut: mpsc::Receiver<Chunk>,
+    cutter: Cutter,
     /// The last bytes that were read.
     recent: Vec<u8>,
+    compressed: Compressed,
+}
+
+/// Makes chunks of what is read, and lines of these.
+struct Cutter {
+    chunks: Chunks<Give>,
+    /// Where the chunks come out.
+    cut: mpsc::Receiver<Chunk>,
+    lines: Lines,
+}
+
+/// What is known of a file that is compressed.
+#[derive(Default)]
+struct Compressed {
     archive: Option<Archive>,
-    /// Of a file that is compressed, how long it was, and since when.
+    /// How long it was, and since when.
     steady: Option<(u64, Instant)>,
 }
 
@@ -104,27 +116,24 @@ impl Followed {
             is_there: true,
             quiet_since: None,
             told: LastTold::Lines,
-            lines: lines.stepwise(),
-            chunks,
-            cut,
+            cutter: Cutter { chunks, cut, lines: lines.stepwise() },
             recent: Vec::new(),
-            archive: None,
-            steady: None,
+            compressed: Compressed::default(),
         }
     }
 
     /// Reads what stands before the place to go on from.
     pub(super) fn remember(&mut self) -> io::Result<()> {
         let Some(file) = &mut self.file else { return Ok(()) };
-        let end = self.chunks.offset();
+        let end = self.cutter.chunks.offset();
         self.recent = bytes_before(file, end, RECENT.min(usize::try_from(end).unwrap_or(RECENT)))?;
         Ok(())
     }
 
     /// Bytes of the file that were read.
     pub(super) fn read(&self) -> u64 {
-        match &self.archive {
-            None => self.chunks.offset(),
+        match &self.compressed.archive {
+            None => self.cutter.chunks.offset(),
             Some(Archive { length, content: None }) => *length,
             Some(_) => 0,
         }
@@ -132,11 +141,11 @@ impl Followed {
 
     /// Bytes of a line that is not whole.
     pub(super) fn at_hand(&self) -> u64 {
-        self.chunks.at_hand()
+        self.cutter.chunks.at_hand()
     }
 
     pub(super) fn lines_read(&self) -> u64 {
-        self.lines.last()
+        self.cutter.lines.last()
     }
 
     /// Looks how long it is now. True where there is something to be read.
@@ -158,24 +167,26 @@ impl Followed {
 
     /// Whether a file that is compressed has not grown for as long as a quiet one.
     pub(super) fn is_steady(&mut self, now: Instant) -> bool {
-        let (length, since) = *self.steady.get_or_insert((self.length, now));
+        let (length, since) = *self.compressed.steady.get_or_insert((self.length, now));
         if length != self.length {
-            self.steady = Some((self.length, now));
+            self.compressed.steady = Some((self.length, now));
         }
         length == self.length && now.duration_since(since) >= STEADY
     }
 
     /// How it begins, and how much of it was read; `None` of what is not open, or compressed.
     pub(super) fn content(&mut self) -> Option<(Vec<u8>, u64)> {
-        let read = self.chunks.offset();
-        let file = self.file.as_mut().filter(|_| self.archive.is_none())?;
+        let read = self.cutter.chunks.offset();
+        let file = self.file.as_mut().filter(|_| self.compressed.archive.is_none())?;
         let count = read.min(identity::BYTES);
         Some((bytes_before(file, count, count as usize).ok()?, read))
     }
 
     /// Whether all that was read of it is content of this length that begins like this.
     pub(super) fn has_read(&mut self, beginning: &[u8], length: u64) -> bool {
-        let is_plain = self.archive.is_none() && self.chunks.offset() == length && length > 0;
+        let is_plain = self.compressed.archive.is_none()
+            && self.cutter.chunks.offset() == length
+            && length > 0;
         let Some(file) = self.file.as_mut().filter(|_| is_plain) else { return false };
         let count = beginning.len();
         bytes_before(file, count as u64, count).is_ok_and(|there| there == beginning)
@@ -183,7 +194,7 @@ impl Followed {
 
     /// Reads a chunk more.
     pub(super) fn visit(&mut self) -> io::Result<Visit> {
-        if self.archive.is_some() {
+        if self.compressed.archive.is_some() {
             return self.unpack();
         }
         if let Some(why) = self.difference()? {
@@ -193,7 +204,7 @@ impl Followed {
             return Ok(Visit::Done);
         }
         let Some(file) = &mut self.file else { return Ok(Visit::Done) };
-        if self.chunks.offset() == 0 {
+        if self.cutter.chunks.offset() == 0 {
             let beginning = bytes_before(file, MAGIC as u64, MAGIC)?;
             if !is_plain(&beginning) {
                 return Ok(Visit::Compressed);
@@ -202,9 +213,9 @@ impl Followed {
                 return Ok(Visit::Done);
             }
         }
-        file.seek(SeekFrom::Start(self.chunks.offset()))?;
+        file.seek(SeekFrom::Start(self.cutter.chunks.offset()))?;
         let mut input = Recorded { file, recent: &mut self.recent };
-        if !self.chunks.step(&mut input)? {
+        if !self.cutter.chunks.step(&mut input)? {
             // It was cut just now: the next look finds that.
             return Ok(Visit::Done);
         }
@@ -217,13 +228,13 @@ impl Followed {
         let Some(file) = &mut self.file else { return Ok(()) };
         file.seek(SeekFrom::Start(0))?;
         let content = decompressed(file.try_clone()?, &self.visited.name)?;
-        self.archive = Some(Archive { length: self.length, content: Some(content) });
+        self.compressed.archive = Some(Archive { length: self.length, content: Some(content) });
         Ok(())
     }
 
     /// All of its content is taken for read.
     pub(super) fn pass_archive(&mut self) {
-        self.archive = Some(Archive { length: self.length, content: None });
+        self.compressed.archive = Some(Archive { length: self.length, content: None });
     }
 
     /// How its content begins, and how long it is.
@@ -239,7 +250,9 @@ impl Followed {
     }
 
     fn unpack(&mut self) -> io::Result<Visit> {
-        let Some(Archive { length, content }) = &mut self.archive else { return Ok(Visit::Done) };
+        let Some(Archive { length, content }) = &mut self.compressed.archive else {
+            return Ok(Visit::Done);
+        };
         if *length != self.length {
             return Err(io::Error::other(
                 "it is compressed, and was changed after its content was read: a compressed file that grows cannot be \
@@ -247,9 +260,9 @@ impl Followed {
             ));
         }
         let Some(input) = content else { return Ok(Visit::Done) };
-        if !self.chunks.step(input)? {
+        if !self.cutter.chunks.step(input)? {
             *content = None;
-            self.chunks.end();
+            self.cutter.chunks.end();
         }
         self.quiet_since = None;
         Ok(self.handed_over())
@@ -257,7 +270,7 @@ impl Followed {
 
     /// The line at hand is whole: nothing more will come.
     pub(super) fn finish(&mut self) -> Vec<Items> {
-        self.chunks.end();
+        self.cutter.chunks.end();
         match self.handed_over() {
             Visit::Lines(items) => items,
             _ => Vec::new(),
@@ -266,7 +279,7 @@ impl Followed {
 
     fn handed_over(&mut self) -> Visit {
         let mut all = Vec::new();
-        let Self { cut, lines, .. } = self;
+        let Cutter { cut, lines, .. } = &mut self.cutter;
         for chunk in cut.try_iter() {
             lines.of(chunk, |batch| {
                 if let ReadBatch::Items(items) = batch {
@@ -281,7 +294,7 @@ impl Followed {
     /// Why it is not the file any more that was read before. One that was cut and written anew may
     /// be longer by now than it was: so the last bytes that were read have to be there still.
     fn difference(&mut self) -> io::Result<Option<String>> {
-        let read = self.chunks.offset();
+        let read = self.cutter.chunks.offset();
         let Some(file) = &mut self.file else { return Ok(None) };
         let length = file.metadata()?.len();
         if length < read {

@@ -294,10 +294,10 @@ async fn b01_of_many_files_the_quiet_ones_are_closed_and_opened_when_they_grow()
     let mut run = stage.run("in");
     assert_eq!(run.handle().await.len() as u64, count);
     assert!(run.handle().await.is_empty());
-    while run.source.reader.is_none() {
+    while run.source.steps.reader.is_none() {
         run.source.end_step().await.unwrap();
     }
-    assert!(run.source.reader.as_ref().unwrap().open_files() <= 64);
+    assert!(run.source.steps.reader.as_ref().unwrap().open_files() <= 64);
     assert!(run.source.keeper.as_ref().unwrap().held_open() <= 64 + 1);
     for number in 1..=count {
         stage.append(&format!("in/{number:04}.ndjson"), &line(1_000 + number));

@@ -7,7 +7,7 @@ use greenroom::{
     stats::{LatencySnapshot, WorkerStats},
 };
 
-use super::pool::PoolControl;
+use super::PoolControl;
 
 /// What one worker of a pool does.
 #[derive(Debug, Clone)]

@@ -1,0 +1,93 @@
+//! An attempt: a request, and what follows from its response.
+
+use tokio::time::Instant;
+
+use super::Shared;
+use crate::{
+    event::Event,
+    handler::{Attempt, Effect, Failure, FailureKind, HandlerResult, Outputs, http::response},
+    http::{On, Verdict, connection::NoAnswer, message},
+};
+
+impl Shared {
+    pub(in super::super) async fn attempt(
+        &self,
+        event: &Event,
+        attempt: &Attempt,
+    ) -> HandlerResult {
+        let request = message::single(&self.connection, self.config.mode, event, attempt.number);
+        let request = request.map_err(Failure::reject)?;
+        let started = Instant::now();
+        let response = self.connection.send(request).await.map_err(|none| self.broken(none))?;
+        response::settle(self, response, started).await
+    }
+
+    /// One request for all of them, and what follows from its response is the same for each.
+    pub(in super::super) async fn attempt_all(
+        &self,
+        events: &[(&Event, Attempt)],
+    ) -> Vec<HandlerResult> {
+        let attempt = events.iter().map(|(_, attempt)| attempt.number).max().unwrap_or(1);
+        let sent = events.iter().map(|(event, _)| *event);
+        let request = message::batch(&self.connection, sent, attempt);
+        let started = Instant::now();
+        let result = match self.connection.send(request).await {
+            Ok(response) => response::settle(self, response, started).await,
+            Err(none) => Err(self.broken(none)),
+        };
+        if result.as_ref().is_err_and(|failure| failure.kind.blames_the_event()) {
+            // One of them is to blame, and nobody knows which.
+            return self.attempt_each(events).await;
+        }
+        let result = result.and_then(|outputs| match outputs {
+            Outputs::Events(_) => Err(Failure::reject(format!(
+                "http: the response of {} to a batch carries events, of which nobody could say what they \
+                 belong to; answer without events, or take `batch` out of the pool",
+                self.connection.target.shown
+            ))),
+            outputs => Ok(outputs),
+        });
+        events.iter().map(|_| result.clone()).collect()
+    }
+
+    /// A request for each, as long as none is to be tried again.
+    async fn attempt_each(&self, events: &[(&Event, Attempt)]) -> Vec<HandlerResult> {
+        let mut results = Vec::with_capacity(events.len());
+        for (event, attempt) in events {
+            let result = self.attempt(event, attempt).await;
+            let stops = crate::handler::is_to_be_tried_again(&result);
+            results.push(result);
+            if stops {
+                break;
+            }
+        }
+        let released = || Err(Failure::new(FailureKind::Released, "an event before it failed"));
+        results.resize_with(events.len(), released);
+        results
+    }
+
+    /// No response, or half of one.
+    pub(in super::super) fn broken(&self, none: NoAnswer) -> Failure {
+        let (status, effect) =
+            (&self.config.status, if none.reached { Effect::Unknown } else { Effect::None });
+        let (verdict, retry) = match none.on {
+            On::Timeout => (status.timeout(), FailureKind::Timeout),
+            _ => (status.connection(), FailureKind::Retry { after: None }),
+        };
+        // No attempt mends a certificate.
+        let verdict =
+            if none.untrusted && verdict == Verdict::Retry { Verdict::Pause } else { verdict };
+        unanswered(verdict, retry, none.text).with_effect(effect)
+    }
+}
+
+/// What follows where there is no answer.
+fn unanswered(verdict: Verdict, retry: FailureKind, text: String) -> Failure {
+    let kind = match verdict {
+        Verdict::Settle | Verdict::Retry => retry,
+        Verdict::Pause => FailureKind::Pause,
+        Verdict::Reject => FailureKind::Reject,
+        Verdict::Park => FailureKind::Park,
+    };
+    Failure::new(kind, text)
+}
