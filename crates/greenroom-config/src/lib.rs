@@ -25,8 +25,7 @@
 //!   duplicate key is an error, and an unknown one is told what was probably meant.
 //! - A value that came from the environment or a file may be a secret: no message prints it.
 //!
-//! This crate depends on no other of Greenroom's and knows no option. Who has options declares
-//! them.
+//! This crate depends on no other of Greenroom's and knows no option. Each crate declares its own.
 //!
 //! # Features
 //! `text` (on unless turned off) reads YAML and TOML; without it, configurations are made in code
@@ -42,7 +41,6 @@
 
 mod at;
 mod code;
-mod declared;
 mod decode;
 mod file;
 mod interpolate;

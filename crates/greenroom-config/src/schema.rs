@@ -1,6 +1,8 @@
 //! The table of options, as a declaration makes it: what decoding, the JSON Schema and the
 //! reference page read.
 
+mod declared;
+
 use crate::units;
 
 /// A mapping with known keys.

@@ -42,7 +42,7 @@ pub fn demo(args: &DemoArgs) -> ExitCode {
         let show = Show::new(args.slow_key, args.seed, args.seconds.0);
         tokio::select! {
             biased;
-            played = show.play() => played.map(|()| show.conclude()),
+            played = show.play() => played.map(|()| last(&show)),
             () = screen::show(&show) => unreachable!("the screen is shown until it is dropped"),
         }
     });
@@ -53,12 +53,10 @@ pub fn demo(args: &DemoArgs) -> ExitCode {
     }
 }
 
-impl Show {
-    /// The last table, and what should not have happened.
-    fn conclude(&self) -> (String, Vec<String>) {
-        let defects = self.sides.iter().flat_map(|side| side.defects()).collect();
-        (table::last(self), defects)
-    }
+/// The last table, and what should not have happened.
+fn last(show: &Show) -> (String, Vec<String>) {
+    let defects = show.sides.iter().flat_map(|side| side.defects()).collect();
+    (table::last(show), defects)
 }
 
 fn conclude(table: &str, defects: &[String]) -> ExitCode {

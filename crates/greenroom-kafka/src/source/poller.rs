@@ -100,6 +100,20 @@ struct UnderWay {
     is_last: bool,
 }
 
+struct Rebalances {
+    rebalance: Option<Rebalance>,
+    /// Said while another one was under way.
+    later: VecDeque<Said>,
+}
+
+struct PollerCommits {
+    /// Once the poller runs.
+    storing: Option<Storing>,
+    committing: Option<UnderWay>,
+    /// The last commit of what is taken away failed, and is tried again then.
+    again: Option<Instant>,
+}
+
 pub(super) struct Poller {
     shared: Arc<Shared>,
     options: KafkaSourceOptions,
@@ -107,14 +121,8 @@ pub(super) struct Poller {
     lifeline: Weak<Lifeline>,
     numbers: Numbers,
     reading: BTreeMap<Partition, AssignedPartition>,
-    rebalance: Option<Rebalance>,
-    /// Said while another rebalance was under way.
-    later: VecDeque<Said>,
-    /// Once it runs.
-    storing: Option<Storing>,
-    committing: Option<UnderWay>,
-    /// The last commit of what is taken away failed, and is tried again then.
-    again: Option<Instant>,
+    rebalances: Rebalances,
+    commits: PollerCommits,
     limits: Limits,
     /// Where there is one.
     guard: Option<Guard>,
@@ -137,11 +145,8 @@ impl Poller {
             lifeline: Arc::downgrade(lifeline),
             numbers: Numbers::new(&options.topics),
             reading: BTreeMap::new(),
-            rebalance: None,
-            later: VecDeque::new(),
-            storing: None,
-            committing: None,
-            again: None,
+            rebalances: Rebalances { rebalance: None, later: VecDeque::new() },
+            commits: PollerCommits { storing: None, committing: None, again: None },
             limits: Limits::new(options.metadata_limit, options.remembers_done),
             guard,
             told: Vec::new(),
@@ -154,7 +159,7 @@ impl Poller {
     pub(super) fn run(mut self) {
         self.shared.is_polled_by(&thread::current());
         match Storing::begin(&self.consumer) {
-            Ok(storing) => self.storing = Some(storing),
+            Ok(storing) => self.commits.storing = Some(storing),
             Err(error) => self.fail(format!("no thread to commit on: {error}")),
         }
         while !self.is_over() {
@@ -175,10 +180,10 @@ impl Poller {
     }
 
     fn close(self) {
-        let Self { shared, consumer, reading, rebalance, storing, committing, .. } = self;
+        let Self { shared, consumer, reading, rebalances, commits, .. } = self;
         consumer.context().close();
         // Each of these holds on to the consumer.
-        drop((reading, rebalance, storing));
+        drop((reading, rebalances.rebalance, commits.storing));
         drop(consumer);
         let asks = {
             let mut state = shared.state.lock();
@@ -186,7 +191,7 @@ impl Poller {
             mem::take(&mut state.asks)
         };
         // Whoever waits for a commit is answered by this.
-        drop((asks, committing));
+        drop((asks, commits.committing));
         shared.changed.notify_waiters();
     }
 
@@ -211,7 +216,7 @@ impl Poller {
 
     fn hear(&mut self, said: Said) {
         match said {
-            Said::Assigned(_) | Said::Revoked { .. } => self.later.push_back(said),
+            Said::Assigned(_) | Said::Revoked { .. } => self.rebalances.later.push_back(said),
             Said::Error(code, reason) => self.tell(code, &reason),
             Said::Ends(ends) => {
                 let mut state = self.shared.state.lock();

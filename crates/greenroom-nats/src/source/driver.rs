@@ -54,31 +54,51 @@ pub(super) struct Driver {
     pub(super) connection: Arc<Connection>,
     pub(super) shared: Arc<Shared>,
     pub(super) commands: mpsc::UnboundedReceiver<Command>,
-    wanted: Wanted,
     options: Arc<NatsSourceOptions>,
     form: Form,
+    bound: Bound,
+    inbox: Inbox,
+    connected: watch::Receiver<u64>,
+    asking: Asking,
+    holding: HoldingBack,
+    tick: Instant,
+    /// What the last acknowledgement was published to.
+    last_settled: Option<Box<str>>,
+}
+
+/// The consumer that is read.
+struct Bound {
+    wanted: Wanted,
     consumer: PullConsumer,
     stream_made: async_nats::datetime::DateTime,
-    /// Where messages come in: its subject, and what reads it.
-    inbox: String,
-    messages: Subscriber,
-    connected: watch::Receiver<u64>,
-    requests: Requests,
-    hold: Option<Hold>,
+    /// Why it cannot be read now.
     lost: Option<Lost>,
     /// That it is lost was told.
     has_told: bool,
-    /// The number of the last delivery.
-    last_number: u64,
+}
+
+/// Where messages come in.
+struct Inbox {
+    subject: String,
+    messages: Subscriber,
+}
+
+/// What was asked for, and when to ask again.
+struct Asking {
+    requests: Requests,
     /// When the server last gave a sign of life.
     heard: Instant,
     /// No request before then.
     ask_after: Instant,
     /// The next one is for one message of whatever size.
     ask_for_large: bool,
-    tick: Instant,
-    /// What the last acknowledgement was published to.
-    last_settled: Option<Box<str>>,
+}
+
+/// What is held back until older messages have come.
+struct HoldingBack {
+    hold: Option<Hold>,
+    /// The number of the last delivery.
+    last_number: u64,
     /// Another process reads the consumer, it seems: until then, gaps are not waited for.
     shared_until: Option<Instant>,
 }
@@ -116,24 +136,25 @@ impl Driver {
             connection,
             shared,
             commands,
-            wanted,
             options,
             form,
-            last_number: was_delivered,
-            consumer: found.consumer,
-            stream_made: found.stream_made,
-            inbox,
-            messages,
+            bound: Bound {
+                wanted,
+                consumer: found.consumer,
+                stream_made: found.stream_made,
+                lost: None,
+                has_told: false,
+            },
+            inbox: Inbox { subject: inbox, messages },
             connected,
-            requests: Requests::default(),
-            hold,
-            lost: None,
-            has_told: false,
-            heard: now,
-            ask_after: now,
-            ask_for_large: false,
+            asking: Asking {
+                requests: Requests::default(),
+                heard: now,
+                ask_after: now,
+                ask_for_large: false,
+            },
+            holding: HoldingBack { hold, last_number: was_delivered, shared_until: None },
             last_settled: None,
-            shared_until: None,
         };
         Ok((driver, (was_delivered > 0).then_some(left)))
     }
@@ -159,7 +180,7 @@ impl Driver {
                     Some(Command::End) | None => return self.end().await,
                 },
                 _ = self.connected.changed() => self.reconnected().await,
-                message = self.messages.next() => match message {
+                message = self.inbox.messages.next() => match message {
                     Some(message) => self.receive(message),
                     None => return self.closed().await,
                 },
@@ -171,20 +192,20 @@ impl Driver {
 
     fn next_moment(&self) -> Instant {
         let mut next = self.tick;
-        if let Some(hold) = &self.hold {
+        if let Some(hold) = &self.holding.hold {
             next = next.min(hold.ask_at).min(hold.until);
         }
-        if let Some(Lost::LookAt(at)) = &self.lost {
+        if let Some(Lost::LookAt(at)) = &self.bound.lost {
             next = next.min(*at);
         }
-        next.min(self.heard + SILENCE)
+        next.min(self.asking.heard + SILENCE)
     }
 
     /// Tells the server what is settled.
     /// Not while its consumer is lost: in a stream that was made anew, the same positions are other
     /// messages.
     async fn answer(&mut self) {
-        if !self.connection.is_up() || self.lost.is_some() {
+        if !self.connection.is_up() || self.bound.lost.is_some() {
             return;
         }
         let answers = self.shared.look(|state| std::mem::take(&mut state.answers));
@@ -216,7 +237,7 @@ impl Driver {
         self.give_back_where_idle().await;
         let settled = self.shared.look(|state| state.tracker.settled());
         self.answer().await;
-        if self.connection.is_up() && self.lost.is_none() && self.barrier().await {
+        if self.connection.is_up() && self.bound.lost.is_none() && self.barrier().await {
             self.shared.look(|state| state.tracker.confirm(settled));
         }
     }
@@ -238,11 +259,11 @@ impl Driver {
 
     async fn on_time(&mut self) {
         let now = Instant::now();
-        if now >= self.heard + SILENCE {
-            self.heard = now;
-            if self.requests.outstanding() > 0 && self.connection.is_up() {
+        if now >= self.asking.heard + SILENCE {
+            self.asking.heard = now;
+            if self.asking.requests.outstanding() > 0 && self.connection.is_up() {
                 tracing::warn!(
-                    consumer = self.wanted.name,
+                    consumer = self.bound.wanted.name,
                     "NATS is silent: the consumer is looked for"
                 );
                 self.lose(Duration::ZERO);
@@ -252,7 +273,7 @@ impl Driver {
             return;
         }
         self.tick = now + tick_of(&self.options);
-        if !self.connection.is_up() || self.lost.is_some() {
+        if !self.connection.is_up() || self.bound.lost.is_some() {
             return;
         }
         let after = self.options.ack_wait / 4;

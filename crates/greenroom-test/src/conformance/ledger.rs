@@ -42,24 +42,34 @@ pub(super) struct Book {
     by_name: HashMap<String, usize>,
     /// Published of each key so far.
     of_key: HashMap<String, usize>,
-    run: u32,
-    /// The assignment of each partition in this run.
-    assignments: BTreeMap<Partition, Assignment>,
-    /// Number of the last assignment.
-    last_assignment: u32,
+    runs: Runs,
     given: Vec<Given>,
     /// What stands at a position of a partition.
     at: HashMap<(Partition, u64), usize>,
     /// Keys that are in a handler's hands.
     in_hand: HashSet<String>,
     paused: Vec<Partition>,
+    settled: SettledSoFar,
+    violations: Vec<String>,
+}
+
+#[derive(Default)]
+struct Runs {
+    run: u32,
+    /// The assignment of each partition in this run.
+    assignments: BTreeMap<Partition, Assignment>,
+    /// Number of the last assignment.
+    last_assignment: u32,
+}
+
+/// Over all runs.
+#[derive(Default)]
+struct SettledSoFar {
     /// Letters by what was published.
     letters: HashMap<usize, u32>,
-    /// Acknowledged so far, over all runs.
     acknowledged: u64,
     /// How many were acknowledged when the last commit that is stored began.
     covered: u64,
-    violations: Vec<String>,
 }
 
 struct Published {
@@ -127,8 +137,8 @@ impl Ledger {
     /// Another source is opened. What the last one had in hand is in hand no more.
     pub(super) fn begins_run(&self) {
         self.change(|book| {
-            book.run += 1;
-            book.assignments.clear();
+            book.runs.run += 1;
+            book.runs.assignments.clear();
             book.in_hand.clear();
             book.paused.clear();
         });
@@ -151,7 +161,7 @@ impl Ledger {
 
     /// It is about to be given back.
     pub(super) fn assigns(&self, partition: Partition) {
-        self.change(|book| book.assignments.remove(&partition));
+        self.change(|book| book.runs.assignments.remove(&partition));
     }
 
     /// The number of the assignment that a partition has now.
@@ -170,13 +180,13 @@ impl Ledger {
 
     /// A commit begins. What is acknowledged by now it has to cover.
     pub(super) fn begins_commit(&self) -> u64 {
-        self.look(|book| book.acknowledged)
+        self.look(|book| book.settled.acknowledged)
     }
 
     /// That commit is stored, and says this where it can be read.
     pub(super) fn commits(&self, began_with: u64, stored: &[(Partition, Positions)]) {
         self.change(|book| {
-            book.covered = book.covered.max(began_with);
+            book.settled.covered = book.settled.covered.max(began_with);
             book.check_stored(stored);
         });
     }
@@ -248,16 +258,12 @@ impl Book {
             published: Vec::new(),
             by_name: HashMap::new(),
             of_key: HashMap::new(),
-            run: 0,
-            assignments: BTreeMap::new(),
-            last_assignment: 0,
+            runs: Runs::default(),
             given: Vec::new(),
             at: HashMap::new(),
             in_hand: HashSet::new(),
             paused: Vec::new(),
-            letters: HashMap::new(),
-            acknowledged: 0,
-            covered: 0,
+            settled: SettledSoFar::default(),
             violations: Vec::new(),
         }
     }
@@ -287,9 +293,9 @@ impl Book {
     }
 
     fn assignment(&mut self, partition: Partition) -> &mut Assignment {
-        self.assignments.entry(partition).or_insert_with(|| {
-            self.last_assignment += 1;
-            Assignment { number: self.last_assignment, ..Assignment::default() }
+        self.runs.assignments.entry(partition).or_insert_with(|| {
+            self.runs.last_assignment += 1;
+            Assignment { number: self.runs.last_assignment, ..Assignment::default() }
         })
     }
 
@@ -319,7 +325,7 @@ impl Book {
         self.published[item].times_given += 1;
         self.given.push(Given {
             item,
-            run: self.run,
+            run: self.runs.run,
             assignment: number,
             partition,
             position,
@@ -386,7 +392,7 @@ impl Book {
         given.settled = Some(how);
         if how.is_acknowledged() {
             self.published[given.item].done = true;
-            self.acknowledged += 1;
+            self.settled.acknowledged += 1;
         }
     }
 
@@ -408,7 +414,7 @@ impl Book {
         let Given { item, run, assignment, partition, .. } = self.given[mark.0];
         let Published { name, key, .. } = &self.published[item];
         let (name, key) = (name.clone(), key.clone());
-        let (is_now, of) = (run == self.run, self.assignment(partition));
+        let (is_now, of) = (run == self.runs.run, self.assignment(partition));
         if is_now && (of.number != assignment || of.is_revoked) {
             self.fail(format!(
                 "attempt {attempt} of {name} began after its partition {partition} was taken away"
@@ -433,7 +439,7 @@ impl Book {
             return self
                 .fail(format!("a dead letter has other bytes than were published: {name:?}"));
         };
-        *self.letters.entry(item).or_default() += 1;
+        *self.settled.letters.entry(item).or_default() += 1;
         let stood = self.given.iter().any(|given| given.item == item && given.position == position);
         if !stood {
             self.fail(format!(
@@ -477,12 +483,12 @@ impl Book {
 
     /// Acknowledged so far, repeats included.
     pub(super) fn acknowledged(&self) -> u64 {
-        self.acknowledged
+        self.settled.acknowledged
     }
 
     /// Those that were acknowledged since the last commit that is stored began.
     pub(super) fn uncovered(&self) -> u64 {
-        self.acknowledged - self.covered
+        self.settled.acknowledged - self.settled.covered
     }
 
     /// Deliveries of this run.
@@ -518,7 +524,7 @@ impl Book {
 
     /// Things that were published, and how many dead letters there are of each.
     pub(super) fn letters(&self) -> impl Iterator<Item = (&str, u32)> {
-        let of = |item: usize| self.letters.get(&item).copied().unwrap_or_default();
+        let of = |item: usize| self.settled.letters.get(&item).copied().unwrap_or_default();
         self.published.iter().enumerate().map(move |(item, published)| (&*published.name, of(item)))
     }
 
@@ -527,10 +533,10 @@ impl Book {
     }
 
     pub(super) fn is_revoked(&self, partition: Partition) -> bool {
-        self.assignments.get(&partition).is_some_and(|assignment| assignment.is_revoked)
+        self.runs.assignments.get(&partition).is_some_and(|assignment| assignment.is_revoked)
     }
 
     fn of_run(&self) -> impl Iterator<Item = &Given> {
-        self.given.iter().filter(|given| given.run == self.run)
+        self.given.iter().filter(|given| given.run == self.runs.run)
     }
 }

@@ -37,6 +37,21 @@ pub(super) struct Pool {
     pub(super) autotune: Autotune,
     pub(super) advice: Option<Advice>,
     pub(super) workers: usize,
+    pub(super) now: PoolNow,
+    pub(super) on_full: OnFull,
+    /// Starts a second, where they are limited.
+    pub(super) rate: Option<f64>,
+    /// How many events may wait.
+    pub(super) capacity: usize,
+    pub(super) file: PoolInFile,
+    pub(super) autoscales: bool,
+    pub(super) has_timeout: bool,
+    pub(super) max_restarts: u32,
+}
+
+/// How a pool stands.
+#[derive(Debug, Clone)]
+pub(super) struct PoolNow {
     pub(super) live: usize,
     pub(super) queued: u64,
     pub(super) paused: bool,
@@ -44,20 +59,17 @@ pub(super) struct Pool {
     pub(super) wedged: usize,
     /// The longest that a worker has had one.
     pub(super) longest: Option<Duration>,
-    pub(super) on_full: OnFull,
-    /// Starts a second, where they are limited.
-    pub(super) rate: Option<f64>,
-    /// The file says `inbox_size`, so `queue` cannot stand beside it.
+}
+
+/// A pool's sizes as the configuration has them.
+#[derive(Debug, Clone)]
+pub(super) struct PoolInFile {
+    /// Workers and `queue`.
+    pub(super) sizes: (usize, usize),
+    /// It says `inbox_size`, so `queue` cannot stand beside it.
     pub(super) says_inbox_size: bool,
-    /// How many events may wait.
-    pub(super) capacity: usize,
-    /// Workers and `queue` as the configuration has them.
-    pub(super) written: (usize, usize),
     /// The fewest and the most workers of `bounds`.
     pub(super) bounds: Option<(usize, usize)>,
-    pub(super) autoscales: bool,
-    pub(super) has_timeout: bool,
-    pub(super) max_restarts: u32,
 }
 
 #[derive(Debug, Clone)]
@@ -146,17 +158,21 @@ fn pool(view: &PoolView, control: &Control, config: &Config, wedged_after: Durat
         autotune: written.map_or(Autotune::Off, |pool| pool.autotune),
         advice: view.advice,
         workers: view.stats.configured,
-        live: view.stats.live,
-        queued: view.stats.queued,
-        paused: view.paused,
-        wedged: busy().filter(|time| *time >= wedged_after).count(),
-        longest: busy().max(),
+        now: PoolNow {
+            live: view.stats.live,
+            queued: view.stats.queued,
+            paused: view.paused,
+            wedged: busy().filter(|time| *time >= wedged_after).count(),
+            longest: busy().max(),
+        },
         on_full: view.config.on_full,
         rate: written.and_then(|pool| pool.rate).map(|rate| rate.per_second),
-        says_inbox_size: written.is_some_and(|pool| pool.inbox_size.is_some()),
         capacity: view.stats.capacity,
-        written: written.map_or((0, 0), |pool| (pool.workers, pool.queue)),
-        bounds: written.and_then(PoolConfig::worker_bounds),
+        file: PoolInFile {
+            sizes: written.map_or((0, 0), |pool| (pool.workers, pool.queue)),
+            says_inbox_size: written.is_some_and(|pool| pool.inbox_size.is_some()),
+            bounds: written.and_then(PoolConfig::worker_bounds),
+        },
         autoscales: view.config.autoscale.is_some(),
         has_timeout: view.config.timeout.is_some(),
         max_restarts: view.config.restarts.max,

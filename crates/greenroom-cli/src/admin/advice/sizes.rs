@@ -26,7 +26,7 @@ pub(super) fn held_by_its_rate(seen: &Seen, found: &mut Vec<Finding>) {
             what: format!("The `rate` of the pool `{}` holds it back", pool.name),
             figures: format!(
                 "{starts:.1} attempts started a second, of {rate:.1}; {} wait; over {:.0} s",
-                count(pool.queued, "event"),
+                count(pool.now.queued, "event"),
                 advice.figures.over.as_secs_f64()
             ),
             why: "More comes than may be started, so that what waits becomes older and older."
@@ -70,7 +70,7 @@ pub(super) fn kept(seen: &Seen, found: &mut Vec<Finding>) {
     let told = |pool: &Pool| pool.advice.is_some_and(|advice| advice.acted);
     for pool in acts.filter(|pool| !told(pool)) {
         let Some(lines) = as_it_is(pool) else { continue };
-        let (workers, queue) = pool.written;
+        let (workers, queue) = pool.file.sizes;
         found.push(Finding {
             severity: Severity::Hint,
             about: format!("pools.{}", pool.name),
@@ -92,18 +92,18 @@ const KEEP: &str = "To have it so after the next start as well, write:";
 
 /// The lines that say what is so; `None` where the file says that.
 fn as_it_is(pool: &Pool) -> Option<OptionLines> {
-    let (workers, queue) = pool.written;
+    let (workers, queue) = pool.file.sizes;
     let mut written = lines(pool);
     if pool.workers != workers && !pool.autoscales {
         written = written.option("workers", pool.workers);
     }
-    let queue_of_file = match pool.says_inbox_size && !pool.autoscales {
+    let queue_of_file = match pool.file.says_inbox_size && !pool.autoscales {
         // What it comes to with other workers.
         true => queue / workers.max(1) * pool.workers,
         false => queue,
     };
     if pool.capacity != queue_of_file {
-        written = match pool.says_inbox_size {
+        written = match pool.file.says_inbox_size {
             true => written.option("inbox_size", pool.capacity.div_ceil(pool.workers.max(1))),
             false => written.option("queue", pool.capacity),
         };
@@ -234,12 +234,12 @@ fn of_advice(pool: &Pool, advice: &Advice) -> Option<OptionLines> {
         }
         (Found::SlowToDrain, None) if !pool.autoscales => {
             let more = advice.figures.workers + (advice.figures.workers / 2).max(1);
-            let more = more.min(pool.bounds.map_or(65_536, |(_, most)| most));
+            let more = more.min(pool.file.bounds.map_or(65_536, |(_, most)| most));
             let grows = more > advice.figures.workers;
             grows.then(|| lines(pool).option("workers", more))
         }
         (Found::LongQueue, None) if is_busy(advice) => {
-            let (least, most) = pool.bounds?;
+            let (least, most) = pool.file.bounds?;
             let wider = OptionLines::under(["pools", &pool.name, "bounds"]);
             let more = (2 * most).min(65_536);
             (more > most).then(|| wider.option("workers", format!("{least}..{more}")))
@@ -256,7 +256,7 @@ fn of_change(pool: &Pool, change: Proposal) -> OptionLines {
     }
     match change.inbox {
         Some(inbox) if inbox.key == "inbox_size" => written.option("inbox_size", inbox.to),
-        Some(inbox) if pool.says_inbox_size => {
+        Some(inbox) if pool.file.says_inbox_size => {
             written.option("inbox_size", inbox.to.div_ceil(workers.max(1)))
         }
         Some(inbox) => written.option("queue", inbox.to),

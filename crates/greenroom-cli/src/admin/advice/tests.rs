@@ -8,7 +8,7 @@ use greenroom_bus::engine::OnFull;
 use super::{
     lines::ConfigFormat,
     recent::Came,
-    seen::{Failing, Handler, Input, Outage, Output, Parked, Pool},
+    seen::{Failing, Handler, Input, Outage, Output, Parked, Pool, PoolInFile, PoolNow},
     *,
 };
 
@@ -20,21 +20,29 @@ fn pool(name: &str) -> Pool {
         autotune: Autotune::Say,
         advice: None,
         workers: 8,
-        live: 8,
-        queued: 3,
-        paused: false,
-        wedged: 0,
-        longest: None,
+        now: PoolNow { live: 8, queued: 3, paused: false, wedged: 0, longest: None },
         on_full: OnFull::Pause,
         rate: None,
-        says_inbox_size: false,
         capacity: 1_000,
-        written: (8, 1_000),
-        bounds: None,
+        file: PoolInFile { sizes: (8, 1_000), says_inbox_size: false, bounds: None },
         autoscales: false,
         has_timeout: false,
         max_restarts: 3,
     }
+}
+
+fn now(name: &str, now: PoolNow) -> Pool {
+    Pool { now, ..pool(name) }
+}
+
+fn with_inbox_size(pool: Pool) -> Pool {
+    let file = PoolInFile { says_inbox_size: true, ..pool.file };
+    Pool { file, ..pool }
+}
+
+fn within_bounds(pool: Pool) -> Pool {
+    let file = PoolInFile { bounds: Some((4, 8)), ..pool.file };
+    Pool { file, ..pool }
 }
 
 fn handler(name: &str) -> Handler {
@@ -135,7 +143,7 @@ fn o13_a_queue_that_is_too_small_is_told_with_the_line_that_the_file_can_have() 
     let toml = finding.lines.as_ref().map(|lines| lines.text(ConfigFormat::Toml));
     assert_eq!(toml.as_deref(), Some("[pools.erp]\nqueue = 2000"));
     // `queue` cannot stand beside `inbox_size`.
-    let finding = of_sizes(Pool { says_inbox_size: true, ..pool("erp") }, crowded());
+    let finding = of_sizes(with_inbox_size(pool("erp")), crowded());
     assert_eq!(written(&finding), "pools:\n  erp:\n    inbox_size: 250");
     let refuses = of_sizes(Pool { on_full: OnFull::Reject, ..pool("erp") }, crowded());
     assert!(refuses.why.contains("refused"), "{}", refuses.why);
@@ -147,7 +155,7 @@ fn o13_each_finding_about_sizes_has_lines_or_says_where_to_look() {
     let slow = of_sizes(pool("erp"), Figures { inbox_full: 60, utilisation: 0.1, ..deep });
     assert_eq!(written(&slow), "pools:\n  erp:\n    workers: 12");
     assert_eq!(slow.ask.as_deref(), Some("GET /api/pools/erp/workers"));
-    let bounded = Pool { bounds: Some((4, 8)), ..pool("erp") };
+    let bounded = within_bounds(pool("erp"));
     let slow = of_sizes(bounded, Figures { inbox_full: 60, utilisation: 0.1, ..deep });
     assert_eq!(written(&slow), "", "it has as many as it may have");
 
@@ -195,7 +203,7 @@ fn o13_sizes_that_were_acted_upon_are_told_as_long_as_the_file_says_others() {
     let finding = one(&with(other.clone()));
     assert_eq!(written(&finding), "pools:\n  erp:\n    workers: 12\n    queue: 500");
     assert_eq!(finding.figures, "workers 8 -> 12, queue 1000 -> 500");
-    let each = one(&with(Pool { says_inbox_size: true, ..other.clone() }));
+    let each = one(&with(with_inbox_size(other.clone())));
     assert_eq!(written(&each), "pools:\n  erp:\n    workers: 12\n    inbox_size: 42");
     let scaled = Pool { autoscales: true, capacity: 1_000, ..other.clone() };
     assert_eq!(findings(&with(scaled)), [], "it changes its workers all the time");
@@ -207,8 +215,7 @@ fn o13_sizes_that_were_acted_upon_are_told_as_long_as_the_file_says_others() {
 fn o13_a_pool_at_its_limit_is_told_which_one_to_widen() {
     let long = Figures { utilisation: 0.9, workers: 8, most_workers: 8, ..late() };
     let settings = Advisor::default().queue_within(1_000, 2_000);
-    let limited =
-        Pool { advice: Some(advice(settings, long)), bounds: Some((4, 8)), ..pool("erp") };
+    let limited = within_bounds(Pool { advice: Some(advice(settings, long)), ..pool("erp") });
     let finding = one(&Seen { pools: vec![limited], ..well() });
     assert_eq!(written(&finding), "pools:\n  erp:\n    bounds:\n      workers: 4..16");
     let full = Figures { inbox: Inbox::InAll(2_000), ..crowded() };
@@ -235,14 +242,14 @@ fn o13_a_pool_that_its_rate_holds_back_gets_no_advice_about_its_sizes() {
 
 #[test]
 fn o13_workers_that_do_not_get_on_and_such_as_were_given_up() {
-    let wedged = Pool { wedged: 2, longest: Some(700 * SECOND), ..pool("erp") };
+    let wedged = now("erp", PoolNow { wedged: 2, longest: Some(700 * SECOND), ..pool("erp").now });
     let finding = one(&Seen { pools: vec![wedged.clone()], ..well() });
     assert_eq!(written(&finding), "pools:\n  erp:\n    timeout: 60s");
     assert!(finding.figures.starts_with("2 of 8 workers") && finding.figures.contains("11 min"));
     let limited = Pool { has_timeout: true, ..wedged };
     let finding = one(&Seen { pools: vec![limited], ..well() });
     assert_eq!(written(&finding), "pools:\n  erp:\n    dedicated_threads: 8");
-    let gone = Pool { live: 0, ..pool("erp") };
+    let gone = now("erp", PoolNow { live: 0, ..pool("erp").now });
     let finding = one(&Seen { pools: vec![gone], ..well() });
     assert_eq!(
         (finding.severity, &*written(&finding)),
@@ -265,7 +272,10 @@ fn o13_targets_that_fail_and_what_is_paused() {
     assert_eq!(paused.ask.as_deref(), Some("POST /api/handlers/push/resume"));
     let open = one(&with(Handler { open: Some(2), ..handler("push") }));
     assert_eq!(open.figures, "it has opened 2 times");
-    let paused = one(&Seen { pools: vec![Pool { paused: true, ..pool("erp") }], ..well() });
+    let paused = one(&Seen {
+        pools: vec![now("erp", PoolNow { paused: true, ..pool("erp").now })],
+        ..well()
+    });
     assert_eq!(paused.ask.as_deref(), Some("POST /api/pools/erp/resume"));
     let output = |paused| {
         let trouble = Failing { lasted: SECOND, error: "401".to_owned(), paused };
@@ -298,10 +308,10 @@ fn o13_parked_keys_dead_letters_and_inputs_that_stand() {
 
     let mut stalled = well();
     stalled.inputs[0].last_settled = Some(61 * SECOND);
-    stalled.pools.push(Pool { longest: Some(SECOND), ..pool("slow") });
+    stalled.pools.push(now("slow", PoolNow { longest: Some(SECOND), ..pool("slow").now }));
     let finding = one(&stalled);
     assert_eq!(finding.ask.as_deref(), Some("GET /api/pools/slow/workers"));
-    stalled.pools[1].wedged = 1;
+    stalled.pools[1].now.wedged = 1;
     assert!(one(&stalled).what.contains("Workers"), "what explains it is enough");
     stalled.pools.truncate(1);
     stalled.inputs[0].in_flight_bytes = 0;
@@ -312,7 +322,7 @@ fn o13_parked_keys_dead_letters_and_inputs_that_stand() {
 fn o13_the_worst_comes_first() {
     let mut seen = well();
     seen.pools.push(Pool { advice: Some(advice(Advisor::default(), late())), ..pool("slow") });
-    seen.pools.push(Pool { paused: true, ..pool("held") });
+    seen.pools.push(now("held", PoolNow { paused: true, ..pool("held").now }));
     let outage = Outage { lasted: SECOND, error: "503".to_owned(), refused: false };
     seen.handlers[0].outage = Some(outage);
     // By a rule that comes after that of the outage.

@@ -34,7 +34,7 @@ fn worker_list(pool: &Pool) -> Option<String> {
 }
 
 pub(super) fn workers_given_up(seen: &Seen, found: &mut Vec<Finding>) {
-    for pool in seen.pools.iter().filter(|pool| pool.live == 0 && pool.workers > 0) {
+    for pool in seen.pools.iter().filter(|pool| pool.now.live == 0 && pool.workers > 0) {
         found.push(Finding {
             severity: Severity::Critical,
             about: format!("pools.{}", pool.name),
@@ -43,7 +43,7 @@ pub(super) fn workers_given_up(seen: &Seen, found: &mut Vec<Finding>) {
                 "{} restarted more than {} times; {} wait",
                 count(pool.workers as u64, "worker"),
                 pool.max_restarts,
-                count(pool.queued, "event")
+                count(pool.now.queued, "event")
             ),
             why: "Nothing of this pool is handled any more.".to_owned(),
             change: "Mend what the log says of its workers and start greenroom anew. If they may \
@@ -180,7 +180,7 @@ pub(super) fn parked(seen: &Seen, found: &mut Vec<Finding>) {
 }
 
 pub(super) fn wedged(seen: &Seen, found: &mut Vec<Finding>) {
-    for pool in seen.pools.iter().filter(|pool| pool.wedged > 0 && !pool.paused) {
+    for pool in seen.pools.iter().filter(|pool| pool.now.wedged > 0 && !pool.now.paused) {
         let limit = format!("{}s", seen.wedged_after.as_secs().max(1));
         let lines = OptionLines::under(["pools", &pool.name]);
         // Where attempts have a limit that they outlast, they never come to an await.
@@ -202,11 +202,11 @@ pub(super) fn wedged(seen: &Seen, found: &mut Vec<Finding>) {
             what: format!("Workers of the pool `{}` do not get on with their events", pool.name),
             figures: format!(
                 "{} of {} have had one event in hand for more than {}, the longest for {}; {} wait",
-                pool.wedged,
+                pool.now.wedged,
                 count(pool.workers as u64, "worker"),
                 time(seen.wedged_after),
-                time(pool.longest.unwrap_or_default()),
-                count(pool.queued, "event")
+                time(pool.now.longest.unwrap_or_default()),
+                count(pool.now.queued, "event")
             ),
             why: "Such a worker handles nothing else, and the later events of its key wait."
                 .to_owned(),
@@ -219,8 +219,9 @@ pub(super) fn wedged(seen: &Seen, found: &mut Vec<Finding>) {
 }
 
 pub(super) fn paused(seen: &Seen, found: &mut Vec<Finding>) {
-    let pools = seen.pools.iter().filter(|pool| pool.paused);
-    let pools = pools.map(|pool| ("pool", &pool.name, count(pool.queued, "event") + " wait in it"));
+    let pools = seen.pools.iter().filter(|pool| pool.now.paused);
+    let pools =
+        pools.map(|pool| ("pool", &pool.name, count(pool.now.queued, "event") + " wait in it"));
     let handlers = seen.handlers.iter().filter(|handler| handler.paused);
     let handlers = handlers.map(|of| ("handler", &of.name, "its events wait".to_owned()));
     for (kind, name, figures) in pools.chain(handlers) {
@@ -289,7 +290,7 @@ pub(super) fn stalled(seen: &Seen, found: &mut Vec<Finding>) {
     if found.iter().any(|finding| finding.severity < Severity::Hint) {
         return;
     }
-    let longest = seen.pools.iter().max_by_key(|pool| (pool.longest, pool.queued));
+    let longest = seen.pools.iter().max_by_key(|pool| (pool.now.longest, pool.now.queued));
     for input in &seen.inputs {
         let since = input.last_settled.filter(|since| *since >= seen.wedged_after);
         let Some(since) = since.filter(|_| input.in_flight_bytes > 0) else { continue };

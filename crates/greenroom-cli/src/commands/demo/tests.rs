@@ -46,7 +46,7 @@ async fn c14_a_slow_key_holds_up_its_own_with_lanes_and_its_neighbours_with_hash
 async fn c14_the_counters_are_counted_and_zero() {
     for slow_key in [true, false] {
         let show = played(slow_key, 5).await;
-        let (table, defects) = show.conclude();
+        let (table, defects) = last(&show);
         assert_eq!(defects, [""; 0], "{table}");
         for side in &show.sides {
             let counts = side.counts();
@@ -65,6 +65,6 @@ async fn c14_what_is_lost_is_said_and_fails() {
     side.play(&show.arrivals).await.unwrap();
     side.target.ledger.saw(1, 1_000_000);
     side.target.ledger.saw(1, 999_999);
-    let (_, defects) = show.conclude();
+    let (_, defects) = last(&show);
     assert_eq!(defects, ["lanes: 1 out of order"]);
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use greenroom::advisor::Advisor;
 use greenroom_config::{At, count, counts, duration, number, options, units::CountRange, words};
 
-use super::{bounds::DAY_MS, pool::PoolConfig};
+use super::bounds::DAY_MS;
 
 /// Nobody is advised to make a queue smaller than this, which is what one has that nothing was said
 /// of: what it would save is not worth a line.
@@ -81,36 +81,27 @@ impl AdvisorConfig {
             low_use: of("low_use").low_use,
         }
     }
-}
 
-impl PoolConfig {
-    /// Who looks at the pool; `None` for `off`.
-    pub fn advised(&self) -> Option<Advisor> {
-        let config = self.advisor;
-        let (least, most) = match self.bounds.and_then(|bounds| bounds.queue) {
+    /// Who looks at a pool whose queue may be made so large; `None` for `off`.
+    pub(super) fn advisor(self, autotune: Autotune, queue: Option<CountRange>) -> Option<Advisor> {
+        let (least, most) = match queue {
             Some(CountRange { from, to }) => (from as usize, to as usize),
             None => (LEAST_QUEUE, MOST_QUEUE),
         };
         let advisor = Advisor::default()
-            .period(config.period)
-            .full_per_minute(config.full_per_minute)
-            .high_use(config.high_use)
-            .shallow(config.shallow)
-            .p99(config.p99)
-            .deep(config.deep)
-            .deep_share(config.deep_share)
-            .low_use(config.low_use)
+            .period(self.period)
+            .full_per_minute(self.full_per_minute)
+            .high_use(self.high_use)
+            .shallow(self.shallow)
+            .p99(self.p99)
+            .deep(self.deep)
+            .deep_share(self.deep_share)
+            .low_use(self.low_use)
             .queue_within(least, most);
-        match self.autotune {
+        match autotune {
             Autotune::Off => None,
             Autotune::Say => Some(advisor),
             Autotune::Act => Some(advisor.act()),
         }
-    }
-
-    /// The fewest and the most workers, where that is said.
-    pub fn worker_bounds(&self) -> Option<(usize, usize)> {
-        let workers = self.bounds?.workers?;
-        Some((workers.from as usize, workers.to as usize))
     }
 }

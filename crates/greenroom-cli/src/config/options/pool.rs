@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use greenroom::{
+    advisor::Advisor,
     autoscale::Autoscale,
     event_pool::{Engine, Preset},
     limits::Adaptive,
@@ -110,6 +111,17 @@ options! {
 }
 
 impl PoolConfig {
+    /// Who looks at the pool; `None` for `off`.
+    pub fn advised(&self) -> Option<Advisor> {
+        self.advisor.advisor(self.autotune, self.bounds.and_then(|bounds| bounds.queue))
+    }
+
+    /// The fewest and the most workers, where that is said.
+    pub fn worker_bounds(&self) -> Option<(usize, usize)> {
+        let workers = self.bounds?.workers?;
+        Some((workers.from as usize, workers.to as usize))
+    }
+
     /// The bound of events in hand, where it is a number.
     pub fn fixed_limit(&self) -> Option<usize> {
         match &self.limit {

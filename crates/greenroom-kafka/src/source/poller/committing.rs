@@ -20,29 +20,32 @@ const COMMIT_AGAIN: Duration = Duration::from_millis(50);
 impl Poller {
     /// Takes the answer to the last commit, and begins another where somebody asks for one.
     pub(super) fn commit(&mut self) {
-        if let Some(answers) = self.storing.as_ref().and_then(Storing::answer) {
+        if let Some(answers) = self.commits.storing.as_ref().and_then(Storing::answer) {
             self.is_committed(&answers);
         }
-        if self.committing.is_some() {
+        if self.commits.committing.is_some() {
             return;
         }
-        let is_due = self.again.is_none_or(|at| Instant::now() >= at);
+        let is_due = self.commits.again.is_none_or(|at| Instant::now() >= at);
         let is_last = is_due
-            && matches!(self.rebalance, Some(Rebalance::Revoking { last_commit: Some(_), .. }));
+            && matches!(
+                self.rebalances.rebalance,
+                Some(Rebalance::Revoking { last_commit: Some(_), .. })
+            );
         let asks = mem::take(&mut self.shared.state.lock().asks);
         if asks.is_empty() && !is_last {
             return;
         }
         self.shared.begins_commit();
         let snapshots = self.snapshots();
-        let (false, Some(storing)) = (snapshots.is_empty(), &self.storing) else {
+        let (false, Some(storing)) = (snapshots.is_empty(), &self.commits.storing) else {
             return self.are_answered(asks, is_last);
         };
         let place = |(number, _, said): &(Partition, Snapshot, StoredOffset)| {
             (self.reading[number].place.clone(), said.clone())
         };
         storing.ask(snapshots.iter().map(place).collect());
-        self.committing = Some(UnderWay { snapshots, asks, is_last });
+        self.commits.committing = Some(UnderWay { snapshots, asks, is_last });
     }
 
     /// Of each partition that has something new to say: all of one moment (F02).
@@ -65,7 +68,9 @@ impl Poller {
     }
 
     fn is_committed(&mut self, answers: &Answers) {
-        let Some(UnderWay { snapshots, asks, is_last }) = self.committing.take() else { return };
+        let Some(UnderWay { snapshots, asks, is_last }) = self.commits.committing.take() else {
+            return;
+        };
         let (mut is_too_large, mut is_again) = (false, false);
         for ((number, snapshot, said), answer) in snapshots.into_iter().zip(answers) {
             match answer {
@@ -85,7 +90,7 @@ impl Poller {
                 }
             }
         }
-        self.again = (is_last && is_again).then(|| Instant::now() + COMMIT_AGAIN);
+        self.commits.again = (is_last && is_again).then(|| Instant::now() + COMMIT_AGAIN);
         if is_too_large {
             let next = self.limits.shrink();
             tracing::warn!(
@@ -96,7 +101,7 @@ impl Poller {
             self.shared.state.lock().asks.extend(asks);
             return;
         }
-        self.are_answered(asks, is_last && self.again.is_none());
+        self.are_answered(asks, is_last && self.commits.again.is_none());
     }
 
     fn cannot_commit(&mut self, code: RDKafkaErrorCode) {

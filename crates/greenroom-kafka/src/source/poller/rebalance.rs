@@ -59,14 +59,14 @@ fn resumed(beginnings: &[Beginning]) -> Option<String> {
 
 impl Poller {
     pub(super) fn rebalance(&mut self) {
-        self.rebalance = match self.rebalance.take() {
-            None => match self.later.pop_front() {
+        self.rebalances.rebalance = match self.rebalances.rebalance.take() {
+            None => match self.rebalances.later.pop_front() {
                 Some(Said::Assigned(places)) => Some(self.begin_assign(places)),
                 Some(Said::Revoked { places, is_lost }) => self.begin_revoke(places, is_lost),
                 _ => None,
             },
             // What was to be assigned is taken away before it was.
-            Some(Rebalance::Assigning { .. }) if !self.later.is_empty() => None,
+            Some(Rebalance::Assigning { .. }) if !self.rebalances.later.is_empty() => None,
             Some(Rebalance::Assigning { places, answer, again, failed }) => {
                 self.go_on_to_assign(places, answer, again, failed)
             }
@@ -305,12 +305,12 @@ impl Poller {
 
     /// The last commit was answered, however that was.
     pub(super) fn is_last_committed(&mut self) {
-        match self.rebalance.take() {
+        match self.rebalances.rebalance.take() {
             Some(Rebalance::Revoking { places, numbers, last_commit: Some(_), .. }) => {
                 self.finish(&numbers);
                 self.unassign(&places);
             }
-            other => self.rebalance = other,
+            other => self.rebalances.rebalance = other,
         }
     }
 

@@ -17,14 +17,14 @@ impl Driver {
     /// Asks for as many messages as there is room for.
     pub(super) async fn ask(&mut self) {
         let now = Instant::now();
-        if self.lost.is_some() || now < self.ask_after || self.shared.is_closing() {
+        if self.bound.lost.is_some() || now < self.asking.ask_after || self.shared.is_closing() {
             return;
         }
-        let outstanding = self.requests.outstanding();
+        let outstanding = self.asking.requests.outstanding();
         let (open, ready, is_paused) =
             self.shared.look(|state| (state.tracker.open(), state.ready.len(), state.is_paused));
         let batch = self.options.batch;
-        let messages = match &self.hold {
+        let messages = match &self.holding.hold {
             _ if is_paused => return,
             // The server gives nothing new beyond the bound; what is old has to come.
             Some(_) if outstanding == 0 => batch,
@@ -38,15 +38,19 @@ impl Driver {
         if messages == 0 || (outstanding > 0 && messages < batch.div_ceil(2)) {
             return;
         }
-        let messages = if std::mem::take(&mut self.ask_for_large) { 1 } else { messages };
+        let messages = if std::mem::take(&mut self.asking.ask_for_large) { 1 } else { messages };
         if let Err(error) = self.request(messages).await {
-            tracing::warn!(consumer = self.wanted.name, error, "messages could not be asked for");
-            self.ask_after = now + AGAIN_AFTER;
+            tracing::warn!(
+                consumer = self.bound.wanted.name,
+                error,
+                "messages could not be asked for"
+            );
+            self.asking.ask_after = now + AGAIN_AFTER;
         }
     }
 
     async fn request(&mut self, messages: usize) -> Result<(), String> {
-        let number = self.requests.begin(messages);
+        let number = self.asking.requests.begin(messages);
         let bytes = match messages {
             1 => String::new(),
             _ => format!("\"max_bytes\":{},", self.options.batch_bytes),
@@ -59,12 +63,12 @@ impl Driver {
             Some(domain) => format!("$JS.{domain}.API"),
             None => "$JS.API".to_owned(),
         };
-        let (stream, consumer) = (&self.wanted.stream, &self.wanted.name);
+        let (stream, consumer) = (&self.bound.wanted.stream, &self.bound.wanted.name);
         let subject = format!("{prefix}.CONSUMER.MSG.NEXT.{stream}.{consumer}");
-        let reply = format!("{}.{number}", self.inbox);
+        let reply = format!("{}.{number}", self.inbox.subject);
         let sent = self.connection.client.publish_with_reply(subject, reply, body.into()).await;
-        if self.requests.outstanding() == messages {
-            self.heard = Instant::now();
+        if self.asking.requests.outstanding() == messages {
+            self.asking.heard = Instant::now();
         }
         sent.map_err(|error| because(&error))
     }

@@ -12,21 +12,21 @@ impl Driver {
     /// What was never started goes back where nothing more is given: after the source is gone, and
     /// while the partition is paused and nothing of it is in hand.
     pub(super) async fn give_back_where_idle(&mut self) {
-        let waits = self.hold.as_ref().map_or(0, Hold::len);
+        let waits = self.holding.hold.as_ref().map_or(0, Hold::len);
         let is_idle = self
             .shared
             .look(|state| state.is_paused && state.tracker.open() == state.ready.len() + waits);
         let is_closing = self.shared.is_closing();
-        if self.lost.is_some() || !self.connection.is_up() || !(is_closing || is_idle) {
+        if self.bound.lost.is_some() || !self.connection.is_up() || !(is_closing || is_idle) {
             return;
         }
-        if self.requests.outstanding() > 0 {
+        if self.asking.requests.outstanding() > 0 {
             self.stop_asking().await;
             if !is_closing {
                 self.subscribe_anew().await;
             }
         }
-        let held = self.hold.take().into_iter().flat_map(Hold::release);
+        let held = self.holding.hold.take().into_iter().flat_map(Hold::release);
         let back = self.shared.look(|state| {
             let waiting = state.ready.drain(..).chain(held);
             let mut back: Vec<u64> = waiting.map(|taken| taken.position).collect();
@@ -47,20 +47,20 @@ impl Driver {
             self.tell(&reply, Answer::Nak).await;
         }
         // Its answer comes after the server has read all this.
-        let _ = self.consumer.get_info().await;
+        let _ = self.bound.consumer.get_info().await;
         // They come back first, once anything is asked for; if not, they are waited for.
-        self.hold = Some(Hold::new(self.options.ack_wait, Instant::now()));
+        self.holding.hold = Some(Hold::new(self.options.ack_wait, Instant::now()));
     }
 
     /// Ends what was asked for, and takes what was on its way: it would come to nobody, and be
     /// waited for.
     async fn stop_asking(&mut self) {
-        self.requests.clear();
-        if self.messages.drain().await.is_err() {
+        self.asking.requests.clear();
+        if self.inbox.messages.drain().await.is_err() {
             return;
         }
         // It ends with the server's answer, which comes behind all that it had sent.
-        while let Ok(Some(message)) = timeout(ANSWER_WITHIN, self.messages.next()).await {
+        while let Ok(Some(message)) = timeout(ANSWER_WITHIN, self.inbox.messages.next()).await {
             self.receive(message);
         }
     }

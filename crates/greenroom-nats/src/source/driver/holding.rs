@@ -13,15 +13,18 @@ impl Driver {
     /// time.
     pub(super) async fn look_after_hold(&mut self) {
         let now = Instant::now();
-        let Some(hold) = &mut self.hold else { return };
-        if self.lost.is_some() || !self.connection.is_up() || self.shared.look(|s| s.is_paused) {
+        let Some(hold) = &mut self.holding.hold else { return };
+        if self.bound.lost.is_some()
+            || !self.connection.is_up()
+            || self.shared.look(|s| s.is_paused)
+        {
             // Nothing can come meanwhile.
             return hold.wait_on(self.options.ack_wait, now);
         }
         if now >= hold.ask_at {
             self.ask_what_is_missing().await;
         }
-        let Some(hold) = &self.hold else { return };
+        let Some(hold) = &self.holding.hold else { return };
         let held = hold.len() as u64;
         self.shared.look(|state| state.stats.held_back = held);
         let missing = match hold.is_over(self.options.hold_bytes, Instant::now()) {
@@ -31,15 +34,15 @@ impl Driver {
         };
         if let Some(missing) = missing {
             let now = Instant::now();
-            self.shared_until = Some(now + 10 * self.options.ack_wait);
+            self.holding.shared_until = Some(now + 10 * self.options.ack_wait);
             tracing::warn!(
-                consumer = self.wanted.name,
+                consumer = self.bound.wanted.name,
                 missing,
                 held,
                 "older messages were waited for in vain: what was held back goes on, and they may come out of order; is another process reading this consumer?"
             );
         }
-        if let Some(hold) = self.hold.take() {
+        if let Some(hold) = self.holding.hold.take() {
             self.shared.look(|state| state.stats.held_back = 0);
             self.shared.give(hold.release());
         }
@@ -48,12 +51,12 @@ impl Driver {
     async fn ask_what_is_missing(&mut self) {
         self.answer().await;
         let info = match self.barrier().await {
-            true => self.consumer.get_info().await.map_err(|error| because(&error)),
+            true => self.bound.consumer.get_info().await.map_err(|error| because(&error)),
             false => Err("no answer".to_owned()),
         };
         let open = self.shared.look(|state| state.tracker.open()) as u64;
         let now = Instant::now();
-        let Some(hold) = &mut self.hold else { return };
+        let Some(hold) = &mut self.holding.hold else { return };
         match info {
             Ok(info) => {
                 let (waits_for, up_to) =

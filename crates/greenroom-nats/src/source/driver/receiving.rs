@@ -26,7 +26,7 @@ impl Driver {
         let mut ready = Vec::new();
         self.take(first, &mut ready);
         for _ in 1..TURN {
-            let Some(Some(message)) = self.messages.next().now_or_never() else { break };
+            let Some(Some(message)) = self.inbox.messages.next().now_or_never() else { break };
             self.take(message, &mut ready);
         }
         if !ready.is_empty() {
@@ -35,7 +35,7 @@ impl Driver {
     }
 
     fn take(&mut self, message: Message, ready: &mut Vec<Taken>) {
-        self.heard = Instant::now();
+        self.asking.heard = Instant::now();
         if let Some(status) = message.status {
             return self.status(status, &message);
         }
@@ -44,9 +44,9 @@ impl Driver {
         else {
             return;
         };
-        self.requests.delivered();
+        self.asking.requests.delivered();
         self.notice_gap(delivery.number);
-        let (received, now) = (&self.shared, self.heard);
+        let (received, now) = (&self.shared, self.asking.heard);
         let received = received.look(|state| {
             state.lag = Some(delivery.pending);
             if state.revocation != Revocation::None {
@@ -67,7 +67,7 @@ impl Driver {
             return;
         }
         let taken = self.form.read(&message, &delivery);
-        match &mut self.hold {
+        match &mut self.holding.hold {
             Some(hold) => hold.keep(taken),
             None => ready.push(taken),
         }
@@ -75,11 +75,14 @@ impl Driver {
 
     /// Deliveries are numbered without gaps: one is missing that never came, and comes again.
     fn notice_gap(&mut self, number: u64) {
-        let is_gap = number > self.last_number + 1;
-        self.last_number = number;
-        let now = self.heard;
-        if is_gap && self.hold.is_none() && self.shared_until.is_none_or(|until| now >= until) {
-            self.hold = Some(Hold::new(self.options.ack_wait, now));
+        let is_gap = number > self.holding.last_number + 1;
+        self.holding.last_number = number;
+        let now = self.asking.heard;
+        if is_gap
+            && self.holding.hold.is_none()
+            && self.holding.shared_until.is_none_or(|until| now >= until)
+        {
+            self.holding.hold = Some(Hold::new(self.options.ack_wait, now));
         }
     }
 
@@ -89,18 +92,18 @@ impl Driver {
         }
         let number = message.subject.as_str().rsplit('.').next().and_then(|text| text.parse().ok());
         if let Some(number) = number {
-            self.requests.ended(number);
+            self.asking.requests.ended(number);
         }
         let why = message.description.as_deref().unwrap_or_default();
         match status.as_u16() {
             // Nothing there, or its time is over.
             404 | 408 => {}
             409 if why.eq_ignore_ascii_case("message size exceeds maxbytes") => {
-                self.ask_for_large = true;
+                self.asking.ask_for_large = true;
             }
             409 if why.eq_ignore_ascii_case("batch completed") => {}
             _ => {
-                let (consumer, status) = (self.wanted.name.as_str(), status.as_u16());
+                let (consumer, status) = (self.bound.wanted.name.as_str(), status.as_u16());
                 tracing::info!(
                     consumer,
                     status,

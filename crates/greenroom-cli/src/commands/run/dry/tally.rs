@@ -43,9 +43,7 @@ pub(super) struct DryTally {
     read: u64,
     /// Of each partition of each input.
     partitions: BTreeMap<(u32, Partition), u64>,
-    malformed: u64,
-    unhandled: u64,
-    rejected: u64,
+    left_out: LeftOut,
     lines: HashMap<KeyedLine, u64>,
     /// Events of keys that were met when no more were told apart.
     untold: u64,
@@ -54,6 +52,14 @@ pub(super) struct DryTally {
     span: Option<(f64, f64)>,
     /// Events with a `time`.
     timed: u64,
+}
+
+/// What no handler would get.
+#[derive(Default)]
+struct LeftOut {
+    malformed: u64,
+    unhandled: u64,
+    rejected: u64,
 }
 
 struct HandlerTally {
@@ -116,9 +122,7 @@ impl DryTally {
             inputs: config.inputs.iter().map(|input| input.name.clone()).collect(),
             read: 0,
             partitions: BTreeMap::new(),
-            malformed: 0,
-            unhandled: 0,
-            rejected: 0,
+            left_out: LeftOut::default(),
             lines: HashMap::new(),
             untold: 0,
             largest: None,
@@ -138,7 +142,7 @@ impl DryTally {
             self.read += 1;
             match taken.event {
                 Ok(event) => self.event(input, &event),
-                Err(_) => self.malformed += 1,
+                Err(_) => self.left_out.malformed += 1,
             }
         }
         if self.read > before {
@@ -158,8 +162,8 @@ impl DryTally {
             Route::Several(places) => {
                 places.iter().for_each(|place| self.routed(input, event, *place));
             }
-            Route::NoHandler => self.unhandled += 1,
-            _ => self.rejected += 1,
+            Route::NoHandler => self.left_out.unhandled += 1,
+            _ => self.left_out.rejected += 1,
         }
     }
 
@@ -240,9 +244,9 @@ impl DryTally {
             self.handlers.iter().filter(|h| h.order_by.is_none()).map(|h| h.events).sum();
         self.share("unordered", unordered, "their handler or pool keeps no order", out);
         self.share("key missing", sum(|h| h.key_missing), "would become dead letters", out);
-        self.share("malformed", self.malformed, "would become dead letters", out);
-        self.share("no handler", self.unhandled, "as `no_handler` says", out);
-        self.share("rejected", self.rejected, "as `handler_rejected` says", out);
+        self.share("malformed", self.left_out.malformed, "would become dead letters", out);
+        self.share("no handler", self.left_out.unhandled, "as `no_handler` says", out);
+        self.share("rejected", self.left_out.rejected, "as `handler_rejected` says", out);
     }
 
     fn share(&self, what: &str, events: u64, then: &str, out: &mut String) {

@@ -2,11 +2,8 @@
 
 use std::collections::HashSet;
 
-use crate::{
-    decode,
-    problem::Problems,
-    schema::{Group, Opt},
-};
+use super::{Group, Opt};
+use crate::{decode, problem::Problems};
 
 impl Group {
     /// What is wrong with the declaration, here and in all that it holds: a spelling that two
