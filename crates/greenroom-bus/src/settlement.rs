@@ -11,9 +11,9 @@
 //!  └─ the event's own part    drop    ──┘    (acknowledged, where all were confirmed)
 //! ```
 //!
-//! A part is used up by what settles it, so that no part counts twice, and whoever forgets one
-//! refuses the event: what is not known to be safe is delivered again. Of several reasons the
-//! gravest is told, in whichever order they came ([`Refusal`]).
+//! Settling a part consumes it, so no part counts twice. A part that is forgotten refuses the
+//! event: what is not known to be safe is delivered again. Of several reasons for a refusal, the
+//! gravest is reported, in whatever order they came ([`Refusal`]).
 //!
 //! ```
 //! use std::sync::mpsc;
@@ -89,7 +89,7 @@ pub enum Refusal {
     HandlerRejected = 7,
     /// Its handler, which settles its events itself, has said so.
     Handler = 8,
-    /// Its partition was taken away before it was done: whoever has the partition next handles it.
+    /// Its partition was taken away before it was done. The next owner of the partition handles it.
     Revoked = 9,
 }
 

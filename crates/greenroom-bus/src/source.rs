@@ -60,15 +60,15 @@ pub trait Source: Send + 'static {
         None
     }
 
-    /// Who stores its positions, for a source that keeps any. The engine asks once, before the
+    /// What stores its positions, for a source that keeps any. The engine asks once, before the
     /// first pull, and commits from then on; a source may count on that, and give nothing more
     /// until a commit has been made.
     fn committer(&mut self) -> Option<Arc<dyn Committer>> {
         None
     }
 
-    /// Who is to hear how the items of the last pull are settled, where anybody is. Asked after
-    /// each pull that gave any.
+    /// What is told how the items of the last pull are settled, if the source wants to know. Asked
+    /// after each pull that gave any.
     fn receipts(&self) -> Option<Arc<dyn Receipts>> {
         None
     }

@@ -1,10 +1,9 @@
-//! How far one partition of a source has come: what of it is settled, what is open, and
-//! what a commit may say of it.
+//! How far one partition of a source has come: which positions are settled, which are open,
+//! and what a commit may say.
 //!
-//! Events are settled in any order, and one of them may take for ever. A source that only
-//! remembered the position before which everything is settled would, after a crash,
-//! deliver everything behind that one event again. So the positions that are settled
-//! beyond it are remembered too:
+//! Events are settled in any order, and one of them may never be. A source that remembers only the
+//! position below which everything is settled delivers, after a crash, everything behind that one
+//! event again. So the positions that are settled beyond it are remembered too:
 //!
 //! ```text
 //! received     1  2  3  4  .  6  7  8  9 10        a position that was never received (5) is not waited for
@@ -15,10 +14,10 @@
 //! a commit:    next = 11, open = 3, 8, 10          everything else below `next` is done
 //! ```
 //!
-//! What is open says all: a [`Watermark`] keeps the open positions and nothing of the others, so
-//! its memory is that of what is open (24 bytes for up to 64 neighbours), however much lies settled
-//! behind an event that is stuck. Each event costs a few instructions and no allocation; where open
-//! positions lie far apart, a binary search among them.
+//! The open positions say it all: a [`Watermark`] keeps these and nothing of the others. Its memory
+//! is that of the open positions (24 bytes for up to 64 neighbours), however much is settled behind
+//! an event that is stuck. Each event costs a few instructions and no allocation, and a binary
+//! search if open positions lie far apart.
 //!
 //! # The steps
 //!
@@ -28,9 +27,8 @@
 //! open until it is delivered again. From time to time a [`snapshot`](Watermark::snapshot) is
 //! stored and, once that is certain, [confirmed](Watermark::confirm).
 //!
-//! An assignment ends with the next one or with a [revocation](Watermark::revoke). What comes
-//! of an earlier epoch after that, be it a result or the answer to a commit, is fenced: it
-//! changes nothing and is counted.
+//! An assignment ends with the next one or with a [revocation](Watermark::revoke). A later result
+//! or answer to a commit of an earlier epoch is fenced: it is counted, and changes nothing.
 //!
 //! # What is promised
 //!
@@ -61,7 +59,7 @@
 //! assert_eq!(after.receive(5), Received::New);
 //! ```
 //!
-//! It has no lock and no clock: who settles from several threads puts a mutex around it, which is
+//! It has no lock and no clock. To settle from several threads, put a mutex around it, which is
 //! held for a few instructions.
 
 mod expected;

@@ -43,8 +43,8 @@ pub(crate) fn start(format: Option<LogFormat>, level: Option<&str>) -> Result<()
     Ok(())
 }
 
-/// The time of day in UTC, to the second: who watches a terminal knows the
-/// date and wants short lines.
+/// The time of day in UTC, to the second: on a terminal, the date is known
+/// and lines should be short.
 struct TimeOfDay;
 
 impl FormatTime for TimeOfDay {

@@ -7,9 +7,9 @@
 //! Figures ──families─────────┘      └─ counts: exported, dropped ──▶ /metrics
 //! ```
 //!
-//! Who gives something to a queue never waits: a full queue drops it and counts that. All that
-//! takes time happens on the exporter's thread, which has a runtime of its own: encoding, sending,
-//! trying again. What that thread logs is not exported, so that no line is about itself.
+//! Giving something to a queue never waits: a full queue drops it and counts that. All that takes
+//! time happens on the exporter's thread, which has a runtime of its own: encoding, sending, trying
+//! again. What that thread logs is not exported, so that no line is about itself.
 //!
 //! The messages are those of `opentelemetry-proto`, made directly. The SDK of OpenTelemetry keeps
 //! metrics of its own, where here `/metrics` and OTLP show the same figures, and does not say what

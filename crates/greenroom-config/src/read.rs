@@ -1,4 +1,4 @@
-//! From a text to a configuration, for who needs no more than that.
+//! From a text to a configuration, if no more than that is needed.
 
 use std::path::Path;
 

@@ -9,8 +9,8 @@ use crate::handler::Outputs;
 pub(super) struct Stack {
     build: Box<dyn Fn() -> LayersService + Send + Sync>,
     /// Built when it is needed: at first, and again when it has panicked or said that it is of no
-    /// use any more. Held by one worker at a time until it is ready and called, so that who is told
-    /// that there is room is who takes it.
+    /// use any more. Held by one worker at a time until it is ready and called, so that the worker
+    /// that is told of room is the one that takes it.
     service: Mutex<Option<LayersService>>,
 }
 

@@ -1,4 +1,4 @@
-//! The `metrics` facade, for who has another recorder than Prometheus, or none.
+//! The `metrics` facade, for programs with another recorder than Prometheus, or none.
 
 use std::{collections::HashMap, convert::Infallible, sync::Arc, time::Duration};
 

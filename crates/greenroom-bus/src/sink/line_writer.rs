@@ -9,8 +9,8 @@
 //!
 //! Many lines share a sync: at most one in [`SYNC_EVERY`] while lines keep coming, and one as soon
 //! as they pause. What is to be rotated is rotated after a sync, between two lines. The thread is
-//! woken when a pause ends or a batch is full, not line by line. How long a pause is, the user of
-//! the writer says: somebody waits for what a sink confirms, and nobody for a dead letter.
+//! woken when a pause ends or a batch is full, not line by line. The user of the writer says how
+//! long a pause is: an input waits for what a sink confirms, and nothing waits for a dead letter.
 
 use std::{
     hint::black_box,

@@ -1,5 +1,5 @@
-//! The contract of a source that keeps its positions: who is told of settlements, and who
-//! stores what they come to.
+//! The contract of a source that keeps its positions: what hears of settlements, and what stores
+//! the positions that follow from them.
 
 use std::future::pending;
 

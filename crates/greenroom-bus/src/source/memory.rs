@@ -212,7 +212,7 @@ impl TrySendError {
 
 /// The other end of a [`MemoryInput`], for
 /// [`EngineBuilder::input`](crate::engine::EngineBuilder::input). Positions count the events,
-/// from 1. What was refused is not given again: whoever delivers an event hears of it.
+/// from 1. What was refused is not given again; [`MemoryInput::deliver`] reports it.
 pub struct MemorySource {
     name: String,
     receiver: mpsc::Receiver<Sent>,

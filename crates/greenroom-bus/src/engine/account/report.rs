@@ -25,8 +25,8 @@ pub struct RunReport {
     pub dead_lettered: u64,
     /// Events given back to their source: not handled, and not stored anywhere.
     pub refused: u64,
-    /// Events of partitions that were taken away before they were done: whoever has the
-    /// partition next handles them.
+    /// Events whose partition was taken away before they were done. The next owner of
+    /// the partition handles them.
     pub revoked: u64,
     /// Of those that were refused, events that waited behind parked keys in the end, or came when
     /// no more could wait there.

@@ -94,7 +94,7 @@ impl Control {
     /// Hands nothing more to this output. What a worker is handing to it is waited for, and all
     /// that it accepted is stored; what is returned is done then, says what could not be stored,
     /// and the name is free. What handlers produce from now on goes to the next output that takes
-    /// it, or nowhere where there is none: so who replaces an output adds the new one first.
+    /// it, or nowhere where there is none. To replace an output, add the new one first.
     ///
     /// # Errors
     /// There is no such output, or the engine is ending.

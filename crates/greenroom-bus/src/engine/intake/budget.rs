@@ -5,18 +5,18 @@
 //!                                     └───────────── bytes in flight ─────────────┘
 //! ```
 //!
-//! Two bounds, of which each partition of an input has an even share; most inputs are one
-//! partition. **Run-ahead**: events that wait beside full pools, as many as `run_ahead`. **Bytes**:
-//! what was handed on and is not settled, wherever it is. An event goes on where it fits into what
-//! is left of the budget, or where nothing else of its partition is in flight: so one that is
-//! larger than the whole budget passes alone, and none can stand still over the size of an event.
-//! Memory is bounded by the budget, or by that one event, and by a batch of the source. What is
-//! kept of a line that is longer than an event may be passes alone as well, unless it is short: a
-//! file of nothing else would fill the budget with bytes that nobody handles.
+//! There are two bounds, and the partitions of an input share each of them evenly; most inputs are
+//! one partition. **Run-ahead** (`run_ahead`) is how many events may wait beside full pools.
+//! **Bytes** counts what was handed on and is not settled, wherever it is. An event goes on if it
+//! fits into the rest of the budget, or if nothing else of its partition is in flight. So an event
+//! that is larger than the whole budget passes alone, and no event is too large to pass. Memory is
+//! bounded by the budget, or by that one event, and by a batch of the source. A line that is longer
+//! than an event may be passes alone as well, unless little of it is kept: a file of such lines
+//! would otherwise fill the budget with bytes that no handler takes.
 //!
-//! Events behind parked keys are in flight as well, for as long as nobody decides about them. They
-//! may have half of the bytes; then later events of these keys are refused, and only events that
-//! park further keys can take the rest.
+//! Events behind parked keys are in flight as well, until an operator decides about them. They may
+//! have half of the bytes. Beyond that, later events of these keys are refused, and only events
+//! that park further keys can take the rest.
 //!
 //! The price: an addition for each turn of the intake, and one for each event that is settled.
 

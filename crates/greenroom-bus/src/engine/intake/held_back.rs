@@ -1,11 +1,11 @@
 //! How many events of each partition wait beside full pools, without a look at all of
 //! them for each that goes on.
 //!
-//! Pools take many events at a time, and nobody asks which. So what is known of a partition is a
-//! bound: what it had when all were counted, and what came since. The events that have gone on
-//! since then, of all partitions together, say how far from above that may be. Where the difference
-//! matters, all are counted anew, once an eighth of a share has gone on: so an event that goes on
-//! costs a look at a few times as many events as there are partitions, at most.
+//! Pools take many events at a time, and do not say which. So only an upper bound is known of each
+//! partition: its count when all were counted last, and what came since. The events that have gone
+//! on since then, of all partitions together, say by how much that may be too high. If the
+//! difference matters, all are counted again, once an eighth of a share has gone on. So an event
+//! that goes on costs at most a look at a few events for each partition.
 
 use std::collections::HashMap;
 

@@ -138,7 +138,7 @@ impl Assigned {
         (nanos > 0).then(|| age.saturating_sub(Duration::from_nanos(nanos)))
     }
 
-    /// Waits until all that it gave is settled. Who does not pause it first may wait for ever.
+    /// Waits until all that it gave is settled. Pause it first; otherwise this may wait for ever.
     ///
     /// # Cancel safety
     /// A dropped future has done nothing.

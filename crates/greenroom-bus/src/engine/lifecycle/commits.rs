@@ -107,7 +107,7 @@ impl Drop for StopsByPanic {
 }
 
 /// Until it fails, or the run ends, or all that the input gave is settled and stored: then its name
-/// is free, and whoever comes after it keeps positions of its own.
+/// is free, and the next input of that name keeps positions of its own.
 async fn keep(CommittedInput { input, committer }: CommittedInput) {
     let _stops = StopsByPanic(input.clone());
     let mut ticks = interval(EVERY);

@@ -1,5 +1,5 @@
-//! A router at work without inputs and outputs: who gives it an event gets what its handlers made
-//! of it.
+//! A router at work without inputs and outputs: the caller gives it an event, and gets what
+//! its handlers made of it.
 
 use std::{sync::Arc, time::Duration};
 

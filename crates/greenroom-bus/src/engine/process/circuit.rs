@@ -45,8 +45,7 @@ pub struct OutageView {
     pub lasted: Duration,
     /// The last error.
     pub error: String,
-    /// True where the target refuses greenroom itself (401, 403): nothing gets better
-    /// before the configuration does.
+    /// True if the target refuses greenroom itself (401, 403): only another configuration helps.
     pub refused: bool,
 }
 

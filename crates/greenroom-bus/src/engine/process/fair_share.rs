@@ -1,9 +1,9 @@
 //! How pools share the threads when their handlers compute (R06).
 //!
-//! Without weights, whoever is ready runs, so a pool gets threads by the number of its workers.
-//! With weights, each start of a handler moves its pool on by the inverse of its weight, and of
-//! those that are about to start one, whoever is furthest behind goes first (stride scheduling:
-//! Waldspurger and Weihl, "Stride scheduling", MIT/LCS/TM-528, 1995).
+//! Without weights, every worker that is ready runs, so a pool gets threads by the number of its
+//! workers. With weights, each start of a handler moves its pool on by the inverse of its weight.
+//! Of the pools that are about to start one, the one that is furthest behind goes first (stride
+//! scheduling: Waldspurger and Weihl, "Stride scheduling", MIT/LCS/TM-528, 1995).
 //!
 //! ```text
 //! worker ──▶ steps aside twice, so that others come here, too ──▶ furthest behind of those here? ──▶ starts
@@ -11,10 +11,10 @@
 //!                 └─────────────────────────────────────────────────────┘
 //! ```
 //!
-//! Nobody is held back for a pool that has nothing to start. A pool that comes back after a pause
-//! starts where the others are: it has saved nothing up. The price is a short lock and two turns of
-//! the runtime for each start, so there are shares only where a pool has a weight. A pool with
-//! threads of its own competes with no other, and waits for none.
+//! No pool waits for one that has nothing to start. A pool that comes back after a pause starts
+//! where the others are: it has saved nothing up. The price is a short lock and two turns of the
+//! runtime for each start, so there are shares only where a pool has a weight. A pool with threads
+//! of its own competes with no other, and waits for none.
 
 use parking_lot::Mutex;
 

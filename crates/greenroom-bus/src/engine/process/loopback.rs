@@ -12,9 +12,10 @@
 //! handled without waiting for room.
 //!
 //! An event that came back, and whose handler may send back more than one, needs more room than it
-//! brings. Where there is none it does not wait, because what it would wait for may wait for it:
-//! its attempt fails ([`FailureKind::LoopbackFull`](crate::handler::FailureKind::LoopbackFull)),
-//! and in the end it is a dead letter. So no cycle can stand still.
+//! brings. If there is none, it does not wait, because what it would wait for may be waiting for
+//! it. Its attempt fails
+//! ([`FailureKind::LoopbackFull`](crate::handler::FailureKind::LoopbackFull)), and in the end it is
+//! a dead letter. So no cycle can come to a standstill.
 
 use std::{
     collections::VecDeque,
