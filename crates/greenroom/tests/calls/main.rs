@@ -1,4 +1,5 @@
-//! How calls end (A06, A08, A09), and what forwarding keeps (A07).
+//! Calls: how they end (A06, A08, A09), what forwarding keeps (A07), callers that run the handler
+//! themselves, and calls of several workers (P10 to P12).
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -6,4 +7,7 @@ mod deadlocks;
 mod desk;
 mod ends;
 mod forwarding;
+mod gather;
+mod hatch;
+mod in_place;
 mod replies;

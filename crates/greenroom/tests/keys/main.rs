@@ -1,8 +1,14 @@
-//! What waits behind one key, and what an operator sees of it and decides (keyed-pools.md, K07 to K11).
+//! Pools with keys (keyed-pools.md): order per key (K01 to K12), what waits behind one key and what
+//! an operator decides about it, and keys that stay with their worker (T01 to T04).
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod asked;
+mod batches;
 mod bounds;
 mod clerk;
 mod ends;
+mod keyed;
 mod keyless;
 mod parked;
+mod sticky;

@@ -1,9 +1,0 @@
-//! Event-bus pools: their configuration, what they promise of messages, and their memory (H01 to H12).
-
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod config;
-mod memory;
-mod process;
-mod stage;
-mod workers;

@@ -1,0 +1,9 @@
+//! Workers that are killed: awake, computing, suspended, lying idle, served in place, handed a
+//! message.
+
+#![expect(clippy::print_stdout, reason = "a soak says what came of it")]
+
+mod clerk;
+mod outcomes;
+mod soak;
+mod spinning;

@@ -1,0 +1,11 @@
+//! Programs that nobody has thought of, against models, and pools under load. `GREENROOM_PROGRAMS`
+//! says how many programs a test tries.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod adoptions;
+mod crews;
+mod keys;
+mod programs;
+mod sticky;
+mod stress;
