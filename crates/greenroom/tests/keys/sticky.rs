@@ -128,13 +128,8 @@ fn keys_of(homes: &BTreeMap<u64, usize>, slot: usize) -> Vec<u64> {
     homes.iter().filter(|(_, home)| **home == slot).map(|(key, _)| *key).collect()
 }
 
-fn quiet_panics() {
-    std::panic::set_hook(Box::new(|_| {}));
-}
-
 #[tokio::test(start_paused = true)]
 async fn t01_a_key_stays_with_its_worker_while_the_size_does_not_change() {
-    quiet_panics();
     let desk = Desk::new();
     let pool = desk.pool(8).restarts(Restarts { max: 99, ..Restarts::default() });
     let pool = pool.spawn().await.unwrap();
@@ -260,7 +255,6 @@ async fn t02_a_worker_that_does_not_hand_its_keys_over_is_told_once() {
 
 #[tokio::test(start_paused = true)]
 async fn t02_what_a_disabled_worker_had_goes_to_others_in_order_and_its_share_comes_back() {
-    quiet_panics();
     let desk = Desk::new();
     let pool = desk.pool(3).restarts(Restarts { max: 0, ..Restarts::default() });
     let pool = pool.spawn().await.unwrap();
@@ -387,7 +381,6 @@ async fn t02_keys_of_a_worker_that_cannot_be_started_go_to_others_until_it_can()
         assert!(slot != 1 || !is_broken.load(Ordering::SeqCst), "on purpose");
         again.clone()
     };
-    quiet_panics();
     let pool = Pool::new(factory).workers(2).sticky_by(|job: &Job| job.key);
     let pool = pool.spawn().await.unwrap();
     assert!(homes(&pool, 50).await.values().all(|slot| *slot == 0));
@@ -522,7 +515,6 @@ async fn t01_a_call_of_a_worker_that_would_be_its_own_is_refused() {
 
 #[tokio::test(start_paused = true)]
 async fn t01_a_key_function_that_panics_has_sent_nothing() {
-    quiet_panics();
     let desk = Desk::new();
     let again = desk.clone();
     let pool = Pool::new(move |_slot| again.clone()).workers(2).capacity(3);
@@ -564,7 +556,6 @@ async fn t01_a_sticky_pool_adopts_nobody_and_its_table_has_bounds() {
 
 #[tokio::test(start_paused = true)]
 async fn t02_messages_of_the_last_worker_that_is_disabled_are_dead_letters() {
-    quiet_panics();
     let (desk, letters) = (Desk::new(), Arc::new(AtomicUsize::new(0)));
     let count = letters.clone();
     let pool = desk.pool(1).restarts(Restarts { max: 0, ..Restarts::default() });

@@ -18,6 +18,8 @@ use greenroom::{
 use proptest::{prelude::*, strategy::Strategy};
 use tokio::task::JoinSet;
 
+use crate::campaign;
+
 /// A message: its number, how often it fails, and how long it takes.
 #[derive(Debug, Clone, Copy)]
 struct Job {
@@ -324,28 +326,15 @@ fn check(pools: &[Arc<Pool<Clerk>>], log: &Log) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-fn programs() -> u32 {
-    std::env::var("GREENROOM_PROGRAMS").ok().and_then(|count| count.parse().ok()).unwrap_or(400)
-}
-
 proptest! {
-    #![proptest_config(ProptestConfig { cases: programs(), failure_persistence: None, max_shrink_iters: 4_000, ..ProptestConfig::default() })]
+    #![proptest_config(campaign::config())]
 
     #[test]
     fn every_message_has_one_outcome_while_pools_adopt_each_other_and_stop(
         plans in prop::collection::vec(plan(), POOLS),
         steps in prop::collection::vec(step(), 0..50),
     ) {
-        std::panic::set_hook(Box::new(|_| {}));
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_time()
-            .start_paused(true)
-            .build()
-            .unwrap();
-        let result = runtime.block_on(async {
-            tokio::time::timeout(1_000 * AN_HOUR, run(plans, steps)).await
-        });
-        let _ = std::panic::take_hook();
-        result.expect("the program did not end: a wake-up or an outcome was lost")?;
+        let ended = campaign::run(1_000 * AN_HOUR, run(plans, steps));
+        ended.expect("the program did not end: a wake-up or an outcome was lost")?;
     }
 }

@@ -17,6 +17,8 @@ use greenroom::{
 use proptest::prelude::*;
 use tokio::time::Instant;
 
+use crate::campaign;
+
 #[derive(Debug, Clone, Copy)]
 enum Deed {
     Return,
@@ -536,25 +538,12 @@ fn check_outcomes(
     Ok(())
 }
 
-fn programs() -> u32 {
-    std::env::var("GREENROOM_PROGRAMS").ok().and_then(|count| count.parse().ok()).unwrap_or(400)
-}
-
 proptest! {
-    #![proptest_config(ProptestConfig { cases: programs(), failure_persistence: None, max_shrink_iters: 4_000, ..ProptestConfig::default() })]
+    #![proptest_config(campaign::config())]
 
     #[test]
     fn p26_p15_every_message_has_one_outcome_while_workers_come_and_go(program in program()) {
-        std::panic::set_hook(Box::new(|_| {}));
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_time()
-            .start_paused(true)
-            .build()
-            .unwrap();
-        let result = runtime.block_on(async {
-            tokio::time::timeout(1_000 * AN_HOUR, run(program)).await
-        });
-        let _ = std::panic::take_hook();
-        result.expect("the program did not end: a wake-up or an outcome was lost")?;
+        let ended = campaign::run(1_000 * AN_HOUR, run(program));
+        ended.expect("the program did not end: a wake-up or an outcome was lost")?;
     }
 }

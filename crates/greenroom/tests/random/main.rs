@@ -4,8 +4,10 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod adoptions;
+mod campaign;
 mod crews;
 mod keys;
 mod programs;
+mod quiet;
 mod sticky;
 mod stress;

@@ -19,6 +19,8 @@ use greenroom::{
 };
 use proptest::prelude::*;
 
+use crate::campaign;
+
 #[derive(Debug, Clone, Copy)]
 enum Deed {
     Return,
@@ -534,25 +536,12 @@ async fn run(program: Program) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-fn programs() -> u32 {
-    std::env::var("GREENROOM_PROGRAMS").ok().and_then(|count| count.parse().ok()).unwrap_or(400)
-}
-
 proptest! {
-    #![proptest_config(ProptestConfig { cases: programs(), failure_persistence: None, max_shrink_iters: 4_000, ..ProptestConfig::default() })]
+    #![proptest_config(campaign::config())]
 
     #[test]
     fn p26_k01_every_message_has_one_outcome_and_keys_keep_their_order(program in program()) {
-        std::panic::set_hook(Box::new(|_| {}));
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_time()
-            .start_paused(true)
-            .build()
-            .unwrap();
-        let result = runtime.block_on(async {
-            tokio::time::timeout(Duration::from_secs(100_000), run(program)).await
-        });
-        let _ = std::panic::take_hook();
-        result.expect("the program did not end: a wake-up or an outcome was lost")?;
+        let ended = campaign::run(Duration::from_secs(100_000), run(program));
+        ended.expect("the program did not end: a wake-up or an outcome was lost")?;
     }
 }

@@ -5,6 +5,7 @@
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
+    panic::catch_unwind,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -13,6 +14,8 @@ use greenroom::{
     Backoff, Class, DeadLetter, Envelope, ExitReason, FailureTable, FinalAction, Overflow,
     PoolEvents, Restarts, Rule, pool_events::Kind, prelude::*,
 };
+
+use crate::campaign;
 
 /// On virtual time: longer than all retries and restarts take.
 const A_DAY: Duration = Duration::from_secs(24 * 3600);
@@ -316,30 +319,19 @@ async fn run(seed: u64) -> Result<(), String> {
     }
 }
 
-fn from_env<T: std::str::FromStr>(name: &str) -> Option<T> {
-    std::env::var(name).ok()?.parse().ok()
-}
-
 #[test]
 fn t01_t02_p26_keys_keep_their_order_and_their_worker_and_every_message_has_one_outcome() {
-    let seeds = match from_env("GREENROOM_SEED") {
+    let seeds = match campaign::from_env("GREENROOM_SEED") {
         Some(seed) => seed..seed + 1,
-        None => 0..from_env("GREENROOM_PROGRAMS").unwrap_or(300),
+        None => 0..campaign::from_env("GREENROOM_PROGRAMS").unwrap_or(300),
     };
-    std::panic::set_hook(Box::new(|_| {}));
     let failed = seeds.clone().find_map(|seed| {
-        let runtime = tokio::runtime::Builder::new_current_thread();
-        let runtime = { runtime }.enable_time().start_paused(true).build().unwrap();
-        let ran = std::panic::catch_unwind(|| {
-            runtime.block_on(async { tokio::time::timeout(A_DAY * 99, run(seed)).await })
-        });
-        match ran {
-            Ok(Ok(Ok(()))) => None,
-            Ok(Ok(Err(why))) => Some((seed, why)),
-            Ok(Err(_)) => Some((seed, "it did not end".to_owned())),
+        match catch_unwind(|| campaign::run(A_DAY * 99, run(seed))) {
+            Ok(Some(Ok(()))) => None,
+            Ok(Some(Err(why))) => Some((seed, why)),
+            Ok(None) => Some((seed, "it did not end".to_owned())),
             Err(panic) => Some((seed, format!("{:?}", panic.downcast_ref::<String>()))),
         }
     });
-    let _ = std::panic::take_hook();
     assert_eq!(failed, None, "GREENROOM_SEED=<the number> tries it alone");
 }

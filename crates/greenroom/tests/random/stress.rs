@@ -15,6 +15,8 @@ use greenroom::{
     Stop, StopReport,
 };
 
+use crate::quiet;
+
 const KEYS: usize = 40;
 const MOST: usize = 400_000;
 const ENOUGH: u64 = 1_000;
@@ -240,7 +242,9 @@ impl Run {
 }
 
 fn threads(count: usize) -> tokio::runtime::Runtime {
-    tokio::runtime::Builder::new_multi_thread().worker_threads(count).enable_all().build().unwrap()
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    builder.worker_threads(count).enable_all().on_thread_start(quiet::on_this_thread);
+    builder.build().unwrap()
 }
 
 const PATIENCE: Stop = Stop::within(Duration::from_secs(30));
@@ -258,13 +262,11 @@ fn p26_nothing_is_lost_or_repeated_under_load() {
         (true, 8, 1_000, Stop::Now),
         (false, 8, 1_000, Stop::Now),
     ] {
-        std::panic::set_hook(Box::new(|_| {}));
         let runtime = threads(4);
         let run = runtime.block_on(async {
             let run = run(keyed, workers, capacity, A_WHILE, stop);
             tokio::time::timeout(Duration::from_secs(60), run).await
         });
-        let _ = std::panic::take_hook();
         let run = run.expect("the pool did not stop: a wake-up or an outcome was lost");
         run.check();
         if stop == PATIENCE {

@@ -192,7 +192,6 @@ async fn a_batch_that_collects_gives_up_what_is_not_wanted_and_goes_on_with_the_
 
 #[tokio::test(start_paused = true)]
 async fn a_question_that_panics_counts_as_the_handler_that_does() {
-    std::panic::set_hook(Box::new(|_| {}));
     let clerk = Clerk::default();
     let pool = clerk.pool().starts_if(|job: &Job| {
         assert_ne!(job.1, 1, "on purpose");
@@ -204,5 +203,4 @@ async fn a_question_that_panics_counts_as_the_handler_that_does() {
     let stats = pool.stop(PATIENCE).await.stats;
     assert_eq!((stats.handled, stats.restarts, stats.withdrawn), (1, 1, 0));
     assert!(stats.ledger_holds());
-    let _ = std::panic::take_hook();
 }

@@ -19,6 +19,8 @@ use proptest::{
 };
 use tokio::{sync::mpsc, task::JoinSet};
 
+use crate::campaign;
+
 mod actors;
 mod model;
 mod program;
@@ -281,10 +283,6 @@ fn check_outcomes(log: &Log, left_over: u64, stats: &PoolStats, quiet: bool) -> 
     Ok(())
 }
 
-fn number_from(name: &str) -> Option<u64> {
-    std::env::var(name).ok()?.parse().ok()
-}
-
 /// Runs the program of a seed, or what is left of it when it fails.
 fn run_seed(seed: u64, programs: &impl Strategy<Value = Program>) {
     let mut bytes = [0; 32];
@@ -298,29 +296,20 @@ fn run_seed(seed: u64, programs: &impl Strategy<Value = Program>) {
     let mut runner = TestRunner::new_with_rng(config, rng);
     let program = programs.new_tree(&mut runner).expect("there is always one");
     let failed = runner.run_one(program, |program| {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_time()
-            .start_paused(true)
-            .build()
-            .expect("there is a runtime");
-        let ended = async { tokio::time::timeout(10_000 * AN_HOUR, run(program)).await };
-        let hangs = |_| TestCaseError::fail("the program did not end");
-        runtime.block_on(ended).map_err(hangs).flatten()
+        let ended = campaign::run(10_000 * AN_HOUR, run(program));
+        ended.ok_or_else(|| TestCaseError::fail("the program did not end"))?
     });
     if let Err(failed) = failed {
-        let _ = std::panic::take_hook();
         panic!("GREENROOM_SEED={seed}: {failed}");
     }
 }
 
 #[test]
 fn k01_k06_k07_k08_k10_k12_random_programs_keep_order_bounds_and_the_ledger() {
-    std::panic::set_hook(Box::new(|_| {}));
-    let first = number_from("GREENROOM_SEED")
+    let first = campaign::from_env("GREENROOM_SEED")
         .unwrap_or_else(|| std::hash::RandomState::new().hash_one(()) >> 16);
     let programs = program::program();
-    for seed in first..first + number_from("GREENROOM_PROGRAMS").unwrap_or(600) {
+    for seed in first..first + campaign::from_env::<u64>("GREENROOM_PROGRAMS").unwrap_or(600) {
         run_seed(seed, &programs);
     }
-    let _ = std::panic::take_hook();
 }
