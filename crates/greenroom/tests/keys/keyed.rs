@@ -3,6 +3,7 @@
 use std::{
     collections::HashMap,
     convert::Infallible,
+    hash::{Hash, Hasher},
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -10,10 +11,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use greenroom::{Actor, Backoff, Context, Pool, Stop};
+use greenroom::{Actor, Backoff, Context, Pool, PoolBuilder, Stop};
 use tokio::sync::Semaphore;
 
 /// Runs a closure for each message.
+#[derive(Clone)]
 struct Run<F>(F);
 
 type Job = (u64, u64);
@@ -34,33 +36,48 @@ where
 
 const PATIENCE: Stop = Stop::within(Duration::from_secs(60));
 
+/// Workers that run a closure, of which each has a copy. The first number of a job is its key.
+fn keyed<F, Fut>(workers: usize, run: F) -> PoolBuilder<Run<F>, u64>
+where
+    F: FnMut(Job) -> Fut + Clone + Send + Sync + 'static,
+    Fut: Future<Output = Result<(), ()>> + Send,
+{
+    ordered_by(workers, |job| job.0, run)
+}
+
+/// As [`keyed`], with other keys.
+fn ordered_by<F, Fut, K>(
+    workers: usize,
+    key: impl Fn(&Job) -> K + Send + Sync + 'static,
+    run: F,
+) -> PoolBuilder<Run<F>, K>
+where
+    F: FnMut(Job) -> Fut + Clone + Send + Sync + 'static,
+    Fut: Future<Output = Result<(), ()>> + Send,
+    K: Hash + Eq + Send + Sync + 'static,
+{
+    let run = Run(run);
+    Pool::new(move |_| run.clone()).workers(workers).ordered_by(key)
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn k01_order_per_key_holds_under_real_threads() {
     const KEYS: u64 = 50;
     const EACH: u64 = 2_000;
     let last: Arc<Vec<Mutex<u64>>> = Arc::new((0..KEYS).map(|_| Mutex::new(0)).collect());
-    let seen = last.clone();
-    let pool = Pool::new(move |_| {
-        let last = seen.clone();
-        Run(move |(key, number): Job| {
-            let last = last.clone();
-            async move {
-                if number.is_multiple_of(7) {
-                    tokio::task::yield_now().await;
-                }
-                let mut last = last[key as usize].try_lock().expect("a key is in hand twice");
-                assert_eq!(*last + 1, number, "key {key}");
-                *last = number;
-                Ok(())
+    let pool = keyed(16, move |(key, number)| {
+        let last = last.clone();
+        async move {
+            if number.is_multiple_of(7) {
+                tokio::task::yield_now().await;
             }
-        })
-    })
-    .workers(16)
-    .capacity(500)
-    .ordered_by(|job: &Job| job.0)
-    .spawn()
-    .await
-    .unwrap();
+            let mut last = last[key as usize].try_lock().expect("a key is in hand twice");
+            assert_eq!(*last + 1, number, "key {key}");
+            *last = number;
+            Ok(())
+        }
+    });
+    let pool = pool.capacity(500).spawn().await.unwrap();
     let mut producers = tokio::task::JoinSet::new();
     for producer in 0..4 {
         let address = pool.address();
@@ -83,36 +100,26 @@ async fn k03_a_handler_that_computes_delays_its_own_key_only() {
     const OTHERS: usize = 1_000;
     let done = Arc::new(AtomicUsize::new(0));
     let overtaken = Arc::new(AtomicBool::new(false));
-    let (count, flag) = (done.clone(), overtaken.clone());
-    let pool = Pool::new(move |_| {
-        let (done, overtaken) = (count.clone(), flag.clone());
-        Run(move |(key, number): Job| {
-            let (done, overtaken) = (done.clone(), overtaken.clone());
-            async move {
-                match (key, number) {
-                    // Computes, without suspending, until every other key has been handled.
-                    (0, 0) => {
-                        while done.load(Ordering::Acquire) < OTHERS {
-                            std::hint::spin_loop();
-                        }
-                    }
-                    (0, _) => {
-                        overtaken.store(done.load(Ordering::Acquire) < OTHERS, Ordering::Release)
-                    }
-                    _ => {
-                        done.fetch_add(1, Ordering::AcqRel);
+    let flag = overtaken.clone();
+    let pool = keyed(8, move |(key, number)| {
+        let (done, overtaken) = (done.clone(), flag.clone());
+        async move {
+            match (key, number) {
+                // Computes, without suspending, until every other key has been handled.
+                (0, 0) => {
+                    while done.load(Ordering::Acquire) < OTHERS {
+                        std::hint::spin_loop();
                     }
                 }
-                Ok(())
+                (0, _) => overtaken.store(done.load(Ordering::Acquire) < OTHERS, Ordering::Release),
+                _ => {
+                    done.fetch_add(1, Ordering::AcqRel);
+                }
             }
-        })
-    })
-    .workers(8)
-    .capacity(10_000)
-    .ordered_by(|job: &Job| job.0)
-    .spawn()
-    .await
-    .unwrap();
+            Ok(())
+        }
+    });
+    let pool = pool.capacity(10_000).spawn().await.unwrap();
     pool.send((0, 0)).await.unwrap();
     pool.send((0, 1)).await.unwrap();
     for key in 1..=OTHERS as u64 {
@@ -131,24 +138,17 @@ async fn k01_a_suspended_key_holds_up_no_other() {
     let gate = Arc::new(Semaphore::new(0));
     let log = Arc::new(Mutex::new(Vec::new()));
     let (opened, seen) = (gate.clone(), log.clone());
-    let pool = Pool::new(move |_| {
+    let pool = keyed(2, move |job| {
         let (gate, log) = (opened.clone(), seen.clone());
-        Run(move |job: Job| {
-            let (gate, log) = (gate.clone(), log.clone());
-            async move {
-                if job == (1, 0) {
-                    gate.acquire().await.unwrap().forget();
-                }
-                log.lock().unwrap().push(job);
-                Ok(())
+        async move {
+            if job == (1, 0) {
+                gate.acquire().await.unwrap().forget();
             }
-        })
-    })
-    .workers(2)
-    .ordered_by(|job: &Job| job.0)
-    .spawn()
-    .await
-    .unwrap();
+            log.lock().unwrap().push(job);
+            Ok(())
+        }
+    });
+    let pool = pool.spawn().await.unwrap();
     for job in [(1, 0), (1, 1), (2, 0), (3, 0)] {
         pool.send(job).await.unwrap();
     }
@@ -163,19 +163,13 @@ async fn k01_a_suspended_key_holds_up_no_other() {
 
 #[tokio::test]
 async fn k02_keys_that_are_done_leave_nothing_behind() {
-    let pool = Pool::new(|_| {
-        Run(|(_, number): Job| async move {
-            if number.is_multiple_of(3) {
-                tokio::task::yield_now().await;
-            }
-            Ok(())
-        })
-    })
-    .workers(8)
-    .ordered_by(|job: &Job| job.0)
-    .spawn()
-    .await
-    .unwrap();
+    let pool = keyed(8, |(_, number)| async move {
+        if number.is_multiple_of(3) {
+            tokio::task::yield_now().await;
+        }
+        Ok(())
+    });
+    let pool = pool.spawn().await.unwrap();
     for key in 0..20_000 {
         pool.send((key, key)).await.unwrap();
     }
@@ -189,23 +183,15 @@ async fn k02_keys_that_are_done_leave_nothing_behind() {
 async fn k04_a_hot_key_gives_way_to_others() {
     let log = Arc::new(Mutex::new(Vec::new()));
     let seen = log.clone();
-    let pool = Pool::new(move |_| {
+    let pool = keyed(1, move |job| {
         let log = seen.clone();
-        Run(move |job: Job| {
-            let log = log.clone();
-            async move {
-                tokio::time::sleep(Duration::from_millis(1)).await;
-                log.lock().unwrap().push(job.0);
-                Ok(())
-            }
-        })
-    })
-    .workers(1)
-    .capacity(10_000)
-    .ordered_by(|job: &Job| job.0)
-    .spawn()
-    .await
-    .unwrap();
+        async move {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            log.lock().unwrap().push(job.0);
+            Ok(())
+        }
+    });
+    let pool = pool.capacity(10_000).spawn().await.unwrap();
     for number in 0..200 {
         pool.send((1, number)).await.unwrap();
     }
@@ -222,8 +208,8 @@ async fn k04_a_hot_key_gives_way_to_others() {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Colliding(u64);
 
-impl std::hash::Hash for Colliding {
-    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+impl Hash for Colliding {
+    fn hash<H: Hasher>(&self, state: &mut H) {
         0_u8.hash(state);
     }
 }
@@ -232,10 +218,11 @@ impl std::hash::Hash for Colliding {
 async fn k05_keys_with_the_same_hash_do_not_wait_for_one_another() {
     let done = Arc::new(Mutex::new(HashMap::new()));
     let seen = done.clone();
-    let pool = Pool::new(move |_| {
-        let done = seen.clone();
-        Run(move |(key, _): Job| {
-            let done = done.clone();
+    let pool = ordered_by(
+        2,
+        |job| Colliding(job.0),
+        move |(key, _)| {
+            let done = seen.clone();
             async move {
                 if key == 0 {
                     tokio::time::sleep(Duration::from_secs(3_600)).await;
@@ -243,13 +230,9 @@ async fn k05_keys_with_the_same_hash_do_not_wait_for_one_another() {
                 done.lock().unwrap().insert(key, tokio::time::Instant::now());
                 Ok(())
             }
-        })
-    })
-    .workers(2)
-    .ordered_by(|job: &Job| Colliding(job.0))
-    .spawn()
-    .await
-    .unwrap();
+        },
+    );
+    let pool = pool.spawn().await.unwrap();
     let start = tokio::time::Instant::now();
     for key in 0..10 {
         pool.send((key, 0)).await.unwrap();
@@ -265,25 +248,18 @@ async fn k07_a_retry_parks_the_key_and_not_the_worker() {
     let log = Arc::new(Mutex::new(Vec::new()));
     let seen = log.clone();
     let failed = Arc::new(AtomicBool::new(false));
-    let pool = Pool::new(move |_| {
+    let pool = keyed(1, move |job| {
         let (log, failed) = (seen.clone(), failed.clone());
-        Run(move |job: Job| {
-            let (log, failed) = (log.clone(), failed.clone());
-            async move {
-                if job == (1, 0) && !failed.swap(true, Ordering::SeqCst) {
-                    return Err(());
-                }
-                log.lock().unwrap().push(job);
-                Ok(())
+        async move {
+            if job == (1, 0) && !failed.swap(true, Ordering::SeqCst) {
+                return Err(());
             }
-        })
-    })
-    .workers(1)
-    .ordered_by(|job: &Job| job.0)
-    .retry(3, Backoff::new(Duration::from_secs(10), Duration::from_secs(10)))
-    .spawn()
-    .await
-    .unwrap();
+            log.lock().unwrap().push(job);
+            Ok(())
+        }
+    });
+    let ten_seconds = Duration::from_secs(10);
+    let pool = pool.retry(3, Backoff::new(ten_seconds, ten_seconds)).spawn().await.unwrap();
     for job in [(1, 0), (1, 1), (2, 0), (2, 1)] {
         pool.send(job).await.unwrap();
     }
@@ -299,17 +275,12 @@ async fn k07_a_retry_parks_the_key_and_not_the_worker() {
 async fn k08_after_the_last_attempt_the_lane_goes_on() {
     let dead = Arc::new(Mutex::new(Vec::new()));
     let letters = dead.clone();
-    let pool =
-        Pool::new(|_| Run(|job: Job| async move { if job.1 == 0 { Err(()) } else { Ok(()) } }))
-            .workers(2)
-            .ordered_by(|job: &Job| job.0)
-            .retry(3, Backoff::new(Duration::from_millis(100), Duration::from_secs(1)))
-            .on_dead_letter(move |letter| {
-                letters.lock().unwrap().push((letter.message, letter.attempts))
-            })
-            .spawn()
-            .await
-            .unwrap();
+    let pool = keyed(2, |(_, number)| async move { if number == 0 { Err(()) } else { Ok(()) } })
+        .retry(3, Backoff::new(Duration::from_millis(100), Duration::from_secs(1)))
+        .on_dead_letter(move |letter| {
+            letters.lock().unwrap().push((letter.message, letter.attempts))
+        });
+    let pool = pool.spawn().await.unwrap();
     pool.send((1, 0)).await.unwrap();
     pool.call((1, 1)).await.unwrap();
     let report = pool.stop(PATIENCE).await;
@@ -322,18 +293,18 @@ async fn k08_after_the_last_attempt_the_lane_goes_on() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn k03_a_worker_that_comes_back_from_a_wait_delays_its_own_key_only() {
     let (done, overtook) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
-    let (seen, flag) = (done.clone(), overtook.clone());
-    let pool = Pool::new(move |_| {
-        let (done, overtook) = (seen.clone(), flag.clone());
-        Run(move |(key, wait): Job| {
-            let (done, overtook) = (done.clone(), overtook.clone());
+    let flag = overtook.clone();
+    let pool = ordered_by(
+        2,
+        |job| Colliding(job.0),
+        move |(key, wait)| {
+            let (done, overtook) = (done.clone(), flag.clone());
             async move {
                 match key {
                     1 | 2 => tokio::time::sleep(Duration::from_millis(wait)).await,
                     3 => {
-                        let patience = std::time::Instant::now() + Duration::from_secs(5);
-                        while !done.load(Ordering::Acquire) && std::time::Instant::now() < patience
-                        {
+                        let patience = Instant::now() + Duration::from_secs(5);
+                        while !done.load(Ordering::Acquire) && Instant::now() < patience {
                             std::hint::spin_loop();
                         }
                         overtook.store(done.load(Ordering::Acquire), Ordering::Release);
@@ -342,13 +313,9 @@ async fn k03_a_worker_that_comes_back_from_a_wait_delays_its_own_key_only() {
                 }
                 Ok(())
             }
-        })
-    })
-    .workers(2)
-    .ordered_by(|job: &Job| Colliding(job.0))
-    .spawn()
-    .await
-    .unwrap();
+        },
+    );
+    let pool = pool.spawn().await.unwrap();
     pool.send((1, 50)).await.unwrap();
     pool.send((2, 150)).await.unwrap();
     // On a busy machine the first may be done by then.
@@ -365,10 +332,11 @@ async fn k03_a_worker_that_comes_back_from_a_wait_delays_its_own_key_only() {
 async fn k01_a_key_of_a_megabyte_and_an_empty_one_are_keys_like_others() {
     let seen: Arc<Mutex<Vec<(usize, u64)>>> = Arc::default();
     let log = seen.clone();
-    let pool = Pool::new(move |_| {
-        let seen = log.clone();
-        Run(move |(key, number): Job| {
-            let seen = seen.clone();
+    let pool = ordered_by(
+        4,
+        |job| "k".repeat(job.0 as usize),
+        move |(key, number)| {
+            let seen = log.clone();
             async move {
                 tokio::time::sleep(Duration::from_millis(10 - number)).await;
                 seen.lock()
@@ -376,13 +344,9 @@ async fn k01_a_key_of_a_megabyte_and_an_empty_one_are_keys_like_others() {
                     .push((key as usize, number));
                 Ok(())
             }
-        })
-    })
-    .workers(4)
-    .ordered_by(|job: &Job| "k".repeat(job.0 as usize))
-    .spawn()
-    .await
-    .unwrap();
+        },
+    );
+    let pool = pool.spawn().await.unwrap();
     for number in 0..5 {
         for length in [0, 1 << 20] {
             pool.send((length, number)).await.unwrap();
