@@ -118,6 +118,14 @@ fn scribes(workers: usize) -> (PoolBuilder<Scribe>, Scribe) {
     (pool.retry(3, Backoff::new(Duration::from_millis(100), SECOND)), scribe)
 }
 
+/// A pool that keeps the order of keys, or one that does not.
+async fn open(pool: PoolBuilder<Scribe>, keyed: bool) -> Pool<Scribe> {
+    match keyed {
+        true => pool.ordered_by(|note: &Note| note.0).spawn().await.unwrap(),
+        false => pool.spawn().await.unwrap(),
+    }
+}
+
 fn normal(pool: &Pool<Scribe>, key: u8, number: u32, deed: Deed) {
     pool.try_send((key, number, deed)).unwrap();
 }
@@ -141,10 +149,7 @@ async fn finish(pool: &Pool<Scribe>) {
 async fn a03_urgent_comes_before_normal_also_in_the_middle_of_a_batch() {
     for keyed in [false, true] {
         let (pool, scribe) = scribes(1);
-        let pool = match keyed {
-            true => pool.ordered_by(|note: &Note| note.0).spawn().await.unwrap(),
-            false => pool.spawn().await.unwrap(),
-        };
+        let pool = open(pool, keyed).await;
         for number in 0..4 {
             normal(&pool, number as u8, number, Deed::Return);
         }
@@ -170,10 +175,7 @@ async fn a03_urgent_comes_before_normal_also_in_the_middle_of_a_batch() {
 async fn a03_after_64_urgent_messages_in_a_row_comes_a_normal_one() {
     for keyed in [false, true] {
         let (pool, scribe) = scribes(1);
-        let pool = match keyed {
-            true => pool.ordered_by(|_: &Note| 0_u8).spawn().await.unwrap(),
-            false => pool.spawn().await.unwrap(),
-        };
+        let pool = open(pool, keyed).await;
         normal(&pool, 0, 0, Deed::Sleep(1));
         settle().await;
         (1..=4).for_each(|number| normal(&pool, 0, number, Deed::Return));
@@ -421,10 +423,7 @@ async fn a03_urgent_messages_of_many_shards_come_before_normal_ones() {
 async fn a03_urgent_messages_reach_a_saturated_pool_with_several_senders() {
     for keyed in [false, true] {
         let (pool, scribe) = scribes(4);
-        let pool = match keyed {
-            true => pool.ordered_by(|note: &Note| note.0).spawn().await.unwrap(),
-            false => pool.spawn().await.unwrap(),
-        };
+        let pool = open(pool, keyed).await;
         let pool = Arc::new(pool);
         let senders: Vec<_> = (0..4_u32)
             .map(|sender| {
@@ -544,10 +543,7 @@ async fn a04_lanes_whose_only_message_made_room_are_closed() {
 async fn a13_a_stop_gives_urgent_messages_back_before_normal_ones() {
     for keyed in [false, true] {
         let (pool, _) = scribes(1);
-        let pool = match keyed {
-            true => pool.ordered_by(|note: &Note| note.0).spawn().await.unwrap(),
-            false => pool.spawn().await.unwrap(),
-        };
+        let pool = open(pool, keyed).await;
         normal(&pool, 0, 0, Deed::Sleep(10_000));
         settle().await;
         normal(&pool, 0, 1, Deed::Return);
@@ -610,10 +606,7 @@ async fn a02_what_a_sender_says_arrives_also_with_a_further_attempt() {
     for keyed in [false, true] {
         let (pool, scribe) = scribes(1);
         let pool = pool.name("scribes");
-        let pool = match keyed {
-            true => pool.ordered_by(|note: &Note| note.0).spawn().await.unwrap(),
-            false => pool.spawn().await.unwrap(),
-        };
+        let pool = open(pool, keyed).await;
         let envelope = Envelope::urgent()
             .sender(pool.address().erase())
             .deadline(Duration::from_secs(10))
@@ -691,10 +684,7 @@ async fn queue_behind_a_sleeper(pool: &Pool<Scribe>) -> Instant {
 async fn a02_a_handler_learns_when_its_message_was_queued() {
     for keyed in [false, true] {
         let (pool, scribe) = scribes(1);
-        let pool = match keyed {
-            true => pool.ordered_by(|note: &Note| note.0).spawn().await.unwrap(),
-            false => pool.spawn().await.unwrap(),
-        };
+        let pool = open(pool, keyed).await;
         // The pool's clock began earlier.
         tokio::time::sleep(3 * SECOND).await;
         let sent = queue_behind_a_sleeper(&pool).await;

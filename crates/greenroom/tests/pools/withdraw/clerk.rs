@@ -96,6 +96,14 @@ pub(crate) fn by_key(job: &Job) -> u64 {
     job.0
 }
 
+/// A pool that keeps the order of keys, with room for ten messages of each, or one that does not.
+pub(crate) async fn open(pool: PoolBuilder<Clerk>, keyed: bool) -> Pool<Clerk> {
+    match keyed {
+        true => pool.ordered_by(by_key).max_per_key(10).spawn().await.unwrap(),
+        false => pool.spawn().await.unwrap(),
+    }
+}
+
 /// So many places are free, and no more.
 pub(crate) fn assert_room<A: Actor>(pool: &Pool<A>, free: usize) {
     let permits: Vec<_> = (0..free).map(|_| pool.try_reserve()).collect();

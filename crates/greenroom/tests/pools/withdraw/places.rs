@@ -16,7 +16,7 @@ use greenroom::{
 use super::clerk::{
     Clerk, Job, PATIENCE,
     Wish::{Fail, FailOnce, Nothing, Wait},
-    assert_room, assert_settled, by_key, settle,
+    assert_room, assert_settled, by_key, open, settle,
 };
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -88,10 +88,7 @@ async fn what_was_sent_together_is_withdrawn_one_by_one() {
 async fn urgent_messages_are_withdrawn_and_those_that_stay_come_first_still() {
     for keyed in [false, true] {
         let clerk = Clerk::default();
-        let pool = match keyed {
-            true => clerk.pool().ordered_by(by_key).max_per_key(10).spawn().await.unwrap(),
-            false => clerk.pool().spawn().await.unwrap(),
-        };
+        let pool = open(clerk.pool(), keyed).await;
         fill(&pool, 1, 0..2).await;
         let urgent = || Envelope::new().class(Class::Urgent);
         for number in 2..6 {
@@ -411,11 +408,7 @@ async fn a_call_that_was_handed_to_an_idle_worker_is_withdrawn() {
 async fn callers_hear_that_their_messages_were_withdrawn() {
     for keyed in [false, true] {
         let clerk = Clerk::default();
-        let pool = match keyed {
-            true => clerk.pool().ordered_by(by_key).max_per_key(10).spawn().await.unwrap(),
-            false => clerk.pool().spawn().await.unwrap(),
-        };
-        let pool = Arc::new(pool);
+        let pool = Arc::new(open(clerk.pool(), keyed).await);
         fill(&pool, 1, 0..0).await;
         let calls: Vec<_> = (0..4)
             .map(|number| {
@@ -439,10 +432,7 @@ async fn callers_hear_that_their_messages_were_withdrawn() {
 async fn senders_that_wait_for_room_get_what_is_given_back() {
     for keyed in [false, true] {
         let clerk = Clerk::default();
-        let pool = match keyed {
-            true => clerk.pool().ordered_by(by_key).max_per_key(10).spawn().await.unwrap(),
-            false => clerk.pool().spawn().await.unwrap(),
-        };
+        let pool = open(clerk.pool(), keyed).await;
         fill(&pool, 1, 0..10).await;
         let waiting: Vec<_> = (10..15)
             .map(|number| {

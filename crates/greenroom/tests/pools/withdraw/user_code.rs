@@ -15,7 +15,7 @@ use greenroom::{Backoff, prelude::*};
 use super::clerk::{
     Clerk, PATIENCE,
     Wish::{Nothing, Wait},
-    assert_room, assert_settled, by_key, settle,
+    assert_room, assert_settled, by_key, open, settle,
 };
 
 #[tokio::test(start_paused = true)]
@@ -23,10 +23,7 @@ async fn a_choice_that_panics_loses_nothing() {
     for keyed in [false, true] {
         let clerk = Clerk::default();
         let pool = clerk.pool().retry(2, Backoff::new(Duration::ZERO, Duration::ZERO));
-        let pool = match keyed {
-            true => pool.ordered_by(by_key).max_per_key(10).spawn().await.unwrap(),
-            false => pool.spawn().await.unwrap(),
-        };
+        let pool = open(pool, keyed).await;
         pool.send((0, 100, Wait(100))).await.unwrap();
         settle().await;
         for number in 0..8 {
