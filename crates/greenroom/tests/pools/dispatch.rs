@@ -14,28 +14,10 @@ use greenroom::{
     prelude::*,
 };
 
+use crate::sleeper::{PANIC, Sleeper};
+
 const SOON: Duration = Duration::from_secs(60);
 const A_MOMENT: Duration = Duration::from_millis(1);
-
-/// Messages from here on panic.
-const PANIC: u64 = u64::MAX;
-
-/// Sleeps for so many milliseconds. Answers with its slot.
-struct Sleeper;
-
-impl Actor for Sleeper {
-    type Message = u64;
-    type Reply = usize;
-    type Error = ();
-
-    async fn handle(&mut self, ms: u64, cx: &mut Context<Self>) -> Result<usize, ()> {
-        assert!(ms < PANIC, "on purpose");
-        if ms > 0 {
-            tokio::time::sleep(Duration::from_millis(ms)).await;
-        }
-        Ok(cx.slot())
-    }
-}
 
 /// A policy made of a function.
 struct By<F>(F);

@@ -22,6 +22,7 @@ mod scripted;
 mod sends;
 mod service;
 mod sink;
+mod sleeper;
 mod stats;
 mod threads;
 mod withdraw;

@@ -14,25 +14,10 @@ use greenroom::{
 };
 use tokio::task::JoinHandle;
 
+use crate::sleeper::{PANIC, Sleeper};
+
 const SOON: Duration = Duration::from_secs(60);
 const A_MOMENT: Duration = Duration::from_millis(1);
-
-/// Sleeps for so many milliseconds; panics when told `u64::MAX`. Answers with its slot.
-struct Sleeper;
-
-impl Actor for Sleeper {
-    type Message = u64;
-    type Reply = usize;
-    type Error = ();
-
-    async fn handle(&mut self, ms: u64, cx: &mut Context<Self>) -> Result<usize, ()> {
-        assert!(ms < u64::MAX, "on purpose");
-        if ms > 0 {
-            tokio::time::sleep(Duration::from_millis(ms)).await;
-        }
-        Ok(cx.slot())
-    }
-}
 
 #[tokio::test(start_paused = true)]
 async fn p13_a_pool_grows_and_shrinks_while_all_its_workers_are_busy() {
@@ -130,7 +115,7 @@ async fn p19_a_disabled_slot_is_brought_back_by_enable() {
     pool.admin().resize(2).unwrap().done(SOON).await;
     assert_eq!(pool.admin().enable(0).unwrap_err(), AdminError::NotDisabled(0));
     for _ in 0..2 {
-        assert!(pool.call(u64::MAX).await.is_err());
+        assert!(pool.call(PANIC).await.is_err());
     }
     tokio::time::sleep(Duration::from_millis(1)).await;
     assert_eq!(pool.try_send(0).unwrap_err().without_message(), NotAccepted::NoWorkers);
@@ -156,7 +141,7 @@ async fn p15_a_worker_leaves_between_restarts_and_while_it_starts() {
         Restarts { max: 9, backoff: greenroom::Backoff::new(SOON, SOON), ..Restarts::default() };
     let pool = Pool::new(|_| Sleeper).workers(1).restarts(restarts).spawn().await.unwrap();
     for _ in 0..2 {
-        assert!(pool.call(u64::MAX).await.is_err());
+        assert!(pool.call(PANIC).await.is_err());
     }
     let left = pool.admin().remove(1).unwrap().done(Duration::from_millis(10)).await;
     assert_eq!(left.left, [0], "it does not wait for the end of its backoff");
@@ -262,7 +247,7 @@ async fn p15_what_a_worker_had_queued_is_handled_by_others_when_it_leaves_or_is_
         one.send(100).await.unwrap();
         tokio::time::sleep(A_MOMENT).await;
         if !leaves {
-            one.send(u64::MAX).await.unwrap();
+            one.send(PANIC).await.unwrap();
         }
         let calls: Vec<_> = (0..5)
             .map(|_| {
@@ -287,7 +272,7 @@ async fn p15_what_a_worker_had_queued_is_handled_by_others_when_it_leaves_or_is_
     }
 }
 
-/// Sleeps for so many milliseconds and fails; panics when told `u64::MAX`.
+/// Sleeps for so many milliseconds and fails; panics when told [`PANIC`].
 struct Failing;
 
 impl Actor for Failing {
@@ -296,7 +281,7 @@ impl Actor for Failing {
     type Error = &'static str;
 
     async fn handle(&mut self, ms: u64, _cx: &mut Context<Self>) -> Result<(), &'static str> {
-        assert!(ms < u64::MAX, "on purpose");
+        assert!(ms != PANIC, "on purpose");
         tokio::time::sleep(Duration::from_millis(ms)).await;
         Err("not yet")
     }
@@ -307,7 +292,7 @@ async fn p15_p19_a_pool_that_shrinks_lets_go_of_disabled_workers_first() {
     let restarts = Restarts { max: 0, ..Restarts::default() };
     let pool = Pool::new(|_| Sleeper).workers(3).capacity(10).restarts(restarts);
     let pool = pool.ordered_by(|ms: &u64| *ms).spawn().await.unwrap();
-    pool.admin().workers()[0].send(u64::MAX).await.unwrap();
+    pool.admin().workers()[0].send(PANIC).await.unwrap();
     tokio::time::sleep(A_MOMENT).await;
     assert_eq!(pool.stats().live, 2);
     for ms in [100, 101, 102, 103] {
@@ -340,7 +325,7 @@ async fn p15_p19_what_a_leaving_worker_leaves_to_nobody_is_a_dead_letter() {
         leaves.send(100).await.unwrap();
         tokio::time::sleep(A_MOMENT).await;
         let _leaving = pool.admin().remove_worker(1).unwrap();
-        stays.send(u64::MAX).await.unwrap();
+        stays.send(PANIC).await.unwrap();
         tokio::time::sleep(a_while).await;
         assert_eq!((pool.stats().live, pool.stats().in_hand), (0, 1), "keyed: {keyed}");
         tokio::time::sleep(SOON).await;
