@@ -5,70 +5,29 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     pin::pin,
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
     task::{Context as Task, Waker},
-    time::Duration,
 };
 
 use greenroom::{
-    Actor, Answer, Context, DeadLetter, DeadLetterReason, DeadLetters, Delivery, NotAccepted, Pool,
-    Stop,
+    DeadLetter, DeadLetterReason, DeadLetters, NotAccepted, Pool, Stop,
     dead_letters::{NoLetter, NotReplayed},
 };
 
-/// A key, and what it says.
-type Page = (u32, &'static str);
+use crate::desk::{Desk, Page, SECOND, settle};
 
-#[derive(Clone, Default)]
-struct Desk {
-    /// What has been handled, in order.
-    handled: Arc<Mutex<Vec<Page>>>,
-    /// How many more fail.
-    broken: Arc<AtomicUsize>,
-}
-
-impl Actor for Desk {
-    type Message = Page;
-    type Reply = ();
-    type Error = &'static str;
-
-    async fn handle(&mut self, _: Page, _: &mut Context<Self>) -> Result<(), &'static str> {
-        unreachable!("it only looks")
-    }
-
-    async fn receive(
-        &mut self,
-        delivery: &mut Delivery<Page, (), &'static str>,
-        _: &mut Context<Self>,
-    ) -> Result<Answer<()>, &'static str> {
-        let page = *delivery.message().unwrap();
-        if page.1 == "slow" {
-            tokio::time::sleep(Duration::from_secs(1)).await;
-        }
-        assert!(page.1 != "panic", "a page that panics");
-        let one_less = |fail: usize| fail.checked_sub(1);
-        if self.broken.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less).is_ok() {
-            return Err("broken");
-        }
-        self.handled.lock().unwrap().push(page);
-        Ok(Answer::Reply(()))
-    }
-}
-
-impl Desk {
-    fn handled(&self) -> Vec<Page> {
-        std::mem::take(&mut self.handled.lock().unwrap())
-    }
-
-    /// One worker, in the order of keys, with room for so many.
-    async fn open(&self, capacity: usize, letters: &DeadLetters<Page, &'static str>) -> Pool<Self> {
-        let (desk, letters) = (self.clone(), letters.clone());
-        let builder = Pool::new(move |_| desk.clone()).workers(1).capacity(capacity);
-        let builder = builder.on_dead_letter(move |letter| drop(letters.push(letter)));
-        builder.ordered_by(|page: &Page| page.0).spawn().await.unwrap()
-    }
+/// One worker, in the order of keys, with room for so many.
+async fn open(
+    desk: &Desk,
+    capacity: usize,
+    letters: &DeadLetters<Page, &'static str>,
+) -> Pool<Desk> {
+    let (desk, letters) = (desk.clone(), letters.clone());
+    let builder = Pool::new(move |_| desk.clone()).workers(1).capacity(capacity);
+    let builder = builder.on_dead_letter(move |letter| drop(letters.push(letter)));
+    builder.ordered_by(|page: &Page| page.0).spawn().await.unwrap()
 }
 
 fn letter<M>(message: M) -> DeadLetter<M, &'static str> {
@@ -87,12 +46,6 @@ fn letters_of(pages: &[Page]) -> DeadLetters<Page, &'static str> {
 
 fn ids<M, E>(letters: &DeadLetters<M, E>) -> Vec<u64> {
     letters.list(None, usize::MAX).iter().map(|info| info.id).collect()
-}
-
-const SECOND: Duration = Duration::from_secs(1);
-
-async fn settle() {
-    tokio::time::sleep(10 * SECOND).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -119,11 +72,10 @@ async fn x03_a_bound_of_nothing_keeps_nothing_and_counts() {
 #[tokio::test(start_paused = true)]
 async fn x03_a_pool_s_letters_are_listed_with_what_is_known_of_them() {
     let (desk, letters) = (Desk::default(), DeadLetters::default());
-    let pool = desk.open(10, &letters).await;
-    desk.broken.store(5, Ordering::SeqCst);
+    let pool = open(&desk, 10, &letters).await;
     let start = tokio::time::Instant::now();
-    pool.send((1, "slow")).await.unwrap();
-    pool.send((2, "panic")).await.unwrap();
+    pool.send((1, "slow, and fails")).await.unwrap();
+    pool.send((2, "panics")).await.unwrap();
     settle().await;
     let list = letters.list(None, 10);
     assert_eq!(list.len(), 2);
@@ -131,7 +83,7 @@ async fn x03_a_pool_s_letters_are_listed_with_what_is_known_of_them() {
     assert_eq!((list[0].panic.as_deref(), list[0].has_message), (None, true));
     assert_eq!(list[0].since, start + SECOND);
     assert_eq!(list[1].reason, DeadLetterReason::Panicked);
-    assert_eq!(list[1].panic.as_deref(), Some("a page that panics"));
+    assert_eq!(list[1].panic.as_deref(), Some("on purpose"));
     let old = letters.push(DeadLetter { age: Some(SECOND), ..letter((3, "")) }).id.unwrap();
     assert_eq!(letters.list(Some(old - 1), 1)[0].age, Some(SECOND));
 }
@@ -202,7 +154,7 @@ async fn x03_a_letter_that_loses_its_place_while_it_is_looked_at_is_dropped_and_
 #[tokio::test(start_paused = true)]
 async fn x03_a_replay_goes_to_the_end_of_its_key_s_line() {
     let (desk, letters) = (Desk::default(), letters_of(&[(1, "again")]));
-    let pool = desk.open(10, &letters).await;
+    let pool = open(&desk, 10, &letters).await;
     pool.send((1, "slow")).await.unwrap();
     pool.send((1, "second")).await.unwrap();
     letters.replay(1, &pool).unwrap();
@@ -217,7 +169,7 @@ async fn x03_a_replay_goes_to_the_end_of_its_key_s_line() {
 #[tokio::test(start_paused = true)]
 async fn x03_what_is_not_accepted_stays_in_its_place_with_its_message() {
     let (desk, letters) = (Desk::default(), letters_of(&[(1, "a"), (2, "b")]));
-    let pool = desk.open(1, &letters).await;
+    let pool = open(&desk, 1, &letters).await;
     pool.send((3, "slow")).await.unwrap();
     tokio::task::yield_now().await;
     pool.send((3, "queued")).await.unwrap();
@@ -232,7 +184,7 @@ async fn x03_what_is_not_accepted_stays_in_its_place_with_its_message() {
 #[tokio::test(start_paused = true)]
 async fn x03_a_letter_without_a_message_is_not_replayed_and_stays() {
     let (desk, letters) = (Desk::default(), letters_of(&[(1, "a")]));
-    let pool = desk.open(10, &letters).await;
+    let pool = open(&desk, 10, &letters).await;
     let empty = DeadLetter { message: None, ..letter((0, "")) };
     let id = letters.push(empty).id.unwrap();
     assert!(!letters.list(Some(1), 1)[0].has_message);
@@ -245,7 +197,7 @@ async fn x03_a_letter_without_a_message_is_not_replayed_and_stays() {
 #[tokio::test(start_paused = true)]
 async fn x03_those_of_one_key_are_replayed_and_others_stay() {
     let (desk, letters) = (Desk::default(), letters_of(&[(1, "a"), (2, "b"), (1, "c")]));
-    let pool = desk.open(10, &letters).await;
+    let pool = open(&desk, 10, &letters).await;
     let replayed = letters.replay_where(|_, page| page.is_some_and(|page| page.0 == 1), &pool);
     assert_eq!(replayed.replayed, 2);
     assert_eq!(ids(&letters), [2]);
@@ -256,7 +208,7 @@ async fn x03_those_of_one_key_are_replayed_and_others_stay() {
 #[tokio::test(start_paused = true)]
 async fn x03_after_a_refusal_no_letter_overtakes_an_older_one() {
     let (desk, letters) = (Desk::default(), letters_of(&[(1, "a"), (2, "b"), (3, "c"), (4, "d")]));
-    let pool = desk.open(2, &letters).await;
+    let pool = open(&desk, 2, &letters).await;
     let replayed = letters.replay_all(&pool);
     assert_eq!(replayed.replayed, 2);
     assert_eq!(replayed.refused, [(3, NotAccepted::Full), (4, NotAccepted::Full)]);
@@ -266,9 +218,8 @@ async fn x03_after_a_refusal_no_letter_overtakes_an_older_one() {
 
 #[tokio::test(start_paused = true)]
 async fn x03_letters_that_come_of_a_replay_are_not_replayed_by_it() {
-    let (desk, letters) = (Desk::default(), letters_of(&[(1, "a"), (2, "b")]));
-    let pool = desk.open(1, &letters).await;
-    desk.broken.store(5, Ordering::SeqCst);
+    let (desk, letters) = (Desk::default(), letters_of(&[(1, "fails"), (2, "fails")]));
+    let pool = open(&desk, 1, &letters).await;
     let replayed = letters.replay_all_waiting(&pool).await;
     assert_eq!(replayed.replayed, 2);
     settle().await;
@@ -278,7 +229,7 @@ async fn x03_letters_that_come_of_a_replay_are_not_replayed_by_it() {
 #[tokio::test(start_paused = true)]
 async fn x03_a_replay_that_waits_and_is_dropped_keeps_what_was_not_sent() {
     let (desk, letters) = (Desk::default(), letters_of(&[(1, "a"), (2, "b"), (3, "c")]));
-    let pool = desk.open(1, &letters).await;
+    let pool = open(&desk, 1, &letters).await;
     pool.send((9, "slow")).await.unwrap();
     tokio::task::yield_now().await;
     {

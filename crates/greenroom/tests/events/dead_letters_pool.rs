@@ -1,82 +1,26 @@
 //! A pool keeps what it could not handle: every reason ends up there, and goes back in on request (X03).
 
 use std::{
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
 use greenroom::{
-    Actor, Answer, Backoff, Context, DeadLetterReason, Delivery, Envelope, FailureAction,
-    NotAccepted, Overflow, Pool, PoolBuilder, Restarts, Stop,
+    Backoff, DeadLetterReason, Envelope, FailureAction, NotAccepted, Overflow, Pool, PoolBuilder,
+    PoolEvents, Restarts, Stop,
     dead_letters::NotReplayed,
     failure::{Cause, FailedAttempt},
     pool::PoolDeadLetters,
 };
 
-const SECOND: Duration = Duration::from_secs(1);
+use crate::desk::{Desk, Page, SECOND, settle};
+
 const MILLI: Duration = Duration::from_millis(1);
 
-/// A key, and what it says.
-type Page = (u32, &'static str);
-
-#[derive(Clone, Default)]
-struct Desk {
-    /// What has been handled, in order.
-    handled: Arc<Mutex<Vec<Page>>>,
-    /// Nothing fails any more.
-    mended: Arc<AtomicBool>,
-}
-
-impl Actor for Desk {
-    type Message = Page;
-    type Reply = ();
-    type Error = &'static str;
-
-    async fn handle(&mut self, _: Page, _: &mut Context<Self>) -> Result<(), &'static str> {
-        unreachable!("it only looks")
-    }
-
-    async fn receive(
-        &mut self,
-        delivery: &mut Delivery<Page, (), &'static str>,
-        _: &mut Context<Self>,
-    ) -> Result<Answer<()>, &'static str> {
-        let page = *delivery.message().unwrap();
-        match page.1 {
-            "slow" => tokio::time::sleep(SECOND).await,
-            "consumed" => {
-                delivery.take();
-                std::future::pending::<()>().await;
-            }
-            "panics" if !self.is_mended() => panic!("on purpose"),
-            text if text.starts_with("fails") && !self.is_mended() => return Err("no paper"),
-            _ => {}
-        }
-        self.handled.lock().unwrap().push(page);
-        Ok(Answer::Reply(()))
-    }
-}
-
-impl Desk {
-    fn pool(&self) -> PoolBuilder<Self> {
-        let desk = self.clone();
-        Pool::new(move |_| desk.clone()).workers(1).pool_events(greenroom::PoolEvents::off())
-    }
-
-    fn is_mended(&self) -> bool {
-        self.mended.load(Ordering::SeqCst)
-    }
-
-    fn mend(&self) {
-        self.mended.store(true, Ordering::SeqCst);
-    }
-
-    fn handled(&self) -> Vec<Page> {
-        std::mem::take(&mut self.handled.lock().unwrap())
-    }
+/// One worker.
+fn pool_of(desk: &Desk) -> PoolBuilder<Desk> {
+    let desk = desk.clone();
+    Pool::new(move |_| desk.clone()).workers(1).pool_events(PoolEvents::off())
 }
 
 type Letters = PoolDeadLetters<Page, (), &'static str>;
@@ -91,14 +35,10 @@ fn contents(letters: &Letters) -> Vec<(DeadLetterReason, u32, Option<Page>)> {
     .collect()
 }
 
-async fn settle() {
-    tokio::time::sleep(10 * SECOND).await;
-}
-
 #[tokio::test(start_paused = true)]
 async fn x03_failed_panicked_and_poisoned_messages_are_kept() {
     let desk = Desk::default();
-    let pool = desk.pool().spawn().await.unwrap();
+    let pool = pool_of(&desk).spawn().await.unwrap();
     pool.send((1, "fails")).await.unwrap();
     pool.send((2, "panics")).await.unwrap();
     settle().await;
@@ -107,7 +47,7 @@ async fn x03_failed_panicked_and_poisoned_messages_are_kept() {
     use DeadLetterReason::{Failed, Panicked, Poisoned};
     assert_eq!(contents(&letters), [(Failed, 1, Some(failed)), (Panicked, 1, Some(panicked))]);
     assert_eq!(letters.inspect(1, |letter| letter.error), Ok(Some("no paper")));
-    let again = desk.pool().retry(9, Backoff::new(MILLI, MILLI)).spawn().await.unwrap();
+    let again = pool_of(&desk).retry(9, Backoff::new(MILLI, MILLI)).spawn().await.unwrap();
     again.send((3, "panics")).await.unwrap();
     settle().await;
     assert_eq!(contents(&again.dead_letters()), [(Poisoned, 2, Some((3, "panics")))]);
@@ -117,7 +57,7 @@ async fn x03_failed_panicked_and_poisoned_messages_are_kept() {
 #[tokio::test(start_paused = true)]
 async fn x03_messages_that_came_too_late_are_kept() {
     let desk = Desk::default();
-    let pool = desk.pool().time_limit(500 * MILLI).spawn().await.unwrap();
+    let pool = pool_of(&desk).time_limit(500 * MILLI).spawn().await.unwrap();
     pool.send((1, "slow")).await.unwrap();
     let expires = Envelope::new().deadline(MILLI);
     pool.send_with((2, "expires"), expires).await.unwrap();
@@ -138,7 +78,7 @@ async fn x03_messages_that_came_too_late_are_kept() {
 async fn x03_evicted_messages_and_those_that_no_worker_is_left_for_are_kept() {
     let desk = Desk::default();
     let restarts = Restarts { max: 0, ..Restarts::default() };
-    let pool = desk.pool().capacity(2).overflow(Overflow::DropOldest).restarts(restarts);
+    let pool = pool_of(&desk).capacity(2).overflow(Overflow::DropOldest).restarts(restarts);
     let pool = pool.spawn().await.unwrap();
     pool.send((1, "slow")).await.unwrap();
     tokio::task::yield_now().await;
@@ -180,7 +120,8 @@ fn ages(letters: &Letters) -> Vec<(DeadLetterReason, Option<Duration>, u32)> {
 async fn x01_x03_letters_of_handlers_know_how_long_ago_they_were_accepted() {
     let desk = Desk::default();
     let policy = |_: FailedAttempt<'_, &'static str>, _: f64| FailureAction::DeadLetter;
-    let pool = desk.pool().failure_policy(policy).time_limit(1_500 * MILLI).spawn().await.unwrap();
+    let pool =
+        pool_of(&desk).failure_policy(policy).time_limit(1_500 * MILLI).spawn().await.unwrap();
     tokio::time::sleep(7 * SECOND).await;
     pool.send((1, "slow")).await.unwrap();
     pool.send((2, "fails")).await.unwrap();
@@ -204,7 +145,7 @@ async fn x01_x03_letters_of_handlers_know_how_long_ago_they_were_accepted() {
 async fn x01_x03_the_age_of_a_letter_counts_from_before_its_first_attempt() {
     let (desk, started) = (Desk::default(), tokio::time::Instant::now());
     let hourly = Backoff::new(3_600 * SECOND, 3_600 * SECOND);
-    let pool = desk.pool().retry(3, hourly).seed(3).spawn().await.unwrap();
+    let pool = pool_of(&desk).retry(3, hourly).seed(3).spawn().await.unwrap();
     pool.send((1, "fails")).await.unwrap();
     while pool.dead_letters().is_empty() {
         tokio::time::sleep(SECOND).await;
@@ -219,7 +160,7 @@ async fn x01_x03_the_age_of_a_letter_counts_from_before_its_first_attempt() {
 async fn x01_x03_letters_that_nobody_began_know_how_long_ago_they_were_accepted() {
     let desk = Desk::default();
     let restarts = Restarts { max: 0, ..Restarts::default() };
-    let pool = desk.pool().capacity(2).overflow(Overflow::DropOldest).restarts(restarts);
+    let pool = pool_of(&desk).capacity(2).overflow(Overflow::DropOldest).restarts(restarts);
     let pool = pool.spawn().await.unwrap();
     tokio::time::sleep(5 * SECOND).await;
     pool.send((1, "slow")).await.unwrap();
@@ -240,7 +181,7 @@ async fn x01_x03_letters_that_nobody_began_know_how_long_ago_they_were_accepted(
 #[tokio::test(start_paused = true)]
 async fn x03_letters_outlive_the_stop_that_made_them() {
     let desk = Desk::default();
-    let pool = desk.pool().spawn().await.unwrap();
+    let pool = pool_of(&desk).spawn().await.unwrap();
     pool.send((1, "consumed")).await.unwrap();
     tokio::task::yield_now().await;
     let letters = pool.dead_letters();
@@ -253,7 +194,7 @@ async fn x03_letters_outlive_the_stop_that_made_them() {
 }
 
 async fn with_letters(desk: &Desk) -> Pool<Desk> {
-    let pool = desk.pool().capacity(100).ordered_by(|page: &Page| page.0).spawn().await.unwrap();
+    let pool = pool_of(desk).capacity(100).ordered_by(|page: &Page| page.0).spawn().await.unwrap();
     for page in [(1, "fails 1"), (2, "fails 2"), (1, "fails 3")] {
         pool.send(page).await.unwrap();
     }
@@ -300,7 +241,7 @@ async fn x03_letters_of_one_key_are_replayed_and_then_all_others() {
 #[tokio::test(start_paused = true)]
 async fn x03_a_replay_without_room_leaves_the_rest_and_one_that_waits_does_not() {
     let desk = Desk::default();
-    let pool = desk.pool().capacity(2).spawn().await.unwrap();
+    let pool = pool_of(&desk).capacity(2).spawn().await.unwrap();
     for _ in 0..5 {
         pool.send((1, "fails")).await.unwrap();
     }
@@ -320,7 +261,7 @@ async fn x03_a_replay_without_room_leaves_the_rest_and_one_that_waits_does_not()
 #[tokio::test(start_paused = true)]
 async fn x03_what_fails_again_is_a_new_letter() {
     let desk = Desk::default();
-    let pool = desk.pool().spawn().await.unwrap();
+    let pool = pool_of(&desk).spawn().await.unwrap();
     pool.send((1, "fails")).await.unwrap();
     settle().await;
     let letters = pool.dead_letters();
@@ -334,7 +275,7 @@ async fn x03_what_fails_again_is_a_new_letter() {
 #[tokio::test(start_paused = true)]
 async fn x03_at_the_bound_the_oldest_is_dropped_with_a_count() {
     for (bound, kept) in [(3, vec![3, 4, 5]), (0, vec![])] {
-        let pool = Desk::default().pool().dead_letters(bound).spawn().await.unwrap();
+        let pool = pool_of(&Desk::default()).dead_letters(bound).spawn().await.unwrap();
         for _ in 0..5 {
             pool.send((1, "fails")).await.unwrap();
         }
@@ -344,7 +285,7 @@ async fn x03_at_the_bound_the_oldest_is_dropped_with_a_count() {
         assert_eq!((ids, letters.dropped()), (kept, 5 - bound as u64));
         assert_eq!(letters.queue().bound(), bound);
     }
-    let pool = Desk::default().pool().ordered_by(|page: &Page| page.0).spawn().await.unwrap();
+    let pool = pool_of(&Desk::default()).ordered_by(|page: &Page| page.0).spawn().await.unwrap();
     assert_eq!(pool.dead_letters().queue().bound(), 1_000);
 }
 
@@ -352,7 +293,7 @@ async fn x03_at_the_bound_the_oldest_is_dropped_with_a_count() {
 async fn x03_a_hook_takes_the_letters_instead() {
     let taken = Arc::new(Mutex::new(Vec::new()));
     let hook = taken.clone();
-    let pool = Desk::default().pool().on_dead_letter(move |letter| {
+    let pool = pool_of(&Desk::default()).on_dead_letter(move |letter| {
         hook.lock().unwrap().push(letter.message);
     });
     let pool = pool.spawn().await.unwrap();
@@ -365,7 +306,7 @@ async fn x03_a_hook_takes_the_letters_instead() {
 #[tokio::test(start_paused = true)]
 async fn x03_whoever_holds_the_letters_keeps_the_pool_running_and_their_queue_does_not() {
     let desk = Desk::default();
-    let pool = desk.pool().spawn().await.unwrap();
+    let pool = pool_of(&desk).spawn().await.unwrap();
     let (letters, end) = (pool.dead_letters(), pool.erase());
     drop(pool);
     settle().await;
@@ -382,7 +323,7 @@ async fn x03_the_policy_is_asked_before_a_message_is_a_letter() {
         Cause::Error(_) => FailureAction::Drop,
         _ => FailureAction::DeadLetter,
     };
-    let pool = Desk::default().pool().failure_policy(policy).spawn().await.unwrap();
+    let pool = pool_of(&Desk::default()).failure_policy(policy).spawn().await.unwrap();
     pool.send((1, "fails")).await.unwrap();
     settle().await;
     assert!(pool.dead_letters().is_empty());

@@ -4,6 +4,7 @@
 
 mod dead_letters;
 mod dead_letters_pool;
+mod desk;
 mod pool_events;
 mod pool_events_of_pools;
 mod topic;
