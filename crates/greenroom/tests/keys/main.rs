@@ -11,4 +11,6 @@ mod ends;
 mod keyed;
 mod keyless;
 mod parked;
+#[path = "../shared/room.rs"]
+mod room;
 mod sticky;

@@ -11,10 +11,12 @@ use std::{
 };
 
 use greenroom::{
-    Address, Backoff, CallError, DeadLetter, Envelope, FailureTable, FinalAction, NotAccepted,
-    Overflow, PoolBuilder, PoolEvent, PoolEvents, Restarts, Rule, SpawnError, inspect::Items,
+    Address, Backoff, CallError, DeadLetter, Envelope, FailureTable, FinalAction, Overflow,
+    PoolBuilder, PoolEvent, PoolEvents, Restarts, Rule, SpawnError, inspect::Items,
     pool::AdminError, prelude::*, topic::Event,
 };
+
+use crate::room::assert_room;
 
 const SOON: Duration = Duration::from_secs(600);
 const A_MOMENT: Duration = Duration::from_millis(1);
@@ -478,9 +480,7 @@ async fn t02_who_waits_for_room_at_a_worker_that_leaves_is_served_by_the_next() 
     sent.unwrap();
     tokio::time::sleep(SOON).await;
     assert_eq!(desk.numbers(), [1, 2, 3]);
-    let permits: Vec<_> = (0..10).map(|_| pool.try_reserve()).collect();
-    assert!(permits.iter().all(Result::is_ok), "a permit was lost");
-    assert_eq!(pool.try_reserve().err(), Some(NotAccepted::Full), "one came from nowhere");
+    assert_room(&pool, 10);
 }
 
 #[tokio::test(start_paused = true)]

@@ -14,7 +14,10 @@ use greenroom::{
     prelude::*,
 };
 
-use crate::sleeper::{PANIC, Sleeper};
+use crate::{
+    room::assert_room,
+    sleeper::{PANIC, Sleeper},
+};
 
 const SOON: Duration = Duration::from_secs(60);
 const A_MOMENT: Duration = Duration::from_millis(1);
@@ -53,12 +56,6 @@ async fn a_round(pool: &Pool<Sleeper>, calls: usize) -> Vec<usize> {
 
 fn is_untouched(stats: &PoolStats) -> bool {
     stats.accepted == 0 && stats.queued == 0 && stats.ledger_holds()
-}
-
-/// So many permits are there, and not one more.
-fn has_room_for(pool: &Pool<Sleeper>, messages: usize) -> bool {
-    let permits: Vec<_> = (0..messages).map(|_| pool.try_reserve()).collect();
-    permits.iter().all(Result::is_ok) && pool.try_reserve().is_err()
 }
 
 /// Sleeps for a moment, and says whose message it was.
@@ -233,14 +230,14 @@ async fn p08_several_get_a_copy_each_all_or_none() {
     assert!(pool.call(0).await.is_ok(), "one of them answers");
     tokio::time::sleep(SOON).await;
     assert_eq!((pool.stats().handled, pool.stats().ledger_holds()), (7, true));
-    assert!(has_room_for(&pool, 3));
+    assert_room(&pool, 3);
     // A reserved permit is one of the three that are needed, and is used or comes back.
     let permit = pool.try_reserve().unwrap();
     permit.send(0).unwrap();
     assert_eq!(pool.stats().queued, 3);
     pool.try_send(0).unwrap_err();
     tokio::time::sleep(SOON).await;
-    assert!(has_room_for(&pool, 3));
+    assert_room(&pool, 3);
 }
 
 #[tokio::test(start_paused = true)]
@@ -318,7 +315,7 @@ async fn p08_what_is_held_waits_for_a_worker_to_start_and_keeps_its_permit() {
     waiting.await.unwrap().unwrap();
     tokio::time::sleep(SOON).await;
     assert_eq!((pool.stats().handled, pool.stats().ledger_holds()), (3, true));
-    assert!(has_room_for(&pool, 2));
+    assert_room(&pool, 2);
 }
 
 #[tokio::test(start_paused = true)]
@@ -355,7 +352,7 @@ async fn p08_what_a_policy_refuses_comes_back() {
     assert_eq!(permit.send(7).unwrap_err().without_message(), refused);
     assert!(is_untouched(&pool.stats()));
     assert_eq!(pool.stats().rejected, 5);
-    assert!(has_room_for(&pool, 2_000));
+    assert_room(&pool, 2_000);
 }
 
 #[tokio::test(start_paused = true)]
@@ -425,7 +422,7 @@ async fn p02_a_policy_that_panics_unwinds_in_the_sender_with_nothing_accepted() 
     panics!(pool, pool.reserve().await.unwrap().send(13));
     panics!(pool, pool.try_reserve_owned().unwrap().send(13));
     assert!(is_untouched(&pool.stats()));
-    assert!(has_room_for(&pool, 3));
+    assert_room(&pool, 3);
     assert_eq!(pool.call(0).await, Ok(0));
 }
 

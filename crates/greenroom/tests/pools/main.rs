@@ -17,6 +17,8 @@ mod owned_permits;
 mod promises;
 mod resizing;
 mod retry_storms;
+#[path = "../shared/room.rs"]
+mod room;
 mod runtimes;
 mod scripted;
 mod sends;

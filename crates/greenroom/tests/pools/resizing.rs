@@ -14,7 +14,10 @@ use greenroom::{
 };
 use tokio::task::JoinHandle;
 
-use crate::sleeper::{PANIC, Sleeper};
+use crate::{
+    room::assert_room,
+    sleeper::{PANIC, Sleeper},
+};
 
 const SOON: Duration = Duration::from_secs(60);
 const A_MOMENT: Duration = Duration::from_millis(1);
@@ -153,11 +156,6 @@ fn sends(address: &Address<u64, usize, ()>, ms: u64) -> JoinHandle<Result<(), No
     tokio::spawn(async move { address.send(ms).await.map_err(|error| error.without_message()) })
 }
 
-fn has_room_for(pool: &Pool<Sleeper>, messages: usize) -> bool {
-    let permits: Vec<_> = (0..messages).map(|_| pool.try_reserve()).collect();
-    permits.iter().all(Result::is_ok) && pool.try_reserve().is_err()
-}
-
 #[tokio::test(start_paused = true)]
 async fn p13_a_worker_can_be_addressed_alone_within_its_bound_and_the_pools() {
     let pool = Pool::new(|_| Sleeper).workers(2).mailbox(2).capacity(3).spawn().await.unwrap();
@@ -178,7 +176,7 @@ async fn p13_a_worker_can_be_addressed_alone_within_its_bound_and_the_pools() {
     assert_eq!(pool.stats().queued, 3, "the pool is full, though the mailbox is not");
     assert!(pool.stats().ledger_holds());
     tokio::time::sleep(SOON).await;
-    assert!(has_room_for(&pool, 3));
+    assert_room(&pool, 3);
     for worker in &crew {
         let places: Vec<_> = (0..2).map(|_| worker.try_reserve()).collect();
         assert!(places.iter().all(Result::is_ok) && worker.try_reserve().is_err());
@@ -205,7 +203,7 @@ async fn p13_who_waits_for_one_worker_is_served_in_turn_and_a_cancelled_one_is_p
     last.await.unwrap().unwrap();
     tokio::time::sleep(SOON).await;
     assert_eq!(pool.stats().handled, 4);
-    assert!(has_room_for(&pool, 1));
+    assert_room(&pool, 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -230,7 +228,7 @@ async fn p13_a_worker_that_was_removed_is_refused_and_whoever_takes_its_slot_is_
     assert_eq!(gone.send(0).await.unwrap_err().without_message(), NotAccepted::NoWorkers);
     assert_eq!(pool.admin().workers()[1].call(0).await, Ok(1));
     assert_eq!((pool.stats().handled, pool.stats().ledger_holds()), (3, true));
-    assert!(has_room_for(&pool, 2));
+    assert_room(&pool, 2);
 }
 
 #[tokio::test(start_paused = true)]
@@ -268,7 +266,7 @@ async fn p15_what_a_worker_had_queued_is_handled_by_others_when_it_leaves_or_is_
         tokio::time::sleep(SOON).await;
         let stats = pool.stats();
         assert!(stats.ledger_holds() && stats.queued == 0, "{stats:?}");
-        assert!(has_room_for(&pool, 10));
+        assert_room(&pool, 10);
     }
 }
 
@@ -360,9 +358,9 @@ async fn p15_a_pool_that_shrank_below_what_is_queued_accepts_nothing_until_it_is
     }
     waiting.await.unwrap().unwrap();
     tokio::time::sleep(SOON).await;
-    assert!(has_room_for(&pool, 2));
+    assert_room(&pool, 2);
     let _grows = pool.admin().resize(4).unwrap();
-    assert!(has_room_for(&pool, 8), "P06: workers x mailbox");
+    assert_room(&pool, 8); // workers x mailbox, as P06 says
     assert_eq!(pool.stats().handled, 10);
 }
 
@@ -370,7 +368,7 @@ async fn p15_a_pool_that_shrank_below_what_is_queued_accepts_nothing_until_it_is
 async fn p06_a_total_capacity_stays_what_it_is_and_a_grown_pool_lets_waiters_in() {
     let pool = Pool::new(|_| Sleeper).workers(1).capacity(2).spawn().await.unwrap();
     let _grows = pool.admin().resize(5).unwrap();
-    assert!(has_room_for(&pool, 2));
+    assert_room(&pool, 2);
     let pool = Pool::new(|_| Sleeper).workers(1).mailbox(1).spawn().await.unwrap();
     let permit = pool.try_reserve().unwrap();
     let waiting: Vec<_> = (0..4).map(|_| sends(&pool, 0)).collect();
@@ -382,7 +380,7 @@ async fn p06_a_total_capacity_stays_what_it_is_and_a_grown_pool_lets_waiters_in(
         sender.await.unwrap().unwrap();
     }
     drop(permit);
-    assert!(has_room_for(&pool, 2));
+    assert_room(&pool, 2);
 }
 
 #[tokio::test(start_paused = true)]
@@ -407,7 +405,7 @@ async fn p15_what_is_queued_when_the_last_worker_leaves_waits_for_the_next_one()
         tokio::time::sleep(SOON).await;
         let stats = pool.stats();
         assert_eq!((stats.handled, stats.ledger_holds()), (if holds { 5 } else { 4 }, true));
-        assert!(has_room_for(&pool, 4));
+        assert_room(&pool, 4);
     }
 }
 
@@ -429,7 +427,8 @@ async fn p15_who_waits_for_room_is_refused_when_the_last_worker_goes_unless_mess
         let sent = waiting.await.unwrap();
         assert_eq!(sent, if holds { Ok(()) } else { Err(NotAccepted::NoWorkers) });
         tokio::time::sleep(SOON).await;
-        assert!(pool.stats().ledger_holds() && has_room_for(&pool, 1));
+        assert!(pool.stats().ledger_holds());
+        assert_room(&pool, 1);
     }
 }
 

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use greenroom::{NotAccepted, PoolBuilder, PoolStats, prelude::*};
+use greenroom::{PoolBuilder, PoolStats, prelude::*};
 
 /// What is wished for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,13 +102,6 @@ pub(crate) async fn open(pool: PoolBuilder<Clerk>, keyed: bool) -> Pool<Clerk> {
         true => pool.ordered_by(by_key).max_per_key(10).spawn().await.unwrap(),
         false => pool.spawn().await.unwrap(),
     }
-}
-
-/// So many places are free, and no more.
-pub(crate) fn assert_room<A: Actor>(pool: &Pool<A>, free: usize) {
-    let permits: Vec<_> = (0..free).map(|_| pool.try_reserve()).collect();
-    assert!(permits.iter().all(Result::is_ok), "a permit was lost");
-    assert_eq!(pool.try_reserve().err(), Some(NotAccepted::Full), "a permit came from nowhere");
 }
 
 /// So many were withdrawn, the others were handled, and nothing is left.

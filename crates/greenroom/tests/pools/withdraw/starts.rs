@@ -15,10 +15,12 @@ use greenroom::{
     prelude::*,
 };
 
+use crate::room::assert_room;
+
 use super::clerk::{
     Clerk, Job, PATIENCE,
     Wish::{Fail, FailOnce, Nothing, Wait},
-    assert_room, assert_settled, by_key, settle,
+    assert_settled, by_key, settle,
 };
 
 const HOUR: Duration = Duration::from_secs(3600);

@@ -8,7 +8,9 @@ use std::{
 
 use greenroom::{Backoff, PoolBuilder, policy::RoundRobin, prelude::*};
 
-use super::clerk::{PATIENCE, assert_room};
+use crate::room::assert_room;
+
+use super::clerk::PATIENCE;
 
 /// A key and a number.
 type Item = (u64, u64);

@@ -12,10 +12,12 @@ use std::{
 
 use greenroom::{Backoff, prelude::*};
 
+use crate::room::assert_room;
+
 use super::clerk::{
     Clerk, PATIENCE,
     Wish::{Nothing, Wait},
-    assert_room, assert_settled, by_key, open, settle,
+    assert_settled, by_key, open, settle,
 };
 
 #[tokio::test(start_paused = true)]
