@@ -15,6 +15,8 @@ use greenroom::{
 };
 use tokio::sync::Semaphore;
 
+use crate::clerk::settle;
+
 /// What becomes of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wish {
@@ -104,10 +106,6 @@ impl Actor for Writer {
 
 const PATIENCE: Stop = Stop::within(Duration::from_secs(60));
 const SECOND: Duration = Duration::from_secs(1);
-
-async fn settle() {
-    tokio::time::sleep(Duration::from_millis(1)).await;
-}
 
 #[tokio::test(start_paused = true)]
 async fn k12_t02_in_a_sticky_pool_a_batch_is_one_message_and_its_retry_keeps_the_order() {

@@ -8,6 +8,8 @@ use greenroom::{
 };
 use tokio::sync::Semaphore;
 
+use crate::settle::settle;
+
 /// A key and a size.
 type Page = (u64, usize);
 
@@ -30,10 +32,6 @@ fn press(bytes: usize) -> (PoolBuilder<Press>, Arc<Semaphore>) {
     let gate = Arc::new(Semaphore::new(0));
     let each = Press(gate.clone());
     (Pool::new(move |_| each.clone()).workers(1).max_bytes(bytes, |page: &Page| page.1), gate)
-}
-
-async fn settle() {
-    tokio::time::sleep(Duration::from_millis(1)).await;
 }
 
 const PATIENCE: Stop = Stop::within(Duration::from_secs(60));

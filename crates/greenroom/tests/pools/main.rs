@@ -23,6 +23,7 @@ mod runtimes;
 mod scripted;
 mod sends;
 mod service;
+mod settle;
 mod sink;
 mod sleeper;
 mod stats;

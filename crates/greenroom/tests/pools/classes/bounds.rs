@@ -7,7 +7,9 @@ use std::{
 
 use greenroom::{DeadLetterReason, Envelope, NotAccepted, Overflow, Stop, TrySendError};
 
-use super::scribe::{Deed, Note, SECOND, finish, normal, scribes, settle, urgent};
+use crate::settle::settle;
+
+use super::scribe::{Deed, Note, SECOND, finish, normal, scribes, urgent};
 
 #[tokio::test(start_paused = true)]
 async fn a04_the_bound_holds_for_urgent_messages() {

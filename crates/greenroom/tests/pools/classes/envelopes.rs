@@ -12,7 +12,9 @@ use greenroom::{
 };
 use tokio::time::Instant;
 
-use super::scribe::{Carried, Deed, Note, SECOND, Scribe, finish, normal, open, scribes, settle};
+use crate::settle::settle;
+
+use super::scribe::{Carried, Deed, Note, SECOND, Scribe, finish, normal, open, scribes};
 
 #[tokio::test(start_paused = true)]
 async fn a02_what_a_sender_says_arrives_also_with_a_further_attempt() {

@@ -132,11 +132,6 @@ pub(crate) fn urgent(pool: &Pool<Scribe>, key: u8, number: u32) {
     pool.try_send_with((key, number, Deed::Return), Envelope::urgent()).unwrap();
 }
 
-/// Until everybody sleeps.
-pub(crate) async fn settle() {
-    tokio::time::sleep(Duration::from_millis(1)).await;
-}
-
 pub(crate) async fn finish(pool: &Pool<Scribe>) {
     let report = pool.stop(Stop::within(Duration::from_secs(3_600))).await;
     assert!(report.left_over.is_empty() && report.stats.ledger_holds());

@@ -8,7 +8,9 @@ use std::{
 
 use greenroom::{Actor, CallError, Class, Context, Envelope, Pool, Stop, WeakAddress};
 
-use super::scribe::{Deed, Note, SECOND, finish, normal, open, scribes, settle, urgent};
+use crate::settle::settle;
+
+use super::scribe::{Deed, Note, SECOND, finish, normal, open, scribes, urgent};
 
 #[tokio::test(start_paused = true)]
 async fn a03_urgent_comes_before_normal_also_in_the_middle_of_a_batch() {

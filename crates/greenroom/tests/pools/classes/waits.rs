@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use greenroom::{CallError, Envelope, NotAccepted, SendError, TrySendError};
 
-use super::scribe::{Deed, SECOND, finish, normal, scribes, settle};
+use crate::settle::settle;
+
+use super::scribe::{Deed, SECOND, finish, normal, scribes};
 
 #[tokio::test(start_paused = true)]
 async fn a05_a_send_that_waits_no_longer_gives_its_message_back() {

@@ -86,11 +86,6 @@ impl Actor for Clerk {
     }
 }
 
-/// Lets everybody do what there is to be done now.
-pub(crate) async fn settle() {
-    tokio::time::sleep(Duration::from_millis(1)).await;
-}
-
 /// The key, as a pool with order wants it.
 pub(crate) fn by_key(job: &Job) -> u64 {
     job.0

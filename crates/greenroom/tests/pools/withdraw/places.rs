@@ -13,12 +13,12 @@ use greenroom::{
     policy::RoundRobin, pool_events::Kind, prelude::*, topic::Event,
 };
 
-use crate::room::assert_room;
+use crate::{room::assert_room, settle::settle};
 
 use super::clerk::{
     Clerk, Job, PATIENCE,
     Wish::{Fail, FailOnce, Nothing, Wait},
-    assert_settled, by_key, open, settle,
+    assert_settled, by_key, open,
 };
 
 const HOUR: Duration = Duration::from_secs(3600);

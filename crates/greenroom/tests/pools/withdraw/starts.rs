@@ -15,12 +15,12 @@ use greenroom::{
     prelude::*,
 };
 
-use crate::room::assert_room;
+use crate::{room::assert_room, settle::settle};
 
 use super::clerk::{
     Clerk, Job, PATIENCE,
     Wish::{Fail, FailOnce, Nothing, Wait},
-    assert_settled, by_key, settle,
+    assert_settled, by_key,
 };
 
 const HOUR: Duration = Duration::from_secs(3600);

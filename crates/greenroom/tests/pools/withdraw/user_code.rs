@@ -12,12 +12,12 @@ use std::{
 
 use greenroom::{Backoff, prelude::*};
 
-use crate::room::assert_room;
+use crate::{room::assert_room, settle::settle};
 
 use super::clerk::{
     Clerk, PATIENCE,
     Wish::{Nothing, Wait},
-    assert_settled, by_key, open, settle,
+    assert_settled, by_key, open,
 };
 
 #[tokio::test(start_paused = true)]
