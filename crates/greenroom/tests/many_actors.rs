@@ -48,7 +48,8 @@ async fn batch() -> usize {
         assert_eq!(member.call(number as u32).await, Ok(number as u32));
     }
     let each = resident().saturating_sub(before) / BATCH;
-    // One of the chain fails; of the pairs, one is stopped or fails, and where it was only stopped, the other is dropped.
+    // One of the chain fails; of the pairs, one is stopped or fails, and where it was only stopped,
+    // the other is dropped.
     chain[CHAIN / 2].erase().exit(ExitReason::failed("on purpose"));
     for (number, two) in pairs.chunks(2).enumerate() {
         match number % 2 {

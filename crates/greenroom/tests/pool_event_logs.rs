@@ -1,4 +1,5 @@
-//! Pool events as `tracing` events (X01). A process of its own, with one subscriber for all its tests.
+//! Pool events as `tracing` events (X01). A process of its own, with one subscriber for all its
+//! tests.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -34,8 +35,8 @@ thread_local! {
     static NOTEBOOK: RefCell<Option<(Level, Vec<Line>)>> = const { RefCell::new(None) };
 }
 
-/// Notes the events of each thread for itself. One for all: with one per test, whether an event is wanted is remembered
-/// from whichever thread came first.
+/// Notes the events of each thread for itself. One for all: with one per test, whether an event is
+/// wanted is remembered from whichever thread came first.
 struct Notebooks;
 
 struct Fields(Vec<(&'static str, String)>);

@@ -1,7 +1,8 @@
-//! Whether STATEMENTS.md says the truth: every statement is there and has tests, and those that it names exist.
+//! Whether STATEMENTS.md says the truth: every statement is there and has tests, and those that it
+//! names exist.
 //!
-//! A test belongs to the statements with whose numbers its name begins: `a04_a05_...` holds A04 and A05. After a test was
-//! added, renamed or removed,
+//! A test belongs to the statements with whose numbers its name begins: `a04_a05_...` holds A04 and
+//! A05. After a test was added, renamed or removed,
 //!
 //! ```text
 //! GREENROOM_WRITE_STATEMENTS=1 cargo test -p greenroom --test statements
@@ -134,7 +135,8 @@ fn headings(page: &str) -> Vec<String> {
     page.lines().filter_map(heading).map(str::to_owned).collect()
 }
 
-/// The page with the names of the tests at the end of what is said of their statements, before the empty line.
+/// The page with the names of the tests at the end of what is said of their statements, before the
+/// empty line.
 fn with_tests(page: &str, tests: &Tests) -> String {
     let (mut written, mut statement) = (String::new(), None);
     for line in page.lines().filter(|line| !line.starts_with("* `")).chain([""]) {

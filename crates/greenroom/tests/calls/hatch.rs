@@ -1,4 +1,5 @@
-//! Calls whose caller does the work of an idle worker, whatever their handlers do: they end as any other call.
+//! Calls whose caller does the work of an idle worker, whatever their handlers do: they end as any
+//! other call.
 
 use std::{
     sync::{Arc, Mutex},
@@ -134,7 +135,8 @@ fn clerks(workers: usize, next: Option<Clerks>) -> (PoolBuilder<Clerk>, Log) {
     (pool.workers(workers).calls_in_place().quick_handlers(true), log)
 }
 
-/// Calls until the caller does the work: a worker may have to lie down before. Returns how many calls that took.
+/// Calls until the caller does the work: a worker may have to lie down before. Returns how many
+/// calls that took.
 async fn until_in_place(pool: &Pool<Clerk>, log: &Log) -> u32 {
     for calls in 1..=20 {
         assert_eq!(pool.call((0, Way::AtOnce)).await, Ok(0));

@@ -1,4 +1,5 @@
-//! Calls in place: a handler runs in its caller's task, and everything else is as it is with other calls.
+//! Calls in place: a handler runs in its caller's task, and everything else is as it is with other
+//! calls.
 
 use std::{
     sync::{
@@ -93,7 +94,8 @@ async fn a_quick_handler_runs_in_its_callers_task_where_that_is_asked_for() {
             own
         };
         let own = tokio::spawn(caller).await.unwrap();
-        // Not the first, before the workers have lain down, and not those that others had their turn before.
+        // Not the first, before the workers have lain down, and not those that others had their
+        // turn before.
         assert!(if in_place { own > 990 } else { own == 0 }, "{own} of 1,000");
         assert!(pool.stop(PATIENCE).await.stats.ledger_holds());
     }

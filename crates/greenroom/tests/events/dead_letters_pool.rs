@@ -1,4 +1,5 @@
-//! A pool keeps what it could not handle: every reason ends up there, and goes back in on request (X03).
+//! A pool keeps what it could not handle: every reason ends up there, and goes back in on request
+//! (X03).
 
 use std::{
     sync::{Arc, Mutex},

@@ -229,7 +229,8 @@ fn x02_an_error_that_is_missed_is_dropped_under_no_lock_and_its_panic_ends_there
     let notices = PoolEvents::new(1);
     let mut receiver = notices.subscribe();
     notices.emit(&pool(), nasty(&notices));
-    notices.emit(&pool(), PoolEvent::KeyParked); // takes its place; its `Drop` emits, which takes that of this one
+    // It takes the place of that one, whose `Drop` emits, which takes the place of this one.
+    notices.emit(&pool(), PoolEvent::KeyParked);
     assert_eq!(received(&mut receiver), [Event::Lagged(2), Event::Item(Kind::KeyReleased)]);
     drop(receiver);
     notices.emit(&pool(), nasty(&notices));

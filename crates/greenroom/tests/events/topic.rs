@@ -430,8 +430,8 @@ async fn a14_replayed_events_are_dropped_when_newer_ones_take_their_place() {
     assert_eq!(Arc::strong_count(&object), 1);
 }
 
-/// A subscriber is held up by its own function while the first replayed event becomes a message; meanwhile these numbers
-/// are published. Returns what it got, and how many it missed.
+/// A subscriber is held up by its own function while the first replayed event becomes a message;
+/// meanwhile these numbers are published. Returns what it got, and how many it missed.
 async fn published_during_replay(numbers: std::ops::RangeInclusive<u32>) -> (Vec<Event<u32>>, u64) {
     let (topic, mut producer) = Topic::named("numbers").replay(9).open();
     producer.publish(1);
@@ -497,7 +497,8 @@ async fn a14_between_replay_and_what_follows_nothing_is_lost_doubled_or_out_of_o
         subscribers.push((pool, seen, subscription, topic.receiver(EVENTS as usize + 1)));
     }
     let mut producer = publish.join().unwrap();
-    // Who was held up in its replay may have missed the end, of which it is told with the next event.
+    // Who was held up in its replay may have missed the end, of which it is told with the next
+    // event.
     producer.publish(EVENTS + 1);
     for (pool, seen, subscription, mut receiver) in subscribers {
         pool.stop(Stop::within(60 * SECOND)).await;

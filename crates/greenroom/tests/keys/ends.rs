@@ -20,7 +20,8 @@ async fn k08_a_policy_may_park_and_stop_too() {
     };
     let pool = clerk.pool().ordered_by(|job: &Job| job.0).failure_policy(table);
     let pool = pool.spawn().await.unwrap();
-    // Without a copy nothing is left of the message: it is a dead letter, and its key waits all the same.
+    // Without a copy nothing is left of the message: it is a dead letter, and its key waits all the
+    // same.
     pool.send((1, 0, Fail)).await.unwrap();
     pool.send((1, 1, Nothing)).await.unwrap();
     settle().await;
@@ -75,7 +76,8 @@ async fn k01_k08_a_pool_that_stops_because_of_a_message_starts_no_later_one_of_i
     settle().await;
     pool.send((1, 1, Nothing)).await.unwrap();
     settle().await;
-    // While the first message fails, the worker that had these stands aside, to look for more right after.
+    // While the first message fails, the worker that had these stands aside, to look for more right
+    // after.
     pool.send((2, 0, Nothing)).await.unwrap();
     pool.send((2, 1, Open)).await.unwrap();
     pool.erase().ended().await;

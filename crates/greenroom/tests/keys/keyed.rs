@@ -288,8 +288,8 @@ async fn k08_after_the_last_attempt_the_lane_goes_on() {
     assert_eq!((report.stats.handled, report.stats.dead_lettered, report.stats.retries), (1, 1, 2));
 }
 
-/// Two workers are suspended, so the clock sleeps. One of them comes back and takes a message that computes; what lies
-/// behind it in the same shard must not wait for it.
+/// Two workers are suspended, so the clock sleeps. One of them comes back and takes a message that
+/// computes; what lies behind it in the same shard must not wait for it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn k03_a_worker_that_comes_back_from_a_wait_delays_its_own_key_only() {
     let (done, overtook) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));

@@ -137,7 +137,8 @@ async fn t01_a_key_stays_with_its_worker_while_the_size_does_not_change() {
     let pool = pool.spawn().await.unwrap();
     let before = homes(&pool, 300).await;
     assert!((0..8).all(|slot| !keys_of(&before, slot).is_empty()), "each worker has some");
-    // Restarts change nothing, and what waits meanwhile is handled by the worker that is started again.
+    // Restarts change nothing, and what waits meanwhile is handled by the worker that is started
+    // again.
     for key in 0..20 {
         pool.send(Job { key, number: 1, deed: Deed::Panic }).await.unwrap();
         pool.send(job(key, 2)).await.unwrap();
@@ -189,7 +190,8 @@ async fn t02_growing_and_shrinking_move_no_more_keys_than_they_must() {
     assert_ne!(four, after);
 }
 
-/// A pool of two, a key of the worker in slot 0 that it has in hand for so long, and another of its keys.
+/// A pool of two, a key of the worker in slot 0 that it has in hand for so long, and another of its
+/// keys.
 async fn one_in_hand(desk: &Desk, pool: &Pool<Desk>, ms: u64) -> (u64, u64) {
     let homes = homes(pool, 50).await;
     let of = keys_of(&homes, 0);

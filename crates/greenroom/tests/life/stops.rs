@@ -1,4 +1,5 @@
-//! How pools end: several stops at once, deadlines, runtimes that go, workers that are between two lives (A13, P22).
+//! How pools end: several stops at once, deadlines, runtimes that go, workers that are between two
+//! lives (A13, P22).
 
 use std::{
     sync::{

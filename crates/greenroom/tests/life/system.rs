@@ -125,7 +125,8 @@ impl Actor for Wedge {
     }
 }
 
-/// Pools on threads of their own, each with a handler that does not let go, shut down on virtual time.
+/// Pools on threads of their own, each with a handler that does not let go, shut down on virtual
+/// time.
 fn shut_down_wedged(within: Duration) {
     let busy =
         runtime::Builder::new_multi_thread().worker_threads(4).enable_time().build().unwrap();

@@ -1,5 +1,5 @@
-//! Code of users that panics where nobody expects it: drops, comparisons, policies, hooks. Each message still has one
-//! outcome, and the pool goes on (P02, P18, A10).
+//! Code of users that panics where nobody expects it: drops, comparisons, policies, hooks. Each
+//! message still has one outcome, and the pool goes on (P02, P18, A10).
 
 use std::{
     sync::{

@@ -567,7 +567,8 @@ async fn p05_a_spawn_that_is_given_up_leaves_nothing_running() {
     let alive = Arc::new(());
     let of_workers = alive.clone();
     let factory = move |slot| {
-        // The second one takes for ever to start, and the spawn of a pool with a policy waits for its first try.
+        // The second one takes for ever to start, and the spawn of a pool with a policy waits for
+        // its first try.
         Starter { slow: slot == 1, _alive: of_workers.clone() }
     };
     let spawn = Pool::new(factory).workers(2).dispatch(RoundRobin::new()).spawn();

@@ -1,4 +1,5 @@
-//! What becomes of messages: calls that always resolve, panics, restarts, bounds, stops (actors-and-pools.md).
+//! What becomes of messages: calls that always resolve, panics, restarts, bounds, stops
+//! (actors-and-pools.md).
 
 use std::{
     collections::VecDeque,
@@ -484,7 +485,8 @@ impl Actor for Shy {
     }
 }
 
-/// A message that is attempted again comes back to the first shard, where perhaps nobody has ever sent anything.
+/// A message that is attempted again comes back to the first shard, where perhaps nobody has ever
+/// sent anything.
 #[tokio::test(start_paused = true)]
 async fn p18_a_message_is_attempted_again_whichever_worker_is_woken_for_it() {
     for senders in 1..5 {

@@ -201,14 +201,16 @@ async fn p07_lanes_of_a_keyed_pool_make_room_and_their_keys_go_on() {
     }
 }
 
-/// A key that has had its quota stands aside in a lane that nobody runs. What waits there can be evicted, to the last.
+/// A key that has had its quota stands aside in a lane that nobody runs. What waits there can be
+/// evicted, to the last.
 #[tokio::test(start_paused = true)]
 async fn p07_a_lane_that_is_emptied_while_nobody_runs_it_is_closed() {
     let (builder, letters) = desk(100, Overflow::DropOldest);
     // One worker; a key function that tells one key from all others.
     let pool = builder.ordered_by(|message: &Message| message.0.min(1));
     let pool = pool.spawn().await.unwrap();
-    // Seventeen of key 1, then one of key 0 that sleeps: the seventeenth waits in a ready lane meanwhile.
+    // Seventeen of key 1, then one of key 0 that sleeps: the seventeenth waits in a ready lane
+    // meanwhile.
     for number in 1..18 {
         pool.try_send((number, 0)).unwrap();
     }

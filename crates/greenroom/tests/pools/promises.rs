@@ -1,6 +1,6 @@
-//! What every pool is to whoever uses it: an address like any other (P01), with nothing in between (P03), in front of workers
-//! that are made and started each on its own (P04), take what waits (P08), in order (P27), one at a time
-//! (A01), as many as there is room for (P06).
+//! What every pool is to whoever uses it: an address like any other (P01), with nothing in between
+//! (P03), in front of workers that are made and started each on its own (P04), take what waits
+//! (P08), in order (P27), one at a time (A01), as many as there is room for (P06).
 
 use std::{
     collections::HashSet,

@@ -1,4 +1,5 @@
-//! What a pool and its workers say of themselves (P25), and that every message is accounted for (P26).
+//! What a pool and its workers say of themselves (P25), and that every message is accounted for
+//! (P26).
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -150,7 +151,8 @@ async fn p25_messages_that_were_sent_together_have_an_age_and_are_measured() {
     assert_eq!((stats.handled, stats.oldest), (1_281, None));
     // Of quick ones, one of the first 256 of each 512; each stands for 512.
     assert_eq!(stats.queueing.count, 1_536);
-    // The first waited for nothing; the second, of the numbers from 512 on, was in the eighth group or one of the next four.
+    // The first waited for nothing; the second, of the numbers from 512 on, was in the eighth group
+    // or one of the next four.
     let waited = (ms(10_000 - 1_250)..ms(10_000 - 650)).contains(&stats.queueing.max);
     assert!(waited, "{:?}", stats.queueing);
 }

@@ -22,7 +22,8 @@ impl Actor for Blocker {
     }
 }
 
-/// The test's runtime has one thread: were a handler to block it, nobody would ever come to the barrier.
+/// The test's runtime has one thread: were a handler to block it, nobody would ever come to the
+/// barrier.
 #[tokio::test]
 async fn p30_handlers_that_block_hold_up_nobody_outside_of_the_pool() {
     let barrier = Arc::new(Barrier::new(3));

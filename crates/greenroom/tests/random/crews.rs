@@ -1,5 +1,6 @@
-//! Random programs on virtual time in which workers come and go: whatever senders, managers and handlers do, each message
-//! has one outcome, the ledger adds up, the bound holds, and nothing hangs.
+//! Random programs on virtual time in which workers come and go: whatever senders, managers and
+//! handlers do, each message has one outcome, the ledger adds up, the bound holds, and nothing
+//! hangs.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -356,7 +357,8 @@ async fn work(address: Address<Message, u32, ()>, how: How, message: Message, lo
             }
         }
         How::Many(count) => {
-            // Of many, most just return: no crew could bury dozens that panic before the program's end.
+            // Of many, most just return: no crew could bury dozens that panic before the program's
+            // end.
             let deed = |copy: u8| if copy < 6 { message.deed } else { Deed::Return };
             let copies =
                 |copy: u8| Message { number: number + 1_000 * u32::from(copy), deed: deed(copy) };
@@ -375,7 +377,8 @@ async fn work(address: Address<Message, u32, ()>, how: How, message: Message, lo
     }
 }
 
-/// What may be queued at most. A pool that has shrunk keeps what it had taken in, and honours permits that were out.
+/// What may be queued at most. A pool that has shrunk keeps what it had taken in, and honours
+/// permits that were out.
 struct Bound {
     most: usize,
     changed: Instant,

@@ -1,6 +1,6 @@
-//! Random programs on virtual time: whatever handlers, callers and stops do, the ledger adds up, no two messages of a
-//! key are in hand at once, keys keep their order, the bound holds, and what was withdrawn is not
-//! started any more.
+//! Random programs on virtual time: whatever handlers, callers and stops do, the ledger adds up, no
+//! two messages of a key are in hand at once, keys keep their order, the bound holds, and what was
+//! withdrawn is not started any more.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -36,8 +36,8 @@ enum Deed {
     LookAndPanic,
 }
 
-/// What the scripted policy makes of an error: the handler's wish (above these: another attempt), plus [`ONCE`] where
-/// the next attempt will work.
+/// What the scripted policy makes of an error: the handler's wish (above these: another attempt),
+/// plus [`ONCE`] where the next attempt will work.
 const RETURN: u8 = 0;
 const BURY: u8 = 1;
 const DROP: u8 = 2;

@@ -1,5 +1,5 @@
-//! Random programs of sticky pools on virtual time: whatever handlers do, and however workers come and go, keys keep their order
-//! and their worker, and every message has one outcome.
+//! Random programs of sticky pools on virtual time: whatever handlers do, and however workers come
+//! and go, keys keep their order and their worker, and every message has one outcome.
 //!
 //! `GREENROOM_PROGRAMS` says how many, `GREENROOM_SEED` which one is tried alone.
 

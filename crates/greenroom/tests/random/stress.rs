@@ -1,5 +1,6 @@
-//! Real threads, every kind of handler, producers that come and go, and a stop in the middle: what random programs on
-//! one thread cannot see, the clock taking shards away from handlers that compute, and wake-ups that cross.
+//! Real threads, every kind of handler, producers that come and go, and a stop in the middle: what
+//! random programs on one thread cannot see, the clock taking shards away from handlers that
+//! compute, and wake-ups that cross.
 
 use std::{
     collections::HashMap,
@@ -87,7 +88,8 @@ impl Actor for Worker {
     async fn handle(&mut self, job: Job, _cx: &mut Context<Self>) -> Result<u32, ()> {
         let in_hand = self.0.begin(job);
         match job.id % 1_009 {
-            // Long enough for the clock to take the shard away, ended at no particular phase of its ticks.
+            // Long enough for the clock to take the shard away, ended at no particular phase of its
+            // ticks.
             0 => compute(Duration::from_micros(2_000 + u64::from(job.id % 3_000))),
             1..5 => tokio::time::sleep(Duration::from_millis(1)).await,
             5..7 => panic!("on purpose"),

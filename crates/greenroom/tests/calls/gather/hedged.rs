@@ -16,7 +16,8 @@ use super::crew::ms;
 
 const AFTER: Duration = Duration::from_millis(50);
 
-/// Takes as long as the message says, by the number of its start; fails when the number is odd and it is told to.
+/// Takes as long as the message says, by the number of its start; fails when the number is odd and
+/// it is told to.
 struct Peer(Arc<AtomicUsize>);
 
 #[derive(Debug, Clone)]

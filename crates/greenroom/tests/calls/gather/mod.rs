@@ -1,4 +1,5 @@
-//! One message to several workers: broadcast, split-join and hedged calls (actors-and-pools.md, P10 to P12).
+//! One message to several workers: broadcast, split-join and hedged calls (actors-and-pools.md, P10
+//! to P12).
 
 mod broadcast;
 mod crew;

@@ -54,7 +54,8 @@ impl Clerk {
     }
 }
 
-/// A pool that restarts its workers each a second after they have died, what has been handled in it, and what it tells.
+/// A pool that restarts its workers each a second after they have died, what has been handled in
+/// it, and what it tells.
 pub(crate) fn clerks(
     config: EventPoolConfig,
 ) -> (EventPoolBuilder<Clerk>, Done, PoolEventReceiver) {

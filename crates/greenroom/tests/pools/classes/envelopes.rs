@@ -82,7 +82,8 @@ async fn a02_a_message_is_not_started_after_its_deadline_not_even_for_a_further_
     assert!(stats.ledger_holds() && stats.waiting == 0, "{stats:?}");
 }
 
-/// Sends so many messages at once and a millisecond later, after the worker has begun to sleep for a second.
+/// Sends so many messages at once and a millisecond later, after the worker has begun to sleep for
+/// a second.
 async fn queue_behind_a_sleeper(pool: &Pool<Scribe>) -> Instant {
     normal(pool, 0, 0, Deed::Sleep(1_000));
     settle().await;

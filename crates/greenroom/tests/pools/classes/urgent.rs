@@ -280,7 +280,8 @@ async fn a03_urgent_messages_of_many_shards_come_before_normal_ones() {
     finish(&pool).await;
     let order = scribe.order();
     assert_eq!(order.len(), 202);
-    // A worker that steps aside with a shard's message in hand keeps the few that are left there; others go on.
+    // A worker that steps aside with a shard's message in hand keeps the few that are left there;
+    // others go on.
     let early = order[2..102].iter().filter(|number| **number >= 500).count();
     assert!(early >= 90, "{early} of the first hundred are urgent: {order:?}");
     assert_eq!(scribe.beside(), []);

@@ -31,7 +31,8 @@ struct Track {
 pub(crate) struct Seen {
     tracks: BTreeMap<u32, Track>,
     in_hand: HashSet<u8>,
-    /// Of each key, in order: what was attempted, and is to be attempted again or waits for an operator.
+    /// Of each key, in order: what was attempted, and is to be attempted again or waits for an
+    /// operator.
     failed: HashMap<u8, Vec<u32>>,
     last_of_sender: HashMap<(u8, u8, Class), u32>,
     last_accepted: HashMap<(u8, Class), u64>,
@@ -129,7 +130,8 @@ impl Seen {
         self.failed.insert(key, failed);
     }
 
-    /// A first attempt: later than those of what its sender has sent before, and of what was accepted before.
+    /// A first attempt: later than those of what its sender has sent before, and of what was
+    /// accepted before.
     fn check_order(&mut self, number: u32) {
         let track = &self.tracks[&number];
         let Some(key) = track.key else { return };
@@ -183,7 +185,8 @@ impl Seen {
         }
     }
 
-    /// Of the keys that hash as this one does, without this message: accepted and not started, at least and at most.
+    /// Of the keys that hash as this one does, without this message: accepted and not started, at
+    /// least and at most.
     pub(crate) fn waiting(&self, key: u8, but: u32) -> (usize, usize) {
         let all = self.tracks.iter().filter(|(number, track)| {
             let alike = track.key.is_some_and(|other| other % self.hashes == key % self.hashes);

@@ -9,7 +9,8 @@ use std::{
 use greenroom::{Class, FailureTable, FinalAction, Rule};
 use proptest::prelude::*;
 
-/// What the handler of a message does, where it says so for as many attempts as the number says; later ones return.
+/// What the handler of a message does, where it says so for as many attempts as the number says;
+/// later ones return.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Deed {
     Return,
@@ -105,7 +106,8 @@ pub(crate) enum Full {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// Everything that can be is handled and decided about, then looked at, then the pool is stopped.
+    /// Everything that can be is handled and decided about, then looked at, then the pool is
+    /// stopped.
     Quiet,
     Within(u64),
     Now,

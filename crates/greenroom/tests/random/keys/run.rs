@@ -195,7 +195,8 @@ async fn take_step<A: Actor<Message = Message, Reply = u32, Error = u32>>(
     }
 }
 
-/// Everything is handled that can be, and an operator decides about what is parked. True where the pool has stopped itself.
+/// Everything is handled that can be, and an operator decides about what is parked. True where the
+/// pool has stopped itself.
 async fn come_to_rest<A: Actor<Message = Message, Reply = u32, Error = u32>>(
     pool: &Pool<A>,
     desk: &Desk<A>,
