@@ -1,19 +1,13 @@
-//! Pools: what each promises, which worker handles a message, what bounds the messages that it
-//! takes, and how it changes while it works.
+//! Pools: what each promises, which worker handles a message, what becomes of it, and how a pool
+//! changes while it works.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod adopting;
-mod bytes;
-mod capacity;
-mod classes;
 mod dispatch;
 mod inspect;
 mod layers;
-mod limits;
 mod outcomes;
-mod overflow;
-mod owned_permits;
 mod promises;
 mod resizing;
 mod retry_storms;
@@ -21,11 +15,6 @@ mod retry_storms;
 mod room;
 mod runtimes;
 mod scripted;
-mod sends;
-mod service;
-mod settle;
-mod sink;
 mod sleeper;
 mod stats;
 mod threads;
-mod withdraw;
