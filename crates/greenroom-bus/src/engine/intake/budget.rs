@@ -230,12 +230,13 @@ impl Budget {
     /// So many events wait beside full pools, and so many for room here.
     pub(crate) fn show_waiting(&self, held_back: usize, rest: usize) {
         self.held_back.store(held_back as u64, Ordering::Relaxed);
-        self.rest.store(rest as u64, Ordering::Relaxed);
+        // Pairs with the load in `resting`: what rested and does not any more is in an open batch.
+        self.rest.store(rest as u64, Ordering::Release);
     }
 
     /// Events that were taken and wait for room here.
     pub(crate) fn resting(&self) -> u64 {
-        self.rest.load(Ordering::Relaxed)
+        self.rest.load(Ordering::Acquire)
     }
 
     /// True where it is not read on before something is settled.

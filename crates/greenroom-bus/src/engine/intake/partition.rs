@@ -114,10 +114,14 @@ impl Assigned {
 
     /// Nothing of it is under way any more.
     fn is_done(&self) -> bool {
+        // In this order. The intake opens a batch for what rested before it shows that nothing
+        // rests any more (`Budget::show_waiting`): a thread that sees the second sees the first.
+        // The other way round it could miss events that move from one to the other.
+        //
         // Pairs with the subtraction in `OpenBatch::drop`: whoever waits has enabled its
         // wake before it looks here, so the last batch is seen as gone, or wakes it.
         // Otherwise it would wait for ever.
-        self.batches.load(Ordering::SeqCst) == 0 && self.budget.resting() == 0
+        self.budget.resting() == 0 && self.batches.load(Ordering::SeqCst) == 0
     }
 
     /// How long it had been assigned at this moment.
