@@ -628,18 +628,34 @@ impl Wake {
     /// The caller is not polled any more.
     #[inline]
     pub(crate) fn leave(&self, bell: &Bell) {
+        self.leave_to(bell);
+    }
+
+    /// As `leave`. Returns the worker that was woken for what is ready.
+    #[inline]
+    pub(crate) fn leave_to(&self, bell: &Bell) -> Option<usize> {
         self.awake.fetch_sub(1, Ordering::SeqCst);
-        self.pass_on(bell);
+        self.pass_on_to(bell)
     }
 
     /// As `leave`, for a worker that did not count as awake: wakes another for what is ready. Call
     /// it after entering the idle list, or after marking what is left behind.
     #[inline]
     pub(crate) fn pass_on(&self, bell: &Bell) {
+        self.pass_on_to(bell);
+    }
+
+    /// As `pass_on`. Returns the worker that was woken.
+    #[inline]
+    pub(crate) fn pass_on_to(&self, bell: &Bell) -> Option<usize> {
         fence(Ordering::SeqCst);
-        if self.wants_attention() {
-            self.one(bell);
+        if !self.wants_attention() {
+            return None;
         }
+        let picked = self.pick(self.limit, None, bell)?;
+        let worker = picked.worker;
+        picked.rouse();
+        Some(worker)
     }
 
     /// Enters the idle list; the caller then leaves, and waits to be [woken](Self::woken_or_called), in the same turn of its task

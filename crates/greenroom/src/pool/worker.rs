@@ -468,7 +468,8 @@ async fn idle<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
 ) -> bool {
     let (worker, mut handed) = (hold.post.worker, 0_u32);
     loop {
-        let (mut rest, mut serves) = (lie_down(hold, core, own_waker().await), false);
+        let ((mut rest, mut has_woken), mut serves) =
+            (lie_down(hold, core, own_waker().await), false);
         let timed_since = loop {
             let take = || {
                 let called =
@@ -479,6 +480,12 @@ async fn idle<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
             let errand = core.queue.wake.woken_or_called(worker, &mut rest, take).await;
             if let Some(errand) = errand {
                 hold.post.posture = Posture::Awake;
+                if std::mem::take(&mut has_woken) {
+                    // This worker was woken as soon as it lay down, perhaps in the same poll. The
+                    // other lies in the slot of this thread, from which no other thread takes it:
+                    // it is polled before this worker computes.
+                    step_aside().await;
+                }
                 if errand != Errand::Handed {
                     get_up(hold, core, errand);
                     return serves;
@@ -533,18 +540,19 @@ fn get_up<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     }
 }
 
+/// Enters the idle list. Says whether another worker was woken for what is ready.
 #[inline(always)]
 fn lie_down<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     hold: &mut Hold<A, K>,
     core: &Core<A, K>,
     waker: Waker,
-) -> Rest {
+) -> (Rest, bool) {
     let worker = hold.post.worker;
     let rest = core.queue.wake.lie_down(worker, Some(waker));
-    match std::mem::replace(&mut hold.post.posture, Posture::LyingDown) {
-        Posture::Uncounted => core.queue.wake.pass_on(&core.clock.bell),
-        _ => core.queue.wake.leave(&core.clock.bell),
-    }
+    let woken = match std::mem::replace(&mut hold.post.posture, Posture::LyingDown) {
+        Posture::Uncounted => core.queue.wake.pass_on_to(&core.clock.bell),
+        _ => core.queue.wake.leave_to(&core.clock.bell),
+    };
     core.serve_waiters_at_rest();
     core.lifecycle.tell_progress();
     if core.lifecycle.ended.load(Ordering::SeqCst) {
@@ -553,7 +561,7 @@ fn lie_down<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     if hold.seat.has_orders() {
         core.queue.wake.call(worker, &core.clock.bell);
     }
-    rest
+    (rest, woken.is_some_and(|woken| woken != worker))
 }
 
 /// `own` is whose hook it is.

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use crate::{Actor, Address, Context, Overflow, Pool, Stop};
+use crate::{Actor, Address, Context, Overflow, Pool};
 
 /// Does what a closure does with a message.
 struct Does<F>(F);
@@ -30,14 +30,16 @@ where
     }
 }
 
-/// Point 3. Two handlers that wait for each other hold up a thread each; the watch, which would help, leaves them alone.
+/// Point 3. Two handlers that wait for each other hold up a thread each; the watch, which would
+/// help, leaves them alone.
 ///
-/// tokio tells no other thread of what one has taken of the common queue, unless it was searching,
-/// and a thread that may not search parks without another look. So something ticks, and the thread
-/// that runs it looks at the queues of both. It does not look at the slot in which a woken task
-/// lies that is to run next: out of that, only the thread itself takes it.
+/// A woken task lies in the slot of the thread that woke it, from which no other thread takes it.
+/// Each round begins as the workers of the last one lie down, so that a worker that wakes the other
+/// as it lies down is woken itself at once. Something ticks: a thread that is not told of a task
+/// looks at the queues of both.
 #[test]
 fn who_wakes_another_worker_steps_aside_before_it_computes() {
+    const ROUNDS: usize = 500;
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     let runtime = builder.worker_threads(2).enable_all().build().unwrap();
     runtime.spawn(async {
@@ -57,13 +59,16 @@ fn who_wakes_another_worker_steps_aside_before_it_computes() {
         let core = pool.workers(2).spawn_core().await.unwrap();
         core.queue.wake.unaided.store(true, Ordering::Relaxed);
         let pool = Pool::spawned(core);
-        let mut both = [1, 2].into();
-        pool.send_many(&mut both).await.unwrap();
-        tokio::time::timeout(
-            Duration::from_secs(20),
-            pool.stop(Stop::within(Duration::from_secs(60))),
-        )
-        .await
+        let all_meet = async {
+            for round in 1..=ROUNDS {
+                let mut both = [1, 2].into();
+                pool.send_many(&mut both).await.unwrap();
+                while pool.stats().handled < 2 * round as u64 {
+                    tokio::task::yield_now().await;
+                }
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(60), all_meet).await
     });
     runtime.shutdown_background();
     assert!(met.is_ok(), "the other worker lies where only a thread that computes looks");
