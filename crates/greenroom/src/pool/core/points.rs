@@ -1,4 +1,4 @@
-//! Points of the waiting protocol (see ARCHITECTURE.md) that nothing else holds.
+//! Points of the waiting protocol (see pool/README.md) that nothing else holds.
 
 use std::{
     pin::pin,
