@@ -32,7 +32,7 @@
 //! | that was built with several and has shrunk to one | in order what comes from one address; addresses side by side |
 //! | of several workers | in no order that is promised |
 //!
-//! The queues of a pool are made when it is built, one for each worker that it begins with, and one worker goes on to serve all
+//! The queues of a pool are made when it is built, some for each worker that it begins with, and one worker goes on to serve all
 //! of them: to make one of them later would have every sender look which it is. Where order across senders counts, build the
 //! pool with one worker; it may grow, and is one line again when it has shrunk. With a [`policy`] that chooses a worker,
 //! the line is that worker's mailbox; what the workers that left had in theirs is handled beside it.
