@@ -22,6 +22,8 @@ impl Bell {
     /// From now on this pool is watched when the bell rings.
     pub(crate) fn connect(&self, pool: Weak<dyn Watched>) {
         if self.pool.set(pool).is_ok() {
+            // Pairs with the load in `ring`. A worker that was woken earlier rang in vain: the
+            // watch begins with the next ring.
             self.watched.store(false, Ordering::SeqCst);
         }
     }
@@ -36,6 +38,9 @@ impl Bell {
     /// and this load, and of the watch's write of `watched` and its look at the count, one sees the other.
     #[inline]
     pub(crate) fn ring(&self) {
+        // Pairs with the store in `turn_away`, before which the caller raised `awake`, or `starved`
+        // of the permits: the caller sees the watch gone, or the watch sees the reason to stay.
+        // Otherwise nobody takes a token from a handler that computes.
         if !self.watched.load(Ordering::SeqCst) {
             self.have_watched();
         }
@@ -63,7 +68,11 @@ impl Bell {
     /// The watch turns away: from now on the bell must be rung. It looks once more for a reason to stay, and takes its
     /// word back with [`stay`](Self::stay).
     pub(crate) fn turn_away(&self) {
+        // Pairs with the load in `ring`, through the fence below.
         self.watched.store(false, Ordering::SeqCst);
+        // Pairs with the raise of `awake` or `starved` before `ring`: the watch sees it in
+        // `Watched::is_busy`, or `ring` sees that the watch is gone. Otherwise a busy pool stays
+        // unwatched.
         fence(Ordering::SeqCst);
     }
 

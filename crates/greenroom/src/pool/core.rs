@@ -536,6 +536,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if self.has_key_in_hand(parcel, slot) {
             return Err(Occupied);
         }
+        // Pairs with nothing: one count, compared once. A worker that joins or leaves meanwhile
+        // might as well have come later.
         self.handoff.calls.enter(self.identity(), self.membership.live.load(Ordering::SeqCst))
     }
 

@@ -27,6 +27,9 @@ impl CreditMap {
         let bit = 1 << shard;
         if self.0.load(Ordering::Relaxed) & bit == 0 {
             self.0.fetch_or(bit, Ordering::Relaxed);
+            // Pairs with the fence in `reclaim`: the searcher sees this note, or the sender sees in
+            // `take_known` that somebody waits or that no permit is left. Otherwise credit lies
+            // unused in a pool that is called full.
             fence(Ordering::SeqCst);
         }
     }
@@ -34,6 +37,8 @@ impl CreditMap {
     /// Takes out what `take` finds in each shard that was noted. One at a time does this: it must not end while another one is
     /// still on the way to a shard.
     pub(crate) fn reclaim(&self, mut take: impl FnMut(usize) -> u64) -> u64 {
+        // Pairs with the fence in `note`: the caller has raised `starved`, or found no permit,
+        // before.
         fence(Ordering::SeqCst);
         let mut noted = self.0.swap(0, Ordering::Relaxed);
         let mut taken = 0;

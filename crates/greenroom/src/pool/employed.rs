@@ -41,14 +41,20 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Employed<A, K> {
     /// have given up waiting. Callers elsewhere must not wait for answers that nobody will give.
     fn drop(&mut self) {
         let core = &self.core;
+        // Pairs with the exchange below in other tasks that end: the last one sees what they have
+        // left.
         let mut running = core.lifecycle.running.load(Ordering::SeqCst);
         loop {
             // The last one counts until it has given back what is queued: who sees no task left sees all of it.
+            // Pairs with the store in `end`: if the end is missed, a clock is started that ends at
+            // once.
             let others_follow = running == 1
                 && self.spared
                 && !core.lifecycle.ended.load(Ordering::SeqCst)
                 && start_clock(core);
             if running == 1 && !others_follow {
+                // Pairs with the store in `end`: if the end is missed, a pool is ended that has
+                // been, which does nothing.
                 if !core.lifecycle.ended.load(Ordering::SeqCst) {
                     core.close();
                     core.end();
@@ -57,10 +63,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Employed<A, K> {
                 core.give_back_queued();
             }
             if others_follow {
+                // Pairs with the exchange below, as the first load.
                 running = core.lifecycle.running.load(Ordering::SeqCst);
                 continue;
             }
             let less = running - 1;
+            // Pairs with the loads of `running` in `stop`, `all_gone` and `is_over`: what this task
+            // gave back is seen with its going. Otherwise a stop reports less than was left over.
             match core.lifecycle.running.compare_exchange(
                 running,
                 less,

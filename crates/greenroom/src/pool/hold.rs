@@ -262,6 +262,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     /// alone has been killed, or is to rest, the failure table decides; where its pool ends, or its
     /// runtime, the message is given back.
     fn let_go(&mut self) {
+        // Pairs with the store in `end`: a stop that drops the worker has ended the pool before,
+        // and its message is given back. Otherwise it would be retried where no worker is.
         let goes_on =
             !self.post.core.lifecycle.ended.load(Ordering::SeqCst) && self.seat.has(KILLED | REST);
         let end = if goes_on { fate::BatchEnd::Killed } else { fate::BatchEnd::Stopped };

@@ -73,12 +73,16 @@ impl<A: Actor> Lifecycle<A> {
 impl<A: Actor> Lifecycle<A> {
     /// Tells whoever stops the pool that a message may have been the last one.
     pub(crate) fn tell_progress(&self) {
+        // Pairs with the store in `close`, through the fence in `wait_until`: the caller, behind a
+        // fence, has counted its message before. It sees that the pool closes, or the stop sees the
+        // count. Otherwise the stop sleeps to its deadline.
         if self.closing.load(Ordering::SeqCst) {
             self.progress.notify_waiters();
         }
     }
 
     pub(crate) fn check_running(&self) -> Result<(), AdminError> {
+        // Pairs with the store in `close`. If it is missed, a worker is added that finds the end.
         match self.closing.load(Ordering::SeqCst) {
             true => Err(AdminError::NotRunning),
             false => Ok(()),
@@ -92,6 +96,8 @@ impl<A: Actor> Lifecycle<A> {
 
     /// What a worker is told that ends with its pool, or leaves it.
     pub(crate) fn reason_to_leave(&self) -> ExitReason {
+        // Pairs with the store in `end`, before which the cause was set: otherwise an ended pool's
+        // workers would say that they ended normally.
         match self.ended.load(Ordering::SeqCst) {
             true => self.cause.get().cloned().unwrap_or(ExitReason::Shutdown),
             false => ExitReason::Normal,

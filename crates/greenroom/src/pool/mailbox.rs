@@ -297,6 +297,8 @@ impl<A: Actor, K> Mailbox<A, K> {
 
     /// Call it when there is room again.
     pub(crate) fn serve_waiters(&self) {
+        // Pairs with the fence in `grant_to_all`: a waiter sees the message that was taken, or the
+        // worker sees `starved`. Otherwise a sender waits although there is room.
         fence(Ordering::SeqCst);
         if self.permits.is_starved() {
             self.permits.grant(self);

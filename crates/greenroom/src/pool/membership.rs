@@ -64,6 +64,8 @@ impl<A: Actor, K> Membership<A, K> {
 impl<A: Actor, K> Membership<A, K> {
     /// Somebody has come or gone.
     pub(crate) fn crew_changed(&self) {
+        // Pairs with the loads in `crew`, `hold_back`, `ask_again` and `sweep_held`: otherwise a
+        // policy chooses from an old list, or a message is held that the new worker could have.
         self.crew_changes.fetch_add(1, Ordering::SeqCst);
     }
 
@@ -72,6 +74,8 @@ impl<A: Actor, K> Membership<A, K> {
     pub(crate) fn works_as(&self, slot: usize, number: u64, task: AbortHandle) {
         let seat = self.seats.at(slot);
         let mut place = seat.place.lock();
+        // Pairs with the `fetch_add` in `employ`: a task that is begun later takes this lock later,
+        // or its number is seen here. Otherwise a kill would abort a task that has ended.
         if seat.tasks.load(Ordering::SeqCst) != number {
             return;
         }

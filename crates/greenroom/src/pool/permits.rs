@@ -207,6 +207,8 @@ impl Permits {
 
     /// Takes up to `wanted` permits, at least one, or says why not.
     pub(crate) fn try_take(&self, wanted: u64, queues: &impl Queues) -> Result<u64, Refused> {
+        // Pairs with the store in `refuse_later`. A sender that misses it is refused by its shard,
+        // under that lock.
         if self.closed.load(Ordering::SeqCst) {
             return Err(Refused::Closed);
         }
@@ -310,6 +312,7 @@ impl Permits {
             let mut line = self.line.lock();
             self.take_strays(&mut line);
             let unserved = line.waiting.saturating_sub(line.granted);
+            // Pairs with the load in `is_starved`, through the fence below.
             self.starved.store(unserved > 0, Ordering::SeqCst);
             if unserved == 0 {
                 return;
@@ -324,6 +327,8 @@ impl Permits {
                 return;
             }
             line.granted += taken;
+            // Pairs with nothing: it only ends a detour. If it is missed, a sender or worker takes
+            // the lock of the line for nothing.
             self.starved.store(line.waiting > line.granted, Ordering::SeqCst);
             let room = line.room.clone();
             drop(line);
@@ -349,6 +354,8 @@ impl Permits {
     /// Gives permits back that were not used.
     pub(crate) fn give(&self, permits: u64, queues: &impl Queues) {
         self.returned.fetch_add(permits, Ordering::Relaxed);
+        // Pairs with the fence in `grant_to_all`: a waiter finds these permits, or its `starved` is
+        // seen here. Otherwise it waits although there are permits.
         fence(Ordering::SeqCst);
         if self.is_starved() {
             self.grant(queues);
@@ -367,6 +374,8 @@ impl Permits {
 
     /// As `close`, but leaves it to the caller to close the room where those stand who wait, under no lock: that wakes them.
     pub(crate) fn refuse_later(&self) -> Arc<Semaphore> {
+        // Pairs with the loads in `try_take` and `is_closed`. A sender that misses it is refused by
+        // its shard, or waits in a room that the caller closes.
         self.closed.store(true, Ordering::SeqCst);
         self.line.lock().room.clone()
     }
@@ -378,7 +387,10 @@ impl Permits {
         self.returned.fetch_add(granted, Ordering::Relaxed);
         line.room = Arc::new(Semaphore::new(0));
         line.waiting = 0;
+        // Pairs with nothing: it only ends a detour, as in `grant_to_all`.
         self.starved.store(false, Ordering::SeqCst);
+        // Pairs with the loads in `try_take` and `is_closed`. A sender that misses it is refused
+        // once more.
         self.closed.store(false, Ordering::SeqCst);
     }
 
@@ -400,6 +412,8 @@ impl Permits {
     }
 
     pub(crate) fn is_closed(&self) -> bool {
+        // Pairs with the stores in `refuse_later` and `reopen`. A sender that misses the close is
+        // refused by its shard.
         self.closed.load(Ordering::SeqCst)
     }
 
@@ -420,6 +434,9 @@ impl<'a> Waiter<'a> {
     fn queue_up(permits: &'a Permits) -> Self {
         let mut line = permits.line.lock();
         line.waiting += 1;
+        // Pairs with the load in `is_starved`, through the fence in `grant_to_all`, which the
+        // waiter calls next: a worker sees it, or the waiter sees the message that the worker has
+        // started.
         permits.starved.store(line.waiting > line.granted, Ordering::SeqCst);
         Self { permits, room: line.room.clone(), served: false }
     }
@@ -448,6 +465,7 @@ impl Drop for Waiter<'_> {
         if Arc::ptr_eq(&line.room, &self.room) {
             line.waiting -= 1;
             permits.take_strays(&mut line);
+            // Pairs with nothing: one waiter less only ends a detour, as in `grant_to_all`.
             permits.starved.store(line.waiting > line.granted, Ordering::SeqCst);
         }
     }

@@ -141,20 +141,29 @@ impl Seat {
     }
 
     pub(crate) fn has(&self, order: u32) -> bool {
+        // Pairs with the `fetch_or` in `order`: an order is given before `over` is notified, and a
+        // worker listens before it looks. Otherwise it sleeps over the order.
         self.orders.load(Ordering::SeqCst) & order != 0
     }
 
     pub(crate) fn order(&self, order: u32) {
+        // Pairs with the load in `has_orders` of a worker that lies down, through the fences in
+        // `Wake::call` and `pass_on`: the caller finds the worker in the idle list, or the worker
+        // sees the order. Otherwise it sleeps over the order.
         self.orders.fetch_or(order, Ordering::SeqCst);
     }
 
     /// Nobody is in the slot any more: nothing is left of what its last worker was told, but that
     /// the pool has ended.
     pub(crate) fn forget_orders(&self) {
+        // Pairs with `order`, by being one step: an `END` that comes meanwhile stays. The caller
+        // holds the lock of the place, under which a worker is killed.
         self.orders.fetch_and(END, Ordering::SeqCst);
     }
 
     pub(crate) fn done(&self, order: u32) {
+        // Pairs with `order`, by being one step: other orders that come meanwhile stay. A caller
+        // that could meet the same order holds the lock under which it is given.
         self.orders.fetch_and(!order, Ordering::SeqCst);
     }
 

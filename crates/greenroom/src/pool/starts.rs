@@ -53,6 +53,8 @@ pub struct NotReady {
 impl Starts {
     /// A slot is live.
     pub(crate) fn one_more(&self) {
+        // Pairs with the load in `reach`, behind the making of `changed`: the waiter sees this
+        // start or is woken for it. Otherwise it sleeps through the last one.
         self.count.fetch_add(1, Ordering::SeqCst);
         self.changed.notify_waiters();
     }
@@ -69,6 +71,8 @@ impl Starts {
 
     /// How many have started so far.
     pub(super) fn count(&self) -> u64 {
+        // Pairs with the `fetch_add` in `one_more`. `reach` listens before it looks, and `ready`
+        // looks here before it looks at the slots.
         self.count.load(Ordering::SeqCst)
     }
 

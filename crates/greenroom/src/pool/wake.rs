@@ -276,11 +276,15 @@ impl Wake {
 
     /// There are urgent messages in this shard. Under the lock where they are.
     pub(crate) fn urge(&self, shard: usize) {
+        // Pairs with the loads in `is_urged` and `urged`. A worker that misses it takes a normal
+        // message first.
         self.signs.urgent.fetch_or(1 << shard, Ordering::SeqCst);
     }
 
     /// There are none any more. Under the locks of the shard's inbox and, where there are keys, its outbox.
     pub(crate) fn calm(&self, shard: usize) {
+        // Pairs with the `fetch_or` in `urge`, by the locks: no bit is cleared over an urgent
+        // message.
         self.signs.urgent.fetch_and(!(1 << shard), Ordering::SeqCst);
     }
 
@@ -431,6 +435,9 @@ impl Wake {
 
     #[inline]
     pub(crate) fn awake(&self) -> usize {
+        // Pairs with each raise of `awake` before `Bell::ring`, as the watch looks here after
+        // `turn_away`: it sees the worker, or the ring sees that it is gone. Otherwise nobody
+        // watches a worker.
         self.awake.load(Ordering::SeqCst)
     }
 
@@ -474,6 +481,9 @@ impl Wake {
 
     fn pick(&self, limit: usize, shard: Option<usize>, bell: &Bell) -> Option<Picked> {
         loop {
+            // Pairs with the fences in `pass_on` and `look_again`, and below: the caller has marked
+            // its shard. It sees the lower `awake`, the idle worker or that nobody lingers, or the
+            // worker sees the mark. Otherwise the shard is left to nobody.
             fence(Ordering::SeqCst);
             if limit < NO_LIMIT && self.is_absorbed() {
                 return None;
@@ -483,6 +493,8 @@ impl Wake {
                 return None;
             }
             let raised = awake + 1;
+            // Pairs with the load in `Bell::ring` and, after `turn_away`, the one in `Wake::awake`:
+            // the raise precedes the ring, so the watch stays or is called back.
             let swapped =
                 self.awake.compare_exchange(awake, raised, Ordering::SeqCst, Ordering::Relaxed);
             if swapped.is_err() {
@@ -492,7 +504,10 @@ impl Wake {
                 bell.ring();
                 return Some(picked);
             }
+            // Pairs with the load of `awake` in `pick`, through the fence below.
             self.awake.fetch_sub(1, Ordering::SeqCst);
+            // Pairs with the fence above in another waker: it sees the lower count, or its mark is
+            // seen here. Otherwise it gives up because of a worker that is not there.
             fence(Ordering::SeqCst);
             if !self.wants_attention() {
                 return None;
@@ -515,6 +530,7 @@ impl Wake {
     #[inline]
     pub(crate) fn hand(&self, bell: &Bell, mut put: impl FnMut(usize) -> bool) -> bool {
         let awake = self.awake.load(Ordering::Relaxed);
+        // Pairs with the loads in `Bell::ring` and `Wake::awake`, as in `pick`.
         let (raised, order) = (awake + 1, Ordering::SeqCst);
         if awake >= self.limit
             || self.awake.compare_exchange(awake, raised, order, Ordering::Relaxed).is_err()
@@ -545,6 +561,9 @@ impl Wake {
     /// Wakes this worker, where it lies idle: something waits that only it can do. True when it was woken. The caller has
     /// published what waits; a worker that lies down looks for it afterwards.
     pub(crate) fn call(&self, worker: usize, bell: &Bell) -> bool {
+        // Pairs with the fence in `pass_on` of a worker that lies down: this load sees it in the
+        // idle list, or it sees what the caller has published. Otherwise it sleeps over an order or
+        // its mail.
         fence(Ordering::SeqCst);
         if !self.beds.at(worker).taken.load(Ordering::Relaxed) {
             return false;
@@ -552,6 +571,7 @@ impl Wake {
         let mut idle = locked(&self.idle);
         let Some(picked) = idle.remove(worker) else { return false };
         self.get_up(&idle, worker, ANY);
+        // Pairs with the loads in `Bell::ring` and `Wake::awake`, as in `pick`.
         self.awake.fetch_add(1, Ordering::SeqCst);
         drop(idle);
         picked.rouse();
@@ -583,6 +603,8 @@ impl Wake {
     /// by now, and may take back what another has promised since, which costs that one a wake-up and nobody a message.
     pub(crate) fn look_again(&self) {
         self.aside.lingering.swap(NOBODY, Ordering::AcqRel);
+        // Pairs with the fence in `pick`: the sender sees that nobody lingers, or its mark is seen
+        // in the look that follows. Otherwise both rely on each other.
         fence(Ordering::SeqCst);
     }
 
@@ -613,6 +635,7 @@ impl Wake {
     /// Wakes every idle worker, to look at what has changed.
     pub(crate) fn all(&self) {
         while let Some(picked) = self.pop_idle(None) {
+            // Pairs with nothing: no ring follows, since a pool that ends need not be watched.
             self.awake.fetch_add(1, Ordering::SeqCst);
             picked.rouse();
         }
@@ -621,6 +644,7 @@ impl Wake {
     /// The caller is polled (again); from now on it is watched for how long.
     #[inline]
     pub(crate) fn enter(&self, bell: &Bell) {
+        // Pairs with the loads in `Bell::ring` and `Wake::awake`, as in `pick`.
         self.awake.fetch_add(1, Ordering::SeqCst);
         bell.ring();
     }
@@ -634,6 +658,7 @@ impl Wake {
     /// As `leave`. Returns the worker that was woken for what is ready.
     #[inline]
     pub(crate) fn leave_to(&self, bell: &Bell) -> Option<usize> {
+        // Pairs with the load of `awake` in `pick`, through the fence in `pass_on`.
         self.awake.fetch_sub(1, Ordering::SeqCst);
         self.pass_on_to(bell)
     }
@@ -648,6 +673,10 @@ impl Wake {
     /// As `pass_on`. Returns the worker that was woken.
     #[inline]
     pub(crate) fn pass_on_to(&self, bell: &Bell) -> Option<usize> {
+        // Pairs with the fence in `pick`: the sender sees the lower `awake` or the idle worker, or
+        // its mark is seen here; with the fence in `call`; and, for callers that look at `starved`
+        // and `closing` next, with those in `grant_to_all` and `wait_until`. Otherwise a message,
+        // an order, a waiter or a stop is left to nobody.
         fence(Ordering::SeqCst);
         if !self.wants_attention() {
             return None;
@@ -732,6 +761,8 @@ impl Wake {
             drop(idle);
             drop(picked);
             // As in `leave`: the caller may look for others who wait for what it has started.
+            // Pairs with the fences in `grant_to_all` and `wait_until`: as in `leave`, the caller
+            // looks next for those who wait for what it has started.
             return fence(Ordering::SeqCst);
         }
         drop(idle);

@@ -197,6 +197,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Undertaker<A, K> {
     fn drop(&mut self) {
         let (core, slot) = (&self.core, self.slot);
         let seat = core.membership.seats.at(slot);
+        // Pairs with the store in `end`. If the end is missed, a task is begun that finds it.
         let goes_on = !core.lifecycle.ended.load(Ordering::SeqCst);
         let killed = seat.has(KILLED) && goes_on;
         if killed && self.adopted && self.gone.is_none() {
@@ -393,6 +394,7 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
             }
         }
     }
+    // Pairs with the store in `end`. If the end is missed, the worker ends as one that was killed.
     match hold.seat.has(KILLED) && !core.lifecycle.ended.load(Ordering::SeqCst) {
         true => End::Killed,
         false => End::Over,
@@ -401,6 +403,8 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
 
 /// Lets other tasks of the runtime have a turn; senders fill the queues meanwhile, and need not wake anybody.
 async fn linger<A: Actor, K: Hash + Eq + Send + Sync + 'static>(hold: &mut Hold<A, K>) {
+    // Pairs with the fence in `grant_to_all`: a waiter sees what this worker has started, or the
+    // worker sees `starved`. Otherwise a sender waits while the worker lingers.
     fence(Ordering::SeqCst);
     hold.post.core.serve_waiters();
     let lingers = hold.post.core.queue.wake.linger();
@@ -555,6 +559,8 @@ fn lie_down<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     };
     core.serve_waiters_at_rest();
     core.lifecycle.tell_progress();
+    // Pairs with the store in `end`: the worker is in the idle list by now, so it sees the end, or
+    // `all` in `end` finds it. Otherwise it sleeps for ever.
     if core.lifecycle.ended.load(Ordering::SeqCst) {
         core.queue.wake.all();
     }

@@ -383,6 +383,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
     }
 
     fn why_closed(&self) -> NotAccepted {
+        // Pairs with the store in `close`, which comes before permits and shards are closed: a
+        // sender that a stop refused is told so, and not that there are no workers.
         match self.lifecycle.closing.load(Ordering::SeqCst) {
             true => NotAccepted::Stopped,
             false => NotAccepted::NoWorkers,
@@ -429,6 +431,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
     }
 
     fn handle_dropped(self: Arc<Self>) {
+        // Pairs with the store in `end`. If the end is missed, a stop follows that finds nothing to
+        // do.
         if self.lifecycle.handles.fetch_sub(1, Ordering::AcqRel) > 1
             || self.lifecycle.ended.load(Ordering::SeqCst)
         {

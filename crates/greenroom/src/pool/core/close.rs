@@ -19,6 +19,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Refuses every later message, under the lock of each shard.
     pub(crate) fn close(&self) {
         let mut gate = self.lifecycle.gate.lock();
+        // Pairs with the load in `tell_progress`, through the fence in `wait_until`: a worker that
+        // rests sees that the pool closes, or the stop sees its counts. Otherwise the stop sleeps
+        // to its deadline. Also pairs with the loads in `mailbox` and `hold_back`, under the locks
+        // that the stop takes later: otherwise a message is accepted that nobody gives back.
         self.lifecycle.closing.store(true, Ordering::SeqCst);
         *gate = Gate::Closed;
         let room = self.queue.permits.refuse_later();
@@ -38,6 +42,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Refuses messages until there is a worker again.
     pub(super) fn desert(&self) {
         let mut gate = self.lifecycle.gate.lock();
+        // Pairs with each `fetch_add` to `live` before `revive`: the later of the two under the
+        // gate sees the worker. Otherwise a pool that has a worker stays closed.
         if *gate == Gate::Open && self.membership.live.load(Ordering::SeqCst) == 0 {
             *gate = Gate::Deserted;
             let room = self.queue.permits.refuse_later();
@@ -52,7 +58,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Accepts messages again, where there is a worker.
     pub(super) fn revive(&self) {
         let mut gate = self.lifecycle.gate.lock();
+        // Pairs with the loads in `bury_if_ruined`, `settle_if_over` and `take_home`: it comes
+        // before the shards open, so what is accepted from here on is not buried.
         self.lifecycle.ruined.store(false, Ordering::SeqCst);
+        // Pairs with the `fetch_sub` in `one_less` before `desert`: the later of the two under the
+        // gate sees that nobody is left. Otherwise a pool without workers accepts messages.
         if *gate == Gate::Deserted && self.membership.live.load(Ordering::SeqCst) > 0 {
             *gate = Gate::Open;
             self.queue.permits.reopen();
@@ -78,6 +88,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// All is done, or nothing more is to be started: workers end when they look next.
     pub(crate) fn end(&self) {
+        // Pairs with the load in `lie_down` of a worker, which is in the idle list by then: it sees
+        // the end, or `all` below finds it. Also pairs with the load in `over`, which hears of the
+        // end or sees it. Otherwise a worker sleeps for ever, and the stop waits for it.
         self.lifecycle.ended.store(true, Ordering::SeqCst);
         // Whoever is in the middle of a run looks at its own orders only.
         self.membership.seats.iter().for_each(|seat| seat.order(END));
@@ -91,6 +104,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) async fn over(&self, slot: usize) {
         loop {
             let over = self.lifecycle.over.notified();
+            // Pairs with the store in `end`, before its `notify_waiters`, of which `over` hears
+            // from its making on. Otherwise a worker waits out its backoff in a pool that has
+            // ended.
             if self.lifecycle.ended.load(Ordering::SeqCst)
                 || self.membership.seats.at(slot).is_dismissed()
             {
@@ -113,6 +129,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// Makes a dead letter of every message that waits anywhere. Only when no slot is left, and nothing is accepted.
     pub(crate) fn bury_queued(&self) {
+        // Pairs with the load in `bury_if_ruined`: a message between two places is in a queue
+        // before the queues are drained below, or is buried by whoever queues it.
         self.lifecycle.ruined.store(true, Ordering::SeqCst);
         for entry in self.drain_queues() {
             self.queue.permits.return_unused(1);
@@ -135,6 +153,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// The last worker may have gone, and what was queued with it, while a message was between two
     /// places: in the hand of a worker that leaves, or with the clock.
     pub(super) fn bury_if_ruined(&self) {
+        // Pairs with the store in `bury_queued`, before the queues are drained: the drain finds
+        // what the caller queued, or the caller buries it here. Otherwise it waits for a worker
+        // that never comes.
         if self.lifecycle.ruined.load(Ordering::SeqCst) {
             self.bury_queued();
         }

@@ -34,6 +34,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// Gives the worker in this slot a task that does its work.
     pub(crate) fn employ(&self, slot: usize, work: impl Future<Output = ()> + Send + 'static) {
+        // Pairs with the load in `works_as`, under the lock of the place: a handle that comes late
+        // is known to be of an earlier task. Otherwise a kill would abort a task that has ended.
         let number = self.membership.seats.at(slot).tasks.fetch_add(1, Ordering::SeqCst) + 1;
         let task = match self.settings.config.handling.calls_in_place {
             true => self.env.runtime.spawn(Task::new(self.membership.seats.at(slot), work)),
@@ -62,6 +64,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             self.membership.seats.at(*slot).place.lock().status = Status::Starting
         });
         self.size_changed(roster.len());
+        // Pairs with the load in `desert`: it comes before `revive` takes the gate, so the pool
+        // does not stay closed with a worker in it.
         self.membership.live.fetch_add(workers, Ordering::SeqCst);
         drop(roster);
         self.serve_waiters();
@@ -102,11 +106,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             place.adopted = Some(Arc::downgrade(&door));
         }
         self.size_changed(size);
+        // Pairs with the load in `desert`: it comes before `revive` takes the gate, so the pool
+        // does not stay closed with a worker in it.
         self.membership.live.fetch_add(1, Ordering::SeqCst);
         drop((roster, adopting));
         self.revive();
         self.tell_size(size - 1, size, ResizeReason::Asked);
         self.tell(PoolEvent::WorkerAdded { slot });
+        // Pairs with the load in `works_as`, as in `employ`.
         let number = self.membership.seats.at(slot).tasks.fetch_add(1, Ordering::SeqCst) + 1;
         let run = worker::adopted::run(Employed::new(self), slot, other, outcomes.clone());
         self.membership.works_as(slot, number, self.env.runtime.spawn(run).abort_handle());
@@ -218,6 +225,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         place.told_started = false;
         place.restarts = RestartLog::default();
         drop(place);
+        // Pairs with the load in `desert`: it comes before `revive` takes the gate, so the pool
+        // does not stay closed with a worker in it.
         self.membership.live.fetch_add(1, Ordering::SeqCst);
         let size = roster.len();
         drop(roster);
@@ -281,6 +290,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         // A pool that is stopped gives back what nobody has handled.
         let is_running = self.lifecycle.check_running().is_ok();
+        // Pairs with the `fetch_sub` in `one_less`, by whoever told the last other worker to leave:
+        // otherwise nobody buries what is queued.
         if drops_out && is_running && self.membership.live.load(Ordering::SeqCst) == 0 {
             self.bury_deserted();
         } else if is_running {
@@ -352,6 +363,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// One worker less that may handle messages. Without any, the pool refuses them, where it is not to hold them.
     fn one_less(&self) -> bool {
+        // Pairs with the load in `revive`: it comes before `desert` takes the gate, so the pool
+        // does not stay open without a worker. One caller alone sees the last worker go.
         let last = self.membership.live.fetch_sub(1, Ordering::SeqCst) == 1;
         if last {
             self.close_if_deserted();
@@ -361,11 +374,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// No worker has been started yet: each slot waits for the supervisor.
     pub(crate) fn rest_from_the_start(&self) {
+        // Pairs with nothing: the pool has no task yet, and sees it by being spawned.
         self.controllers.supervised.store(true, Ordering::SeqCst);
         let roster = self.membership.roster.lock();
         for slot in roster.members() {
             self.membership.seats.at(slot).place.lock().status = Status::Disabled;
         }
+        // Pairs with nothing: the pool has no task yet.
         self.membership.live.store(0, Ordering::SeqCst);
     }
 
@@ -383,6 +398,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             rests
         };
         let slots: Vec<usize> = roster.members().filter(rouse).collect();
+        // Pairs with the load in `desert`: it comes before `revive` takes the gate, so the pool
+        // does not stay closed with a worker in it.
         self.membership.live.fetch_add(slots.len(), Ordering::SeqCst);
         drop(roster);
         self.revive();
@@ -415,6 +432,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         // Under the lock: from here on nobody is killed there.
         self.membership.seats.at(slot).done(KILLED);
         drop(place);
+        // Pairs with the loads in `drain_until` and `is_over`: the caller notifies `progress`
+        // afterwards, so a stop sees that nobody is left to drain the pool.
         self.membership.live.fetch_sub(1, Ordering::SeqCst);
         self.membership.crew_changed();
         self.hand_over(slot);

@@ -178,6 +178,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let crowd = Shard::count(&mut inbox, &mut outbox, self.key_bounds());
         let room = crowd.stand(hash);
         let alone = crowd.is_alone(hash);
+        // Pairs with the load in `serve_key_lines` of a worker that takes a message of this shard
+        // later, under this lock, and with the load in `close_key_lines`, after `shut` has had this
+        // lock. Otherwise the sender waits although there is room, or the pool is closed.
         self.routing.key_lines.0.fetch_or(1 << index, Ordering::SeqCst);
         drop((inbox, outbox));
         // Who looks once more has been told, in a way, that there may be room: those behind rely on it.
@@ -201,6 +204,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let mut outbox = self.queue.shards[index].outbox.lock();
         let freed = outbox.crowd.as_mut().map(|crowd| crowd.take_freed());
         if outbox.crowd.as_ref().is_none_or(|crowd| !crowd.has_senders()) {
+            // Pairs with the `fetch_or` in `stand_in_line`, under the same lock: no bit is cleared
+            // over a sender that has come since.
             self.routing.key_lines.0.fetch_and(!(1 << index), Ordering::SeqCst);
         }
         drop(outbox);
@@ -209,6 +214,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// The pool accepts nothing any more: who waits for room behind a key hears of it.
     pub(super) fn close_key_lines(&self) {
+        // Pairs with the `fetch_or` in `stand_in_line`: a sender that stood in line before `shut`
+        // took the lock of its shard has its bit here. Otherwise it waits in a closed pool.
         if self.routing.key_lines.0.load(Ordering::SeqCst) == 0 {
             return;
         }

@@ -43,11 +43,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Never older than a change that the caller knows of: who sees that somebody else makes it anew waits for that.
     fn crew(&self) -> Arc<CrewList<A, K>> {
         let crew = self.membership.crew.read().clone();
+        // Pairs with the `fetch_add` in `crew_changed`, after the status of a slot has changed: a
+        // list that is older is made anew. Otherwise a policy chooses among workers that are gone.
         if crew.made_after == self.membership.crew_changes.load(Ordering::SeqCst) {
             return crew;
         }
         let roster = self.membership.roster.lock();
         // Before anybody is looked at: a change meanwhile makes the list old at once.
+        // Pairs with the same `fetch_add`.
         let made_after = self.membership.crew_changes.load(Ordering::SeqCst);
         let live = roster.members().filter_map(|slot| self.member_mailbox(slot, true));
         let crew = Arc::new(CrewList { members: live.collect(), made_after });
@@ -139,10 +142,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         for _ in 0..CHOICES {
             match self.choose(parcel) {
                 Chosen::One(member) => match self.try_push_to(&member, parcel) {
+                    // Pairs with the store in `close`, before it shuts the mailboxes: otherwise a
+                    // sender asks the policy again in a pool that closes.
                     Err(Refused::Closed) if !self.lifecycle.closing.load(Ordering::SeqCst) => {}
                     tried => return tried,
                 },
                 Chosen::Several(members) => match self.push_copies(&members, parcel, 0) {
+                    // Pairs with the store in `close`, before it shuts the mailboxes: otherwise a
+                    // sender asks the policy again in a pool that closes.
                     Err(Refused::Closed) if !self.lifecycle.closing.load(Ordering::SeqCst) => {}
                     tried => return tried,
                 },
@@ -183,6 +190,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                     }
                 },
                 Chosen::Several(members) => match self.push_copies(&members, parcel, 1) {
+                    // Pairs with the store in `close`, before it shuts the mailboxes: otherwise a
+                    // sender asks the policy again in a pool that closes.
                     Err(Refused::Closed) if !self.lifecycle.closing.load(Ordering::SeqCst) => {}
                     tried => return tried,
                 },
@@ -358,6 +367,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// is closing: nobody may look at what is held any more.
     pub(super) fn hold_back(&self, parcel: &mut ParcelOf<A>, seen: u64) -> Result<(), Closed> {
         let mut held = self.routing.held.lock();
+        // Pairs with the store in `close`, before `take_desks` takes this lock: otherwise a message
+        // is held that nobody gives back.
         if self.lifecycle.closing.load(Ordering::SeqCst) {
             return Err(Closed);
         }
@@ -366,6 +377,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         held.push_back(entry);
         drop(held);
         // Who has started since has looked at what was held before.
+        // Pairs with the `fetch_add` in `crew_changed`, before `ask_again` takes the lock above:
+        // the new worker finds the message, or its sender sees the change. Otherwise the message is
+        // held although somebody could have it.
         if self.membership.crew_changes.load(Ordering::SeqCst) != seen {
             self.ask_again();
         }
@@ -374,9 +388,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// Asks the policy again about what it has held back. Where it panics, the message is for anybody.
     pub(super) fn ask_again(&self) {
+        // Pairs with the `fetch_add` in `crew_changed`, as the load below.
         let mut seen = self.membership.crew_changes.load(Ordering::SeqCst);
         loop {
             self.ask_once_more();
+            // Pairs with the `fetch_add` in `crew_changed`: a worker that came while the policy was
+            // asked may have found nothing held. Otherwise nobody asks for it.
             let now = self.membership.crew_changes.load(Ordering::SeqCst);
             if seen == now || self.routing.held.lock().is_empty() {
                 return;

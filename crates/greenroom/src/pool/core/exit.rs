@@ -35,6 +35,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// A worker has ended by itself. It holds nothing any more.
     pub(crate) fn sequel(self: &Arc<Self>, slot: usize, reason: &ExitReason) -> Sequel {
         let seat = self.membership.seats.at(slot);
+        // Pairs with the store in `end`. If the end is missed, the worker finds it in `over`,
+        // before it is built again.
         let over = self.lifecycle.ended.load(Ordering::SeqCst);
         if over || seat.status() == Status::Leaving || seat.has(REST) {
             return Sequel::Over;
@@ -61,6 +63,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// A worker that is not to be started again has ended. An actor that stands alone ends with it.
     fn rest_slot(self: &Arc<Self>, slot: usize, reason: &ExitReason) -> Sequel {
+        // Pairs with the store in `rest_from_the_start`, before the pool's first task: a supervised
+        // pool never misses it.
         match self.controllers.supervised.load(Ordering::SeqCst) {
             true => self.escalate(slot, reason),
             false if self.settings.config.handling.single => self.end_with(reason),
@@ -87,6 +91,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     fn escalate(self: &Arc<Self>, slot: usize, reason: &ExitReason) -> Sequel {
+        // Pairs with the store in `rest_from_the_start`, as in `rest_slot`.
         if !self.controllers.supervised.load(Ordering::SeqCst) {
             return self.give_up(slot, reason);
         }
@@ -101,6 +106,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Its spawn has failed, or was given up: who was tied to it in its start is told. It was never told to have started, so
     /// there is no notice of its end, and none for a coordinator.
     pub(crate) fn end_unheard(self: &Arc<Self>, reason: ExitReason) {
+        // Pairs with the `swap` in `tell_end`: nobody hears of the end of a pool that was never
+        // said to have started.
         self.lifecycle.told_end.store(true, Ordering::SeqCst);
         self.end_lives(self.lifecycle.cause.get_or_init(|| reason));
     }

@@ -24,6 +24,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let seat = self.membership.seats.at(slot).clone();
         let mailbox = Arc::new(Mailbox::new(slot, seat, self.settings.config.size.mailbox));
         // Who closes the pool says so first, and then goes from desk to desk.
+        // Pairs with the store in `close`, before it takes the lock of each desk: it finds this
+        // mailbox there, or the mailbox is made shut. Otherwise a closed pool has a mailbox that
+        // accepts.
         if self.lifecycle.closing.load(Ordering::SeqCst) {
             mailbox.shut();
         }

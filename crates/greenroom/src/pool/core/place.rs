@@ -165,6 +165,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Watched for Core<A, K> {
     fn is_busy(&self) -> bool {
         // What was left over when the pool ended keeps its bits in the ready map.
         let is_wanted = || self.queue.wake.any_ready() || self.queue.permits.is_starved();
+        // Pairs with the store in `end`. If the end is missed, the pool is watched for one tick
+        // more.
         let is_open = || !self.lifecycle.ended.load(Ordering::SeqCst);
         self.queue.wake.awake() > 0 || ((is_wanted() || self.has_uncounted()) && is_open())
     }

@@ -33,6 +33,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// Slots keep their state when the pool has ended, but nobody is there any more.
     fn live_slots(&self) -> usize {
+        // Pairs with the store in `end`: otherwise seats of a pool that has ended count as workers.
         if self.lifecycle.ended.load(Ordering::SeqCst) {
             return 0;
         }

@@ -123,6 +123,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// What was handed to workers that have not come since the last time goes to others, where there are such: in the queue of the
     /// only one, what was sent later could overtake it. Says for how many messages workers have come so far.
     pub(super) fn take_back_what_is_left(&self) -> u64 {
+        // Pairs with nothing: a hint. A worker that leaves after the look may still be the last but
+        // one.
         let any_other = self.membership.live.load(Ordering::SeqCst) > 1;
         let look = |hatch: &HatchOf<A>| {
             let (came, left) = hatch.retract_what_is_left(any_other, || self.now());
@@ -142,9 +144,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let Some(retracted) = retracted else { return };
         self.re_home(vec![into_entry(retracted)]);
         // All that was queued may have been given back, or buried, while this message was between two places.
+        // Pairs with the store in `bury_queued`, before it drains the queues: the drain finds the
+        // message, or it is buried here.
         if self.lifecycle.ruined.load(Ordering::SeqCst) {
             self.bury_queued();
-        } else if self.lifecycle.ended.load(Ordering::SeqCst) {
+        }
+        // Pairs with the store in `end`, before the queues are drained: the drain finds the
+        // message, or it is given back here. Otherwise its caller waits for ever.
+        else if self.lifecycle.ended.load(Ordering::SeqCst) {
             self.give_back_queued();
         }
     }
@@ -229,6 +236,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// For a worker that has served a caller where it lies: sees to what follows from a message that is settled.
     #[inline]
     pub(crate) fn has_served(&self) {
+        // Pairs with the fences in `grant_to_all` and `wait_until`: a waiter or a stop sees the
+        // message that has just been settled, or this worker sees `starved` or `closing`. Otherwise
+        // one of them is never told.
         fence(Ordering::SeqCst);
         self.serve_waiters_at_rest();
         self.lifecycle.tell_progress();

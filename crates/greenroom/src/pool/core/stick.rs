@@ -259,6 +259,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         tag: u32,
     ) -> Result<bool, Refused> {
         let mut held = self.routing.held.lock();
+        // Pairs with the stores in `close` and `refuse_later`, before what is held is drained under
+        // this lock: otherwise a message is held that nobody gives back.
         if self.lifecycle.closing.load(Ordering::SeqCst) || self.queue.permits.is_closed() {
             return Err(Refused::Closed);
         }

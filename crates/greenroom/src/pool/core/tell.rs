@@ -185,6 +185,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// Once, with who did not let go and how long it has been busy.
     pub(super) fn tell_end(&self, reason: &ExitReason, wedged: &[(usize, Duration)]) {
+        // Pairs with itself, and with the store in `end_unheard`: of several stops one tells the
+        // end.
         if self.lifecycle.told_end.swap(true, Ordering::SeqCst) {
             return;
         }

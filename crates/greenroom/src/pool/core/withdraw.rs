@@ -73,6 +73,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if judge.has_panicked() {
             return;
         }
+        // Pairs with the `fetch_add` in `crew_changed`, as the load below: whoever comes from here
+        // on may find nothing held.
         let seen = self.membership.crew_changes.load(Ordering::SeqCst);
         let lifted = self.with_moves(|moves| {
             let lifted = std::mem::take(&mut *self.routing.held.lock());
@@ -97,6 +99,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         });
         self.free(chosen);
         // Who has started since has looked at what was held before.
+        // Pairs with the `fetch_add` in `crew_changed`, before `ask_again` takes the lock of what
+        // is held: the new worker finds it, or this load sees the change. Otherwise it is held
+        // although somebody could have it.
         if self.settings.functions.dispatch.is_some()
             && self.routing.sticky.is_none()
             && self.membership.crew_changes.load(Ordering::SeqCst) != seen
@@ -197,9 +202,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// All that was queued may have been given back, or buried, while this was out of its places.
     fn settle_if_over(&self) {
+        // Pairs with the store in `bury_queued`, before it drains the queues: the drain finds what
+        // was put back, or it is buried here.
         if self.lifecycle.ruined.load(Ordering::SeqCst) {
             self.bury_queued();
-        } else if self.lifecycle.ended.load(Ordering::SeqCst) {
+        }
+        // Pairs with the store in `end`, before the queues are drained: the drain finds what was
+        // put back, or it is given back here. Otherwise its callers wait for ever.
+        else if self.lifecycle.ended.load(Ordering::SeqCst) {
             self.give_back_queued();
         }
     }
