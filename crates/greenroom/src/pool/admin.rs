@@ -23,8 +23,8 @@ use crate::{
     inspect::{Inspection, Items},
 };
 
-/// A pool's administration: each method answers in bounded time, however busy the pool is, with what was begun or why not.
-/// Holding it does not keep the pool running.
+/// A pool's administration: each method answers in bounded time, however busy the pool is, with
+/// what was begun or why not. Holding it does not keep the pool running.
 ///
 /// # Who is in which list
 /// A worker is *live* once its `started` hook has returned. Until then, and after each death until
@@ -61,8 +61,8 @@ impl<A: Actor> PoolAdmin<A> {
         Self { control }
     }
 
-    /// Begins to start so many more workers, behind the others. A worker that cannot be started is tried again with
-    /// backoff; the change tells about its first try.
+    /// Begins to start so many more workers, behind the others. A worker that cannot be started is
+    /// tried again with backoff; the change tells about its first try.
     ///
     /// # Errors
     /// The pool is not running, or would have more workers than it may.
@@ -94,7 +94,8 @@ impl<A: Actor> PoolAdmin<A> {
     /// ```
     ///
     /// # Errors
-    /// The pool is not running, has as many workers as it may, keeps order per key, or would contain itself.
+    /// The pool is not running, has as many workers as it may, keeps order per key, or would
+    /// contain itself.
     pub fn adopt(
         &self,
         other: Address<A::Message, A::Reply, A::Error>,
@@ -127,8 +128,9 @@ impl<A: Actor> PoolAdmin<A> {
 
     /// Adds or removes workers until there are so many.
     ///
-    /// A pool that was built with several workers and is shrunk to one handles in order what comes from one address, but is not
-    /// one line for all of them; one that was built with one worker is, whenever it has one (see [Order](crate::pool#order)).
+    /// A pool that was built with several workers and is shrunk to one handles in order what comes
+    /// from one address, but is not one line for all of them; one that was built with one worker
+    /// is, whenever it has one (see [Order](crate::pool#order)).
     ///
     /// # Errors
     /// The pool is not running, or may not have so many workers.
@@ -175,13 +177,14 @@ impl<A: Actor> PoolAdmin<A> {
         self.control.clone().set_advisor(advisor.into())
     }
 
-    /// Accepts up to so many messages in all that are not started, from now on, whatever the size of the pool: what
-    /// [`PoolBuilder::capacity`](crate::PoolBuilder::capacity) says at the start. Senders that wait get what is new at once, first
-    /// come, first served. Where more are queued than there is room for, none is accepted until they have gone; those that are
-    /// queued stay, in their order.
+    /// Accepts up to so many messages in all that are not started, from now on, whatever the size
+    /// of the pool: what [`PoolBuilder::capacity`](crate::PoolBuilder::capacity) says at the start.
+    /// Senders that wait get what is new at once, first come, first served. Where more are queued
+    /// than there is room for, none is accepted until they have gone; those that are queued stay,
+    /// in their order.
     ///
-    /// In a pool with a policy that chooses a worker, each worker's own mailbox keeps its size; and how many messages may wait behind
-    /// one key stays what it was at the start.
+    /// In a pool with a policy that chooses a worker, each worker's own mailbox keeps its size; and
+    /// how many messages may wait behind one key stays what it was at the start.
     ///
     /// ```
     /// # use greenroom::prelude::*;
@@ -200,8 +203,9 @@ impl<A: Actor> PoolAdmin<A> {
         self.control.set_inbox(Inbox::InAll(messages)).map(drop)
     }
 
-    /// As [`set_capacity`](Self::set_capacity), for so many messages per worker: the capacity follows the size from now on, as
-    /// with [`PoolBuilder::mailbox`](crate::PoolBuilder::mailbox). Returns what it comes to.
+    /// As [`set_capacity`](Self::set_capacity), for so many messages per worker: the capacity
+    /// follows the size from now on, as with [`PoolBuilder::mailbox`](crate::PoolBuilder::mailbox).
+    /// Returns what it comes to.
     ///
     /// # Errors
     /// The pool is not running, or would hold no messages or more than 100,000,000.
@@ -209,9 +213,10 @@ impl<A: Actor> PoolAdmin<A> {
         self.control.set_inbox(Inbox::PerWorker(messages))
     }
 
-    /// Starts no more than so many messages in such a time, from now on, or as many as there are (`None`): in a pool that was
-    /// built with a limit, or with [`adjustable_limits`](crate::PoolBuilder::adjustable_limits). Whoever waits for a token waits
-    /// for one at the new rate.
+    /// Starts no more than so many messages in such a time, from now on, or as
+    /// many as there are (`None`): in a pool that was built with a limit, or with
+    /// [`adjustable_limits`](crate::PoolBuilder::adjustable_limits). Whoever waits for a token
+    /// waits for one at the new rate.
     ///
     /// ```
     /// # use greenroom::{limits::Rate, prelude::*};
@@ -230,13 +235,15 @@ impl<A: Actor> PoolAdmin<A> {
         self.control.set_rate(rate.into())
     }
 
-    /// Has no more than so many messages in hand at once, from now on, or as many as it has workers (`None`): in a pool that was
-    /// built with a limit, or with [`adjustable_limits`](crate::PoolBuilder::adjustable_limits). Where a lower limit finds more in
-    /// hand, none is started until they have gone; what a pool that had no limit at all has in hand goes on beside those that the
-    /// new limit counts.
+    /// Has no more than so many messages in hand at once, from now on, or as many
+    /// as it has workers (`None`): in a pool that was built with a limit, or with
+    /// [`adjustable_limits`](crate::PoolBuilder::adjustable_limits). Where a lower limit finds more
+    /// in hand, none is started until they have gone; what a pool that had no limit at all has in
+    /// hand goes on beside those that the new limit counts.
     ///
     /// # Errors
-    /// The pool was built without limits or with an adaptive one, or this one is 0; nothing has changed then.
+    /// The pool was built without limits or with an adaptive one, or this one is 0; nothing has
+    /// changed then.
     pub fn set_concurrency(&self, messages: impl Into<Option<usize>>) -> Result<(), AdminError> {
         self.control.set_concurrency(messages.into())
     }
@@ -361,28 +368,29 @@ impl<A: Actor> PoolAdmin<A> {
         BroadcastAddress::new(staff::crew(&self.control, self.control.clone().address()))
     }
 
-    /// What the pool's [advisor](crate::pool::advisor) has said last. `None` where it has none
-    /// ([`PoolBuilder::advise`](crate::PoolBuilder::advise)), and before its first period has ended.
+    /// What the pool's [advisor](crate::pool::advisor) has said last. `None` where it has
+    /// none ([`PoolBuilder::advise`](crate::PoolBuilder::advise)), and before its first
+    /// period has ended.
     pub fn advice(&self) -> Option<Advice> {
         self.control.advice()
     }
 
-    /// What each slot of the pool has done and does, by slot, also those that are disabled or vacant
-    /// now.
+    /// What each slot of the pool has done and does, by slot, also those that are disabled
+    /// or vacant now.
     pub fn worker_stats(&self) -> Vec<WorkerStats> {
         self.control.worker_stats()
     }
 
-    /// What was measured so far, of which [`LatencySnapshot::since`] tells what is new: percentiles of
-    /// the last second, say, where those of [`stats`](Self::stats) are over all the time since the
-    /// start. Copies the measurements.
+    /// What was measured so far, of which [`LatencySnapshot::since`] tells what is new: percentiles
+    /// of the last second, say, where those of [`stats`](Self::stats) are over all the time since
+    /// the start. Copies the measurements.
     pub fn latency_snapshot(&self) -> LatencySnapshot {
         self.control.latency_snapshot()
     }
 
-    /// Looks at the pool and its workers: the runtime's own figures, and what workers have published
-    /// ([`Context::publish`](crate::Context::publish)), as far as it is wanted. Nobody is asked for it, so it answers at once
-    /// while the pool is full and its workers are stuck.
+    /// Looks at the pool and its workers: the runtime's own figures, and what workers have
+    /// published ([`Context::publish`](crate::Context::publish)), as far as it is wanted. Nobody is
+    /// asked for it, so it answers at once while the pool is full and its workers are stuck.
     ///
     /// ```
     /// # use greenroom::{inspect::Items, prelude::*};

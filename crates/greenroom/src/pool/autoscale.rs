@@ -8,23 +8,24 @@
 //! ```
 //!
 //! The decision is a state machine without clock, task or lock. A pool that is set up with
-//! [`autoscale`](crate::PoolBuilder::autoscale) feeds it a [`Sample`] a second and carries out what it answers; for other
-//! pools, whoever owns them can.
+//! [`autoscale`](crate::PoolBuilder::autoscale) feeds it a [`Sample`] a second and carries out what
+//! it answers; for other pools, whoever owns them can.
 //!
-//! **What is needed** to be in time: with `r` messages handled per second by a worker that is busy, a queue of `q` is
-//! gone within the target age `t` by `q / (r t)` workers; work that goes on arriving needs `arrivals / r` more. So the
-//! pool takes all the steps at once that the measured throughput justifies, and never more than one more worker per
-//! message that waits.
+//! **What is needed** to be in time: with `r` messages handled per second by a worker that is
+//! busy, a queue of `q` is gone within the target age `t` by `q / (r t)` workers; work that goes
+//! on arriving needs `arrivals / r` more. So the pool takes all the steps at once that the measured
+//! throughput justifies, and never more than one more worker per message that waits.
 //!
-//! **Busy is not idle.** What is needed to shrink is judged by how busy the workers were, not by how much they finished:
-//! a pool in which every handler takes a minute finishes nothing for a minute, and keeps its size.
+//! **Busy is not idle.** What is needed to shrink is judged by how busy the workers were, not by
+//! how much they finished: a pool in which every handler takes a minute finishes nothing for a
+//! minute, and keeps its size.
 //!
-//! **More workers do not always help.** Messages that wait behind their key, or for another attempt, are late with idle
-//! workers beside them. A pool grows only while its workers are busy.
+//! **More workers do not always help.** Messages that wait behind their key, or for another
+//! attempt, are late with idle workers beside them. A pool grows only while its workers are busy.
 //!
-//! The price: a pool that is sampled once a second is late for about a second when a burst comes. Where that is too
-//! long, a higher `min` is the remedy. Where it is the inbox that is too small or too large, or the job as a whole that has
-//! changed, see the [`advisor`](super::advisor).
+//! The price: a pool that is sampled once a second is late for about a second when a burst comes.
+//! Where that is too long, a higher `min` is the remedy. Where it is the inbox that is too small or
+//! too large, or the job as a whole that has changed, see the [`advisor`](super::advisor).
 
 use std::time::Duration;
 
@@ -50,7 +51,8 @@ pub struct Autoscaler {
     throughput: Throughput,
     /// When the last change was asked for.
     changed: Option<Duration>,
-    /// Ends when the pool is late, and with every change: how busy workers were at another size says little.
+    /// Ends when the pool is late, and with every change: how busy workers were at another size
+    /// says little.
     calm: Option<Calm>,
 }
 
@@ -81,10 +83,11 @@ impl Autoscaler {
         &self.settings
     }
 
-    /// Looks at a sample and says what is to be done. It takes for granted that a decision is begun: where it fails, the
-    /// next comes after the cool-down.
+    /// Looks at a sample and says what is to be done. It takes for granted that a decision is
+    /// begun: where it fails, the next comes after the cool-down.
     ///
-    /// The first sample only begins the measurement. One that is not later than the last is ignored.
+    /// The first sample only begins the measurement. One that is not later than the
+    /// last is ignored.
     pub fn decide(&mut self, sample: &Sample) -> Option<Decision> {
         let last = self.last.replace(Last { at: sample.at, queued: sample.queued });
         let decision = match last {

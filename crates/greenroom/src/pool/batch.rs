@@ -1,8 +1,9 @@
 //! Batches: several messages of one key in one handling (K12).
 //!
-//! A database takes a hundred rows in little more time than one. A pool that is set up with [`Pool::batched`] gives its actor
-//! what waits behind the first message of a key, up to so many, and waits a little for more where that was asked for. Senders
-//! and callers know nothing of it: each message is accepted, answered, retried and counted by itself.
+//! A database takes a hundred rows in little more time than one. A pool that is set up with
+//! [`Pool::batched`] gives its actor what waits behind the first message of a key, up to so many,
+//! and waits a little for more where that was asked for. Senders and callers know nothing of it:
+//! each message is accepted, answered, retried and counted by itself.
 //!
 //! ```text
 //! key 7:  a b c │ d          a ✓ reply
@@ -18,10 +19,12 @@
 //! | the handler panics, or takes too long | nobody knows whose fault it was: each message is attempted again, alone |
 //! | there are fewer results than messages | the others are dead letters; none at all is a panic |
 //!
-//! A limit on what the pool does ([`rate`](PoolBuilder::rate), [`concurrency`](PoolBuilder::concurrency)) counts a batch as one.
+//! A limit on what the pool does ([`rate`](PoolBuilder::rate),
+//! [`concurrency`](PoolBuilder::concurrency)) counts a batch as one.
 //!
 //! # Price
-//! A copy of each message, kept while it is in hand; two allocations a batch. Take it where a handler costs more than that.
+//! A copy of each message, kept while it is in hand; two allocations a batch. Take it where a
+//! handler costs more than that.
 
 use std::{fmt, ops::Deref};
 
@@ -89,8 +92,9 @@ impl<A: Actor> fmt::Debug for Batched<A> {
 }
 
 impl<A: Actor> Pool<A> {
-    /// As [`new`](Self::new), for an actor that handles several messages of a key at once. Its reply is a result for each, in
-    /// order; senders and callers of the pool deal with single messages.
+    /// As [`new`](Self::new), for an actor that handles several messages of a key at once.
+    /// Its reply is a result for each, in order; senders and callers of the pool deal with
+    /// single messages.
     ///
     /// ```
     /// use greenroom::{batch::{Batch, Batches}, prelude::*};

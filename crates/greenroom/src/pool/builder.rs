@@ -56,8 +56,8 @@ impl<A: Actor> PoolBuilder<A> {
         Self { factory, key_of: None, config, functions }
     }
 
-    /// Gives each message to the worker that a policy chooses, instead of to whoever is free first. Setting an order by key
-    /// afterwards takes its place.
+    /// Gives each message to the worker that a policy chooses, instead of to whoever is free first.
+    /// Setting an order by key afterwards takes its place.
     ///
     /// ```
     /// # use greenroom::{policy::RoundRobin, prelude::*};
@@ -74,8 +74,8 @@ impl<A: Actor> PoolBuilder<A> {
         self
     }
 
-    /// As [`dispatch`](Self::dispatch), for a policy that may choose several workers: each gets a copy, and each copy is a
-    /// message of its own.
+    /// As [`dispatch`](Self::dispatch), for a policy that may choose several workers: each gets a
+    /// copy, and each copy is a message of its own.
     pub fn dispatch_copies(mut self, policy: impl Policy<A::Message>) -> Self
     where
         A::Message: Clone,
@@ -84,11 +84,11 @@ impl<A: Actor> PoolBuilder<A> {
         self.dispatch(policy)
     }
 
-    /// Handles messages of one key one at a time, in the order in which they were accepted; different keys do not wait
-    /// for one another, and any worker may handle any key.
+    /// Handles messages of one key one at a time, in the order in which they were accepted;
+    /// different keys do not wait for one another, and any worker may handle any key.
     ///
-    /// The function runs in the sender, before the message is accepted. A key should be cheap to clone and compare: an
-    /// integer, an `Arc<str>`.
+    /// The function runs in the sender, before the message is accepted. A key should be cheap to
+    /// clone and compare: an integer, an `Arc<str>`.
     ///
     /// ```
     /// # use greenroom::prelude::*;
@@ -107,7 +107,8 @@ impl<A: Actor> PoolBuilder<A> {
         self.ordered_by_opt(move |message| Some(key(message)))
     }
 
-    /// As [`ordered_by`](Self::ordered_by), for messages of which some have no key: those are handled in any order.
+    /// As [`ordered_by`](Self::ordered_by), for messages of which some have no key: those are
+    /// handled in any order.
     pub fn ordered_by_opt<K: Hash + Eq + Send + Sync + 'static>(
         self,
         key: impl Fn(&A::Message) -> Option<K> + Send + Sync + 'static,
@@ -124,8 +125,8 @@ impl<A: Actor> PoolBuilder<A> {
 }
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
-    /// Puts a layer around each actor that is built, with what else has been set. A further call adds the next layer outside.
-    /// `layer` is called with the worker's slot, once per start.
+    /// Puts a layer around each actor that is built, with what else has been set. A further call
+    /// adds the next layer outside. `layer` is called with the worker's slot, once per start.
     ///
     /// ```
     /// # use greenroom::{layer::Traced, prelude::*};
@@ -158,17 +159,19 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         PoolBuilder { factory, key_of, config: self.config, functions: self.functions }
     }
 
-    /// Hands several messages to the actor at once, for an actor whose [`receive`](Actor::receive) looks at the
-    /// [`batch_items`](crate::Delivery::batch_items) of a delivery: no message is copied, and each is settled by itself.
-    /// [`Pool::batched`] is for actors that take batches whole.
+    /// Hands several messages to the actor at once, for an actor whose [`receive`](Actor::receive)
+    /// looks at the [`batch_items`](crate::Delivery::batch_items) of a delivery: no message
+    /// is copied, and each is settled by itself. [`Pool::batched`] is for actors that take
+    /// batches whole.
     pub fn batches(mut self, batches: Batches) -> Self {
         self.config.handling.batches = Some(batches);
         self
     }
 
-    /// A batch is full with so many bytes, too, of what `size` says of each message: the message with which it gets there is its
-    /// last, so a batch is larger than this by less than one message. A batch that waits for more
-    /// ([`Batches::within`]) looks at its size four times in that while.
+    /// A batch is full with so many bytes, too, of what `size` says of each message: the message
+    /// with which it gets there is its last, so a batch is larger than this by less than one
+    /// message. A batch that waits for more ([`Batches::within`]) looks at its size four times
+    /// in that while.
     ///
     /// `size` runs in the worker. Nothing follows from this in a pool without batches.
     ///
@@ -212,40 +215,42 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self.batches(batches)
     }
 
-    /// What logs and reports call the pool; its workers are `<name>-<index>`. `pool` unless said otherwise.
+    /// What logs and reports call the pool; its workers are `<name>-<index>`. `pool` unless
+    /// said otherwise.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.config.name = Arc::from(name.into());
         self
     }
 
-    /// Says that the factory does not block: it is then called on the runtime's own threads, which saves a thread for each
-    /// worker that starts.
+    /// Says that the factory does not block: it is then called on the runtime's own threads, which
+    /// saves a thread for each worker that starts.
     pub fn quick_factory(mut self) -> Self {
         self.factory = self.factory.quick();
         self
     }
 
-    /// How many messages may be in hand at once: 0 to 65,536; 3 unless said otherwise. A pool that starts with none gets its
-    /// first worker by [`PoolAdmin::add`](crate::PoolAdmin::add).
+    /// How many messages may be in hand at once: 0 to 65,536; 3 unless said otherwise. A pool that
+    /// starts with none gets its first worker by [`PoolAdmin::add`](crate::PoolAdmin::add).
     ///
-    /// As many as there are cores for
-    /// handlers that compute; many more for handlers that wait, at a few hundred bytes each. With one, messages are handled in
-    /// the order in which they were accepted, whoever sent them (see [Order](crate::pool#order)).
+    /// As many as there are cores for handlers that compute; many more for handlers that wait, at
+    /// a few hundred bytes each. With one, messages are handled in the order in which they were
+    /// accepted, whoever sent them (see [Order](crate::pool#order)).
     pub fn workers(mut self, workers: usize) -> Self {
         self.config.size.workers = workers;
         self
     }
 
-    /// How few and how many workers the pool may have while it runs; 0 to 65,536 unless said otherwise. A change of size
-    /// beyond them is refused.
+    /// How few and how many workers the pool may have while it runs; 0 to 65,536 unless said
+    /// otherwise. A change of size beyond them is refused.
     pub fn bounds(mut self, workers: RangeInclusive<usize>) -> Self {
         self.config.size.bounds = workers;
         self
     }
 
-    /// Lets the pool change its size by itself, between these bounds, which take the place of [`bounds`](Self::bounds): nobody
-    /// can pass them by hand either. It is looked at each second; a pool that is late grows in one step, and shrinks when
-    /// fewer have been enough for long. See [`autoscale`](crate::pool::autoscale).
+    /// Lets the pool change its size by itself, between these bounds, which take the place of
+    /// [`bounds`](Self::bounds): nobody can pass them by hand either. It is looked at each second;
+    /// a pool that is late grows in one step, and shrinks when fewer have been enough for long.
+    /// See [`autoscale`](crate::pool::autoscale).
     ///
     /// The pool starts with as many [`workers`](Self::workers) as was said, within the bounds.
     ///
@@ -263,9 +268,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self
     }
 
-    /// Has the pool looked at for some minutes at a time, and says what to change in its settings, with the figures that speak for
-    /// it and the lines to change; see [`advisor`](crate::pool::advisor) and [`PoolAdmin::advice`](crate::PoolAdmin::advice).
-    /// With [`Advisor::act`] the pool changes them itself while it runs.
+    /// Has the pool looked at for some minutes at a time, and says what to change in
+    /// its settings, with the figures that speak for it and the lines to change; see
+    /// [`advisor`](crate::pool::advisor) and [`PoolAdmin::advice`](crate::PoolAdmin::advice). With
+    /// [`Advisor::act`] the pool changes them itself while it runs.
     ///
     /// ```
     /// # use greenroom::{advisor::Advisor, prelude::*};
@@ -286,8 +292,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self
     }
 
-    /// Starts no more messages than so many in such a time; what is above that waits in the queue. After a pause, a tenth of a
-    /// second's worth is started at once.
+    /// Starts no more messages than so many in such a time; what is above that waits in the queue.
+    /// After a pause, a tenth of a second's worth is started at once.
     ///
     /// ```
     /// # use greenroom::{limits::Rate, prelude::*};
@@ -313,18 +319,20 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self
     }
 
-    /// Lets a rate and a limit on what is in hand be set while the pool runs, where it has none yet:
-    /// [`set_rate`](crate::PoolAdmin::set_rate), [`set_concurrency`](crate::PoolAdmin::set_concurrency). Off unless said
-    /// otherwise. Until there is a limit, it costs a load for each message; and callers of a pool with
+    /// Lets a rate and a limit on what is in hand be set while the pool
+    /// runs, where it has none yet: [`set_rate`](crate::PoolAdmin::set_rate),
+    /// [`set_concurrency`](crate::PoolAdmin::set_concurrency). Off unless said otherwise.
+    /// Until there is a limit, it costs a load for each message; and callers of a pool with
     /// [`calls_in_place`](Self::calls_in_place) go through its queue.
     pub fn adjustable_limits(mut self) -> Self {
         self.config.limits.adjustable = true;
         self
     }
 
-    /// Finds out how many messages may be in hand at once. Where it is only observed, as it is unless it is
-    /// [enforced](Adaptive::enforced), nothing waits, and the figures say what it would be. A handler's error counts as a
-    /// rejection by what it uses, so that fast failures make the limit smaller; a panic says nothing.
+    /// Finds out how many messages may be in hand at once. Where it is only observed, as it is
+    /// unless it is [enforced](Adaptive::enforced), nothing waits, and the figures say what it
+    /// would be. A handler's error counts as a rejection by what it uses, so that fast failures
+    /// make the limit smaller; a panic says nothing.
     pub fn adaptive(mut self, settings: Adaptive) -> Self {
         self.config.limits.at_once = Some(AtOnce::Adaptive(settings));
         self
@@ -345,8 +353,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self
     }
 
-    /// How many messages per worker may be accepted and not started; 1,000 unless said otherwise. The bound is one for
-    /// the whole pool: `workers x mailbox`.
+    /// How many messages per worker may be accepted and not started; 1,000 unless said otherwise.
+    /// The bound is one for the whole pool: `workers x mailbox`.
     pub fn mailbox(mut self, messages: usize) -> Self {
         self.config.size.mailbox = messages;
         self
@@ -358,16 +366,18 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self
     }
 
-    /// What follows when a handler fails or panics, instead of the default [`FailureTable`]. A verdict that asks for
-    /// another attempt is followed only where the handler left the message in its delivery; otherwise the message is a
-    /// dead letter. See [`retry`](Self::retry) for a pool that keeps copies.
+    /// What follows when a handler fails or panics, instead of the default [`FailureTable`]. A
+    /// verdict that asks for another attempt is followed only where the handler left the message in
+    /// its delivery; otherwise the message is a dead letter. See [`retry`](Self::retry) for a pool
+    /// that keeps copies.
     pub fn failure_policy(mut self, policy: impl FailurePolicy<A::Error>) -> Self {
         self.functions.policy = Box::new(policy);
         self
     }
 
-    /// Attempts a message that fails or panics up to `attempts` times in all. In a keyed pool the key waits meanwhile
-    /// and the worker goes on. Keeps a copy of each message while it is in hand.
+    /// Attempts a message that fails or panics up to `attempts` times in all. In a keyed pool
+    /// the key waits meanwhile and the worker goes on. Keeps a copy of each message while
+    /// it is in hand.
     ///
     /// Messages that are attempted again take turns with the others, also where there is no wait
     /// between attempts.
@@ -383,7 +393,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self.retry_with(A::Message::clone, table)
     }
 
-    /// As [`failure_policy`](Self::failure_policy), and keeps a copy of each message while it is in hand, made by `copy`.
+    /// As [`failure_policy`](Self::failure_policy), and keeps a copy of each message while it is in
+    /// hand, made by `copy`.
     pub fn retry_with(
         mut self,
         copy: fn(&A::Message) -> A::Message,
@@ -436,16 +447,16 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self
     }
 
-    /// A message whose handler has panicked this often is a dead letter, whatever the policy says; 2 unless said
-    /// otherwise.
+    /// A message whose handler has panicked this often is a dead letter, whatever the policy says;
+    /// 2 unless said otherwise.
     pub fn poison_limit(mut self, kills: u32) -> Self {
         self.config.failure.poison_limit = kills.max(1);
         self
     }
 
-    /// Runs the workers on so many threads of the pool's own, for handlers that compute or block: whatever they do, the rest
-    /// of the runtime goes on. 1 to 1,024 threads; as many as there are cores for handlers that compute, as many as workers
-    /// for those that block.
+    /// Runs the workers on so many threads of the pool's own, for handlers that compute or block:
+    /// whatever they do, the rest of the runtime goes on. 1 to 1,024 threads; as many as there are
+    /// cores for handlers that compute, as many as workers for those that block.
     ///
     /// ```
     /// # use greenroom::prelude::*;
@@ -461,16 +472,18 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self
     }
 
-    /// Lets callers do the work of a worker that they wake: the handler runs inside the caller's turn, and the reply is there
-    /// without a change of tasks, which makes a call of a quick handler several times as fast. Only where handlers have been
-    /// found to return within 2 µs, where a worker is idle, and for callers on the runtime that the pool runs on; all other calls
-    /// go the usual way, and a handler that suspends goes on in its own task. Where nothing waits, a call to a pool without keys,
-    /// limits and batches is not even queued.
+    /// Lets callers do the work of a worker that they wake: the handler runs inside the caller's
+    /// turn, and the reply is there without a change of tasks, which makes a call of a quick
+    /// handler several times as fast. Only where handlers have been found to return within 2 µs,
+    /// where a worker is idle, and for callers on the runtime that the pool runs on; all other
+    /// calls go the usual way, and a handler that suspends goes on in its own task. Where nothing
+    /// waits, a call to a pool without keys, limits and batches is not even queued.
     ///
-    /// Off unless it is asked for, because such a handler sees its caller's surroundings: task-local values, the current `tracing`
-    /// span, and locks that the caller holds while it waits for the reply, which the handler must not take. While it runs, no
-    /// timeout of the caller can fire. It is of no use to pools with a policy that chooses a worker, nor to calls of single workers,
-    /// by `ask` or by permits: these go the usual way.
+    /// Off unless it is asked for, because such a handler sees its caller's surroundings:
+    /// task-local values, the current `tracing` span, and locks that the caller holds while it
+    /// waits for the reply, which the handler must not take. While it runs, no timeout of the
+    /// caller can fire. It is of no use to pools with a policy that chooses a worker, nor to calls
+    /// of single workers, by `ask` or by permits: these go the usual way.
     ///
     /// ```
     /// # use greenroom::prelude::*;
@@ -486,21 +499,23 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self
     }
 
-    /// How long a handler may take, from its start; without limit unless said otherwise. One that does not return in time is
-    /// dropped at its next await, and the failure policy decides about its message ([`Cause::Timeout`](crate::failure::Cause::Timeout)).
+    /// How long a handler may take, from its start; without limit unless said otherwise. One that
+    /// does not return in time is dropped at its next await, and the failure policy decides about
+    /// its message ([`Cause::Timeout`](crate::failure::Cause::Timeout)).
     pub fn time_limit(mut self, limit: Duration) -> Self {
         self.config.failure.time_limit = Some(limit);
         self
     }
 
-    /// Whether a worker is started again when it has ended; after an abnormal end unless said otherwise. One that is not has
-    /// its slot disabled.
+    /// Whether a worker is started again when it has ended; after an abnormal end unless said
+    /// otherwise. One that is not has its slot disabled.
     pub fn restart_policy(mut self, policy: RestartPolicy) -> Self {
         self.config.failure.restart_policy = policy;
         self
     }
 
-    /// What follows when a worker ends and its restart budget is used up; its slot is disabled unless said otherwise.
+    /// What follows when a worker ends and its restart budget is used up; its slot is disabled
+    /// unless said otherwise.
     pub fn when_exhausted(mut self, then: WhenExhausted) -> Self {
         self.config.failure.when_exhausted = then;
         self
@@ -523,14 +538,16 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self
     }
 
-    /// How many dead letters the pool keeps, for [`Pool::dead_letters`]; 1,000 unless said otherwise. At the bound the oldest
-    /// goes. As many as somebody will look at, and as memory holds: each holds its message. 0 keeps none.
+    /// How many dead letters the pool keeps, for [`Pool::dead_letters`]; 1,000 unless said
+    /// otherwise. At the bound the oldest goes. As many as somebody will look at, and as memory
+    /// holds: each holds its message. 0 keeps none.
     pub fn dead_letters(mut self, bound: usize) -> Self {
         self.config.failure.dead_letters = bound;
         self
     }
 
-    /// Whom the pool tells what happens to it: the process's [`PoolEvents::global`] unless said otherwise.
+    /// Whom the pool tells what happens to it: the process's [`PoolEvents::global`] unless
+    /// said otherwise.
     ///
     /// ```
     /// # use greenroom::{PoolEvent, PoolEvents, topic::Event, prelude::*};
@@ -549,8 +566,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self
     }
 
-    /// Gives each dead letter to this hook, on the worker that gave it up, instead of keeping it in the pool's queue. It must
-    /// not block. What it is given is not logged by the pool either.
+    /// Gives each dead letter to this hook, on the worker that gave it up, instead of keeping it in
+    /// the pool's queue. It must not block. What it is given is not logged by the pool either.
     pub fn on_dead_letter(
         mut self,
         hook: impl Fn(DeadLetter<A::Message, A::Error>) + Send + Sync + 'static,
@@ -565,9 +582,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self
     }
 
-    /// Whether handlers count as quick (they return within 2 µs), instead of measuring that: quick ones are handled several in a
-    /// row, by few workers, and perhaps in their callers' tasks. For tests, where what runs in which order is not to depend on
-    /// how fast the machine is, and under tools that slow it down, such as those that count instructions.
+    /// Whether handlers count as quick (they return within 2 µs), instead of measuring that: quick
+    /// ones are handled several in a row, by few workers, and perhaps in their callers' tasks. For
+    /// tests, where what runs in which order is not to depend on how fast the machine is, and under
+    /// tools that slow it down, such as those that count instructions.
     pub fn quick_handlers(mut self, quick: bool) -> Self {
         self.config.handling.quick = Some(quick);
         self
@@ -584,9 +602,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self.spawn_core().await.map(Pool::spawned)
     }
 
-    /// Sets the pool up as the child of a supervisor, which starts it. Its address is there at once: what is sent before the
-    /// start, and between restarts, waits. A worker that ends is restarted by the pool as long as its budget lasts; then the
-    /// supervisor is told. With `Restarts { max: 0, .. }` each end is the supervisor's.
+    /// Sets the pool up as the child of a supervisor, which starts it. Its address is there
+    /// at once: what is sent before the start, and between restarts, waits. A worker that ends
+    /// is restarted by the pool as long as its budget lasts; then the supervisor is told. With
+    /// `Restarts { max: 0, .. }` each end is the supervisor's.
     ///
     /// ```
     /// # use greenroom::{Supervisor, prelude::*, supervisor::Strategy};
@@ -659,7 +678,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         Ok(Arc::new(Core::new(settings, awake_limit, runtime, threads)))
     }
 
-    /// What follows from the settings, but for limits: those take their time from a clock that needs a runtime.
+    /// What follows from the settings, but for limits: those take their time from a clock that
+    /// needs a runtime.
     fn derived(&mut self) -> Result<Derived<A::Message>, SpawnError> {
         let capacity = self.checked_capacity()?;
         let (table_slots, key_bounds) = (self.checked_table()?, self.checked_key_bounds(capacity)?);
@@ -773,7 +793,8 @@ pub(super) async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
                 watch(core);
                 core.close_if_deserted();
                 if core.settings.functions.dispatch.is_some() {
-                    // A policy deals with workers by their order, so all of them have their chance to start first.
+                    // A policy deals with workers by their order, so all of them have their chance
+                    // to start first.
                     while let Some(outcome) = told.recv().await {
                         if let SlotOutcome::StartFailed(slot, _) = outcome {
                             failed.push(slot);

@@ -1,10 +1,12 @@
 //! A bound on the bytes that wait in a pool (K10), beside the bound on messages.
 //!
-//! Messages of very different sizes make a count a poor bound on memory. Whoever says how large a message is can bound what all
-//! together take until they are started. Each such message has a claim on its bytes with it, which goes when it is started, or
-//! with the message, whatever becomes of that; so nothing has to be given back by name.
+//! Messages of very different sizes make a count a poor bound on memory. Whoever says how large
+//! a message is can bound what all together take until they are started. Each such message has a
+//! claim on its bytes with it, which goes when it is started, or with the message, whatever becomes
+//! of that; so nothing has to be given back by name.
 //!
-//! A message that is larger than the bound is accepted where nothing else waits. The price is an allocation for each message.
+//! A message that is larger than the bound is accepted where nothing else waits. The price is an
+//! allocation for each message.
 
 use std::{
     future::{Future, poll_fn},

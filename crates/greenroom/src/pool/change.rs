@@ -35,11 +35,13 @@ pub struct Change {
 pub struct ChangeReport {
     /// Slots whose workers run.
     pub started: Vec<usize>,
-    /// Slots whose workers could not be started, and why. They stay, and are tried again with backoff.
+    /// Slots whose workers could not be started, and why. They stay, and are tried again
+    /// with backoff.
     pub failed: Vec<(usize, String)>,
     /// Slots whose workers have gone.
     pub left: Vec<usize>,
-    /// Slots of which nothing had been heard by the deadline: still starting, or busy with the message in hand.
+    /// Slots of which nothing had been heard by the deadline: still starting, or busy with the
+    /// message in hand.
     pub pending: Vec<usize>,
 }
 
@@ -59,7 +61,8 @@ impl Change {
         &self.added
     }
 
-    /// Slots whose workers have been told to leave. They may be fewer than were asked for: there were no more.
+    /// Slots whose workers have been told to leave. They may be fewer than were asked for: there
+    /// were no more.
     pub fn removed(&self) -> &[usize] {
         &self.removed
     }

@@ -1,7 +1,8 @@
 //! The clock of a pool: messages and keys that wait for another attempt, and come due.
 //!
-//! One task per pool, which sleeps until the next alarm, on the runtime's time. Most pools never need it, so it is started with
-//! the first alarm, or when no other task of the pool is left that would tell of the runtime's end.
+//! One task per pool, which sleeps until the next alarm, on the runtime's time. Most pools never
+//! need it, so it is started with the first alarm, or when no other task of the pool is left that
+//! would tell of the runtime's end.
 
 use std::{
     cmp::Reverse,

@@ -6,15 +6,15 @@ use super::{Pool, builder::PoolBuilder, worker::Factory};
 use crate::Actor;
 
 impl<A: Actor> Pool<A> {
-    /// Sets up a pool whose workers are built by `factory`, called once per start with the index of the slot. It runs on
-    /// the runtime's blocking pool, so it may block.
+    /// Sets up a pool whose workers are built by `factory`, called once per start with the index of
+    /// the slot. It runs on the runtime's blocking pool, so it may block.
     #[expect(clippy::new_ret_no_self, reason = "a pool is started by its builder")]
     pub fn new(factory: impl Fn(usize) -> A + Send + Sync + 'static) -> PoolBuilder<A> {
         PoolBuilder::new(Factory::new(Arc::new(move |slot| Ok(factory(slot)))))
     }
 
-    /// As [`new`](Self::new), for a factory that may fail. A worker that cannot be restarted is tried again with backoff,
-    /// for ever; its slot is never lost.
+    /// As [`new`](Self::new), for a factory that may fail. A worker that cannot be restarted is
+    /// tried again with backoff, for ever; its slot is never lost.
     pub fn try_new<E: fmt::Display>(
         factory: impl Fn(usize) -> Result<A, E> + Send + Sync + 'static,
     ) -> PoolBuilder<A> {
@@ -23,9 +23,9 @@ impl<A: Actor> Pool<A> {
         })))
     }
 
-    /// Sets up an actor that stands alone: a pool of this one worker, which ends when the actor does. It cannot be built
-    /// again, so a panic is its end; what it had queued is given back to whoever stops it, and callers get
-    /// [`CallError::Stopped`](crate::CallError::Stopped).
+    /// Sets up an actor that stands alone: a pool of this one worker, which ends when the actor
+    /// does. It cannot be built again, so a panic is its end; what it had queued is given back to
+    /// whoever stops it, and callers get [`CallError::Stopped`](crate::CallError::Stopped).
     ///
     /// ```
     /// # use greenroom::{ExitReason, prelude::*};

@@ -99,11 +99,13 @@ pub(crate) struct Core<A: Actor, K> {
 /// The most messages that are queued under one hold of a lock.
 const RUN: usize = 64;
 
-/// The most bytes of a deque that is left where it is: a few of that size are kept when they are empty.
+/// The most bytes of a deque that is left where it is: a few of that size are kept when
+/// they are empty.
 const RUN_BYTES: usize = 64 << 10;
 
-/// True where messages may be left where their sender has them: enough to be worth it, not so many that an empty deque of that size
-/// is too much to keep, and with little room unused that would count against the memory of a full queue.
+/// True where messages may be left where their sender has them: enough to be worth it, not so many
+/// that an empty deque of that size is too much to keep, and with little room unused that would
+/// count against the memory of a full queue.
 fn is_run<M>(messages: &VecDeque<M>) -> bool {
     let (few, many) = (16, (4 * RUN).min(RUN_BYTES / size_of::<M>().max(1)));
     (few..=many).contains(&messages.len())
@@ -163,7 +165,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.settings.key_of.is_some()
     }
 
-    /// The key of a message and the hash of that key. Runs user code: call it before admission, under no lock.
+    /// The key of a message and the hash of that key. Runs user code: call it before admission,
+    /// under no lock.
     #[inline]
     pub(crate) fn key(&self, load: &impl Load<A::Message, A::Reply, A::Error>) -> Hashed<K> {
         self.key_of(load.message())
@@ -219,7 +222,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if inbox.step_aside && urgency == Urgency::CanStepAside {
             inbox.step_aside = false;
             drop(inbox);
-            // The key is made again when the message comes back; how it is dropped is the user's code.
+            // The key is made again when the message comes back; how it is dropped is the
+            // user's code.
             discard(key);
             return Err(Refused::NotNow);
         }
@@ -259,7 +263,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Ok(())
     }
 
-    /// As `announce`, for somebody who then waits: does the work of the worker that is taken for it.
+    /// As `announce`, for somebody who then waits: does the work of the worker that is
+    /// taken for it.
     fn announce_in_place(&self, index: usize) {
         self.queue.wake.mark(index);
         let shard = (!self.keyed()).then_some(index);
@@ -308,7 +313,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         let mut inbox = self.queue.shards[index].inbox.lock();
         self.queue.credit_map.note(index);
-        // Whoever starts to wait says so first and then takes back what lies where it is noted, under this lock.
+        // Whoever starts to wait says so first and then takes back what lies where it is noted,
+        // under this lock.
         let has_headroom = inbox.headroom() >= permits;
         if inbox.closed || self.queue.permits.is_starved() || !has_headroom {
             drop(inbox);
@@ -317,7 +323,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         inbox.credit += permits;
     }
 
-    /// Queues a message whose permit has been taken, unless the pool is closing, or its key may have no more.
+    /// Queues a message whose permit has been taken, unless the pool is closing, or its key may
+    /// have no more.
     pub(crate) fn push(
         &self,
         index: usize,
@@ -341,7 +348,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Ok(())
     }
 
-    /// As `push`, but leaves it to the caller to announce the shard where that is needed (true), whatever happens.
+    /// As `push`, but leaves it to the caller to announce the shard where that is needed (true),
+    /// whatever happens.
     pub(crate) fn push_quietly(
         &self,
         index: usize,
@@ -367,8 +375,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Ok(first)
     }
 
-    /// Queues messages without keys whose permits have been taken, up to `most` of them from the front, under one hold of
-    /// the lock. Returns how many, and what must be done, whatever happens.
+    /// Queues messages without keys whose permits have been taken, up to `most` of them
+    /// from the front, under one hold of the lock. Returns how many, and what must be done,
+    /// whatever happens.
     pub(crate) fn push_run(
         &self,
         messages: &mut VecDeque<A::Message>,
@@ -390,8 +399,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Ok((each, inbox.push_each(messages.drain(..each), stamp)))
     }
 
-    /// False where the coarse clock may have stood still since the last look at a shard that is scheduled: without the watch,
-    /// where every worker waits.
+    /// False where the coarse clock may have stood still since the last look at a shard that is
+    /// scheduled: without the watch, where every worker waits.
     #[inline(always)]
     pub(super) fn is_timely(&self) -> bool {
         self.telemetry.coarse.is_timely(|| self.queue.wake.awake())
@@ -409,7 +418,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.telemetry.coarse.is_late(|| !self.clock.bell.is_watched(), || self.queue.wake.awake())
     }
 
-    /// A worker is woken: sets the coarse clock where the watch does not do so. Before the worker counts as awake.
+    /// A worker is woken: sets the coarse clock where the watch does not do so. Before the worker
+    /// counts as awake.
     #[inline]
     pub(crate) fn note_time(&self) {
         if !self.telemetry.coarse.is_watched() || !self.clock.bell.is_watched() {
@@ -417,8 +427,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// Handlers have come to wait for something, or to do so rarely. Where it was said that they are quick, that holds. Batches
-    /// are collected from the queue, so that a key stays at its head until one is.
+    /// Handlers have come to wait for something, or to do so rarely. Where it was said that they
+    /// are quick, that holds. Batches are collected from the queue, so that a key stays at its head
+    /// until one is.
     #[cold]
     pub(crate) fn wait_usually(&self, waits: bool) {
         if self.settings.config.handling.quick != Some(true)
@@ -428,8 +439,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// Grants permits to senders that wait for them. Call it after messages have been started, behind a fence where the
-    /// caller then rests for long (see [`Permits`]).
+    /// Grants permits to senders that wait for them. Call it after messages have been started,
+    /// behind a fence where the caller then rests for long (see [`Permits`]).
     pub(crate) fn serve_waiters(&self) {
         self.grant_waiters();
         if self.telemetry.full.is_full() {
@@ -467,7 +478,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.queue.wake.waits() && self.telemetry.coarse.is_watched()
     }
 
-    /// As `serve_waiters`, for a worker that lies down or serves where it lies: it looks whether the pool is drained as well.
+    /// As `serve_waiters`, for a worker that lies down or serves where it lies: it looks whether
+    /// the pool is drained as well.
     #[inline]
     pub(crate) fn serve_waiters_at_rest(&self) {
         self.grant_waiters();
@@ -482,7 +494,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.serve_key_lines();
     }
 
-    /// Marks a shard as ready and wakes a worker for it. Not for workers that go on to look for work themselves.
+    /// Marks a shard as ready and wakes a worker for it. Not for workers that go on to look for
+    /// work themselves.
     pub(crate) fn announce(&self, index: usize) {
         self.queue.wake.mark(index);
         if self.keyed() {

@@ -1,13 +1,15 @@
-//! Which shards may have permits lying unused, so that whoever needs some and finds none looks at those shards only.
+//! Which shards may have permits lying unused, so that whoever needs some and finds none looks at
+//! those shards only.
 //!
-//! Where a pool stays full that is the difference between a look at nothing and a lock for each shard, for every sender that
-//! is refused.
+//! Where a pool stays full that is the difference between a look at nothing and a lock for each
+//! shard, for every sender that is refused.
 //!
 //! # Why none is overlooked
-//! A shard is noted under the lock of its inbox, *before* the same hold reserves permits for it or looks whether somebody
-//! waits. Whoever searches has said that it waits, or has found no permit, and takes all notes out *then*, and after that
-//! these shards' permits, under their locks. Between the two steps of each stands a fence, so one of the two sees the other:
-//! the sender that somebody waits, or the one who searches the note. A note that was found in place needs no fence: who
+//! A shard is noted under the lock of its inbox, *before* the same hold reserves permits for it or
+//! looks whether somebody waits. Whoever searches has said that it waits, or has found no permit,
+//! and takes all notes out *then*, and after that these shards' permits, under their locks. Between
+//! the two steps of each stands a fence, so one of the two sees the other: the sender that somebody
+//! waits, or the one who searches the note. A note that was found in place needs no fence: who
 //! takes it out comes to this lock later, or was here before, and then the note was not found.
 
 use crate::sync::{AtomicU64, Ordering, fence};
@@ -21,7 +23,8 @@ impl CreditMap {
         Self(AtomicU64::new(0))
     }
 
-    /// Permits may be put into this shard, whose inbox the caller has locked and keeps locked until they are in.
+    /// Permits may be put into this shard, whose inbox the caller has locked and keeps locked until
+    /// they are in.
     #[inline]
     pub(crate) fn note(&self, shard: usize) {
         let bit = 1 << shard;
@@ -34,8 +37,8 @@ impl CreditMap {
         }
     }
 
-    /// Takes out what `take` finds in each shard that was noted. One at a time does this: it must not end while another one is
-    /// still on the way to a shard.
+    /// Takes out what `take` finds in each shard that was noted. One at a time does this: it must
+    /// not end while another one is still on the way to a shard.
     pub(crate) fn reclaim(&self, mut take: impl FnMut(usize) -> u64) -> u64 {
         // Pairs with the fence in `note`: the caller has raised `starved`, or found no permit,
         // before.

@@ -1,7 +1,8 @@
 //! One message to several workers, and what comes back.
 //!
-//! A pool gives a message to one worker. Three tasks want more than one: telling all of them something, asking all of
-//! them and making one answer of theirs, and not waiting for the one that happens to be slow.
+//! A pool gives a message to one worker. Three tasks want more than one: telling all of them
+//! something, asking all of them and making one answer of theirs, and not waiting for the one that
+//! happens to be slow.
 //!
 //! | for | there is | to whom | the reply |
 //! |---|---|---|---|
@@ -10,13 +11,15 @@
 //! | dividing work | [`SplitJoin`] | a part to each live worker | what `join` makes |
 //! | a short tail | [`Hedged`] | one worker, another one where it is slow | the first |
 //!
-//! Nothing stands between the caller and the workers: calls run in the caller's task, all at once, and each part is
-//! polled only when it was woken. A worker that dies, fails or panics resolves its part as an error; it never hangs.
+//! Nothing stands between the caller and the workers: calls run in the caller's task, all at once,
+//! and each part is polled only when it was woken. A worker that dies, fails or panics resolves its
+//! part as an error; it never hangs.
 //!
 //! # Price
-//! A copy of the message and two allocations for each worker that is asked; a broadcast `send` makes one per worker.
-//! Dropping a gathering abandons its calls: what has not been started is skipped, what has been started goes on with
-//! its [cancellation token](crate::CancellationToken) cancelled.
+//! A copy of the message and two allocations for each worker that is asked; a broadcast
+//! `send` makes one per worker. Dropping a gathering abandons its calls: what has
+//! not been started is skipped, what has been started goes on with its [cancellation
+//! token](crate::CancellationToken) cancelled.
 //!
 //! # When to use something else
 //! To reach all workers with each event of a stream,

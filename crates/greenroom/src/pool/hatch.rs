@@ -1,4 +1,5 @@
-//! A hatch: through it, a caller gives an idle worker the message and has the reply back, past queue and port.
+//! A hatch: through it, a caller gives an idle worker the message and has the reply back, past
+//! queue and port.
 //!
 //! ```text
 //!                        who calls                                      the worker
@@ -9,13 +10,16 @@
 //!                                                                       Waits ── answer, port ──▶ Shut
 //! ```
 //!
-//! One caller at a time. One who does the worker's work leaves before anybody else can poll that worker again. A call whose
-//! handler returns at once allocates nothing. Any other gets a port: from the handler that asks for it, from whatever becomes of
-//! the message but a plain reply, or from its caller, who leaves before there is a reply.
+//! One caller at a time. One who does the worker's work leaves before anybody else can poll that
+//! worker again. A call whose handler returns at once allocates nothing. Any other gets a port:
+//! from the handler that asks for it, from whatever becomes of the message but a plain reply, or
+//! from its caller, who leaves before there is a reply.
 //!
-//! One who has only had the worker woken waits here instead ([`hand`](Hatch::hand), [`poll`](Hatch::poll)), and is woken when there is
-//! something. Should it go before ([`give_up`](Hatch::give_up)), the message is abandoned or the reply unwanted, as with a port. And should the
-//! worker not come, the message is taken back ([`retract`](Hatch::retract)), with a port.
+//! One who has only had the worker woken waits here instead ([`hand`](Hatch::hand),
+//! [`poll`](Hatch::poll)), and is woken when there is something. Should it go before
+//! ([`give_up`](Hatch::give_up)), the message is abandoned or the reply unwanted, as with a
+//! port. And should the worker not come, the message is taken back ([`retract`](Hatch::retract)),
+//! with a port.
 
 use std::{
     fmt,
@@ -35,8 +39,8 @@ use crate::{
 /// Between one worker and who calls it.
 pub(crate) struct Hatch<M, R, E>(Lock<Between<M, R, E>>);
 
-/// What goes through has a place of its own each, empty but in the steps that say so: nothing is left where something is put, to be
-/// dropped under the lock.
+/// What goes through has a place of its own each, empty but in the steps that say so: nothing is
+/// left where something is put, to be dropped under the lock.
 struct Between<M, R, E> {
     step: Step,
     /// The message was there when somebody last looked whether it is left lying.
@@ -114,14 +118,15 @@ impl<M, R, E> Hatch<M, R, E> {
         }))
     }
 
-    /// For the caller, before it polls the worker. False where somebody else is there still, and the message where it was: a worker
-    /// that was idle just now may have got up, for a caller whose handler has suspended.
+    /// For the caller, before it polls the worker. False where somebody else is there still, and
+    /// the message where it was: a worker that was idle just now may have got up, for a caller
+    /// whose handler has suspended.
     pub(crate) fn put(&self, message: &mut Option<M>, stamp: Stamp) -> bool {
         locked(&self.0).put(message, stamp)
     }
 
-    /// For a caller that has the worker woken, and waits. False, with the message and the waker where they were, where somebody
-    /// else is there still.
+    /// For a caller that has the worker woken, and waits. False, with the message and the waker
+    /// where they were, where somebody else is there still.
     pub(crate) fn hand(
         &self,
         message: &mut Option<M>,
@@ -138,7 +143,8 @@ impl<M, R, E> Hatch<M, R, E> {
         true
     }
 
-    /// For the worker, of a caller that does its work: puts the message where it is handled from. False where nobody is there.
+    /// For the worker, of a caller that does its work: puts the message where it is handled from.
+    /// False where nobody is there.
     #[inline]
     pub(crate) fn take(&self, message: &mut Option<M>, stamp: &mut Stamp) -> bool {
         let mut between = locked(&self.0);
@@ -149,7 +155,8 @@ impl<M, R, E> Hatch<M, R, E> {
         is_there
     }
 
-    /// For the worker, of a caller that waits: puts the message where it is handled from. None where it has been taken back.
+    /// For the worker, of a caller that waits: puts the message where it is handled from. None
+    /// where it has been taken back.
     #[inline(always)]
     pub(crate) fn take_handed(
         &self,
@@ -177,8 +184,8 @@ impl<M, R, E> Hatch<M, R, E> {
         retract(locked(&self.0), now)
     }
 
-    /// As `retract`, where the message was there before, when this was asked last. `whole` is false where that is to be found out
-    /// only. Says as well for how many messages the worker has come.
+    /// As `retract`, where the message was there before, when this was asked last. `whole` is false
+    /// where that is to be found out only. Says as well for how many messages the worker has come.
     pub(crate) fn retract_what_is_left(
         &self,
         whole: bool,
@@ -270,7 +277,8 @@ impl<M, R, E> Hatch<M, R, E> {
         drop((waiter, left));
     }
 
-    /// For the worker that has taken a message and has a reply. Gives that back where nobody wants it any more.
+    /// For the worker that has taken a message and has a reply. Gives that back where nobody wants
+    /// it any more.
     #[inline]
     pub(crate) fn answer(&self, reply: R) -> Result<(), R> {
         let mut between = locked(&self.0);
@@ -340,7 +348,8 @@ impl<M, R, E> Between<M, R, E> {
         matches!(self.step, Step::Handed | Step::Abandoned)
     }
 
-    /// When the message came. Where nobody has looked at the clock for it, that is from here on when somebody has asked first.
+    /// When the message came. Where nobody has looked at the clock for it, that is from here on
+    /// when somebody has asked first.
     fn stamp_it(&mut self, now: impl FnOnce() -> Stamp) -> Stamp {
         if self.stamp == Stamp::UNDATED {
             self.stamp = now();

@@ -7,7 +7,8 @@ pub(super) const MAX_CAPACITY: usize = 100_000_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Inbox {
-    /// So many for each worker: the bound follows the size of the pool. `inbox_size` in a configuration.
+    /// So many for each worker: the bound follows the size of the pool. `inbox_size` in
+    /// a configuration.
     PerWorker(usize),
     /// So many in all, whatever the size. `queue` in a configuration.
     InAll(usize),

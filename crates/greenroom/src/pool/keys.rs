@@ -8,9 +8,10 @@ use crate::{Actor, DeadLetterReason};
 
 /// The keys of a pool with [`ordered_by`](crate::PoolBuilder::ordered_by).
 ///
-/// Nothing is counted for it while messages pass: it looks when it is asked, and takes the lock of each shard, or of the one
-/// that a key belongs to, for as long as it takes to walk over what is queued there. Keys are compared, as everywhere; what lies in the queue of a key is counted by its hash,
-/// which one pair of keys in four billion shares.
+/// Nothing is counted for it while messages pass: it looks when it is asked, and takes the lock of
+/// each shard, or of the one that a key belongs to, for as long as it takes to walk over what is
+/// queued there. Keys are compared, as everywhere; what lies in the queue of a key is counted by
+/// its hash, which one pair of keys in four billion shares.
 ///
 /// ```
 /// # use greenroom::prelude::*;
@@ -49,8 +50,8 @@ pub struct WrongKeyType {
     pub is: Option<&'static str>,
 }
 
-/// How many keys there are of which messages are in hand or wait, by their state. What lies in a queue behind other keys, and
-/// can be started as soon as it is reached, is not counted.
+/// How many keys there are of which messages are in hand or wait, by their state. What lies in a
+/// queue behind other keys, and can be started as soon as it is reached, is not counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct KeyCounts {
@@ -101,8 +102,8 @@ pub enum KeyState {
     Ready,
 }
 
-/// Why a key waits. What is in hand is the handler's and need not be anything that can be shown, so a message is told by its
-/// worker, its attempt and its time; one that failed, by its error.
+/// Why a key waits. What is in hand is the handler's and need not be anything that can be shown, so
+/// a message is told by its worker, its attempt and its time; one that failed, by its error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KeyStatus {
@@ -217,8 +218,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Keys<A, K> {
         self.core.keys_in_hand()
     }
 
-    /// Where a key stands and why. `describe` puts the error of its last attempt into words; it is called under no lock.
-    /// `None` where nothing of it is in hand or waits.
+    /// Where a key stands and why. `describe` puts the error of its last attempt into words; it is
+    /// called under no lock. `None` where nothing of it is in hand or waits.
     ///
     /// # Panics
     /// When `describe` does.
@@ -241,14 +242,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Keys<A, K> {
         self.core.longest_line()
     }
 
-    /// Lets a parked key go on behind the message that has failed, which becomes a dead letter; so do others of its batch that have
-    /// failed for good with it. False where it is not parked.
+    /// Lets a parked key go on behind the message that has failed, which becomes a dead letter; so
+    /// do others of its batch that have failed for good with it. False where it is not parked.
     pub fn release(&self, key: &K) -> bool {
         self.core.release_key(key)
     }
 
-    /// Lets a parked key go on with the message that has failed: it is attempted anew, as if it had not failed before. False
-    /// where the key is not parked.
+    /// Lets a parked key go on with the message that has failed: it is attempted anew, as if it had
+    /// not failed before. False where the key is not parked.
     pub fn replay(&self, key: &K) -> bool {
         self.core.replay_key(key)
     }
@@ -259,8 +260,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Keys<A, K> {
         self.core.is_parked(key)
     }
 
-    /// Takes the line of a parked key out, the message that has failed first; the messages count as returned. What
-    /// comes later of the key is handled. `None` where it is not parked.
+    /// Takes the line of a parked key out, the message that has failed first; the messages count as
+    /// returned. What comes later of the key is handled. `None` where it is not parked.
     pub fn remove(&self, key: &K) -> Option<Vec<A::Message>> {
         self.core.remove_key(key)
     }

@@ -1,7 +1,7 @@
 //! Lanes: the places in line behind keys that wait.
 //!
-//! A lane exists only for a key whose message is suspended, waits for a retry, or has given way to others. Its state
-//! says who owns the key:
+//! A lane exists only for a key whose message is suspended, waits for a retry, or has given way to
+//! others. Its state says who owns the key:
 //!
 //! ```text
 //!            open(worker)                    quota used up, worker died
@@ -12,8 +12,8 @@
 //!                                      └── final failure ──▶ Parked ──── operator ──▶ Ready, or (none)
 //! ```
 //!
-//! Lanes are found by the hash of their key; keys themselves are compared by the caller, outside the lock, because
-//! comparing runs user code.
+//! Lanes are found by the hash of their key; keys themselves are compared by the caller, outside
+//! the lock, because comparing runs user code.
 
 use std::{any::TypeId, collections::VecDeque, sync::Arc};
 
@@ -39,12 +39,14 @@ pub(crate) struct LaneId {
 pub(crate) enum LaneState {
     /// This worker has a message of the key in hand. Left by close, give way, park.
     Running(usize),
-    /// The clock does: the first message waits for its next attempt. Left by the timer, or by a stop.
+    /// The clock does: the first message waits for its next attempt. Left by the timer,
+    /// or by a stop.
     Retrying,
-    /// An operator does: a message has failed for good, the first one where it is still there. Left by the operator, or by a
-    /// stop.
+    /// An operator does: a message has failed for good, the first one where it is still there. Left
+    /// by the operator, or by a stop.
     Parked,
-    /// Nobody does; it stands in the shard's list of ready lanes. Left when a worker takes it, or by a stop.
+    /// Nobody does; it stands in the shard's list of ready lanes. Left when a worker takes it,
+    /// or by a stop.
     Ready,
 }
 
@@ -59,7 +61,8 @@ pub(crate) struct Lane<M, R, E, K> {
 
 /// What waits in a lane, and what is known of it.
 struct Line<M, R, E, K> {
-    /// Later messages of the key, in order of acceptance; the first may be one that waits for another attempt.
+    /// Later messages of the key, in order of acceptance; the first may be one that waits for
+    /// another attempt.
     queue: VecDeque<Entry<M, R, E, K>>,
     /// How many of them are urgent and have not been attempted: they stand before the others.
     urgent: usize,
@@ -189,7 +192,8 @@ impl<M, R, E, K> Lane<M, R, E, K> {
         self.state != LaneState::Parked && !waits_for_more
     }
 
-    /// True when the first message is urgent, or waits for another attempt and an urgent one is behind it.
+    /// True when the first message is urgent, or waits for another attempt and an urgent one
+    /// is behind it.
     pub(crate) fn is_urgent(&self) -> bool {
         self.line.as_ref().is_some_and(|line| line.is_urgent())
     }
@@ -228,7 +232,8 @@ impl<M, R, E, K> Line<M, R, E, K> {
         is_small && self.wanted.is_none() && self.failed.is_none() && !self.apart
     }
 
-    /// Puts a message into line: behind the urgent ones where it is one, and never before one that waits for another attempt.
+    /// Puts a message into line: behind the urgent ones where it is one, and never before one that
+    /// waits for another attempt.
     fn push(&mut self, entry: Entry<M, R, E, K>) {
         if entry.class == Class::Normal {
             return self.queue.push_back(entry);
@@ -349,8 +354,8 @@ pub(crate) fn is_plain_key<K: 'static>() -> bool {
 /// With more room than this, an empty table gives its memory back.
 pub(crate) const KEPT_WHEN_EMPTY: usize = 64;
 
-/// The table looks at the highest bits and at the lowest. A multiplicative hash (Knuth: The Art of Computer Programming 3,
-/// 6.4).
+/// The table looks at the highest bits and at the lowest. A multiplicative hash (Knuth: The Art of
+/// Computer Programming 3, 6.4).
 fn spread(hash: u32) -> u64 {
     u64::from(hash).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
@@ -526,8 +531,8 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
         Ok(())
     }
 
-    /// Takes every message that waits here, in order within a lane, and every lane that nobody runs. What is returned
-    /// holds keys: drop it outside the lock.
+    /// Takes every message that waits here, in order within a lane, and every lane that nobody
+    /// runs. What is returned holds keys: drop it outside the lock.
     pub(crate) fn drain(&mut self, into: &mut Vec<Entry<M, R, E, K>>) -> Vec<Lane<M, R, E, K>> {
         self.queued = 0;
         for line in self.table.iter_mut().filter_map(|lane| lane.line.as_mut()) {
@@ -538,8 +543,9 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
         self.table.extract_if(|lane| !running(lane)).collect()
     }
 
-    /// Takes a message of this class that has waited in some lane without having been attempted: the first of them. For who
-    /// needs its room. Names the lane where nobody runs it and nothing is left in it: the caller closes it.
+    /// Takes a message of this class that has waited in some lane without having been attempted:
+    /// the first of them. For who needs its room. Names the lane where nobody runs it and nothing
+    /// is left in it: the caller closes it.
     pub(crate) fn evict(&mut self, class: Class) -> Option<Evicted<M, R, E, K>> {
         // What holds no room makes none.
         let mut lanes = self.table.iter_mut().filter(|lane| !lane.is_apart());
@@ -552,7 +558,8 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
         Some(evicted)
     }
 
-    /// As `evict`, a normal message of a lane with this hash that is not ready: one that is may be left without a message.
+    /// As `evict`, a normal message of a lane with this hash that is not ready: one that is may be
+    /// left without a message.
     pub(crate) fn evict_of(&mut self, hash: u32) -> Option<Entry<M, R, E, K>> {
         let entry = self
             .of_hash_mut(hash)
@@ -583,7 +590,8 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
         }
     }
 
-    /// Takes out what has failed for good: one message, or several of a batch, perhaps among others that have attempts left.
+    /// Takes out what has failed for good: one message, or several of a batch, perhaps among others
+    /// that have attempts left.
     pub(crate) fn take_failed(&mut self, id: LaneId) -> Vec<Entry<M, R, E, K>> {
         let Some(line) = self.get(id).and_then(|lane| lane.line.as_mut()) else {
             return Vec::new();

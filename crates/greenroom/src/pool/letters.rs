@@ -7,10 +7,12 @@ use crate::{
     dead_letters::{LetterInfo, NoLetter, NotReplayed, Replayed},
 };
 
-/// The dead letters of a pool, with its address to replay them to. It counts as an address: it keeps the pool running.
+/// The dead letters of a pool, with its address to replay them to. It counts as an address: it
+/// keeps the pool running.
 ///
-/// Letters stay after the pool has stopped; they can then be looked at and removed. A letter holds its message, and a message
-/// that holds an address of its own pool keeps that pool running for as long as the letter is kept.
+/// Letters stay after the pool has stopped; they can then be looked at and removed. A letter holds
+/// its message, and a message that holds an address of its own pool keeps that pool running for as
+/// long as the letter is kept.
 ///
 /// ```
 /// # use greenroom::prelude::*;
@@ -43,12 +45,14 @@ impl<M, R, E> PoolDeadLetters<M, R, E> {
         Self { letters, address }
     }
 
-    /// The queue alone, which keeps no pool running; to be replayed to other addresses, for instance.
+    /// The queue alone, which keeps no pool running; to be replayed to other addresses,
+    /// for instance.
     pub fn queue(&self) -> &DeadLetters<M, E> {
         &self.letters
     }
 
-    /// What is known of the letters after this one (of all, after `None`), oldest first, at most so many.
+    /// What is known of the letters after this one (of all, after `None`), oldest first, at
+    /// most so many.
     pub fn list(&self, after: Option<u64>, limit: usize) -> Vec<LetterInfo> {
         self.letters.list(after, limit)
     }
@@ -81,7 +85,8 @@ impl<M, R, E> PoolDeadLetters<M, R, E> {
         self.letters.remove_all()
     }
 
-    /// Sends the message of a letter to the pool again, without waiting: a new acceptance, at the end of its key's line.
+    /// Sends the message of a letter to the pool again, without waiting: a new acceptance, at the
+    /// end of its key's line.
     ///
     /// # Errors
     /// Why it was not replayed. The letter stays in its place.
@@ -92,10 +97,12 @@ impl<M, R, E> PoolDeadLetters<M, R, E> {
         self.letters.replay(id, &self.address)
     }
 
-    /// Replays the letters that the predicate chooses, oldest first: those of one key, for instance.
+    /// Replays the letters that the predicate chooses, oldest first: those of one key,
+    /// for instance.
     ///
     /// # Panics
-    /// When the predicate or the key function of the pool does. What has not been accepted stays in its place.
+    /// When the predicate or the key function of the pool does. What has not been accepted stays
+    /// in its place.
     pub fn replay_where(&self, choose: impl FnMut(&LetterInfo, Option<&M>) -> bool) -> Replayed {
         self.letters.replay_where(choose, &self.address)
     }

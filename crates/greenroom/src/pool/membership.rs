@@ -30,8 +30,8 @@ pub(crate) struct Membership<A: Actor, K> {
     pub(crate) roster: Mutex<Roster>,
     /// The mailboxes of single workers, where they have one.
     pub(crate) desks: Seats<Desk<A, K>>,
-    /// For how many messages of each worker there is room; 0 where the capacity was given in all. Written under the lock of
-    /// `roster`.
+    /// For how many messages of each worker there is room; 0 where the capacity was given in all.
+    /// Written under the lock of `roster`.
     pub(crate) mailbox_each: AtomicUsize,
     /// Who may be chosen by a policy.
     pub(crate) crew: RwLock<Arc<CrewList<A, K>>>,
@@ -93,8 +93,8 @@ impl<A: Actor, K> Membership<A, K> {
         self.roster.lock().members().filter(active).collect()
     }
 
-    /// Drops what these workers run at its next await. In a handler that is the message in hand; a worker between two
-    /// awaits is not interrupted.
+    /// Drops what these workers run at its next await. In a handler that is the message in hand; a
+    /// worker between two awaits is not interrupted.
     pub(crate) fn abort(&self, workers: impl Iterator<Item = usize>) {
         for worker in workers {
             let abort = self.seats.at(worker).place.lock().abort.clone();

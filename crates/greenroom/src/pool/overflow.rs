@@ -4,8 +4,9 @@ use std::fmt;
 
 use crate::Address;
 
-/// What becomes of a message that finds no room: in the pool, with a worker that a policy has chosen, or, as a copy for each, with
-/// one of those. What is sent to a single worker's own address waits for it, whatever is said here.
+/// What becomes of a message that finds no room: in the pool, with a worker that a policy has
+/// chosen, or, as a copy for each, with one of those. What is sent to a single worker's own address
+/// waits for it, whatever is said here.
 pub enum Overflow<M, R, E> {
     /// `send` and `call` wait, first come, first served; `try_send` gives it back.
     ///
@@ -21,8 +22,8 @@ pub enum Overflow<M, R, E> {
     /// It enters; the one that has waited longest becomes a dead letter, and its caller gets
     /// [`CallError::Evicted`](crate::CallError::Evicted).
     DropOldest,
-    /// It goes to this address, as if it had been sent there. A pool is built after its fallback, so fallbacks have no
-    /// cycles.
+    /// It goes to this address, as if it had been sent there. A pool is built after its fallback,
+    /// so fallbacks have no cycles.
     Fallback(Address<M, R, E>),
 }
 

@@ -2,7 +2,8 @@
 
 use std::ops::Deref;
 
-/// Keeps apart what different threads write. Two lines of 64 bytes, because processors fetch them in pairs.
+/// Keeps apart what different threads write. Two lines of 64 bytes, because processors fetch
+/// them in pairs.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct Padded<T>(pub(crate) T);

@@ -2,8 +2,9 @@
 
 use crate::{Actor, Class, delivery::Extra};
 
-/// A message that is to be queued. It stays with its sender, who lends it out, until it is accepted: so it is moved once,
-/// into its place in the queue, and is still there where it was refused.
+/// A message that is to be queued. It stays with its sender, who lends it out, until it is
+/// accepted: so it is moved once, into its place in the queue, and is still there where it
+/// was refused.
 pub(crate) struct Parcel<M, R, E> {
     /// Present until the message is accepted.
     pub(crate) message: Option<M>,
@@ -29,7 +30,8 @@ impl<M, R, E> Parcel<M, R, E> {
 /// A message, and what it carries besides itself.
 pub(crate) type Unloaded<M, R, E> = (M, Option<Box<Extra<R, E>>>);
 
-/// What a sender lends out: a parcel, or, for a plain send, the message alone, which costs nothing for what it does not use.
+/// What a sender lends out: a parcel, or, for a plain send, the message alone, which costs nothing
+/// for what it does not use.
 pub(crate) trait Load<M, R, E> {
     fn message(&self) -> Option<&M>;
 

@@ -1,38 +1,44 @@
 //! The bound of a pool: a count of permits. Whatever has been accepted and not started holds one.
 //!
-//! Permits are never given back one by one: a worker counts the messages that it starts, in a counter that it alone
-//! writes, and who needs permits and knows of none adds these counters up. So the common case costs a sender one step
-//! on `reserved` for a block of messages, and a worker nothing.
+//! Permits are never given back one by one: a worker counts the messages that it starts, in a
+//! counter that it alone writes, and who needs permits and knows of none adds these counters
+//! up. So the common case costs a sender one step on `reserved` for a block of messages, and a
+//! worker nothing.
 //!
 //! ```text
 //! reserved ≤ limit = capacity + started (by all workers) + returned
 //! ```
 //!
-//! * A sender takes permits in blocks, which lie in its shard as credit. Before anybody is told that the pool is full,
-//!   unused credit is taken back ([`Queues::reclaim`]).
-//! * `reserved` rises when permits are taken, and when a message goes back into a queue to be attempted again: the only
-//!   case in which it may pass the limit, by a debt that the next starts pay.
+//! * A sender takes permits in blocks, which lie in its shard as credit. Before anybody is told
+//!   that the pool is full, unused credit is taken back ([`Queues::reclaim`]).
+//! * `reserved` rises when permits are taken, and when a message goes back into a queue to
+//!   be attempted again: the only case in which it may pass the limit, by a debt that the
+//!   next starts pay.
 //! * `limit` is what was last added up; it is only ever too small.
 //!
 //! # Waiting for room
-//! Waiters stand in a tokio semaphore that holds no permits of its own: it gives the order (first come, first served)
-//! and the cancelling. Whoever frees permits while somebody waits ([`is_starved`](Permits::is_starved)) calls
-//! [`grant`](Permits::grant), which reserves for the waiters and hands the permits over through the semaphore. While
-//! somebody waits, nobody else takes a permit.
+//! Waiters stand in a tokio semaphore that holds no permits of its own: it gives the order
+//! (first come, first served) and the cancelling. Whoever frees permits while somebody waits
+//! ([`is_starved`](Permits::is_starved)) calls [`grant`](Permits::grant), which reserves for the
+//! waiters and hands the permits over through the semaphore. While somebody waits, nobody else
+//! takes a permit.
 //!
-//! The race is between a waiter that finds no permit, and a worker that starts a message and sees nobody waiting. The
-//! waiter raises `starved`, fences, and looks at the counters again; a worker raises its counter, fences (once a batch,
-//! and before it suspends or lies down), and looks at `starved`. One of the two sees the other.
+//! The race is between a waiter that finds no permit, and a worker that starts a message and sees
+//! nobody waiting. The waiter raises `starved`, fences, and looks at the counters again; a worker
+//! raises its counter, fences (once a batch, and before it suspends or lies down), and looks at
+//! `starved`. One of the two sees the other.
 //!
 //! # In blocks
-//! Where every handler waits, each message that is started is the last of its batch, and to serve a waiter for each costs
-//! more than the message: counters are added up, and a sender is woken for one message. So a worker that suspends serves
-//! only where a block has come free since ([`note_taken`](Permits::note_taken), [`take_block`](Permits::take_block)). Who
-//! waits while less is free is served by the watch, or by a worker that rests or ends its turn.
+//! Where every handler waits, each message that is started is the last of its batch, and to
+//! serve a waiter for each costs more than the message: counters are added up, and a sender is
+//! woken for one message. So a worker that suspends serves only where a block has come free since
+//! ([`note_taken`](Permits::note_taken), [`take_block`](Permits::take_block)). Who waits while less
+//! is free is served by the watch, or by a worker that rests or ends its turn.
 //!
-//! There, senders that can wait do so in blocks as well: to add up all counters for the few permits that came free while the
-//! last few were used costs more than these are worth. Once a pool was full, and until it is found half empty, such a sender
-//! waits until a block is free, or until the watch looks ([`try_take_block`](Permits::try_take_block)).
+//! There, senders that can wait do so in blocks as well: to add up all counters for the few permits
+//! that came free while the last few were used costs more than these are worth. Once a pool was
+//! full, and until it is found half empty, such a sender waits until a block is free, or until the
+//! watch looks ([`try_take_block`](Permits::try_take_block)).
 
 use std::sync::Arc;
 
@@ -45,7 +51,8 @@ use crate::NotAccepted;
 pub(crate) trait Queues {
     /// Messages started so far, by all workers.
     fn started(&self) -> u64;
-    /// Takes out the permits that lie unused in the shards. Called under the lock of the line: by one at a time.
+    /// Takes out the permits that lie unused in the shards. Called under the lock of the line: by
+    /// one at a time.
     fn reclaim(&self) -> u64;
 }
 
@@ -65,8 +72,8 @@ pub(crate) struct Permits {
     line: Mutex<Line>,
 }
 
-/// A part of the capacity, and no more: so many permits, each of a message that has been started, keep no worker waiting for
-/// messages, and serve a sender for long enough. One less than that.
+/// A part of the capacity, and no more: so many permits, each of a message that has been started,
+/// keep no worker waiting for messages, and serve a sender for long enough. One less than that.
 fn block_of(capacity: u64) -> u64 {
     let most = (capacity / 16).clamp(1, 4096);
     (1 << most.ilog2()) - 1
@@ -175,8 +182,8 @@ impl Permits {
         self.has_block.load(Ordering::Relaxed) && self.has_block.swap(false, Ordering::Relaxed)
     }
 
-    /// Takes up to `wanted` permits that are known to be free, perhaps none. No lock, and nothing is looked at but two
-    /// counters.
+    /// Takes up to `wanted` permits that are known to be free, perhaps none. No lock, and nothing
+    /// is looked at but two counters.
     #[inline]
     pub(crate) fn take_known(&self, wanted: u64) -> u64 {
         if self.is_starved() {
@@ -280,9 +287,9 @@ impl Permits {
         self.count.limit.store(line.capacity + queues.started() + returned, Ordering::Relaxed);
     }
 
-    /// Waits for a permit. Cancel-safe: a cancelled wait has taken none. `in_blocks` where the watch
-    /// serves who waits while less than a block is free; `waits` is called once it can be seen that
-    /// somebody does.
+    /// Waits for a permit. Cancel-safe: a cancelled wait has taken none. `in_blocks` where the
+    /// watch serves who waits while less than a block is free; `waits` is called once it can be
+    /// seen that somebody does.
     pub(crate) async fn take(
         &self,
         queues: &impl Queues,
@@ -317,7 +324,8 @@ impl Permits {
             if unserved == 0 {
                 return;
             }
-            // Pairs with the fence of a worker that has started a message and looks whether somebody waits.
+            // Pairs with the fence of a worker that has started a message and looks whether
+            // somebody waits.
             fence(Ordering::SeqCst);
             if in_blocks && self.count_free(&line, queues) <= self.block.load(Ordering::Relaxed) {
                 return;
@@ -346,7 +354,8 @@ impl Permits {
         }
     }
 
-    /// Takes a permit for a message that goes back into a queue, going into debt where none is free.
+    /// Takes a permit for a message that goes back into a queue, going into debt where
+    /// none is free.
     pub(crate) fn take_back(&self) {
         self.count.reserved.fetch_add(1, Ordering::Relaxed);
     }
@@ -372,7 +381,8 @@ impl Permits {
         self.refuse_later().close();
     }
 
-    /// As `close`, but leaves it to the caller to close the room where those stand who wait, under no lock: that wakes them.
+    /// As `close`, but leaves it to the caller to close the room where those stand who wait, under
+    /// no lock: that wakes them.
     pub(crate) fn refuse_later(&self) -> Arc<Semaphore> {
         // Pairs with the loads in `try_take` and `is_closed`. A sender that misses it is refused by
         // its shard, or waits in a room that the caller closes.
@@ -380,7 +390,8 @@ impl Permits {
         self.line.lock().room.clone()
     }
 
-    /// Serves those who come from now on. What was granted to waiters before and not taken comes back.
+    /// Serves those who come from now on. What was granted to waiters before and not
+    /// taken comes back.
     pub(crate) fn reopen(&self) {
         let mut line = self.line.lock();
         let granted = std::mem::take(&mut line.granted) as u64;
@@ -394,8 +405,9 @@ impl Permits {
         self.closed.store(false, Ordering::SeqCst);
     }
 
-    /// The most that may be held from now on. Where more are held, no more are given out until they are fewer; where there are
-    /// more now, the caller grants them, under no lock: that wakes those who wait.
+    /// The most that may be held from now on. Where more are held, no more are given out until
+    /// they are fewer; where there are more now, the caller grants them, under no lock: that wakes
+    /// those who wait.
     pub(crate) fn resize(&self, capacity: usize, queues: &impl Queues) {
         let mut line = self.line.lock();
         line.capacity = capacity as u64;
@@ -425,7 +437,8 @@ impl Permits {
 /// A place among those who wait, until it is served or dropped.
 struct Waiter<'a> {
     permits: &'a Permits,
-    /// Where it stands. Another one than the line has now, once the pool was closed and opened again.
+    /// Where it stands. Another one than the line has now, once the pool was closed and
+    /// opened again.
     room: Arc<Semaphore>,
     served: bool,
 }
@@ -441,7 +454,8 @@ impl<'a> Waiter<'a> {
         Self { permits, room: line.room.clone(), served: false }
     }
 
-    /// The permit has been taken out of the semaphore. False where all that was granted there has come back meanwhile.
+    /// The permit has been taken out of the semaphore. False where all that was granted there has
+    /// come back meanwhile.
     fn served(mut self) -> bool {
         self.served = true;
         let mut line = self.permits.line.lock();
@@ -455,7 +469,8 @@ impl<'a> Waiter<'a> {
 }
 
 impl Drop for Waiter<'_> {
-    /// The wait was cancelled, or the pool has closed. The semaphore has passed a permit on already, or kept it.
+    /// The wait was cancelled, or the pool has closed. The semaphore has passed a permit on
+    /// already, or kept it.
     fn drop(&mut self) {
         if self.served {
             return;

@@ -21,8 +21,8 @@ pub(crate) type InboxGuard<'a, A, K> =
 pub(crate) type OutboxOf<A, K> =
     Outbox<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error, K>;
 
-/// Permits that lie unused in all shards together are at most this part of the capacity, so that they need not be searched
-/// for while the pool is far from full.
+/// Permits that lie unused in all shards together are at most this part of the capacity, so that
+/// they need not be searched for while the pool is far from full.
 const CREDIT_SHARE: usize = 8;
 
 /// More would not make a permit noticeably cheaper.
@@ -48,7 +48,8 @@ pub(crate) struct Queue<A: Actor, K> {
 }
 
 impl<A: Actor, K> Queue<A, K> {
-    /// So many shards, for so many messages. At most `awake_limit` of the workers are awake at the same time.
+    /// So many shards, for so many messages. At most `awake_limit` of the workers are awake at
+    /// the same time.
     pub(super) fn new(
         shards: usize,
         keyed: bool,

@@ -6,7 +6,8 @@ use tokio::time::Instant;
 
 use crate::Backoff;
 
-/// The restart budget of each worker: at most `max` restarts within `window`. The first is at once, further ones wait.
+/// The restart budget of each worker: at most `max` restarts within `window`. The first is at once,
+/// further ones wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Restarts {
     /// Restarts within the window; one more disables the slot.
@@ -76,13 +77,14 @@ mod tests {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum WhenExhausted {
-    /// Its slot is disabled until [`PoolAdmin::enable`](crate::PoolAdmin::enable). Others take its work over.
+    /// Its slot is disabled until [`PoolAdmin::enable`](crate::PoolAdmin::enable). Others take
+    /// its work over.
     #[default]
     Disable,
     /// The pool stops, for the reason for which the worker has ended.
     StopPool,
-    /// The pool's supervisor decides. Until it has, the slot is disabled, and what is queued is kept. Without a supervisor
-    /// this is `Disable`.
+    /// The pool's supervisor decides. Until it has, the slot is disabled, and what is queued is
+    /// kept. Without a supervisor this is `Disable`.
     Escalate,
 }
 

@@ -31,7 +31,8 @@ pub(crate) const SIGNAL: u32 = 4;
 /// The worker is to say when it has nothing in hand: others wait for its keys.
 pub(crate) const HAND_OVER: u32 = 32;
 
-/// The worker is to end after the message in hand, and its slot to rest until its supervisor starts it again.
+/// The worker is to end after the message in hand, and its slot to rest until its supervisor
+/// starts it again.
 pub(crate) const REST: u32 = 16;
 
 /// The pool has ended: nothing more is started.
@@ -52,7 +53,8 @@ pub(crate) struct Seat {
     /// What the worker looks at before its next message: [`LEAVE`], [`MAIL`], [`SIGNAL`], [`REST`],
     /// [`KILLED`], [`HAND_OVER`], [`END`].
     orders: AtomicU32,
-    /// Which attempt its worker had in hand when that was not the first, and of which message that was.
+    /// Which attempt its worker had in hand when that was not the first, and of which
+    /// message that was.
     pub(crate) attempt: AtomicU32,
     pub(crate) tally: WorkerTally,
     pub(crate) attempt_of: AtomicU64,
@@ -94,7 +96,8 @@ pub(crate) enum Status {
     /// Nobody. Left when a worker is hired.
     #[default]
     Vacant,
-    /// A worker that is being built, for the first time or again. Left by its start, its budget, or an order to leave.
+    /// A worker that is being built, for the first time or again. Left by its start, its budget, or
+    /// an order to leave.
     Starting,
     /// A worker that handles messages. Left by its death, its budget, or an order to leave.
     Live,
@@ -124,7 +127,8 @@ impl fmt::Debug for Seat {
 }
 
 impl Seat {
-    /// True when the worker is to look at its orders. For the price of a load from its own cache line.
+    /// True when the worker is to look at its orders. For the price of a load from its
+    /// own cache line.
     #[inline]
     pub(crate) fn has_orders(&self) -> bool {
         self.orders.load(Ordering::Relaxed) != 0
@@ -209,8 +213,8 @@ impl Seat {
         }
     }
 
-    /// When the message in hand was started. Where nobody has looked at the clock for it, that is from here on when somebody has
-    /// asked first: by `real`, what the clock shows now.
+    /// When the message in hand was started. Where nobody has looked at the clock for it, that is
+    /// from here on when somebody has asked first: by `real`, what the clock shows now.
     pub(crate) fn busy_since(&self, real: impl FnOnce() -> u64) -> Option<Stamp> {
         let in_hand = &self.tally.in_hand;
         let mut since = in_hand.load(Ordering::Relaxed);

@@ -1,7 +1,8 @@
 //! A row of seats that grows while others look at it.
 //!
-//! Seats never move, so that a worker is found by its index without a lock. The first row is as long as the pool was when it
-//! started; further rows come in chunks, each twice as long as the last.
+//! Seats never move, so that a worker is found by its index without a lock. The first row is
+//! as long as the pool was when it started; further rows come in chunks, each twice as long
+//! as the last.
 
 use std::sync::{
     OnceLock,

@@ -1,31 +1,36 @@
-//! A shard: a part of a pool's queue, with an inbox that senders fill and an outbox that workers empty.
+//! A shard: a part of a pool's queue, with an inbox that senders fill and an outbox that
+//! workers empty.
 //!
 //! ```text
 //!  senders ──▶ inbox (lock 1) ══ swapped whole ══▶ outbox (lock 2) ──▶ workers, one message at a time
 //!                                                  lanes, ready lanes, drain token
 //! ```
 //!
-//! Two locks, so that senders and workers meet only when the outbox has run empty; a worker's lock is its own cache
-//! line most of the time. Nothing is taken in batches: whatever has not been started lies in the outbox, where any
-//! worker can take it, so nothing has to be given back and nothing waits behind a handler that takes long.
+//! Two locks, so that senders and workers meet only when the outbox has run empty; a worker's
+//! lock is its own cache line most of the time. Nothing is taken in batches: whatever has not been
+//! started lies in the outbox, where any worker can take it, so nothing has to be given back and
+//! nothing waits behind a handler that takes long.
 //!
 //! # The drain token
-//! In a keyed pool only the holder of the token takes from the outbox, one message at a time, so nothing of a key can
-//! overtake. The holder leaves the key that it has in hand in the token. When its handler suspends, that key gets a
-//! lane and the token is passed on. When its handler computes for longer than a tick, the watch does the same on its
-//! behalf ([`revoke`](Outbox::revoke)): the epoch tells the holder, when it comes back, that it now runs a lane.
+//! In a keyed pool only the holder of the token takes from the outbox, one message at a time, so
+//! nothing of a key can overtake. The holder leaves the key that it has in hand in the token. When
+//! its handler suspends, that key gets a lane and the token is passed on. When its handler computes
+//! for longer than a tick, the watch does the same on its behalf ([`revoke`](Outbox::revoke)): the
+//! epoch tells the holder, when it comes back, that it now runs a lane.
 //!
 //! # Urgent
-//! Urgent messages stay in the inbox until they are started, or go to the lane of their key, whose front they make up; a lane
-//! with one that becomes ready comes before the other lanes and before the queue. A bit in the pool's map of urgent messages
-//! calls workers from other shards. So messages of one class and key never overtake each other, and a sender pays for the
-//! class of a message only where it is urgent.
+//! Urgent messages stay in the inbox until they are started, or go to the lane of their key, whose
+//! front they make up; a lane with one that becomes ready comes before the other lanes and before
+//! the queue. A bit in the pool's map of urgent messages calls workers from other shards. So
+//! messages of one class and key never overtake each other, and a sender pays for the class of a
+//! message only where it is urgent.
 //!
 //! # Scheduled
-//! `inbox.scheduled` is true while somebody is bound to look at the shard: its bit is set in the pool's ready map, or,
-//! in a keyed pool, a worker holds its token or is looking. Only a worker that has seen the outbox and the inbox empty,
-//! under both locks, clears it (and, without keys, the bit with it), or one that has just filled the outbox with a single
-//! message and takes that under the same lock; the sender that sets it must set the bit. Lock order: outbox, then inbox.
+//! `inbox.scheduled` is true while somebody is bound to look at the shard: its bit is set in the
+//! pool's ready map, or, in a keyed pool, a worker holds its token or is looking. Only a worker
+//! that has seen the outbox and the inbox empty, under both locks, clears it (and, without keys,
+//! the bit with it), or one that has just filled the outbox with a single message and takes that
+//! under the same lock; the sender that sets it must set the bit. Lock order: outbox, then inbox.
 //!
 //! # Lifted
 //! Who withdraws messages looks at them under no lock, so all that waits in the shard is taken out
@@ -52,16 +57,18 @@ use crate::{
     sync::{has_sent_elsewhere, sends_to, this_thread},
 };
 
-/// How often a sender lets others run: workers that share its thread would otherwise get their turn only when the pool is
-/// full, and find every message gone from the caches. The more wait in its shard, the shorter its turn, down to where
-/// stepping aside takes it longer than handling its messages takes workers that only just keep up.
+/// How often a sender lets others run: workers that share its thread would otherwise get their
+/// turn only when the pool is full, and find every message gone from the caches. The more wait in
+/// its shard, the shorter its turn, down to where stepping aside takes it longer than handling its
+/// messages takes workers that only just keep up.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Turns {
     /// So many messages wait in a shard that gets on well.
     well: u32,
 }
 
-/// What waits in a shard is taken to be in the caches of a core still, half of which others may need.
+/// What waits in a shard is taken to be in the caches of a core still, half of which
+/// others may need.
 const BYTES_IN_CACHES: usize = 1024 * 1024;
 
 /// Messages that wait well, however large they are: stepping aside is not for free.
@@ -83,7 +90,8 @@ impl Turns {
         if fit < self.well as usize { Self { well: fit as u32 } } else { self }
     }
 
-    /// True when the sender of this message, one of `accepted`, should let others run before the next.
+    /// True when the sender of this message, one of `accepted`, should let others run
+    /// before the next.
     fn is_over(self, accepted: u64, backlog: usize) -> bool {
         let well = self.well as usize;
         accepted.is_multiple_of(self.span(backlog))
@@ -108,8 +116,8 @@ impl Turns {
     }
 }
 
-/// Messages that are looked at for one of another key, where a key has had its quota: more than its quota, and few enough to be
-/// looked at under a lock.
+/// Messages that are looked at for one of another key, where a key has had its quota: more than its
+/// quota, and few enough to be looked at under a lock.
 pub(crate) const LOOK_AHEAD: usize = 64;
 
 /// Before the first message was taken: as if others had had their turn since.
@@ -128,15 +136,17 @@ pub(crate) struct Inbox<M, R, E, K> {
     pub(crate) accepted: u64,
     /// Permits for messages to come. None in a closed inbox.
     pub(crate) credit: u64,
-    /// How many messages may be queued without a look at anything else: permits for them, besides the credit. While there are
-    /// any, the shard is scheduled, nobody is to be invited, and neither the sender's turn nor the next measurement is due.
+    /// How many messages may be queued without a look at anything else: permits for them, besides
+    /// the credit. While there are any, the shard is scheduled, nobody is to be invited, and
+    /// neither the sender's turn nor the next measurement is due.
     easy: u32,
     turns: Turns,
     /// As many may wait before each message is counted by its key.
     uncounted: usize,
     /// Of what lies in the queue, with keys.
     variety: Variety,
-    /// What lay in the outbox and its lanes when it was last filled: never less than what lies there now.
+    /// What lay in the outbox and its lanes when it was last filled: never less than what
+    /// lies there now.
     beyond: usize,
     /// Messages may be counted by their keys: the outbox knows.
     counted: bool,
@@ -144,8 +154,9 @@ pub(crate) struct Inbox<M, R, E, K> {
     pub(crate) step_aside: bool,
     /// The thread of the last sender.
     sender: usize,
-    /// The last of those whose bit in the map of attended shards this is that took what was here, and its thread then.
-    /// Others give way to it and leave it the bit, so it must be one that clears it.
+    /// The last of those whose bit in the map of attended shards this is that took what was
+    /// here, and its thread then. Others give way to it and leave it the bit, so it must be one
+    /// that clears it.
     drainer: (usize, usize),
     /// The next sender is to wake a worker where it runs.
     invite: bool,
@@ -174,7 +185,8 @@ impl Variety {
         self.hash = hash;
     }
 
-    /// Of what is queued from here on. The next may be of another key than the last: then it looks mixed although it is not.
+    /// Of what is queued from here on. The next may be of another key than the last: then it looks
+    /// mixed although it is not.
     fn begin(&mut self) -> Self {
         std::mem::replace(self, Self { is_mixed: false, ..*self })
     }
@@ -205,17 +217,19 @@ pub(crate) struct Outbox<M, R, E, K> {
     pub(crate) lanes: Lanes<M, R, E, K>,
     /// Lanes that nobody owns, in the order in which they became ready.
     ready: VecDeque<LaneId>,
-    /// Those of them with an urgent message, which come before the others and before the queue. A lane that was ready when
-    /// its first urgent message came stands in both lists; whoever takes it from one leaves a name in the other that means
-    /// nothing any more.
+    /// Those of them with an urgent message, which come before the others and before the queue. A
+    /// lane that was ready when its first urgent message came stands in both lists; whoever takes
+    /// it from one leaves a name in the other that means nothing any more.
     urgent_ready: VecDeque<LaneId>,
     /// Present while a worker drains the outbox of a keyed pool.
     pub(crate) token: Option<Token<K>>,
-    /// The hash of a message that the holder has between two places while it compares keys outside the lock.
+    /// The hash of a message that the holder has between two places while it compares keys
+    /// outside the lock.
     pub(crate) carried: Option<u32>,
     /// The epoch of the next token.
     next_epoch: u64,
-    /// Whoever had sent last when it was last filled, empty as it was, did so on another thread than the worker that filled it.
+    /// Whoever had sent last when it was last filled, empty as it was, did so on another thread
+    /// than the worker that filled it.
     pub(crate) from_afar: bool,
     /// Messages taken so far, from the queue and from lanes: what the watch sees of progress.
     pub(crate) taken: u64,
@@ -268,7 +282,8 @@ pub(crate) struct Token<K> {
     pub(crate) taken: u64,
     /// The key in hand and its hash; `None` for a message without a key.
     pub(crate) in_hand: Option<(u32, K)>,
-    /// True while the holder compares keys outside the lock: its message is not started, so the token stays.
+    /// True while the holder compares keys outside the lock: its message is not started, so the
+    /// token stays.
     pub(crate) comparing: bool,
 }
 
@@ -314,13 +329,15 @@ impl<M, R, E, K> Shard<M, R, E, K> {
         Self { inbox: Padded(Lock::new(inbox)), outbox: Padded(Lock::new(outbox)) }
     }
 
-    /// Fills an empty outbox from the inbox. False, and no longer scheduled, when there is nothing in either. Urgent messages
-    /// stay in the inbox, where those that come later stand behind them; so the outbox may be empty still.
+    /// Fills an empty outbox from the inbox. False, and no longer scheduled, when there is nothing
+    /// in either. Urgent messages stay in the inbox, where those that come later stand behind them;
+    /// so the outbox may be empty still.
     pub(crate) fn refill(&self, outbox: &mut Outbox<M, R, E, K>) -> bool {
         self.refill_or(outbox, || {})
     }
 
-    /// As `refill`; calls `empty` when there is nothing, before any sender can schedule the shard again.
+    /// As `refill`; calls `empty` when there is nothing, before any sender can schedule the
+    /// shard again.
     pub(crate) fn refill_or(&self, outbox: &mut Outbox<M, R, E, K>, empty: impl FnOnce()) -> bool {
         if !outbox.queue.is_empty() {
             return true;
@@ -335,13 +352,14 @@ impl<M, R, E, K> Shard<M, R, E, K> {
         true
     }
 
-    /// As `refill_or`, for who takes the first message at once: where that is the last, the shard is no longer scheduled, so that
-    /// nobody need look a second time. `attendant` is the worker, where it clears the shard's bit in the map of attended shards when it
-    /// departs.
+    /// As `refill_or`, for who takes the first message at once: where that is the last, the shard
+    /// is no longer scheduled, so that nobody need look a second time. `attendant` is the worker,
+    /// where it clears the shard's bit in the map of attended shards when it departs.
     ///
-    /// What is taken on another thread than the sender's comes through the memory of another core. Where senders run on this thread as
-    /// well, the one there is asked to wake a worker beside itself, so that each thread has its own. Where none does, one thread sends
-    /// while the other works.
+    /// What is taken on another thread than the sender's comes through the memory of another
+    /// core. Where senders run on this thread as well, the one there is asked to wake a worker
+    /// beside itself, so that each thread has its own. Where none does, one thread sends while the
+    /// other works.
     pub(crate) fn refill_near(
         &self,
         outbox: &mut Outbox<M, R, E, K>,
@@ -375,8 +393,8 @@ impl<M, R, E, K> Shard<M, R, E, K> {
         Some(Refilled::More)
     }
 
-    /// True where a key that has had its quota need not give way, because all that waits here is its own. It may have another quota
-    /// then.
+    /// True where a key that has had its quota need not give way, because all that waits here is
+    /// its own. It may have another quota then.
     pub(crate) fn is_all_of(&self, outbox: &mut Outbox<M, R, E, K>, hash: u32) -> bool {
         if !outbox.variety.is_only(hash) || outbox.has_ready() {
             return false;
@@ -503,8 +521,8 @@ impl<M, R, E, K> Shard<M, R, E, K> {
         somebody && thread == inbox.sender && thread != this_thread()
     }
 
-    /// True when there are messages in the outbox or the inbox. Otherwise the shard is no longer scheduled, and `empty` is
-    /// called before any sender can schedule it again.
+    /// True when there are messages in the outbox or the inbox. Otherwise the shard is no longer
+    /// scheduled, and `empty` is called before any sender can schedule it again.
     pub(crate) fn has_more_or(&self, outbox: &Outbox<M, R, E, K>, empty: impl FnOnce()) -> bool {
         if !outbox.queue.is_empty() {
             return true;
@@ -569,7 +587,8 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
         self.uncounted = bounds.waiting;
     }
 
-    /// How many messages more may be queued without being counted by their keys, besides those that the credit is for.
+    /// How many messages more may be queued without being counted by their keys, besides those that
+    /// the credit is for.
     #[inline]
     pub(crate) fn headroom(&self) -> u64 {
         if self.counted {
@@ -601,8 +620,8 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
         std::ptr::from_ref(self).addr()
     }
 
-    /// Messages are taken on this thread: where the sender runs on another, and others send here, a worker is wanted there, until the
-    /// sender has heard of it.
+    /// Messages are taken on this thread: where the sender runs on another, and others send here, a
+    /// worker is wanted there, until the sender has heard of it.
     fn invite_from(&mut self, thread: usize) {
         self.invite = self.sender != thread && (self.invite || has_sent_elsewhere(self.place()));
         if self.invite {
@@ -610,8 +629,9 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
         }
     }
 
-    /// True where the sender of a message is to wake a worker where it runs. It then steps aside, so that this one comes to its turn:
-    /// as long as the shard is drained from afar little waits there, and the sender would go on.
+    /// True where the sender of a message is to wake a worker where it runs. It then steps aside,
+    /// so that this one comes to its turn: as long as the shard is drained from afar little waits
+    /// there, and the sender would go on.
     pub(crate) fn take_invite(&mut self) -> bool {
         let invited = std::mem::take(&mut self.invite);
         self.step_aside |= invited;
@@ -645,8 +665,9 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
         });
     }
 
-    /// Says for how many messages to come nobody need look at anything else here, `unmeasured` of which are not measured. A
-    /// message has just been queued, and the shard is scheduled: where it was not before, its sender is about to announce it.
+    /// Says for how many messages to come nobody need look at anything else here, `unmeasured` of
+    /// which are not measured. A message has just been queued, and the shard is scheduled: where it
+    /// was not before, its sender is about to announce it.
     pub(crate) fn take_it_easy(&mut self, unmeasured: u64) {
         if self.step_aside || self.invite || !self.scheduled || self.closed {
             return;
@@ -656,7 +677,8 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
         self.credit -= u64::from(self.easy);
     }
 
-    /// Looks whether messages need not be counted by their keys any more. The lock of the outbox is the caller's.
+    /// Looks whether messages need not be counted by their keys any more. The lock of the outbox is
+    /// the caller's.
     pub(crate) fn take_stock(&mut self, outbox: &mut Outbox<M, R, E, K>) {
         self.beyond = outbox.queued();
         let queued = self.queued() + self.beyond;
@@ -666,7 +688,8 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
         self.counted = outbox.crowd.is_some();
     }
 
-    /// Appends a message, stamped by its number. True when nobody is bound to look at the shard yet: the caller must announce it.
+    /// Appends a message, stamped by its number. True when nobody is bound to look at the shard
+    /// yet: the caller must announce it.
     #[inline(always)]
     pub(crate) fn push(
         &mut self,
@@ -725,8 +748,8 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
         self.filled()
     }
 
-    /// As `push_each`, for messages that stay where they lie; at most one of them is measured. Leaves an empty deque with the
-    /// sender.
+    /// As `push_each`, for messages that stay where they lie; at most one of them is measured.
+    /// Leaves an empty deque with the sender.
     pub(crate) fn push_run(
         &mut self,
         messages: &mut VecDeque<M>,
@@ -782,8 +805,8 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
         self.token.as_mut().filter(|token| token.epoch == epoch)
     }
 
-    /// True when this worker has a key with this hash in hand. Goes by the hash: of two keys that collide, one in four
-    /// billion, each is taken for the other.
+    /// True when this worker has a key with this hash in hand. Goes by the hash: of two keys that
+    /// collide, one in four billion, each is taken for the other.
     pub(crate) fn is_owner(&self, hash: u32, worker: usize) -> bool {
         let token = self.token.as_ref().filter(|token| token.worker == worker);
         let in_hand = token.and_then(|token| token.in_hand.as_ref());
@@ -804,7 +827,8 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
         token.in_hand = key;
     }
 
-    /// The holder compares keys outside the lock, with a message in hand whose key has this hash, or has done so.
+    /// The holder compares keys outside the lock, with a message in hand whose key has this hash,
+    /// or has done so.
     pub(crate) fn compare(&mut self, epoch: u64, carried: Option<u32>) {
         self.carried = carried;
         if let Some(token) = self.held(epoch) {
@@ -857,7 +881,8 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
         !self.ready.is_empty() || self.has_urgent_ready()
     }
 
-    /// Takes the lane that has been ready for longest off the list. The list does not keep the memory of a crowd.
+    /// Takes the lane that has been ready for longest off the list. The list does not keep the
+    /// memory of a crowd.
     pub(crate) fn next_ready(&mut self) -> Option<LaneId> {
         let id = std::iter::from_fn(|| self.ready.pop_front()).find(|id| self.lanes.is_ready(*id));
         if self.ready.is_empty() && self.ready.capacity() > KEPT_WHEN_EMPTY {
@@ -915,14 +940,16 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
         self.urgent_ready.clear();
     }
 
-    /// Takes the token away from its holder and gives the key in hand a lane that the holder runs. Returns the lane.
+    /// Takes the token away from its holder and gives the key in hand a lane that the holder runs.
+    /// Returns the lane.
     pub(crate) fn pass_on(&mut self) -> Option<LaneId> {
         let token = self.token.take()?;
         let (hash, key) = token.in_hand?;
         Some(self.lanes.open(hash, key, LaneState::Running(token.worker)))
     }
 
-    /// Passes the token on when its holder has not finished a message since the last tick and others wait behind it.
+    /// Passes the token on when its holder has not finished a message since the last tick and
+    /// others wait behind it.
     pub(crate) fn revoke(&mut self, waiting: bool) -> bool {
         let now = self.token.as_ref().map(|token| (token.epoch, token.taken));
         let stuck = now.is_some() && now == self.seen;
@@ -935,8 +962,8 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
         revoked
     }
 
-    /// True when a key has had its quota in a row and others may be ready behind it (K04). Goes by the hash: keys that
-    /// collide share a streak, which costs them a lane and no order.
+    /// True when a key has had its quota in a row and others may be ready behind it (K04). Goes by
+    /// the hash: keys that collide share a streak, which costs them a lane and no order.
     pub(crate) fn exceeds(&mut self, entry: &Entry<M, R, E, K>, quota: u32) -> bool {
         let (count, hash) = self.streak;
         let same = entry.key.is_some() && count > 0 && hash == entry.hash;
@@ -944,9 +971,10 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
         self.streak.0 > quota && !self.queue.is_empty()
     }
 
-    /// The next message of the queue goes into the delivery, and its key into the hands of the holder of the token, where
-    /// nothing speaks against it; otherwise nothing has changed. Returns the key that the holder has done with, to be dropped
-    /// under no lock, and the hash of the new one.
+    /// The next message of the queue goes into the delivery, and its key into the hands of the
+    /// holder of the token, where nothing speaks against it; otherwise nothing has changed.
+    /// Returns the key that the holder has done with, to be dropped under no lock, and the hash of
+    /// the new one.
     #[inline(always)]
     pub(crate) fn step(
         &mut self,
@@ -958,7 +986,8 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
         if !self.lanes.is_empty() || self.crowd.is_some() {
             return None;
         }
-        // Taken first, and put back where it has to wait, which is rare: a look at it where it lies costs as much again.
+        // Taken first, and put back where it has to wait, which is rare: a look at it where it lies
+        // costs as much again.
         let mut entry = self.queue.pop_front()?;
         let (count, hash) = self.streak;
         let same = entry.key.is_some() && hash == entry.hash;
@@ -1025,8 +1054,8 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
         self.queue.push_front(entry);
     }
 
-    /// The first of the next messages whose key is another and waits for nobody: it goes before those of the key that has had
-    /// its quota, and no lane is needed.
+    /// The first of the next messages whose key is another and waits for nobody: it goes before
+    /// those of the key that has had its quota, and no lane is needed.
     pub(crate) fn pop_other(&mut self, hash: u32) -> Option<Entry<M, R, E, K>> {
         let lanes = &self.lanes;
         let other = self.queue.remove_near(LOOK_AHEAD, |entry| match entry.key {
@@ -1037,7 +1066,8 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
         Some(other)
     }
 
-    /// True where a key that has had its quota need not give way, because it alone is here; it may have another quota then.
+    /// True where a key that has had its quota need not give way, because it alone is here; it may
+    /// have another quota then.
     pub(crate) fn has_nobody_else(&mut self) -> bool {
         let alone = self.queue.len() < LOOK_AHEAD && !self.has_ready();
         if alone {
@@ -1087,7 +1117,8 @@ mod tests {
         shard
     }
 
-    /// The steps of the core's `take_and_push`, where there is a permit and nothing is measured. True where it was easy.
+    /// The steps of the core's `take_and_push`, where there is a permit and nothing is measured.
+    /// True where it was easy.
     fn send(shard: &Numbers, number: u64) -> bool {
         let mut inbox = shard.inbox.lock();
         if inbox.is_easy() {
@@ -1297,7 +1328,8 @@ mod tests {
         assert!(shard.refill(&mut outbox) && !outbox.from_afar);
     }
 
-    /// Takes what is in the shard on another thread, to whose senders somebody has sent there before.
+    /// Takes what is in the shard on another thread, to whose senders somebody has sent
+    /// there before.
     fn taken_elsewhere(shard: &Numbers, sent_there: impl FnOnce() + Send) {
         std::thread::scope(|scope| {
             let worker = move || {

@@ -1,4 +1,5 @@
-//! When a message was queued: a number of nanoseconds, and whether the message is one of those whose times are measured.
+//! When a message was queued: a number of nanoseconds, and whether the message is one of those
+//! whose times are measured.
 //!
 //! ```text
 //!  63                                                          2 1 0
@@ -9,11 +10,12 @@
 
 use std::time::Duration;
 
-/// One message in so many is measured where handlers are quick: three looks at the clock and two histograms, which would be
-/// felt if fewer had to bear them.
+/// One message in so many is measured where handlers are quick: three looks at the clock and two
+/// histograms, which would be felt if fewer had to bear them.
 pub(crate) const SAMPLED_OF_QUICK: u64 = 512;
 
-/// As `SAMPLED_OF_QUICK`, where handlers take a little longer: there, to measure each would take a tenth of the time.
+/// As `SAMPLED_OF_QUICK`, where handlers take a little longer: there, to measure each would take a
+/// tenth of the time.
 pub(crate) const SAMPLED_OF_BRISK: u64 = 8;
 
 /// The bits that say what a message stands for.

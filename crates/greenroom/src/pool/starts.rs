@@ -5,10 +5,11 @@
 //! waiter:   notes the count ─▶ counts live slots: n are missing ─▶ sleeps until n more have started
 //! ```
 //!
-//! A waiter that misses `n` workers is woken by each start, and compares two numbers: it looks at
-//! the slots again after `n` more starts, not after each. The count is noted before the slots are
-//! looked at, so a start in between is taken for one to come, and makes the next look too early,
-//! never too late. A worker may die meanwhile, so the waiter looks again instead of trusting the sum.
+//! A waiter that misses `n` workers is woken by each start, and compares two numbers: it looks
+//! at the slots again after `n` more starts, not after each. The count is noted before the
+//! slots are looked at, so a start in between is taken for one to come, and makes the next look
+//! too early, never too late. A worker may die meanwhile, so the waiter looks again instead of
+//! trusting the sum.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

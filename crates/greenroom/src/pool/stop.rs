@@ -31,8 +31,8 @@ impl Stop {
 /// How a pool ended.
 #[derive(Debug)]
 pub struct StopReport<M> {
-    /// What was accepted and not handled, as far as it still exists: queued, waiting for another attempt, or in the
-    /// hand of a handler that had left it in place.
+    /// What was accepted and not handled, as far as it still exists: queued, waiting for another
+    /// attempt, or in the hand of a handler that had left it in place.
     pub left_over: Vec<M>,
     /// Workers whose handler did not let go: they block their thread, and go on until they return.
     pub wedged: Vec<String>,
@@ -44,7 +44,8 @@ pub struct StopReport<M> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StopSummary {
-    /// How many messages were accepted and not handled. They are kept: a stop through the pool itself returns them.
+    /// How many messages were accepted and not handled. They are kept: a stop through the pool
+    /// itself returns them.
     pub left_over: usize,
     /// Workers whose handler did not let go.
     pub wedged: Vec<String>,

@@ -1,6 +1,7 @@
 //! A pool under a supervisor.
 //!
-//! Its address is there before it is started, and outlives every restart: what is sent meanwhile waits.
+//! Its address is there before it is started, and outlives every restart: what is sent
+//! meanwhile waits.
 //!
 //! ```text
 //! resting ──start──▶ up ──a worker's budget is used up──▶ the supervisor is told; the slot rests
@@ -29,8 +30,8 @@ use crate::{
 /// How long actors may take to reach their next await once they have been dropped.
 const LET_GO: Duration = Duration::from_millis(500);
 
-/// A pool that its supervisor starts; made by [`PoolBuilder::supervised`](crate::PoolBuilder::supervised). It keeps the
-/// pool alive.
+/// A pool that its supervisor starts; made by
+/// [`PoolBuilder::supervised`](crate::PoolBuilder::supervised). It keeps the pool alive.
 #[must_use = "the pool is started by the supervisor that it is a child of"]
 pub struct PoolChild(Arc<dyn Child>);
 

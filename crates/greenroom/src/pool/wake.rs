@@ -1,66 +1,74 @@
 //! Sleeping and waking: who runs when there is work.
 //!
-//! A pool may have thousands of workers and two cores. What matters is how many workers are *awake*: polled now, or
-//! woken and about to be. A worker whose handler is suspended is not awake.
+//! A pool may have thousands of workers and two cores. What matters is how many workers are
+//! *awake*: polled now, or woken and about to be. A worker whose handler is suspended is not awake.
 //!
 //! # The protocol
-//! * Work is announced by a bit in the ready map ([`mark`](Wake::mark)), then [`one`](Wake::one) wakes an idle worker,
-//!   unless as many are awake as there are cores, or none is idle.
-//! * A worker that finds no work (steps: enter the idle list; `awake -= 1`; fence; look at the map again) and a worker
-//!   whose handler suspends (`awake -= 1`; fence; look) both end in [`leave`](Wake::leave).
+//! * Work is announced by a bit in the ready map ([`mark`](Wake::mark)), then [`one`](Wake::one)
+//!   wakes an idle worker, unless as many are awake as there are cores, or none is idle.
+//! * A worker that finds no work (steps: enter the idle list; `awake -= 1`; fence; look at
+//!   the map again) and a worker whose handler suspends (`awake -= 1`; fence; look) both end
+//!   in [`leave`](Wake::leave).
 //!
-//! The race is between a sender that marks and sees `awake` at its limit, and the last awake worker that leaves and
-//! sees the map empty. Mark and look are separated from the access to `awake` by sequentially consistent fences on
-//! both sides, so at least one of them sees the other: either the sender finds room and wakes, or the leaving worker
-//! finds the bit and wakes somebody, possibly itself.
+//! The race is between a sender that marks and sees `awake` at its limit, and the last awake worker
+//! that leaves and sees the map empty. Mark and look are separated from the access to `awake` by
+//! sequentially consistent fences on both sides, so at least one of them sees the other: either
+//! the sender finds room and wakes, or the leaving worker finds the bit and wakes somebody,
+//! possibly itself.
 //!
-//! The same holds for two wakers of which one has raised `awake` and then finds nobody idle: it lowers it and looks
-//! again.
+//! The same holds for two wakers of which one has raised `awake` and then finds nobody idle: it
+//! lowers it and looks again.
 //!
 //! # Where handlers usually wait
-//! There ([`waits`](Wake::waits)) a worker is polled once or twice for each message, and to count it
-//! each time would have two threads write one variable twice for each message. So a worker counts as
-//! awake from when it is woken until its handler suspends for the first time; from then on it does
-//! not, until it lies down again. `awake` covers those that were woken and are about to look.
+//! There ([`waits`](Wake::waits)) a worker is polled once or twice for each message, and to count
+//! it each time would have two threads write one variable twice for each message. So a worker
+//! counts as awake from when it is woken until its handler suspends for the first time; from
+//! then on it does not, until it lies down again. `awake` covers those that were woken and are
+//! about to look.
 //!
-//! A worker that does not count owes nobody anything while it goes from message to message: a sender
-//! that finds `awake` below its limit and somebody idle wakes that one. What it owes is a look after
-//! it has entered the idle list ([`pass_on`](Wake::pass_on)). The race is between a sender that marks
-//! and finds nobody idle, and a worker that enters the list and finds nothing ready; fences stand
-//! between the two steps on both sides, so one of them sees the other. Each worker that was woken
-//! wakes the next one as its handler suspends, as long as work is ready: so all come up, one after
-//! the other, without more than a few on their way at a time.
+//! A worker that does not count owes nobody anything while it goes from message to message: a
+//! sender that finds `awake` below its limit and somebody idle wakes that one. What it owes is
+//! a look after it has entered the idle list ([`pass_on`](Wake::pass_on)). The race is between a
+//! sender that marks and finds nobody idle, and a worker that enters the list and finds nothing
+//! ready; fences stand between the two steps on both sides, so one of them sees the other. Each
+//! worker that was woken wakes the next one as its handler suspends, as long as work is ready: so
+//! all come up, one after the other, without more than a few on their way at a time.
 //!
 //! # Lingering
-//! A worker that has found nothing more steps aside once before it lies down ([`linger`](Wake::linger),
-//! [`look_again`](Wake::look_again)), and meanwhile takes the place of one wake-up by a sender on its own thread: the
-//! sender clears `lingering` instead of waking anybody. The lingerer, back again, clears it too, and only then looks at
-//! every shard. Both are read-modify-writes of one variable: a sender that came first has marked its shard before the
-//! lingerer looks; one that comes later finds nobody lingering, and wakes somebody. Only senders on the same thread,
-//! because the lingerer runs as soon as they let it, and finds in the caches what they wrote; a sender elsewhere wakes a
-//! worker that will run where the sender does.
+//! A worker that has found nothing more steps aside once before it lies down
+//! ([`linger`](Wake::linger), [`look_again`](Wake::look_again)), and meanwhile takes the place
+//! of one wake-up by a sender on its own thread: the sender clears `lingering` instead of waking
+//! anybody. The lingerer, back again, clears it too, and only then looks at every shard. Both are
+//! read-modify-writes of one variable: a sender that came first has marked its shard before the
+//! lingerer looks; one that comes later finds nobody lingering, and wakes somebody. Only senders on
+//! the same thread, because the lingerer runs as soon as they let it, and finds in the caches what
+//! they wrote; a sender elsewhere wakes a worker that will run where the sender does.
 //!
 //! # Attended
-//! Without keys, workers keep to a shard each: the one who works there, or was woken for it, has its bit set in
-//! `attended`. Where handlers are quick, a shard that is attended is left to that worker; where they are not, others
-//! join it. Who departs looks at the ready map afterwards, so that no shard is left alone.
-//! Where handlers usually wait ([`waits`](Wake::waits)), nobody attends: each message is the last that its worker takes there.
-//! Every bit has somebody who clears it at departure, or the shard would be left to nobody: who gives way to another
-//! without clearing it does so only to one whose bit it is as well. Where the pace changes while a worker keeps a shard
-//! to itself, the watch finds out, and others join.
+//! Without keys, workers keep to a shard each: the one who works there, or was woken for it, has
+//! its bit set in `attended`. Where handlers are quick, a shard that is attended is left to that
+//! worker; where they are not, others join it. Who departs looks at the ready map afterwards,
+//! so that no shard is left alone. Where handlers usually wait ([`waits`](Wake::waits)), nobody
+//! attends: each message is the last that its worker takes there. Every bit has somebody who clears
+//! it at departure, or the shard would be left to nobody: who gives way to another without clearing
+//! it does so only to one whose bit it is as well. Where the pace changes while a worker keeps a
+//! shard to itself, the watch finds out, and others join.
 //!
 //! # Called where it lies
-//! A caller may do the work of a worker that lies idle ([`woken_or_called`](Wake::woken_or_called)). That one stays in the list and is not
-//! awake: for everybody else it is as idle as before. Who takes it off the list meanwhile wakes its task, which comes once the
-//! caller has put the work back. A worker that cannot come then, because its handler suspends or because it ends, passes the
-//! wake-up on, as one that dies does.
+//! A caller may do the work of a worker that lies idle
+//! ([`woken_or_called`](Wake::woken_or_called)). That one stays in the list and is not awake: for
+//! everybody else it is as idle as before. Who takes it off the list meanwhile wakes its task,
+//! which comes once the caller has put the work back. A worker that cannot come then, because its
+//! handler suspends or because it ends, passes the wake-up on, as one that dies does.
 //!
 //! # Handed a message
-//! A caller may also give an idle worker its message past the queue, and have it woken ([`hand`](Wake::hand)): no shard is marked, and the message
-//! is in the worker's hands before it is off the list, so that whoever finds that it cannot come finds the message as well.
+//! A caller may also give an idle worker its message past the queue, and have it woken
+//! ([`hand`](Wake::hand)): no shard is marked, and the message is in the worker's hands before it
+//! is off the list, so that whoever finds that it cannot come finds the message as well.
 //!
-//! Who wakes a worker takes it off the idle list, with the waker of its task, and raises `awake` on its behalf, so a wake-up belongs
-//! to exactly one worker. One that dies first passes it on ([`forget`](Wake::forget)).
+//! Who wakes a worker takes it off the idle list, with the waker of its task, and raises `awake`
+//! on its behalf, so a wake-up belongs to exactly one worker. One that dies first passes it
+//! on ([`forget`](Wake::forget)).
 
 use std::{
     future::poll_fn,
@@ -79,11 +87,13 @@ use super::{
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence, this_thread};
 
 pub(crate) struct Wake {
-    /// A bit per shard: in a keyed pool, that somebody should look at it; without keys, that there are messages in it.
+    /// A bit per shard: in a keyed pool, that somebody should look at it; without keys, that there
+    /// are messages in it.
     ready: Padded<AtomicU64>,
     /// What is read for each message and rarely written.
     signs: Padded<Signs>,
-    /// Without keys, a bit per shard where a worker takes messages: others go elsewhere, where they can.
+    /// Without keys, a bit per shard where a worker takes messages: others go elsewhere,
+    /// where they can.
     attended: Padded<AtomicU64>,
     /// Workers that are polled, or woken and about to be.
     awake: Padded<AtomicUsize>,
@@ -104,20 +114,22 @@ pub(crate) struct Wake {
 
 /// What workers look at before each message.
 struct Signs {
-    /// A bit per shard with urgent messages: in its inbox, or in lanes that are ready. Set under the lock of the one or the
-    /// other, cleared under both; without keys there are no lanes.
+    /// A bit per shard with urgent messages: in its inbox, or in lanes that are ready. Set under
+    /// the lock of the one or the other, cleared under both; without keys there are no lanes.
     urgent: AtomicU64,
-    /// Handlers return within [`QUICK`]: one worker per shard is enough, and another would only meet it there.
+    /// Handlers return within [`QUICK`]: one worker per shard is enough, and another would only
+    /// meet it there.
     quick: AtomicBool,
-    /// Handlers usually wait for something: whoever goes to a shard leaves it with its first message, and nobody keeps to
-    /// one.
+    /// Handlers usually wait for something: whoever goes to a shard leaves it with its first
+    /// message, and nobody keeps to one.
     waits: AtomicBool,
 }
 
 /// Of the two, one is written where handlers are quick, the other where they usually wait.
 struct Aside {
-    /// The thread on which an awake worker that found nothing has stepped aside, before it looks at every shard again;
-    /// [`NOBODY`] where there is none. It absorbs one wake-up by a sender on that thread.
+    /// The thread on which an awake worker that found nothing has stepped aside, before it looks
+    /// at every shard again; [`NOBODY`] where there is none. It absorbs one wake-up by a sender on
+    /// that thread.
     lingering: AtomicUsize,
     /// Where handlers usually wait: which shards are looked at first.
     visits: Visits,
@@ -125,7 +137,8 @@ struct Aside {
 
 /// Where a worker sleeps.
 struct Bed {
-    /// Which shard it was woken for, marked as attended on its behalf; or [`ANY`]. Written under the lock of the idle list.
+    /// Which shard it was woken for, marked as attended on its behalf; or [`ANY`]. Written under
+    /// the lock of the idle list.
     errand: AtomicU32,
     /// The worker is in the idle list. Written under its lock.
     taken: AtomicBool,
@@ -141,7 +154,8 @@ impl Bed {
     /// What the worker, which has been taken off the idle list, was woken for.
     #[inline]
     fn take_errand(&self) -> Errand {
-        // Whoever writes it has taken the worker off the list, and nobody else does before it is there again.
+        // Whoever writes it has taken the worker off the list, and nobody else does before it is
+        // there again.
         let of = match self.errand.load(Ordering::Relaxed) {
             ANY => return Errand::Any,
             HANDED => Errand::Handed,
@@ -152,7 +166,8 @@ impl Bed {
     }
 }
 
-/// Of a worker, from when it lies down until it gets up: whether whoever takes it off the idle list wakes its task.
+/// Of a worker, from when it lies down until it gets up: whether whoever takes it off the idle list
+/// wakes its task.
 pub(crate) enum Rest {
     /// Not yet.
     Unknown,
@@ -281,7 +296,8 @@ impl Wake {
         self.signs.urgent.fetch_or(1 << shard, Ordering::SeqCst);
     }
 
-    /// There are none any more. Under the locks of the shard's inbox and, where there are keys, its outbox.
+    /// There are none any more. Under the locks of the shard's inbox and, where there are
+    /// keys, its outbox.
     pub(crate) fn calm(&self, shard: usize) {
         // Pairs with the `fetch_or` in `urge`, by the locks: no bit is cleared over an urgent
         // message.
@@ -322,8 +338,9 @@ impl Wake {
         }
     }
 
-    /// Goes to the first ready shard at or behind `cursor`, going round: to one that nobody attends (true), or where all
-    /// are attended and it may `join`, to any (false). Leaves its bit in place.
+    /// Goes to the first ready shard at or behind `cursor`, going round: to one that nobody
+    /// attends (true), or where all are attended and it may `join`, to any (false). Leaves its
+    /// bit in place.
     #[inline]
     pub(crate) fn attend(&self, cursor: u32, join: bool) -> Option<(usize, bool)> {
         loop {
@@ -355,8 +372,8 @@ impl Wake {
         self.attended.fetch_and(!(1 << shard), Ordering::AcqRel);
     }
 
-    /// True when work is ready that nobody is about to do, and a worker could be woken for it. A guess, for the price of a
-    /// few loads.
+    /// True when work is ready that nobody is about to do, and a worker could be woken for it. A
+    /// guess, for the price of a few loads.
     #[inline]
     pub(crate) fn wants_more(&self) -> bool {
         self.wants_attention()
@@ -460,7 +477,8 @@ impl Wake {
         self.one_within(NO_LIMIT, Some(shard), bell);
     }
 
-    /// Wakes an idle worker although as many are awake as there are cores: they have not made any progress.
+    /// Wakes an idle worker although as many are awake as there are cores: they have not made
+    /// any progress.
     pub(crate) fn one_more(&self, bell: &Bell) -> bool {
         self.one_within(NO_LIMIT, None, bell)
     }
@@ -472,9 +490,10 @@ impl Wake {
         woken
     }
 
-    /// As `one_for`, or `one` where there are keys, for a caller that sees to it that the worker is polled: by itself, or by
-    /// [`rouse`](Picked::rouse). For a shard only where workers keep to shards: others would not clear its bit in `attended`, and
-    /// what comes there later would be left to nobody.
+    /// As `one_for`, or `one` where there are keys, for a caller that sees to it that the worker
+    /// is polled: by itself, or by [`rouse`](Picked::rouse). For a shard only where workers keep
+    /// to shards: others would not clear its bit in `attended`, and what comes there later would be
+    /// left to nobody.
     pub(crate) fn pick_for(&self, shard: Option<usize>, bell: &Bell) -> Option<Picked> {
         self.pick(self.limit, shard, bell)
     }
@@ -515,8 +534,8 @@ impl Wake {
         }
     }
 
-    /// True where a message may be handed to an idle worker: as long as one may be woken, and nobody is on this very thread who
-    /// looks at every shard in a moment. A guess.
+    /// True where a message may be handed to an idle worker: as long as one may be woken, and
+    /// nobody is on this very thread who looks at every shard in a moment. A guess.
     #[inline]
     pub(crate) fn may_hand(&self) -> bool {
         let lingering = self.aside.lingering.load(Ordering::Relaxed);
@@ -525,8 +544,9 @@ impl Wake {
             && (lingering == NOBODY || lingering != this_thread())
     }
 
-    /// Wakes an idle worker for a message that it is handed by `put`, which says whether it was, under the lock of the list: not
-    /// where somebody has not collected the reply before. True when one was woken.
+    /// Wakes an idle worker for a message that it is handed by `put`, which says whether it was,
+    /// under the lock of the list: not where somebody has not collected the reply before. True when
+    /// one was woken.
     #[inline]
     pub(crate) fn hand(&self, bell: &Bell, mut put: impl FnMut(usize) -> bool) -> bool {
         let awake = self.awake.load(Ordering::Relaxed);
@@ -558,8 +578,8 @@ impl Wake {
         locked(&self.idle).grow_to(workers);
     }
 
-    /// Wakes this worker, where it lies idle: something waits that only it can do. True when it was woken. The caller has
-    /// published what waits; a worker that lies down looks for it afterwards.
+    /// Wakes this worker, where it lies idle: something waits that only it can do. True when it was
+    /// woken. The caller has published what waits; a worker that lies down looks for it afterwards.
     pub(crate) fn call(&self, worker: usize, bell: &Bell) -> bool {
         // Pairs with the fence in `pass_on` of a worker that lies down: this load sees it in the
         // idle list, or it sees what the caller has published. Otherwise it sleeps over an order or
@@ -579,9 +599,9 @@ impl Wake {
         true
     }
 
-    /// A worker has been taken off the idle list. Where it is sent to a shard that somebody attends already, the first to
-    /// depart clears the bit of both; that costs a meeting there, and no message. Under the lock of the list, so that a
-    /// worker that dies meanwhile finds its errand.
+    /// A worker has been taken off the idle list. Where it is sent to a shard that somebody attends
+    /// already, the first to depart clears the bit of both; that costs a meeting there, and no
+    /// message. Under the lock of the list, so that a worker that dies meanwhile finds its errand.
     #[inline]
     fn get_up(&self, idle: &Idle, worker: usize, errand: u32) {
         let bed = self.beds.at(worker);
@@ -590,7 +610,8 @@ impl Wake {
         self.idle_count.store(idle.stack.len(), Ordering::Release);
     }
 
-    /// The caller has found nothing, steps aside once, and then looks again. False when somebody else does so already.
+    /// The caller has found nothing, steps aside once, and then looks again. False when somebody
+    /// else does so already.
     pub(crate) fn linger(&self) -> bool {
         let thread = this_thread();
         self.aside
@@ -599,8 +620,9 @@ impl Wake {
             .is_ok()
     }
 
-    /// The caller is back, and is about to look at every shard; or it is dropped, and leaves. It may be on another thread
-    /// by now, and may take back what another has promised since, which costs that one a wake-up and nobody a message.
+    /// The caller is back, and is about to look at every shard; or it is dropped, and leaves. It
+    /// may be on another thread by now, and may take back what another has promised since, which
+    /// costs that one a wake-up and nobody a message.
     pub(crate) fn look_again(&self) {
         self.aside.lingering.swap(NOBODY, Ordering::AcqRel);
         // Pairs with the fence in `pick`: the sender sees that nobody lingers, or its mark is seen
@@ -608,8 +630,8 @@ impl Wake {
         fence(Ordering::SeqCst);
     }
 
-    /// True when a worker lingers on this very thread: it looks at what the caller has marked as soon as the caller lets
-    /// it run, and shares its caches.
+    /// True when a worker lingers on this very thread: it looks at what the caller has marked as
+    /// soon as the caller lets it run, and shares its caches.
     fn is_absorbed(&self) -> bool {
         let lingering = self.aside.lingering.load(Ordering::Acquire);
         lingering != NOBODY
@@ -687,8 +709,8 @@ impl Wake {
         Some(worker)
     }
 
-    /// Enters the idle list; the caller then leaves, and waits to be [woken](Self::woken_or_called), in the same turn of its task
-    /// where it says what wakes that.
+    /// Enters the idle list; the caller then leaves, and waits to be
+    /// [woken](Self::woken_or_called), in the same turn of its task where it says what wakes that.
     #[inline]
     pub(crate) fn lie_down(&self, worker: usize, waker: Option<Waker>) -> Rest {
         let rest = if waker.is_some() { Rest::Told } else { Rest::Unknown };
@@ -699,7 +721,8 @@ impl Wake {
         rest
     }
 
-    /// Whoever takes this worker off the list wakes this task. False where somebody has, and has woken another or none.
+    /// Whoever takes this worker off the list wakes this task. False where somebody has, and has
+    /// woken another or none.
     #[cold]
     fn tell_waker(&self, worker: usize, waker: &Waker) -> bool {
         // Somebody else's code.
@@ -721,8 +744,9 @@ impl Wake {
         self.beds.at(worker).taken.load(Ordering::Relaxed)
     }
 
-    /// Waits until somebody has taken the worker off the idle list, and says what for; or until `is_called`, which is asked at each
-    /// poll: None, and the worker lies there still and is to come back with the same `rest`.
+    /// Waits until somebody has taken the worker off the idle list, and says what for; or until
+    /// `is_called`, which is asked at each poll: None, and the worker lies there still and is to
+    /// come back with the same `rest`.
     #[inline(always)]
     pub(crate) fn woken_or_called(
         &self,
@@ -752,17 +776,18 @@ impl Wake {
         })
     }
 
-    /// A worker that had lain down goes, or cannot come any more. Passes a wake-up that it was given on to another; a message that it was
-    /// handed is for the caller to see to, who then finds it.
+    /// A worker that had lain down goes, or cannot come any more. Passes a wake-up that it
+    /// was given on to another; a message that it was handed is for the caller to see to, who
+    /// then finds it.
     pub(crate) fn forget(&self, worker: usize, bell: &Bell) {
         let mut idle = locked(&self.idle);
         if let Some(picked) = idle.remove(worker) {
             self.get_up(&idle, worker, ANY);
             drop(idle);
             drop(picked);
-            // As in `leave`: the caller may look for others who wait for what it has started.
-            // Pairs with the fences in `grant_to_all` and `wait_until`: as in `leave`, the caller
-            // looks next for those who wait for what it has started.
+            // As in `leave`: the caller may look for others who wait for what it has started. Pairs
+            // with the fences in `grant_to_all` and `wait_until`: as in `leave`, the caller looks
+            // next for those who wait for what it has started.
             return fence(Ordering::SeqCst);
         }
         drop(idle);
@@ -773,11 +798,12 @@ impl Wake {
     }
 }
 
-/// A handler this quick is not worth another thread: waking one, and meeting it at the same queue, costs more.
+/// A handler this quick is not worth another thread: waking one, and meeting it at the same
+/// queue, costs more.
 pub(crate) const QUICK: Duration = Duration::from_micros(2);
 
-/// Idle workers, the last to fall asleep on top. Any of them leaves at the same price, because thousands leave at once
-/// when a runtime goes.
+/// Idle workers, the last to fall asleep on top. Any of them leaves at the same price, because
+/// thousands leave at once when a runtime goes.
 struct Idle {
     stack: Vec<usize>,
     /// Of each worker.

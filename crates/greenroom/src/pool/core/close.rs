@@ -116,7 +116,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// Gives back every message that waits anywhere. Only after `close`, when nobody will handle them.
+    /// Gives back every message that waits anywhere. Only after `close`, when nobody will
+    /// handle them.
     pub(crate) fn give_back_queued(&self) {
         for entry in self.drain_queues() {
             self.telemetry.tally.returned.fetch_add(1, Ordering::Relaxed);
@@ -127,7 +128,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// Makes a dead letter of every message that waits anywhere. Only when no slot is left, and nothing is accepted.
+    /// Makes a dead letter of every message that waits anywhere. Only when no slot is left, and
+    /// nothing is accepted.
     pub(crate) fn bury_queued(&self) {
         // Pairs with the load in `bury_if_ruined`: a message between two places is in a queue
         // before the queues are drained below, or is buried by whoever queues it.
@@ -161,7 +163,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// Takes the mailboxes of all workers, and what nobody has. Not while something is on its way from the one to the other.
+    /// Takes the mailboxes of all workers, and what nobody has. Not while something is on its way
+    /// from the one to the other.
     fn take_desks(&self) -> Desks<A, K> {
         let moves = self.routing.sticky.as_ref().map(|sticky| sticky.moves.lock());
         let mailboxes =

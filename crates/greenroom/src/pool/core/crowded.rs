@@ -1,8 +1,10 @@
-//! Messages of keys that may have too many: counted on their way in, and their senders, who wait for room behind a key (K10).
+//! Messages of keys that may have too many: counted on their way in, and their senders, who wait
+//! for room behind a key (K10).
 //!
-//! Who finds no room behind its key stands in line there, takes no permit of the pool meanwhile, and tries again when it is
-//! woken: once for each message of the key that was started or taken out, and once more by whoever has found room while there is
-//! more. Workers wake them where they serve who waits for the pool, because then they hold no lock.
+//! Who finds no room behind its key stands in line there, takes no permit of the pool meanwhile,
+//! and tries again when it is woken: once for each message of the key that was started or taken
+//! out, and once more by whoever has found room while there is more. Workers wake them where they
+//! serve who waits for the pool, because then they hold no lock.
 
 use std::{hash::Hash, sync::Arc};
 
@@ -26,8 +28,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         size_of::<Option<K>>() != 0 && key.0.is_none() && self.settings.config.keys.key_required
     }
 
-    /// Queues a message whose permit has been taken, and counts it, unless as many wait of its key as may. Says whether the
-    /// shard must be announced.
+    /// Queues a message whose permit has been taken, and counts it, unless as many wait of its key
+    /// as may. Says whether the shard must be announced.
     #[cold]
     pub(super) fn push_counted(
         &self,
@@ -173,7 +175,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let shard = &self.queue.shards[index];
         let mut outbox = shard.outbox.lock();
         let mut inbox = shard.inbox.lock();
-        // Counting may have ended meanwhile, and permits for messages that are not counted be here again.
+        // Counting may have ended meanwhile, and permits for messages that are not counted
+        // be here again.
         let unused = inbox.take_credit();
         let crowd = Shard::count(&mut inbox, &mut outbox, self.key_bounds());
         let room = crowd.stand(hash);
@@ -183,7 +186,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         // lock. Otherwise the sender waits although there is room, or the pool is closed.
         self.routing.key_lines.0.fetch_or(1 << index, Ordering::SeqCst);
         drop((inbox, outbox));
-        // Who looks once more has been told, in a way, that there may be room: those behind rely on it.
+        // Who looks once more has been told, in a way, that there may be room: those
+        // behind rely on it.
         let line = InLine { core: self, index, hash, room, alone, woken: alone };
         self.give_back_unused(unused);
         line
@@ -250,7 +254,8 @@ struct InLine<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     room: Arc<Notify>,
     /// Nobody stood there before, and it has not looked again yet.
     alone: bool,
-    /// It has been told that there may be room, or was the first, and nobody else has been told of that.
+    /// It has been told that there may be room, or was the first, and nobody else has been
+    /// told of that.
     woken: bool,
 }
 

@@ -40,7 +40,8 @@ pub(super) enum Chosen<A: Actor, K> {
 }
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
-    /// Never older than a change that the caller knows of: who sees that somebody else makes it anew waits for that.
+    /// Never older than a change that the caller knows of: who sees that somebody else makes it
+    /// anew waits for that.
     fn crew(&self) -> Arc<CrewList<A, K>> {
         let crew = self.membership.crew.read().clone();
         // Pairs with the `fetch_add` in `crew_changed`, after the status of a slot has changed: a
@@ -49,8 +50,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return crew;
         }
         let roster = self.membership.roster.lock();
-        // Before anybody is looked at: a change meanwhile makes the list old at once.
-        // Pairs with the same `fetch_add`.
+        // Before anybody is looked at: a change meanwhile makes the list old at once. Pairs with
+        // the same `fetch_add`.
         let made_after = self.membership.crew_changes.load(Ordering::SeqCst);
         let live = roster.members().filter_map(|slot| self.member_mailbox(slot, true));
         let crew = Arc::new(CrewList { members: live.collect(), made_after });
@@ -58,7 +59,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         crew
     }
 
-    /// The mailbox of a worker that is there, or is being started again. Under the lock of the roster.
+    /// The mailbox of a worker that is there, or is being started again. Under the lock
+    /// of the roster.
     pub(crate) fn member_mailbox(&self, slot: usize, live: bool) -> Option<Arc<Mailbox<A, K>>> {
         let place = self.membership.seats.at(slot).place.lock();
         let there = place.status == Status::Live || (!live && place.status == Status::Starting);
@@ -103,7 +105,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// The worker that is chosen waits for the reply itself. Where others would do, it is passed over as if it had gone.
+    /// The worker that is chosen waits for the reply itself. Where others would do, it is passed
+    /// over as if it had gone.
     #[cold]
     fn spare_caller(&self, parcel: &mut ParcelOf<A>) -> Chosen<A, K> {
         let is_strict =
@@ -117,7 +120,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Chosen::Refused
     }
 
-    /// A worker that waits for the reply itself is not the one who has to give it, where there is another.
+    /// A worker that waits for the reply itself is not the one who has to give it, where
+    /// there is another.
     fn several(&self, mut members: Vec<Arc<Mailbox<A, K>>>, caller: Option<usize>) -> Chosen<A, K> {
         members.sort_by_key(|member| (caller == Some(member.slot), member.slot));
         members.dedup_by_key(|member| member.slot);
@@ -165,8 +169,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.take_and_push(parcel, (None, 0), sender, Urgency::Now)
     }
 
-    /// As `try_dispatch`, for a message whose permit of the pool has been taken. The permit is used, unless there is an
-    /// error. Full where the worker is and may not be crowded.
+    /// As `try_dispatch`, for a message whose permit of the pool has been taken. The permit is
+    /// used, unless there is an error. Full where the worker is and may not be crowded.
     pub(crate) fn dispatch_permitted(
         &self,
         parcel: &mut ParcelOf<A>,
@@ -211,7 +215,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.push(index, parcel, (None, 0))
     }
 
-    /// Waits for room in the pool, and where the worker that is chosen then has none, at that worker.
+    /// Waits for room in the pool, and where the worker that is chosen then has none, at
+    /// that worker.
     pub(crate) async fn dispatch_anywhere(
         &self,
         parcel: &mut ParcelOf<A>,
@@ -230,7 +235,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Ok(())
     }
 
-    /// Waits for room at the worker that the policy chooses. Who is to have several copies does not wait.
+    /// Waits for room at the worker that the policy chooses. Who is to have several copies
+    /// does not wait.
     pub(crate) async fn dispatch_waiting(
         &self,
         parcel: &mut ParcelOf<A>,
@@ -293,8 +299,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         })
     }
 
-    /// A copy for each, or nothing where one of them is full. So many permits have been taken before; they are used, unless
-    /// there is an error. What is for a worker that goes just now is for any other.
+    /// A copy for each, or nothing where one of them is full. So many permits have been taken
+    /// before; they are used, unless there is an error. What is for a worker that goes just now is
+    /// for any other.
     fn push_copies(
         &self,
         members: &[Arc<Mailbox<A, K>>],
@@ -331,8 +338,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Copies(std::iter::repeat_with(copy).take(count).collect())
     }
 
-    /// The message is for the first of these and the copies are for the others; there are places and permits for all of them.
-    /// So many of the permits have been taken for this; they are used, unless there is an error.
+    /// The message is for the first of these and the copies are for the others; there are places
+    /// and permits for all of them. So many of the permits have been taken for this; they are used,
+    /// unless there is an error.
     pub(super) fn hand_out(
         &self,
         members: &[Arc<Mailbox<A, K>>],
@@ -363,8 +371,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         })
     }
 
-    /// Keeps a message, whose permit has been taken, until somebody joins whom the policy has not seen. Not in a pool that
-    /// is closing: nobody may look at what is held any more.
+    /// Keeps a message, whose permit has been taken, until somebody joins whom the policy has not
+    /// seen. Not in a pool that is closing: nobody may look at what is held any more.
     pub(super) fn hold_back(&self, parcel: &mut ParcelOf<A>, seen: u64) -> Result<(), Closed> {
         let mut held = self.routing.held.lock();
         // Pairs with the store in `close`, before `take_desks` takes this lock: otherwise a message
@@ -376,17 +384,18 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.telemetry.tally.accepted.fetch_add(1, Ordering::Relaxed);
         held.push_back(entry);
         drop(held);
-        // Who has started since has looked at what was held before.
-        // Pairs with the `fetch_add` in `crew_changed`, before `ask_again` takes the lock above:
-        // the new worker finds the message, or its sender sees the change. Otherwise the message is
-        // held although somebody could have it.
+        // Who has started since has looked at what was held before. Pairs with the `fetch_add`
+        // in `crew_changed`, before `ask_again` takes the lock above: the new worker finds the
+        // message, or its sender sees the change. Otherwise the message is held although somebody
+        // could have it.
         if self.membership.crew_changes.load(Ordering::SeqCst) != seen {
             self.ask_again();
         }
         Ok(())
     }
 
-    /// Asks the policy again about what it has held back. Where it panics, the message is for anybody.
+    /// Asks the policy again about what it has held back. Where it panics, the message is
+    /// for anybody.
     pub(super) fn ask_again(&self) {
         // Pairs with the `fetch_add` in `crew_changed`, as the load below.
         let mut seen = self.membership.crew_changes.load(Ordering::SeqCst);
@@ -450,7 +459,8 @@ pub(super) fn entry_of<A: Actor, K>(
     parcel.message.take().map(|message| Entry { message, extra, key: None, hash: 0, class, stamp })
 }
 
-/// Whether a worker whose mailbox is full gets another message: the pool has room, and its permit is taken.
+/// Whether a worker whose mailbox is full gets another message: the pool has room, and its
+/// permit is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Crowd {
     Never,

@@ -1,4 +1,5 @@
-//! Messages that are queued without a look at what is seldom due: what is due is seen to all the same.
+//! Messages that are queued without a look at what is seldom due: what is due is seen to
+//! all the same.
 
 use std::{convert::Infallible, sync::Arc, time::Duration};
 

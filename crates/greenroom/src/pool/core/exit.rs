@@ -103,8 +103,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Sequel::GivenUp
     }
 
-    /// Its spawn has failed, or was given up: who was tied to it in its start is told. It was never told to have started, so
-    /// there is no notice of its end, and none for a coordinator.
+    /// Its spawn has failed, or was given up: who was tied to it in its start is told. It was never
+    /// told to have started, so there is no notice of its end, and none for a coordinator.
     pub(crate) fn end_unheard(self: &Arc<Self>, reason: ExitReason) {
         // Pairs with the `swap` in `tell_end`: nobody hears of the end of a pool that was never
         // said to have started.
@@ -122,8 +122,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.clone().stop_behind(how);
     }
 
-    /// The pool has ended, and everybody who is tied to it or to its workers is told; so are those who listen to notices, of
-    /// workers that did not let go too, and how long these have been busy. Later calls do nothing.
+    /// The pool has ended, and everybody who is tied to it or to its workers is told; so are those
+    /// who listen to notices, of workers that did not let go too, and how long these have been
+    /// busy. Later calls do nothing.
     pub(crate) fn end_of_life(self: &Arc<Self>, wedged: &[(usize, Duration)]) {
         let reason = self.lifecycle.cause.get_or_init(|| ExitReason::Shutdown);
         self.tell_end(reason, wedged);
@@ -133,7 +134,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     fn end_lives(self: &Arc<Self>, reason: &ExitReason) {
-        // Before the workers: who makes a worker's mailbox from here on sees that this life is over.
+        // Before the workers: who makes a worker's mailbox from here on sees that this
+        // life is over.
         self.lifecycle.life.end(&self.clone().any(), reason);
         for slot in 0..self.membership.desks.len() {
             if let Some(mailbox) = self.mailbox_if_any(slot) {

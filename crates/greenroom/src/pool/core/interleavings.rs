@@ -1,6 +1,6 @@
-//! Every order of steps that workers, the clock and senders may take, tried at random on a core without tasks: a step
-//! here is what happens under one hold of the locks there. Whatever the order, a key has one owner, keeps its order,
-//! and nothing is forgotten.
+//! Every order of steps that workers, the clock and senders may take, tried at random on a core
+//! without tasks: a step here is what happens under one hold of the locks there. Whatever the
+//! order, a key has one owner, keeps its order, and nothing is forgotten.
 
 use std::{
     collections::{HashMap, HashSet},

@@ -20,7 +20,8 @@ struct Found<E> {
     state: LaneState,
     /// True where it lies in the queue only.
     queued: bool,
-    /// The failed attempt of the message that waits for another, or for an operator, and how many there were.
+    /// The failed attempt of the message that waits for another, or for an operator, and how
+    /// many there were.
     failed: Option<(Arc<Failed<E>>, u32)>,
     /// When that is due.
     due: Stamp,

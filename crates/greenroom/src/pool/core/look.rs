@@ -1,4 +1,5 @@
-//! Looking at a pool and its workers. Nobody is asked and nothing is waited for but locks that are held for a few steps.
+//! Looking at a pool and its workers. Nobody is asked and nothing is waited for but locks that are
+//! held for a few steps.
 
 use std::hash::Hash;
 

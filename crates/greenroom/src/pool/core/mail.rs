@@ -23,10 +23,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         let seat = self.membership.seats.at(slot).clone();
         let mailbox = Arc::new(Mailbox::new(slot, seat, self.settings.config.size.mailbox));
-        // Who closes the pool says so first, and then goes from desk to desk.
-        // Pairs with the store in `close`, before it takes the lock of each desk: it finds this
-        // mailbox there, or the mailbox is made shut. Otherwise a closed pool has a mailbox that
-        // accepts.
+        // Who closes the pool says so first, and then goes from desk to desk. Pairs with the store
+        // in `close`, before it takes the lock of each desk: it finds this mailbox there, or the
+        // mailbox is made shut. Otherwise a closed pool has a mailbox that accepts.
         if self.lifecycle.closing.load(Ordering::SeqCst) {
             mailbox.shut();
         }
@@ -59,7 +58,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Ok(())
     }
 
-    /// A worker has gone for this reason: what it had in its own mailbox, which has been taken away, goes to any other.
+    /// A worker has gone for this reason: what it had in its own mailbox, which has been taken
+    /// away, goes to any other.
     pub(crate) fn clear_desk(
         self: &Arc<Self>,
         mailbox: Option<Arc<Mailbox<A, K>>>,

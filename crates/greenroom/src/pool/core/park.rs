@@ -1,4 +1,5 @@
-//! Parking: messages that wait for another attempt, each at the head of its key's lane or, without a key, alone.
+//! Parking: messages that wait for another attempt, each at the head of its key's lane or, without
+//! a key, alone.
 
 use std::{hash::Hash, sync::atomic::Ordering, time::Duration};
 
@@ -12,8 +13,9 @@ use crate::{
 };
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
-    /// Puts a message that is to be attempted again at the head of its key's lane, owned by the clock until `after` has
-    /// passed. A message without a key waits alone. Returns what the worker's place has become.
+    /// Puts a message that is to be attempted again at the head of its key's lane, owned by the
+    /// clock until `after` has passed. A message without a key waits alone. Returns what the
+    /// worker's place has become.
     pub(crate) fn park(
         &self,
         worker: usize,
@@ -47,8 +49,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// Parks the message of a holder of the token, which keeps it and goes on with other keys; or, where the clock has
-    /// taken the token away, that of the runner of a lane.
+    /// Parks the message of a holder of the token, which keeps it and goes on with other keys; or,
+    /// where the clock has taken the token away, that of the runner of a lane.
     fn park_head(
         &self,
         worker: usize,
@@ -109,8 +111,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.bury_if_ruined();
     }
 
-    /// A message from a worker's own mailbox has waited for its next attempt: it goes back there, or where the worker has
-    /// gone to any other.
+    /// A message from a worker's own mailbox has waited for its next attempt: it goes back there,
+    /// or where the worker has gone to any other.
     pub(crate) fn wake_mail(&self, slot: usize, entry: Queued<A, K>) {
         let mailbox = self.mailbox_if_any(slot);
         let unplaced = match &mailbox {

@@ -1,4 +1,5 @@
-//! The place a worker works from, and how it is given up: the drain token of a shard, or the lane of a key.
+//! The place a worker works from, and how it is given up: the drain token of a shard, or the
+//! lane of a key.
 
 use std::{hash::Hash, sync::atomic::Ordering};
 
@@ -15,8 +16,9 @@ use crate::{
 };
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
-    /// What a holder has become whose token was taken away: the runner of its key's lane, or of nothing. A worker runs
-    /// one lane at a time, so its own is the one with the hash of the key that it had in hand.
+    /// What a holder has become whose token was taken away: the runner of its key's lane, or of
+    /// nothing. A worker runs one lane at a time, so its own is the one with the hash of the key
+    /// that it had in hand.
     pub(super) fn demote(&self, worker: usize, source: Source) -> Source {
         let Source::Head { index, hash, .. } = source else { return source };
         let outbox = self.queue.shards[index].outbox.lock();
@@ -36,7 +38,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.queue.wake.depart(index);
     }
 
-    /// The handler of a message suspends: its key gets a lane, and the shard is passed on to others.
+    /// The handler of a message suspends: its key gets a lane, and the shard is passed
+    /// on to others.
     pub(crate) fn suspend(&self, worker: usize, source: Source) -> Source {
         let (index, epoch) = match source {
             Source::Head { index, epoch, .. } => (index, epoch),
@@ -61,8 +64,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         lane.map_or(Source::None, |id| Source::Lane { index, id, run: 0 })
     }
 
-    /// Gives up the place that a worker works from: after a panic, a kill, or a full budget. The caller then looks for
-    /// work, or leaves: what was marked here is seen by one of the two.
+    /// Gives up the place that a worker works from: after a panic, a kill, or a full budget. The
+    /// caller then looks for work, or leaves: what was marked here is seen by one of the two.
     pub(crate) fn release(&self, worker: usize, source: Source) {
         match source {
             Source::None | Source::Desk => {}
@@ -103,11 +106,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.queue.wake.mark(index);
     }
 
-    /// Takes the token from holders that compute for longer than a tick (K03). Returns whether one was taken, and how
-    /// many messages the pool's shards have given out so far.
+    /// Takes the token from holders that compute for longer than a tick (K03). Returns whether one
+    /// was taken, and how many messages the pool's shards have given out so far.
     ///
-    /// It waits for nobody: a shard whose lock is taken gets on, and who has taken it may be the very one that the operating
-    /// system has put aside for the watch.
+    /// It waits for nobody: a shard whose lock is taken gets on, and who has taken it may be the
+    /// very one that the operating system has put aside for the watch.
     pub(crate) fn revoke_stuck_tokens(&self) -> (bool, u64) {
         let (mut any, mut taken) = (false, 0_u64);
         for (index, shard) in self.queue.shards.iter().enumerate() {
@@ -133,9 +136,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 }
 
-/// Where work is ready and fewer messages are taken between two ticks, handlers are not quick (any more), and a shard is
-/// not left to one worker. A quarter of what one worker takes at least where they are: the watch may be late, and they may
-/// have been put aside. Where it is wrong, the next run that is timed says so.
+/// Where work is ready and fewer messages are taken between two ticks, handlers are not quick (any
+/// more), and a shard is not left to one worker. A quarter of what one worker takes at least where
+/// they are: the watch may be late, and they may have been put aside. Where it is wrong, the next
+/// run that is timed says so.
 const FEW_IN_A_TICK: u64 = (TICK.as_nanos() / QUICK.as_nanos() / 4) as u64;
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Watched for Core<A, K> {

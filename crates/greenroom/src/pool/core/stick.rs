@@ -1,4 +1,5 @@
-//! Messages that stick to the worker that has their table slot, in the sender's task (see [`sticky`](crate::pool::sticky)).
+//! Messages that stick to the worker that has their table slot, in the sender's task
+//! (see [`sticky`](crate::pool::sticky)).
 
 use std::{
     hash::Hash,
@@ -49,7 +50,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// As `try_stick`, for a message whose permit of the pool has been taken. The permit is used, unless there is an error.
+    /// As `try_stick`, for a message whose permit of the pool has been taken. The permit is used,
+    /// unless there is an error.
     pub(super) fn stick_permitted(
         &self,
         sticky: &Sticky<A::Message>,
@@ -155,8 +157,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Ok(PoolPermit(Some(self)))
     }
 
-    /// The mailbox where the messages of a table slot lie. `None` where it is nobody's. Not the mailbox of a worker that itself
-    /// waits for the reply: it would wait for ever.
+    /// The mailbox where the messages of a table slot lie. `None` where it is nobody's. Not the
+    /// mailbox of a worker that itself waits for the reply: it would wait for ever.
     fn holder(
         &self,
         sticky: &Sticky<A::Message>,
@@ -216,8 +218,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Ok(sticks)
     }
 
-    /// Queues a message for which there is a place at its worker, which is given back where it is not used. False where the table
-    /// slot has moved.
+    /// Queues a message for which there is a place at its worker, which is given back where it is
+    /// not used. False where the table slot has moved.
     fn stick_in_place(
         &self,
         sticky: &Sticky<A::Message>,
@@ -250,8 +252,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// Keeps a message of a table slot that is nobody's until a worker joins; its permit of the pool has been taken. False where it
-    /// is somebody's now.
+    /// Keeps a message of a table slot that is nobody's until a worker joins; its permit of the
+    /// pool has been taken. False where it is somebody's now.
     fn hold_tagged(
         &self,
         sticky: &Sticky<A::Message>,
@@ -279,7 +281,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 }
 
-/// Waits for a place in this mailbox, as long as the table slot is there. False where it is not, or the worker has gone.
+/// Waits for a place in this mailbox, as long as the table slot is there. False where it is not, or
+/// the worker has gone.
 async fn reserve_while_here<A: Actor, K>(
     sticky: &Sticky<A::Message>,
     member: &Mailbox<A, K>,

@@ -1,11 +1,12 @@
 //! Taking messages: from ready lanes, and from the queue of a shard.
 //!
-//! In a keyed pool everything between "the token is mine" and "the key in hand is published" happens under one hold of
-//! the outbox's lock, so the clock never finds a token whose holder has moved on. The one exception is the comparison
-//! of keys, which is user code: it runs without the lock, and the token says so meanwhile.
+//! In a keyed pool everything between "the token is mine" and "the key in hand is published"
+//! happens under one hold of the outbox's lock, so the clock never finds a token whose holder has
+//! moved on. The one exception is the comparison of keys, which is user code: it runs without the
+//! lock, and the token says so meanwhile.
 //!
-//! Whether the pool has ended is looked at under the same lock: who ends it over a message gives that message's key up after that,
-//! and whoever finds the key free must not go on with it.
+//! Whether the pool has ended is looked at under the same lock: who ends it over a message gives
+//! that message's key up after that, and whoever finds the key free must not go on with it.
 
 use std::{
     hash::Hash,
@@ -29,8 +30,9 @@ use crate::{
 /// Messages that one worker takes from a shard before it lets the runtime run other tasks.
 const BUDGET: u32 = 64;
 
-/// As `BUDGET`, where handlers are quick: enough that workers keep up with several senders on their thread, and that a shard with
-/// a hot key does not fall behind the others, which have as many turns and few messages.
+/// As `BUDGET`, where handlers are quick: enough that workers keep up with several senders on their
+/// thread, and that a shard with a hot key does not fall behind the others, which have as many
+/// turns and few messages.
 const QUICK_BUDGET: u32 = 512;
 
 /// Messages of one key in a row while others are ready (K04).
@@ -54,8 +56,8 @@ pub(crate) enum TakenNear<A: Actor, K> {
 pub(super) type Outboxed<'a, A, K> = Locked<'a, OutboxOf<A, K>>;
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
-    /// Looks for work in every ready shard, beginning behind the one that was served last; in each, for messages of the class
-    /// `first` before others.
+    /// Looks for work in every ready shard, beginning behind the one that was served last; in each,
+    /// for messages of the class `first` before others.
     pub(crate) fn take(&self, worker: usize, cursor: &mut u32, first: Class) -> Taken<A, K> {
         while let Some(index) = self.queue.wake.claim(*cursor) {
             *cursor = (index as u32 + 1) % 64;
@@ -144,8 +146,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Some(lane.map_or(Source::None, |id| Source::Lane { index, id, run: 0 }))
     }
 
-    /// The next message from where the last one came from, or `None` when its place has been given up. `stays` where a worker
-    /// whose lane is empty may go on with its shard.
+    /// The next message from where the last one came from, or `None` when its place has been given
+    /// up. `stays` where a worker whose lane is empty may go on with its shard.
     pub(crate) fn next(&self, worker: usize, source: Source, stays: bool) -> Taken<A, K> {
         match source {
             Source::None | Source::Desk => None,
@@ -193,8 +195,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         None
     }
 
-    /// Takes the next message of a shard without keys, in the middle of a run: none where its outbox is empty. The inbox is left
-    /// to its senders: a worker that took each message as it came would meet them at every one.
+    /// Takes the next message of a shard without keys, in the middle of a run: none where its
+    /// outbox is empty. The inbox is left to its senders: a worker that took each message as it
+    /// came would meet them at every one.
     #[inline(always)]
     pub(crate) fn pop_in_run(
         &self,
@@ -249,8 +252,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         true
     }
 
-    /// Takes the next message of a keyed shard, as the holder of its token, where nothing is to be weighed: no key of the shard
-    /// waits, and the message's own has not had its quota. Says what the hash of its key is.
+    /// Takes the next message of a keyed shard, as the holder of its token, where nothing is to be
+    /// weighed: no key of the shard waits, and the message's own has not had its quota. Says what
+    /// the hash of its key is.
     #[inline(always)]
     pub(crate) fn step(
         &self,
@@ -299,8 +303,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// Urgent messages first, unless a normal one is due. Otherwise ready lanes and the queue take turns. The queue of a keyed
-    /// shard belongs to the holder of the token.
+    /// Urgent messages first, unless a normal one is due. Otherwise ready lanes and the queue take
+    /// turns. The queue of a keyed shard belongs to the holder of the token.
     fn take_from(&self, index: usize, worker: usize, first: Class) -> Taken<A, K> {
         let shard = &self.queue.shards[index];
         let mut outbox = shard.outbox.lock();
@@ -381,9 +385,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// Takes the next message that may run, as the holder of the shard's token. Messages whose key is busy go to that
-    /// key's lane. Gives the token back when there is nothing, and in the middle of a run also when what there is lies
-    /// in the inbox: a worker that took each message as it came would meet the senders at every one.
+    /// Takes the next message that may run, as the holder of the shard's token. Messages whose key
+    /// is busy go to that key's lane. Gives the token back when there is nothing, and in the middle
+    /// of a run also when what there is lies in the inbox: a worker that took each message as it
+    /// came would meet the senders at every one.
     fn advance(
         &self,
         index: usize,
@@ -392,7 +397,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         run: u32,
         first: Class,
     ) -> Taken<A, K> {
-        // The key of the last message is done with: a lane opened for it from here on would have no owner.
+        // The key of the last message is done with: a lane opened for it from here on would
+        // have no owner.
         let finished = outbox.held(epoch).and_then(|token| token.in_hand.take());
         let dry = run > 0 && outbox.queue.is_empty();
         if dry && self.queue.shards[index].has_more_or(&outbox, || {}) {
@@ -425,8 +431,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         taken
     }
 
-    /// Where handlers usually wait, the key of a message gets its lane before the handler is polled, under the lock that is
-    /// taken anyway, and others go on with the shard: the handler may suspend then for nothing.
+    /// Where handlers usually wait, the key of a message gets its lane before the handler is
+    /// polled, under the lock that is taken anyway, and others go on with the shard: the handler
+    /// may suspend then for nothing.
     fn pass_on_now(&self, index: usize, outbox: &mut OutboxOf<A, K>) -> Source {
         let lane = outbox.pass_on();
         if outbox.has_ready() || self.queue.shards[index].refill(outbox) {
@@ -448,7 +455,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 let (again, placed) = self.behind_its_lane(index, outbox, epoch, entry);
                 outbox = again;
                 entry = match placed {
-                    // Its key may be free because the pool has ended over it, while keys were compared.
+                    // Its key may be free because the pool has ended over it, while keys
+                    // were compared.
                     Err(free) if self.has_ended() => {
                         outbox.queue.push_front(free);
                         return (outbox, None);
@@ -480,8 +488,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         (outbox, None)
     }
 
-    /// The next message of a shard, urgent ones first unless a normal one is due. None also where an urgent one lies in a lane
-    /// that is ready.
+    /// The next message of a shard, urgent ones first unless a normal one is due. None also where
+    /// an urgent one lies in a lane that is ready.
     fn pop_head(
         &self,
         index: usize,
@@ -508,8 +516,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Some(entry)
     }
 
-    /// The next urgent message of a shard. In a keyed pool, for the holder of its token, who says whether there are `more` in
-    /// lanes that are ready.
+    /// The next urgent message of a shard. In a keyed pool, for the holder of its token, who says
+    /// whether there are `more` in lanes that are ready.
     pub(super) fn pop_urgent(&self, index: usize, more: bool) -> Option<Queued<A, K>> {
         let mut inbox = self.queue.shards[index].inbox.lock();
         let entry = inbox.pop_urgent();
@@ -548,7 +556,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         None
     }
 
-    /// Puts a message into the lane of its key, or gives it back where there is none. Keys are compared without the lock.
+    /// Puts a message into the lane of its key, or gives it back where there is none. Keys are
+    /// compared without the lock.
     #[cold]
     fn behind_its_lane<'a>(
         &'a self,
@@ -559,8 +568,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     ) -> (Outboxed<'a, A, K>, Result<Placed, Queued<A, K>>) {
         outbox.compare(epoch, Some(entry.hash));
         let (outbox, lane) = self.lane_of(index, outbox, &entry);
-        // The lane may have closed meanwhile: then the key is free. None can have opened, because only the holder of
-        // the token opens lanes for messages of this queue, and the clock leaves a token alone that compares.
+        // The lane may have closed meanwhile: then the key is free. None can have opened, because
+        // only the holder of the token opens lanes for messages of this queue, and the clock leaves
+        // a token alone that compares.
         let class = entry.class;
         let (mut outbox, entry) = self.told_if_parked(index, outbox, lane, entry);
         outbox.carried = None;
@@ -603,7 +613,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         (self.queue.shards[index].outbox.lock(), lane)
     }
 
-    /// Whoever waits for the reply to a message of a parked key is told so: it would wait for an operator.
+    /// Whoever waits for the reply to a message of a parked key is told so: it would wait for
+    /// an operator.
     fn told_if_parked<'a>(
         &'a self,
         index: usize,
@@ -620,7 +631,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         (self.queue.shards[index].outbox.lock(), entry)
     }
 
-    /// An urgent message has come into a lane. Where that is the caller's own, it is what the caller handles next.
+    /// An urgent message has come into a lane. Where that is the caller's own, it is what the
+    /// caller handles next.
     fn urge_lane(
         &self,
         index: usize,
@@ -639,11 +651,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// The next message of a lane; where it is empty, and `heir` goes on with the shard, which nobody drains, the next one
-    /// there, under the same lock.
+    /// The next message of a lane; where it is empty, and `heir` goes on with the shard, which
+    /// nobody drains, the next one there, under the same lock.
     fn next_in_lane(&self, index: usize, id: LaneId, run: u32, heir: Option<usize>) -> Taken<A, K> {
         let mut outbox = self.queue.shards[index].outbox.lock();
-        // Keys of this shard wait for a quota, those of other shards for a turn, as they do behind any shard.
+        // Keys of this shard wait for a quota, those of other shards for a turn, as they do
+        // behind any shard.
         let others = run + 1 >= QUOTA
             && (outbox.has_ready() || self.queue.shards[index].has_waiting(&outbox))
             || run >= BUDGET && self.queue.wake.any_ready();
@@ -677,8 +690,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 }
 
-/// The lane whose key is this one. Where a comparison panics, the message waits behind the first lane with its hash:
-/// keys that cannot be compared have no order to keep, and nothing is lost.
+/// The lane whose key is this one. Where a comparison panics, the message waits behind the first
+/// lane with its hash: keys that cannot be compared have no order to keep, and nothing is lost.
 pub(super) fn find_lane<K: Eq>(
     candidates: Vec<(LaneId, Arc<K>)>,
     key: Option<&K>,

@@ -1,5 +1,5 @@
-//! Pools that the watch leaves alone. Whatever waits there for a wake-up or a permit that was lost waits for ever, where
-//! a tick of the watch would otherwise hide it behind two milliseconds.
+//! Pools that the watch leaves alone. Whatever waits there for a wake-up or a permit that was lost
+//! waits for ever, where a tick of the watch would otherwise hide it behind two milliseconds.
 
 use std::{
     hash::Hash,
@@ -155,7 +155,8 @@ impl Actor for Waits {
     }
 }
 
-/// Its caller woke the worker for a shard, whose bit in the map of attended shards no worker of a keyed pool clears.
+/// Its caller woke the worker for a shard, whose bit in the map of attended shards no worker of a
+/// keyed pool clears.
 #[tokio::test(start_paused = true)]
 async fn a_shard_of_a_keyed_pool_that_was_called_in_place_is_not_left_alone() {
     let builder = Pool::new(|_| Waits).workers(2).calls_in_place();

@@ -98,10 +98,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             }
         });
         self.free(chosen);
-        // Who has started since has looked at what was held before.
-        // Pairs with the `fetch_add` in `crew_changed`, before `ask_again` takes the lock of what
-        // is held: the new worker finds it, or this load sees the change. Otherwise it is held
-        // although somebody could have it.
+        // Who has started since has looked at what was held before. Pairs with the `fetch_add` in
+        // `crew_changed`, before `ask_again` takes the lock of what is held: the new worker finds
+        // it, or this load sees the change. Otherwise it is held although somebody could have it.
         if self.settings.functions.dispatch.is_some()
             && self.routing.sticky.is_none()
             && self.membership.crew_changes.load(Ordering::SeqCst) != seen

@@ -1,4 +1,5 @@
-//! What is told of a message that an idle worker was given on one thread, where nobody has looked at the clock for it.
+//! What is told of a message that an idle worker was given on one thread, where nobody has looked
+//! at the clock for it.
 
 use std::{future::poll_fn, sync::Arc, task::Poll, time::Duration};
 
@@ -75,7 +76,8 @@ async fn idle(
     let builder = if calls_in_place { builder.calls_in_place() } else { builder };
     let pool = set_up(builder).spawn().await.unwrap();
     *itself.lock() = Some(pool.address());
-    // The first ones are measured, and that is a look at the clock, until handlers turn out to be quick.
+    // The first ones are measured, and that is a look at the clock, until handlers turn out
+    // to be quick.
     for _ in 0..8 {
         pool.call(Do::Nothing).await.unwrap();
     }
