@@ -23,8 +23,8 @@ use crate::{
     inspect::{Inspection, Items},
 };
 
-/// A pool's administration: each method answers in bounded time, however busy the pool is, with
-/// what was begun or why not. Holding it does not keep the pool running.
+/// A pool's administration. Each method answers in bounded time, however busy the pool is, and says
+/// what was begun or why nothing was. Holding it does not keep the pool running.
 ///
 /// # Who is in which list
 /// A worker is *live* once its `started` hook has returned. Until then, and after each death until
@@ -62,7 +62,7 @@ impl<A: Actor> PoolAdmin<A> {
     }
 
     /// Begins to start so many more workers, behind the others. A worker that cannot be started is
-    /// tried again with backoff; the change tells about its first try.
+    /// tried again with backoff; the change reports its first attempt.
     ///
     /// # Errors
     /// The pool is not running, or would have more workers than it may.
@@ -128,9 +128,9 @@ impl<A: Actor> PoolAdmin<A> {
 
     /// Adds or removes workers until there are so many.
     ///
-    /// A pool that was built with several workers and is shrunk to one handles in order what comes
-    /// from one address, but is not one line for all of them; one that was built with one worker
-    /// is, whenever it has one (see [Order](crate::pool#order)).
+    /// A pool that was built with several workers and is shrunk to one handles the messages of one
+    /// address in order, but does not keep one order over all addresses. A pool that was built with
+    /// one worker does, whenever it has one (see [Order](crate::pool#order)).
     ///
     /// # Errors
     /// The pool is not running, or may not have so many workers.
@@ -177,14 +177,14 @@ impl<A: Actor> PoolAdmin<A> {
         self.control.clone().set_advisor(advisor.into())
     }
 
-    /// Accepts up to so many messages in all that are not started, from now on, whatever the size
-    /// of the pool: what [`PoolBuilder::capacity`](crate::PoolBuilder::capacity) says at the start.
-    /// Senders that wait get what is new at once, first come, first served. Where more are queued
-    /// than there is room for, none is accepted until they have gone; those that are queued stay,
-    /// in their order.
+    /// Sets how many messages in all may be accepted and not started, whatever the size of the
+    /// pool: what [`PoolBuilder::capacity`](crate::PoolBuilder::capacity) sets at the start. New
+    /// room goes to waiting senders at once, first come, first served. If more messages are queued
+    /// than there is room for, none is accepted until they have gone; queued messages stay, in
+    /// their order.
     ///
-    /// In a pool with a policy that chooses a worker, each worker's own mailbox keeps its size; and
-    /// how many messages may wait behind one key stays what it was at the start.
+    /// In a pool with a policy that chooses a worker, each worker's own mailbox keeps its size. The
+    /// bound behind one key keeps its value from the start.
     ///
     /// ```
     /// # use greenroom::prelude::*;
@@ -203,9 +203,9 @@ impl<A: Actor> PoolAdmin<A> {
         self.control.set_inbox(Inbox::InAll(messages)).map(drop)
     }
 
-    /// As [`set_capacity`](Self::set_capacity), for so many messages per worker: the capacity
-    /// follows the size from now on, as with [`PoolBuilder::mailbox`](crate::PoolBuilder::mailbox).
-    /// Returns what it comes to.
+    /// As [`set_capacity`](Self::set_capacity), in messages per worker: the capacity follows the
+    /// size from now on, as with [`PoolBuilder::mailbox`](crate::PoolBuilder::mailbox). Returns the
+    /// resulting capacity.
     ///
     /// # Errors
     /// The pool is not running, or would hold no messages or more than 100,000,000.
@@ -213,10 +213,10 @@ impl<A: Actor> PoolAdmin<A> {
         self.control.set_inbox(Inbox::PerWorker(messages))
     }
 
-    /// Starts no more than so many messages in such a time, from now on, or as
-    /// many as there are (`None`): in a pool that was built with a limit, or with
-    /// [`adjustable_limits`](crate::PoolBuilder::adjustable_limits). Whoever waits for a token
-    /// waits for one at the new rate.
+    /// Limits the rate at which messages are started, or lifts the limit
+    /// (`None`). The pool must have been built with a limit, or with
+    /// [`adjustable_limits`](crate::PoolBuilder::adjustable_limits). A worker that waits for a
+    /// token gets it at the new rate.
     ///
     /// ```
     /// # use greenroom::{limits::Rate, prelude::*};
@@ -235,15 +235,15 @@ impl<A: Actor> PoolAdmin<A> {
         self.control.set_rate(rate.into())
     }
 
-    /// Has no more than so many messages in hand at once, from now on, or as many
-    /// as it has workers (`None`): in a pool that was built with a limit, or with
-    /// [`adjustable_limits`](crate::PoolBuilder::adjustable_limits). Where a lower limit finds more
-    /// in hand, none is started until they have gone; what a pool that had no limit at all has in
-    /// hand goes on beside those that the new limit counts.
+    /// Limits how many messages are in hand at once, or lifts the limit to the number
+    /// of workers (`None`). The pool must have been built with a limit, or with
+    /// [`adjustable_limits`](crate::PoolBuilder::adjustable_limits). If more are in hand than a
+    /// lower limit allows, none is started until they have gone. Messages that a pool without any
+    /// limit has in hand are not counted by the new limit.
     ///
     /// # Errors
-    /// The pool was built without limits or with an adaptive one, or this one is 0; nothing has
-    /// changed then.
+    /// The pool was built without limits or with an adaptive one, or the given limit is 0. Nothing
+    /// has changed.
     pub fn set_concurrency(&self, messages: impl Into<Option<usize>>) -> Result<(), AdminError> {
         self.control.set_concurrency(messages.into())
     }
@@ -368,29 +368,28 @@ impl<A: Actor> PoolAdmin<A> {
         BroadcastAddress::new(staff::crew(&self.control, self.control.clone().address()))
     }
 
-    /// What the pool's [advisor](crate::pool::advisor) has said last. `None` where it has
-    /// none ([`PoolBuilder::advise`](crate::PoolBuilder::advise)), and before its first
-    /// period has ended.
+    /// The latest advice of the pool's [advisor](crate::pool::advisor). `None` if it has no advisor
+    /// ([`PoolBuilder::advise`](crate::PoolBuilder::advise)), or before the first period has ended.
     pub fn advice(&self) -> Option<Advice> {
         self.control.advice()
     }
 
-    /// What each slot of the pool has done and does, by slot, also those that are disabled
-    /// or vacant now.
+    /// What each slot of the pool has done and does, by slot, including disabled and vacant slots.
     pub fn worker_stats(&self) -> Vec<WorkerStats> {
         self.control.worker_stats()
     }
 
-    /// What was measured so far, of which [`LatencySnapshot::since`] tells what is new: percentiles
-    /// of the last second, say, where those of [`stats`](Self::stats) are over all the time since
-    /// the start. Copies the measurements.
+    /// All measurements so far; [`LatencySnapshot::since`] gives the difference between two
+    /// snapshots, such as percentiles of the last second. The percentiles of [`stats`](Self::stats)
+    /// cover all the time since the start. Copies the measurements.
     pub fn latency_snapshot(&self) -> LatencySnapshot {
         self.control.latency_snapshot()
     }
 
-    /// Looks at the pool and its workers: the runtime's own figures, and what workers have
-    /// published ([`Context::publish`](crate::Context::publish)), as far as it is wanted. Nobody is
-    /// asked for it, so it answers at once while the pool is full and its workers are stuck.
+    /// Looks at the pool and its workers: the runtime's own figures, and the values that
+    /// workers have published ([`Context::publish`](crate::Context::publish)), as far as they
+    /// are wanted. No worker is asked, so it answers at once even if the pool is full and its
+    /// workers are stuck.
     ///
     /// ```
     /// # use greenroom::{inspect::Items, prelude::*};

@@ -37,8 +37,8 @@ pub enum AdminError {
         /// The most that are possible.
         most: usize,
     },
-    /// The pool was built without limits, and not for [ones that come
-    /// later](crate::PoolBuilder::adjustable_limits), or its limit is an adaptive one.
+    /// The pool was built without limits and without [limits that come
+    /// later](crate::PoolBuilder::adjustable_limits), or its limit is adaptive.
     #[error(
         "the pool has no {0} to change: it is built with one, or with `adjustable_limits` where it is to be set later"
     )]

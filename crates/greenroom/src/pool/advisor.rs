@@ -15,29 +15,28 @@
 //!
 //! # What the rules mean
 //! 1. **Back-pressure** is how often the inbox *becomes* full: senders find no room, and it was
-//!    down to half before. One that is simply full for hours became so once, and is the affair of
-//!    rule 2. An inbox that is mostly used needs room; one that is not, but shallow, is too small
-//!    for its bursts; a deep one that fills all the same is drained too slowly, and more room would
-//!    only let messages wait longer.
-//! 2. **p99** is of the time that messages of the period were in the pool, waiting and in hand.
-//!    Where they wait in a long queue, a shorter one and more workers (half as many again) shorten
-//!    the wait: workers are added only where those that there are are busy for half of their time,
-//!    because late messages beside idle workers wait for their key, or for a limit. Where there is
-//!    no queue, the time is the handler's.
-//! 3. An inbox is shrunk by no more than to the **most that waited** at a time within a day
-//!    (all that there was room for where it was full, the double where it had to grow), and not
-//!    for a period in which nothing was sent: a quiet night is no reason to be short of room in
-//!    the morning.
+//!    down to half before. An inbox that is full for hours became full once, and rule 2 covers
+//!    it. An inbox that is mostly used needs room. One that is mostly shallow is too small for its
+//!    bursts. A deep one that fills up anyway is drained too slowly, and more room would only let
+//!    messages wait longer.
+//! 2. **p99** covers the whole time that messages of the period were in the pool, waiting and in
+//!    hand. If they wait in a long queue, a shorter queue and more workers (half as many again)
+//!    shorten the wait. Workers are added only if the present ones are busy for half of their time,
+//!    because late messages beside idle workers wait for their key, or for a limit. If there is no
+//!    queue, the time is the handler's.
+//! 3. An inbox is shrunk to no less than the **most that waited** at a time within a day (all that
+//!    there was room for if it was full, twice that if it had to grow). A period in which nothing
+//!    was sent does not shrink it: a quiet night is no reason to be short of room in the morning.
 //!
 //! # Advice and acts
-//! Advice ([`Advice`]) says its rule, the figures, and the lines of the configuration to change.
-//! The pool keeps the latest ([`PoolAdmin::advice`](crate::PoolAdmin::advice)), and tells when it
+//! Advice ([`Advice`]) names its rule, the figures, and the lines of the configuration to change.
+//! The pool keeps the latest ([`PoolAdmin::advice`](crate::PoolAdmin::advice)), and reports when it
 //! changes ([`PoolEvent::Advised`](crate::PoolEvent::Advised), which is logged).
 //!
-//! With [`Advisor::act`] the pool follows it at once, while it works: no message is lost, and
-//! the order of none changes. It watches for at least a whole period after each act, and does the
-//! opposite of what it did last only when the figures have asked for that for two whole periods in
-//! a row; for four the next time, and so on up to 32, until it goes on in one direction.
+//! With [`Advisor::act`] the pool follows the advice at once, while it works: no message is
+//! lost, and no order changes. The advisor watches for at least a whole period after each act. It
+//! reverses its last act only if the figures have asked for that for two whole periods in a row;
+//! for four the next time, and so on up to 32, until it goes on in one direction.
 //!
 //! A running pool is given another advisor, or none, with
 //! [`PoolAdmin::set_advisor`](crate::PoolAdmin::set_advisor).
@@ -49,9 +48,9 @@
 //! | an inbox and a size that suit the job, found out once and written down | the advisor, which only says so |
 //! | pools that nobody looks after | the advisor with [`act`](Advisor::act), and [`bounds`](crate::PoolBuilder::bounds) |
 //!
-//! Both can be had: the advisor leaves the number of workers to the autoscaler then. In a pool with
-//! a policy that chooses a worker, each worker has a mailbox whose size does not change, so there
-//! the advisor never acts.
+//! Both can be used together: then the advisor leaves the number of workers to the autoscaler. In a
+//! pool with a policy that chooses a worker, each worker has a mailbox of fixed size, so there the
+//! advisor never acts.
 //!
 //! # Price
 //! One more measurement for each message that is measured, and a look at the queues a second.
@@ -82,9 +81,9 @@ use course::{Course, Way};
 /// For how long it is remembered how many messages waited: a day has its busy hours.
 const REMEMBERED: Duration = Duration::from_secs(24 * 3600);
 
-/// The state between two periods. Without clock, task or lock: a pool that is set up with
+/// The state between two periods, without clock, task or lock. A pool that is set up with
 /// [`advise`](crate::PoolBuilder::advise) feeds it the figures of each period; for other pools,
-/// whoever owns them can.
+/// their owner can.
 #[derive(Debug, Clone)]
 pub struct Judge {
     settings: Advisor,
@@ -108,13 +107,13 @@ impl Judge {
         &self.settings
     }
 
-    /// Looks at the figures of a period and says what they ask for. Where that is to be
-    /// [acted](Advice::acted) upon, it takes for granted that it is.
+    /// Looks at the figures of a period and says what they ask for. If the advice is to be
+    /// [acted](Advice::acted) upon, the judge assumes that it is.
     pub fn advise(&mut self, figures: &Figures) -> Advice {
         let finding = self.settings.finding(figures);
         let needed = match finding.way() {
-            // Nobody knows how many would have come in. What is grown now is not taken away as soon
-            // as it helps.
+            // The number that would have come in is unknown. What is grown now is not taken away as
+            // soon as it helps.
             Some(Way::Grow) => 2.0 * figures.capacity() as f64,
             _ => figures.most_waiting(),
         };

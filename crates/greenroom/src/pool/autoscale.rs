@@ -8,24 +8,24 @@
 //! ```
 //!
 //! The decision is a state machine without clock, task or lock. A pool that is set up with
-//! [`autoscale`](crate::PoolBuilder::autoscale) feeds it a [`Sample`] a second and carries out what
-//! it answers; for other pools, whoever owns them can.
+//! [`autoscale`](crate::PoolBuilder::autoscale) feeds it one [`Sample`] a second and carries out
+//! its decisions; for other pools, their owner can.
 //!
-//! **What is needed** to be in time: with `r` messages handled per second by a worker that is
-//! busy, a queue of `q` is gone within the target age `t` by `q / (r t)` workers; work that goes
-//! on arriving needs `arrivals / r` more. So the pool takes all the steps at once that the measured
-//! throughput justifies, and never more than one more worker per message that waits.
+//! **What is needed** to be in time: with `r` messages handled per second by a busy worker,
+//! `q / (r t)` workers clear a queue of `q` within the target age `t`; work that goes on arriving
+//! needs `arrivals / r` more. So the pool takes at once all the steps that the measured throughput
+//! justifies, and never adds more than one worker per waiting message.
 //!
-//! **Busy is not idle.** What is needed to shrink is judged by how busy the workers were, not by
-//! how much they finished: a pool in which every handler takes a minute finishes nothing for a
-//! minute, and keeps its size.
+//! **Busy is not idle.** The decision to shrink goes by how busy the workers were, not by how much
+//! they finished: a pool in which every handler takes a minute finishes nothing for a minute, and
+//! keeps its size.
 //!
 //! **More workers do not always help.** Messages that wait behind their key, or for another
-//! attempt, are late with idle workers beside them. A pool grows only while its workers are busy.
+//! attempt, are late although workers are idle. A pool grows only while its workers are busy.
 //!
-//! The price: a pool that is sampled once a second is late for about a second when a burst comes.
-//! Where that is too long, a higher `min` is the remedy. Where it is the inbox that is too small or
-//! too large, or the job as a whole that has changed, see the [`advisor`](super::advisor).
+//! The price: a pool that is sampled once a second reacts about a second late to a burst. If that
+//! is too long, set a higher `min`. If the inbox is too small or too large, or the job as a whole
+//! has changed, see the [`advisor`](super::advisor).
 
 use std::time::Duration;
 
@@ -83,10 +83,10 @@ impl Autoscaler {
         &self.settings
     }
 
-    /// Looks at a sample and says what is to be done. It takes for granted that a decision is
-    /// begun: where it fails, the next comes after the cool-down.
+    /// Looks at a sample and says what to do. It assumes that a decision is carried out; if that
+    /// fails, the next decision comes after the cool-down.
     ///
-    /// The first sample only begins the measurement. One that is not later than the
+    /// The first sample only begins the measurement. A sample that is not later than the
     /// last is ignored.
     pub fn decide(&mut self, sample: &Sample) -> Option<Decision> {
         let last = self.last.replace(Last { at: sample.at, queued: sample.queued });

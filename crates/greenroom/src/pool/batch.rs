@@ -1,8 +1,8 @@
 //! Batches: several messages of one key in one handling (K12).
 //!
 //! A database takes a hundred rows in little more time than one. A pool that is set up with
-//! [`Pool::batched`] gives its actor what waits behind the first message of a key, up to so many,
-//! and waits a little for more where that was asked for. Senders and callers know nothing of it:
+//! [`Pool::batched`] gives its actor up to so many of the messages that wait behind the first
+//! message of a key, and waits a little for more if asked to. Senders and callers are not affected:
 //! each message is accepted, answered, retried and counted by itself.
 //!
 //! ```text
@@ -23,8 +23,8 @@
 //! [`concurrency`](PoolBuilder::concurrency)) counts a batch as one.
 //!
 //! # Price
-//! A copy of each message, kept while it is in hand; two allocations a batch. Take it where a
-//! handler costs more than that.
+//! The price is a copy of each message while it is in hand, and two allocations a batch. Use
+//! batches if a handler costs more than that.
 
 use std::{fmt, ops::Deref};
 

@@ -20,8 +20,8 @@ impl<M> BatchBytes<M> {
         bytes >= self.most
     }
 
-    /// How large a message is. Runs user code, in the worker, with messages in hand: where it
-    /// panics, the batch ends with that message, and the message is handled.
+    /// How large a message is. Runs user code, in the worker, with messages in hand: if it panics,
+    /// the batch ends with that message, and the message is handled.
     pub(crate) fn of(&self, message: Option<&M>) -> usize {
         let Some(message) = message else { return 0 };
         catch_unwind(AssertUnwindSafe(|| (self.size_of)(message))).unwrap_or_else(|panic| {

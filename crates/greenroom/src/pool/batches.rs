@@ -17,9 +17,9 @@ impl Batches {
         Self { most: if most == 0 { 1 } else { most }, within: Duration::ZERO }
     }
 
-    /// A batch that is not full waits so long for more messages of its key, which delays it by that
-    /// and takes up its worker. Other workers go on with other keys meanwhile. In a pool without
-    /// keys, and for messages without one, nothing is waited for.
+    /// A batch that is not full waits so long for more messages of its key. That delays the batch
+    /// and occupies its worker; other workers go on with other keys. Pools without keys, and
+    /// messages without a key, do not wait.
     pub const fn within(self, wait: Duration) -> Self {
         Self { within: wait, ..self }
     }

@@ -14,8 +14,8 @@ pub(crate) struct Bell {
 }
 
 impl Bell {
-    /// The bell of a pool that is not watched, ever: on one thread, nobody could take what a
-    /// handler holds up.
+    /// The bell of a pool that is never watched: on one thread, no other worker could take over
+    /// what a handler holds up.
     pub(crate) fn silent() -> Self {
         Self { watched: AtomicBool::new(true), pool: OnceLock::new(), nudging: Arc::default() }
     }
@@ -35,9 +35,9 @@ impl Bell {
         self.watched.load(Ordering::Relaxed)
     }
 
-    /// Has the pool watched. Call it after raising the count of awake workers: of that
-    /// (sequentially consistent) write and this load, and of the watch's write of `watched` and its
-    /// look at the count, one sees the other.
+    /// Has the pool watched. Call it after raising the count of awake workers. The raise is
+    /// followed by this load, and the watch's write of `watched` by its look at the count, all
+    /// sequentially consistent: one of the two sees the other.
     #[inline]
     pub(crate) fn ring(&self) {
         // Pairs with the store in `turn_away`, before which the caller raised `awake`, or `starved`
@@ -59,8 +59,8 @@ impl Bell {
     }
 
     /// Gives the runtime an empty task, so that one of its idle threads looks up. The thread that
-    /// last waited for timers and sockets may be the one that computes, and no other takes its
-    /// place before it is given something to do.
+    /// last waited for timers and sockets may be the one that computes, and no other thread takes
+    /// its place before it is given a task.
     pub(crate) fn nudge(&self, runtime: &Handle) {
         if !self.nudging.swap(true, Ordering::AcqRel) {
             let nudging = self.nudging.clone();
@@ -68,8 +68,8 @@ impl Bell {
         }
     }
 
-    /// The watch turns away: from now on the bell must be rung. It looks once more for a reason to
-    /// stay, and takes its word back with [`stay`](Self::stay).
+    /// The watch turns away: from now on the bell must be rung. The watch looks once more for a
+    /// reason to stay, and if there is one calls [`stay`](Self::stay).
     pub(crate) fn turn_away(&self) {
         // Pairs with the load in `ring`, through the fence below.
         self.watched.store(false, Ordering::SeqCst);

@@ -1,19 +1,19 @@
 //! A queue in blocks, so that growing it never copies what is in it while a lock is held.
 //!
-//! Most blocks hold items as they are taken out. A run is what a sender had in a deque of its own:
-//! it becomes a block as it lies there, and its messages are made items when they are taken out, so
-//! that sending them moves none of them.
+//! Most blocks hold items as they are taken out. A run is a deque that a sender filled: it becomes
+//! a block as it lies there, and its messages are made items when they are taken out, so sending
+//! moves none of them.
 
 use std::collections::VecDeque;
 
 use super::stamp::Stamp;
 
-/// Entries per block, where they are not large. Enough that a block is allocated once in 64 pushes,
-/// and so few that an almost empty queue wastes little.
+/// Entries per block, if they are not large: enough that a block is allocated once in 64 pushes,
+/// and few enough that an almost empty queue wastes little.
 const BLOCK: usize = 64;
 
-/// A block of large entries has fewer, so that it is no longer than this, or has the fewest: what
-/// is put into one then lies in the caches still from what was taken out of it before.
+/// A block of large entries has fewer, at least the minimum, so that it is no longer than this: the
+/// memory of an entry that was taken out is still in the caches when the next one is put there.
 const BYTES_OF_A_BLOCK: usize = 512 * 1024;
 
 /// So many entries at least: what a queue begins with.
@@ -85,8 +85,8 @@ impl<T: OfRun> Block<T> {
     }
 }
 
-/// A first-in first-out queue of fixed-size blocks: those that are emptied, full ones, and one
-/// that is filled.
+/// A first-in first-out queue of fixed-size blocks: the ones being emptied, full ones, and the one
+/// being filled.
 pub(crate) struct BlockQueue<T: OfRun> {
     /// Popped from.
     front: VecDeque<T>,
@@ -98,8 +98,8 @@ pub(crate) struct BlockQueue<T: OfRun> {
     /// An emptied block, kept for the next push that needs one.
     spare: Vec<T>,
     spare_runs: Vec<VecDeque<T::Message>>,
-    /// Of a block that is begun, so many entries are written to before they are filled, as another
-    /// core has them in its caches.
+    /// Of a new block, so many entries are written to before they are filled, because another core
+    /// has them in its caches.
     elsewhere: usize,
     len: usize,
 }
@@ -136,8 +136,8 @@ impl<T: OfRun> BlockQueue<T> {
         self.push_into_room(item);
     }
 
-    /// Sees to it that there is room for one more item. By itself, so that the item need not be in
-    /// hand yet: what is, is put aside for a call that is hardly ever made.
+    /// Makes room for one more item. A function of its own, called before the item is in hand: an
+    /// item in hand would have to be put aside for a call that is hardly ever made.
     #[inline(always)]
     pub(crate) fn make_room(&mut self) {
         if self.back.len() == self.back.capacity() {
@@ -145,8 +145,8 @@ impl<T: OfRun> BlockQueue<T> {
         }
     }
 
-    /// As `push_back`, for an item that is made once there is room: so it is moved once, from where
-    /// it lies into its place.
+    /// As `push_back`, for an item that is made once there is room: it is moved once, from its
+    /// source into its place.
     #[inline(always)]
     pub(crate) fn push_made(&mut self, make: impl FnOnce() -> T) {
         self.make_room();
@@ -280,7 +280,7 @@ impl<T: OfRun> BlockQueue<T> {
         self.front.front()
     }
 
-    /// Takes out the first of the next `most` items that is such a one; no message of a run is. The
+    /// Takes out the first of the next `most` items that matches; no message of a run does. The
     /// others keep their places.
     pub(crate) fn remove_near(
         &mut self,
@@ -377,8 +377,8 @@ impl<T: OfRun> BlockQueue<T> {
         self.full.capacity()
     }
 
-    /// An empty block. Only the first one grows with its entries, so that a queue of a few
-    /// takes little.
+    /// An empty block. Only the first one grows with its entries, so that a short queue takes
+    /// little memory.
     fn block(&mut self) -> Vec<T> {
         let block = match self.spare.capacity() {
             0 => Vec::with_capacity(Self::BLOCK),
@@ -395,8 +395,8 @@ impl<T: OfRun> BlockQueue<T> {
         self.elsewhere = 0;
     }
 
-    /// The queue, which is empty, was emptied on another thread than those that fill it use, of so
-    /// many items. As many are expected again.
+    /// The queue is empty, and so many of its items were taken out on another thread than the
+    /// senders'. As many are expected again.
     pub(crate) fn lies_elsewhere(&mut self, items: usize) {
         debug_assert!(self.is_empty());
         self.elsewhere = items.min(Self::BLOCK);
@@ -415,15 +415,15 @@ impl<T: OfRun> BlockQueue<T> {
 }
 
 /// Writes to the first entries of an empty block, so that all their cache lines come over from
-/// another core together. Otherwise each push would wait for its own: the lock that is taken next
-/// lets nothing pass before what was written.
+/// another core together. Otherwise each push would wait for its own line: the lock that is taken
+/// next lets nothing pass before earlier writes.
 fn fetched<T>(block: Vec<T>, most: usize) -> Vec<T> {
     if size_of::<Option<T>>() != size_of::<T>() {
         return block;
     }
     let most = most.min(block.capacity());
-    // The memory stays the same in both directions: the standard library collects in place where
-    // sizes are the same.
+    // The memory stays the same in both directions: the standard library collects in place if sizes
+    // are the same.
     let mut entries: Vec<Option<T>> = block.into_iter().map(Some).collect();
     entries.resize_with(most, || None);
     std::hint::black_box(&mut entries);

@@ -56,8 +56,8 @@ impl<A: Actor> PoolBuilder<A> {
         Self { factory, key_of: None, config, functions }
     }
 
-    /// Gives each message to the worker that a policy chooses, instead of to whoever is free first.
-    /// Setting an order by key afterwards takes its place.
+    /// Gives each message to the worker that a policy chooses, instead of to the first free one. An
+    /// order by key that is set afterwards replaces it.
     ///
     /// ```
     /// # use greenroom::{policy::RoundRobin, prelude::*};
@@ -84,8 +84,8 @@ impl<A: Actor> PoolBuilder<A> {
         self.dispatch(policy)
     }
 
-    /// Handles messages of one key one at a time, in the order in which they were accepted;
-    /// different keys do not wait for one another, and any worker may handle any key.
+    /// Handles messages of one key one at a time, in the order in which they were accepted.
+    /// Different keys do not wait for one another, and any worker may handle any key.
     ///
     /// The function runs in the sender, before the message is accepted. A key should be cheap to
     /// clone and compare: an integer, an `Arc<str>`.
@@ -107,7 +107,7 @@ impl<A: Actor> PoolBuilder<A> {
         self.ordered_by_opt(move |message| Some(key(message)))
     }
 
-    /// As [`ordered_by`](Self::ordered_by), for messages of which some have no key: those are
+    /// As [`ordered_by`](Self::ordered_by), for messages of which some have no key: these are
     /// handled in any order.
     pub fn ordered_by_opt<K: Hash + Eq + Send + Sync + 'static>(
         self,
@@ -125,8 +125,8 @@ impl<A: Actor> PoolBuilder<A> {
 }
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
-    /// Puts a layer around each actor that is built, with what else has been set. A further call
-    /// adds the next layer outside. `layer` is called with the worker's slot, once per start.
+    /// Puts a layer around each actor that is built; other settings stay. A further call adds the
+    /// next layer outside. `layer` is called with the worker's slot, once per start.
     ///
     /// ```
     /// # use greenroom::{layer::Traced, prelude::*};
@@ -168,10 +168,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self
     }
 
-    /// A batch is full with so many bytes, too, of what `size` says of each message: the message
-    /// with which it gets there is its last, so a batch is larger than this by less than one
-    /// message. A batch that waits for more ([`Batches::within`]) looks at its size four times
-    /// in that while.
+    /// A batch is also full at so many bytes, with `size` giving the bytes of each message. The
+    /// message that reaches the bound is the last of its batch, so a batch exceeds the bound by
+    /// less than one message. A batch that waits for more ([`Batches::within`]) looks at its size
+    /// four times in that time.
     ///
     /// `size` runs in the worker. Nothing follows from this in a pool without batches.
     ///
@@ -215,8 +215,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self.batches(batches)
     }
 
-    /// What logs and reports call the pool; its workers are `<name>-<index>`. `pool` unless
-    /// said otherwise.
+    /// The pool's name in logs and reports; its workers are `<name>-<index>`. `pool` by default.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.config.name = Arc::from(name.into());
         self
@@ -229,28 +228,28 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self
     }
 
-    /// How many messages may be in hand at once: 0 to 65,536; 3 unless said otherwise. A pool that
-    /// starts with none gets its first worker by [`PoolAdmin::add`](crate::PoolAdmin::add).
+    /// How many messages may be in hand at once: 0 to 65,536; 3 by default. A pool that starts with
+    /// none gets its first worker by [`PoolAdmin::add`](crate::PoolAdmin::add).
     ///
     /// As many as there are cores for handlers that compute; many more for handlers that wait, at
-    /// a few hundred bytes each. With one, messages are handled in the order in which they were
-    /// accepted, whoever sent them (see [Order](crate::pool#order)).
+    /// a few hundred bytes each. With one worker, messages are handled in the order in which they
+    /// were accepted, over all senders (see [Order](crate::pool#order)).
     pub fn workers(mut self, workers: usize) -> Self {
         self.config.size.workers = workers;
         self
     }
 
-    /// How few and how many workers the pool may have while it runs; 0 to 65,536 unless said
-    /// otherwise. A change of size beyond them is refused.
+    /// The fewest and the most workers that the pool may have while it runs; 0 to 65,536 by
+    /// default. A change of size beyond these bounds is refused.
     pub fn bounds(mut self, workers: RangeInclusive<usize>) -> Self {
         self.config.size.bounds = workers;
         self
     }
 
-    /// Lets the pool change its size by itself, between these bounds, which take the place of
-    /// [`bounds`](Self::bounds): nobody can pass them by hand either. It is looked at each second;
-    /// a pool that is late grows in one step, and shrinks when fewer have been enough for long.
-    /// See [`autoscale`](crate::pool::autoscale).
+    /// Lets the pool change its size by itself, between these bounds, which replace
+    /// [`bounds`](Self::bounds): a change by hand cannot pass them either. The pool is sampled
+    /// each second. It grows in one step when it is late, and shrinks when fewer workers have been
+    /// enough for long. See [`autoscale`](crate::pool::autoscale).
     ///
     /// The pool starts with as many [`workers`](Self::workers) as was said, within the bounds.
     ///
@@ -268,10 +267,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self
     }
 
-    /// Has the pool looked at for some minutes at a time, and says what to change in
-    /// its settings, with the figures that speak for it and the lines to change; see
-    /// [`advisor`](crate::pool::advisor) and [`PoolAdmin::advice`](crate::PoolAdmin::advice). With
-    /// [`Advisor::act`] the pool changes them itself while it runs.
+    /// Observes the pool for some minutes at a time, and says which settings to change, with the
+    /// figures that justify it and the lines to change; see [`advisor`](crate::pool::advisor) and
+    /// [`PoolAdmin::advice`](crate::PoolAdmin::advice). With [`Advisor::act`] the pool changes them
+    /// itself while it runs.
     ///
     /// ```
     /// # use greenroom::{advisor::Advisor, prelude::*};
@@ -292,8 +291,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self
     }
 
-    /// Starts no more messages than so many in such a time; what is above that waits in the queue.
-    /// After a pause, a tenth of a second's worth is started at once.
+    /// Starts no more messages than so many in such a time; the excess waits in the queue. After a
+    /// pause, a tenth of a second's worth is started at once.
     ///
     /// ```
     /// # use greenroom::{limits::Rate, prelude::*};
@@ -319,20 +318,20 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self
     }
 
-    /// Lets a rate and a limit on what is in hand be set while the pool
-    /// runs, where it has none yet: [`set_rate`](crate::PoolAdmin::set_rate),
-    /// [`set_concurrency`](crate::PoolAdmin::set_concurrency). Off unless said otherwise.
-    /// Until there is a limit, it costs a load for each message; and callers of a pool with
+    /// Lets a pool without limits get a rate and a limit on messages
+    /// in hand while it runs: [`set_rate`](crate::PoolAdmin::set_rate),
+    /// [`set_concurrency`](crate::PoolAdmin::set_concurrency). Off by default. Until
+    /// there is a limit, it costs a load for each message; and callers of a pool with
     /// [`calls_in_place`](Self::calls_in_place) go through its queue.
     pub fn adjustable_limits(mut self) -> Self {
         self.config.limits.adjustable = true;
         self
     }
 
-    /// Finds out how many messages may be in hand at once. Where it is only observed, as it is
-    /// unless it is [enforced](Adaptive::enforced), nothing waits, and the figures say what it
-    /// would be. A handler's error counts as a rejection by what it uses, so that fast failures
-    /// make the limit smaller; a panic says nothing.
+    /// Finds out how many messages may be in hand at once. Unless the limit is
+    /// [enforced](Adaptive::enforced), it is only observed: nothing waits, and the figures say what
+    /// it would be. A handler's error counts as a rejection by the service it uses, so that fast
+    /// failures make the limit smaller; a panic says nothing.
     pub fn adaptive(mut self, settings: Adaptive) -> Self {
         self.config.limits.at_once = Some(AtOnce::Adaptive(settings));
         self
@@ -353,8 +352,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self
     }
 
-    /// How many messages per worker may be accepted and not started; 1,000 unless said otherwise.
-    /// The bound is one for the whole pool: `workers x mailbox`.
+    /// How many messages per worker may be accepted and not started; 1,000 by default. The bound is
+    /// one for the whole pool: `workers x mailbox`.
     pub fn mailbox(mut self, messages: usize) -> Self {
         self.config.size.mailbox = messages;
         self
@@ -367,7 +366,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     }
 
     /// What follows when a handler fails or panics, instead of the default [`FailureTable`]. A
-    /// verdict that asks for another attempt is followed only where the handler left the message in
+    /// verdict that asks for another attempt is followed only if the handler left the message in
     /// its delivery; otherwise the message is a dead letter. See [`retry`](Self::retry) for a pool
     /// that keeps copies.
     pub fn failure_policy(mut self, policy: impl FailurePolicy<A::Error>) -> Self {
@@ -376,7 +375,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     }
 
     /// Attempts a message that fails or panics up to `attempts` times in all. In a keyed pool
-    /// the key waits meanwhile and the worker goes on. Keeps a copy of each message while
+    /// the key waits between attempts and the worker goes on. Keeps a copy of each message while
     /// it is in hand.
     ///
     /// Messages that are attempted again take turns with the others, also where there is no wait
@@ -448,15 +447,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     }
 
     /// A message whose handler has panicked this often is a dead letter, whatever the policy says;
-    /// 2 unless said otherwise.
+    /// 2 by default.
     pub fn poison_limit(mut self, kills: u32) -> Self {
         self.config.failure.poison_limit = kills.max(1);
         self
     }
 
     /// Runs the workers on so many threads of the pool's own, for handlers that compute or block:
-    /// whatever they do, the rest of the runtime goes on. 1 to 1,024 threads; as many as there are
-    /// cores for handlers that compute, as many as workers for those that block.
+    /// the rest of the runtime is not held up. 1 to 1,024 threads; as many as there are cores for
+    /// handlers that compute, as many as workers for handlers that block.
     ///
     /// ```
     /// # use greenroom::prelude::*;
@@ -474,16 +473,16 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
 
     /// Lets callers do the work of a worker that they wake: the handler runs inside the caller's
     /// turn, and the reply is there without a change of tasks, which makes a call of a quick
-    /// handler several times as fast. Only where handlers have been found to return within 2 µs,
-    /// where a worker is idle, and for callers on the runtime that the pool runs on; all other
-    /// calls go the usual way, and a handler that suspends goes on in its own task. Where nothing
-    /// waits, a call to a pool without keys, limits and batches is not even queued.
+    /// handler several times as fast. This needs handlers that were found to return within 2 µs,
+    /// an idle worker, and a caller on the pool's runtime; all other calls go the usual way, and
+    /// a handler that suspends goes on in its own task. If nothing waits, a call to a pool without
+    /// keys, limits and batches is not even queued.
     ///
-    /// Off unless it is asked for, because such a handler sees its caller's surroundings:
-    /// task-local values, the current `tracing` span, and locks that the caller holds while it
-    /// waits for the reply, which the handler must not take. While it runs, no timeout of the
-    /// caller can fire. It is of no use to pools with a policy that chooses a worker, nor to calls
-    /// of single workers, by `ask` or by permits: these go the usual way.
+    /// Off by default, because such a handler sees its caller's surroundings: task-local values,
+    /// the current `tracing` span, and locks that the caller holds while it waits for the reply,
+    /// which the handler must not take. While it runs, no timeout of the caller can fire. It does
+    /// nothing for pools with a policy that chooses a worker, nor for calls of single workers, by
+    /// `ask` or by permits: these go the usual way.
     ///
     /// ```
     /// # use greenroom::prelude::*;
@@ -499,23 +498,23 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self
     }
 
-    /// How long a handler may take, from its start; without limit unless said otherwise. One that
-    /// does not return in time is dropped at its next await, and the failure policy decides about
-    /// its message ([`Cause::Timeout`](crate::failure::Cause::Timeout)).
+    /// How long a handler may take, from its start; no limit by default. A handler that does
+    /// not return in time is dropped at its next await, and the failure policy decides about its
+    /// message ([`Cause::Timeout`](crate::failure::Cause::Timeout)).
     pub fn time_limit(mut self, limit: Duration) -> Self {
         self.config.failure.time_limit = Some(limit);
         self
     }
 
-    /// Whether a worker is started again when it has ended; after an abnormal end unless said
-    /// otherwise. One that is not has its slot disabled.
+    /// Whether a worker is started again when it has ended; after an abnormal end by default.
+    /// Otherwise its slot is disabled.
     pub fn restart_policy(mut self, policy: RestartPolicy) -> Self {
         self.config.failure.restart_policy = policy;
         self
     }
 
-    /// What follows when a worker ends and its restart budget is used up; its slot is disabled
-    /// unless said otherwise.
+    /// What follows when a worker ends and its restart budget is used up; its slot is
+    /// disabled by default.
     pub fn when_exhausted(mut self, then: WhenExhausted) -> Self {
         self.config.failure.when_exhausted = then;
         self
@@ -538,16 +537,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self
     }
 
-    /// How many dead letters the pool keeps, for [`Pool::dead_letters`]; 1,000 unless said
-    /// otherwise. At the bound the oldest goes. As many as somebody will look at, and as memory
-    /// holds: each holds its message. 0 keeps none.
+    /// How many dead letters the pool keeps, for [`Pool::dead_letters`]; 1,000 by default. At the
+    /// bound the oldest goes. Keep as many as an operator will look at, and as memory allows: each
+    /// holds its message. 0 keeps none.
     pub fn dead_letters(mut self, bound: usize) -> Self {
         self.config.failure.dead_letters = bound;
         self
     }
 
-    /// Whom the pool tells what happens to it: the process's [`PoolEvents::global`] unless
-    /// said otherwise.
+    /// The receiver of the pool's events: the process's [`PoolEvents::global`] by default.
     ///
     /// ```
     /// # use greenroom::{PoolEvent, PoolEvents, topic::Event, prelude::*};
@@ -566,8 +564,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self
     }
 
-    /// Gives each dead letter to this hook, on the worker that gave it up, instead of keeping it in
-    /// the pool's queue. It must not block. What it is given is not logged by the pool either.
+    /// Gives each dead letter to this hook, on the worker that gave the message up, instead
+    /// of keeping it in the pool's queue. The hook must not block. The pool does not log these
+    /// letters either.
     pub fn on_dead_letter(
         mut self,
         hook: impl Fn(DeadLetter<A::Message, A::Error>) + Send + Sync + 'static,
@@ -584,8 +583,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
 
     /// Whether handlers count as quick (they return within 2 µs), instead of measuring that: quick
     /// ones are handled several in a row, by few workers, and perhaps in their callers' tasks. For
-    /// tests, where what runs in which order is not to depend on how fast the machine is, and under
-    /// tools that slow it down, such as those that count instructions.
+    /// tests in which the order of runs must not depend on how fast the machine is, and under tools
+    /// that slow it down, such as those that count instructions.
     pub fn quick_handlers(mut self, quick: bool) -> Self {
         self.config.handling.quick = Some(quick);
         self
@@ -603,9 +602,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     }
 
     /// Sets the pool up as the child of a supervisor, which starts it. Its address is there
-    /// at once: what is sent before the start, and between restarts, waits. A worker that ends
-    /// is restarted by the pool as long as its budget lasts; then the supervisor is told. With
-    /// `Restarts { max: 0, .. }` each end is the supervisor's.
+    /// at once: messages that are sent before the start, and between restarts, wait. The pool
+    /// restarts a worker that ends as long as its budget lasts; then the supervisor is told. With
+    /// `Restarts { max: 0, .. }` the supervisor decides about each end.
     ///
     /// ```
     /// # use greenroom::{Supervisor, prelude::*, supervisor::Strategy};
@@ -678,7 +677,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         Ok(Arc::new(Core::new(settings, awake_limit, runtime, threads)))
     }
 
-    /// What follows from the settings, but for limits: those take their time from a clock that
+    /// What follows from the settings, except limits: these take their time from a clock that
     /// needs a runtime.
     fn derived(&mut self) -> Result<Derived<A::Message>, SpawnError> {
         let capacity = self.checked_capacity()?;
@@ -793,8 +792,8 @@ pub(super) async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
                 watch(core);
                 core.close_if_deserted();
                 if core.settings.functions.dispatch.is_some() {
-                    // A policy deals with workers by their order, so all of them have their chance
-                    // to start first.
+                    // A policy goes by the order of workers, so all of them have their chance to
+                    // start first.
                     while let Some(outcome) = told.recv().await {
                         if let SlotOutcome::StartFailed(slot, _) = outcome {
                             failed.push(slot);

@@ -1,11 +1,11 @@
 //! A bound on the bytes that wait in a pool (K10), beside the bound on messages.
 //!
-//! Messages of very different sizes make a count a poor bound on memory. Whoever says how large
-//! a message is can bound what all together take until they are started. Each such message has a
-//! claim on its bytes with it, which goes when it is started, or with the message, whatever becomes
-//! of that; so nothing has to be given back by name.
+//! If messages differ much in size, a count is a poor bound on memory. A pool that is told how
+//! large a message is can bound the bytes of all messages that are not started. Each message
+//! carries a claim on its bytes, which ends when it is started, or with the message, whatever
+//! becomes of it; so nothing has to be given back by name.
 //!
-//! A message that is larger than the bound is accepted where nothing else waits. The price is an
+//! A message that is larger than the bound is accepted if nothing else waits. The price is an
 //! allocation for each message.
 
 use std::{

@@ -35,12 +35,12 @@ pub struct Change {
 pub struct ChangeReport {
     /// Slots whose workers run.
     pub started: Vec<usize>,
-    /// Slots whose workers could not be started, and why. They stay, and are tried again
+    /// Slots whose workers could not be started, and why. They remain, and are tried again
     /// with backoff.
     pub failed: Vec<(usize, String)>,
     /// Slots whose workers have gone.
     pub left: Vec<usize>,
-    /// Slots of which nothing had been heard by the deadline: still starting, or busy with the
+    /// Slots that had not reported by the deadline: still starting, or busy with the
     /// message in hand.
     pub pending: Vec<usize>,
 }
@@ -61,7 +61,7 @@ impl Change {
         &self.added
     }
 
-    /// Slots whose workers have been told to leave. They may be fewer than were asked for: there
+    /// Slots whose workers have been told to leave. They may be fewer than were asked for, if there
     /// were no more.
     pub fn removed(&self) -> &[usize] {
         &self.removed

@@ -2,7 +2,7 @@
 //!
 //! One task per pool, which sleeps until the next alarm, on the runtime's time. Most pools never
 //! need it, so it is started with the first alarm, or when no other task of the pool is left that
-//! would tell of the runtime's end.
+//! would notice the runtime's end.
 
 use std::{
     cmp::Reverse,

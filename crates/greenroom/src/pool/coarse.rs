@@ -5,12 +5,12 @@
 //! | several threads | the watch, each tick, while a worker is awake or work is ready; whoever comes when it does not look | a tick (10 ms where handlers usually wait), or what the watch is late |
 //! | one thread | a sender that finds no worker awake or the clock standing, a worker that is woken for a queue, a handler that suspends or goes on | what a handler or a sender computes without a pause |
 //!
-//! On one thread time passes unseen only while somebody computes: as long as a worker is awake,
-//! the runtime does not rest before that worker has had its turn. So, where handlers are quick,
-//! nobody looks at the real clock for a message there that an idle worker is given at its
-//! [hatch](super::hatch): most are settled before anybody asks when they came. Whoever asks
-//! (an observer, or the handler) looks then, and so does a worker whose handler suspends. Until
-//! somebody has, this clock [stands](CoarseClock::stands), and senders know it.
+//! On one thread time passes unseen only while a task computes: as long as a worker is awake,
+//! the runtime does not rest before that worker has had its turn. So, if handlers are quick, a
+//! message that an idle worker is given at its [hatch](super::hatch) gets no real time there:
+//! most are settled before their age is asked for. The first to ask (an observer, or the
+//! handler) reads the clock, and so does a worker whose handler suspends. Until then this clock
+//! [stands](CoarseClock::stands), and senders know it.
 
 use std::{
     sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering},
@@ -49,11 +49,11 @@ const TENDED: usize = 1;
 /// As `TENDED`, and it was not set for a message that was given to an idle worker.
 const STANDS: usize = usize::MAX;
 
-/// Where handlers take longer than this, every message is measured: that takes less than a
+/// If handlers take longer than this, every message is measured: that takes less than a
 /// hundredth of it.
 const BRISK: Duration = Duration::from_micros(32);
 
-/// So many measured messages in a row have to take longer than those before them, until more
+/// So many measured messages in a row must take longer than those before them until more
 /// are measured.
 const SLOW_IN_A_ROW: u32 = 4;
 
@@ -105,8 +105,8 @@ impl CoarseClock {
         real
     }
 
-    /// The stamp for the message with this number. `is_late` where nobody has looked at the real
-    /// time for a while.
+    /// The stamp for the message with this number. `is_late` if the real time has not been read
+    /// for a while.
     #[inline]
     pub(crate) fn stamp(&self, number: u64, is_late: bool) -> Stamp {
         match self.measures(number) {
@@ -115,9 +115,9 @@ impl CoarseClock {
         }
     }
 
-    /// As `stamp`, for a message that an idle worker is given at its hatch. On one thread none
-    /// where nobody has looked at the real time for a while, and handlers are so quick that a look
-    /// would be felt.
+    /// As `stamp`, for a message that an idle worker is given at its hatch. On one thread it is
+    /// undated if the real time has not been read for a while, and handlers are so quick that
+    /// reading it would be felt.
     #[inline]
     pub(crate) fn stamp_at_hatch(&self, number: u64, is_late: bool, is_quick: bool) -> Stamp {
         if self.measures(number) {
@@ -147,8 +147,8 @@ impl CoarseClock {
         self.care.load(Ordering::Relaxed) == STANDS
     }
 
-    /// True where it is not late, or the watch sees to that. `awake` says how many workers are, and
-    /// is asked only where it matters.
+    /// True if it is not late, or the watch keeps it. `awake` counts the awake workers, and is
+    /// called only if that matters.
     #[inline]
     pub(crate) fn is_timely(&self, awake: impl FnOnce() -> usize) -> bool {
         !self.is_late(|| false, awake)
@@ -163,8 +163,7 @@ impl CoarseClock {
     ) -> bool {
         match self.care.load(Ordering::Relaxed) {
             WATCHED => is_unwatched(),
-            // In this order: it stands before the worker counts as awake for which
-            // nobody has looked.
+            // In this order: the clock stands before the worker counts as awake.
             _ => awake() < self.care.load(Ordering::Acquire),
         }
     }
@@ -212,7 +211,7 @@ impl CoarseClock {
     }
 
     /// The longer handlers take, the more messages are measured, so that this makes no difference.
-    /// One that takes long among quick ones was put aside by the operating system.
+    /// A long one among quick ones was put aside by the operating system.
     pub(crate) fn tell_pace(&self, took: Duration) {
         let one_in = match took {
             took if took < QUICK => SAMPLED_OF_QUICK,
@@ -230,16 +229,16 @@ impl CoarseClock {
     }
 }
 
-/// One message is measured of each block of `unmeasured` and one more, at a place that changes from
-/// block to block: were it the same, then of messages that take turns by their kind, all that are
-/// measured could be of one kind.
+/// One message is measured of each block of `unmeasured` and one more, at a place that changes
+/// from block to block. At a fixed place, if messages of several kinds alternate, all measured ones
+/// could be of one kind.
 #[inline]
 fn is_measured(number: u64, unmeasured: u64) -> bool {
     number & unmeasured == place_in_block(number & !unmeasured, unmeasured)
 }
 
-/// In the first half of the block, so that two messages that are measured are more than half a
-/// block apart. A multiplicative hash (Knuth: The Art of Computer Programming 3, 6.4).
+/// In the first half of the block, so that two measured messages are more than half a block apart.
+/// A multiplicative hash (Knuth: The Art of Computer Programming 3, 6.4).
 #[inline]
 fn place_in_block(block: u64, unmeasured: u64) -> u64 {
     (block.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) & (unmeasured >> 1)

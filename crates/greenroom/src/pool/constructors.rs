@@ -24,8 +24,8 @@ impl<A: Actor> Pool<A> {
     }
 
     /// Sets up an actor that stands alone: a pool of this one worker, which ends when the actor
-    /// does. It cannot be built again, so a panic is its end; what it had queued is given back to
-    /// whoever stops it, and callers get [`CallError::Stopped`](crate::CallError::Stopped).
+    /// does. The actor cannot be built again, so a panic is its end; its queued messages are
+    /// returned by the stop, and callers get [`CallError::Stopped`](crate::CallError::Stopped).
     ///
     /// ```
     /// # use greenroom::{ExitReason, prelude::*};

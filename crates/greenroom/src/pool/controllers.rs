@@ -22,8 +22,8 @@ pub(crate) struct Controllers<A: Actor> {
     pub(crate) advising: Mutex<Advising>,
     /// Set before the first worker starts, where the pool has a coordinator.
     pub(crate) coordination: OnceLock<Coordination<A>>,
-    /// Whom a worker's end is told when its budget is used up, where the pool is to leave
-    /// it to others.
+    /// Hears of a worker's end when its restart budget is used up, if the pool leaves
+    /// that to others.
     pub(crate) escalation: Mutex<Option<Escalation>>,
     /// It has a supervisor: slots whose budget is used up rest, and what is queued is kept.
     pub(crate) supervised: AtomicBool,
@@ -72,8 +72,8 @@ impl<A: Actor> Controllers<A> {
         (*who == coordination.coordinator).then(|| reason.clone())
     }
 
-    /// Where this message goes instead of to a worker. One look at the class of one that
-    /// is not urgent.
+    /// The address that takes this message instead of a worker. Costs one look at the class of a
+    /// message that is not urgent.
     #[inline]
     pub(crate) fn diverted(&self, parcel: &ParcelOf<A>) -> Option<&AddressOf<A>> {
         match parcel.class {

@@ -1,10 +1,10 @@
 //! A pool with an actor of its own, which looks after it: the coordinator.
 //!
-//! Somebody must decide that a pool is to grow at noon, that it is to stop when a licence runs
-//! out, or what its operators may ask for. A worker cannot: it is one of many, and its mailbox is
-//! full just then. An actor beside the pool can, but would have to be started before it and stopped
-//! after it, to hear what happens in it, and to end it when it fails. So a pool may have one that
-//! belongs to it:
+//! Some decisions are the pool's own: to grow at noon, to stop when a licence runs out, which
+//! commands its operators may give. A worker cannot make them: it is one of many, and its mailbox
+//! is full just then. An actor beside the pool can, but it would have to be started before the pool
+//! and stopped after it, hear its events, and end it when it fails. So a pool may have an actor
+//! that belongs to it:
 //!
 //! ```text
 //! operators ──commands──▶ coordinator ──add, remove, resize, enable, stop──▶ pool
@@ -13,10 +13,10 @@
 //! senders ──────────────────────────────────messages─────────────────────────▶ workers
 //! ```
 //!
-//! It has messages of its own type (commands) and a mailbox of its own, so a command is answered
-//! while the pool is saturated and all handlers are stuck. What happens in the pool reaches it as
-//! [`PoolNotice`]s, in order, before the commands that wait. It starts before the first worker, and
-//! ends behind the last one.
+//! The coordinator has messages of its own type (commands) and a mailbox of its own, so a command
+//! is answered while the pool is saturated and all handlers are stuck. The pool's events reach it
+//! as [`PoolNotice`]s, in order, before waiting commands. It starts before the first worker, and
+//! ends after the last one.
 //!
 //! | what ends | what follows |
 //! |---|---|
@@ -25,9 +25,9 @@
 //! | the last address of the pool | the pool drains and stops, as any other; addresses of the coordinator do not hold it |
 //!
 //! # Price
-//! One actor: two tasks. Nothing for each message: the pool tells what is rare, under a lock that
-//! it shares with the coordinator alone. At most 256 notices wait; then the oldest are missed and
-//! counted ([`PoolNotice::Lagged`]), and the pool waits for nobody.
+//! The price: one actor with two tasks, and nothing for each message: the pool reports only rare
+//! events, under a lock that it shares with the coordinator alone. At most 256 notices wait; then
+//! the oldest are dropped and counted ([`PoolNotice::Lagged`]), and the pool never waits.
 
 use std::{
     error::Error,
@@ -85,8 +85,8 @@ pub trait Coordinator<A: Actor>: Sized + Send + 'static {
     type Command: Send + 'static;
     /// What a call of it is answered with.
     type Reply: Send + 'static;
-    /// What it may fail with. Its caller gets the error, and the pool ends because of it, so both
-    /// have one: an error that cannot be cloned goes into an `Arc`.
+    /// Its error type. Both its caller and the end of the pool need the error: one that cannot be
+    /// cloned goes into an `Arc`.
     type Error: Clone + Into<Box<dyn Error + Send + Sync>> + Send + 'static;
 
     /// Called once, before there is a worker. May set options of the pool. It runs in the task that

@@ -103,9 +103,9 @@ const RUN: usize = 64;
 /// they are empty.
 const RUN_BYTES: usize = 64 << 10;
 
-/// True where messages may be left where their sender has them: enough to be worth it, not so many
-/// that an empty deque of that size is too much to keep, and with little room unused that would
-/// count against the memory of a full queue.
+/// True if messages may stay in their sender's deque: enough to be worth it, not so many that
+/// an empty deque of that size is too much to keep, and with little unused room that would count
+/// against the memory of a full queue.
 fn is_run<M>(messages: &VecDeque<M>) -> bool {
     let (few, many) = (16, (4 * RUN).min(RUN_BYTES / size_of::<M>().max(1)));
     (few..=many).contains(&messages.len())
@@ -165,8 +165,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.settings.key_of.is_some()
     }
 
-    /// The key of a message and the hash of that key. Runs user code: call it before admission,
-    /// under no lock.
+    /// The key of a message and its hash. Runs user code: call it before admission, under no lock.
     #[inline]
     pub(crate) fn key(&self, load: &impl Load<A::Message, A::Reply, A::Error>) -> Hashed<K> {
         self.key_of(load.message())
@@ -222,8 +221,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if inbox.step_aside && urgency == Urgency::CanStepAside {
             inbox.step_aside = false;
             drop(inbox);
-            // The key is made again when the message comes back; how it is dropped is the
-            // user's code.
+            // The key is made again when the message comes back; dropping a key is the user's code.
             discard(key);
             return Err(Refused::NotNow);
         }
@@ -263,7 +261,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Ok(())
     }
 
-    /// As `announce`, for somebody who then waits: does the work of the worker that is
+    /// As `announce`, for a caller that then waits: it does the work of the worker that is
     /// taken for it.
     fn announce_in_place(&self, index: usize) {
         self.queue.wake.mark(index);
@@ -313,7 +311,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         let mut inbox = self.queue.shards[index].inbox.lock();
         self.queue.credit_map.note(index);
-        // Whoever starts to wait says so first and then takes back what lies where it is noted,
+        // A waiter says first that it waits, and then takes back the credit of noted shards,
         // under this lock.
         let has_headroom = inbox.headroom() >= permits;
         if inbox.closed || self.queue.permits.is_starved() || !has_headroom {
@@ -348,8 +346,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Ok(())
     }
 
-    /// As `push`, but leaves it to the caller to announce the shard where that is needed (true),
-    /// whatever happens.
+    /// As `push`, but the caller announces the shard if that is needed (true), whatever happens.
     pub(crate) fn push_quietly(
         &self,
         index: usize,
@@ -399,8 +396,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Ok((each, inbox.push_each(messages.drain(..each), stamp)))
     }
 
-    /// False where the coarse clock may have stood still since the last look at a shard that is
-    /// scheduled: without the watch, where every worker waits.
+    /// False if the coarse clock may have stood still since the last look at a scheduled shard:
+    /// without the watch, while every worker waits.
     #[inline(always)]
     pub(super) fn is_timely(&self) -> bool {
         self.telemetry.coarse.is_timely(|| self.queue.wake.awake())
@@ -418,7 +415,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.telemetry.coarse.is_late(|| !self.clock.bell.is_watched(), || self.queue.wake.awake())
     }
 
-    /// A worker is woken: sets the coarse clock where the watch does not do so. Before the worker
+    /// A worker is woken: sets the coarse clock unless the watch does. Before the worker
     /// counts as awake.
     #[inline]
     pub(crate) fn note_time(&self) {
@@ -427,9 +424,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// Handlers have come to wait for something, or to do so rarely. Where it was said that they
-    /// are quick, that holds. Batches are collected from the queue, so that a key stays at its head
-    /// until one is.
+    /// Handlers have come to wait usually, or only rarely. If they were declared quick, that holds.
+    /// Batches are collected from the queue, so there a key stays at its head until the batch
+    /// is complete.
     #[cold]
     pub(crate) fn wait_usually(&self, waits: bool) {
         if self.settings.config.handling.quick != Some(true)
@@ -439,8 +436,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// Grants permits to senders that wait for them. Call it after messages have been started,
-    /// behind a fence where the caller then rests for long (see [`Permits`]).
+    /// Grants permits to senders that wait for them. Call it after messages have been started, and
+    /// behind a fence if the caller then rests for long (see [`Permits`]).
     pub(crate) fn serve_waiters(&self) {
         self.grant_waiters();
         if self.telemetry.full.is_full() {
@@ -478,8 +475,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.queue.wake.waits() && self.telemetry.coarse.is_watched()
     }
 
-    /// As `serve_waiters`, for a worker that lies down or serves where it lies: it looks whether
-    /// the pool is drained as well.
+    /// As `serve_waiters`, for a worker that lies down or serves where it lies: it also looks
+    /// whether the pool is drained.
     #[inline]
     pub(crate) fn serve_waiters_at_rest(&self) {
         self.grant_waiters();

@@ -1,16 +1,16 @@
-//! Which shards may have permits lying unused, so that whoever needs some and finds none looks at
-//! those shards only.
+//! Which shards may have unused permits, so that a sender that finds none looks at those
+//! shards only.
 //!
-//! Where a pool stays full that is the difference between a look at nothing and a lock for each
-//! shard, for every sender that is refused.
+//! In a pool that stays full, each refused sender then looks at one word instead of taking a lock
+//! for each shard.
 //!
 //! # Why none is overlooked
 //! A shard is noted under the lock of its inbox, *before* the same hold reserves permits for it or
-//! looks whether somebody waits. Whoever searches has said that it waits, or has found no permit,
-//! and takes all notes out *then*, and after that these shards' permits, under their locks. Between
-//! the two steps of each stands a fence, so one of the two sees the other: the sender that somebody
-//! waits, or the one who searches the note. A note that was found in place needs no fence: who
-//! takes it out comes to this lock later, or was here before, and then the note was not found.
+//! looks whether a sender waits. The searcher first says that it waits, or finds no permit; *then*
+//! it takes all notes out, and after that the permits of these shards, under their locks. A fence
+//! separates the two steps on each side, so one of the two sees the other: the sender sees that
+//! another waits, or the searcher sees the note. A note that was found in place needs no fence: its
+//! searcher takes this lock later, or took it before, and then the note was not found.
 
 use crate::sync::{AtomicU64, Ordering, fence};
 
@@ -23,8 +23,8 @@ impl CreditMap {
         Self(AtomicU64::new(0))
     }
 
-    /// Permits may be put into this shard, whose inbox the caller has locked and keeps locked until
-    /// they are in.
+    /// Permits may be put into this shard. The caller has locked its inbox, and keeps it locked
+    /// until they are in.
     #[inline]
     pub(crate) fn note(&self, shard: usize) {
         let bit = 1 << shard;
@@ -37,8 +37,8 @@ impl CreditMap {
         }
     }
 
-    /// Takes out what `take` finds in each shard that was noted. One at a time does this: it must
-    /// not end while another one is still on the way to a shard.
+    /// Takes out what `take` finds in each noted shard. One caller at a time: it must not end while
+    /// another one is still on the way to a shard.
     pub(crate) fn reclaim(&self, mut take: impl FnMut(usize) -> u64) -> u64 {
         // Pairs with the fence in `note`: the caller has raised `starved`, or found no permit,
         // before.

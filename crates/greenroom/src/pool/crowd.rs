@@ -1,4 +1,4 @@
-//! How many messages wait of each key of a shard, where one key may have too many: the bound behind
+//! How many messages of each key of a shard wait, if one key may have too many: the bound behind
 //! one key (K10), and the line behind a parked key (K08).
 //!
 //! Counting costs a look into a table for each message, so a shard does it only where it must:
@@ -10,13 +10,13 @@
 //!              half as many wait, no key is parked, and no sender waits for a key
 //! ```
 //!
-//! While it is counted, a sender takes both locks of the shard, so what is counted is exact. Before
-//! that, a shard is not given permits for more messages than one key may have, so nobody gets
-//! past the count.
+//! While messages are counted, a sender takes both locks of the shard, so the count is exact.
+//! Before that, a shard is not given permits for more messages than one key may have, so no sender
+//! gets past the count.
 //!
 //! Keys are told apart by their hashes here: two keys of a pool with the same hash, one pair in
-//! four billion, share a bound. The message that waits for another attempt is not counted, nor is
-//! one in hand: what waits *behind* them is.
+//! four billion, share a bound. A message that waits for another attempt is not counted, nor is one
+//! in hand: the bound is on messages *behind* them.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -92,8 +92,8 @@ impl Crowd {
         self.by_hash.entry(hash).or_default().messages += 1;
     }
 
-    /// Counts a message that is queued next, unless as many wait of its key as may. `waited` where
-    /// its sender has stood in line: others stand behind those who do.
+    /// Counts a message that is queued next, unless its key has as many as it may. `waited` if its
+    /// sender has stood in line: others stand behind those who do.
     pub(crate) fn admit(&mut self, hash: u32, waited: bool) -> Result<(), Refused> {
         let line = self.by_hash.entry(hash).or_default();
         let refused = match line.parked {
@@ -108,8 +108,8 @@ impl Crowd {
         }
         line.messages += 1;
         if waited && (line.parked || line.messages < self.bounds.waiting) {
-            // Several places may have become free while nobody listened; and nobody waits behind
-            // a parked key.
+            // Several places may have become free while no sender listened; and no sender waits
+            // behind a parked key.
             self.freed.extend(line.room.clone());
         }
         Ok(())
@@ -170,7 +170,7 @@ impl Crowd {
         self.freed.extend(std::iter::repeat_n(line.room.clone(), line.senders).flatten());
     }
 
-    /// The key goes on. Of two parked keys with this hash the other one stays, for what is
+    /// The key goes on. If two parked keys have this hash, the other one stays, as far as is
     /// counted here.
     pub(crate) fn unpark(&mut self, hash: u32, others: bool) {
         self.parked -= 1;

@@ -1,7 +1,7 @@
 //! Dropping what belongs to users: keys, messages, actors, what a panic carries.
 //!
-//! Their `Drop` is user code. It runs under no lock, and its panic must not take a message along
-//! that happens to be on its way, nor the worker that drops it.
+//! Their `Drop` is user code. It runs under no lock, and its panic must not lose a message that
+//! happens to be on its way, nor end the worker that drops it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -37,17 +37,17 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Deref for Employed<A, K> {
 }
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Employed<A, K> {
-    /// When the last task goes although nobody has stopped the pool, its runtime has shut down.
-    /// Where somebody has, he may have given up waiting. Callers elsewhere must not wait for
-    /// answers that nobody will give.
+    /// If the last task ends although nobody has stopped the pool, its runtime has shut down. If
+    /// the pool was stopped, the caller may have given up waiting. Callers elsewhere must not wait
+    /// for answers that will never come.
     fn drop(&mut self) {
         let core = &self.core;
         // Pairs with the exchange below in other tasks that end: the last one sees what they have
         // left.
         let mut running = core.lifecycle.running.load(Ordering::SeqCst);
         loop {
-            // The last one counts until it has given back what is queued: who sees no task left
-            // sees all of it. Pairs with the store in `end`: if the end is missed, a clock is
+            // The last one counts until it has given back what is queued: a stop that sees no task
+            // left sees all of it. Pairs with the store in `end`: if the end is missed, a clock is
             // started that ends at once.
             let others_follow = running == 1
                 && self.spared

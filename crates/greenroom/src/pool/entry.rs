@@ -67,7 +67,7 @@ impl<M, R, E, K> Entry<M, R, E, K> {
     }
 }
 
-/// When the first was queued that does not wait for another attempt. Queues are in order
+/// When the first message was queued that does not wait for another attempt. Queues are in order
 /// of acceptance.
 pub(crate) fn first<'a, M: 'a, R: 'a, E: 'a, K: 'a>(
     mut entries: impl Iterator<Item = &'a Entry<M, R, E, K>>,

@@ -13,8 +13,8 @@ use crate::DeadLetterReason;
 pub(crate) struct Failed<E> {
     /// How it failed.
     pub(crate) reason: DeadLetterReason,
-    /// The handler's error, where there is one and no caller got it. Taken out while somebody
-    /// looks at it.
+    /// The handler's error, if there is one and no caller got it. Taken out while it is
+    /// being looked at.
     error: Mutex<Option<E>>,
     /// The panic's message, where there was one.
     pub(crate) panic: Option<String>,

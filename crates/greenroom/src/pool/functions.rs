@@ -24,8 +24,8 @@ pub(crate) struct Functions<M, R, E> {
     pub(crate) sticky: Option<StickyBy<M>>,
     /// Present where a policy may choose several workers.
     pub(crate) copy_for_several: Option<CopyOf<M>>,
-    /// Present where bytes are bounded: the bound, and how to tell them. Taken out when the
-    /// pool is made.
+    /// The bound on bytes and how to tell the size of a message, if bytes are bounded. Taken out
+    /// when the pool is made.
     pub(crate) bytes: Option<(usize, SizeOf<M>)>,
     /// Present where a batch is full by its size, too. Taken out when the pool is made.
     pub(crate) batch_bytes: Option<(usize, SizeOf<M>)>,

@@ -1,7 +1,7 @@
 //! One message to several workers, and what comes back.
 //!
-//! A pool gives a message to one worker. Three tasks want more than one: telling all of them
-//! something, asking all of them and making one answer of theirs, and not waiting for the one that
+//! A pool gives a message to one worker. Three tasks need more than one: telling all of them
+//! something, asking all of them and combining their answers, and not waiting for a worker that
 //! happens to be slow.
 //!
 //! | for | there is | to whom | the reply |
@@ -16,9 +16,9 @@
 //! part as an error; it never hangs.
 //!
 //! # Price
-//! A copy of the message and two allocations for each worker that is asked; a broadcast
-//! `send` makes one per worker. Dropping a gathering abandons its calls: what has
-//! not been started is skipped, what has been started goes on with its [cancellation
+//! The price is a copy of the message and two allocations for each worker that is asked; one
+//! for each worker in a broadcast `send`. Dropping a gathering abandons its calls: messages that
+//! have not been started are skipped; those that have been started go on with their [cancellation
 //! token](crate::CancellationToken) cancelled.
 //!
 //! # When to use something else
