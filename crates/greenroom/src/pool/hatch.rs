@@ -1,4 +1,4 @@
-//! A hatch: through it, a caller gives an idle worker the message and has the reply back, past
+//! A hatch: through it, a caller gives an idle worker a message and gets the reply back, past
 //! queue and port.
 //!
 //! ```text
@@ -10,15 +10,15 @@
 //!                                                                       Waits ── answer, port ──▶ Shut
 //! ```
 //!
-//! One caller at a time. One who does the worker's work leaves before anybody else can poll that
-//! worker again. A call whose handler returns at once allocates nothing. Any other gets a port:
-//! from the handler that asks for it, from whatever becomes of the message but a plain reply, or
-//! from its caller, who leaves before there is a reply.
+//! One caller at a time. A caller that does the worker's work leaves before that worker can be
+//! polled again. A call whose handler returns at once allocates nothing. Any other call gets a
+//! port: if the handler asks for it, if the message gets anything but a plain reply, or if the
+//! caller leaves before there is a reply.
 //!
-//! One who has only had the worker woken waits here instead ([`hand`](Hatch::hand),
-//! [`poll`](Hatch::poll)), and is woken when there is something. Should it go before
+//! A caller that has only had the worker woken waits here instead ([`hand`](Hatch::hand),
+//! [`poll`](Hatch::poll)), and is woken when there is something for it. If it goes before
 //! ([`give_up`](Hatch::give_up)), the message is abandoned or the reply unwanted, as with a
-//! port. And should the worker not come, the message is taken back ([`retract`](Hatch::retract)),
+//! port. If the worker does not come, the message is taken back ([`retract`](Hatch::retract)),
 //! with a port.
 
 use std::{
@@ -39,8 +39,8 @@ use crate::{
 /// Between one worker and who calls it.
 pub(crate) struct Hatch<M, R, E>(Lock<Between<M, R, E>>);
 
-/// What goes through has a place of its own each, empty but in the steps that say so: nothing is
-/// left where something is put, to be dropped under the lock.
+/// Message, reply and port have a place each, which is empty except in the steps that name it:
+/// nothing is ever overwritten, and so dropped, under the lock.
 struct Between<M, R, E> {
     step: Step,
     /// The message was there when somebody last looked whether it is left lying.
@@ -118,15 +118,15 @@ impl<M, R, E> Hatch<M, R, E> {
         }))
     }
 
-    /// For the caller, before it polls the worker. False where somebody else is there still, and
-    /// the message where it was: a worker that was idle just now may have got up, for a caller
+    /// For the caller, before it polls the worker. False, with the message left in place, if
+    /// another caller is still there: a worker that was idle just now may have got up, for a caller
     /// whose handler has suspended.
     pub(crate) fn put(&self, message: &mut Option<M>, stamp: Stamp) -> bool {
         locked(&self.0).put(message, stamp)
     }
 
     /// For a caller that has the worker woken, and waits. False, with the message and the waker
-    /// where they were, where somebody else is there still.
+    /// left in place, if another caller is still there.
     pub(crate) fn hand(
         &self,
         message: &mut Option<M>,
@@ -143,8 +143,8 @@ impl<M, R, E> Hatch<M, R, E> {
         true
     }
 
-    /// For the worker, of a caller that does its work: puts the message where it is handled from.
-    /// False where nobody is there.
+    /// For the worker, when a caller does its work: puts the message where it is handled from.
+    /// False if there is no caller.
     #[inline]
     pub(crate) fn take(&self, message: &mut Option<M>, stamp: &mut Stamp) -> bool {
         let mut between = locked(&self.0);
@@ -155,8 +155,8 @@ impl<M, R, E> Hatch<M, R, E> {
         is_there
     }
 
-    /// For the worker, of a caller that waits: puts the message where it is handled from. None
-    /// where it has been taken back.
+    /// For the worker, when a caller waits: puts the message where it is handled from. None if the
+    /// message has been taken back.
     #[inline(always)]
     pub(crate) fn take_handed(
         &self,
@@ -184,8 +184,8 @@ impl<M, R, E> Hatch<M, R, E> {
         retract(locked(&self.0), now)
     }
 
-    /// As `retract`, where the message was there before, when this was asked last. `whole` is false
-    /// where that is to be found out only. Says as well for how many messages the worker has come.
+    /// As `retract`, if the message was already there at the last call. If `whole` is false, only
+    /// finds that out. Also returns for how many messages the worker has come.
     pub(crate) fn retract_what_is_left(
         &self,
         whole: bool,
@@ -277,8 +277,8 @@ impl<M, R, E> Hatch<M, R, E> {
         drop((waiter, left));
     }
 
-    /// For the worker that has taken a message and has a reply. Gives that back where nobody wants
-    /// it any more.
+    /// For the worker that has taken a message and has a reply. Returns the reply if it is not
+    /// wanted any more.
     #[inline]
     pub(crate) fn answer(&self, reply: R) -> Result<(), R> {
         let mut between = locked(&self.0);
@@ -348,8 +348,7 @@ impl<M, R, E> Between<M, R, E> {
         matches!(self.step, Step::Handed | Step::Abandoned)
     }
 
-    /// When the message came. Where nobody has looked at the clock for it, that is from here on
-    /// when somebody has asked first.
+    /// When the message came. If the clock was not read for it, its time is that of the first call.
     fn stamp_it(&mut self, now: impl FnOnce() -> Stamp) -> Stamp {
         if self.stamp == Stamp::UNDATED {
             self.stamp = now();

@@ -1,5 +1,5 @@
-//! What a worker holds while it works. It lies outside the future that may panic or be dropped, and
-//! has one way out.
+//! What a worker holds while it works. The hold lies outside the future that may panic or be
+//! dropped, and has one way out.
 
 use std::{
     hash::Hash,
@@ -80,8 +80,8 @@ pub(crate) enum Posture {
 pub(crate) type DeliveryOf<A> =
     Delivery<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error>;
 
-/// Where a worker stands: what has to change when its handler suspends, and nothing else, so that a
-/// handler is polled with this beside it while the rest of the hold is lent out.
+/// The state that changes when a worker's handler suspends, and nothing else, so that a handler is
+/// polled with this beside it while the rest of the hold is lent out.
 #[repr(C)]
 pub(crate) struct Post<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     pub(crate) core: Arc<Core<A, K>>,
@@ -94,8 +94,8 @@ pub(crate) struct Post<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     pub(crate) polls: Option<Polls>,
 }
 
-/// How long the handler of a measured message has computed: the time inside its polls. What it
-/// waited for tells nothing of how many messages may be measured.
+/// How long the handler of a measured message has computed: the time inside its polls. The time
+/// that it waited says nothing about how many messages may be measured.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Polls {
     /// When the one at hand began, in nanoseconds.
@@ -177,8 +177,8 @@ pub(crate) struct Hold<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     sample: Option<(u32, Duration)>,
     /// Measured messages with keys.
     unfed: u32,
-    /// With keys: the shard whose queue has run dry. Means something where the last look for the
-    /// next message of a run found none.
+    /// With keys: the shard whose queue has run dry. Valid if the last look for the next message of
+    /// a run found none.
     ran_dry: Option<usize>,
 }
 
@@ -233,8 +233,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             || (self.seat.has_orders() && self.seat.starts_nothing())
     }
 
-    /// Settles the message that was in hand when the handler panicked, and gives up the place
-    /// it came from.
+    /// Settles the message that was in hand when the handler panicked, and gives up its place.
     pub(crate) fn panicked(&mut self, panic: String) {
         self.begins_later = false;
         if self.in_hand && !self.end_batch(&fate::BatchEnd::Panicked(panic.clone())) {

@@ -1,11 +1,11 @@
-//! Calls in place: who calls an idle worker polls it in the caller's own task, instead of leaving
-//! that to the runtime.
+//! Calls in place: the caller of an idle worker polls it in the caller's own task, instead of
+//! leaving that to the runtime.
 //!
 //! A call through the runtime is two changes of tasks, which cost more than all the rest of it.
-//! Here the caller, having queued its message and taken an idle worker off the list, borrows the
-//! future of that worker's task, polls it once, and puts it back: the reply is there before the
-//! caller has waited for it. Where the handler suspends, what it waits for wakes its own task, as
-//! ever, and the caller waits for the reply, as ever.
+//! Here the caller queues its message, takes an idle worker off the list, borrows the future of
+//! that worker's task, polls it once, and puts it back: the reply is there before the caller has
+//! waited for it. If the handler suspends, its event wakes the worker's own task, and the caller
+//! waits for the reply, both as usual.
 //!
 //! ```text
 //!            task polls, caller drives              returned Pending
@@ -16,13 +16,13 @@
 //!  Nobody ◀────────────────────────────────┘                                     (who has the work drops it)
 //! ```
 //!
-//! A call to a pool without keys is not even queued, where nothing waits: its message is left at
-//! the worker's [`Hatch`](super::hatch::Hatch), and taken from there by the work that is polled.
+//! If nothing waits, a call to a pool without keys is not even queued: its message is left at the
+//! worker's [`Hatch`](super::hatch::Hatch), and taken from there by the work that is polled.
 //!
 //! The price: two short locks for each turn of a worker's task, and a box for its future, in pools
-//! that ask for it; and that a handler may run inside the caller's turn. So it is done only where
-//! handlers are known to be quick, on the runtime that the worker's task runs on, one at a time,
-//! and for one message.
+//! that ask for it; and a handler may run inside the caller's turn. So it is done only if handlers
+//! are known to be quick, on the runtime that the worker's task runs on, one at a time, and for
+//! one message.
 
 use std::{
     any::Any,
@@ -42,7 +42,7 @@ use super::{
 /// What the task of a worker does.
 pub(crate) type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// One call in so many goes the usual way, on each thread: a task that does nothing but call has to
+/// On each thread, one call in so many goes the usual way: a task that does nothing but call must
 /// let others run.
 const IN_A_ROW: u32 = 512;
 
@@ -80,8 +80,7 @@ pub(crate) fn is_driving() -> bool {
     DRIVING.get()
 }
 
-/// True for one call in a few: handlers that take long (any more) must not run in their
-/// callers' turns.
+/// True for one call in a few: handlers that have become slow must not run in their callers' turns.
 pub(crate) fn is_timed() -> bool {
     DRIVEN.get().is_multiple_of(CALLS_PER_TIMING)
 }
@@ -93,8 +92,8 @@ pub(crate) fn may_drive() -> bool {
     !driven.is_multiple_of(IN_A_ROW) && !is_driving()
 }
 
-/// Where the work of a slot's task lies. Of one after the other: the work of one that is killed may
-/// be away while the next has begun.
+/// The work of a slot's task, one task after the other: the work of a task that is killed may be
+/// away while the next has begun.
 #[derive(Default)]
 pub(crate) struct Bench(Lock<Desk>);
 
@@ -158,8 +157,8 @@ impl Bench {
         }
     }
 
-    /// The work has been polled, and is not done. Says whether its task is to be woken; gives the
-    /// work back where that has gone.
+    /// The work has been polled, and is not done. Says whether its task is to be woken; returns the
+    /// work if the task has gone.
     pub(super) fn put_back(
         &self,
         number: u64,
@@ -178,8 +177,8 @@ impl Bench {
         }
     }
 
-    /// The work is done. Its task is to be woken, to end. Where that has gone, nobody wants to know
-    /// what it panicked with.
+    /// The work is done. Its task is to be woken, to end. If the task has gone, a panic of the work
+    /// has no receiver.
     fn end(&self, number: u64, panic: Option<Box<dyn Any + Send>>) -> Option<Box<dyn Any + Send>> {
         let mut desk = locked(&self.0);
         match desk.of(number) {
@@ -214,7 +213,7 @@ pub(crate) struct Lent<'a> {
     waker: Waker,
 }
 
-/// Borrows the work of this worker. None where somebody else does it, or it has not been
+/// Borrows the work of this worker. None if another caller does it, or it has not been
 /// polled before.
 pub(crate) fn lend(bench: &Bench) -> Option<Lent<'_>> {
     let (work, waker, number) = bench.lend()?;
@@ -222,8 +221,8 @@ pub(crate) fn lend(bench: &Bench) -> Option<Lent<'_>> {
 }
 
 impl Lent<'_> {
-    /// Polls it once, and gives it back. `then` comes between the two: nobody else polls that
-    /// worker before.
+    /// Polls it once, and gives it back. `then` runs in between, before that worker can be
+    /// polled again.
     pub(crate) fn drive<T>(self, then: impl FnOnce() -> T) -> T {
         let Self { bench, number, mut work, waker } = self;
         DRIVING.set(true);

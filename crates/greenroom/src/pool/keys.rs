@@ -8,10 +8,10 @@ use crate::{Actor, DeadLetterReason};
 
 /// The keys of a pool with [`ordered_by`](crate::PoolBuilder::ordered_by).
 ///
-/// Nothing is counted for it while messages pass: it looks when it is asked, and takes the lock of
-/// each shard, or of the one that a key belongs to, for as long as it takes to walk over what is
-/// queued there. Keys are compared, as everywhere; what lies in the queue of a key is counted by
-/// its hash, which one pair of keys in four billion shares.
+/// Nothing is counted for it while messages pass: it looks when it is asked, and takes the lock
+/// of each shard, or of the one that a key belongs to, for as long as it takes to walk over that
+/// queue. Keys are compared, as everywhere; queued messages of a key are counted by its hash, which
+/// one pair of keys in four billion shares.
 ///
 /// ```
 /// # use greenroom::prelude::*;
@@ -50,8 +50,8 @@ pub struct WrongKeyType {
     pub is: Option<&'static str>,
 }
 
-/// How many keys there are of which messages are in hand or wait, by their state. What lies in a
-/// queue behind other keys, and can be started as soon as it is reached, is not counted.
+/// How many keys have messages in hand or waiting, by their state. Messages that lie in a queue
+/// behind other keys, and can be started as soon as they are reached, are not counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct KeyCounts {
@@ -102,8 +102,8 @@ pub enum KeyState {
     Ready,
 }
 
-/// Why a key waits. What is in hand is the handler's and need not be anything that can be shown, so
-/// a message is told by its worker, its attempt and its time; one that failed, by its error.
+/// Why a key waits. The message in hand belongs to the handler and may not be printable, so it is
+/// identified by its worker, its attempt and its time; a failed one, by its error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KeyStatus {
@@ -219,7 +219,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Keys<A, K> {
     }
 
     /// Where a key stands and why. `describe` puts the error of its last attempt into words; it is
-    /// called under no lock. `None` where nothing of it is in hand or waits.
+    /// called under no lock. `None` if none of its messages is in hand or waits.
     ///
     /// # Panics
     /// When `describe` does.
@@ -243,13 +243,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Keys<A, K> {
     }
 
     /// Lets a parked key go on behind the message that has failed, which becomes a dead letter; so
-    /// do others of its batch that have failed for good with it. False where it is not parked.
+    /// do others of its batch that have failed for good with it. False if the key is not parked.
     pub fn release(&self, key: &K) -> bool {
         self.core.release_key(key)
     }
 
     /// Lets a parked key go on with the message that has failed: it is attempted anew, as if it had
-    /// not failed before. False where the key is not parked.
+    /// not failed before. False if the key is not parked.
     pub fn replay(&self, key: &K) -> bool {
         self.core.replay_key(key)
     }
@@ -261,7 +261,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Keys<A, K> {
     }
 
     /// Takes the line of a parked key out, the message that has failed first; the messages count as
-    /// returned. What comes later of the key is handled. `None` where it is not parked.
+    /// returned. Later messages of the key are handled. `None` if the key is not parked.
     pub fn remove(&self, key: &K) -> Option<Vec<A::Message>> {
         self.core.remove_key(key)
     }

@@ -1,7 +1,7 @@
 //! Lanes: the places in line behind keys that wait.
 //!
 //! A lane exists only for a key whose message is suspended, waits for a retry, or has given way to
-//! others. Its state says who owns the key:
+//! others. Its state says which party owns the key:
 //!
 //! ```text
 //!            open(worker)                    quota used up, worker died
@@ -12,8 +12,8 @@
 //!                                      └── final failure ──▶ Parked ──── operator ──▶ Ready, or (none)
 //! ```
 //!
-//! Lanes are found by the hash of their key; keys themselves are compared by the caller, outside
-//! the lock, because comparing runs user code.
+//! Lanes are found by the hash of their key. The caller compares the keys themselves, outside the
+//! lock, because comparing runs user code.
 
 use std::{any::TypeId, collections::VecDeque, sync::Arc};
 
@@ -39,13 +39,12 @@ pub(crate) struct LaneId {
 pub(crate) enum LaneState {
     /// This worker has a message of the key in hand. Left by close, give way, park.
     Running(usize),
-    /// The clock does: the first message waits for its next attempt. Left by the timer,
-    /// or by a stop.
+    /// The clock: the first message waits for its next attempt. Left by the timer, or by a stop.
     Retrying,
-    /// An operator does: a message has failed for good, the first one where it is still there. Left
-    /// by the operator, or by a stop.
+    /// An operator: a message has failed for good, the first one if it is still there. Left by the
+    /// operator, or by a stop.
     Parked,
-    /// Nobody does; it stands in the shard's list of ready lanes. Left when a worker takes it,
+    /// No owner; it stands in the shard's list of ready lanes. Left when a worker takes it,
     /// or by a stop.
     Ready,
 }
@@ -61,8 +60,7 @@ pub(crate) struct Lane<M, R, E, K> {
 
 /// What waits in a lane, and what is known of it.
 struct Line<M, R, E, K> {
-    /// Later messages of the key, in order of acceptance; the first may be one that waits for
-    /// another attempt.
+    /// Later messages of the key, in order of acceptance; the first may wait for another attempt.
     queue: VecDeque<Entry<M, R, E, K>>,
     /// How many of them are urgent and have not been attempted: they stand before the others.
     urgent: usize,
@@ -232,8 +230,8 @@ impl<M, R, E, K> Line<M, R, E, K> {
         is_small && self.wanted.is_none() && self.failed.is_none() && !self.apart
     }
 
-    /// Puts a message into line: behind the urgent ones where it is one, and never before one that
-    /// waits for another attempt.
+    /// Puts a message into line: an urgent one behind the other urgent ones, and none before a
+    /// message that waits for another attempt.
     fn push(&mut self, entry: Entry<M, R, E, K>) {
         if entry.class == Class::Normal {
             return self.queue.push_back(entry);
@@ -531,8 +529,8 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
         Ok(())
     }
 
-    /// Takes every message that waits here, in order within a lane, and every lane that nobody
-    /// runs. What is returned holds keys: drop it outside the lock.
+    /// Takes every message that waits here, in order within a lane, and every lane that no worker
+    /// runs. The result holds keys: drop it outside the lock.
     pub(crate) fn drain(&mut self, into: &mut Vec<Entry<M, R, E, K>>) -> Vec<Lane<M, R, E, K>> {
         self.queued = 0;
         for line in self.table.iter_mut().filter_map(|lane| lane.line.as_mut()) {
@@ -543,9 +541,9 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
         self.table.extract_if(|lane| !running(lane)).collect()
     }
 
-    /// Takes a message of this class that has waited in some lane without having been attempted:
-    /// the first of them. For who needs its room. Names the lane where nobody runs it and nothing
-    /// is left in it: the caller closes it.
+    /// Takes the first message of this class that waits in some lane and has not been attempted,
+    /// for a sender that needs its room. Names the lane if no worker runs it and nothing is left in
+    /// it: the caller closes it.
     pub(crate) fn evict(&mut self, class: Class) -> Option<Evicted<M, R, E, K>> {
         // What holds no room makes none.
         let mut lanes = self.table.iter_mut().filter(|lane| !lane.is_apart());
@@ -558,8 +556,8 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
         Some(evicted)
     }
 
-    /// As `evict`, a normal message of a lane with this hash that is not ready: one that is may be
-    /// left without a message.
+    /// As `evict`, a normal message of a lane with this hash that is not ready: a ready lane might
+    /// be left without a message.
     pub(crate) fn evict_of(&mut self, hash: u32) -> Option<Entry<M, R, E, K>> {
         let entry = self
             .of_hash_mut(hash)
@@ -590,8 +588,8 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
         }
     }
 
-    /// Takes out what has failed for good: one message, or several of a batch, perhaps among others
-    /// that have attempts left.
+    /// Takes out the messages that have failed for good: one, or several of a batch, perhaps among
+    /// others that have attempts left.
     pub(crate) fn take_failed(&mut self, id: LaneId) -> Vec<Entry<M, R, E, K>> {
         let Some(line) = self.get(id).and_then(|lane| lane.line.as_mut()) else {
             return Vec::new();

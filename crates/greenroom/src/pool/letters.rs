@@ -11,8 +11,8 @@ use crate::{
 /// keeps the pool running.
 ///
 /// Letters stay after the pool has stopped; they can then be looked at and removed. A letter holds
-/// its message, and a message that holds an address of its own pool keeps that pool running for as
-/// long as the letter is kept.
+/// its message. If that holds an address of its own pool, it keeps the pool running for as long as
+/// the letter is kept.
 ///
 /// ```
 /// # use greenroom::prelude::*;
@@ -45,13 +45,13 @@ impl<M, R, E> PoolDeadLetters<M, R, E> {
         Self { letters, address }
     }
 
-    /// The queue alone, which keeps no pool running; to be replayed to other addresses,
+    /// The queue alone, which keeps no pool running; for replaying to other addresses,
     /// for instance.
     pub fn queue(&self) -> &DeadLetters<M, E> {
         &self.letters
     }
 
-    /// What is known of the letters after this one (of all, after `None`), oldest first, at
+    /// Information on the letters after this one (on all, after `None`), oldest first, at
     /// most so many.
     pub fn list(&self, after: Option<u64>, limit: usize) -> Vec<LetterInfo> {
         self.letters.list(after, limit)
@@ -101,8 +101,8 @@ impl<M, R, E> PoolDeadLetters<M, R, E> {
     /// for instance.
     ///
     /// # Panics
-    /// When the predicate or the key function of the pool does. What has not been accepted stays
-    /// in its place.
+    /// If the predicate or the key function of the pool panics. Letters that were not accepted stay
+    /// in their places.
     pub fn replay_where(&self, choose: impl FnMut(&LetterInfo, Option<&M>) -> bool) -> Replayed {
         self.letters.replay_where(choose, &self.address)
     }

@@ -38,7 +38,7 @@ pub(crate) struct Lifecycle<A: Actor> {
     pub(crate) ended: AtomicBool,
     /// The end was told.
     pub(crate) told_end: AtomicBool,
-    /// Told whoever stops the pool: a worker found nothing to do while the pool was closing, or a
+    /// Tells stops that a worker found nothing to do while the pool was closing, or that a
     /// task has ended.
     pub(crate) progress: Notify,
     /// Told once, when `ended` is set, to workers between restarts.

@@ -5,11 +5,12 @@
 //! | [`TokenBucket`] | messages started per second, with a burst | a contract: "no more than 50 requests a second" |
 //! | [`AdaptiveLimit`] | messages in hand at once | a service whose capacity nobody knows, or that changes |
 //!
-//! Each is a state machine without clock, task or lock. Whoever owns it tells it the
-//! time, as what has passed since a moment of its own choice. A pool that is set up with
+//! Each is a state machine without clock, task or lock. Its owner tells it the time,
+//! as the time passed since a moment of the owner's choice. A pool that is set up with
 //! [`rate`](crate::PoolBuilder::rate), [`concurrency`](crate::PoolBuilder::concurrency) or
-//! [`adaptive`](crate::PoolBuilder::adaptive) asks its own before a worker takes a message: whoever
-//! has to wait holds no shard and no key, and one waits for the next token at a time.
+//! [`adaptive`](crate::PoolBuilder::adaptive) asks its own before a worker takes a message:
+//! a worker that has to wait holds no shard and no key, and one worker at a time waits for
+//! the next token.
 
 mod adaptive;
 mod baseline;

@@ -1,11 +1,11 @@
 //! The lock around the queues of a shard.
 //!
 //! It is held for a few instructions at a time, by one sender and one worker that mostly find it
-//! free, and twice for every message. A lock that can put its waiters to sleep writes to its word
-//! atomically when it is released as well, to find out whether somebody sleeps; this one does
-//! not, and so costs half of that (9 against 16 ns where it was measured, of some 45 for the whole
-//! message). Who finds it taken spins for a moment, and then lets the operating system run others,
-//! because the holder may be one that it has put aside.
+//! free, and twice for every message. A lock that can put its waiters to sleep also writes its
+//! word atomically when it is released, to find out whether a waiter sleeps. This one does not, and
+//! so costs half of that (9 against 16 ns in a measurement, of some 45 for the whole message). A
+//! thread that finds it taken spins for a moment, and then yields to the operating system, because
+//! the holder may have been put aside.
 
 use std::cell::Cell;
 
@@ -15,12 +15,11 @@ pub(crate) type Lock<T> = spin::mutex::SpinMutex<T, SpinThenYield>;
 
 pub(crate) type Locked<'a, T> = spin::mutex::SpinMutexGuard<'a, T>;
 
-/// Spins before the operating system is asked to run others: several times as long as the
-/// lock is held.
+/// Spins before a thread yields to the operating system: several times as long as the lock is held.
 const SPINS: u32 = 64;
 
-/// Takes a lock that is mostly free. What follows where it is not is a function of its own, so that
-/// a path that is taken for each message keeps nothing for it.
+/// Takes a lock that is mostly free. The wait for a taken lock is a function of its own, so that
+/// the path of each message keeps nothing for it.
 #[inline(always)]
 pub(crate) fn locked<T>(lock: &Lock<T>) -> Locked<'_, T> {
     match lock.try_lock() {

@@ -1,8 +1,8 @@
 //! A worker's own mailbox: what is for this worker and for no other.
 //!
-//! Pools whose workers pull have none until somebody writes to one of their workers; pools with a
-//! policy that chooses a worker have one for each. What lies in it holds a permit of the pool, so
-//! the pool's bound holds for all together, and one of the mailbox.
+//! Pools whose workers pull have none until a sender writes to one of their workers; pools with
+//! a policy that chooses a worker have one for each. A message in a mailbox holds a permit of the
+//! pool, so the pool's bound holds for all together, and one of the mailbox.
 //!
 //! ```text
 //!            permit of the mailbox   permit of the pool
@@ -10,9 +10,9 @@
 //!                                                         └── the worker leaves: to any other ──▶ the pool's queue
 //! ```
 //!
-//! Who pushes says so in the seat's orders, and then wakes the worker where it lies idle; a worker
-//! that lies down looks at its orders afterwards. Between the two are sequentially consistent
-//! fences, so one of them sees the other.
+//! A sender sets the seat's order, and then wakes the worker if it is idle; a worker that lies down
+//! looks at its orders afterwards. Sequentially consistent fences stand between the two steps, so
+//! one of the two sees the other.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -172,8 +172,7 @@ impl<A: Actor, K> Mailbox<A, K> {
         self.permits.give(1, self);
     }
 
-    /// Queues a message for which there is a place, stamped by its number. The caller then
-    /// wakes the worker.
+    /// Queues a message that has a place, stamped by its number. The caller then wakes the worker.
     pub(crate) fn push(
         &self,
         parcel: &mut ParcelOf<A>,

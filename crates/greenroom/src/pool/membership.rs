@@ -30,8 +30,8 @@ pub(crate) struct Membership<A: Actor, K> {
     pub(crate) roster: Mutex<Roster>,
     /// The mailboxes of single workers, where they have one.
     pub(crate) desks: Seats<Desk<A, K>>,
-    /// For how many messages of each worker there is room; 0 where the capacity was given in all.
-    /// Written under the lock of `roster`.
+    /// The room for messages per worker; 0 if the capacity was given in all. Written under the lock
+    /// of `roster`.
     pub(crate) mailbox_each: AtomicUsize,
     /// Who may be chosen by a policy.
     pub(crate) crew: RwLock<Arc<CrewList<A, K>>>,

@@ -1,8 +1,8 @@
 //! Calls that would wait for their own caller.
 //!
-//! A worker that calls its own pool waits for another worker; when all of them do so, nobody is
-//! left to answer. Which worker is polled on this thread is noted once per turn of a worker's task,
-//! not per message; how many wait for their own pool is counted by the calls that do.
+//! A worker that calls its own pool waits for another worker; if all of them do so, no worker is
+//! left to answer. The worker that is polled on this thread is noted once per turn of a worker's
+//! task, not per message; workers that wait for their own pool are counted by their calls.
 
 use std::{
     cell::Cell,
@@ -70,7 +70,7 @@ pub(crate) struct Inside {
 }
 
 impl OwnCalls {
-    /// A worker of the pool calls it. Refused where it would be the last of the live ones that
+    /// A worker of the pool calls it. Refused if it is the last of the live workers that
     /// could answer.
     pub(crate) fn enter(&self, pool: usize, live: usize) -> Result<Option<Inside>, Occupied> {
         let Some(slot) = slot_at_work(pool) else { return Ok(None) };

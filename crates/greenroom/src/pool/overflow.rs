@@ -4,9 +4,9 @@ use std::fmt;
 
 use crate::Address;
 
-/// What becomes of a message that finds no room: in the pool, with a worker that a policy has
-/// chosen, or, as a copy for each, with one of those. What is sent to a single worker's own address
-/// waits for it, whatever is said here.
+/// What becomes of a message that finds no room: in the pool, at a worker that a policy has chosen,
+/// or, as a copy for each, at one of several. A message to a single worker's own address waits for
+/// that worker, whatever is set here.
 pub enum Overflow<M, R, E> {
     /// `send` and `call` wait, first come, first served; `try_send` gives it back.
     ///

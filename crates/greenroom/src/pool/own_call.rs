@@ -1,13 +1,14 @@
-//! A call through a permit or a service is queued before anybody waits for it, so who waits is seen
-//! when it is first polled: the worker, or a task to which it was handed and which may well wait.
+//! A call through a permit or a service is queued before its reply is awaited. So the waiter
+//! is known when the call is first polled: the worker, or a task that was handed the call and
+//! may well wait.
 
 use std::sync::Arc;
 
 use super::occupied::{Inside, Occupied, slot_at_work};
 use crate::any_address::Erased;
 
-/// A call whose message a worker of the pool has queued before it was known who would wait for the
-/// reply: that worker, or somebody to whom it hands the call.
+/// A call whose message a worker of the pool queued before it was known which task would wait for
+/// the reply: that worker, or one to which it hands the call.
 pub(crate) struct OwnCall {
     door: Arc<dyn Erased>,
     pool: usize,
@@ -27,8 +28,8 @@ impl OwnCall {
         Some(Self { door, pool, slot, blocked: blocked(slot) })
     }
 
-    /// Whoever is polled now waits for the reply. Refused where that is the worker, and nobody
-    /// could answer.
+    /// The task that is polled now waits for the reply. Refused if that is the worker, and no
+    /// worker could answer.
     pub(crate) fn enter(self) -> Result<Option<Inside>, Occupied> {
         if slot_at_work(self.pool) != Some(self.slot) {
             return Ok(None);

@@ -2,9 +2,9 @@
 
 use crate::{Actor, Class, delivery::Extra};
 
-/// A message that is to be queued. It stays with its sender, who lends it out, until it is
-/// accepted: so it is moved once, into its place in the queue, and is still there where it
-/// was refused.
+/// A message that is to be queued. It stays with its sender, which lends it out, until it is
+/// accepted: so it is moved once, into its place in the queue, and is still with the sender if
+/// it is refused.
 pub(crate) struct Parcel<M, R, E> {
     /// Present until the message is accepted.
     pub(crate) message: Option<M>,
@@ -31,7 +31,7 @@ impl<M, R, E> Parcel<M, R, E> {
 pub(crate) type Unloaded<M, R, E> = (M, Option<Box<Extra<R, E>>>);
 
 /// What a sender lends out: a parcel, or, for a plain send, the message alone, which costs nothing
-/// for what it does not use.
+/// for unused parts.
 pub(crate) trait Load<M, R, E> {
     fn message(&self) -> Option<&M>;
 

@@ -1,7 +1,7 @@
 //! The bound of a pool: a count of permits. Whatever has been accepted and not started holds one.
 //!
 //! Permits are never given back one by one: a worker counts the messages that it starts, in a
-//! counter that it alone writes, and who needs permits and knows of none adds these counters
+//! counter that it alone writes, and a sender that knows of no free permit adds these counters
 //! up. So the common case costs a sender one step on `reserved` for a block of messages, and a
 //! worker nothing.
 //!
@@ -9,33 +9,32 @@
 //! reserved ≤ limit = capacity + started (by all workers) + returned
 //! ```
 //!
-//! * A sender takes permits in blocks, which lie in its shard as credit. Before anybody is told
+//! * A sender takes permits in blocks, which lie in its shard as credit. Before a sender is told
 //!   that the pool is full, unused credit is taken back ([`Queues::reclaim`]).
-//! * `reserved` rises when permits are taken, and when a message goes back into a queue to
-//!   be attempted again: the only case in which it may pass the limit, by a debt that the
-//!   next starts pay.
+//! * `reserved` rises when permits are taken, and when a message goes back into a queue to be
+//!   attempted again. Only that may raise it above the limit, by a debt that the next starts pay.
 //! * `limit` is what was last added up; it is only ever too small.
 //!
 //! # Waiting for room
-//! Waiters stand in a tokio semaphore that holds no permits of its own: it gives the order
-//! (first come, first served) and the cancelling. Whoever frees permits while somebody waits
+//! Waiters stand in a tokio semaphore that holds no permits of its own: it gives the order (first
+//! come, first served) and the cancelling. A worker that frees permits while a sender waits
 //! ([`is_starved`](Permits::is_starved)) calls [`grant`](Permits::grant), which reserves for the
-//! waiters and hands the permits over through the semaphore. While somebody waits, nobody else
+//! waiters and hands the permits over through the semaphore. While one waits, no other sender
 //! takes a permit.
 //!
 //! The race is between a waiter that finds no permit, and a worker that starts a message and sees
-//! nobody waiting. The waiter raises `starved`, fences, and looks at the counters again; a worker
-//! raises its counter, fences (once a batch, and before it suspends or lies down), and looks at
-//! `starved`. One of the two sees the other.
+//! no waiter. The waiter raises `starved`, fences, and looks at the counters again; a worker raises
+//! its counter, fences (once a batch, and before it suspends or lies down), and looks at `starved`.
+//! One of the two sees the other.
 //!
 //! # In blocks
-//! Where every handler waits, each message that is started is the last of its batch, and to
-//! serve a waiter for each costs more than the message: counters are added up, and a sender is
-//! woken for one message. So a worker that suspends serves only where a block has come free since
-//! ([`note_taken`](Permits::note_taken), [`take_block`](Permits::take_block)). Who waits while less
-//! is free is served by the watch, or by a worker that rests or ends its turn.
+//! If every handler waits, each message that is started is the last of its batch, and serving
+//! a waiter for each costs more than the message: counters are added up, and a sender is woken
+//! for one message. So a worker that suspends serves waiters only if a block has come free since
+//! ([`note_taken`](Permits::note_taken), [`take_block`](Permits::take_block)). While less is free,
+//! the watch serves them, or a worker that rests or ends its turn.
 //!
-//! There, senders that can wait do so in blocks as well: to add up all counters for the few permits
+//! There, senders that can wait do so in blocks as well: adding up all counters for the few permits
 //! that came free while the last few were used costs more than these are worth. Once a pool was
 //! full, and until it is found half empty, such a sender waits until a block is free, or until the
 //! watch looks ([`try_take_block`](Permits::try_take_block)).
@@ -51,7 +50,7 @@ use crate::NotAccepted;
 pub(crate) trait Queues {
     /// Messages started so far, by all workers.
     fn started(&self) -> u64;
-    /// Takes out the permits that lie unused in the shards. Called under the lock of the line: by
+    /// Takes out the unused permits of the shards. Called under the lock of the line: by
     /// one at a time.
     fn reclaim(&self) -> u64;
 }
@@ -72,8 +71,8 @@ pub(crate) struct Permits {
     line: Mutex<Line>,
 }
 
-/// A part of the capacity, and no more: so many permits, each of a message that has been started,
-/// keep no worker waiting for messages, and serve a sender for long enough. One less than that.
+/// One less than the block, a part of the capacity: so many permits, each of a message that has
+/// been started, keep no worker waiting for messages, and serve a sender for long enough.
 fn block_of(capacity: u64) -> u64 {
     let most = (capacity / 16).clamp(1, 4096);
     (1 << most.ilog2()) - 1
@@ -182,8 +181,8 @@ impl Permits {
         self.has_block.load(Ordering::Relaxed) && self.has_block.swap(false, Ordering::Relaxed)
     }
 
-    /// Takes up to `wanted` permits that are known to be free, perhaps none. No lock, and nothing
-    /// is looked at but two counters.
+    /// Takes up to `wanted` permits that are known to be free, perhaps none. Takes no lock, and
+    /// looks at two counters only.
     #[inline]
     pub(crate) fn take_known(&self, wanted: u64) -> u64 {
         if self.is_starved() {
@@ -287,9 +286,9 @@ impl Permits {
         self.count.limit.store(line.capacity + queues.started() + returned, Ordering::Relaxed);
     }
 
-    /// Waits for a permit. Cancel-safe: a cancelled wait has taken none. `in_blocks` where the
-    /// watch serves who waits while less than a block is free; `waits` is called once it can be
-    /// seen that somebody does.
+    /// Waits for a permit. Cancel-safe: a cancelled wait has taken none. `in_blocks` if the
+    /// watch serves waiters while less than a block is free; `waits` is called once this waiter
+    /// can be seen.
     pub(crate) async fn take(
         &self,
         queues: &impl Queues,
@@ -324,8 +323,9 @@ impl Permits {
             if unserved == 0 {
                 return;
             }
-            // Pairs with the fence of a worker that has started a message and looks whether
-            // somebody waits.
+            // Pairs with the fences of a worker that has started a message (`pass_on`,
+            // `has_served`, `linger`, `give`): it sees `starved`, or its message is counted below.
+            // Otherwise the waiter is left alone.
             fence(Ordering::SeqCst);
             if in_blocks && self.count_free(&line, queues) <= self.block.load(Ordering::Relaxed) {
                 return;
@@ -354,8 +354,7 @@ impl Permits {
         }
     }
 
-    /// Takes a permit for a message that goes back into a queue, going into debt where
-    /// none is free.
+    /// Takes a permit for a message that goes back into a queue, going into debt if none is free.
     pub(crate) fn take_back(&self) {
         self.count.reserved.fetch_add(1, Ordering::Relaxed);
     }
@@ -381,8 +380,7 @@ impl Permits {
         self.refuse_later().close();
     }
 
-    /// As `close`, but leaves it to the caller to close the room where those stand who wait, under
-    /// no lock: that wakes them.
+    /// As `close`, but the caller closes the room with the waiters, under no lock: that wakes them.
     pub(crate) fn refuse_later(&self) -> Arc<Semaphore> {
         // Pairs with the loads in `try_take` and `is_closed`. A sender that misses it is refused by
         // its shard, or waits in a room that the caller closes.
@@ -390,8 +388,8 @@ impl Permits {
         self.line.lock().room.clone()
     }
 
-    /// Serves those who come from now on. What was granted to waiters before and not
-    /// taken comes back.
+    /// Serves senders that come from now on. Permits that were granted to earlier waiters and not
+    /// taken come back.
     pub(crate) fn reopen(&self) {
         let mut line = self.line.lock();
         let granted = std::mem::take(&mut line.granted) as u64;
@@ -405,9 +403,8 @@ impl Permits {
         self.closed.store(false, Ordering::SeqCst);
     }
 
-    /// The most that may be held from now on. Where more are held, no more are given out until
-    /// they are fewer; where there are more now, the caller grants them, under no lock: that wakes
-    /// those who wait.
+    /// The most that may be held from now on. If more are held, no more are given out until they
+    /// are fewer. If there are more now, the caller grants them, under no lock: that wakes waiters.
     pub(crate) fn resize(&self, capacity: usize, queues: &impl Queues) {
         let mut line = self.line.lock();
         line.capacity = capacity as u64;
@@ -437,8 +434,7 @@ impl Permits {
 /// A place among those who wait, until it is served or dropped.
 struct Waiter<'a> {
     permits: &'a Permits,
-    /// Where it stands. Another one than the line has now, once the pool was closed and
-    /// opened again.
+    /// Its room. The line has another one once the pool was closed and opened again.
     room: Arc<Semaphore>,
     served: bool,
 }
@@ -454,8 +450,8 @@ impl<'a> Waiter<'a> {
         Self { permits, room: line.room.clone(), served: false }
     }
 
-    /// The permit has been taken out of the semaphore. False where all that was granted there has
-    /// come back meanwhile.
+    /// The permit has been taken out of the semaphore. False if all that was granted there has
+    /// come back since.
     fn served(mut self) -> bool {
         self.served = true;
         let mut line = self.permits.line.lock();

@@ -1,14 +1,14 @@
 //! The place of a sender in a queue without keys: in which shard its messages lie.
 //!
 //! Senders are often more than workers. Two that share a shard and run on different threads meet
-//! there at every message, and the cache lines of both go to and fro; so each is to have its own.
-//! Callers wait for their replies, and each has one message there at a time: where many share a
-//! shard, a worker finds many at once. So a sender's first message decides: it keeps its place,
-//! since what it sends lies in one line.
+//! there at every message, and the cache lines of both go to and fro; so each sender is to have
+//! its own shard. Callers wait for their replies, and each has one message there at a time: if
+//! many share a shard, a worker finds many at once. So a sender's first message decides. The sender
+//! keeps its place, since its messages lie in one line.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Shards for each worker. Of a pool of batches one: a batch is filled from one shard, so as many
+/// Shards for each worker. One in a pool of batches: a batch is filled from one shard, so as many
 /// senders as can are to share it.
 const SHARDS_PER_WORKER: usize = 4;
 
@@ -45,8 +45,8 @@ impl Places {
         Self { senders: AtomicU32::new(0), callers: AtomicU32::new(0), for_callers }
     }
 
-    /// How many shards there are: a power of two. One worker has one, so that the order of one
-    /// sender, and of all, is the order of handling.
+    /// The number of shards: a power of two. One worker has one, so that the order of one sender,
+    /// and of all, is the order of handling.
     pub(crate) fn shards(workers: usize, in_batches: bool) -> usize {
         let each = if in_batches { 1 } else { SHARDS_PER_WORKER };
         match workers {

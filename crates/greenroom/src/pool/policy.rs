@@ -5,17 +5,16 @@
 //! sender ─▶ pool's queue ─▶ any free worker   sender ─ policy ─▶ mailbox of one worker ─▶ that worker
 //! ```
 //!
-//! Where workers pull, no message waits beside an idle worker. A policy that chooses binds a
-//! message to a worker before it is known who will be free first; take one where a worker has
-//! something that others have not (a cache, a connection, a share of the keys), or where a fixed
-//! order is wanted. What a chosen worker has not started when it leaves or is disabled goes
-//! to any other.
+//! If workers pull, no message waits beside an idle worker. A policy that chooses binds a message
+//! to a worker before it is known which will be free first. Use one if a worker has something
+//! that others lack (a cache, a connection, a share of the keys), or if a fixed order is wanted.
+//! Messages that a chosen worker has not started when it leaves or is disabled go to any other.
 //!
 //! A policy runs in the sender, before the message is accepted, under no lock.
 //!
 //! A worker that calls its own pool is not given its own call, for which it would wait
-//! for ever: where the policy would take another worker ([`is_strict`](Policy::is_strict)
-//! is false), this one is passed over; where it would not, the call is refused
+//! for ever. If the policy would take another worker ([`is_strict`](Policy::is_strict)
+//! is false), this one is passed over; otherwise the call is refused
 //! with [`CallError::WouldDeadlock`](crate::CallError::WouldDeadlock).
 
 use crate::{AnyAddress, Class};
@@ -53,8 +52,8 @@ pub trait Policy<M>: Send + Sync + 'static {
     /// Chooses. A panic unwinds into the sender, with nothing accepted.
     fn choose(&self, message: &M, about: &About<'_>, crew: &Crew<'_>) -> Choice;
 
-    /// True where the message is for the chosen worker and no other: a sender waits for room there.
-    /// False where any worker with room would do, and the policy has looked for one: a sender waits
+    /// True if the message is for the chosen worker and no other: a sender waits for room there.
+    /// False if any worker with room would do, and the policy has looked for one: a sender waits
     /// for room anywhere.
     fn is_strict(&self) -> bool {
         true
@@ -67,20 +66,20 @@ pub trait Policy<M>: Send + Sync + 'static {
 pub enum Choice {
     /// The worker at this place of the crew, from 0.
     At(usize),
-    /// The worker in this slot. Where it has gone, the policy is asked again, three times in all;
-    /// then it is `Any`.
+    /// The worker in this slot. If it has gone, the policy is asked again, three times in all; then
+    /// it is `Any`.
     Slot(usize),
-    /// A copy for each of these slots, where the pool was set up with
-    /// [`dispatch_copies`](crate::PoolBuilder::dispatch_copies); otherwise for the least loaded
-    /// of them. All or none: where one of them is full, the pool is, and nobody waits for that.
-    /// Under [`Overflow::DropOldest`](crate::Overflow::DropOldest) the oldest of each full
-    /// one makes room.
+    /// A copy for each of these slots, if the pool was set up with
+    /// [`dispatch_copies`](crate::PoolBuilder::dispatch_copies); otherwise the message goes to the
+    /// least loaded of them. All or none: if one of them is full, the pool counts as full, and the
+    /// sender does not wait. Under [`Overflow::DropOldest`](crate::Overflow::DropOldest) the oldest
+    /// message of each full one makes room.
     Several(Vec<usize>),
     /// Whoever is free first.
     Any,
     /// Nobody now: asked again when a worker has started. It holds a permit meanwhile.
     Hold,
-    /// Nobody ever: the sender gets it back
+    /// No worker, ever: the sender gets it back
     /// with [`NotAccepted::Refused`](crate::NotAccepted::Refused).
     Refuse,
 }
@@ -156,7 +155,7 @@ impl Crew<'_> {
     }
 
     /// The first place at or behind this one, going round, whose worker has room; the place itself
-    /// where nobody has.
+    /// if none has.
     pub fn with_room_from(&self, place: usize) -> usize {
         let len = self.len().max(1);
         let places = (0..len).map(|step| (place % len + step) % len);

@@ -21,8 +21,8 @@ pub(crate) type InboxGuard<'a, A, K> =
 pub(crate) type OutboxOf<A, K> =
     Outbox<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error, K>;
 
-/// Permits that lie unused in all shards together are at most this part of the capacity, so that
-/// they need not be searched for while the pool is far from full.
+/// Unused permits of all shards together are at most this part of the capacity, so that they need
+/// not be searched for while the pool is far from full.
 const CREDIT_SHARE: usize = 8;
 
 /// More would not make a permit noticeably cheaper.

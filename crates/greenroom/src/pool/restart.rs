@@ -6,8 +6,8 @@ use tokio::time::Instant;
 
 use crate::Backoff;
 
-/// The restart budget of each worker: at most `max` restarts within `window`. The first is at once,
-/// further ones wait.
+/// The restart budget of each worker: at most `max` restarts within `window`. The first is
+/// immediate, further ones wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Restarts {
     /// Restarts within the window; one more disables the slot.
@@ -83,7 +83,7 @@ pub enum WhenExhausted {
     Disable,
     /// The pool stops, for the reason for which the worker has ended.
     StopPool,
-    /// The pool's supervisor decides. Until it has, the slot is disabled, and what is queued is
+    /// The pool's supervisor decides. Until then the slot is disabled, and queued messages are
     /// kept. Without a supervisor this is `Disable`.
     Escalate,
 }

@@ -31,7 +31,7 @@ pub(crate) const SIGNAL: u32 = 4;
 /// The worker is to say when it has nothing in hand: others wait for its keys.
 pub(crate) const HAND_OVER: u32 = 32;
 
-/// The worker is to end after the message in hand, and its slot to rest until its supervisor
+/// The worker is to end after the message in hand; its slot rests until the supervisor
 /// starts it again.
 pub(crate) const REST: u32 = 16;
 
@@ -53,8 +53,7 @@ pub(crate) struct Seat {
     /// What the worker looks at before its next message: [`LEAVE`], [`MAIL`], [`SIGNAL`], [`REST`],
     /// [`KILLED`], [`HAND_OVER`], [`END`].
     orders: AtomicU32,
-    /// Which attempt its worker had in hand when that was not the first, and of which
-    /// message that was.
+    /// Which attempt its worker had in hand when that was not the first, and of which message.
     pub(crate) attempt: AtomicU32,
     pub(crate) tally: WorkerTally,
     pub(crate) attempt_of: AtomicU64,
@@ -127,8 +126,7 @@ impl fmt::Debug for Seat {
 }
 
 impl Seat {
-    /// True when the worker is to look at its orders. For the price of a load from its
-    /// own cache line.
+    /// True when the worker is to look at its orders. Costs a load from its own cache line.
     #[inline]
     pub(crate) fn has_orders(&self) -> bool {
         self.orders.load(Ordering::Relaxed) != 0
@@ -213,8 +211,8 @@ impl Seat {
         }
     }
 
-    /// When the message in hand was started. Where nobody has looked at the clock for it, that is
-    /// from here on when somebody has asked first: by `real`, what the clock shows now.
+    /// When the message in hand was started. If the clock was not read for it, its start is the
+    /// time of the first call: `real` says what the clock shows now.
     pub(crate) fn busy_since(&self, real: impl FnOnce() -> u64) -> Option<Stamp> {
         let in_hand = &self.tally.in_hand;
         let mut since = in_hand.load(Ordering::Relaxed);

@@ -37,15 +37,15 @@ use crate::{
 pub(crate) struct SeatDoor<A: Actor, K> {
     core: Arc<Core<A, K>>,
     mailbox: Arc<Mailbox<A, K>>,
-    /// What finds no room here is treated as what finds none in the pool. Otherwise it is for this
-    /// worker, and waits.
+    /// A message that finds no room here is treated like one that finds none in the pool. Otherwise
+    /// it is for this worker, and waits.
     overflows: bool,
 }
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// The workers that are there (or, unless only `live` ones are wanted, are being started), in
-    /// the order in which they joined, each with its own address. What is for all live ones, and
-    /// finds one full, is treated there as the pool's overflow policy says.
+    /// the order in which they joined, each with its own address. A message for all live ones that
+    /// finds one full is treated there as the pool's overflow policy says.
     pub(crate) fn workers(
         self: &Arc<Self>,
         live: bool,

@@ -42,8 +42,7 @@ pub(crate) struct Derived<M> {
     pub(crate) is_weighed: bool,
     /// Copies are made, or `starts_if` is asked: a message is not simply started.
     pub(crate) looks_at_start: bool,
-    /// Callers may give a worker the message, past the queue: nothing is to be done with that but
-    /// to handle it.
+    /// Callers may give a worker the message past the queue: it only has to be handled.
     pub(crate) serves_at_hatch: bool,
     pub(crate) seed: u64,
 }

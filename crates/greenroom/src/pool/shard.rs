@@ -6,31 +6,32 @@
 //!                                                  lanes, ready lanes, drain token
 //! ```
 //!
-//! Two locks, so that senders and workers meet only when the outbox has run empty; a worker's
-//! lock is its own cache line most of the time. Nothing is taken in batches: whatever has not been
-//! started lies in the outbox, where any worker can take it, so nothing has to be given back and
-//! nothing waits behind a handler that takes long.
+//! Two locks, so that senders and workers meet only when the outbox has run empty; a worker's lock
+//! is its own cache line most of the time. Nothing is taken in batches: messages that have not been
+//! started lie in the outbox, from where any worker can take them, so nothing has to be given back
+//! and nothing waits behind a handler that takes long.
 //!
 //! # The drain token
-//! In a keyed pool only the holder of the token takes from the outbox, one message at a time, so
-//! nothing of a key can overtake. The holder leaves the key that it has in hand in the token. When
+//! In a keyed pool only the holder of the token takes from the outbox, one message at a time, so no
+//! message of a key can overtake. The holder leaves the key that it has in hand in the token. When
 //! its handler suspends, that key gets a lane and the token is passed on. When its handler computes
 //! for longer than a tick, the watch does the same on its behalf ([`revoke`](Outbox::revoke)): the
 //! epoch tells the holder, when it comes back, that it now runs a lane.
 //!
 //! # Urgent
-//! Urgent messages stay in the inbox until they are started, or go to the lane of their key, whose
-//! front they make up; a lane with one that becomes ready comes before the other lanes and before
-//! the queue. A bit in the pool's map of urgent messages calls workers from other shards. So
-//! messages of one class and key never overtake each other, and a sender pays for the class of a
-//! message only where it is urgent.
+//! Urgent messages stay in the inbox until they are started, or go to the front of the lane of
+//! their key. A ready lane with an urgent message comes before the other lanes and before the
+//! queue. A bit in the pool's map of urgent messages calls workers from other shards. So messages
+//! of one class and key never overtake each other, and a sender pays for the class of a message
+//! only if it is urgent.
 //!
 //! # Scheduled
-//! `inbox.scheduled` is true while somebody is bound to look at the shard: its bit is set in the
-//! pool's ready map, or, in a keyed pool, a worker holds its token or is looking. Only a worker
-//! that has seen the outbox and the inbox empty, under both locks, clears it (and, without keys,
-//! the bit with it), or one that has just filled the outbox with a single message and takes that
-//! under the same lock; the sender that sets it must set the bit. Lock order: outbox, then inbox.
+//! `inbox.scheduled` is true while a worker or sender is bound to look at the shard: its bit is
+//! set in the pool's ready map, or, in a keyed pool, a worker holds its token or is looking. Two
+//! workers may clear it (and, without keys, the bit with it): one that has seen the outbox and the
+//! inbox empty, under both locks, and one that has just filled the outbox with a single message
+//! and takes that under the same lock. The sender that sets it must set the bit. Lock order:
+//! outbox, then inbox.
 //!
 //! # Lifted
 //! Who withdraws messages looks at them under no lock, so all that waits in the shard is taken out
@@ -57,18 +58,18 @@ use crate::{
     sync::{has_sent_elsewhere, sends_to, this_thread},
 };
 
-/// How often a sender lets others run: workers that share its thread would otherwise get their
-/// turn only when the pool is full, and find every message gone from the caches. The more wait in
-/// its shard, the shorter its turn, down to where stepping aside takes it longer than handling its
-/// messages takes workers that only just keep up.
+/// How often a sender lets others run: workers that share its thread would otherwise get their turn
+/// only when the pool is full, and find every message gone from the caches. The more wait in its
+/// shard, the shorter its turn, until stepping aside takes it longer than handling its messages
+/// takes workers that only just keep up.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Turns {
     /// So many messages wait in a shard that gets on well.
     well: u32,
 }
 
-/// What waits in a shard is taken to be in the caches of a core still, half of which
-/// others may need.
+/// Waiting messages of so many bytes are taken to be in the caches of a core still; others may need
+/// half of these.
 const BYTES_IN_CACHES: usize = 1024 * 1024;
 
 /// Messages that wait well, however large they are: stepping aside is not for free.
@@ -116,8 +117,8 @@ impl Turns {
     }
 }
 
-/// Messages that are looked at for one of another key, where a key has had its quota: more than its
-/// quota, and few enough to be looked at under a lock.
+/// Messages that are searched for one of another key, after a key has had its quota: more than its
+/// quota, and few enough to be searched under a lock.
 pub(crate) const LOOK_AHEAD: usize = 64;
 
 /// Before the first message was taken: as if others had had their turn since.
@@ -137,7 +138,7 @@ pub(crate) struct Inbox<M, R, E, K> {
     /// Permits for messages to come. None in a closed inbox.
     pub(crate) credit: u64,
     /// How many messages may be queued without a look at anything else: permits for them, besides
-    /// the credit. While there are any, the shard is scheduled, nobody is to be invited, and
+    /// the credit. While there are any, the shard is scheduled, no worker is to be invited, and
     /// neither the sender's turn nor the next measurement is due.
     easy: u32,
     turns: Turns,
@@ -145,8 +146,7 @@ pub(crate) struct Inbox<M, R, E, K> {
     uncounted: usize,
     /// Of what lies in the queue, with keys.
     variety: Variety,
-    /// What lay in the outbox and its lanes when it was last filled: never less than what
-    /// lies there now.
+    /// The length of the outbox and its lanes when it was last filled: never less than it is now.
     beyond: usize,
     /// Messages may be counted by their keys: the outbox knows.
     counted: bool,
@@ -154,9 +154,9 @@ pub(crate) struct Inbox<M, R, E, K> {
     pub(crate) step_aside: bool,
     /// The thread of the last sender.
     sender: usize,
-    /// The last of those whose bit in the map of attended shards this is that took what was
-    /// here, and its thread then. Others give way to it and leave it the bit, so it must be one
-    /// that clears it.
+    /// The last attendant of this shard (its bit in the map of attended shards is set for it) that
+    /// took the messages here, and its thread then. Others yield to it and leave it the bit, so it
+    /// must be a worker that clears it.
     drainer: (usize, usize),
     /// The next sender is to wake a worker where it runs.
     invite: bool,
@@ -185,8 +185,8 @@ impl Variety {
         self.hash = hash;
     }
 
-    /// Of what is queued from here on. The next may be of another key than the last: then it looks
-    /// mixed although it is not.
+    /// For messages that are queued from here on. If the next is of another key than the last, the
+    /// queue looks mixed although it is not.
     fn begin(&mut self) -> Self {
         std::mem::replace(self, Self { is_mixed: false, ..*self })
     }
@@ -218,8 +218,8 @@ pub(crate) struct Outbox<M, R, E, K> {
     /// Lanes that nobody owns, in the order in which they became ready.
     ready: VecDeque<LaneId>,
     /// Those of them with an urgent message, which come before the others and before the queue. A
-    /// lane that was ready when its first urgent message came stands in both lists; whoever takes
-    /// it from one leaves a name in the other that means nothing any more.
+    /// lane that was ready when its first urgent message came stands in both lists; a worker that
+    /// takes it from one leaves a meaningless name in the other.
     urgent_ready: VecDeque<LaneId>,
     /// Present while a worker drains the outbox of a keyed pool.
     pub(crate) token: Option<Token<K>>,
@@ -228,8 +228,8 @@ pub(crate) struct Outbox<M, R, E, K> {
     pub(crate) carried: Option<u32>,
     /// The epoch of the next token.
     next_epoch: u64,
-    /// Whoever had sent last when it was last filled, empty as it was, did so on another thread
-    /// than the worker that filled it.
+    /// When it was last filled, from empty, the last sender ran on another thread than the worker
+    /// that filled it.
     pub(crate) from_afar: bool,
     /// Messages taken so far, from the queue and from lanes: what the watch sees of progress.
     pub(crate) taken: u64,
@@ -329,14 +329,14 @@ impl<M, R, E, K> Shard<M, R, E, K> {
         Self { inbox: Padded(Lock::new(inbox)), outbox: Padded(Lock::new(outbox)) }
     }
 
-    /// Fills an empty outbox from the inbox. False, and no longer scheduled, when there is nothing
-    /// in either. Urgent messages stay in the inbox, where those that come later stand behind them;
-    /// so the outbox may be empty still.
+    /// Fills an empty outbox from the inbox. False, and no longer scheduled, if both are empty.
+    /// Urgent messages stay in the inbox, and later ones stand behind them; so the outbox may be
+    /// empty still.
     pub(crate) fn refill(&self, outbox: &mut Outbox<M, R, E, K>) -> bool {
         self.refill_or(outbox, || {})
     }
 
-    /// As `refill`; calls `empty` when there is nothing, before any sender can schedule the
+    /// As `refill`; calls `empty` if there is nothing, before any sender can schedule the
     /// shard again.
     pub(crate) fn refill_or(&self, outbox: &mut Outbox<M, R, E, K>, empty: impl FnOnce()) -> bool {
         if !outbox.queue.is_empty() {
@@ -352,14 +352,13 @@ impl<M, R, E, K> Shard<M, R, E, K> {
         true
     }
 
-    /// As `refill_or`, for who takes the first message at once: where that is the last, the shard
-    /// is no longer scheduled, so that nobody need look a second time. `attendant` is the worker,
-    /// where it clears the shard's bit in the map of attended shards when it departs.
+    /// As `refill_or`, for a worker that takes the first message at once: if that is the last, the
+    /// shard is no longer scheduled, so that no second look is needed. `attendant` is the worker,
+    /// if it clears the shard's bit in the map of attended shards when it departs.
     ///
-    /// What is taken on another thread than the sender's comes through the memory of another
-    /// core. Where senders run on this thread as well, the one there is asked to wake a worker
-    /// beside itself, so that each thread has its own. Where none does, one thread sends while the
-    /// other works.
+    /// A message from another thread's sender comes through the memory of another core. If senders
+    /// run on this thread as well, one of them is asked to wake a worker beside itself, so that
+    /// each thread has its own. If none does, one thread sends while the other works.
     pub(crate) fn refill_near(
         &self,
         outbox: &mut Outbox<M, R, E, K>,
@@ -393,8 +392,8 @@ impl<M, R, E, K> Shard<M, R, E, K> {
         Some(Refilled::More)
     }
 
-    /// True where a key that has had its quota need not give way, because all that waits here is
-    /// its own. It may have another quota then.
+    /// True if a key that has had its quota need not give way, because all messages here are its
+    /// own. It may have another quota then.
     pub(crate) fn is_all_of(&self, outbox: &mut Outbox<M, R, E, K>, hash: u32) -> bool {
         if !outbox.variety.is_only(hash) || outbox.has_ready() {
             return false;
@@ -521,7 +520,7 @@ impl<M, R, E, K> Shard<M, R, E, K> {
         somebody && thread == inbox.sender && thread != this_thread()
     }
 
-    /// True when there are messages in the outbox or the inbox. Otherwise the shard is no longer
+    /// True if there are messages in the outbox or the inbox. Otherwise the shard is no longer
     /// scheduled, and `empty` is called before any sender can schedule it again.
     pub(crate) fn has_more_or(&self, outbox: &Outbox<M, R, E, K>, empty: impl FnOnce()) -> bool {
         if !outbox.queue.is_empty() {
@@ -620,7 +619,7 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
         std::ptr::from_ref(self).addr()
     }
 
-    /// Messages are taken on this thread: where the sender runs on another, and others send here, a
+    /// Messages are taken on this thread. If the sender runs on another, and others send here, a
     /// worker is wanted there, until the sender has heard of it.
     fn invite_from(&mut self, thread: usize) {
         self.invite = self.sender != thread && (self.invite || has_sent_elsewhere(self.place()));
@@ -629,8 +628,8 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
         }
     }
 
-    /// True where the sender of a message is to wake a worker where it runs. It then steps aside,
-    /// so that this one comes to its turn: as long as the shard is drained from afar little waits
+    /// True if the sender of a message is to wake a worker on its own thread. It then steps aside,
+    /// so that this worker gets its turn: as long as the shard is drained from afar little waits
     /// there, and the sender would go on.
     pub(crate) fn take_invite(&mut self) -> bool {
         let invited = std::mem::take(&mut self.invite);
@@ -665,9 +664,9 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
         });
     }
 
-    /// Says for how many messages to come nobody need look at anything else here, `unmeasured` of
-    /// which are not measured. A message has just been queued, and the shard is scheduled: where it
-    /// was not before, its sender is about to announce it.
+    /// Sets how many messages may come without a look at anything else here; `unmeasured` of them
+    /// are not measured. A message has just been queued, and the shard is scheduled: if it was not
+    /// before, its sender is about to announce it.
     pub(crate) fn take_it_easy(&mut self, unmeasured: u64) {
         if self.step_aside || self.invite || !self.scheduled || self.closed {
             return;
@@ -677,8 +676,8 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
         self.credit -= u64::from(self.easy);
     }
 
-    /// Looks whether messages need not be counted by their keys any more. The lock of the outbox is
-    /// the caller's.
+    /// Ends counting messages by their keys if that is not needed any more. The caller has the lock
+    /// of the outbox.
     pub(crate) fn take_stock(&mut self, outbox: &mut Outbox<M, R, E, K>) {
         self.beyond = outbox.queued();
         let queued = self.queued() + self.beyond;
@@ -688,7 +687,7 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
         self.counted = outbox.crowd.is_some();
     }
 
-    /// Appends a message, stamped by its number. True when nobody is bound to look at the shard
+    /// Appends a message, stamped by its number. True if no worker is bound to look at the shard
     /// yet: the caller must announce it.
     #[inline(always)]
     pub(crate) fn push(
@@ -748,7 +747,7 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
         self.filled()
     }
 
-    /// As `push_each`, for messages that stay where they lie; at most one of them is measured.
+    /// As `push_each`, for messages that stay in their deque; at most one of them is measured.
     /// Leaves an empty deque with the sender.
     pub(crate) fn push_run(
         &mut self,
@@ -806,7 +805,7 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
     }
 
     /// True when this worker has a key with this hash in hand. Goes by the hash: of two keys that
-    /// collide, one in four billion, each is taken for the other.
+    /// collide, one pair in four billion, each is taken for the other.
     pub(crate) fn is_owner(&self, hash: u32, worker: usize) -> bool {
         let token = self.token.as_ref().filter(|token| token.worker == worker);
         let in_hand = token.and_then(|token| token.in_hand.as_ref());
@@ -827,8 +826,8 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
         token.in_hand = key;
     }
 
-    /// The holder compares keys outside the lock, with a message in hand whose key has this hash,
-    /// or has done so.
+    /// The holder compares keys outside the lock, or has done so, with a message in hand whose key
+    /// has this hash.
     pub(crate) fn compare(&mut self, epoch: u64, carried: Option<u32>) {
         self.carried = carried;
         if let Some(token) = self.held(epoch) {
@@ -948,8 +947,8 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
         Some(self.lanes.open(hash, key, LaneState::Running(token.worker)))
     }
 
-    /// Passes the token on when its holder has not finished a message since the last tick and
-    /// others wait behind it.
+    /// Passes the token on if its holder has not finished a message since the last tick and others
+    /// wait behind it.
     pub(crate) fn revoke(&mut self, waiting: bool) -> bool {
         let now = self.token.as_ref().map(|token| (token.epoch, token.taken));
         let stuck = now.is_some() && now == self.seen;
@@ -972,9 +971,8 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
     }
 
     /// The next message of the queue goes into the delivery, and its key into the hands of the
-    /// holder of the token, where nothing speaks against it; otherwise nothing has changed.
-    /// Returns the key that the holder has done with, to be dropped under no lock, and the hash of
-    /// the new one.
+    /// holder of the token, if nothing prevents it; otherwise nothing has changed. Returns the key
+    /// that the holder has done with, to be dropped under no lock, and the hash of the new one.
     #[inline(always)]
     pub(crate) fn step(
         &mut self,
@@ -986,7 +984,7 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
         if !self.lanes.is_empty() || self.crowd.is_some() {
             return None;
         }
-        // Taken first, and put back where it has to wait, which is rare: a look at it where it lies
+        // Taken first, and put back if it has to wait, which is rare: looking at it in its place
         // costs as much again.
         let mut entry = self.queue.pop_front()?;
         let (count, hash) = self.streak;
@@ -1054,7 +1052,7 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
         self.queue.push_front(entry);
     }
 
-    /// The first of the next messages whose key is another and waits for nobody: it goes before
+    /// The first of the next messages whose key is another and waits for no other: it goes before
     /// those of the key that has had its quota, and no lane is needed.
     pub(crate) fn pop_other(&mut self, hash: u32) -> Option<Entry<M, R, E, K>> {
         let lanes = &self.lanes;
@@ -1066,7 +1064,7 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
         Some(other)
     }
 
-    /// True where a key that has had its quota need not give way, because it alone is here; it may
+    /// True if a key that has had its quota need not give way, because it alone is here; it may
     /// have another quota then.
     pub(crate) fn has_nobody_else(&mut self) -> bool {
         let alone = self.queue.len() < LOOK_AHEAD && !self.has_ready();
@@ -1117,8 +1115,8 @@ mod tests {
         shard
     }
 
-    /// The steps of the core's `take_and_push`, where there is a permit and nothing is measured.
-    /// True where it was easy.
+    /// The steps of the core's `take_and_push`, if there is a permit and nothing is measured. True
+    /// if it was easy.
     fn send(shard: &Numbers, number: u64) -> bool {
         let mut inbox = shard.inbox.lock();
         if inbox.is_easy() {
@@ -1328,8 +1326,7 @@ mod tests {
         assert!(shard.refill(&mut outbox) && !outbox.from_afar);
     }
 
-    /// Takes what is in the shard on another thread, to whose senders somebody has sent
-    /// there before.
+    /// Takes the shard's messages on another thread, on which a sender has sent there before.
     fn taken_elsewhere(shard: &Numbers, sent_there: impl FnOnce() + Send) {
         std::thread::scope(|scope| {
             let worker = move || {
