@@ -1,10 +1,10 @@
 //! The keys with the most work, in fixed memory.
 //!
 //! "Space-Saving" (Metwally, Agrawal, El Abbadi: Efficient Computation of Frequent and Top-k
-//! Elements in Data Streams, ICDT 2005): a table of a few keys. One that is not there takes
-//! the place of the one with the least, and takes over its figure, because it may have had
-//! as much before. So a figure is never too small by what was seen, and too large by at most
-//! [`HotKey::at_most_too_large`]; whatever has more than a 64th of all is in the table.
+//! Elements in Data Streams, ICDT 2005): a table of a few keys. A new key replaces the one with the
+//! least, and takes over its figure, because it may have had as much before. So a figure is never
+//! smaller than what was seen, and too large by at most [`HotKey::at_most_too_large`]; a key with
+//! more than a 64th of all is in the table.
 //!
 //! It is fed with messages whose times are measured anyway, and told for how many each stands,
 //! so figures are estimates. Keys are told apart by their hashes here: one pair in four billion
@@ -28,7 +28,7 @@ pub(crate) const FED: u64 = 8;
 pub struct HotKey<K, T> {
     /// The key.
     pub key: Arc<K>,
-    /// How many messages of it were handled, or how long that took, since the pool was made:
+    /// How many messages of it were handled, or how long they took, since the pool was made:
     /// an estimate.
     pub amount: T,
     /// By how much that may be too large.

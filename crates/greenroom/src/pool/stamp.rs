@@ -10,12 +10,12 @@
 
 use std::time::Duration;
 
-/// One message in so many is measured where handlers are quick: three looks at the clock and two
-/// histograms, which would be felt if fewer had to bear them.
+/// If handlers are quick, one message in so many is measured: three looks at the clock and two
+/// histograms, a cost that would be felt if shared by fewer.
 pub(crate) const SAMPLED_OF_QUICK: u64 = 512;
 
-/// As `SAMPLED_OF_QUICK`, where handlers take a little longer: there, to measure each would take a
-/// tenth of the time.
+/// As `SAMPLED_OF_QUICK`, if handlers take a little longer: measuring each would take a tenth
+/// of the time.
 pub(crate) const SAMPLED_OF_BRISK: u64 = 8;
 
 /// The bits that say what a message stands for.

@@ -7,8 +7,8 @@
 //!
 //! A waiter that misses `n` workers is woken by each start, and compares two numbers: it looks
 //! at the slots again after `n` more starts, not after each. The count is noted before the
-//! slots are looked at, so a start in between is taken for one to come, and makes the next look
-//! too early, never too late. A worker may die meanwhile, so the waiter looks again instead of
+//! slots are looked at, so a start in between counts as one to come, and makes the next look too
+//! early, never too late. A worker may die in the meantime, so the waiter looks again instead of
 //! trusting the sum.
 
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,9 +1,9 @@
 //! What a pool is doing, in figures.
 //!
 //! Counters have one writer each, or are written under a lock that is taken anyway. The clock is
-//! read for one message in 512 where handlers are quick, for one in eight where they take longer
-//! than two microseconds, and for each where they take longer than 32; every other message is
-//! stamped with what a coarse clock shows. What has waited longest is looked up when somebody asks.
+//! read for one message in 512 if handlers are quick, for one in eight if they take longer than
+//! two microseconds, and for each if they take longer than 32; all other messages get the time of a
+//! coarse clock. The message that has waited longest is looked up when statistics are asked for.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
@@ -65,8 +65,8 @@ pub struct PoolStats {
     pub accepted: u64,
     /// Messages not accepted.
     pub rejected: u64,
-    /// How often the mailbox has become full: a sender found no room, for the first time since it
-    /// was at most half full.
+    /// How often the mailbox has become full: a sender found no room, for the first time since the
+    /// mailbox was at most half full.
     pub inbox_full: u64,
     /// Sends, calls and reservations that had to wait for room.
     pub inbox_full_waits: u64,
@@ -91,20 +91,19 @@ pub struct PoolStats {
     pub withdrawn: u64,
     /// Messages accepted and not started.
     pub queued: u64,
-    /// For how long the oldest of these has waited, to a few milliseconds. `None` where
-    /// there is none.
+    /// How long the oldest of these has waited, to a few milliseconds. `None` if there is none.
     pub oldest: Option<Duration>,
     /// Messages of a [sticky](crate::pool::sticky) pool, queued or waiting for another attempt,
-    /// that are to go to another worker once theirs has finished what it has in hand.
+    /// that go to another worker once theirs has finished its message in hand.
     pub held: u64,
     /// Messages that wait for another attempt, or at the head of a parked key.
     pub waiting: u64,
-    /// Of those queued and waiting, messages in the lines of parked keys: nobody handles them
+    /// Of those queued and waiting, messages in the lines of parked keys: they are not handled
     /// before an operator has decided.
     pub parked: u64,
     /// Bytes that are queued, in a pool that bounds them
-    /// ([`max_bytes`](crate::PoolBuilder::max_bytes)); of a message larger than the
-    /// bound, the bound.
+    /// ([`max_bytes`](crate::PoolBuilder::max_bytes)); a message larger than the bound counts
+    /// as the bound.
     pub queued_bytes: Option<u64>,
     /// Messages in the hands of workers.
     pub in_hand: u64,

@@ -1,8 +1,8 @@
 //! Sticky pools: the same key goes to the same worker.
 //!
 //! A worker that keeps something for each of its keys (a cache, a connection, a session) wants all
-//! messages of a key, and no key wants to be spread over workers. Keys are hashed onto the slots of
-//! a fixed table, and table slots belong to workers:
+//! messages of a key, and no key should be spread over workers. Keys are hashed onto the slots of a
+//! fixed table, and table slots belong to workers:
 //!
 //! ```text
 //! key ──hash──▶ table slot ──plan──▶ worker's own mailbox ──▶ worker
@@ -12,47 +12,48 @@
 //! ```
 //!
 //! # The price
-//! **Keys of one worker wait for one another**, by design: one slow order stops all orders that
-//! share its worker, also while others are idle; a message that waits for its next attempt stops
-//! its worker's mailbox (only urgent messages go before it), and one that is attempted again
-//! without a wait shares its worker with the other keys by turns. A key cannot be parked here
-//! either: [`FinalAction::ParkKey`](crate::FinalAction::ParkKey) makes a dead letter. Where a key
-//! needs order and no worker of its own, take [`ordered_by`](crate::PoolBuilder::ordered_by): there
-//! any free worker takes the next key.
+//! **Keys of one worker wait for one another**, by design. One slow order stops all orders
+//! that share its worker, even while others are idle. A message that waits for its next attempt
+//! stops its worker's mailbox (only urgent messages go before it); one that is attempted again
+//! without a wait takes turns with the worker's other keys. A key cannot be parked here either:
+//! [`FinalAction::ParkKey`](crate::FinalAction::ParkKey) makes a dead letter. If a key needs order
+//! and no worker of its own, use [`ordered_by`](crate::PoolBuilder::ordered_by): there any free
+//! worker takes the next key.
 //!
-//! Take sticky workers where a worker has something that others would have to fetch first: a cache
-//! per key, a connection or a file per key, state that lives in the worker.
+//! Use sticky workers if a worker has something that others would have to fetch first: a cache per
+//! key, a connection or a file per key, state that lives in the worker.
 //!
 //! # When workers come and go
-//! A table slot moves only when it must: a worker that joins takes its part from those who have
-//! most, what a worker leaves that is removed or disabled goes to those who have least. One that is
-//! being restarted keeps what it has.
+//! A table slot moves only when it must: a worker that joins takes its share from those that have
+//! most; the table slots of a worker that is removed or disabled go to those that have least. A
+//! worker that is being restarted keeps its own.
 //!
-//! A move takes along what was queued of that table slot, in order and before anything newer.
-//! Only where the old worker has a message of it in hand is there something to wait for: messages
-//! of that table slot are held, accepted and counted as queued, until it is done. That is one
-//! table slot per worker at the most, so one that is wedged holds up the keys of that table slot
-//! alone; after a second it is told as [`PoolEvent::SlotHeld`](crate::PoolEvent::SlotHeld), and
-//! [`PoolStats::held`](crate::PoolStats::held) says how many messages wait like this.
+//! A move takes along the queued messages of that table slot, in order and before anything newer.
+//! It has to wait only if the old worker has a message of the table slot in hand: messages of
+//! that table slot are held, accepted and counted as queued, until it is done. That is at most
+//! one table slot per worker, so a wedged worker holds up the keys of that table slot alone.
+//! After a second that is reported as [`PoolEvent::SlotHeld`](crate::PoolEvent::SlotHeld), and
+//! [`PoolStats::held`](crate::PoolStats::held) counts the messages that wait like this.
 //!
 //! # The protocol
-//! A message carries its *tag*: its table slot, from 1. Who has a table slot stands in `owners`,
-//! which is read without a lock and written under that of the mailbox that loses or gains it:
+//! A message carries its *tag*: its table slot, from 1. The owner of a table slot stands in
+//! `owners`, which is read without a lock and written under the lock of the mailbox that loses
+//! or gains it:
 //!
 //! 1. A sender reads the owner, takes a place there and a permit of the pool, and pushes. Under
-//!    the lock of the mailbox it looks again: if the table slot has gone, it gives back what it has
-//!    taken and begins anew.
-//! 2. Who moves table slots holds the lock of the `moves`, so there is one at a time. Under the
-//!    lock of the old mailbox it takes the messages out and writes `LIMBO`; under that of the
-//!    new one it puts them in and writes the new owner. Who reads `LIMBO` waits for the lock
-//!    of the moves.
-//! 3. Where the worker has a message of that table slot in hand, or may have, the owner stays,
-//!    the messages are put aside in its mailbox, and so is what comes. The seat is ordered to hand
-//!    over; the worker does so when it looks for its next message, or has died, or left.
+//!    the lock of the mailbox it looks again: if the table slot has gone, it gives back place and
+//!    permit and begins anew.
+//! 2. A mover of table slots holds the lock of the `moves`, so there is one at a time. Under the
+//!    lock of the old mailbox it takes the messages out and writes `LIMBO`; under the lock of the
+//!    new one it puts them in and writes the new owner. A sender that reads `LIMBO` waits for the
+//!    lock of the moves.
+//! 3. If the worker has a message of that table slot in hand, or may have, the owner stays, and
+//!    present and later messages are put aside in its mailbox. The seat is ordered to hand over;
+//!    the worker does so when it looks for its next message, or has died, or left.
 //!
-//! So nothing of a table slot is ever queued in two places, and nothing of it is started while
-//! something older is in hand. Without workers table slots are nobody's, and their messages wait in
-//! the pool until one joins.
+//! So no table slot is ever queued in two places, and none of its messages is started while an
+//! older one is in hand. Without workers table slots have no owner, and their messages wait in the
+//! pool until a worker joins.
 
 use std::{
     collections::BTreeMap,
@@ -76,7 +77,7 @@ pub(crate) const LIMBO: u32 = u32::MAX - 1;
 /// How long messages are held for a worker that does not finish before that is told.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Table slots, unless said otherwise: 16 for each of 256 workers, so that shares differ by a
+/// Table slots, by default: 16 for each of 256 workers, so that shares differ by a
 /// sixteenth at most.
 pub(crate) const DEFAULT_SLOTS: usize = 4_096;
 
@@ -102,8 +103,8 @@ pub(crate) struct Sticky<M> {
     hash_of: HashOf<M>,
     /// Seeded by the pool's seed alone: the same seed makes the same table in every process.
     hasher: Hasher,
-    /// By tag: the slot of the worker where its messages lie, or [`NOBODY`], or [`LIMBO`]. Written
-    /// by who holds the lock of the moves, under the lock of the queue that loses or gains it.
+    /// By tag: the slot of the worker with its messages, or [`NOBODY`], or [`LIMBO`]. Written under
+    /// the lock of the moves and that of the queue that loses or gains it.
     owners: Box<[AtomicU32]>,
     pub(crate) moves: Mutex<Moves>,
     /// Told after each move, to senders that wait for room where their key was.
@@ -173,8 +174,7 @@ impl<M> Sticky<M> {
     }
 }
 
-/// Says to all who ask whether the pool chooses workers that it does, and strictly. It is not
-/// asked itself.
+/// Only says that the pool chooses workers, and strictly. It is not asked itself.
 pub(crate) struct Stuck;
 
 impl<M> Policy<M> for Stuck {

@@ -31,8 +31,8 @@ impl Stop {
 /// How a pool ended.
 #[derive(Debug)]
 pub struct StopReport<M> {
-    /// What was accepted and not handled, as far as it still exists: queued, waiting for another
-    /// attempt, or in the hand of a handler that had left it in place.
+    /// The messages that were accepted and not handled, as far as they still exist: queued, waiting
+    /// for another attempt, or in the hand of a handler that had left its message in place.
     pub left_over: Vec<M>,
     /// Workers whose handler did not let go: they block their thread, and go on until they return.
     pub wedged: Vec<String>,

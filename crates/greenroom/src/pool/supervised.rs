@@ -1,7 +1,6 @@
 //! A pool under a supervisor.
 //!
-//! Its address is there before it is started, and outlives every restart: what is sent
-//! meanwhile waits.
+//! Its address is there before it is started, and outlives every restart: messages wait in between.
 //!
 //! ```text
 //! resting ──start──▶ up ──a worker's budget is used up──▶ the supervisor is told; the slot rests

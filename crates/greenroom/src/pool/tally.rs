@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::DeadLetterReason;
 
-/// Counters of one seat, on a cache line of its own, written by its worker (or, once that is gone,
-/// by whoever cleans up behind it) with plain loads and stores. They go on when the next worker
-/// takes the seat.
+/// Counters of one seat, on a cache line of its own, written by its worker (or, once the worker
+/// has gone, by the task that cleans up behind it) with plain loads and stores. They go on when the
+/// next worker takes the seat.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub(crate) struct WorkerTally {
@@ -14,8 +14,8 @@ pub(crate) struct WorkerTally {
     pub(crate) started: AtomicU64,
     pub(crate) handled: AtomicU64,
     /// When the message in hand was started, in nanoseconds and one more; 0 while there is none.
-    /// The one counter that somebody else may write as well: where nobody has looked at the clock
-    /// for it, who asks does.
+    /// The one counter with other writers: if the clock was not read for the message, the first
+    /// observer sets it.
     pub(crate) in_hand: AtomicU64,
     /// Messages in hand besides that one, in a pool of batches.
     pub(crate) more_in_hand: AtomicU64,

@@ -29,8 +29,8 @@ pub(crate) struct Telemetry<K> {
 }
 
 impl<K> Telemetry<K> {
-    /// Of an actor that stands `single` hardly anything is measured; the hottest keys are looked
-    /// for where there are keys.
+    /// Hardly anything is measured of an actor that stands `single`; the hottest keys are tracked
+    /// if there are keys.
     pub(super) fn new(is_watched: bool, single: bool, keyed: bool) -> Self {
         // Of very many actors that handle a few messages each, none has room for measurements.
         let unmeasured = if single { FEW } else { 0 };

@@ -1,8 +1,8 @@
 //! Threads of a pool's own, for handlers that compute or block.
 //!
 //! A handler that computes for a second holds a thread of the runtime for a second, and everything
-//! else on that runtime shares what is left. A pool with threads of its own works there and nowhere
-//! else; only its senders and callers are where they were.
+//! else on that runtime shares the other threads. A pool with threads of its own works there and
+//! nowhere else; its senders and callers stay on theirs.
 //!
 //! The price: the threads, and a hop between them and the callers for each reply. Timers and
 //! sockets of its handlers live on these threads too.

@@ -10,64 +10,64 @@
 //!   the map again) and a worker whose handler suspends (`awake -= 1`; fence; look) both end
 //!   in [`leave`](Wake::leave).
 //!
-//! The race is between a sender that marks and sees `awake` at its limit, and the last awake worker
-//! that leaves and sees the map empty. Mark and look are separated from the access to `awake` by
-//! sequentially consistent fences on both sides, so at least one of them sees the other: either
-//! the sender finds room and wakes, or the leaving worker finds the bit and wakes somebody,
-//! possibly itself.
+//! The race is between a sender that marks and sees `awake` at its limit, and the last awake
+//! worker, which leaves and sees the map empty. On both sides a sequentially consistent fence
+//! separates mark or look from the access to `awake`, so at least one of them sees the other:
+//! either the sender finds room and wakes a worker, or the leaving worker finds the bit and wakes
+//! one, possibly itself.
 //!
-//! The same holds for two wakers of which one has raised `awake` and then finds nobody idle: it
-//! lowers it and looks again.
+//! The same holds for two wakers if one has raised `awake` and then finds no idle worker: it lowers
+//! it and looks again.
 //!
 //! # Where handlers usually wait
-//! There ([`waits`](Wake::waits)) a worker is polled once or twice for each message, and to count
-//! it each time would have two threads write one variable twice for each message. So a worker
-//! counts as awake from when it is woken until its handler suspends for the first time; from
-//! then on it does not, until it lies down again. `awake` covers those that were woken and are
-//! about to look.
+//! There ([`waits`](Wake::waits)) a worker is polled once or twice for each message, and if it
+//! were counted each time, two threads would write one variable twice for each message. So a worker
+//! counts as awake from when it is woken until its handler suspends for the first time, and not
+//! again until it lies down. `awake` covers workers that were woken and are about to look.
 //!
-//! A worker that does not count owes nobody anything while it goes from message to message: a
-//! sender that finds `awake` below its limit and somebody idle wakes that one. What it owes is
-//! a look after it has entered the idle list ([`pass_on`](Wake::pass_on)). The race is between a
-//! sender that marks and finds nobody idle, and a worker that enters the list and finds nothing
-//! ready; fences stand between the two steps on both sides, so one of them sees the other. Each
-//! worker that was woken wakes the next one as its handler suspends, as long as work is ready: so
-//! all come up, one after the other, without more than a few on their way at a time.
+//! A worker that does not count has no duty to others while it goes from message to message: a
+//! sender that finds `awake` below its limit and an idle worker wakes that one. Its duty is to look
+//! after it has entered the idle list ([`pass_on`](Wake::pass_on)). The race is between a sender
+//! that marks and finds no idle worker, and a worker that enters the list and finds nothing ready.
+//! Fences stand between the two steps on both sides, so one of them sees the other. As long as
+//! work is ready, each woken worker wakes the next one as its handler suspends: so all come up, one
+//! after the other, with only a few on their way at a time.
 //!
 //! # Lingering
 //! A worker that has found nothing more steps aside once before it lies down
-//! ([`linger`](Wake::linger), [`look_again`](Wake::look_again)), and meanwhile takes the place
-//! of one wake-up by a sender on its own thread: the sender clears `lingering` instead of waking
-//! anybody. The lingerer, back again, clears it too, and only then looks at every shard. Both are
-//! read-modify-writes of one variable: a sender that came first has marked its shard before the
-//! lingerer looks; one that comes later finds nobody lingering, and wakes somebody. Only senders on
-//! the same thread, because the lingerer runs as soon as they let it, and finds in the caches what
-//! they wrote; a sender elsewhere wakes a worker that will run where the sender does.
+//! ([`linger`](Wake::linger), [`look_again`](Wake::look_again)). In that time it absorbs one
+//! wake-up by a sender on its own thread: the sender clears `lingering` instead of waking a worker.
+//! When the lingerer is back, it clears `lingering` too, and only then looks at every shard. Both
+//! are read-modify-writes of one variable: a sender that came first has marked its shard before the
+//! lingerer looks; one that comes later finds no lingerer, and wakes a worker. This is for senders
+//! on the same thread only: the lingerer runs as soon as they let it, and finds their writes in the
+//! caches. A sender elsewhere wakes a worker that will run on the sender's thread.
 //!
 //! # Attended
-//! Without keys, workers keep to a shard each: the one who works there, or was woken for it, has
-//! its bit set in `attended`. Where handlers are quick, a shard that is attended is left to that
-//! worker; where they are not, others join it. Who departs looks at the ready map afterwards,
-//! so that no shard is left alone. Where handlers usually wait ([`waits`](Wake::waits)), nobody
-//! attends: each message is the last that its worker takes there. Every bit has somebody who clears
-//! it at departure, or the shard would be left to nobody: who gives way to another without clearing
-//! it does so only to one whose bit it is as well. Where the pace changes while a worker keeps a
-//! shard to itself, the watch finds out, and others join.
+//! Without keys, workers keep to a shard each: the worker that takes messages there, or was woken
+//! for it, has its bit set in `attended`. If handlers are quick, an attended shard is left to
+//! that worker; if they are not, others join it. A worker that departs looks at the ready map
+//! afterwards, so that no shard is left alone. If handlers usually wait ([`waits`](Wake::waits)),
+//! no shard is attended: each message is the last that its worker takes there. Every bit has a
+//! worker that clears it at departure, or the shard would be left unattended: a worker may yield a
+//! shard without clearing its bit only if the other worker also owns that bit. If the pace changes
+//! while a worker keeps a shard to itself, the watch finds out, and others join.
 //!
 //! # Called where it lies
-//! A caller may do the work of a worker that lies idle
-//! ([`woken_or_called`](Wake::woken_or_called)). That one stays in the list and is not awake: for
-//! everybody else it is as idle as before. Who takes it off the list meanwhile wakes its task,
-//! which comes once the caller has put the work back. A worker that cannot come then, because its
-//! handler suspends or because it ends, passes the wake-up on, as one that dies does.
+//! A caller may do the work of an idle worker ([`woken_or_called`](Wake::woken_or_called)). The
+//! worker stays in the list and is not awake: for all others it is as idle as before. If another
+//! takes it off the list in that time, it wakes the worker's task, which comes once the caller has
+//! put the work back. A worker that cannot come then, because its handler suspends or because it
+//! ends, passes the wake-up on, as one that dies does.
 //!
 //! # Handed a message
 //! A caller may also give an idle worker its message past the queue, and have it woken
-//! ([`hand`](Wake::hand)): no shard is marked, and the message is in the worker's hands before it
-//! is off the list, so that whoever finds that it cannot come finds the message as well.
+//! ([`hand`](Wake::hand)). No shard is marked. The message is in the worker's hands before
+//! the worker is off the list, so if the worker cannot come, its wake-up and its message are
+//! found together.
 //!
-//! Who wakes a worker takes it off the idle list, with the waker of its task, and raises `awake`
-//! on its behalf, so a wake-up belongs to exactly one worker. One that dies first passes it
+//! A waker takes a worker off the idle list, with the waker of its task, and raises `awake` on
+//! its behalf, so a wake-up belongs to exactly one worker. A worker that dies first passes it
 //! on ([`forget`](Wake::forget)).
 
 use std::{
@@ -87,13 +87,13 @@ use super::{
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence, this_thread};
 
 pub(crate) struct Wake {
-    /// A bit per shard: in a keyed pool, that somebody should look at it; without keys, that there
+    /// A bit per shard: in a keyed pool, that a worker should look at it; without keys, that there
     /// are messages in it.
     ready: Padded<AtomicU64>,
     /// What is read for each message and rarely written.
     signs: Padded<Signs>,
-    /// Without keys, a bit per shard where a worker takes messages: others go elsewhere,
-    /// where they can.
+    /// Without keys, a bit per shard in which a worker takes messages: others go elsewhere
+    /// if they can.
     attended: Padded<AtomicU64>,
     /// Workers that are polled, or woken and about to be.
     awake: Padded<AtomicUsize>,
@@ -115,20 +115,20 @@ pub(crate) struct Wake {
 /// What workers look at before each message.
 struct Signs {
     /// A bit per shard with urgent messages: in its inbox, or in lanes that are ready. Set under
-    /// the lock of the one or the other, cleared under both; without keys there are no lanes.
+    /// the lock of either, cleared under both; without keys there are no lanes.
     urgent: AtomicU64,
     /// Handlers return within [`QUICK`]: one worker per shard is enough, and another would only
     /// meet it there.
     quick: AtomicBool,
-    /// Handlers usually wait for something: whoever goes to a shard leaves it with its first
-    /// message, and nobody keeps to one.
+    /// Handlers usually wait for something: a worker leaves a shard with its first message, and
+    /// none keeps to one.
     waits: AtomicBool,
 }
 
 /// Of the two, one is written where handlers are quick, the other where they usually wait.
 struct Aside {
     /// The thread on which an awake worker that found nothing has stepped aside, before it looks
-    /// at every shard again; [`NOBODY`] where there is none. It absorbs one wake-up by a sender on
+    /// at every shard again; [`NOBODY`] if there is none. It absorbs one wake-up by a sender on
     /// that thread.
     lingering: AtomicUsize,
     /// Where handlers usually wait: which shards are looked at first.
@@ -154,8 +154,7 @@ impl Bed {
     /// What the worker, which has been taken off the idle list, was woken for.
     #[inline]
     fn take_errand(&self) -> Errand {
-        // Whoever writes it has taken the worker off the list, and nobody else does before it is
-        // there again.
+        // Its writer has taken the worker off the list, and no other does before it is there again.
         let of = match self.errand.load(Ordering::Relaxed) {
             ANY => return Errand::Any,
             HANDED => Errand::Handed,
@@ -166,8 +165,8 @@ impl Bed {
     }
 }
 
-/// Of a worker, from when it lies down until it gets up: whether whoever takes it off the idle list
-/// wakes its task.
+/// Of a worker, from when it lies down until it gets up: whether the waker that takes it off the
+/// idle list wakes its task.
 pub(crate) enum Rest {
     /// Not yet.
     Unknown,
@@ -296,8 +295,8 @@ impl Wake {
         self.signs.urgent.fetch_or(1 << shard, Ordering::SeqCst);
     }
 
-    /// There are none any more. Under the locks of the shard's inbox and, where there are
-    /// keys, its outbox.
+    /// There are none any more. Under the lock of the shard's inbox and, with keys, that
+    /// of its outbox.
     pub(crate) fn calm(&self, shard: usize) {
         // Pairs with the `fetch_or` in `urge`, by the locks: no bit is cleared over an urgent
         // message.
@@ -338,9 +337,8 @@ impl Wake {
         }
     }
 
-    /// Goes to the first ready shard at or behind `cursor`, going round: to one that nobody
-    /// attends (true), or where all are attended and it may `join`, to any (false). Leaves its
-    /// bit in place.
+    /// Goes to the first ready shard at or behind `cursor`, going round: to an unattended one
+    /// (true), or, if all are attended and it may `join`, to any (false). Leaves its bit in place.
     #[inline]
     pub(crate) fn attend(&self, cursor: u32, join: bool) -> Option<(usize, bool)> {
         loop {
@@ -372,7 +370,7 @@ impl Wake {
         self.attended.fetch_and(!(1 << shard), Ordering::AcqRel);
     }
 
-    /// True when work is ready that nobody is about to do, and a worker could be woken for it. A
+    /// True when work is ready that no worker is about to do, and a worker could be woken for it. A
     /// guess, for the price of a few loads.
     #[inline]
     pub(crate) fn wants_more(&self) -> bool {
@@ -477,8 +475,8 @@ impl Wake {
         self.one_within(NO_LIMIT, Some(shard), bell);
     }
 
-    /// Wakes an idle worker although as many are awake as there are cores: they have not made
-    /// any progress.
+    /// Wakes an idle worker although as many are awake as there are cores: they have made
+    /// no progress.
     pub(crate) fn one_more(&self, bell: &Bell) -> bool {
         self.one_within(NO_LIMIT, None, bell)
     }
@@ -490,10 +488,9 @@ impl Wake {
         woken
     }
 
-    /// As `one_for`, or `one` where there are keys, for a caller that sees to it that the worker
-    /// is polled: by itself, or by [`rouse`](Picked::rouse). For a shard only where workers keep
-    /// to shards: others would not clear its bit in `attended`, and what comes there later would be
-    /// left to nobody.
+    /// As `one_for`, or `one` if there are keys, for a caller that has the worker polled: by
+    /// itself, or by [`rouse`](Picked::rouse). For a shard only if workers keep to shards: others
+    /// would not clear its bit in `attended`, and later messages there would be left alone.
     pub(crate) fn pick_for(&self, shard: Option<usize>, bell: &Bell) -> Option<Picked> {
         self.pick(self.limit, shard, bell)
     }
@@ -534,8 +531,8 @@ impl Wake {
         }
     }
 
-    /// True where a message may be handed to an idle worker: as long as one may be woken, and
-    /// nobody is on this very thread who looks at every shard in a moment. A guess.
+    /// True if a message may be handed to an idle worker: one may be woken, and no worker on this
+    /// very thread looks at every shard in a moment. A guess.
     #[inline]
     pub(crate) fn may_hand(&self) -> bool {
         let lingering = self.aside.lingering.load(Ordering::Relaxed);
@@ -544,8 +541,8 @@ impl Wake {
             && (lingering == NOBODY || lingering != this_thread())
     }
 
-    /// Wakes an idle worker for a message that it is handed by `put`, which says whether it was,
-    /// under the lock of the list: not where somebody has not collected the reply before. True when
+    /// Wakes an idle worker for a message that `put` hands it. `put` says whether it did, under the
+    /// lock of the list: it does not if an earlier caller has not collected its reply. True when
     /// one was woken.
     #[inline]
     pub(crate) fn hand(&self, bell: &Bell, mut put: impl FnMut(usize) -> bool) -> bool {
@@ -578,7 +575,7 @@ impl Wake {
         locked(&self.idle).grow_to(workers);
     }
 
-    /// Wakes this worker, where it lies idle: something waits that only it can do. True when it was
+    /// Wakes this worker if it is idle: something waits that only it can do. True when it was
     /// woken. The caller has published what waits; a worker that lies down looks for it afterwards.
     pub(crate) fn call(&self, worker: usize, bell: &Bell) -> bool {
         // Pairs with the fence in `pass_on` of a worker that lies down: this load sees it in the
@@ -599,9 +596,9 @@ impl Wake {
         true
     }
 
-    /// A worker has been taken off the idle list. Where it is sent to a shard that somebody attends
+    /// A worker has been taken off the idle list. If it is sent to a shard that is attended
     /// already, the first to depart clears the bit of both; that costs a meeting there, and no
-    /// message. Under the lock of the list, so that a worker that dies meanwhile finds its errand.
+    /// message. Under the lock of the list, so that a worker that dies now finds its errand.
     #[inline]
     fn get_up(&self, idle: &Idle, worker: usize, errand: u32) {
         let bed = self.beds.at(worker);
@@ -610,8 +607,8 @@ impl Wake {
         self.idle_count.store(idle.stack.len(), Ordering::Release);
     }
 
-    /// The caller has found nothing, steps aside once, and then looks again. False when somebody
-    /// else does so already.
+    /// The caller has found nothing, steps aside once, and then looks again. False when another
+    /// worker does so already.
     pub(crate) fn linger(&self) -> bool {
         let thread = this_thread();
         self.aside
@@ -621,8 +618,8 @@ impl Wake {
     }
 
     /// The caller is back, and is about to look at every shard; or it is dropped, and leaves. It
-    /// may be on another thread by now, and may take back what another has promised since, which
-    /// costs that one a wake-up and nobody a message.
+    /// may be on another thread by now, and may clear the promise of a later lingerer, which costs
+    /// that one a wake-up and loses no message.
     pub(crate) fn look_again(&self) {
         self.aside.lingering.swap(NOBODY, Ordering::AcqRel);
         // Pairs with the fence in `pick`: the sender sees that nobody lingers, or its mark is seen
@@ -630,8 +627,8 @@ impl Wake {
         fence(Ordering::SeqCst);
     }
 
-    /// True when a worker lingers on this very thread: it looks at what the caller has marked as
-    /// soon as the caller lets it run, and shares its caches.
+    /// True when a worker lingers on this very thread: it looks at the shards that the caller has
+    /// marked as soon as the caller lets it run, and shares its caches.
     fn is_absorbed(&self) -> bool {
         let lingering = self.aside.lingering.load(Ordering::Acquire);
         lingering != NOBODY
@@ -709,8 +706,8 @@ impl Wake {
         Some(worker)
     }
 
-    /// Enters the idle list; the caller then leaves, and waits to be
-    /// [woken](Self::woken_or_called), in the same turn of its task where it says what wakes that.
+    /// Enters the idle list. The caller then leaves, and waits to be
+    /// [woken](Self::woken_or_called), in the same turn of its task if it gives that task's waker.
     #[inline]
     pub(crate) fn lie_down(&self, worker: usize, waker: Option<Waker>) -> Rest {
         let rest = if waker.is_some() { Rest::Told } else { Rest::Unknown };
@@ -721,8 +718,8 @@ impl Wake {
         rest
     }
 
-    /// Whoever takes this worker off the list wakes this task. False where somebody has, and has
-    /// woken another or none.
+    /// A wake-up of this worker wakes this task from now on. False if the worker is off the list
+    /// already, and another task or none was woken.
     #[cold]
     fn tell_waker(&self, worker: usize, waker: &Waker) -> bool {
         // Somebody else's code.
@@ -744,9 +741,9 @@ impl Wake {
         self.beds.at(worker).taken.load(Ordering::Relaxed)
     }
 
-    /// Waits until somebody has taken the worker off the idle list, and says what for; or until
-    /// `is_called`, which is asked at each poll: None, and the worker lies there still and is to
-    /// come back with the same `rest`.
+    /// Waits until the worker is taken off the idle list, and says what for. Or until `is_called`,
+    /// which is asked at each poll: None, and the worker is still in the list and is to come back
+    /// with the same `rest`.
     #[inline(always)]
     pub(crate) fn woken_or_called(
         &self,
@@ -776,9 +773,8 @@ impl Wake {
         })
     }
 
-    /// A worker that had lain down goes, or cannot come any more. Passes a wake-up that it
-    /// was given on to another; a message that it was handed is for the caller to see to, who
-    /// then finds it.
+    /// A worker that had lain down goes, or cannot come any more. Passes on a wake-up that it was
+    /// given; the caller then looks for a message that it was handed.
     pub(crate) fn forget(&self, worker: usize, bell: &Bell) {
         let mut idle = locked(&self.idle);
         if let Some(picked) = idle.remove(worker) {
@@ -803,7 +799,7 @@ impl Wake {
 pub(crate) const QUICK: Duration = Duration::from_micros(2);
 
 /// Idle workers, the last to fall asleep on top. Any of them leaves at the same price, because
-/// thousands leave at once when a runtime goes.
+/// thousands leave at once when a runtime ends.
 struct Idle {
     stack: Vec<usize>,
     /// Of each worker.

@@ -1,12 +1,12 @@
 //! The watch: a thread that looks after pools whose workers are awake, every two milliseconds.
 //!
 //! It takes the drain token from holders that have not finished a message since the last tick, so
-//! that a handler that computes delays its own key only (K03), and wakes one more worker where work
-//! is ready and nothing moves.
+//! that a handler that computes delays its own key only (K03), and wakes one more worker if work is
+//! ready and nothing moves.
 //!
 //! A thread of its own, one for the process, because the runtime's timers do not serve here: the
 //! very thread that should fire them may be the one that computes. It sleeps while no pool has an
-//! awake worker, and ends never.
+//! awake worker, and never ends.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -27,14 +27,14 @@ pub(crate) const TICK: Duration = Duration::from_millis(2);
 /// dozens of messages, and there are few where handlers wait for milliseconds.
 const LONG_TICK: Duration = Duration::from_millis(10);
 
-/// A pool is watched for so many ticks after it has fallen asleep, so that one that works now and
-/// then does not wake the watch each time.
+/// A pool is watched for so many ticks after it has fallen asleep, so that a pool that works now
+/// and then does not wake the watch each time.
 const PATIENCE: u32 = 50;
 
 /// A pool, as the watch sees it.
 pub(crate) trait Watched: Send + Sync {
-    /// Takes stuck tokens away and wakes who is needed. `before` is what the last tick returned:
-    /// the messages taken.
+    /// Takes stuck tokens away and wakes workers as needed. `before` is the result of the last
+    /// tick: the messages taken.
     fn tick(&self, before: u64) -> u64;
 
     /// True while a worker is awake, work is ready or a sender waits for room.

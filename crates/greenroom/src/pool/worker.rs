@@ -78,7 +78,7 @@ enum Gone {
 }
 
 /// Runs the worker of one slot until the pool has ended, it is told to leave, or the slot is
-/// disabled. Whoever drops the task has the slot seen to, also before it was polled.
+/// disabled. If the task is dropped, even before it was polled, its slot is cleaned up.
 pub(crate) fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: Employed<A, K>,
     slot: usize,
@@ -183,8 +183,8 @@ fn context<A: Actor, K: Hash + Eq + Send + Sync + 'static, B>(
     Context::new(core.settings.config.name.clone(), slot, lives, Arc::downgrade(&home))
 }
 
-/// A worker that was told to leave is gone when its task ends, also where that is dropped. Where it
-/// is dropped because the worker was killed, another task goes on.
+/// A worker that was told to leave is gone when its task ends or is dropped. If the task is dropped
+/// because the worker was killed, another task goes on.
 struct Undertaker<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     core: Employed<A, K>,
     slot: usize,
@@ -237,7 +237,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Undertaker<A, K> {
 }
 
 /// Builds the actor of a slot anew, after it has ended for this reason, and a wait. Boxed by its
-/// callers, as all that is rare: a worker's task is as large as the largest thing that it does.
+/// callers, like everything rare: a worker's task is as large as the largest thing that it does.
 async fn restart<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Arc<Core<A, K>>,
     slot: usize,
@@ -302,8 +302,8 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
             }
         }
         if turn.has_begun() && in_place::is_driving() {
-            // A caller does the work of one message. What else there is lies where others can take
-            // it: this worker's own task may be stuck behind the caller for long.
+            // A caller does the work of one message. Other messages lie where other workers can
+            // take them: this worker's own task may be stuck behind the caller for long.
             hold.give_up_place();
             if core.queue.wake.any_ready() {
                 turn.begin(0);
@@ -318,8 +318,8 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
             _ => hold.take_next(),
         };
         if taken == Taken::Nothing {
-            // With keys, what a sender sends goes to all shards: those that are ready come first. A
-            // handler that has waited has left its shard, where others are ready most likely.
+            // With keys, a sender's messages go to all shards: the ready ones come first. A handler
+            // that has waited has left its shard, and others are ready most likely.
             let goes_on = (core.keyed() || has_waited) && core.queue.wake.any_ready();
             let from_afar = || !by_call && hold.is_fed_from_afar();
             let pauses = coalescing.pauses_after(in_a_row, from_afar);
@@ -361,9 +361,9 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
                 in_a_row += 1;
                 // Before the handler is polled, which may compute for long.
                 hold.counts_again();
-                // Another worker is woken for what else is ready. The runtime puts it where only
+                // Another worker is woken for other ready work. The runtime puts it where only
                 // this thread looks, so this worker steps back once, before it perhaps computes for
-                // long. Where handlers usually wait, this one makes room as soon as it does.
+                // long. If handlers usually wait, this one makes room as soon as it does.
                 if core.queue.wake.wants_more()
                     && !in_place::is_driving()
                     && core.queue.wake.one(&core.clock.bell)
@@ -402,8 +402,8 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
     }
 }
 
-/// Lets other tasks of the runtime have a turn; senders fill the queues meanwhile, and need not
-/// wake anybody.
+/// Lets other tasks of the runtime have a turn; senders fill the queues in that time, and need not
+/// wake a worker.
 async fn linger<A: Actor, K: Hash + Eq + Send + Sync + 'static>(hold: &mut Hold<A, K>) {
     // Pairs with the fence in `grant_to_all`: a waiter sees what this worker has started, or the
     // worker sees `starved`. Otherwise a sender waits while the worker lingers.
@@ -420,8 +420,9 @@ async fn linger<A: Actor, K: Hash + Eq + Send + Sync + 'static>(hold: &mut Hold<
     }
 }
 
-/// Whether a worker that has had a single message lingers: where it was worth it before, because
-/// its caller sends the next one as soon as it has the reply; otherwise now and then, to find out.
+/// Whether a worker that has had a single message lingers. It does if that was worth it before,
+/// because its caller sends the next one as soon as it has the reply; otherwise now and then,
+/// to find out.
 struct Patience {
     /// Its caller does its work; it need not be there before.
     in_place: bool,
@@ -460,14 +461,14 @@ impl Patience {
     }
 }
 
-/// What a caller hands an idle worker is handled there so many times in a row before other tasks of
+/// An idle worker handles so many messages that were handed to it in a row before other tasks of
 /// the runtime get a turn.
 const HANDED_PER_TURN: u32 = 64;
 
-/// Waits until there is something to do in the queues. Callers who do this worker's work meanwhile
-/// are served where it lies: it counts as idle, and others may take it off the list for what comes
-/// next. True where that has just been so. What a caller hands it is handled here as well, as often
-/// as nothing else is to be done.
+/// Waits until there is something to do in the queues. Callers that do this worker's work in that
+/// time are served: the worker counts as idle, and may be taken off the list for other work. True
+/// if a caller was served last. Messages that are handed to it are handled here as well, as long as
+/// nothing else is to be done.
 async fn idle<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
     hold: &mut Hold<A, K>,
     core: &Core<A, K>,
@@ -498,8 +499,7 @@ async fn idle<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
                     get_up(hold, core, errand);
                     return serves;
                 }
-                // Where the clock was late, its caller has set it, or nobody looks at it for
-                // this message.
+                // If the clock was late, the caller has set it, or this message carries no time.
                 if !hold.take_handed() {
                     return false;
                 }

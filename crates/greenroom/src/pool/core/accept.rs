@@ -28,8 +28,8 @@ use crate::{
     },
 };
 
-/// Several messages on their way into the queues: whatever happens, permits that were not used go
-/// back, and shards that were filled are announced, all at once.
+/// Several messages on their way into the queues: whatever happens, unused permits go back, and
+/// filled shards are announced, all at once.
 struct Many<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     core: &'a Core<A, K>,
     permits: u64,
@@ -49,7 +49,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Many<'_, A, K> {
 }
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Many<'_, A, K> {
-    /// Queues some messages from the front. The key function sees a message where it lies, so that
+    /// Queues some messages from the front. The key function sees a message in its place, so that
     /// its panic loses none.
     fn push(&mut self, messages: &mut VecDeque<A::Message>, sender: u32) -> Result<(), Refused> {
         if !self.core.keyed() {
@@ -91,9 +91,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         refused.told(|| self.why_closed())
     }
 
-    /// What most sends come to, where there are no keys: the lock, and the queue. By itself, so
-    /// that it keeps nothing for all that may have to be done otherwise. False where there is more
-    /// to it; the message is where it was then.
+    /// The path of most sends without keys: the lock, and the queue. A function of its own, so that
+    /// it keeps nothing for the rare steps. False if there is more to do; the message then stays
+    /// with the caller.
     #[inline(always)]
     fn push_easily(
         &self,

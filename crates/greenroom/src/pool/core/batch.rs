@@ -45,15 +45,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// The next message with the key in hand, for the holder of the token.
     ///
-    /// It is found by its hash and compared outside of the lock; meanwhile the key in hand is with
-    /// the caller, and the token says that it must not be taken away. Where another key has the
-    /// same hash, there is no next one.
+    /// It is found by its hash and compared outside of the lock; until then the key in hand is with
+    /// the caller, and the token says that it must not be taken away. If another key has the same
+    /// hash, there is no next one.
     fn next_of_key(&self, index: usize, epoch: u64, hash: u32) -> Option<Queued<A, K>> {
         let mut outbox = self.queue.shards[index].outbox.lock();
         let in_hand = outbox.held(epoch)?.in_hand.take()?;
         let found = match outbox.lanes.has(hash) {
-            // A lane of a key that collides with this one: it is not asked which of the two a
-            // message is of.
+            // A lane of a key that collides with this one: which of the two keys a message has
+            // is not asked.
             true => None,
             false => {
                 if outbox.queue.len() < LOOK_AHEAD {
@@ -85,8 +85,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Some(entry)
     }
 
-    /// Moves what lies in the queue of the key whose lane a worker runs there, where nobody drains
-    /// the shard: whoever does would do so.
+    /// Moves queued messages of the key whose lane a worker runs there, if no worker drains the
+    /// shard: a worker that does would move them.
     pub(crate) fn fetch_into_lane(&self, worker: usize, source: Source) {
         let Source::Lane { index, id, .. } = source else { return };
         let mut outbox = self.queue.shards[index].outbox.lock();
@@ -136,8 +136,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Some(full)
     }
 
-    /// Puts messages of a key that are to be attempted again at the head of its line, in order,
-    /// where the clock owns it until `after` has passed. Without a key each waits alone.
+    /// Puts messages of a key that are to be attempted again at the head of its line, in order; the
+    /// clock owns the key until `after` has passed. Without a key each waits alone.
     pub(crate) fn park_line(
         &self,
         worker: usize,

@@ -1,8 +1,8 @@
 //! The bound on what is accepted and not started, changed while the pool runs.
 //!
-//! Nothing that has been accepted is touched, so nothing is lost and no order changes. Where the
-//! bound grows, those who wait get what is new, first come, first served. Where it shrinks below
-//! what is queued, nobody gets a place until so much has been started.
+//! Accepted messages are not touched, so nothing is lost and no order changes. If the bound grows,
+//! waiting senders get the new room, first come, first served. If it shrinks below what is queued,
+//! no sender gets a place until enough has been started.
 
 use std::{hash::Hash, sync::atomic::Ordering};
 

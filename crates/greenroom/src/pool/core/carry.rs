@@ -1,7 +1,7 @@
 //! Table slots of a sticky pool that move from worker to worker, and their messages with them.
 //!
-//! All of it under the lock of the moves, one mailbox at a time; what wakes others follows when it
-//! has been given back.
+//! All of it under the lock of the moves, one mailbox at a time; wake-ups follow when the lock has
+//! been released.
 
 use std::{collections::BTreeMap, hash::Hash, sync::Arc, time::Duration};
 
@@ -35,14 +35,14 @@ impl<A: Actor, K> Default for Carried<A, K> {
 }
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
-    /// A worker takes its part of the keys, unless it has it. Call `carried` with what this
-    /// returns, under no lock.
+    /// A worker takes its share of the keys, unless it has it. Call `carried` with the result,
+    /// under no lock.
     pub(super) fn takes_keys(&self, slot: usize) -> Carried<A, K> {
         self.change_table(|moves| moves.table.join(slot as u32))
     }
 
-    /// What a worker has of the keys goes to others, or is held until there are some. Call
-    /// `carried` with what this returns, under no lock.
+    /// The keys of a worker go to others, or are held until there are some. Call `carried` with the
+    /// result, under no lock.
     pub(super) fn gives_keys(&self, slot: usize) -> Carried<A, K> {
         self.change_table(|moves| moves.table.leave(slot as u32))
     }
@@ -90,8 +90,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// These workers could not be started; what they have of the keys goes to those who were,
-    /// until they are.
+    /// These workers could not be started; their keys go to those that were, until they are.
     pub(crate) fn give_keys_to_others(&self, not_started: &[usize]) {
         for slot in not_started {
             let place = self.membership.seats.at(*slot).place.lock();
@@ -291,8 +290,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// Tells, once, that messages are held because this worker does not finish the one that it
-    /// has in hand.
+    /// Reports, once, that messages are held because this worker does not finish its
+    /// message in hand.
     pub(crate) fn tell_held(&self, slot: u32) {
         let Some(sticky) = &self.routing.sticky else { return };
         let mut moves = sticky.moves.lock();

@@ -116,8 +116,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// Gives back every message that waits anywhere. Only after `close`, when nobody will
-    /// handle them.
+    /// Gives back every message that waits anywhere. Only after `close`, when none will be handled.
     pub(crate) fn give_back_queued(&self) {
         for entry in self.drain_queues() {
             self.telemetry.tally.returned.fetch_add(1, Ordering::Relaxed);
@@ -163,7 +162,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// Takes the mailboxes of all workers, and what nobody has. Not while something is on its way
+    /// Takes the mailboxes of all workers, and held messages. Not while a message is on its way
     /// from the one to the other.
     fn take_desks(&self) -> Desks<A, K> {
         let moves = self.routing.sticky.as_ref().map(|sticky| sticky.moves.lock());

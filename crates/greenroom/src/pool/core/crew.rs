@@ -256,7 +256,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let mut place = seat.place.lock();
         let before = std::mem::replace(&mut place.status, Status::Leaving);
         place.on_left = Some(outcomes.clone());
-        // Before the worker may leave, with what it has: its slot may be somebody else's
+        // Before the worker may leave with its keys: its slot may be another worker's
         // right afterwards.
         let carried = self.gives_keys(slot);
         seat.order(LEAVE);
@@ -362,8 +362,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// One worker less that may handle messages. Without any, the pool refuses them, where it is
-    /// not to hold them.
+    /// One worker less that may handle messages. Without any, the pool refuses messages, unless it
+    /// is to hold them.
     fn one_less(&self) -> bool {
         // Pairs with the load in `revive`: it comes before `desert` takes the gate, so the pool
         // does not stay open without a worker. One caller alone sees the last worker go.
@@ -416,7 +416,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// Refuses messages until the supervisor starts the pool again; what is queued are
+    /// Refuses messages until the supervisor starts the pool again; queued messages become
     /// dead letters.
     pub(crate) fn close_down(&self) {
         self.desert();
@@ -425,8 +425,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// A slot waits for its supervisor. What is queued is kept, and the pool goes on accepting.
-    /// False when it was to leave.
+    /// A slot waits for its supervisor. Queued messages are kept, and the pool goes on accepting.
+    /// False if the worker was to leave.
     pub(crate) fn lay_off(&self, slot: usize) -> bool {
         let mut place = self.membership.seats.at(slot).place.lock();
         if place.status == Status::Leaving {
@@ -444,7 +444,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         true
     }
 
-    /// The budget of a slot is used up. Its worker has given up what it held. False when it was to
+    /// The budget of a slot is used up. Its worker has given up what it held. False if it was to
     /// leave anyway.
     pub(crate) fn disable(self: &Arc<Self>, slot: usize, reason: &ExitReason) -> bool {
         let carried = self.gives_keys(slot);

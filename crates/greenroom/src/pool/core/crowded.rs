@@ -1,10 +1,10 @@
-//! Messages of keys that may have too many: counted on their way in, and their senders, who wait
-//! for room behind a key (K10).
+//! Messages of keys that may have too many: they are counted on their way in, and their senders
+//! wait for room behind a key (K10).
 //!
-//! Who finds no room behind its key stands in line there, takes no permit of the pool meanwhile,
+//! A sender that finds no room behind its key stands in line there, without a permit of the pool,
 //! and tries again when it is woken: once for each message of the key that was started or taken
-//! out, and once more by whoever has found room while there is more. Workers wake them where they
-//! serve who waits for the pool, because then they hold no lock.
+//! out, and once more by a sender that has found room while there is more. Workers wake these
+//! senders when they serve waiters of the pool, because they hold no lock then.
 
 use std::{hash::Hash, sync::Arc};
 
@@ -28,8 +28,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         size_of::<Option<K>>() != 0 && key.0.is_none() && self.settings.config.keys.key_required
     }
 
-    /// Queues a message whose permit has been taken, and counts it, unless as many wait of its key
-    /// as may. Says whether the shard must be announced.
+    /// Queues a message whose permit has been taken, and counts it, unless its key has as many as
+    /// it may. Says whether the shard must be announced.
     #[cold]
     pub(super) fn push_counted(
         &self,
@@ -175,7 +175,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let shard = &self.queue.shards[index];
         let mut outbox = shard.outbox.lock();
         let mut inbox = shard.inbox.lock();
-        // Counting may have ended meanwhile, and permits for messages that are not counted
+        // Counting may have ended since, and permits for messages that are not counted may
         // be here again.
         let unused = inbox.take_credit();
         let crowd = Shard::count(&mut inbox, &mut outbox, self.key_bounds());
@@ -186,7 +186,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         // lock. Otherwise the sender waits although there is room, or the pool is closed.
         self.routing.key_lines.0.fetch_or(1 << index, Ordering::SeqCst);
         drop((inbox, outbox));
-        // Who looks once more has been told, in a way, that there may be room: those
+        // The one that looks once more has been told, in a way, that there may be room: those
         // behind rely on it.
         let line = InLine { core: self, index, hash, room, alone, woken: alone };
         self.give_back_unused(unused);
@@ -254,8 +254,7 @@ struct InLine<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     room: Arc<Notify>,
     /// Nobody stood there before, and it has not looked again yet.
     alone: bool,
-    /// It has been told that there may be room, or was the first, and nobody else has been
-    /// told of that.
+    /// It has been told that there may be room, or was the first, and has not passed that on.
     woken: bool,
 }
 

@@ -40,8 +40,8 @@ pub(super) enum Chosen<A: Actor, K> {
 }
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
-    /// Never older than a change that the caller knows of: who sees that somebody else makes it
-    /// anew waits for that.
+    /// Never older than a change that the caller knows of: a caller that finds it out of date waits
+    /// until it is made anew.
     fn crew(&self) -> Arc<CrewList<A, K>> {
         let crew = self.membership.crew.read().clone();
         // Pairs with the `fetch_add` in `crew_changed`, after the status of a slot has changed: a
@@ -105,8 +105,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// The worker that is chosen waits for the reply itself. Where others would do, it is passed
-    /// over as if it had gone.
+    /// The chosen worker waits for the reply itself. If others would do, it is passed over as if
+    /// it had gone.
     #[cold]
     fn spare_caller(&self, parcel: &mut ParcelOf<A>) -> Chosen<A, K> {
         let is_strict =
@@ -120,8 +120,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Chosen::Refused
     }
 
-    /// A worker that waits for the reply itself is not the one who has to give it, where
-    /// there is another.
+    /// A worker that waits for the reply itself does not have to give it, if there is another.
     fn several(&self, mut members: Vec<Arc<Mailbox<A, K>>>, caller: Option<usize>) -> Chosen<A, K> {
         members.sort_by_key(|member| (caller == Some(member.slot), member.slot));
         members.dedup_by_key(|member| member.slot);
@@ -170,7 +169,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// As `try_dispatch`, for a message whose permit of the pool has been taken. The permit is
-    /// used, unless there is an error. Full where the worker is and may not be crowded.
+    /// used, unless there is an error. Full if the worker is and may not be crowded.
     pub(crate) fn dispatch_permitted(
         &self,
         parcel: &mut ParcelOf<A>,
@@ -215,8 +214,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.push(index, parcel, (None, 0))
     }
 
-    /// Waits for room in the pool, and where the worker that is chosen then has none, at
-    /// that worker.
+    /// Waits for room in the pool, and if the worker that is chosen then has none, at that worker.
     pub(crate) async fn dispatch_anywhere(
         &self,
         parcel: &mut ParcelOf<A>,
@@ -235,7 +233,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Ok(())
     }
 
-    /// Waits for room at the worker that the policy chooses. Who is to have several copies
+    /// Waits for room at the worker that the policy chooses. A message for several workers
     /// does not wait.
     pub(crate) async fn dispatch_waiting(
         &self,
@@ -299,9 +297,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         })
     }
 
-    /// A copy for each, or nothing where one of them is full. So many permits have been taken
-    /// before; they are used, unless there is an error. What is for a worker that goes just now is
-    /// for any other.
+    /// A copy for each, or nothing if one of them is full. So many permits have been taken before;
+    /// they are used, unless there is an error. A copy for a worker that is just leaving goes
+    /// to any other.
     fn push_copies(
         &self,
         members: &[Arc<Mailbox<A, K>>],
@@ -371,8 +369,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         })
     }
 
-    /// Keeps a message, whose permit has been taken, until somebody joins whom the policy has not
-    /// seen. Not in a pool that is closing: nobody may look at what is held any more.
+    /// Keeps a message, whose permit has been taken, until a worker joins that the policy has not
+    /// seen. Not in a pool that is closing: held messages may not be looked at any more.
     pub(super) fn hold_back(&self, parcel: &mut ParcelOf<A>, seen: u64) -> Result<(), Closed> {
         let mut held = self.routing.held.lock();
         // Pairs with the store in `close`, before `take_desks` takes this lock: otherwise a message
@@ -394,8 +392,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Ok(())
     }
 
-    /// Asks the policy again about what it has held back. Where it panics, the message is
-    /// for anybody.
+    /// Asks the policy again about held messages. If it panics, the message is for any worker.
     pub(super) fn ask_again(&self) {
         // Pairs with the `fetch_add` in `crew_changed`, as the load below.
         let mut seen = self.membership.crew_changes.load(Ordering::SeqCst);

@@ -1,5 +1,4 @@
-//! Messages that are queued without a look at what is seldom due: what is due is seen to
-//! all the same.
+//! Messages that are queued without a look at seldom duties: these are done all the same.
 
 use std::{convert::Infallible, sync::Arc, time::Duration};
 

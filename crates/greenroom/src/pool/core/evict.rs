@@ -132,8 +132,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Ok(())
     }
 
-    /// As `make_room`, at the worker that the policy chooses, where that is full. The policy comes
-    /// first: where it refuses or panics, nobody makes room.
+    /// As `make_room`, at the worker that the policy chooses, if that is full. The policy comes
+    /// first: if it refuses or panics, no message makes room.
     fn make_room_by_choice(&self, parcel: &mut ParcelOf<A>, sender: u32) -> Result<(), Refused> {
         let chosen = self.choose(parcel);
         let (permit, pushed) = match chosen {
@@ -161,8 +161,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Ok(())
     }
 
-    /// A copy for each, also where that is full. Where nothing may give way at one of them, nobody
-    /// gets one; who has made room before has done so in vain.
+    /// A copy for each, even for a full one. If no message may give way at one of them, no worker
+    /// gets one, and room that was made before was made in vain.
     fn make_room_for_copies(
         &self,
         members: &[Arc<Mailbox<A, K>>],
@@ -180,8 +180,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.hand_out(members, parcel, copies, places, taken)
     }
 
-    /// Makes room in a full mailbox, or for one that is not in the pool where that is full, and
-    /// takes a place there.
+    /// Makes room in a full mailbox, or in a full pool for a message from outside it, and takes a
+    /// place there.
     pub(super) fn make_room_at(
         &self,
         member: &Mailbox<A, K>,
@@ -217,9 +217,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Ok(permit)
     }
 
-    /// Takes out a normal message that a worker was handed and has not come for, or the oldest of
-    /// this shard, or of another, or of a worker's mailbox, or of those held back; an urgent one
-    /// where there is no other. One that waits for another attempt stays.
+    /// Takes out a normal message: one that was handed to a worker that has not come for it, or the
+    /// oldest of this shard, of another, of a worker's mailbox, or of those held back; an urgent
+    /// one if there is no other. A message that waits for another attempt stays.
     pub(super) fn evict(&self, index: usize) -> Option<Queued<A, K>> {
         let shards =
             || (0..self.queue.shards.len()).map(|step| (index + step) % self.queue.shards.len());

@@ -103,8 +103,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Sequel::GivenUp
     }
 
-    /// Its spawn has failed, or was given up: who was tied to it in its start is told. It was never
-    /// told to have started, so there is no notice of its end, and none for a coordinator.
+    /// Its spawn has failed, or was given up: those tied to it in its start are told. Its start was
+    /// never reported, so there is no notice of its end, and none for a coordinator.
     pub(crate) fn end_unheard(self: &Arc<Self>, reason: ExitReason) {
         // Pairs with the `swap` in `tell_end`: nobody hears of the end of a pool that was never
         // said to have started.
@@ -122,9 +122,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.clone().stop_behind(how);
     }
 
-    /// The pool has ended, and everybody who is tied to it or to its workers is told; so are those
-    /// who listen to notices, of workers that did not let go too, and how long these have been
-    /// busy. Later calls do nothing.
+    /// The pool has ended, and all that are tied to it or to its workers are told. So are listeners
+    /// to notices, also about workers that did not let go, and how long these have been busy. Later
+    /// calls do nothing.
     pub(crate) fn end_of_life(self: &Arc<Self>, wedged: &[(usize, Duration)]) {
         let reason = self.lifecycle.cause.get_or_init(|| ExitReason::Shutdown);
         self.tell_end(reason, wedged);
@@ -134,7 +134,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     fn end_lives(self: &Arc<Self>, reason: &ExitReason) {
-        // Before the workers: who makes a worker's mailbox from here on sees that this
+        // Before the workers: a caller that makes a worker's mailbox from here on sees that this
         // life is over.
         self.lifecycle.life.end(&self.clone().any(), reason);
         for slot in 0..self.membership.desks.len() {

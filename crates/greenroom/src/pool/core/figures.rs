@@ -68,8 +68,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         stats
     }
 
-    /// Of all slots that there have been: what workers have done that have gone counts
-    /// for their pool.
+    /// Of all slots that there have been: the work of workers that have gone counts for their pool.
     pub(crate) fn worker_figures(&self) -> Vec<WorkerStats> {
         (0..self.membership.seats.len()).map(|slot| self.figures_of(slot)).collect()
     }

@@ -1,5 +1,5 @@
-//! Looking at a pool and its workers. Nobody is asked and nothing is waited for but locks that are
-//! held for a few steps.
+//! Looking at a pool and its workers. No worker is asked; it waits only for locks that are held for
+//! a few steps.
 
 use std::hash::Hash;
 

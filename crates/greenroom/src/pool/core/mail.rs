@@ -58,8 +58,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Ok(())
     }
 
-    /// A worker has gone for this reason: what it had in its own mailbox, which has been taken
-    /// away, goes to any other.
+    /// A worker has gone for this reason: the messages of its own mailbox, which has been taken
+    /// away, go to any other.
     pub(crate) fn clear_desk(
         self: &Arc<Self>,
         mailbox: Option<Arc<Mailbox<A, K>>>,

@@ -14,8 +14,8 @@ use crate::{
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Puts a message that is to be attempted again at the head of its key's lane, owned by the
-    /// clock until `after` has passed. A message without a key waits alone. Returns what the
-    /// worker's place has become.
+    /// clock until `after` has passed. A message without a key waits alone. Returns the new place
+    /// of the worker.
     pub(crate) fn park(
         &self,
         worker: usize,
@@ -50,7 +50,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// Parks the message of a holder of the token, which keeps it and goes on with other keys; or,
-    /// where the clock has taken the token away, that of the runner of a lane.
+    /// if the clock has taken the token away, the message of the runner of a lane.
     fn park_head(
         &self,
         worker: usize,
@@ -112,7 +112,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// A message from a worker's own mailbox has waited for its next attempt: it goes back there,
-    /// or where the worker has gone to any other.
+    /// or, if the worker has gone, to any other.
     pub(crate) fn wake_mail(&self, slot: usize, entry: Queued<A, K>) {
         let mailbox = self.mailbox_if_any(slot);
         let unplaced = match &mailbox {

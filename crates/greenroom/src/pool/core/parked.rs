@@ -6,7 +6,7 @@
 //!                                   └───── remove: the operator has the line ─────▶ (none)
 //! ```
 //!
-//! What is queued of a parked key goes to its lane as it does behind any owner; nobody waits for a
+//! Queued messages of a parked key go to its lane, as behind any owner; no caller waits for a
 //! reply there.
 //!
 //! Where parked keys stand apart, a message gives its permit up when it comes into the lane of a
@@ -40,8 +40,8 @@ type LetterOf<A> = (DeadLetter<<A as Actor>::Message, <A as Actor>::Error>, Box<
 type PortOf<A> = ReplyPort<<A as Actor>::Reply, <A as Actor>::Error>;
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
-    /// Parks the key that a worker owns, with what has failed, where that is still there, at its
-    /// head. Returns what the worker's place has become. Callers in its line are told.
+    /// Parks the key that a worker owns, with its failed messages, if they are still there, at its
+    /// head. Returns the new place of the worker. Callers in its line are told.
     pub(crate) fn park_key(
         &self,
         worker: usize,
@@ -115,8 +115,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// The lane of the key that a worker owns, opened where there is none yet, and what becomes of
-    /// the worker's place.
+    /// The lane of the key that a worker owns, opened if there is none yet, and the new place
+    /// of the worker.
     pub(super) fn own_lane(
         &self,
         worker: usize,
@@ -211,8 +211,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// Lets a parked key go on without what has failed for good, which becomes a dead letter. False
-    /// where it is not parked.
+    /// Lets a parked key go on without the messages that have failed for good, which become dead
+    /// letters. False if it is not parked.
     pub(crate) fn release_key(&self, key: &K) -> bool {
         let Some((index, id, mut outbox)) = self.parked_lane(key) else { return false };
         self.take_in_again(&mut outbox, id);
@@ -244,8 +244,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Some((DeadLetter { message, reason, error, panic, attempts, age }, extra))
     }
 
-    /// Lets a parked key go on with the message that has failed, as if it had not. False where the
-    /// key is not parked.
+    /// Lets a parked key go on with the message that has failed, as if it had not. False if the key
+    /// is not parked.
     pub(crate) fn replay_key(&self, key: &K) -> bool {
         let Some((index, id, mut outbox)) = self.parked_lane(key) else { return false };
         self.take_in_again(&mut outbox, id);
@@ -258,7 +258,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         true
     }
 
-    /// Takes the line of a parked key out, the message that has failed first. `None` where the key
+    /// Takes the line of a parked key out, the message that has failed first. `None` if the key
     /// is not parked.
     pub(crate) fn remove_key(&self, key: &K) -> Option<Vec<A::Message>> {
         let (index, id, mut outbox) = self.parked_lane(key)?;
@@ -277,8 +277,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Some(messages)
     }
 
-    /// Messages in the lines of parked keys: nobody will handle them before an operator
-    /// has decided.
+    /// Messages in the lines of parked keys: they are not handled before an operator has decided.
     pub(crate) fn parked_messages(&self) -> u64 {
         let of = |outbox: &OutboxOf<A, K>| -> usize {
             let lanes = outbox.lanes.iter().filter(|lane| lane.state == LaneState::Parked);

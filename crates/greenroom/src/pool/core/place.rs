@@ -16,9 +16,8 @@ use crate::{
 };
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
-    /// What a holder has become whose token was taken away: the runner of its key's lane, or of
-    /// nothing. A worker runs one lane at a time, so its own is the one with the hash of the key
-    /// that it had in hand.
+    /// The new place of a holder whose token was taken away: the lane of its key, or none. A worker
+    /// runs one lane at a time, so its own is the one with the hash of the key that it had in hand.
     pub(super) fn demote(&self, worker: usize, source: Source) -> Source {
         let Source::Head { index, hash, .. } = source else { return source };
         let outbox = self.queue.shards[index].outbox.lock();
@@ -65,7 +64,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// Gives up the place that a worker works from: after a panic, a kill, or a full budget. The
-    /// caller then looks for work, or leaves: what was marked here is seen by one of the two.
+    /// caller then looks for work, or leaves: either sees what was marked here.
     pub(crate) fn release(&self, worker: usize, source: Source) {
         match source {
             Source::None | Source::Desk => {}
@@ -109,8 +108,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Takes the token from holders that compute for longer than a tick (K03). Returns whether one
     /// was taken, and how many messages the pool's shards have given out so far.
     ///
-    /// It waits for nobody: a shard whose lock is taken gets on, and who has taken it may be the
-    /// very one that the operating system has put aside for the watch.
+    /// It takes no lock that it would wait for: a shard whose lock is taken makes progress, and its
+    /// holder may be the very thread that the operating system has put aside for the watch.
     pub(crate) fn revoke_stuck_tokens(&self) -> (bool, u64) {
         let (mut any, mut taken) = (false, 0_u64);
         for (index, shard) in self.queue.shards.iter().enumerate() {
@@ -136,10 +135,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 }
 
-/// Where work is ready and fewer messages are taken between two ticks, handlers are not quick (any
-/// more), and a shard is not left to one worker. A quarter of what one worker takes at least where
-/// they are: the watch may be late, and they may have been put aside. Where it is wrong, the next
-/// run that is timed says so.
+/// If work is ready and fewer messages are taken between two ticks, handlers are not quick (any
+/// more), and a shard is not left to one worker. At least a quarter of the messages that one worker
+/// takes if they are: the watch may be late, and workers may have been put aside. If the guess is
+/// wrong, the next run that is timed corrects it.
 const FEW_IN_A_TICK: u64 = (TICK.as_nanos() / QUICK.as_nanos() / 4) as u64;
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Watched for Core<A, K> {

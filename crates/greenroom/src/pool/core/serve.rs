@@ -1,13 +1,13 @@
-//! A call that is served at the hatch of an idle worker, past queue and ports: by whoever makes it,
-//! or by the worker, which is woken.
+//! A call that is served at the hatch of an idle worker, past queue and ports: by its caller, or by
+//! the worker, which is woken.
 //!
-//! Nothing is overtaken: it is done only where nothing is ready in the pool, and where the shard
-//! of the caller's address is not scheduled, which means that nothing is queued there. The permit
-//! is taken there, under the lock that closes the shard: a pool that closes later waits for the
-//! message as for any other.
+//! Nothing is overtaken: it is done only if nothing is ready in the pool, and if the shard of the
+//! caller's address is not scheduled, which means that nothing is queued there. The permit is taken
+//! there, under the lock that closes the shard: a pool that closes later waits for the message as
+//! for any other.
 //!
-//! A worker that does not take what it was handed, because it has to end or an urgent message comes
-//! first, has it queued; so does the watch where a worker does not come.
+//! A worker that does not take the message that it was handed, because it has to end or an urgent
+//! message comes first, queues it. The watch does so if a worker does not come.
 
 use std::{
     hash::Hash,
@@ -35,8 +35,9 @@ use crate::{
 const WORKERS_ASKED: usize = 4;
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
-    /// Has an idle worker handle a message: here and now, or on its own task, which then wakes the
-    /// caller. None where that cannot be; the message is where it was then, and to be queued.
+    /// Has an idle worker handle a message: here and now, or on its own task, which then wakes
+    /// the caller. None if that is impossible; the message then stays with the caller, and is
+    /// to be queued.
     #[inline]
     pub(crate) fn serve(
         &self,
@@ -50,8 +51,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// As `serve`, where nothing is queued. By itself: who finds something queued keeps
-    /// nothing for it.
+    /// As `serve`, if nothing is queued. A function of its own, so that a call that finds something
+    /// queued keeps nothing for it.
     #[inline(never)]
     fn serve_first(
         &self,
@@ -66,8 +67,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         match in_place {
             true => self.serve_now(message, sender),
-            // Not where callers do the work: one call in many is to go the usual way there, whose
-            // worker then lingers.
+            // Not if callers do the work: there one call in many goes the usual way, and its worker
+            // then lingers.
             false => self.hand(message, sender, caller),
         }
     }
@@ -117,17 +118,17 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         retracted.map(into_entry)
     }
 
-    /// What this worker was handed goes to others. For one that has left the idle list, and does
-    /// not take it.
+    /// The message that this worker was handed goes to others. For a worker that has left the idle
+    /// list, and does not take it.
     #[cold]
     pub(crate) fn take_back_handed(&self, worker: usize) {
         let hatch = self.handoff.hatches.at(worker).get();
         self.take_home(hatch.and_then(|hatch| hatch.retract(|| self.now())));
     }
 
-    /// What was handed to workers that have not come since the last time goes to others, where
-    /// there are such: in the queue of the only one, what was sent later could overtake it. Says
-    /// for how many messages workers have come so far.
+    /// Messages handed to workers that have not come since the last time go to others, if there are
+    /// others: in the queue of the only worker, later messages could overtake them. Returns for how
+    /// many messages workers have come so far.
     pub(super) fn take_back_what_is_left(&self) -> u64 {
         // Pairs with nothing: a hint. A worker that leaves after the look may still be the last but
         // one.
@@ -140,8 +141,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.handoff.hatches_of_waiters().map(look).fold(0, u64::wrapping_add)
     }
 
-    /// The stamp of a message that nobody has looked at the clock for. That goes again from here
-    /// on: whoever has it next goes by it.
+    /// The stamp of a message for which the clock was not read. The clock goes again from here on:
+    /// it serves later holders of the message.
     fn now(&self) -> Stamp {
         Stamp::coarse(self.telemetry.coarse.set())
     }
@@ -150,7 +151,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     fn take_home(&self, retracted: Option<Retracted<A::Message, A::Reply, A::Error>>) {
         let Some(retracted) = retracted else { return };
         self.re_home(vec![into_entry(retracted)]);
-        // All that was queued may have been given back, or buried, while this message was between
+        // All queued messages may have been given back, or buried, while this message was between
         // two places. Pairs with the store in `bury_queued`, before it drains the queues: the drain
         // finds the message, or it is buried here.
         if self.lifecycle.ruined.load(Ordering::SeqCst) {
@@ -165,7 +166,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     fn serve_now(&self, message: &mut Option<A::Message>, sender: u32) -> Option<ServedBy<'_, A>> {
         let (lent, hatch) = self.lend_idle()?;
-        // A pool whose calls are all served here has nobody awake, and its clock goes only while
+        // A pool whose calls are all served here has no worker awake, and its clock goes only while
         // it is watched.
         self.clock.bell.ring();
         let index = self.shard_of(&(None, 0), sender);
@@ -188,8 +189,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         None
     }
 
-    /// Borrows the work of a worker that lies idle: of the same one each time, on the same thread,
-    /// and of others on others, so that what they use stays in the caches there.
+    /// Borrows the work of an idle worker: of the same one each time on the same thread, and of
+    /// others on other threads, so that its data stays in the caches there.
     fn lend_idle(&self) -> Option<(Lent<'_>, &HatchOf<A>)> {
         let (workers, first) = (self.handoff.hatches.len(), in_place::number_of_thread());
         (0..workers.min(WORKERS_ASKED)).find_map(|place| {
@@ -241,8 +242,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.lifecycle.tell_progress();
     }
 
-    /// For a worker that has served a caller where it lies: sees to what follows from a message
-    /// that is settled.
+    /// For a worker that has served a caller while idle: runs post-settlement bookkeeping.
     #[inline]
     pub(crate) fn has_served(&self) {
         // Pairs with the fences in `grant_to_all` and `wait_until`: a waiter or a stop sees the

@@ -157,8 +157,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Ok(PoolPermit(Some(self)))
     }
 
-    /// The mailbox where the messages of a table slot lie. `None` where it is nobody's. Not the
-    /// mailbox of a worker that itself waits for the reply: it would wait for ever.
+    /// The mailbox with the messages of a table slot. `None` if the table slot has no owner. Never
+    /// the mailbox of a worker that itself waits for the reply: it would wait for ever.
     fn holder(
         &self,
         sticky: &Sticky<A::Message>,
@@ -218,8 +218,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Ok(sticks)
     }
 
-    /// Queues a message for which there is a place at its worker, which is given back where it is
-    /// not used. False where the table slot has moved.
+    /// Queues a message that has a place at its worker; an unused place is given back. False if the
+    /// table slot has moved.
     fn stick_in_place(
         &self,
         sticky: &Sticky<A::Message>,
@@ -252,8 +252,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// Keeps a message of a table slot that is nobody's until a worker joins; its permit of the
-    /// pool has been taken. False where it is somebody's now.
+    /// Keeps a message of a table slot without an owner until a worker joins; its permit of the
+    /// pool has been taken. False if the table slot has an owner now.
     fn hold_tagged(
         &self,
         sticky: &Sticky<A::Message>,
@@ -281,7 +281,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 }
 
-/// Waits for a place in this mailbox, as long as the table slot is there. False where it is not, or
+/// Waits for a place in this mailbox, as long as the table slot is there. False if it is not, or
 /// the worker has gone.
 async fn reserve_while_here<A: Actor, K>(
     sticky: &Sticky<A::Message>,

@@ -3,10 +3,11 @@
 //! In a keyed pool everything between "the token is mine" and "the key in hand is published"
 //! happens under one hold of the outbox's lock, so the clock never finds a token whose holder has
 //! moved on. The one exception is the comparison of keys, which is user code: it runs without the
-//! lock, and the token says so meanwhile.
+//! lock, and the token says so while it runs.
 //!
-//! Whether the pool has ended is looked at under the same lock: who ends it over a message gives
-//! that message's key up after that, and whoever finds the key free must not go on with it.
+//! Whether the pool has ended is looked at under the same lock: a worker that ends the pool over a
+//! message gives that message's key up after that, and a worker that then finds the key free must
+//! not go on with it.
 
 use std::{
     hash::Hash,
@@ -30,7 +31,7 @@ use crate::{
 /// Messages that one worker takes from a shard before it lets the runtime run other tasks.
 const BUDGET: u32 = 64;
 
-/// As `BUDGET`, where handlers are quick: enough that workers keep up with several senders on their
+/// As `BUDGET`, if handlers are quick: enough that workers keep up with several senders on their
 /// thread, and that a shard with a hot key does not fall behind the others, which have as many
 /// turns and few messages.
 const QUICK_BUDGET: u32 = 512;
@@ -146,8 +147,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Some(lane.map_or(Source::None, |id| Source::Lane { index, id, run: 0 }))
     }
 
-    /// The next message from where the last one came from, or `None` when its place has been given
-    /// up. `stays` where a worker whose lane is empty may go on with its shard.
+    /// The next message from the source of the last one, or `None` when its place has been given
+    /// up. `stays` if a worker whose lane is empty may go on with its shard.
     pub(crate) fn next(&self, worker: usize, source: Source, stays: bool) -> Taken<A, K> {
         match source {
             Source::None | Source::Desk => None,
@@ -195,9 +196,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         None
     }
 
-    /// Takes the next message of a shard without keys, in the middle of a run: none where its
-    /// outbox is empty. The inbox is left to its senders: a worker that took each message as it
-    /// came would meet them at every one.
+    /// Takes the next message of a shard without keys, in the middle of a run: none if its outbox
+    /// is empty. The inbox is left to its senders: a worker that took each message as it came would
+    /// meet them at every one.
     #[inline(always)]
     pub(crate) fn pop_in_run(
         &self,
@@ -252,9 +253,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         true
     }
 
-    /// Takes the next message of a keyed shard, as the holder of its token, where nothing is to be
-    /// weighed: no key of the shard waits, and the message's own has not had its quota. Says what
-    /// the hash of its key is.
+    /// Takes the next message of a keyed shard, as the holder of its token, if nothing is to be
+    /// weighed: no key of the shard waits, and the message's own has not had its quota. Returns the
+    /// hash of its key.
     #[inline(always)]
     pub(crate) fn step(
         &self,
@@ -387,7 +388,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// Takes the next message that may run, as the holder of the shard's token. Messages whose key
     /// is busy go to that key's lane. Gives the token back when there is nothing, and in the middle
-    /// of a run also when what there is lies in the inbox: a worker that took each message as it
+    /// of a run also when messages lie only in the inbox: a worker that took each message as it
     /// came would meet the senders at every one.
     fn advance(
         &self,
@@ -431,9 +432,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         taken
     }
 
-    /// Where handlers usually wait, the key of a message gets its lane before the handler is
-    /// polled, under the lock that is taken anyway, and others go on with the shard: the handler
-    /// may suspend then for nothing.
+    /// If handlers usually wait, the key of a message gets its lane before the handler is polled,
+    /// under the lock that is taken anyway, and others go on with the shard: the handler may then
+    /// suspend at no cost.
     fn pass_on_now(&self, index: usize, outbox: &mut OutboxOf<A, K>) -> Source {
         let lane = outbox.pass_on();
         if outbox.has_ready() || self.queue.shards[index].refill(outbox) {
@@ -488,8 +489,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         (outbox, None)
     }
 
-    /// The next message of a shard, urgent ones first unless a normal one is due. None also where
-    /// an urgent one lies in a lane that is ready.
+    /// The next message of a shard, urgent ones first unless a normal one is due. None also if an
+    /// urgent one lies in a lane that is ready.
     fn pop_head(
         &self,
         index: usize,
@@ -516,8 +517,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Some(entry)
     }
 
-    /// The next urgent message of a shard. In a keyed pool, for the holder of its token, who says
-    /// whether there are `more` in lanes that are ready.
+    /// The next urgent message of a shard. In a keyed pool, for the holder of its token, which says
+    /// whether there are `more` in ready lanes.
     pub(super) fn pop_urgent(&self, index: usize, more: bool) -> Option<Queued<A, K>> {
         let mut inbox = self.queue.shards[index].inbox.lock();
         let entry = inbox.pop_urgent();
@@ -556,7 +557,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         None
     }
 
-    /// Puts a message into the lane of its key, or gives it back where there is none. Keys are
+    /// Puts a message into the lane of its key, or gives it back if there is none. Keys are
     /// compared without the lock.
     #[cold]
     fn behind_its_lane<'a>(
@@ -568,9 +569,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     ) -> (Outboxed<'a, A, K>, Result<Placed, Queued<A, K>>) {
         outbox.compare(epoch, Some(entry.hash));
         let (outbox, lane) = self.lane_of(index, outbox, &entry);
-        // The lane may have closed meanwhile: then the key is free. None can have opened, because
-        // only the holder of the token opens lanes for messages of this queue, and the clock leaves
-        // a token alone that compares.
+        // The lane may have closed since: then the key is free. None can have opened, because only
+        // the holder of the token opens lanes for messages of this queue, and the clock leaves a
+        // token alone that compares.
         let class = entry.class;
         let (mut outbox, entry) = self.told_if_parked(index, outbox, lane, entry);
         outbox.carried = None;
@@ -613,7 +614,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         (self.queue.shards[index].outbox.lock(), lane)
     }
 
-    /// Whoever waits for the reply to a message of a parked key is told so: it would wait for
+    /// A caller that waits for the reply to a message of a parked key is told so: it would wait for
     /// an operator.
     fn told_if_parked<'a>(
         &'a self,
@@ -631,8 +632,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         (self.queue.shards[index].outbox.lock(), entry)
     }
 
-    /// An urgent message has come into a lane. Where that is the caller's own, it is what the
-    /// caller handles next.
+    /// An urgent message has come into a lane. If that is the caller's own, it is the next one that
+    /// the caller handles.
     fn urge_lane(
         &self,
         index: usize,
@@ -651,8 +652,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// The next message of a lane; where it is empty, and `heir` goes on with the shard, which
-    /// nobody drains, the next one there, under the same lock.
+    /// The next message of a lane. If it is empty, and `heir` goes on with the shard, which no
+    /// worker drains, the next message there, under the same lock.
     fn next_in_lane(&self, index: usize, id: LaneId, run: u32, heir: Option<usize>) -> Taken<A, K> {
         let mut outbox = self.queue.shards[index].outbox.lock();
         // Keys of this shard wait for a quota, those of other shards for a turn, as they do
@@ -690,8 +691,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 }
 
-/// The lane whose key is this one. Where a comparison panics, the message waits behind the first
-/// lane with its hash: keys that cannot be compared have no order to keep, and nothing is lost.
+/// The lane whose key is this one. If a comparison panics, the message waits behind the first lane
+/// with its hash: keys that cannot be compared have no order to keep, and nothing is lost.
 pub(super) fn find_lane<K: Eq>(
     candidates: Vec<(LaneId, Arc<K>)>,
     key: Option<&K>,

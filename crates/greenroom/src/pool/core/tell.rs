@@ -1,5 +1,5 @@
-//! What a pool tells of itself: notices and dead letters. Never under one of its locks, because
-//! loggers, hooks and wakers run.
+//! What a pool reports about itself: notices and dead letters. Never under one of its locks,
+//! because loggers, hooks and wakers run.
 
 use std::{
     hash::Hash,
@@ -73,8 +73,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Some(accepted.unwrap_or_else(|| self.telemetry.coarse.at(entry.stamp)).elapsed())
     }
 
-    /// Evicted ones may be as many as are sent: they are told by their number, as drops. Whoever
-    /// takes the letters logs them.
+    /// Evicted messages may be as many as are sent: they are reported by their number, as drops.
+    /// The reader of the letters logs them.
     fn tell_dead_letter(&self, letter: &DeadLetter<A::Message, A::Error>) {
         if letter.reason == DeadLetterReason::Evicted {
             return;
@@ -121,14 +121,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 self.telemetry.full.told(now);
             }
         }
-        // Workers may have emptied the mailbox meanwhile. Pairs with the fence of one that lies
-        // down: it sees that it is full, or its starts are seen here.
+        // Workers may have emptied the mailbox since. Pairs with the fence of one that lies down:
+        // it sees that the mailbox is full, or its starts are seen here.
         fence(Ordering::SeqCst);
         self.tell_if_drained();
     }
 
-    /// A sender has found no room at one worker. Where workers pull, that is not the pool's affair
-    /// as long as the pool has room.
+    /// A sender has found no room at one worker. If workers pull, that does not concern the pool as
+    /// long as it has room.
     #[cold]
     pub(crate) fn found_worker_full(&self) {
         let chosen = self.settings.functions.dispatch.is_some();

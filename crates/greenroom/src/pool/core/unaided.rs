@@ -1,5 +1,5 @@
-//! Pools that the watch leaves alone. Whatever waits there for a wake-up or a permit that was lost
-//! waits for ever, where a tick of the watch would otherwise hide it behind two milliseconds.
+//! Pools that the watch leaves alone. A wake-up or a permit that is lost there is missed for ever,
+//! while a tick of the watch would otherwise hide it within two milliseconds.
 
 use std::{
     hash::Hash,

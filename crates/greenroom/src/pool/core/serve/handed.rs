@@ -1,5 +1,5 @@
-//! Calls that are handed to a worker which is woken for them, and what else may happen before it
-//! comes and while they wait.
+//! Calls that are handed to a worker which is woken for them, and other events before it comes and
+//! while they wait.
 
 use std::{
     convert::Infallible,
@@ -160,7 +160,7 @@ async fn a_worker_is_woken_for_what_it_was_handed_and_lies_down_again() {
     office.assert_settled();
 }
 
-/// One that goes through the queue now and then does not have its worker linger there for
+/// One that goes through the queue now and then does not make its worker linger there for
 /// the next one.
 #[tokio::test]
 async fn who_calls_on_hands_over_one_message_after_the_other() {

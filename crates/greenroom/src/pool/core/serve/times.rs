@@ -1,5 +1,5 @@
-//! What is told of a message that an idle worker was given on one thread, where nobody has looked
-//! at the clock for it.
+//! The reported times of a message that an idle worker was given on one thread, if the clock was
+//! not read for it.
 
 use std::{future::poll_fn, sync::Arc, task::Poll, time::Duration};
 
