@@ -74,12 +74,12 @@ impl<A: Actor> PoolAdmin<A> {
     /// as fast as it has room for them, and its replies go straight to the callers. It stays until
     /// it is removed or has stopped, and leaves then by itself. This pool does not stop it.
     ///
-    /// A message that it does not take (it has stopped, has no workers, or its policy or keys speak
-    /// against it) is for another worker, at once. Where none takes it, its caller hears why, and a
-    /// send is a dead letter for the reason [`NoWorkers`](crate::DeadLetterReason::NoWorkers); a
-    /// pool that [holds](crate::PoolBuilder::hold_when_empty) its messages asks all of its workers
-    /// again ten times a second, as long as they only lack workers. What is queued when the last
-    /// worker has left because it has stopped are dead letters as well.
+    /// A message that it does not take (it has stopped, has no workers, or its policy or keys
+    /// forbid it) goes to another worker, at once. If none takes it, its caller hears why, and a
+    /// send becomes a dead letter for the reason [`NoWorkers`](crate::DeadLetterReason::NoWorkers).
+    /// A pool that [holds](crate::PoolBuilder::hold_when_empty) its messages asks all of its
+    /// workers again ten times a second, as long as they only lack workers. If the last worker
+    /// leaves because it has stopped, queued messages become dead letters as well.
     ///
     /// ```
     /// # use greenroom::prelude::*;
@@ -103,14 +103,14 @@ impl<A: Actor> PoolAdmin<A> {
         self.control.clone().adopt(other)
     }
 
-    /// Tells so many workers to leave: those that are disabled first, then idle ones, then those
-    /// that joined last. Each finishes the message in hand. Where there are fewer, all of them
-    /// leave, and the change says so.
+    /// Tells so many workers to leave: disabled ones first, then idle ones, then those that joined
+    /// last. Each finishes the message in hand. If there are fewer, all of them leave, and the
+    /// change says so.
     ///
     /// A pool whose last worker was removed refuses messages, unless it
-    /// [holds](crate::PoolBuilder::hold_when_empty) them; what is queued by then waits for the next
-    /// worker that is [added](Self::add) or adopted, or for a stop, which returns it. So do its
-    /// callers: give a call a time limit where that may take long.
+    /// [holds](crate::PoolBuilder::hold_when_empty) them. Messages that are already queued wait for
+    /// the next worker that is [added](Self::add) or adopted, or for a stop, which returns them. So
+    /// do their callers: give a call a time limit if that may take long.
     ///
     /// # Errors
     /// The pool is not running, or would have fewer workers than it may.
@@ -121,7 +121,7 @@ impl<A: Actor> PoolAdmin<A> {
     /// Tells the worker in this slot to leave.
     ///
     /// # Errors
-    /// As [`remove`](Self::remove), and when there is no such worker.
+    /// As [`remove`](Self::remove), and if there is no such worker.
     pub fn remove_worker(&self, slot: usize) -> Result<Change, AdminError> {
         self.control.clone().remove_worker(slot)
     }
@@ -146,9 +146,9 @@ impl<A: Actor> PoolAdmin<A> {
         self.control.clone().enable(slot)
     }
 
-    /// How few and how many workers the pool may have, from now on: what
-    /// [`PoolBuilder::bounds`](crate::PoolBuilder::bounds) says at the start. Those that there are
-    /// stay, also where they are fewer or more; each later change of size keeps to it.
+    /// Sets the fewest and the most workers that the pool may have: what
+    /// [`PoolBuilder::bounds`](crate::PoolBuilder::bounds) sets at the start. Present workers stay,
+    /// even if they are fewer or more; each later change of size keeps to the bounds.
     ///
     /// ```
     /// # use greenroom::prelude::*;
@@ -167,9 +167,9 @@ impl<A: Actor> PoolAdmin<A> {
         self.control.set_bounds(workers)
     }
 
-    /// Gives the pool this advisor from now on, in place of the one that it has, or none (`None`).
-    /// A period begins with it, and what was said before is forgotten; see
-    /// [`PoolBuilder::advise`](crate::PoolBuilder::advise).
+    /// Gives the pool this advisor, in place of its present one, or none
+    /// (`None`). A period begins with it, and earlier advice is forgotten;
+    /// see [`PoolBuilder::advise`](crate::PoolBuilder::advise).
     ///
     /// # Errors
     /// The pool is not running, or a setting is out of range; nothing has changed then.
@@ -249,8 +249,8 @@ impl<A: Actor> PoolAdmin<A> {
     }
 
     /// The workers that run or are being started, in the order in which they joined, each with an
-    /// address of its own; [`Worker::status`] says which of the two. What is sent to one that is
-    /// being started waits for it. These addresses keep the pool running, as others do.
+    /// address of its own; [`Worker::status`] says which of the two. Messages to a worker that is
+    /// being started wait for it. These addresses keep the pool running, as others do.
     pub fn workers(&self) -> Vec<Worker<A::Message, A::Reply, A::Error>> {
         self.control.clone().workers()
     }
@@ -288,27 +288,27 @@ impl<A: Actor> PoolAdmin<A> {
     /// they were.
     ///
     /// A withdrawn message is dropped, counts as [`withdrawn`](PoolStats::withdrawn) and is no dead
-    /// letter; its caller hears [`CallError::Withdrawn`](crate::CallError::Withdrawn). What stays
-    /// keeps its order. What is in a handler goes on, and so does what a worker holds that is about
-    /// to call it or collects a [batch](crate::PoolBuilder::batches). A key that was parked stays
-    /// so without the message that had failed, for as long as others wait in its line, and is
+    /// letter; its caller hears [`CallError::Withdrawn`](crate::CallError::Withdrawn). The other
+    /// messages keep their order. A message in a handler goes on, and so does one with which a
+    /// worker is about to call it or collects a [batch](crate::PoolBuilder::batches). A parked key
+    /// stays parked without the message that had failed, as long as others wait in its line, and is
     /// released when none is left.
     ///
     /// # What comes meanwhile
-    /// What was accepted before the call and waits is met. Not met is what is queued after that
-    /// moment, what fails then and is attempted again, and what is on its way from one place to
-    /// another just then, from the mailbox of a worker that leaves to the queue, say. To keep all
-    /// of that from being started, build the pool with
+    /// The call meets messages that were accepted before it and wait. It does not meet messages
+    /// that are queued later, that fail during the call and are attempted again, or that
+    /// are just on their way from one place to another, such as from the mailbox of a worker
+    /// that leaves to the queue. To keep all of these from being started, build the pool with
     /// [`starts_if`](crate::PoolBuilder::starts_if): first make it say no, then withdraw. A
-    /// collecting batch, too, gives up what it does not want.
+    /// collecting batch, too, gives up unwanted messages.
     ///
     /// # Price
-    /// Each message that waits is looked at, and nothing of its shard is started meanwhile. A pool
+    /// Each waiting message is looked at, and nothing of its shard is started until then. A pool
     /// that drops the [oldest](crate::Overflow::DropOldest) message for a new one may find none to
-    /// drop then, and refuse the new one. Nothing is paid by pools that do not call it.
+    /// drop during that time, and refuse the new one. Pools that do not call it pay nothing.
     ///
     /// `is_such` is called on this thread, under no lock, perhaps more than once for a message. It
-    /// may ask the pool for its figures and send to it. Where it calls `withdraw` of the same pool,
+    /// may ask the pool for its figures and send to it. If it calls `withdraw` of the same pool,
     /// that finds nothing. While another thread withdraws, this call waits for it.
     ///
     /// ```
@@ -326,8 +326,8 @@ impl<A: Actor> PoolAdmin<A> {
     /// ```
     ///
     /// # Panics
-    /// Where `is_such` does, on the way out: what it had chosen by then is withdrawn, and all else
-    /// is where it was.
+    /// If `is_such` panics, after the withdrawal of the messages that it had chosen by then; all
+    /// others stay in their places.
     pub fn withdraw(&self, mut is_such: impl FnMut(&A::Message) -> bool) -> usize {
         self.control.withdraw(&mut is_such)
     }
@@ -359,7 +359,7 @@ impl<A: Actor> PoolAdmin<A> {
     }
 
     /// The pool as one that gives each message to all of its live workers. As
-    /// [`Pool::broadcast`](crate::Pool::broadcast): what it returns keeps the pool running, as an
+    /// [`Pool::broadcast`](crate::Pool::broadcast): the result keeps the pool running, as an
     /// address does.
     pub fn broadcast(&self) -> BroadcastAddress<A::Message, A::Reply, A::Error>
     where

@@ -14,7 +14,7 @@ pub enum AdminError {
     OutOfBounds {
         /// The size asked for.
         asked: usize,
-        /// What is possible.
+        /// The bounds that hold.
         bounds: RangeInclusive<usize>,
     },
     /// There is no worker with this slot.
@@ -23,7 +23,7 @@ pub enum AdminError {
     /// The pool would contain itself.
     #[error("the pool would contain itself")]
     ContainsItself,
-    /// The pool keeps order per key, which ends where a message is handed on.
+    /// The pool keeps order per key, which ends if a message is handed on.
     #[error("a pool with order per key cannot adopt: the order would end with the handing on")]
     Ordered,
     /// The slot is not disabled.

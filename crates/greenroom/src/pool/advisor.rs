@@ -1,4 +1,5 @@
-//! What to change in a pool's settings, said every few minutes from what it looked like meanwhile.
+//! What to change in a pool's settings, said every few minutes from what the pool looked like
+//! in that time.
 //!
 //! ```text
 //!                        full more than 10 times a minute       p99 above 100 ms             otherwise
@@ -78,7 +79,7 @@ pub use settings::Advisor;
 use super::autoscale::calm::Calm;
 use course::{Course, Way};
 
-/// For how long it is remembered how many messages waited: a day has its busy hours.
+/// How long the number of waiting messages is remembered: a day has its busy hours.
 const REMEMBERED: Duration = Duration::from_secs(24 * 3600);
 
 /// The state between two periods, without clock, task or lock. A pool that is set up with

@@ -151,7 +151,7 @@ impl Autoscaler {
         (to > sample.workers).then_some(Decision { from: sample.workers, to, reason })
     }
 
-    /// How many workers handle what waits within the target age, and what arrives meanwhile.
+    /// How many workers handle the waiting messages within the target age, and also new arrivals.
     fn needed(&self, sample: &Sample, last: Last, seconds: f64, per_worker: f64) -> usize {
         let grown = sample.queued as f64 - last.queued as f64;
         let arrivals = (sample.handled as f64 + grown).max(0.0) / seconds;
@@ -174,7 +174,7 @@ impl Autoscaler {
     }
 }
 
-/// The share of a sample, where it makes sense.
+/// The share of a sample, if it makes sense.
 fn busy_share(sample: &Sample) -> f64 {
     if sample.busy.is_nan() { 0.0 } else { sample.busy.clamp(0.0, 1.0) }
 }

@@ -40,9 +40,9 @@ impl Bell {
     /// sequentially consistent: one of the two sees the other.
     #[inline]
     pub(crate) fn ring(&self) {
-        // Pairs with the store in `turn_away`, before which the caller raised `awake`, or `starved`
-        // of the permits: the caller sees the watch gone, or the watch sees the reason to stay.
-        // Otherwise nobody takes a token from a handler that computes.
+        // Pairs with the store in `turn_away`. The caller has raised `awake`, or `starved` of the
+        // permits, before: it sees that the watch is gone, or the watch sees the reason to stay.
+        // Otherwise no watch takes a token from a handler that computes.
         if !self.watched.load(Ordering::SeqCst) {
             self.have_watched();
         }
@@ -79,7 +79,7 @@ impl Bell {
         fence(Ordering::SeqCst);
     }
 
-    /// True when the watch stays: nobody has rung meanwhile, who would have called it again.
+    /// True when the watch stays: no ring has called it again since.
     pub(crate) fn stay(&self) -> bool {
         !self.watched.swap(true, Ordering::AcqRel)
     }

@@ -31,7 +31,7 @@ const fn entries_per_block(bytes: usize) -> usize {
 /// An empty queue with room for more blocks than this gives the memory back.
 const KEPT_WHEN_EMPTY: usize = 64;
 
-/// Emptied runs that are kept for senders, who want one for each that they leave.
+/// Emptied runs that are kept for senders, which want one for each that they leave.
 const SPARE_RUNS: usize = 4;
 
 /// An item that may come from a run.
@@ -44,9 +44,9 @@ pub(crate) trait OfRun {
 /// Messages that were sent together.
 pub(crate) struct Run<M> {
     pub(crate) messages: VecDeque<M>,
-    /// Of all but one.
+    /// Length of all but one.
     pub(crate) stamp: Stamp,
-    /// Of the one behind which so many are left, itself included: 0 for none.
+    /// Of the run behind which so many are left, itself included: 0 for none.
     pub(crate) sample: (usize, Stamp),
 }
 
@@ -76,7 +76,7 @@ impl<T: OfRun> Block<T> {
         }
     }
 
-    /// None where it is a run.
+    /// None if it is a run.
     fn items(&self) -> Option<&VecDeque<T>> {
         match self {
             Self::Items(items) => Some(items),
@@ -155,7 +155,7 @@ impl<T: OfRun> BlockQueue<T> {
         self.back.extend(std::iter::once_with(make));
     }
 
-    /// As `push_back`, where there is room.
+    /// As `push_back`, if there is room.
     #[inline(always)]
     pub(crate) fn push_into_room(&mut self, item: T) {
         self.len += 1;
@@ -182,12 +182,12 @@ impl<T: OfRun> BlockQueue<T> {
         }
     }
 
-    /// True where what is pushed next is also taken out next.
+    /// True if an item pushed now is the next to be taken out.
     fn has_no_block(&self) -> bool {
         self.front.is_empty() && self.run.messages.is_empty() && self.full.is_empty()
     }
 
-    /// Appends messages where they lie. Returns an empty deque in exchange.
+    /// Appends messages in their own deque. Returns an empty deque in exchange.
     pub(crate) fn push_run(&mut self, run: Run<T::Message>) -> VecDeque<T::Message> {
         self.len += run.messages.len();
         if !self.back.is_empty() {
@@ -214,7 +214,7 @@ impl<T: OfRun> BlockQueue<T> {
         self.front.push_front(item);
     }
 
-    /// Takes out the next message where it is one of the run that is emptied.
+    /// Takes out the next message if it belongs to the run that is being emptied.
     #[inline(always)]
     pub(crate) fn pop_of_run(&mut self) -> Option<(T::Message, Stamp)> {
         if !self.is_in_run() {
@@ -225,7 +225,7 @@ impl<T: OfRun> BlockQueue<T> {
         self.run.pop()
     }
 
-    /// True where what is taken out next is one of the run that is emptied.
+    /// True if the next message to be taken out belongs to the run that is being emptied.
     #[inline(always)]
     pub(crate) fn is_in_run(&self) -> bool {
         self.front.is_empty() && !self.run.messages.is_empty()
@@ -244,7 +244,7 @@ impl<T: OfRun> BlockQueue<T> {
         self.front.pop_front()
     }
 
-    /// Takes out what is there, where that is one item that has just been pushed to an empty queue.
+    /// Takes out the only item, if it has just been pushed to an empty queue.
     #[inline]
     pub(crate) fn pop_only(&mut self) -> Option<T> {
         if self.len != 1 {
@@ -271,7 +271,7 @@ impl<T: OfRun> BlockQueue<T> {
         self.len += std::mem::take(&mut other.len);
     }
 
-    /// What comes out next.
+    /// The next item.
     #[inline]
     pub(crate) fn front(&mut self) -> Option<&T> {
         if self.front.is_empty() && self.len > 0 {
@@ -346,7 +346,7 @@ impl<T: OfRun> BlockQueue<T> {
 
     /// Goes on to the next block when the front and the run are empty.
     fn open_next(&mut self) {
-        // One that has lost what was in it is of no use.
+        // A block that has lost its contents is of no use.
         let full = std::iter::from_fn(|| self.full.pop_front()).find(|block| block.len() > 0);
         match full {
             Some(Block::Items(full)) => self.open(full),
@@ -390,7 +390,7 @@ impl<T: OfRun> BlockQueue<T> {
         }
     }
 
-    /// The queue, which is empty, was emptied on the thread of those who fill it.
+    /// The queue, which is empty, was emptied on the senders' thread.
     pub(crate) fn lies_here(&mut self) {
         self.elsewhere = 0;
     }

@@ -378,7 +378,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// the key waits between attempts and the worker goes on. Keeps a copy of each message while
     /// it is in hand.
     ///
-    /// Messages that are attempted again take turns with the others, also where there is no wait
+    /// Messages that are attempted again take turns with the others, even if there is no wait
     /// between attempts.
     pub fn retry(self, attempts: u32, backoff: Backoff) -> Self
     where
@@ -403,20 +403,21 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self.failure_policy(policy)
     }
 
-    /// Asks before each attempt at a message whether it is still to be started. Where it is not, it
-    /// is withdrawn: its handler is not called, its caller hears
+    /// Asks before each attempt at a message whether it is still to be started.
+    /// If not, it is withdrawn: its handler is not called, its caller hears
     /// [`CallError::Withdrawn`](crate::CallError::Withdrawn), and it counts as
-    /// [`withdrawn`](crate::PoolStats::withdrawn) and as no dead letter. A message that has failed
-    /// is asked about as well before it waits for another attempt, or parks its key, as far as it
-    /// is still there.
+    /// [`withdrawn`](crate::PoolStats::withdrawn) and as no dead letter. A message that has
+    /// failed is also asked about before it waits for another attempt, or parks its key, if it is
+    /// still there.
     ///
-    /// This catches what [`PoolAdmin::withdraw`](crate::PoolAdmin::withdraw) cannot: what a sender
-    /// queues after it, and what was on its way just then. A message bears a number that was
-    /// current when it was sent, and `wanted` compares it with the one that is current now.
+    /// This catches messages that [`PoolAdmin::withdraw`](crate::PoolAdmin::withdraw) cannot:
+    /// those that a sender queues after it, and those that were just on their way. A message bears
+    /// a number that was current when it was sent, and `wanted` compares it with the one that is
+    /// current now.
     ///
     /// `wanted` is called by workers, under no lock, once or more before each attempt; after its
-    /// last call the handler begins at once. It is best a comparison or two: it is called for every
-    /// message. Its panic counts as one of the handler. Pools without it pay nothing, and those
+    /// last call the handler begins at once. Best make it a comparison or two: it is called for
+    /// every message. Its panic counts as one of the handler. Pools without it pay nothing. Pools
     /// with it queue each call: none is handed to an idle worker past the queue.
     ///
     /// ```
@@ -642,7 +643,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self
     }
 
-    /// Whom the pool will tell.
+    /// The receiver of the pool's events.
     pub(crate) fn told(&self) -> PoolEvents {
         self.config.notices.clone()
     }

@@ -78,7 +78,7 @@ impl<M> ByteBound<M> {
         .await
     }
 
-    /// Nobody gets room any more who waits.
+    /// No waiter gets room any more.
     pub(crate) fn close(&self) {
         self.closed.notify_waiters();
     }

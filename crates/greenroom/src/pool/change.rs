@@ -17,7 +17,7 @@ pub(crate) enum SlotOutcome {
 /// Told what becomes of slots.
 pub(crate) type Outcomes = mpsc::UnboundedSender<SlotOutcome>;
 
-/// A change of size that has begun. It goes on whether or not anybody waits for it.
+/// A change of size that has begun. It goes on even if its result is not awaited.
 #[derive(Debug)]
 #[must_use = "the change has only begun; `done` tells what came of it"]
 pub struct Change {
@@ -25,7 +25,7 @@ pub struct Change {
     removed: Vec<usize>,
     size: usize,
     outcomes: mpsc::UnboundedReceiver<SlotOutcome>,
-    /// Where the pool was spawned.
+    /// The runtime on which the pool was spawned.
     runtime: Handle,
 }
 

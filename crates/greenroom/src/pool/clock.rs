@@ -46,7 +46,7 @@ pub(super) struct Alarm<A: Actor, K> {
 }
 
 pub(super) enum What<A: Actor, K> {
-    /// Of the mailbox of the worker in this slot.
+    /// In the mailbox of the worker in this slot.
     Mail(usize, Box<Queued<A, K>>),
     Lane(LaneId),
     /// The first message of this table slot of a sticky pool, wherever it lies.
@@ -143,7 +143,7 @@ impl<A: Actor, K> Clock<A, K> {
         }
     }
 
-    /// True for who is the first to say so.
+    /// True for the first caller.
     pub(super) fn begin(&self) -> bool {
         !self.started.load(Ordering::Relaxed) && !self.started.swap(true, Ordering::AcqRel)
     }

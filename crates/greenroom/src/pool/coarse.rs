@@ -1,4 +1,4 @@
-//! A clock that costs a load: it stands still until somebody looks at the real one.
+//! A clock that costs a load: it stands still until the real one is read.
 //!
 //! | on | looked at by | so it is late by |
 //! |---|---|---|
@@ -30,7 +30,7 @@ pub(crate) struct CoarseClock {
     start: Instant,
     /// What it shows, as a stamp.
     now: AtomicU64,
-    /// Of so many messages and one more, one is measured: a power of two less one.
+    /// One message of so many and one more is measured: a power of two less one.
     unmeasured: AtomicU64,
     /// Measured messages in a row for which more would have to be measured.
     slow: AtomicU32,
@@ -43,7 +43,7 @@ pub(crate) struct CoarseClock {
 /// The watch looks after a clock.
 const WATCHED: usize = 0;
 
-/// Whoever comes while no worker is awake does, on one thread.
+/// On one thread: a caller that comes while no worker is awake sets the clock.
 const TENDED: usize = 1;
 
 /// As `TENDED`, and it was not set for a message that was given to an idle worker.
@@ -57,7 +57,7 @@ const BRISK: Duration = Duration::from_micros(32);
 /// are measured.
 const SLOW_IN_A_ROW: u32 = 4;
 
-/// Where the watch is later than this, senders that read the real clock set this one.
+/// If the watch is later than this, senders that read the real clock set this one.
 const LATE: u64 = 2 * TICK.as_nanos() as u64;
 
 impl CoarseClock {
@@ -135,13 +135,13 @@ impl CoarseClock {
         is_measured(number, self.unmeasured.load(Ordering::Relaxed)) && number >= self.first
     }
 
-    /// True where the watch looks after it.
+    /// True if the watch sets it.
     #[inline]
     pub(crate) fn is_watched(&self) -> bool {
         self.care.load(Ordering::Relaxed) == WATCHED
     }
 
-    /// True where it is late although a worker is awake.
+    /// True if it is late although a worker is awake.
     #[inline]
     pub(crate) fn stands(&self) -> bool {
         self.care.load(Ordering::Relaxed) == STANDS
@@ -154,7 +154,8 @@ impl CoarseClock {
         !self.is_late(|| false, awake)
     }
 
-    /// True where it may have stood still for long. What is asked, is so only where it matters.
+    /// True if it may have stood still for long. The functions are called only if their
+    /// answer matters.
     #[inline]
     pub(crate) fn is_late(
         &self,
@@ -177,7 +178,7 @@ impl CoarseClock {
         self.coarse_stamp()
     }
 
-    /// The stamp for a message that is not measured, where the clock is not late.
+    /// The stamp for a message that is not measured, if the clock is not late.
     #[inline(always)]
     pub(crate) fn coarse_stamp(&self) -> Stamp {
         Stamp::from_bits(self.now.load(Ordering::Relaxed))
@@ -205,7 +206,7 @@ impl CoarseClock {
         Stamp::sampled(real, stands_for)
     }
 
-    /// True where handlers are so quick that few messages are measured.
+    /// True if handlers are so quick that few messages are measured.
     pub(crate) fn measures_few(&self) -> bool {
         self.unmeasured.load(Ordering::Relaxed) == SAMPLED_OF_QUICK - 1
     }

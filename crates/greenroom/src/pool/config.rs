@@ -1,4 +1,4 @@
-//! What is said of a pool in plain values, once.
+//! The plain settings of a pool, each in one place.
 
 use std::{ops::RangeInclusive, sync::Arc, time::Duration};
 
@@ -31,9 +31,9 @@ pub(crate) struct PoolConfig {
     pub(crate) limits: LimitConfig,
     pub(crate) failure: FailureConfig,
     pub(crate) handling: HandlingConfig,
-    /// Whom it tells what happens to it.
+    /// The receiver of its events.
     pub(crate) notices: PoolEvents,
-    /// Where it was said, what is random comes out the same each time.
+    /// The seed, if one was given: then random choices come out the same each time.
     pub(crate) seed: Option<u64>,
 }
 
@@ -60,15 +60,15 @@ pub(crate) struct SizeConfig {
     pub(crate) bounds: RangeInclusive<usize>,
     /// How many messages may wait in a worker's own mailbox.
     pub(crate) mailbox: usize,
-    /// In all. Where it was not said it follows the size.
+    /// For all workers together. By default it follows the size.
     pub(crate) capacity: Option<usize>,
     /// Without workers, messages are accepted up to the capacity, and wait.
     pub(crate) holds_when_empty: bool,
-    /// Present where the pool sizes itself.
+    /// Present if the pool sizes itself.
     pub(crate) autoscale: Option<Autoscale>,
-    /// Present where the pool is advised. In a box: actors are many.
+    /// Present if the pool is advised. In a box: actors are many.
     pub(crate) advisor: Option<Box<Advisor>>,
-    /// Present where it has threads of its own.
+    /// Present if it has threads of its own.
     pub(crate) dedicated_threads: Option<usize>,
 }
 
@@ -92,11 +92,11 @@ impl Default for SizeConfig {
 pub(crate) struct KeyConfig {
     /// A message without a key is refused.
     pub(crate) key_required: bool,
-    /// How many messages may wait behind one key. Where it was not said it follows the capacity.
+    /// How many messages may wait behind one key. By default it follows the capacity.
     pub(crate) max_per_key: Option<usize>,
-    /// The same behind one that is parked.
+    /// The same behind a parked key.
     pub(crate) max_parked: usize,
-    /// What waits behind parked keys takes no room.
+    /// Messages behind parked keys take no room.
     pub(crate) parked_apart: bool,
     /// How many table slots keys that stick to workers are hashed onto.
     pub(crate) sticky_table: Option<usize>,
@@ -136,7 +136,7 @@ pub(crate) struct FailureConfig {
     pub(crate) restart_policy: RestartPolicy,
     /// What follows when a slot's budget is used up.
     pub(crate) when_exhausted: WhenExhausted,
-    /// How many dead letters the pool keeps, where no hook takes them.
+    /// How many dead letters the pool keeps, if no hook takes them.
     pub(crate) dead_letters: usize,
 }
 
@@ -159,9 +159,9 @@ impl Default for FailureConfig {
 pub(crate) struct HandlingConfig {
     /// The pool is one actor: it ends with it.
     pub(crate) single: bool,
-    /// Present where it is said, instead of measured, whether handlers are quick.
+    /// Present if handlers were declared quick or slow, instead of measuring that.
     pub(crate) quick: Option<bool>,
-    /// Present where several messages are handled together.
+    /// Present if several messages are handled together.
     pub(crate) batches: Option<Batches>,
     /// Callers may do the work of a worker that they have woken.
     pub(crate) calls_in_place: bool,

@@ -1,4 +1,4 @@
-//! What a pool can be asked and told by who knows its actors, and not the type of its keys.
+//! What a pool can be asked and told by code that knows its actors, but not the type of its keys.
 
 use std::{any::Any, future::Future, ops::RangeInclusive, pin::Pin, sync::Arc, time::Duration};
 
@@ -35,7 +35,7 @@ pub(crate) trait Control<A: Actor>: Send + Sync {
     fn address(self: Arc<Self>) -> Address<A::Message, A::Reply, A::Error>;
     /// The core, with the type of its keys.
     fn typed(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
-    /// The type of its keys, where it has some.
+    /// The type of its keys, if it has any.
     fn key_type(&self) -> Option<&'static str>;
     fn workers(self: Arc<Self>) -> Vec<Worker<A::Message, A::Reply, A::Error>>;
     /// Those that handle messages now, in the order of their slots.

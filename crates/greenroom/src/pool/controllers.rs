@@ -1,4 +1,4 @@
-//! Who decides for a pool: its advisor, its coordinator, its supervisor.
+//! The controllers of a pool: its advisor, its coordinator, its supervisor.
 
 use std::sync::{OnceLock, atomic::AtomicBool};
 
@@ -16,11 +16,11 @@ use super::{
 };
 use crate::{Actor, AnyAddress, Class, ExitReason, life::Signal};
 
-/// Who decides for a pool: its advisor, its coordinator, its supervisor.
+/// The controllers of a pool: its advisor, its coordinator, its supervisor.
 pub(crate) struct Controllers<A: Actor> {
-    /// What was advised last, and by which advisor, where the pool is advised.
+    /// The latest advice and its advisor, if the pool is advised.
     pub(crate) advising: Mutex<Advising>,
-    /// Set before the first worker starts, where the pool has a coordinator.
+    /// Set before the first worker starts, if the pool has a coordinator.
     pub(crate) coordination: OnceLock<Coordination<A>>,
     /// Hears of a worker's end when its restart budget is used up, if the pool leaves
     /// that to others.
@@ -65,7 +65,7 @@ impl<A: Actor> Controllers<A> {
         }
     }
 
-    /// Why the pool is to end, where this signal tells the end of its coordinator.
+    /// Why the pool is to end, if this signal tells the end of its coordinator.
     pub(crate) fn end_of_coordinator(&self, signal: &Signal<AnyAddress>) -> Option<ExitReason> {
         let Signal::Down { who, reason } = signal else { return None };
         let coordination = self.coordination.get()?;

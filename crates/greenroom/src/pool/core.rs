@@ -74,9 +74,9 @@ mod withdraw;
 pub(crate) struct Core<A: Actor, K> {
     /// What its builder has settled. Never changes.
     pub(crate) settings: Settings<A, K>,
-    /// Where messages wait, what bounds them, and who is woken for them.
+    /// Queues of messages, their bounds, and the workers that are woken for them.
     pub(crate) queue: Queue<A, K>,
-    /// Where a message goes: by its key, its sender, or a policy.
+    /// The way of a message: by its key, its sender, or a policy.
     pub(crate) routing: Routing<A, K>,
     /// Calls that skip the queue.
     pub(crate) handoff: Handoff<A>,
@@ -86,7 +86,7 @@ pub(crate) struct Core<A: Actor, K> {
     pub(crate) lifecycle: Lifecycle<A>,
     /// Messages and keys that wait for a time.
     pub(crate) clock: Clock<A, K>,
-    /// What is counted and measured.
+    /// Counters and measurements.
     pub(crate) telemetry: Telemetry<K>,
     /// Its advisor, its coordinator and its supervisor.
     pub(crate) controllers: Controllers<A>,
@@ -160,7 +160,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// True where only the holder of a shard's token may take from its queue.
+    /// True if only the holder of a shard's token may take from its queue.
     pub(crate) fn keyed(&self) -> bool {
         self.settings.key_of.is_some()
     }
@@ -207,7 +207,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.look_and_push(index, inbox, load, key, urgency)
     }
 
-    /// As `take_and_push`, with a look at all that may have to be seen to.
+    /// As `take_and_push`, with a look at every rare duty.
     #[inline(never)]
     fn look_and_push(
         &self,
@@ -273,7 +273,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// True where the caller, here and now, may do a worker's work.
+    /// True if the caller, here and now, may do a worker's work.
     pub(super) fn may_drive(&self) -> bool {
         let here = || {
             let current = tokio::runtime::Handle::try_current();
@@ -304,7 +304,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         pushed
     }
 
-    /// Leaves permits in a shard, unless somebody waits for them.
+    /// Leaves permits in a shard, unless a sender waits for them.
     fn give_credit(&self, index: usize, permits: u64) {
         if permits == 0 {
             return;
@@ -332,7 +332,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.push_in_line(index, parcel, key, false)
     }
 
-    /// As `push`. `waited` where its sender has stood in line behind its key.
+    /// As `push`. `waited` if its sender has stood in line behind its key.
     pub(crate) fn push_in_line(
         &self,
         index: usize,
@@ -445,8 +445,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// As `serve_waiters`, for a worker that has just been suspended: in blocks. Who waits for less
-    /// than a block is served by the watch, or where nobody watches, by the last worker awake.
+    /// As `serve_waiters`, for a worker that has just been suspended: in blocks. While less than
+    /// a block is free, waiters are served by the watch, or, if there is no watch, by the last
+    /// worker awake.
     pub(crate) fn serve_waiters_in_blocks(&self) {
         let is_starved = self.queue.permits.is_starved();
         let has_block = is_starved && self.queue.permits.take_block();
@@ -462,14 +463,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// A message was taken from this shard, to be started: now and then, that makes a block of
-    /// permits for those who wait.
+    /// permits for waiters.
     #[inline]
     pub(crate) fn note_taken(&self, index: usize, outbox: &OutboxOf<A, K>) {
         self.queue.permits.note_taken(index as u64, outbox.taken);
     }
 
-    /// True where a worker that goes on after a wait does not count as awake. On one thread they
-    /// do: there the count says whether the clock is looked after.
+    /// True if a worker that goes on after a wait does not count as awake. On one thread it does:
+    /// there the count says whether the clock is looked after.
     #[inline]
     pub(crate) fn wakes_by_search(&self) -> bool {
         self.queue.wake.waits() && self.telemetry.coarse.is_watched()
@@ -532,7 +533,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         std::ptr::from_ref(self).addr()
     }
 
-    /// Somebody is about to wait for a reply of this pool.
+    /// The caller is about to wait for a reply of this pool.
     #[inline]
     pub(crate) fn enter_own_call(&self, parcel: &ParcelOf<A>) -> Result<Option<Inside>, Occupied> {
         match slot_at_work(self.identity()) {
@@ -551,7 +552,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.handoff.calls.enter(self.identity(), self.membership.live.load(Ordering::SeqCst))
     }
 
-    /// True where a worker is the owner of this message's key.
+    /// True if a worker is the owner of this message's key.
     pub(crate) fn has_key_in_hand(&self, parcel: &ParcelOf<A>, slot: usize) -> bool {
         if !self.keyed() {
             return self.would_stick_to(parcel, slot);
@@ -564,7 +565,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 }
 
-/// On one thread nobody could take what a handler holds up, so only pools on several are watched.
+/// On one thread no other worker could take over what a handler holds up, so only pools on several
+/// are watched.
 pub(crate) fn is_watched(runtime: &tokio::runtime::Handle) -> bool {
     runtime.runtime_flavor() != tokio::runtime::RuntimeFlavor::CurrentThread
 }

@@ -30,8 +30,8 @@ impl CreditMap {
         let bit = 1 << shard;
         if self.0.load(Ordering::Relaxed) & bit == 0 {
             self.0.fetch_or(bit, Ordering::Relaxed);
-            // Pairs with the fence in `reclaim`: the searcher sees this note, or the sender sees in
-            // `take_known` that somebody waits or that no permit is left. Otherwise credit lies
+            // Pairs with the fence in `reclaim`: the searcher sees this note, or the sender sees
+            // in `take_known` that a waiter is there or no permit is left. Otherwise credit lies
             // unused in a pool that is called full.
             fence(Ordering::SeqCst);
         }

@@ -1,4 +1,4 @@
-//! Who may be chosen by a policy.
+//! The workers that a policy may choose.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! How many messages of each key of a shard wait, if one key may have too many: the bound behind
 //! one key (K10), and the line behind a parked key (K08).
 //!
-//! Counting costs a look into a table for each message, so a shard does it only where it must:
+//! Counting costs a look into a table for each message, so a shard counts only if it must:
 //!
 //! ```text
 //!              as many wait in the shard as one key may have, or a key is parked
@@ -26,26 +26,26 @@ use crate::sync::Notify;
 /// How many messages may wait behind one key.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct KeyBounds {
-    /// Of any key.
+    /// Behind any key.
     pub(crate) waiting: usize,
-    /// Of a parked one.
+    /// Behind a parked one.
     pub(crate) parked: usize,
-    /// What waits behind parked keys holds no permit of the pool.
+    /// Messages behind parked keys hold no permit of the pool.
     pub(crate) apart: bool,
 }
 
 impl KeyBounds {
-    /// A parked key may have no more than others where it holds room of the pool: it cannot fill it
-    /// either.
+    /// A parked key whose messages hold room of the pool may have no more than others: it cannot
+    /// fill the pool either.
     fn of_parked(self) -> usize {
         if self.apart { self.parked } else { self.parked.min(self.waiting) }
     }
 
-    /// Of pools without keys.
+    /// For pools without keys.
     pub(crate) const NONE: Self = Self { waiting: usize::MAX, parked: usize::MAX, apart: false };
 }
 
-/// What waits of the keys of one shard.
+/// The waiting messages of each key of one shard.
 #[derive(Debug)]
 pub(crate) struct Crowd {
     by_hash: HashMap<u32, Line, foldhash::fast::FixedState>,
@@ -54,17 +54,17 @@ pub(crate) struct Crowd {
     parked: usize,
     /// Senders that wait for room behind a key.
     senders: usize,
-    /// Where one of them is to be woken, once no lock is held.
+    /// The rooms in which one sender each is to be woken, once no lock is held.
     freed: Vec<Arc<Notify>>,
 }
 
-/// What waits of one key.
+/// The waiting messages of one key.
 #[derive(Debug, Default)]
 struct Line {
     messages: usize,
     parked: bool,
     senders: usize,
-    /// Where senders wait; present while there are some.
+    /// The room of waiting senders; present while there are some.
     room: Option<Arc<Notify>>,
 }
 
@@ -80,7 +80,7 @@ impl Crowd {
         }
     }
 
-    /// As `count`, for one of a lane whose key has this hash.
+    /// As `count`, for a message of a lane whose key has this hash.
     pub(crate) fn count_of<M, R, E, K>(&mut self, hash: u32, entry: &Entry<M, R, E, K>) {
         if !entry.is_retry() {
             self.count_one(hash);
@@ -135,7 +135,8 @@ impl Crowd {
         }
     }
 
-    /// A sender stands in line behind a key. Where it is woken: it tries again then.
+    /// A sender stands in line behind a key. Returns the room in which it is woken: it
+    /// tries again then.
     pub(crate) fn stand(&mut self, hash: u32) -> Arc<Notify> {
         self.senders += 1;
         let line = self.by_hash.entry(hash).or_default();
@@ -143,12 +144,12 @@ impl Crowd {
         line.room.get_or_insert_default().clone()
     }
 
-    /// True where only one stands in line.
+    /// True if only one stands in line.
     pub(crate) fn is_alone(&self, hash: u32) -> bool {
         self.by_hash.get(&hash).is_some_and(|line| line.senders == 1)
     }
 
-    /// A sender does not wait any more. Where it was woken for nothing, `pass_on` wakes the next.
+    /// A sender does not wait any more. If it was woken for nothing, `pass_on` wakes the next.
     pub(crate) fn step_out(&mut self, hash: u32, pass_on: bool) {
         let Some(line) = self.by_hash.get_mut(&hash) else { return };
         self.senders -= 1;
@@ -184,17 +185,17 @@ impl Crowd {
         self.by_hash.get(&hash).is_some_and(|line| line.parked)
     }
 
-    /// True where nothing of it is needed any more, with so many messages in the shard.
+    /// True if it is not needed any more, with so many messages in the shard.
     pub(crate) fn is_needless(&self, queued: usize) -> bool {
         self.parked == 0 && self.senders == 0 && queued < self.bounds.waiting.div_ceil(2)
     }
 
-    /// Who is to be woken, under no lock.
+    /// The rooms to be woken, under no lock.
     pub(crate) fn take_freed(&mut self) -> Vec<Arc<Notify>> {
         std::mem::take(&mut self.freed)
     }
 
-    /// Every place where somebody waits: the pool accepts nothing any more.
+    /// Every room with a waiter: the pool accepts nothing any more.
     pub(crate) fn all_rooms(&self) -> Vec<Arc<Notify>> {
         self.by_hash.values().filter_map(|line| line.room.clone()).collect()
     }

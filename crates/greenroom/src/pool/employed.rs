@@ -1,4 +1,4 @@
-//! The tasks of a pool, counted, so that everybody who stops it can wait for its end.
+//! The tasks of a pool, counted, so that every stop can wait for its end.
 
 use std::{
     hash::Hash,
@@ -85,7 +85,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Employed<A, K> {
     }
 }
 
-/// Starts the clock of a pool. False where that was done before.
+/// Starts the clock of a pool. False if that was done before.
 pub(crate) fn start_clock<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Arc<Core<A, K>>,
 ) -> bool {

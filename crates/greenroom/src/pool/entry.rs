@@ -17,10 +17,10 @@ pub(crate) struct Entry<M, R, E, K> {
     pub(crate) stamp: Stamp,
 }
 
-/// A key, where there is one, and its hash.
+/// The key, if there is one, and its hash.
 pub(crate) type Hashed<K> = (Option<K>, u32);
 
-/// As it lies in the queues of a pool of these actors.
+/// An entry in the queues of a pool of these actors.
 pub(crate) type Queued<A, K> =
     Entry<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error, K>;
 
@@ -44,7 +44,7 @@ pub(crate) fn put_plain<M, R, E>(message: M, stamp: Stamp, delivery: &mut Delive
 }
 
 impl<M, R, E, K> Entry<M, R, E, K> {
-    /// As [`put_plain`], for a message without a key that may have more with it.
+    /// As [`put_plain`], for a message without a key that may carry more.
     #[inline(always)]
     pub(crate) fn put_into(self, delivery: &mut Delivery<M, R, E>) {
         put_plain(self.message, self.stamp, delivery);

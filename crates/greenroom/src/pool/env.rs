@@ -1,4 +1,4 @@
-//! Where a pool runs, and its random numbers.
+//! The runtime of a pool, and its random numbers.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -6,11 +6,11 @@ use tokio::runtime::Handle;
 
 use super::threads::Threads;
 
-/// Where a pool runs, and its random numbers.
+/// The runtime of a pool, and its random numbers.
 pub(crate) struct Env {
-    /// Where the pool's tasks run.
+    /// The runtime of the pool's tasks.
     pub(crate) runtime: Handle,
-    /// Threads of its own, where it has some.
+    /// Threads of its own, if it has any.
     _threads: Option<Threads>,
     /// The state of its random numbers.
     pub(crate) chance: AtomicU64,

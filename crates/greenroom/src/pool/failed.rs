@@ -1,4 +1,4 @@
-//! What an attempt has failed of, kept with its message for whoever asks why that waits.
+//! The failure of an attempt, kept with its message to explain why it waits.
 
 use std::sync::Arc;
 
@@ -16,11 +16,11 @@ pub(crate) struct Failed<E> {
     /// The handler's error, if there is one and no caller got it. Taken out while it is
     /// being looked at.
     error: Mutex<Option<E>>,
-    /// The panic's message, where there was one.
+    /// The panic's message, if there was one.
     pub(crate) panic: Option<String>,
     /// When.
     pub(crate) at: Instant,
-    /// Who had it in hand.
+    /// The worker that had it in hand.
     pub(crate) worker: usize,
 }
 
@@ -45,7 +45,7 @@ impl<E> Failed<E> {
     }
 }
 
-/// An error that somebody looks at. It goes back to its place, also where that panics.
+/// An error that is being looked at. It goes back to its place, even after a panic.
 struct PutBack<'a, E>(&'a Mutex<Option<E>>, Option<E>);
 
 impl<E> Drop for PutBack<'_, E> {

@@ -1,4 +1,4 @@
-//! What is said of a pool in functions.
+//! The settings of a pool that are functions.
 
 use super::{bytes::SizeOf, overflow::Overflow, policy::Policy, sticky::StickyBy};
 use crate::{DeadLetter, FailurePolicy, FailureTable};
@@ -7,30 +7,30 @@ use crate::{DeadLetter, FailurePolicy, FailureTable};
 pub(crate) type KeyOf<M, K> = Box<dyn Fn(&M) -> Option<K> + Send + Sync>;
 /// How to copy a message before its first attempt.
 pub(crate) type CopyOf<M> = fn(&M) -> M;
-/// Who is told of dead letters.
+/// Hears of dead letters.
 pub(crate) type OnDeadLetter<M, E> = Box<dyn Fn(DeadLetter<M, E>) + Send + Sync>;
 /// Whether a message is still to be started.
 pub(crate) type StartsIf<M> = Box<dyn Fn(&M) -> bool + Send + Sync>;
-/// Who is told of messages that park their keys.
+/// Hears of messages that park their keys.
 pub(crate) type OnParked<M, E> =
     Box<dyn Fn(Option<&mut M>, Option<&E>, Option<&str>) + Send + Sync>;
 
 /// The functions of a pool, whatever its actors and its keys are.
 pub(crate) struct Functions<M, R, E> {
     pub(crate) overflow: Overflow<M, R, E>,
-    /// `None` where workers pull.
+    /// `None` if workers pull.
     pub(crate) dispatch: Option<Box<dyn Policy<M>>>,
-    /// How to tell the key, where keys stick to workers. Taken out when the pool is made.
+    /// The function for the key, if keys stick to workers. Taken out when the pool is made.
     pub(crate) sticky: Option<StickyBy<M>>,
-    /// Present where a policy may choose several workers.
+    /// Present if a policy may choose several workers.
     pub(crate) copy_for_several: Option<CopyOf<M>>,
     /// The bound on bytes and how to tell the size of a message, if bytes are bounded. Taken out
     /// when the pool is made.
     pub(crate) bytes: Option<(usize, SizeOf<M>)>,
-    /// Present where a batch is full by its size, too. Taken out when the pool is made.
+    /// Present if a batch is also full by its size. Taken out when the pool is made.
     pub(crate) batch_bytes: Option<(usize, SizeOf<M>)>,
     pub(crate) policy: Box<dyn FailurePolicy<E>>,
-    /// Present where another attempt may be asked for.
+    /// Present if another attempt may be asked for.
     pub(crate) copy: Option<CopyOf<M>>,
     /// Is asked before each attempt. In a box of its own, as `on_parked`.
     pub(crate) starts_if: Option<Box<StartsIf<M>>>,

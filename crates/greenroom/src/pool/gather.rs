@@ -22,9 +22,9 @@
 //! token](crate::CancellationToken) cancelled.
 //!
 //! # When to use something else
-//! To reach all workers with each event of a stream,
-//! [`Topic::subscribe_each`](crate::Topic::subscribe_each); for one answer from whoever is free, a
-//! plain [`call`](crate::Address::call).
+//! To reach all workers with each event of a stream, use
+//! [`Topic::subscribe_each`](crate::Topic::subscribe_each); for one answer from the first free
+//! worker, a plain [`call`](crate::Address::call).
 
 mod attempt;
 mod broadcast;

@@ -36,14 +36,14 @@ use crate::{
     reply::{self, Reply},
 };
 
-/// Between one worker and who calls it.
+/// Between one worker and its callers.
 pub(crate) struct Hatch<M, R, E>(Lock<Between<M, R, E>>);
 
 /// Message, reply and port have a place each, which is empty except in the steps that name it:
 /// nothing is ever overwritten, and so dropped, under the lock.
 struct Between<M, R, E> {
     step: Step,
-    /// The message was there when somebody last looked whether it is left lying.
+    /// The message was there at the last look for a message that is left lying.
     was_seen: bool,
     /// Messages for which the worker has come that were handed over.
     came: u64,
@@ -52,25 +52,25 @@ struct Between<M, R, E> {
     reply: Option<R>,
     promised: Option<Reply<R, E>>,
     port: Option<ReplyPort<R, E>>,
-    /// Who waits, where it does not do the worker's work, until there is something.
+    /// The caller, if it does not do the worker's work but waits until there is something.
     waiter: Option<Waker>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
-    /// Nobody is there.
+    /// No caller is there.
     Shut,
-    /// From a caller who goes on to poll the worker.
+    /// From a caller that goes on to poll the worker.
     Message,
-    /// From a caller who has the worker woken, and waits.
+    /// From a caller that has the worker woken, and waits.
     Handed,
     /// As `Handed`, and its caller has gone.
     Abandoned,
     /// The worker has it; its caller polls the worker, or waits.
     InHand,
-    /// For the caller, who is still there.
+    /// For the caller, which is still there.
     Answered,
-    /// For the caller, who is still there: the reply comes this way, if any.
+    /// For the caller, which is still there: the reply comes this way, if any.
     Promised,
     /// The caller has left, and waits for what comes out of this port.
     Waits,
@@ -100,7 +100,7 @@ pub(crate) enum Left<M, R, E> {
     Later(Reply<R, E>),
 }
 
-/// What was handed over and taken back. It has a port now.
+/// A message that was handed over and taken back. It has a port now.
 pub(crate) type Retracted<M, R, E> = (M, Stamp, ReplyPort<R, E>);
 
 impl<M, R, E> Hatch<M, R, E> {
@@ -203,7 +203,7 @@ impl<M, R, E> Hatch<M, R, E> {
         between.has_handed().then(|| between.stamp_it(now))
     }
 
-    /// True where a message that was handed over waits for the worker.
+    /// True if a message that was handed over waits for the worker.
     pub(crate) fn has_handed(&self) -> bool {
         locked(&self.0).has_handed()
     }
@@ -241,7 +241,7 @@ impl<M, R, E> Hatch<M, R, E> {
             if between.waiter.as_ref().is_some_and(|known| known.will_wake(waiter)) {
                 return;
             }
-            // Somebody else's code clones and drops it.
+            // Foreign code clones and drops it.
             match other.take() {
                 Some(clone) => {
                     let before = between.waiter.replace(clone);
@@ -256,7 +256,7 @@ impl<M, R, E> Hatch<M, R, E> {
         }
     }
 
-    /// For a caller that waits, and does so no more.
+    /// For a caller that stops waiting.
     #[cold]
     pub(crate) fn give_up(&self) {
         let (unwanted, nobody) = reply::channel();
@@ -294,7 +294,7 @@ impl<M, R, E> Hatch<M, R, E> {
         Ok(())
     }
 
-    /// For the worker that has taken a message, and whose reply goes another way: the port for it.
+    /// For the worker that has taken a message whose reply goes another way: the port for it.
     pub(crate) fn port(&self) -> Option<ReplyPort<R, E>> {
         let mut between = locked(&self.0);
         if between.step != Step::InHand {
@@ -310,7 +310,7 @@ impl<M, R, E> Hatch<M, R, E> {
         Some(port)
     }
 
-    /// For a caller that does the worker's work, once that has been polled.
+    /// For a caller that does the worker's work, once the worker has been polled.
     #[inline]
     pub(crate) fn leave(&self) -> Left<M, R, E> {
         let mut between = locked(&self.0);
@@ -325,7 +325,7 @@ impl<M, R, E> Hatch<M, R, E> {
 }
 
 impl<M, R, E> Between<M, R, E> {
-    /// False, and the message where it was, where somebody is there.
+    /// False, with the message left in place, if a caller is there.
     #[inline]
     fn put(&mut self, message: &mut Option<M>, stamp: Stamp) -> bool {
         if self.step != Step::Shut || message.is_none() {
@@ -356,7 +356,7 @@ impl<M, R, E> Between<M, R, E> {
         self.stamp
     }
 
-    /// There is something for the caller, who is to be woken where it waits.
+    /// There is something for the caller, which is woken if it waits.
     #[inline]
     fn tell(&mut self, what: Step) -> Option<Waker> {
         self.step = what;
@@ -382,13 +382,13 @@ fn retract<M, R, E>(
     }
     drop(between);
     if let Some(waiter) = waiter {
-        // Somebody else's code, while nobody else has the message.
+        // Foreign code, while no other place has the message.
         let _ = catch_unwind(AssertUnwindSafe(|| waiter.wake()));
     }
     Some((message, stamp, port))
 }
 
-/// As `answer`, where the caller is not at the hatch any more.
+/// As `answer`, if the caller is not at the hatch any more.
 #[cold]
 fn answer_elsewhere<M, R, E>(mut between: Locked<'_, Between<M, R, E>>, reply: R) -> Result<(), R> {
     debug_assert_eq!(between.step, Step::Waits, "an answer has a caller");
@@ -401,7 +401,7 @@ fn answer_elsewhere<M, R, E>(mut between: Locked<'_, Between<M, R, E>>, reply: R
     }
 }
 
-/// As `leave`, where there is no reply yet.
+/// As `leave`, if there is no reply yet.
 #[cold]
 fn leave_without<M, R, E>(mut between: Locked<'_, Between<M, R, E>>) -> Left<M, R, E> {
     let (port, reply) = reply::channel();
@@ -532,7 +532,7 @@ mod tests {
         }
     }
 
-    /// A message that is handed over, and who waits for it.
+    /// A message that is handed over, and the waker of its caller.
     fn handed() -> (Small, Arc<Bell>) {
         let (hatch, bell) = (Small::new(), Arc::new(Bell::default()));
         let mut waiter = Some(Waker::from(bell.clone()));

@@ -24,12 +24,12 @@ mod settle;
 mod take;
 mod withdrawn;
 
-/// Where the message in hand came from, and what the worker owns because of it.
+/// The source of the message in hand, and what the worker owns because of it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Source {
     /// Nowhere any more: the message stands alone.
     None,
-    /// The queue of a shard without order; `alone` where the worker is marked as attending it.
+    /// The queue of a shard without order; `alone` if the worker is marked as attending it.
     Shared { index: usize, alone: bool },
     /// As `Shared`, between two runs: no message is in hand.
     Attending { index: usize, alone: bool },
@@ -66,8 +66,9 @@ pub(crate) enum Taken {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Posture {
     Awake,
-    /// Polled, and not counted as awake: its handler has waited, as handlers here usually do. It
-    /// owes nobody a look at what is ready but when it lies down. Others rely on those that count.
+    /// Polled, and not counted as awake: its handler has waited, as handlers here usually
+    /// do. Its only duty is to look for ready work when it lies down. Others rely on the
+    /// workers that count.
     Uncounted,
     /// Awake, and stepping aside once before it lies down.
     Lingering,
@@ -87,10 +88,10 @@ pub(crate) struct Post<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     pub(crate) core: Arc<Core<A, K>>,
     pub(crate) worker: usize,
     pub(crate) posture: Posture,
-    /// A handler has, since somebody wanted to know.
+    /// A handler has, since this was last reset.
     pub(crate) has_suspended: bool,
     pub(crate) source: Source,
-    /// Present where the times of the message in hand are measured.
+    /// Present if the times of the message in hand are measured.
     pub(crate) polls: Option<Polls>,
 }
 
@@ -129,8 +130,8 @@ impl Polls {
     }
 }
 
-/// In the order in which it is here: what each message needs lies together, in as few cache lines
-/// as can be. Of a thousand workers that take turns, each has left the caches when it is polled.
+/// In this order, so that what each message needs lies together, in as few cache lines as possible.
+/// Each of a thousand workers that take turns has left the caches when it is polled.
 #[repr(C)]
 pub(crate) struct Hold<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     pub(crate) post: Post<A, K>,
@@ -151,29 +152,29 @@ pub(crate) struct Hold<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     pub(crate) cursor: u32,
     /// A message has been started whose outcome is not settled.
     pub(crate) in_hand: bool,
-    /// The worker awaits something before it begins what is in hand: where it is killed there,
+    /// The worker awaits something before it begins the message in hand: if it is killed there,
     /// nothing was attempted.
     pub(crate) begins_later: bool,
-    /// What is attempted again is to be alone in hand then.
+    /// A message that is attempted again is then to be alone in hand.
     alone: bool,
     /// It was woken because others do not get on.
     pub(crate) join: bool,
-    /// How often more it looks first where a key gave way, whatever comes of it.
+    /// How often more it looks first where a key gave way, whatever it finds.
     looks_back: u8,
     /// What the last attempt says of the load of what its handler uses. For the pool's limits.
     pub(crate) outcome: Outcome,
-    /// Present where the times of the message in hand are measured.
+    /// Present if the times of the message in hand are measured.
     measurement: Option<Measurement>,
     pub(crate) delivery: DeliveryOf<A>,
-    /// A copy for another attempt, where one may be asked for.
+    /// A copy for another attempt, if one may be asked for.
     pub(crate) spare: Option<A::Message>,
     /// The worker's own mailbox, once there has been something in it.
     mailbox: Option<Arc<Mailbox<A, K>>>,
-    /// When the run began, where it is timed.
+    /// When the run began, if it is timed.
     timed_since: Option<Instant>,
     /// Messages of a batch that are to be attempted again, while the others are settled.
     deferred: Option<Vec<fate::Deferred<A, K>>>,
-    /// What was measured of a batch, whose key others of it may still need.
+    /// The measurements of a batch, whose key others of it may still need.
     sample: Option<(u32, Duration)>,
     /// Measured messages with keys.
     unfed: u32,
@@ -243,8 +244,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     }
 
     /// Handlers usually waited when the last one of this worker went on, and do not any more: it
-    /// counts as awake again. So does who drains a shard, whatever is usual by now: the watch looks
-    /// at its token only where it sees somebody awake.
+    /// counts as awake again. So does a worker that drains a shard, usual or not: the watch looks
+    /// at its token only if it sees a worker awake.
     #[inline]
     pub(crate) fn counts_again(&mut self) {
         if self.post.posture == Posture::Uncounted
@@ -260,9 +261,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         self.post.core.release(self.post.worker, source);
     }
 
-    /// Settles what is in hand when the worker is dropped, and gives up the place. Where the worker
-    /// alone has been killed, or is to rest, the failure table decides; where its pool ends, or its
-    /// runtime, the message is given back.
+    /// Settles the message in hand when the worker is dropped, and gives up its place. If the
+    /// worker alone has been killed, or is to rest, the failure table decides; if its pool ends, or
+    /// its runtime, the message is given back.
     fn let_go(&mut self) {
         // Pairs with the store in `end`: a stop that drops the worker has ended the pool before,
         // and its message is given back. Otherwise it would be retried where no worker is.

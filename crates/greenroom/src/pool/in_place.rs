@@ -50,7 +50,7 @@ const IN_A_ROW: u32 = 512;
 const CALLS_PER_TIMING: u32 = 8;
 
 thread_local! {
-    /// A worker is driven on this thread by somebody who calls it.
+    /// A worker is driven on this thread by its caller.
     static DRIVING: Cell<bool> = const { Cell::new(false) };
     /// How many have been.
     static DRIVEN: Cell<u32> = const { Cell::new(0) };
@@ -74,7 +74,7 @@ fn take_number() -> usize {
     number
 }
 
-/// True while the caller is polled by somebody who calls it, and who waits to go on.
+/// True while the current task is polled by a caller of it, which waits to go on.
 #[inline]
 pub(crate) fn is_driving() -> bool {
     DRIVING.get()
@@ -85,7 +85,7 @@ pub(crate) fn is_timed() -> bool {
     DRIVEN.get().is_multiple_of(CALLS_PER_TIMING)
 }
 
-/// False for who is driven himself, and where others have to have their turn.
+/// False for a task that is driven itself, and if others must have their turn.
 pub(crate) fn may_drive() -> bool {
     let driven = DRIVEN.get().wrapping_add(1);
     DRIVEN.set(driven);
@@ -108,7 +108,7 @@ struct Desk {
 pub(super) enum Place {
     /// To be polled; with the waker of its task, once that has been polled.
     Here(Work, Option<Waker>),
-    /// Somebody polls it. `called` once its task wants to.
+    /// It is being polled. `called` once its task wants to.
     Away { called: bool },
     /// It has ended, perhaps by a panic.
     Done(Option<Box<dyn Any + Send>>),
@@ -118,7 +118,7 @@ pub(super) enum Place {
 }
 
 impl Desk {
-    /// The place of this task, where it has one still.
+    /// The place of this task, if it still has one.
     fn of(&mut self, number: u64) -> Option<&mut Place> {
         (self.number == number).then_some(&mut self.place)
     }
@@ -144,7 +144,7 @@ impl Bench {
         std::mem::replace(place, away)
     }
 
-    /// Lends the work to somebody else than its task, with that task's waker and number.
+    /// Lends the work to a caller, with the waker and the number of its task.
     fn lend(&self) -> Option<(Work, Waker, u64)> {
         let mut desk = locked(&self.0);
         match std::mem::replace(&mut desk.place, Place::Away { called: false }) {
@@ -190,13 +190,13 @@ impl Bench {
         }
     }
 
-    /// The task has gone, whoever has its work.
+    /// The task has gone, even if its work is away.
     pub(super) fn leave(&self, number: u64) -> Place {
         locked(&self.0).of(number).map_or(Place::Nobody, std::mem::take)
     }
 }
 
-/// True again, when it is dropped, that nobody is driven on this thread.
+/// When it is dropped, no worker is driven on this thread any more.
 struct Driving;
 
 impl Drop for Driving {
@@ -205,7 +205,7 @@ impl Drop for Driving {
     }
 }
 
-/// The work of a worker, with who is about to do it in its place: to be driven at once.
+/// The work of a worker, lent to a caller that is about to do it: to be driven at once.
 pub(crate) struct Lent<'a> {
     bench: &'a Bench,
     number: u64,
@@ -250,7 +250,7 @@ impl Lent<'_> {
 fn put_back(bench: &Bench, number: u64, work: Work, waker: Waker) {
     match bench.put_back(number, work, waker) {
         Ok(wake) => wake.into_iter().for_each(Waker::wake),
-        // What it holds is the user's, and who drives it has nothing to do with that.
+        // Its contents are the user's, and do not concern the caller that drives it.
         Err(left) => discard(left),
     }
 }
@@ -264,7 +264,7 @@ fn finish<T>(
     panic: Option<Box<dyn Any + Send>>,
     then: impl FnOnce() -> T,
 ) -> T {
-    // As in its own task: what it holds is settled before anybody hears of its end.
+    // As in its own task: its contents are settled before its end is known.
     DRIVING.set(true);
     let driving = Driving;
     discard(work);

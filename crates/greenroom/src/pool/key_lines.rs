@@ -1,4 +1,4 @@
-//! Where senders wait for room behind a key.
+//! Senders that wait for room behind a key.
 
 use crate::sync::AtomicU64;
 

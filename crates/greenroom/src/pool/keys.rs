@@ -1,4 +1,4 @@
-//! The keys of a pool, to be looked at, and decided about where they wait for an operator.
+//! The keys of a pool, to be looked at, and decided about if they wait for an operator.
 
 use std::{any::type_name, fmt, hash::Hash, sync::Arc, time::Duration};
 
@@ -67,7 +67,7 @@ pub struct KeyCounts {
     pub waiting: usize,
 }
 
-/// Where a key stands.
+/// The state of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum KeyState {
@@ -75,7 +75,7 @@ pub enum KeyState {
     Queued,
     /// A message is in hand.
     Running {
-        /// Of the worker in this slot.
+        /// In the hands of the worker in this slot.
         worker: usize,
         /// For so long, to a few milliseconds.
         since: Duration,
@@ -107,15 +107,15 @@ pub enum KeyState {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KeyStatus {
-    /// Where it stands.
+    /// Its state.
     pub state: KeyState,
     /// How many messages wait behind the one that is in hand, retried or parked.
     pub waiting: usize,
-    /// Which attempt that one has in hand, or had last; 0 where none was made.
+    /// The number of its present or last attempt; 0 if there was none.
     pub attempt: u32,
     /// What its last attempt failed of.
     pub last_error: Option<String>,
-    /// For how long the first of those that wait has waited.
+    /// How long the first of the waiting messages has waited.
     pub oldest: Option<Duration>,
 }
 
@@ -145,7 +145,7 @@ impl fmt::Display for KeyStatus {
 pub struct ParkedKey<K> {
     /// The key.
     pub key: Arc<K>,
-    /// For how long it has waited.
+    /// How long it has waited.
     pub since: Duration,
     /// How its message has failed.
     pub reason: DeadLetterReason,
@@ -196,9 +196,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Keys<A, K> {
     }
 
     /// The keys in the hands of workers whose handlers wait for something, such as an answer from
-    /// elsewhere. Of a message that is in its first poll (it computes, or blocks its thread), the
-    /// key is named only where it is among the [hottest](Self::hottest_by_count). Looks at every
-    /// key that is in hand or waits.
+    /// elsewhere. The key of a message in its first poll (it computes, or blocks its thread) is
+    /// named only if it is among the [hottest](Self::hottest_by_count). Looks at every key that is
+    /// in hand or waits.
     ///
     /// ```
     /// # use greenroom::prelude::*;

@@ -34,7 +34,7 @@ pub(crate) struct LaneId {
     number: u64,
 }
 
-/// Who owns the key of a lane.
+/// The owner of a lane's key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LaneState {
     /// This worker has a message of the key in hand. Left by close, give way, park.
@@ -58,7 +58,7 @@ pub(crate) struct Lane<M, R, E, K> {
     line: Option<Box<Line<M, R, E, K>>>,
 }
 
-/// What waits in a lane, and what is known of it.
+/// The waiting messages of a lane, and its state.
 struct Line<M, R, E, K> {
     /// Later messages of the key, in order of acceptance; the first may wait for another attempt.
     queue: VecDeque<Entry<M, R, E, K>>,
@@ -66,21 +66,21 @@ struct Line<M, R, E, K> {
     urgent: usize,
     /// Urgent messages taken in a row.
     urgent_run: u32,
-    /// Who is told when so many messages wait: a worker that collects a batch.
+    /// Notified when so many messages wait: a worker that collects a batch.
     wanted: Option<(usize, Arc<Notify>)>,
-    /// Why it is parked, where it is.
+    /// Why it is parked, if it is.
     failed: Option<Arc<Failed<E>>>,
-    /// It is parked, and what waits in it holds no permit. Set and cleared by whoever gives the
-    /// permits of the whole lane back or takes them again, under the same lock: else a permit is
+    /// It is parked, and its waiting messages hold no permit. Set and cleared under the same lock
+    /// together with the permits of the whole lane, given back or taken again: else a permit is
     /// counted twice, or never.
     apart: bool,
-    /// Messages that somebody looks at under no lock, who may withdraw them. Those that stay come
-    /// back here, so until then the lane is neither taken nor closed. Set and cleared by
-    /// [`Lanes::lift`] and [`Lanes::set_down`].
+    /// Messages that a withdrawal looks at under no lock. Those that stay come back here, so
+    /// until then the lane is neither taken nor closed. Set and cleared by [`Lanes::lift`]
+    /// and [`Lanes::set_down`].
     lifted: usize,
 }
 
-/// The key of a lane, which others come to hold as well where they need it under no lock: few do.
+/// The key of a lane, shared with the few that need it under no lock.
 pub(crate) struct LaneKey<K> {
     own: Option<K>,
     shared: Option<Arc<K>>,
@@ -95,7 +95,7 @@ impl<K> LaneKey<K> {
         self.own.as_ref().or(self.shared.as_deref())
     }
 
-    /// For whoever needs the key under no lock. Always present.
+    /// For uses of the key under no lock. Always present.
     pub(crate) fn share(&mut self) -> Option<Arc<K>> {
         if let Some(own) = self.own.take() {
             self.shared = Some(Arc::new(own));
@@ -113,7 +113,7 @@ impl<M, R, E, K> Lane<M, R, E, K> {
         self.line.get_or_insert_with(|| Box::new(Line::new()))
     }
 
-    /// The key, where nobody else holds it and no message has ever waited.
+    /// The key, if no other holds it and no message has ever waited.
     #[inline]
     pub(crate) fn into_key(mut self) -> Result<K, Self> {
         match (self.line.is_none(), self.key.own.take()) {
@@ -140,7 +140,7 @@ impl<M, R, E, K> Lane<M, R, E, K> {
         self.line.as_ref().map_or(0, |line| line.queue.len() + line.lifted)
     }
 
-    /// True while somebody looks at what waits here, who may withdraw it.
+    /// True while a withdrawal looks at the messages that wait here.
     #[inline]
     pub(crate) fn is_lifted(&self) -> bool {
         self.line.as_ref().is_some_and(|line| line.lifted > 0)
@@ -156,12 +156,12 @@ impl<M, R, E, K> Lane<M, R, E, K> {
         self.line.as_ref()?.queue.front()
     }
 
-    /// Whoever collects a batch is told when so many messages wait here.
+    /// The collector of a batch is notified when so many messages wait here.
     pub(crate) fn expect(&mut self, messages: usize, full: Arc<Notify>) {
         self.line().wanted = Some((messages, full));
     }
 
-    /// Why it is parked, where it is.
+    /// Why it is parked, if it is.
     pub(crate) fn failed(&self) -> Option<&Arc<Failed<E>>> {
         self.line.as_ref()?.failed.as_ref()
     }
@@ -174,7 +174,7 @@ impl<M, R, E, K> Lane<M, R, E, K> {
         self.line.as_mut()?.failed.take()
     }
 
-    /// True where what waits here holds no permit.
+    /// True if waiting messages here hold no permit.
     pub(crate) fn is_apart(&self) -> bool {
         self.line.as_ref().is_some_and(|line| line.apart)
     }
@@ -183,8 +183,8 @@ impl<M, R, E, K> Lane<M, R, E, K> {
         self.line().apart = apart;
     }
 
-    /// True where nobody is told of a message that comes here: its key is not parked, and nobody
-    /// collects a batch.
+    /// True if a message that comes here concerns no other party: its key is not parked, and no
+    /// worker collects a batch.
     fn hears_of_nothing(&self) -> bool {
         let waits_for_more = self.line.as_ref().is_some_and(|line| line.wanted.is_some());
         self.state != LaneState::Parked && !waits_for_more
@@ -196,7 +196,7 @@ impl<M, R, E, K> Lane<M, R, E, K> {
         self.line.as_ref().is_some_and(|line| line.is_urgent())
     }
 
-    /// Who is to be told that enough wait, once, under no lock.
+    /// The collector to be notified that enough wait, once, under no lock.
     pub(crate) fn is_as_long_as_wanted(&mut self) -> Option<Arc<Notify>> {
         self.line.as_mut()?.is_as_long_as_wanted()
     }
@@ -224,7 +224,7 @@ impl<M, R, E, K> Line<M, R, E, K> {
         }
     }
 
-    /// True where nothing is left of it, and it holds little memory.
+    /// True if it is empty, and holds little memory.
     fn is_spare(&self) -> bool {
         let is_small = self.queue.is_empty() && self.queue.capacity() <= SMALL_LINE;
         is_small && self.wanted.is_none() && self.failed.is_none() && !self.apart
@@ -262,8 +262,8 @@ impl<M, R, E, K> Line<M, R, E, K> {
         self.queue.remove(retried)
     }
 
-    /// What was lifted comes back, as far as it stays: behind those that wait for another attempt
-    /// by now, and before all others of its class.
+    /// Lifted messages come back, as far as they stay: behind those that wait for another attempt
+    /// by now, and before all others of their class.
     fn set_down(&mut self, stay: VecDeque<Entry<M, R, E, K>>) {
         self.lifted = 0;
         let retried = self.retried();
@@ -298,10 +298,10 @@ impl<M, R, E, K> Line<M, R, E, K> {
 /// What waited in a lane, while it is lifted.
 pub(crate) type LiftedLine<M, R, E, K> = (LaneId, VecDeque<Entry<M, R, E, K>>);
 
-/// What waits in a lane is being looked at by somebody who may withdraw it.
+/// A withdrawal is looking at the messages of a lane.
 pub(crate) struct Lifted;
 
-/// A message that was evicted, and its lane where that is to be closed.
+/// A message that was evicted, and its lane if that is to be closed.
 pub(crate) type Evicted<M, R, E, K> = (Entry<M, R, E, K>, Option<LaneId>);
 
 /// The lanes of one shard, by the hash of their key, which is seeded already.
@@ -376,9 +376,9 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
         self.table.find(spread(hash), is_it).map(|lane| lane.id)
     }
 
-    /// Puts a normal message behind the others of its key, where that has a lane and nobody has to
-    /// hear of the message. For keys that may be compared under the lock; others stay with the
-    /// caller.
+    /// Puts a normal message behind the others of its key, if that has a lane and no other party
+    /// has to hear of the message. For keys that may be compared under the lock; others stay
+    /// with the caller.
     pub(crate) fn wait_behind(&mut self, entry: Entry<M, R, E, K>) -> Result<(), Entry<M, R, E, K>>
     where
         K: PartialEq + 'static,
@@ -425,7 +425,7 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
         self.table.find_mut(spread(id.hash), |lane| lane.id == id)
     }
 
-    /// True for a lane that nobody owns, and that may be taken.
+    /// True for a lane that has no owner, and that may be taken.
     pub(crate) fn is_ready(&self, id: LaneId) -> bool {
         let lane = self.table.find(spread(id.hash), |lane| lane.id == id);
         lane.is_some_and(|lane| lane.state == LaneState::Ready && !lane.is_lifted())
@@ -471,13 +471,13 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
         Some(entry)
     }
 
-    /// Removes a lane. What is returned holds user data: drop it outside the lock.
+    /// Removes a lane. The result holds user data: drop it outside the lock.
     pub(crate) fn close(&mut self, id: LaneId) -> Option<Lane<M, R, E, K>> {
         self.close_unless_lifted(id).unwrap_or(None)
     }
 
-    /// As `close`, of a lane in which its owner has found nothing. An error, and the lane where it
-    /// was, where what waits there is lifted.
+    /// As `close`, of a lane in which its owner has found nothing. An error, with the lane left in
+    /// place, if its messages are lifted.
     #[inline]
     pub(crate) fn close_unless_lifted(
         &mut self,
@@ -515,8 +515,8 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
         lifted
     }
 
-    /// Puts back what stays of a lane's line. An error, and the line, where the lane is gone: the
-    /// pool was emptied meanwhile.
+    /// Puts back what stays of a lane's line. An error with the line if the lane is gone: the pool
+    /// was emptied in between.
     pub(crate) fn set_down(
         &mut self,
         id: LaneId,
@@ -631,7 +631,7 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
         self.table.iter_mut()
     }
 
-    /// True where another lane with the hash of this one is parked too.
+    /// True if another lane with the hash of this one is parked too.
     pub(crate) fn has_other_parked(&self, id: LaneId) -> bool {
         let mut those = self.of_hash(id.hash);
         those.any(|lane| lane.id != id && lane.state == LaneState::Parked)

@@ -110,7 +110,7 @@ impl<M, R, E> PoolDeadLetters<M, R, E> {
     /// Replays all letters, oldest first, as far as there is room.
     ///
     /// # Panics
-    /// When the key function of the pool does. What has not been accepted stays in its place.
+    /// If the key function of the pool panics. Letters that were not accepted stay in their places.
     pub fn replay_all(&self) -> Replayed {
         self.letters.replay_all(&self.address)
     }
@@ -118,7 +118,7 @@ impl<M, R, E> PoolDeadLetters<M, R, E> {
     /// Replays all letters, oldest first, waiting for room as often as it is needed.
     ///
     /// # Panics
-    /// When the key function of the pool does. What has not been accepted stays in its place.
+    /// If the key function of the pool panics. Letters that were not accepted stay in their places.
     ///
     /// # Cancel safety
     /// Each letter is either replayed and gone, or in its place.

@@ -1,4 +1,4 @@
-//! Whether a pool accepts messages, whether it has ended, and who waits for that.
+//! Whether a pool accepts messages, whether it has ended, and the waiters for both.
 
 use std::sync::{
     Arc, OnceLock,
@@ -22,11 +22,11 @@ pub(crate) enum Gate {
     Closed,
 }
 
-/// Whether a pool accepts messages, whether it has ended, and who waits for that.
+/// Whether a pool accepts messages, whether it has ended, and the waiters for both.
 pub(crate) struct Lifecycle<A: Actor> {
-    /// From its spawn to its end, and who is told of that.
+    /// From its spawn to its end, with those that hear of the end.
     pub(crate) life: Arc<Life<AnyAddress>>,
-    /// Why it ends, where it is not simply stopped. The first reason counts.
+    /// Why it ends, if it is not simply stopped. The first reason counts.
     pub(crate) cause: OnceLock<ExitReason>,
     /// Whether messages are accepted; held while that changes.
     pub(crate) gate: Mutex<Gate>,
@@ -72,7 +72,7 @@ impl<A: Actor> Lifecycle<A> {
 }
 
 impl<A: Actor> Lifecycle<A> {
-    /// Tells whoever stops the pool that a message may have been the last one.
+    /// Tells stops that a message may have been the last one.
     pub(crate) fn tell_progress(&self) {
         // Pairs with the store in `close`, through the fence in `wait_until`: the caller, behind a
         // fence, has counted its message before. It sees that the pool closes, or the stop sees the

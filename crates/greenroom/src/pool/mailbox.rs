@@ -49,14 +49,14 @@ pub(crate) struct Mailbox<A: Actor, K> {
     life: Arc<Life<AnyAddress>>,
     permits: Permits,
     letters: Lock<Letters<A, K>>,
-    /// What waits, to be read without the lock.
+    /// The number of waiting messages, to be read without the lock.
     waiting: AtomicUsize,
     /// Messages taken out. Written under the lock.
     taken: AtomicU64,
 }
 
 struct Letters<A: Actor, K> {
-    /// What comes before every message. It is not bounded: each tie gives one.
+    /// These come before every message. They are not bounded: each tie gives one.
     signals: VecDeque<Signal<AnyAddress>>,
     urgent: VecDeque<Queued<A, K>>,
     normal: BlockQueue<Queued<A, K>>,
@@ -70,8 +70,8 @@ struct Letters<A: Actor, K> {
     closed: bool,
     /// The worker has gone. Set once.
     left: bool,
-    /// Messages that somebody looks at under no lock, who may withdraw them. Until they are back
-    /// the worker takes nothing: what has come since would overtake them.
+    /// How many messages a withdrawal looks at under no lock. Until they are back the worker takes
+    /// nothing: later messages would overtake them.
     lifted: usize,
     /// In a sticky pool.
     tagged: Tagged<A, K>,
@@ -163,7 +163,7 @@ impl<A: Actor, K> Mailbox<A, K> {
         self.permits.take(self, false, || {}).await
     }
 
-    /// Takes a place although there may be none: the pool has room, and this is where it is.
+    /// Takes a place although there may be none: the pool has room, and the message belongs here.
     pub(crate) fn reserve_anyway(&self) {
         self.permits.take_back();
     }
@@ -200,8 +200,8 @@ impl<A: Actor, K> Mailbox<A, K> {
         queues.into_iter().chain(held).flatten().min_by_key(|stamp| stamp.nanos())
     }
 
-    /// Queues a message that has been taken before: before the others, where a message besides the
-    /// last such one has been taken since that was put there, and otherwise behind them.
+    /// Queues a message that has been taken before. It goes first if a message besides the last
+    /// such one has been taken since that was put there, and otherwise behind all others.
     pub(crate) fn put_again(&self, entry: Queued<A, K>) -> Result<(), Queued<A, K>> {
         let mut letters = self.letters.lock();
         if letters.left {
@@ -240,7 +240,7 @@ impl<A: Actor, K> Mailbox<A, K> {
         }
         let entry = letters.pop(urgent_only);
         letters.tagged.in_hand = entry.as_ref().map_or(0, |entry| entry.hash);
-        // What waits for its next attempt orders the worker when it is due.
+        // A message that waits for its next attempt orders the worker when it is due.
         if letters.len() == 0 || (entry.is_none() && !urgent_only) {
             self.seat.done(MAIL);
         }
@@ -252,7 +252,7 @@ impl<A: Actor, K> Mailbox<A, K> {
         Some(entry)
     }
 
-    /// Takes out the normal message that has waited longest, for who needs its room.
+    /// Takes out the normal message that has waited longest, for a sender that needs its room.
     pub(crate) fn evict(&self) -> Option<Queued<A, K>> {
         let mut letters = self.letters.lock();
         let oldest = letters.normal.pop_first(|entry| !entry.is_retry());
@@ -264,7 +264,7 @@ impl<A: Actor, K> Mailbox<A, K> {
         Some(entry)
     }
 
-    /// Takes out what waits here, to be looked at under no lock. None where nothing does.
+    /// Takes out the waiting messages, to be looked at under no lock. None if there are none.
     pub(crate) fn lift(&self) -> Option<LiftedMail<A, K>> {
         let mut letters = self.letters.lock();
         letters.lifted = letters.all();
@@ -276,9 +276,8 @@ impl<A: Actor, K> Mailbox<A, K> {
         self.letters.lock().lifted > 0
     }
 
-    /// Puts back what stays of what was lifted, before what has come since; the others are
-    /// withdrawn. An error where the worker has gone. The caller then wakes the worker and serves
-    /// waiters.
+    /// Puts back the lifted messages that stay, before later ones; the others are withdrawn. An
+    /// error if the worker has gone. The caller then wakes the worker and serves waiters.
     pub(crate) fn set_down(
         &self,
         stay: LiftedMail<A, K>,
@@ -307,7 +306,7 @@ impl<A: Actor, K> Mailbox<A, K> {
         }
     }
 
-    /// Refuses every later message. What waits is still handled.
+    /// Refuses every later message. Waiting messages are still handled.
     pub(crate) fn shut(&self) {
         self.permits.close();
         self.letters.lock().closed = true;

@@ -1,4 +1,4 @@
-//! The workers of a pool: their slots, their mailboxes, and who may be chosen.
+//! The workers of a pool: their slots, their mailboxes, and which may be chosen.
 
 use std::sync::{
     Arc,
@@ -19,25 +19,25 @@ use super::{
 };
 use crate::Actor;
 
-/// Where a worker's own mailbox lies, once there is one.
+/// The place of a worker's own mailbox, once there is one.
 pub(crate) type Desk<A, K> = Mutex<Option<Arc<Mailbox<A, K>>>>;
 
-/// The workers of a pool: their slots, their mailboxes, and who may be chosen.
+/// The workers of a pool: their slots, their mailboxes, and which may be chosen.
 pub(crate) struct Membership<A: Actor, K> {
     /// One per worker there has been at the same time.
     pub(crate) seats: Seats<Arc<Seat>>,
     /// Which slots have a worker, and how many there may be.
     pub(crate) roster: Mutex<Roster>,
-    /// The mailboxes of single workers, where they have one.
+    /// The mailboxes of single workers, if they have one.
     pub(crate) desks: Seats<Desk<A, K>>,
     /// The room for messages per worker; 0 if the capacity was given in all. Written under the lock
     /// of `roster`.
     pub(crate) mailbox_each: AtomicUsize,
-    /// Who may be chosen by a policy.
+    /// The workers that a policy may choose.
     pub(crate) crew: RwLock<Arc<CrewList<A, K>>>,
-    /// How often somebody has come or gone: `crew` is of one such moment.
+    /// How often a worker has come or gone: `crew` is of one such moment.
     pub(crate) crew_changes: AtomicU64,
-    /// Workers that start, for whoever waits for them.
+    /// Starts of workers, for callers that wait for them.
     pub(crate) starts: Starts,
     /// Workers whose slot is not disabled.
     pub(crate) live: AtomicUsize,
@@ -62,7 +62,7 @@ impl<A: Actor, K> Membership<A, K> {
 }
 
 impl<A: Actor, K> Membership<A, K> {
-    /// Somebody has come or gone.
+    /// A worker has come or gone.
     pub(crate) fn crew_changed(&self) {
         // Pairs with the loads in `crew`, `hold_back`, `ask_again` and `sweep_held`: otherwise a
         // policy chooses from an old list, or a message is held that the new worker could have.
@@ -70,7 +70,7 @@ impl<A: Actor, K> Membership<A, K> {
     }
 
     /// The task with this number is the worker of a slot now, unless the next one has been begun
-    /// since. One that was killed before anybody knew its task is dropped at once.
+    /// since. A task that was killed before its handle was stored is dropped at once.
     pub(crate) fn works_as(&self, slot: usize, number: u64, task: AbortHandle) {
         let seat = self.seats.at(slot);
         let mut place = seat.place.lock();

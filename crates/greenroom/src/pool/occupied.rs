@@ -16,7 +16,7 @@ thread_local! {
     static AT_WORK: Cell<Option<(usize, usize)>> = const { Cell::new(None) };
 }
 
-/// Notes who is polled on this thread until it is dropped.
+/// Notes the worker that is polled on this thread until it is dropped.
 pub(crate) struct AtWork(Option<(usize, usize)>);
 
 impl AtWork {
@@ -38,7 +38,7 @@ pub(crate) fn slot_at_work(pool: usize) -> Option<usize> {
     AT_WORK.get().filter(|(at, _)| *at == pool).map(|(_, slot)| slot)
 }
 
-/// True where some pool's worker is polled on this thread.
+/// True if some pool's worker is polled on this thread.
 pub(crate) fn is_at_work() -> bool {
     AT_WORK.get().is_some()
 }
@@ -58,7 +58,7 @@ type Callers = Arc<Mutex<Vec<Caller>>>;
 #[derive(Debug)]
 struct Caller {
     slot: usize,
-    /// For how many replies: it may wait for several at once.
+    /// How many replies it waits for: there may be several at once.
     calls: usize,
 }
 
@@ -92,7 +92,7 @@ impl OwnCalls {
         (Inside { callers: all.clone(), slot }, callers.len())
     }
 
-    /// A worker of the pool calls one worker: refused where that is the caller.
+    /// A worker of the pool calls one worker: refused if that is the caller.
     pub(crate) fn enter_worker(
         &self,
         pool: usize,

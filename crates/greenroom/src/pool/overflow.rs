@@ -10,17 +10,17 @@ use crate::Address;
 pub enum Overflow<M, R, E> {
     /// `send` and `call` wait, first come, first served; `try_send` gives it back.
     ///
-    /// Where handlers usually wait for something, a pool that was full is filled in blocks until it
+    /// If handlers usually wait for something, a pool that was full is filled in blocks until it
     /// is found half empty: a `send` that finds less than a sixteenth of the capacity free (4,096
-    /// messages at most) waits until so much is, or for 10 ms. To serve a sender for each message
+    /// messages at most) waits until so much is, or for 10 ms. Serving a sender for each message
     /// would cost more than the message.
     Wait,
     /// It goes back to the sender at once, by whatever it was sent.
     Reject,
     /// It is dropped: [`NotAccepted::Dropped`](crate::NotAccepted::Dropped).
     DropNewest,
-    /// It enters; the one that has waited longest becomes a dead letter, and its caller gets
-    /// [`CallError::Evicted`](crate::CallError::Evicted).
+    /// It enters; the oldest waiting message becomes a dead letter, and its caller
+    /// gets [`CallError::Evicted`](crate::CallError::Evicted).
     DropOldest,
     /// It goes to this address, as if it had been sent there. A pool is built after its fallback,
     /// so fallbacks have no cycles.

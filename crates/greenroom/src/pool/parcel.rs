@@ -27,7 +27,7 @@ impl<M, R, E> Parcel<M, R, E> {
     }
 }
 
-/// A message, and what it carries besides itself.
+/// A message and its extras.
 pub(crate) type Unloaded<M, R, E> = (M, Option<Box<Extra<R, E>>>);
 
 /// What a sender lends out: a parcel, or, for a plain send, the message alone, which costs nothing
@@ -40,7 +40,7 @@ pub(crate) trait Load<M, R, E> {
 
     fn class(&self) -> Class;
 
-    /// Lends it as a parcel, where there is more to do with it than to queue it.
+    /// Lends it as a parcel, if there is more to do with it than to queue it.
     fn lent<T>(&mut self, to: impl FnOnce(&mut Parcel<M, R, E>) -> T) -> T;
 }
 

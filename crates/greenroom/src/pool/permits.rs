@@ -57,14 +57,14 @@ pub(crate) trait Queues {
 
 pub(crate) struct Permits {
     count: Count,
-    /// Somebody waits to whom no permit has been handed over. Written under the lock of `line`.
+    /// A waiter has not been handed a permit. Written under the lock of `line`.
     starved: AtomicBool,
     closed: AtomicBool,
     /// Permits that came back without a message having been started.
     returned: AtomicU64,
     /// How many permits make a block, less one: a power of two less one.
     block: AtomicU64,
-    /// A block has come free while somebody waited.
+    /// A block has come free while a sender waited.
     has_block: AtomicBool,
     /// There was no permit, and since then never half of them. A hint.
     was_full: AtomicBool,
@@ -87,7 +87,7 @@ struct Count {
 
 struct Line {
     capacity: u64,
-    /// Where waiters stand. Another one after the pool was closed and opened again.
+    /// The room of the waiters. A new one after the pool was closed and opened again.
     room: Arc<Semaphore>,
     /// Waiters that have not gone yet.
     waiting: usize,
@@ -106,15 +106,15 @@ pub(crate) enum Refused {
     NotNow,
     Full,
     Closed,
-    /// The pool is full, and its overflow policy lets nobody wait.
+    /// The pool is full, and its overflow policy lets no sender wait.
     Rejected,
     /// The pool is full, and its overflow policy has dropped the message.
     Dropped,
     /// The dispatch policy wants it not.
     ByPolicy,
-    /// As many messages of its key wait as may.
+    /// Its key has as many waiting messages as it may.
     KeyFull,
-    /// As `KeyFull`, and the overflow policy lets nobody wait.
+    /// As `KeyFull`, and the overflow policy lets no sender wait.
     KeyRejected,
     /// Its key is parked, and as many wait behind it as may.
     Parked,
@@ -157,15 +157,15 @@ impl Permits {
         }
     }
 
-    /// True while somebody waits for a permit.
+    /// True while a sender waits for a permit.
     #[inline]
     pub(crate) fn is_starved(&self) -> bool {
         self.starved.load(Ordering::Relaxed)
     }
 
-    /// As many messages have been taken from this shard. Of so many as make a block, one says that
-    /// one has come free: over all shards that is once a block, whichever they come from, because
-    /// each shard begins to count at another number.
+    /// As many messages have been taken from this shard. Of so many as make a block, one says
+    /// that a block has come free. Over all shards that happens once a block, whatever the shards,
+    /// because each shard begins to count at another number.
     #[inline]
     pub(crate) fn note_taken(&self, shard: u64, taken: u64) {
         let block = self.block.load(Ordering::Relaxed);
@@ -232,8 +232,8 @@ impl Permits {
         }
     }
 
-    /// As `try_take`, for a sender that waits where there is nothing, by [`take`](Self::take) in
-    /// blocks.
+    /// As `try_take`, for a sender that waits if there is nothing, by
+    /// [`take`](Self::take) in blocks.
     pub(crate) fn try_take_block(&self, wanted: u64, queues: &impl Queues) -> Result<u64, Refused> {
         if self.was_full.load(Ordering::Relaxed) && !self.is_closed() {
             return Err(Refused::Full);
@@ -241,7 +241,7 @@ impl Permits {
         self.try_take(wanted, queues)
     }
 
-    /// As `try_take`, but takes fewer than wanted only where there are no more.
+    /// As `try_take`, but takes fewer than wanted only if there are no more.
     pub(crate) fn try_take_most(&self, wanted: u64, queues: &impl Queues) -> Result<u64, Refused> {
         let mut taken = self.try_take(wanted, queues)?;
         while taken < wanted
@@ -307,12 +307,12 @@ impl Permits {
         if waiter.served() { Ok(()) } else { Err(Closed) }
     }
 
-    /// Hands free permits over to those who wait.
+    /// Hands free permits over to waiters.
     pub(crate) fn grant(&self, queues: &impl Queues) {
         self.grant_to_all(false, queues);
     }
 
-    /// As `grant`; `in_blocks` only where at least a block is free.
+    /// As `grant`; `in_blocks` only if at least a block is free.
     fn grant_to_all(&self, in_blocks: bool, queues: &impl Queues) {
         loop {
             let mut line = self.line.lock();
@@ -344,7 +344,7 @@ impl Permits {
         }
     }
 
-    /// Permits that were handed over to waiters who have gone come back.
+    /// Permits that were handed over to waiters that have gone come back.
     fn take_strays(&self, line: &mut Line) {
         while line.granted > line.waiting {
             let Ok(stray) = line.room.try_acquire() else { return };
@@ -370,12 +370,12 @@ impl Permits {
         }
     }
 
-    /// Permits that were never used, when nobody can wait for them.
+    /// Permits that were never used, when no sender can wait for them.
     pub(crate) fn return_unused(&self, permits: u64) {
         self.returned.fetch_add(permits, Ordering::Relaxed);
     }
 
-    /// Refuses everybody who waits, and everybody who comes later.
+    /// Refuses all waiters, and all later senders.
     pub(crate) fn close(&self) {
         self.refuse_later().close();
     }
@@ -431,7 +431,7 @@ impl Permits {
     }
 }
 
-/// A place among those who wait, until it is served or dropped.
+/// A place among the waiters, until it is served or dropped.
 struct Waiter<'a> {
     permits: &'a Permits,
     /// Its room. The line has another one once the pool was closed and opened again.
@@ -558,7 +558,7 @@ mod tests {
         permits.grant(&queues);
         drop(first);
         assert_eq!(futures_poll(second.as_mut()).await, Some(Ok(())));
-        // A permit that nobody takes any more is not lost.
+        // A permit that is not taken any more is not lost.
         let mut third = Box::pin(permits.take(&queues, false, || {}));
         assert!(futures_poll(third.as_mut()).await.is_none());
         queues.started.store(2, Ordering::Relaxed);

@@ -19,7 +19,7 @@ pub(crate) const SHARDS: usize = 64;
 /// caches together; and a key that takes long is to meet few others.
 pub(crate) const KEYED_SHARDS: usize = 32;
 
-/// Where nobody has its place.
+/// No sender has its place.
 pub(crate) const NOWHERE: u32 = u32::MAX;
 
 /// How a sender begins.

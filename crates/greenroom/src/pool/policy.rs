@@ -75,9 +75,9 @@ pub enum Choice {
     /// sender does not wait. Under [`Overflow::DropOldest`](crate::Overflow::DropOldest) the oldest
     /// message of each full one makes room.
     Several(Vec<usize>),
-    /// Whoever is free first.
+    /// The first free worker.
     Any,
-    /// Nobody now: asked again when a worker has started. It holds a permit meanwhile.
+    /// No worker now: asked again when a worker has started. It holds a permit until then.
     Hold,
     /// No worker, ever: the sender gets it back
     /// with [`NotAccepted::Refused`](crate::NotAccepted::Refused).
@@ -92,7 +92,7 @@ pub struct About<'a> {
     pub class: Class,
     /// True for a call.
     pub is_call: bool,
-    /// Who sent it, where that was said.
+    /// The sender, if it was given.
     pub sender: Option<&'a AnyAddress>,
 }
 
@@ -139,7 +139,7 @@ impl Crew<'_> {
         self.members.len()
     }
 
-    /// True when there is nobody.
+    /// True if there is no worker.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -1,4 +1,4 @@
-//! Where messages wait, what bounds them, and who is woken for them.
+//! Queues of messages, their bounds, and the workers that are woken for them.
 
 use std::sync::atomic::AtomicU64;
 
@@ -33,7 +33,7 @@ pub(super) fn credit_for(capacity: usize, shards: usize) -> u64 {
     (capacity / shards / CREDIT_SHARE).clamp(1, MAX_CREDIT) as u64
 }
 
-/// Where messages wait, what bounds them, and who is woken for them.
+/// Queues of messages, their bounds, and the workers that are woken for them.
 pub(crate) struct Queue<A: Actor, K> {
     /// One or several: by key, or by sender.
     pub(crate) shards: Box<[ShardOf<A, K>]>,

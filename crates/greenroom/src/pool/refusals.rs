@@ -2,7 +2,7 @@
 
 use crate::NotAccepted;
 
-/// Who has refused a message, and why the last one did.
+/// The workers that have refused a message, and why the last one did.
 #[derive(Debug)]
 pub(crate) struct Refusals {
     pub(super) by: Vec<usize>,

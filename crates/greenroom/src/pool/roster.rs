@@ -1,4 +1,4 @@
-//! Who is in a pool: the slots in the order in which their workers joined.
+//! The members of a pool: the slots in the order in which their workers joined.
 
 use std::{collections::BTreeSet, ops::RangeInclusive};
 
@@ -8,13 +8,14 @@ pub(super) const MAX_WORKERS: usize = 65_536;
 /// In the place of one that is nowhere.
 const NONE: usize = usize::MAX;
 
-/// The members of a pool. One comes or goes in constant time, on average, because thousands may go
-/// one by one: who goes leaves a gap in the row, and the row is closed up when half of it is gaps.
+/// The members of a pool. One joins or leaves in constant time, on average, because thousands
+/// may go one by one: a leaver leaves a gap in the row, and the row is closed up when half
+/// of it is gaps.
 #[derive(Debug)]
 pub(crate) struct Roster {
-    /// Slots with a worker, or disabled, in the order of joining; [`NONE`] where one has left.
+    /// Slots with a worker, or disabled, in the order of joining; [`NONE`] in a gap.
     row: Vec<usize>,
-    /// Present once somebody has left. Until then each slot stands at its own place; most actors
+    /// Present once a member has left. Until then each slot stands at its own place; most actors
     /// stand alone.
     left: Option<Box<Left>>,
     /// Slots whose workers have gone: the lowest is taken first.
@@ -23,12 +24,12 @@ pub(crate) struct Roster {
     bounds: RangeInclusive<usize>,
 }
 
-/// What is to be known where somebody has left.
+/// What must be known once a member has left.
 #[derive(Debug)]
 struct Left {
-    /// Of each slot ever made: where in the row it is; [`NONE`] when its worker is no member.
+    /// For each slot ever made: its place in the row; [`NONE`] if its worker is no member.
     places: Vec<usize>,
-    /// How many in the row are nobody.
+    /// How many places in the row are gaps.
     gaps: usize,
     /// Places in the row that were moved.
     #[cfg(test)]
@@ -36,7 +37,7 @@ struct Left {
 }
 
 impl Left {
-    /// Nobody yet.
+    /// No member has left yet.
     fn nobody(members: usize) -> Self {
         Self {
             places: (0..members).collect(),

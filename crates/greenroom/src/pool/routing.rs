@@ -1,4 +1,4 @@
-//! Where a message goes: by its key, its sender, or who is chosen for it.
+//! The way of a message: by its key, its sender, or a choice.
 
 use std::{
     collections::VecDeque,
@@ -14,14 +14,14 @@ use super::{
 };
 use crate::Actor;
 
-/// What has to be known of a message before it is queued.
+/// What must be known of a message before it is queued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WayIn {
     /// Nothing.
     Plain,
     /// Its key.
     ByKey,
-    /// Its weight, and its key where there are keys.
+    /// Its weight, and its key if there are keys.
     Weighed,
 }
 
@@ -35,21 +35,21 @@ impl WayIn {
     }
 }
 
-/// Where a message goes: by its key, its sender, or who is chosen for it.
+/// The way of a message: by its key, its sender, or a choice.
 pub(crate) struct Routing<A: Actor, K> {
-    /// What has to be known of a message before it is queued.
+    /// What must be known of a message before it is queued.
     pub(crate) way_in: WayIn,
-    /// Who has which keys, in a sticky pool.
+    /// The owners of keys, in a sticky pool.
     pub(crate) sticky: Option<Box<Sticky<A::Message>>>,
-    /// Which shards addresses send to, where messages have no key.
+    /// Which shards addresses send to, for messages without a key.
     pub(crate) places: Places,
-    /// Of keys. Seeded per pool.
+    /// The hash of keys. Seeded per pool.
     pub(crate) hasher: SeedableRandomState,
-    /// Where senders wait for room behind a key.
+    /// Senders that wait for room behind a key.
     pub(crate) key_lines: KeyLines,
     /// How many messages may wait behind one key. Written under the roster's lock.
     pub(crate) max_per_key: AtomicUsize,
-    /// Messages that the policy has given to nobody yet, or of keys that nobody has.
+    /// Messages that the policy has given to no worker yet, or of keys without an owner.
     pub(crate) held: Mutex<VecDeque<Queued<A, K>>>,
 }
 

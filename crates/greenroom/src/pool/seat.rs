@@ -42,7 +42,7 @@ pub(crate) const END: u32 = 64;
 /// whichever comes first.
 pub(crate) const KILLED: u32 = 8;
 
-/// In the place of when a message was started: nobody has looked at the clock for it.
+/// In the place of the start of a message: the clock was not read for it.
 const UNKNOWN: u64 = u64::MAX;
 
 /// A slot. Its first cache line belongs to the worker, which writes it for every message: in the
@@ -58,16 +58,16 @@ pub(crate) struct Seat {
     pub(crate) tally: WorkerTally,
     pub(crate) attempt_of: AtomicU64,
     pub(crate) place: Mutex<Place>,
-    /// Tasks that were begun for its workers, so that a handle which comes late is known for one of
-    /// an earlier task.
+    /// Tasks that were begun for its workers, so that a late handle is recognized as one of an
+    /// earlier task.
     pub(crate) tasks: AtomicU64,
     /// What the worker has published.
     pub(crate) published: Published,
-    /// Where the work of its task lies, in a pool where callers may do it.
+    /// The work of its task, in a pool whose callers may do it.
     pub(crate) bench: Bench,
 }
 
-/// What is rarely looked at.
+/// The rare part of a seat.
 #[derive(Default)]
 pub(crate) struct Place {
     pub(crate) status: Status,
@@ -75,11 +75,11 @@ pub(crate) struct Place {
     pub(crate) up: bool,
     /// That it has started was told, since the slot was taken.
     pub(crate) told_started: bool,
-    /// To drop what the worker runs at its next await.
+    /// Drops what the worker runs at its next await.
     pub(crate) abort: Option<AbortHandle>,
-    /// Whom it hands messages on to, where it is one that was adopted.
+    /// The address to which it hands messages on, if it was adopted.
     pub(crate) adopted: Option<Weak<dyn Erased>>,
-    /// It leaves by itself, because whom it was taken in for has stopped.
+    /// It leaves by itself, because the adopted actor or pool has stopped.
     pub(crate) drops_out: bool,
     /// Told when the worker has left.
     pub(crate) on_left: Option<Outcomes>,
@@ -89,10 +89,10 @@ pub(crate) struct Place {
     pub(crate) restarts: RestartLog,
 }
 
-/// Who sits in a slot.
+/// The state of a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Status {
-    /// Nobody. Left when a worker is hired.
+    /// No worker. Left when a worker is hired.
     #[default]
     Vacant,
     /// A worker that is being built, for the first time or again. Left by its start, its budget, or
@@ -100,14 +100,14 @@ pub(crate) enum Status {
     Starting,
     /// A worker that handles messages. Left by its death, its budget, or an order to leave.
     Live,
-    /// Nobody until it is enabled: its budget was used up. Left by `enable`, or by removal.
+    /// No worker until it is enabled: its budget was used up. Left by `enable`, or by removal.
     Disabled,
     /// A worker that ends after the message in hand. Left when it has gone.
     Leaving,
 }
 
 impl Status {
-    /// What is told of it; `None` of a slot that nobody has.
+    /// Its public form; `None` of a vacant slot.
     pub(crate) fn told(self) -> Option<WorkerStatus> {
         match self {
             Self::Vacant => None,
@@ -155,16 +155,16 @@ impl Seat {
         self.orders.fetch_or(order, Ordering::SeqCst);
     }
 
-    /// Nobody is in the slot any more: nothing is left of what its last worker was told, but that
-    /// the pool has ended.
+    /// The slot is vacant: the orders of its last worker are forgotten, except that the
+    /// pool has ended.
     pub(crate) fn forget_orders(&self) {
-        // Pairs with `order`, by being one step: an `END` that comes meanwhile stays. The caller
+        // Pairs with `order`, by being one step: an `END` that comes in between stays. The caller
         // holds the lock of the place, under which a worker is killed.
         self.orders.fetch_and(END, Ordering::SeqCst);
     }
 
     pub(crate) fn done(&self, order: u32) {
-        // Pairs with `order`, by being one step: other orders that come meanwhile stay. A caller
+        // Pairs with `order`, by being one step: other orders that come in between stay. A caller
         // that could meet the same order holds the lock under which it is given.
         self.orders.fetch_and(!order, Ordering::SeqCst);
     }
@@ -184,7 +184,7 @@ impl Seat {
         self.tally.in_hand.store(nanos + 1, Ordering::Relaxed);
     }
 
-    /// A message is in hand, and nobody has looked at the clock for it.
+    /// A message is in hand, and the clock was not read for it.
     #[inline]
     pub(crate) fn is_busy_since_now(&self) {
         self.tally.in_hand.store(UNKNOWN, Ordering::Relaxed);

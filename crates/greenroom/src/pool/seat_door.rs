@@ -295,7 +295,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for SeatDoor<A, K> {
 
     fn worker_status(&self) -> Option<WorkerStatus> {
         let status = self.core.membership.seats.at(self.mailbox.slot).status();
-        // After it: a slot that another has taken meanwhile was left before.
+        // After it: a slot that was taken again since was left before.
         (!self.mailbox.has_left()).then(|| status.told())?
     }
 

@@ -74,7 +74,7 @@ impl<T> Seats<T> {
     }
 }
 
-/// Which chunk, and where in it.
+/// Which chunk, and the place in it.
 fn place(index: usize) -> (usize, usize) {
     let shifted = index + (1 << FIRST_CHUNK);
     let power = shifted.ilog2();

@@ -23,20 +23,20 @@ pub(crate) struct Settings<A: Actor, K> {
     pub(crate) derived: Derived<A::Message>,
 }
 
-/// What follows from the settings, so that nobody works it out for each message.
+/// What follows from the settings, computed once instead of for each message.
 pub(crate) struct Derived<M> {
     pub(crate) capacity: usize,
-    /// How many table slots there are, where keys stick to workers.
+    /// How many table slots there are, if keys stick to workers.
     pub(crate) table_slots: usize,
     /// How many messages may wait behind one key.
     pub(crate) key_bounds: KeyBounds,
-    /// Present where the bound of one key follows the capacity: the part of it.
+    /// Present if the bound of one key follows the capacity: the part of it.
     pub(crate) key_share: Option<usize>,
-    /// Present where bytes are bounded.
+    /// Present if bytes are bounded.
     pub(crate) bytes: Option<Box<ByteBound<M>>>,
-    /// Present where a batch is full by its size, too.
+    /// Present if a batch is also full by its size.
     pub(crate) batch_bytes: Option<BatchBytes<M>>,
-    /// Present where the pool has limits, or may come to have some.
+    /// Present if the pool has limits, or may come to have some.
     pub(crate) gate: Option<Arc<Gate>>,
     /// A policy chooses, or bytes are bounded: a message is not simply queued.
     pub(crate) is_weighed: bool,

@@ -34,11 +34,11 @@
 //! outbox, then inbox.
 //!
 //! # Lifted
-//! Who withdraws messages looks at them under no lock, so all that waits in the shard is taken out
-//! for that ([`lift`](Shard::lift)), and what stays comes back before what has come since
-//! ([`set_down`](Shard::set_down)). Meanwhile the inbox looks empty to workers (`inbox.lifted`):
-//! what comes later would overtake. The shard stays scheduled, because who has lifted it announces
-//! it afterwards. What is lifted counts as queued (`outbox.lifted`).
+//! A withdrawal looks at messages under no lock, so all waiting messages of the shard are
+//! taken out for it ([`lift`](Shard::lift)); those that stay come back before later ones
+//! ([`set_down`](Shard::set_down)). Until then the inbox looks empty to workers (`inbox.lifted`):
+//! later messages would overtake. The shard stays scheduled, because the withdrawal announces it
+//! afterwards. Lifted messages count as queued (`outbox.lifted`).
 
 use std::collections::VecDeque;
 
@@ -100,12 +100,12 @@ impl Turns {
             && (backlog >= 2 * well || accepted.is_multiple_of(128))
     }
 
-    /// Of where as many wait, one message in so many may end the turn.
+    /// While as many wait, one message in so many may end the turn.
     fn span(self, backlog: usize) -> u64 {
         if backlog >= 8 * self.well as usize { 4 } else { 16 }
     }
 
-    /// How many messages more cannot end the turn, whatever is taken meanwhile.
+    /// How many messages more cannot end the turn, whatever is taken in between.
     fn rest(self, accepted: u64, backlog: usize) -> u64 {
         let until = |span: u64| span - 1 - accepted % span;
         let Some(shallow) = (2 * self.well as usize).checked_sub(backlog + 1) else {
@@ -131,7 +131,7 @@ pub(crate) struct Shard<M, R, E, K> {
 
 pub(crate) struct Inbox<M, R, E, K> {
     pub(crate) queue: BlockQueue<Entry<M, R, E, K>>,
-    /// What is to be taken before what lies in the queue, here or in the outbox.
+    /// Messages to be taken before those in the queue, here or in the outbox.
     pub(crate) urgent: VecDeque<Entry<M, R, E, K>>,
     /// Messages accepted here since the start; the ledger's left side.
     pub(crate) accepted: u64,
@@ -144,7 +144,7 @@ pub(crate) struct Inbox<M, R, E, K> {
     turns: Turns,
     /// As many may wait before each message is counted by its key.
     uncounted: usize,
-    /// Of what lies in the queue, with keys.
+    /// Of the queue, with keys.
     variety: Variety,
     /// The length of the outbox and its lanes when it was last filled: never less than it is now.
     beyond: usize,
@@ -158,11 +158,11 @@ pub(crate) struct Inbox<M, R, E, K> {
     /// took the messages here, and its thread then. Others yield to it and leave it the bit, so it
     /// must be a worker that clears it.
     drainer: (usize, usize),
-    /// The next sender is to wake a worker where it runs.
+    /// The next sender is to wake a worker on its own thread.
     invite: bool,
     /// See the module's documentation.
     pub(crate) scheduled: bool,
-    /// What lay in the shard is out of it, and comes back before what lies here: workers find
+    /// The messages of the shard are out of it, and come back before those here: workers find
     /// nothing. Written under both locks.
     lifted: bool,
     /// Set once, under this lock, so that nothing is accepted after it.
@@ -202,11 +202,11 @@ impl Variety {
     }
 }
 
-/// What somebody has to do once messages are queued and the lock is free.
+/// What the sender has to do once messages are queued and the lock is free.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wanted {
     Nothing,
-    /// Nobody is bound to look at the shard yet.
+    /// No worker is bound to look at the shard yet.
     Announcement,
     /// It is drained from afar: a worker is to be woken here.
     Invitation,
@@ -215,7 +215,7 @@ pub(crate) enum Wanted {
 pub(crate) struct Outbox<M, R, E, K> {
     pub(crate) queue: BlockQueue<Entry<M, R, E, K>>,
     pub(crate) lanes: Lanes<M, R, E, K>,
-    /// Lanes that nobody owns, in the order in which they became ready.
+    /// Lanes that no worker owns, in the order in which they became ready.
     ready: VecDeque<LaneId>,
     /// Those of them with an urgent message, which come before the others and before the queue. A
     /// lane that was ready when its first urgent message came stands in both lists; a worker that
@@ -237,7 +237,7 @@ pub(crate) struct Outbox<M, R, E, K> {
     put_first: u64,
     /// What the watch saw at its last tick.
     seen: Option<(u64, u64)>,
-    /// Of what lies in the queue, with keys.
+    /// Of the queue, with keys.
     variety: Variety,
     /// How many messages of one hash were taken from the queue in a row, and that hash.
     streak: (u32, u32),
@@ -256,9 +256,9 @@ struct LiftedCount {
     hashes: Vec<u32>,
 }
 
-/// What lay in a shard, while somebody looks at it who may withdraw it, or what stays of it.
+/// The messages of a shard, while a withdrawal looks at them, or those that stay.
 pub(crate) struct Lifted<M, R, E, K> {
-    /// In the outbox, and behind that in the inbox.
+    /// From the outbox, and behind that from the inbox.
     pub(crate) queues: [BlockQueue<Entry<M, R, E, K>>; 2],
     pub(crate) urgent: VecDeque<Entry<M, R, E, K>>,
 }
@@ -423,7 +423,7 @@ impl<M, R, E, K> Shard<M, R, E, K> {
     }
 
     /// Queues a message without a key that has waited for its next attempt. It comes before the
-    /// others where a message besides the last such one has been taken since that was put there;
+    /// others if a message besides the last such one has been taken since that was put there;
     /// otherwise behind all that wait by now. So messages that are attempted at once again take
     /// every other turn at most, however many they are.
     pub(crate) fn put_again(&self, outbox: &mut Outbox<M, R, E, K>, entry: Entry<M, R, E, K>) {
@@ -438,8 +438,8 @@ impl<M, R, E, K> Shard<M, R, E, K> {
         outbox.queue.push_back(entry);
     }
 
-    /// Takes out what waits in the shard, to be looked at under no lock. None where nothing does,
-    /// or somebody else has taken it.
+    /// Takes out the waiting messages of the shard, to be looked at under no lock. None if there
+    /// are none, or they have been taken out already.
     #[expect(clippy::type_complexity, reason = "two parts, each of which has a name")]
     pub(crate) fn lift(
         &self,
@@ -462,9 +462,9 @@ impl<M, R, E, K> Shard<M, R, E, K> {
         Some((lifted, lines))
     }
 
-    /// Puts back what stays of the queues, before what has come since, and behind what has come
-    /// back from the hands of the holder of the token. What was in lanes comes back after that.
-    /// True where an urgent message lies in the inbox.
+    /// Puts back what stays of the queues, before later messages, and behind messages that the
+    /// holder of the token has given back. The messages of lanes come back after that. True if an
+    /// urgent message lies in the inbox.
     pub(crate) fn set_down(
         &self,
         outbox: &mut Outbox<M, R, E, K>,
@@ -480,12 +480,12 @@ impl<M, R, E, K> Shard<M, R, E, K> {
         inbox.has_urgent()
     }
 
-    /// What lies in the outbox has changed otherwise than by what was taken.
+    /// The outbox has changed in another way than by taking.
     pub(crate) fn note_outbox(&self, outbox: &Outbox<M, R, E, K>) {
         self.inbox.lock().beyond = outbox.queued();
     }
 
-    /// Counts what waits of each key, where that was not done. Both locks are the caller's.
+    /// Counts the waiting messages of each key, if that was not done. The caller has both locks.
     pub(crate) fn count<'a>(
         inbox: &mut Inbox<M, R, E, K>,
         outbox: &'a mut Outbox<M, R, E, K>,
@@ -557,12 +557,12 @@ fn hashes<M, R, E, K>(lifted: &Lifted<M, R, E, K>, lines: &[LiftedLine<M, R, E, 
 }
 
 impl<M, R, E, K> Inbox<M, R, E, K> {
-    /// True where there is nothing for a worker.
+    /// True if there is nothing for a worker.
     pub(crate) fn is_empty(&self) -> bool {
         self.lifted || (self.queue.is_empty() && self.urgent.is_empty())
     }
 
-    /// True where there is an urgent message for a worker.
+    /// True if there is an urgent message for a worker.
     pub(crate) fn has_urgent(&self) -> bool {
         !self.lifted && !self.urgent.is_empty()
     }
@@ -608,13 +608,13 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
         self.credit += u64::from(std::mem::take(&mut self.easy));
     }
 
-    /// Nobody is bound to look at the shard any more, but who has lifted what lay in it.
+    /// No worker is bound to look at the shard any more, unless its messages are lifted.
     fn unschedule(&mut self) {
         self.look_again();
         self.scheduled = self.lifted;
     }
 
-    /// Where it lies, as one shard is told from others.
+    /// Its address, to tell one shard from others.
     fn place(&self) -> usize {
         std::ptr::from_ref(self).addr()
     }
@@ -637,13 +637,13 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
         invited
     }
 
-    /// True where the next message can be queued by [`push_easily`](Self::push_easily).
+    /// True if the next message can be queued by [`push_easily`](Self::push_easily).
     #[inline(always)]
     pub(crate) fn is_easy(&self) -> bool {
         self.easy > 0
     }
 
-    /// Appends a normal message where that [is easy](Self::is_easy).
+    /// Appends a normal message if that [is easy](Self::is_easy).
     #[inline(always)]
     pub(crate) fn push_easily(
         &mut self,
@@ -710,7 +710,7 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
         self.note_sender()
     }
 
-    /// A message with this hash is queued. Costs nothing where there are no keys.
+    /// A message with this hash is queued. Costs nothing if there are no keys.
     #[inline(always)]
     fn note_key(&mut self, hash: u32) {
         if size_of::<Option<K>>() != 0 {
@@ -734,7 +734,7 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
         self.accepted += 1;
     }
 
-    /// As `push`, for several plain messages. What is to be done besides.
+    /// As `push`, for several plain messages. Returns what else is to be done.
     pub(crate) fn push_each(
         &mut self,
         messages: impl Iterator<Item = M>,
@@ -799,7 +799,7 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
         epoch
     }
 
-    /// The token, where it is still the one of this epoch.
+    /// The token, if it is still the one of this epoch.
     pub(crate) fn held(&mut self, epoch: u64) -> Option<&mut Token<K>> {
         self.token.as_mut().filter(|token| token.epoch == epoch)
     }
@@ -843,7 +843,7 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
         self.queue.pop_front()
     }
 
-    /// As `pop_queue`, where it is a message that was sent with others and lies as it was sent.
+    /// As `pop_queue`, if it is a message that was sent with others and lies as it was sent.
     #[inline(always)]
     pub(crate) fn pop_of_run(&mut self) -> Option<(M, Stamp)> {
         if !self.queue.is_in_run() {
@@ -853,8 +853,8 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
         self.queue.pop_of_run()
     }
 
-    /// True where the last message that was put before the others has been taken, and another one
-    /// besides.
+    /// True if the last message that was put before the others has been taken, and another
+    /// one besides.
     fn may_put_first(&self) -> bool {
         self.taken.wrapping_sub(self.put_first) >= 2
     }
@@ -875,7 +875,7 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
         Some(entry)
     }
 
-    /// False where no lane is ready; true where one is, or was when it was last looked at.
+    /// False if no lane is ready; true if one is, or was at the last look.
     pub(crate) fn has_ready(&mut self) -> bool {
         !self.ready.is_empty() || self.has_urgent_ready()
     }
@@ -907,7 +907,7 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
         ready.then(|| self.urgent_ready.pop_front()).flatten()
     }
 
-    /// Nobody owns this lane from here on. True when it has an urgent message.
+    /// No worker owns this lane from here on. True if it has an urgent message.
     pub(crate) fn make_ready(&mut self, id: LaneId) -> bool {
         let Some(lane) = self.lanes.get(id) else { return false };
         lane.state = LaneState::Ready;
@@ -1003,8 +1003,8 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
         Some(step)
     }
 
-    /// True where nothing stands before the queue or needs a look at each message: no token, no
-    /// lane that is ready, no key that is counted.
+    /// True if nothing stands before the queue or needs a look at each message: no token, no lane
+    /// that is ready, no key that is counted.
     #[inline(always)]
     pub(crate) fn is_plain(&self) -> bool {
         let is_nothing_ready = self.ready.is_empty() && self.urgent_ready.is_empty();
@@ -1012,9 +1012,9 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
     }
 
     /// The next message of the queue whose key has no lane goes into the delivery, and the hash of
-    /// its key and that key to the caller; those before it wait behind their keys. None, and the
-    /// next message where it was, where more has to be weighed: keys that are not compared here, a
-    /// lane that somebody hears of, a key that has had its quota.
+    /// its key and that key to the caller; those before it wait behind their keys. None, with the
+    /// next message left in place, if more has to be weighed: keys that are not compared here, a
+    /// lane with a collector, a key that has had its quota.
     #[inline(always)]
     pub(crate) fn pop_free(
         &mut self,
@@ -1074,7 +1074,7 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
         alone
     }
 
-    /// Gives a message's key a lane of its own that is ready, behind everybody else's.
+    /// Gives a message's key a lane of its own that is ready, behind all others.
     pub(crate) fn stand_aside(&mut self, mut entry: Entry<M, R, E, K>) {
         let Some(key) = entry.key.take() else { return };
         let id = self.lanes.open(entry.hash, key, LaneState::Ready);

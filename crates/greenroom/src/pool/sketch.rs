@@ -19,7 +19,7 @@ use super::discard::discard;
 /// Keys in a table.
 const KEPT: usize = 64;
 
-/// One measured message in so many is fed in where all are measured.
+/// One measured message in so many is fed in if all are measured.
 pub(crate) const FED: u64 = 8;
 
 /// A key with much work.
@@ -113,7 +113,7 @@ impl<K> Sketch<K> {
         self.tables.lock().1.most(most, Duration::from_nanos)
     }
 
-    /// A key with this hash, where there is one in the table.
+    /// A key with this hash, if there is one in the table.
     pub(crate) fn find(&self, hash: u32) -> Option<Arc<K>> {
         let tables = self.tables.lock();
         let mut kept = tables.0.kept.iter().chain(&tables.1.kept);

@@ -33,10 +33,10 @@ const LATEST: u64 = u64::MAX >> SAMPLE_BITS;
 pub(crate) struct Stamp(u64);
 
 impl Stamp {
-    /// Of nothing.
+    /// No time.
     pub(crate) const NONE: Self = Self(0);
 
-    /// Of a message for which nobody has looked at the clock.
+    /// Of a message for which the clock was not read.
     pub(crate) const UNDATED: Self = Self(LATEST << SAMPLE_BITS);
 
     /// Of a message that is not measured.
@@ -84,7 +84,7 @@ impl Stamp {
         }
     }
 
-    /// How long before `now` it was. A clock that is coarse may be a little behind one that is not.
+    /// How long before `now` it was. A coarse clock may be a little behind a precise one.
     pub(crate) fn age(self, now: u64) -> Duration {
         Duration::from_nanos(now.saturating_sub(self.nanos()))
     }

@@ -1,4 +1,4 @@
-//! Workers that start, and whoever waits until so many of them run.
+//! Workers that start, and callers that wait until so many of them run.
 //!
 //! ```text
 //! worker:   its slot is live ─▶ one more is counted ─▶ all who wait are woken
@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-/// What has come of starts so far.
+/// The outcomes of starts so far.
 #[derive(Debug, Default)]
 pub(crate) struct Starts {
     /// Workers that have started, each as often as it did. Written by the worker, after its slot
@@ -44,8 +44,8 @@ pub struct NotReady {
     pub wanted: usize,
     /// How many run.
     pub live: usize,
-    /// What the start that failed last has said, whichever slot it was of. `None` where none has
-    /// failed since the pool was spawned.
+    /// The error of the start that failed last, whatever its slot. `None` if none has failed since
+    /// the pool was spawned.
     pub last_error: Option<String>,
     /// The pool is stopping or has stopped: no more will start.
     pub stopped: bool,
@@ -65,7 +65,7 @@ impl Starts {
         *self.last_error.lock() = Some(error.into());
     }
 
-    /// The pool is closed: whoever waits is to look.
+    /// The pool is closed: waiters are to look.
     pub(crate) fn closed(&self) {
         self.changed.notify_waiters();
     }

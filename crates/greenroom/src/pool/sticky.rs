@@ -71,7 +71,7 @@ use crate::policy::{About, Choice, Crew, Policy};
 
 mod table;
 
-/// On its way from one worker to another; only while somebody holds the lock of the moves.
+/// On its way from one worker to another; only while the lock of the moves is held.
 pub(crate) const LIMBO: u32 = u32::MAX - 1;
 
 /// How long messages are held for a worker that does not finish before that is told.
@@ -86,10 +86,10 @@ pub(crate) const MAX_SLOTS: usize = 1 << 20;
 
 type Hasher = foldhash::quality::SeedableRandomState;
 
-/// The hash of a message's key, where it has one. Runs user code.
+/// The hash of a message's key, if it has one. Runs user code.
 type HashOf<M> = Box<dyn Fn(&M, &Hasher) -> Option<u64> + Send + Sync>;
 
-/// What the builder is told: keys are of one type, which nobody else need know.
+/// Told to the builder: keys are of one type, which no other part needs to know.
 pub(crate) struct StickyBy<M>(HashOf<M>);
 
 impl<M> StickyBy<M> {
@@ -98,7 +98,7 @@ impl<M> StickyBy<M> {
     }
 }
 
-/// Who has which keys.
+/// The owners of keys.
 pub(crate) struct Sticky<M> {
     hash_of: HashOf<M>,
     /// Seeded by the pool's seed alone: the same seed makes the same table in every process.
@@ -107,22 +107,22 @@ pub(crate) struct Sticky<M> {
     /// the lock of the moves and that of the queue that loses or gains it.
     owners: Box<[AtomicU32]>,
     pub(crate) moves: Mutex<Moves>,
-    /// Told after each move, to senders that wait for room where their key was.
+    /// Notified after each move, for senders that wait for room at a key's old worker.
     pub(crate) moved: Notify,
 }
 
-/// What may change about who has what.
+/// The state that moves change.
 pub(crate) struct Moves {
-    /// Where everything is to be.
+    /// The planned owner of each table slot.
     pub(crate) table: Table,
     /// Workers that have a table slot in hand that is to move.
     pub(crate) holds: BTreeMap<u32, HeldSince>,
-    /// Tags of nobody whose first message waits for its next attempt.
+    /// Tags without an owner whose first message waits for its next attempt.
     pub(crate) waiting: Vec<u32>,
-    /// What waits for a worker to join is out, to be looked at.
+    /// The messages that wait for a worker to join are out, to be looked at.
     pub(crate) held_is_lifted: bool,
-    /// Tags that have stayed where they were because what waits there is out: they move when it is
-    /// back.
+    /// Tags that have not moved because their waiting messages are out: they move when
+    /// these are back.
     pub(crate) deferred: Vec<u32>,
 }
 

@@ -40,7 +40,7 @@ pub struct StopReport<M> {
     pub stats: PoolStats,
 }
 
-/// How a pool ended that was stopped by somebody who does not know its messages.
+/// How a pool ended that was stopped by code that does not know its messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StopSummary {

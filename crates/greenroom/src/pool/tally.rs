@@ -58,12 +58,12 @@ pub(crate) fn count(counter: &AtomicU64) {
 pub(crate) struct DeadLetterTally(pub(super) [AtomicU64; DeadLetterReason::ALL.len()]);
 
 impl DeadLetterTally {
-    /// Counts one, where nobody else does.
+    /// Counts one, for a counter with one writer.
     pub(crate) fn count(&self, reason: DeadLetterReason) {
         count(&self.0[reason as usize]);
     }
 
-    /// Counts one, where others may as well.
+    /// Counts one, for a counter with several writers.
     pub(crate) fn count_shared(&self, reason: DeadLetterReason) {
         self.0[reason as usize].fetch_add(1, Ordering::Relaxed);
     }

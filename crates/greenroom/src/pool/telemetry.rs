@@ -1,4 +1,4 @@
-//! What is counted and measured.
+//! Counters and measurements.
 
 use std::sync::atomic::Ordering;
 
@@ -12,7 +12,7 @@ use crate::pool_events::{drop_log::DropLog, full_log::FullLog};
 /// Messages that an actor which stands alone has handled before any is measured.
 const FEW: u64 = 64;
 
-/// What is counted and measured.
+/// Counters and measurements.
 pub(crate) struct Telemetry<K> {
     /// Counters with several, rare writers.
     pub(crate) tally: PoolTally,
@@ -32,7 +32,7 @@ impl<K> Telemetry<K> {
     /// Hardly anything is measured of an actor that stands `single`; the hottest keys are tracked
     /// if there are keys.
     pub(super) fn new(is_watched: bool, single: bool, keyed: bool) -> Self {
-        // Of very many actors that handle a few messages each, none has room for measurements.
+        // With very many actors that handle a few messages each, none has room for measurements.
         let unmeasured = if single { FEW } else { 0 };
         let now = Instant::now();
         Self {

@@ -21,7 +21,7 @@ impl Threads {
         builder.build().map(|runtime| Self(Some(runtime)))
     }
 
-    /// Where the pool's tasks run.
+    /// The runtime of the pool's tasks.
     pub(crate) fn handle(&self) -> Option<Handle> {
         self.0.as_ref().map(|runtime| runtime.handle().clone())
     }

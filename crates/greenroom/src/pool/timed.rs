@@ -1,6 +1,6 @@
-//! Time: every pool measures waits, and whoever stops it or calls it with a limit waits for an
-//! instant, on a runtime that has a clock for that. tokio panics where it has none, so that is
-//! found out before anything is begun.
+//! Time: every pool measures waits, and a stop or a call with a limit waits for an instant, on
+//! a runtime that has a clock for that. tokio panics if it has none, so that is found out before
+//! anything is begun.
 
 use std::{cell::Cell, panic::catch_unwind, time::Duration};
 
@@ -21,8 +21,8 @@ pub(crate) fn current(what: &str) -> Result<Handle, SpawnError> {
     }
 }
 
-/// True where tasks of this runtime, the caller's, can sleep. tokio does not say so but by a panic,
-/// so each thread remembers what it has found out of its runtime.
+/// True if tasks of this runtime, the caller's, can sleep. tokio says so only by a panic, so each
+/// thread remembers what it has found out of its runtime.
 fn has_time(current: &Handle) -> bool {
     thread_local! {
         static KNOWN: Cell<Option<(Id, bool)>> = const { Cell::new(None) };
@@ -37,8 +37,8 @@ fn has_time(current: &Handle) -> bool {
     }
 }
 
-/// Waits until `deadline` at most, on the caller's runtime, or where that has no time or is none,
-/// on the `pool`'s.
+/// Waits until `deadline` at most, on the caller's runtime, or, if that has no time or is none, on
+/// the `pool`'s.
 pub(crate) fn until<F: Future>(pool: &Handle, deadline: Instant, future: F) -> Timeout<F> {
     let lacks_time = !Handle::try_current().is_ok_and(|current| has_time(&current));
     let _clock = lacks_time.then(|| pool.enter());

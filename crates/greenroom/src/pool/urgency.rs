@@ -5,6 +5,6 @@
 pub(crate) enum Urgency {
     CanStepAside,
     Now,
-    /// It waits for the reply, and may do the worker's work meanwhile.
+    /// It waits for the reply, and may do the worker's work in that time.
     InPlace,
 }

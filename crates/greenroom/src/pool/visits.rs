@@ -1,14 +1,14 @@
-//! Which shard a worker looks at first, where handlers usually wait.
+//! Which shard a worker looks at first, if handlers usually wait.
 //!
 //! There each message is the last that its worker takes in a row, and another worker takes the
-//! next. Workers of one thread that each went to another shard would find the lock, the queue and
+//! next. If each worker of a thread went to another shard, it would find the lock, the queue and
 //! the messages of every shard in the caches of another core. So a thread *visits* a shard: its
 //! workers take a few dozen messages there, one after the other, before they go on to the next
-//! shard that is ready. Other threads go elsewhere meanwhile, as long as there is such a shard.
+//! shard that is ready. Other threads go to other shards as long as there are any.
 //!
-//! A visit is a hint, and owns nothing: which shard is looked at first changes who takes a message,
-//! never whether somebody does. The watch [ends all visits](Visits::end) with each of its ticks, so
-//! that no shard is left to a thread that has turned to something else.
+//! A visit is a hint, and owns nothing: the shard that is looked at first changes which worker
+//! takes a message, never whether one does. The watch [ends all visits](Visits::end) with each of
+//! its ticks, so that no shard is left to a thread that has turned to something else.
 
 use crate::sync::{AtomicU64, Ordering, Visit, set_visit, this_thread, visit};
 
@@ -31,7 +31,7 @@ impl Visits {
         let (is_own, here) = (last.of == self.place(), 1_u64 << last.shard);
         if is_own && last.left > 0 && ready & here != 0 {
             set_visit(Visit { left: last.left - 1, ..last });
-            // Where a second message is taken: the first may be all there is.
+            // If a second message is taken: the first may be all there is.
             if last.left == LENGTH {
                 self.0.fetch_or(here, Ordering::Relaxed);
             }
@@ -40,7 +40,7 @@ impl Visits {
         self.go_on(ready, is_own.then_some(last))
     }
 
-    /// Goes on to the next shard, to one that no other thread visits if there is such a one.
+    /// Goes on to the next shard, to one that no other thread visits if there is one.
     fn go_on(&self, ready: u64, last: Option<Visit>) -> usize {
         let mut visited = self.0.load(Ordering::Relaxed);
         if let Some(last) = last {
@@ -60,14 +60,14 @@ impl Visits {
         shard as usize
     }
 
-    /// Nobody visits any shard.
+    /// No thread visits any shard.
     pub(crate) fn end(&self) {
         if self.0.load(Ordering::Relaxed) != 0 {
             self.0.store(0, Ordering::Relaxed);
         }
     }
 
-    /// Where it lies, as the visits of one pool are told from those of others.
+    /// Its address, to tell the visits of one pool from those of others.
     fn place(&self) -> usize {
         std::ptr::from_ref(self).addr()
     }

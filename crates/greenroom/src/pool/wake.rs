@@ -1,4 +1,4 @@
-//! Sleeping and waking: who runs when there is work.
+//! Sleeping and waking: which workers run when there is work.
 //!
 //! A pool may have thousands of workers and two cores. What matters is how many workers are
 //! *awake*: polled now, or woken and about to be. A worker whose handler is suspended is not awake.
@@ -90,7 +90,7 @@ pub(crate) struct Wake {
     /// A bit per shard: in a keyed pool, that a worker should look at it; without keys, that there
     /// are messages in it.
     ready: Padded<AtomicU64>,
-    /// What is read for each message and rarely written.
+    /// Read for each message and rarely written.
     signs: Padded<Signs>,
     /// Without keys, a bit per shard in which a worker takes messages: others go elsewhere
     /// if they can.
@@ -125,17 +125,17 @@ struct Signs {
     waits: AtomicBool,
 }
 
-/// Of the two, one is written where handlers are quick, the other where they usually wait.
+/// One of the two is written if handlers are quick, the other if they usually wait.
 struct Aside {
     /// The thread on which an awake worker that found nothing has stepped aside, before it looks
     /// at every shard again; [`NOBODY`] if there is none. It absorbs one wake-up by a sender on
     /// that thread.
     lingering: AtomicUsize,
-    /// Where handlers usually wait: which shards are looked at first.
+    /// If handlers usually wait: which shards are looked at first.
     visits: Visits,
 }
 
-/// Where a worker sleeps.
+/// The bed of a sleeping worker.
 struct Bed {
     /// Which shard it was woken for, marked as attended on its behalf; or [`ANY`]. Written under
     /// the lock of the idle list.
@@ -170,9 +170,9 @@ impl Bed {
 pub(crate) enum Rest {
     /// Not yet.
     Unknown,
-    /// Yes: it has said just now who that is.
+    /// Yes: it has just given its waker.
     Told,
-    /// Where it is the same task as before.
+    /// Yes, if it is the same task as before.
     Known,
 }
 
@@ -180,7 +180,7 @@ pub(crate) enum Rest {
 #[must_use]
 pub(crate) struct Picked {
     pub(crate) worker: usize,
-    /// None where it comes by itself: it has not said yet whom to wake.
+    /// None if it comes by itself: it has not given its waker yet.
     waker: Option<Waker>,
 }
 
@@ -199,16 +199,16 @@ pub(crate) fn own_waker() -> impl Future<Output = Waker> {
     poll_fn(|task| Poll::Ready(task.waker().clone()))
 }
 
-/// However many are awake, and whoever lingers.
+/// However many are awake, lingering or not.
 const NO_LIMIT: usize = usize::MAX;
 
-/// Woken for no shard in particular, and to join others where they are.
+/// Woken for no shard in particular, and to join others in theirs.
 const ANY: u32 = u32::MAX;
 
 /// Woken for a message that it was handed.
 const HANDED: u32 = u32::MAX - 1;
 
-/// The last to fall asleep, one of which may be handed a message.
+/// So many of the last to fall asleep may be handed a message.
 const WORKERS_ASKED: usize = 4;
 
 /// What a worker was woken for.
@@ -245,7 +245,7 @@ impl Wake {
         }
     }
 
-    /// Somebody should look at this shard.
+    /// A worker should look at this shard.
     #[inline]
     pub(crate) fn mark(&self, shard: usize) {
         let bit = 1 << shard;
@@ -254,7 +254,7 @@ impl Wake {
         }
     }
 
-    /// Somebody should look at each of the shards with a bit here.
+    /// Workers should look at each of the shards with a bit here.
     pub(crate) fn mark_all(&self, shards: u64) {
         if self.ready.load(Ordering::Relaxed) & shards != shards {
             self.ready.fetch_or(shards, Ordering::AcqRel);
@@ -276,7 +276,7 @@ impl Wake {
         }
     }
 
-    /// As `claim`, where handlers usually wait: the shard that this thread visits, whose bit stays
+    /// As `claim`, if handlers usually wait: the shard that this thread visits, whose bit stays
     /// in its place.
     pub(crate) fn near(&self) -> Option<usize> {
         let ready = self.ready.load(Ordering::Acquire);
@@ -288,7 +288,7 @@ impl Wake {
         self.aside.visits.end();
     }
 
-    /// There are urgent messages in this shard. Under the lock where they are.
+    /// There are urgent messages in this shard. Under the lock of their queue.
     pub(crate) fn urge(&self, shard: usize) {
         // Pairs with the loads in `is_urged` and `urged`. A worker that misses it takes a normal
         // message first.
@@ -379,7 +379,7 @@ impl Wake {
             && self.idle_count.load(Ordering::Relaxed) > 0
     }
 
-    /// True when a shard is ready that nobody attends, or where another worker could join.
+    /// True when a ready shard is unattended, or another worker could join there.
     #[inline]
     fn wants_attention(&self) -> bool {
         let ready = self.ready.load(Ordering::Relaxed);
@@ -402,7 +402,7 @@ impl Wake {
         }
     }
 
-    /// True where handlers usually wait for something.
+    /// True if handlers usually wait for something.
     #[inline]
     pub(crate) fn waits(&self) -> bool {
         self.signs.waits.load(Ordering::Relaxed)
@@ -417,23 +417,23 @@ impl Wake {
         }
     }
 
-    /// True when somebody should look at this shard.
+    /// True when a worker should look at this shard.
     pub(crate) fn is_ready_at(&self, shard: usize) -> bool {
         self.ready.load(Ordering::Acquire) & (1 << shard) != 0
     }
 
-    /// True when somebody should look at a shard that nobody attends.
+    /// True when a worker should look at an unattended shard.
     pub(crate) fn is_any_free(&self) -> bool {
         self.ready.load(Ordering::Relaxed) & !self.attended.load(Ordering::Relaxed) != 0
     }
 
-    /// True when whoever attends this shard should look at it, or at one that nobody attends.
+    /// True when the attendant of this shard should look at it, or at an unattended one.
     pub(crate) fn is_ready_for_attendant(&self, shard: usize) -> bool {
         let others = self.attended.load(Ordering::Relaxed) & !(1 << shard);
         self.ready.load(Ordering::Relaxed) & !others != 0
     }
 
-    /// True when somebody should look at another shard than this one.
+    /// True when a worker should look at another shard than this one.
     pub(crate) fn is_ready_beside(&self, shard: usize) -> bool {
         self.ready.load(Ordering::Relaxed) & !(1 << shard) != 0
     }
@@ -443,7 +443,7 @@ impl Wake {
         self.ready.load(Ordering::Relaxed) != 0
     }
 
-    /// How many shards somebody should look at.
+    /// How many shards workers should look at.
     pub(crate) fn ready_shards(&self) -> u32 {
         self.ready.load(Ordering::Relaxed).count_ones()
     }
@@ -451,8 +451,8 @@ impl Wake {
     #[inline]
     pub(crate) fn awake(&self) -> usize {
         // Pairs with each raise of `awake` before `Bell::ring`, as the watch looks here after
-        // `turn_away`: it sees the worker, or the ring sees that it is gone. Otherwise nobody
-        // watches a worker.
+        // `turn_away`: it sees the worker, or the ring sees that it is gone. Otherwise a worker
+        // goes unwatched.
         self.awake.load(Ordering::SeqCst)
     }
 
@@ -470,7 +470,8 @@ impl Wake {
         self.one_within(self.limit, None, bell)
     }
 
-    /// Wakes an idle worker for this shard, which another drains from afar, where the caller runs.
+    /// Wakes an idle worker, on the caller's thread, for this shard, which another
+    /// drains from afar.
     pub(crate) fn invite(&self, shard: usize, bell: &Bell) {
         self.one_within(NO_LIMIT, Some(shard), bell);
     }
@@ -497,9 +498,9 @@ impl Wake {
 
     fn pick(&self, limit: usize, shard: Option<usize>, bell: &Bell) -> Option<Picked> {
         loop {
-            // Pairs with the fences in `pass_on` and `look_again`, and below: the caller has marked
-            // its shard. It sees the lower `awake`, the idle worker or that nobody lingers, or the
-            // worker sees the mark. Otherwise the shard is left to nobody.
+            // Pairs with the fences in `pass_on` and `look_again`, and below. The caller has marked
+            // its shard: either it sees the lower `awake`, the idle worker, or that none lingers,
+            // or the worker sees the mark. Otherwise the shard is left unattended.
             fence(Ordering::SeqCst);
             if limit < NO_LIMIT && self.is_absorbed() {
                 return None;
@@ -682,8 +683,8 @@ impl Wake {
         self.pass_on_to(bell)
     }
 
-    /// As `leave`, for a worker that did not count as awake: wakes another for what is ready. Call
-    /// it after entering the idle list, or after marking what is left behind.
+    /// As `leave`, for a worker that did not count as awake: wakes another for ready work. Call it
+    /// after entering the idle list, or after marking the shards that are left.
     #[inline]
     pub(crate) fn pass_on(&self, bell: &Bell) {
         self.pass_on_to(bell);
@@ -692,10 +693,10 @@ impl Wake {
     /// As `pass_on`. Returns the worker that was woken.
     #[inline]
     pub(crate) fn pass_on_to(&self, bell: &Bell) -> Option<usize> {
-        // Pairs with the fence in `pick`: the sender sees the lower `awake` or the idle worker, or
-        // its mark is seen here; with the fence in `call`; and, for callers that look at `starved`
-        // and `closing` next, with those in `grant_to_all` and `wait_until`. Otherwise a message,
-        // an order, a waiter or a stop is left to nobody.
+        // Pairs with three fences. With that in `pick`: the sender sees the lower `awake` or the
+        // idle worker, or its mark is seen here. With that in `call`. And, for callers that look at
+        // `starved` and `closing` next, with those in `grant_to_all` and `wait_until`. Otherwise a
+        // message, an order, a waiter or a stop is forgotten.
         fence(Ordering::SeqCst);
         if !self.wants_attention() {
             return None;
@@ -722,7 +723,7 @@ impl Wake {
     /// already, and another task or none was woken.
     #[cold]
     fn tell_waker(&self, worker: usize, waker: &Waker) -> bool {
-        // Somebody else's code.
+        // Foreign code.
         let mut waker = Some(waker.clone());
         let mut idle = locked(&self.idle);
         let place = &mut idle.places[worker];
@@ -761,7 +762,7 @@ impl Wake {
             }
             let is_known = match rest {
                 Rest::Told => true,
-                // Who does the work of a task polls it with that task's own waker.
+                // A caller that does the work of a task polls it with that task's own waker.
                 Rest::Known => is_driving(),
                 Rest::Unknown => false,
             };
@@ -781,9 +782,8 @@ impl Wake {
             self.get_up(&idle, worker, ANY);
             drop(idle);
             drop(picked);
-            // As in `leave`: the caller may look for others who wait for what it has started. Pairs
-            // with the fences in `grant_to_all` and `wait_until`: as in `leave`, the caller looks
-            // next for those who wait for what it has started.
+            // Pairs with the fences in `grant_to_all` and `wait_until`: as in `leave`, the caller
+            // looks next for waiters of what it has started.
             return fence(Ordering::SeqCst);
         }
         drop(idle);
@@ -802,14 +802,14 @@ pub(crate) const QUICK: Duration = Duration::from_micros(2);
 /// thousands leave at once when a runtime ends.
 struct Idle {
     stack: Vec<usize>,
-    /// Of each worker.
+    /// One per worker.
     places: Vec<Place>,
 }
 
 struct Place {
-    /// Where in the stack the worker is; [`UP`] when it is not.
+    /// The worker's place in the stack; [`UP`] when it is not there.
     at: usize,
-    /// Of its task, while it is in the stack and has said so.
+    /// Of its task, while it is in the stack and has given it.
     waker: Option<Waker>,
 }
 
@@ -862,7 +862,8 @@ impl Idle {
         is_there.then(|| self.pick(worker))
     }
 
-    /// As `remove`, of one that is not the last to have fallen asleep; its waker stays where it is.
+    /// As `remove`, of a worker that is not the last to have fallen asleep; its waker stays
+    /// in its place.
     #[cold]
     fn remove_below(&mut self, worker: usize) -> bool {
         let at = self.places[worker].at;

@@ -22,9 +22,9 @@ use parking_lot::{Condvar, Mutex};
 /// for milliseconds.
 pub(crate) const TICK: Duration = Duration::from_millis(2);
 
-/// As [`TICK`], while all watched pools are unhurried: who waits for room that is less than a block
-/// waits for as long, and the coarse clock is as late. A wake-up of a thread takes as long as
-/// dozens of messages, and there are few where handlers wait for milliseconds.
+/// As [`TICK`], while all watched pools are unhurried: a sender that waits for less than a block
+/// of room waits as long, and the coarse clock is as late. A wake-up of a thread takes as long as
+/// dozens of messages, and there are few if handlers wait for milliseconds.
 const LONG_TICK: Duration = Duration::from_millis(10);
 
 /// A pool is watched for so many ticks after it has fallen asleep, so that a pool that works now
@@ -40,13 +40,13 @@ pub(crate) trait Watched: Send + Sync {
     /// True while a worker is awake, work is ready or a sender waits for room.
     fn is_busy(&self) -> bool;
 
-    /// True where nobody computes on behalf of others: what is left to see to has more time.
+    /// True if no worker computes while others wait: the other duties have more time.
     fn is_unhurried(&self) -> bool;
 
     /// From now on the bell must be rung: the watch looks elsewhere.
     fn turn_away(&self);
 
-    /// True when the watch stays: nobody has rung meanwhile, who would have called it again.
+    /// True when the watch stays: no ring has called it again since.
     fn stay(&self) -> bool;
 }
 

@@ -1,9 +1,9 @@
 //! Whether messages are being withdrawn from a pool: by one thread at a time.
 //!
-//! What is withdrawn is chosen by user code, which runs under no lock. So messages are out of their
-//! places meanwhile, and whoever must not miss them waits until they are back: without a lock,
-//! because the user code may come to the pool itself. On the thread that withdraws nobody waits for
-//! that.
+//! User code chooses what is withdrawn, and runs under no lock. So messages are out of their places
+//! during that time, and an operation that must not miss them waits until they are back: without
+//! a lock, because the user code may call the pool itself. The withdrawing thread itself never
+//! waits for that.
 //!
 //! It is known for the whole process, because hardly any pool ever needs it, and actors are many.
 
@@ -20,12 +20,12 @@ static WITHDRAWALS: Mutex<Vec<(usize, usize)>> = Mutex::new(Vec::new());
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Withdrawal(pub(crate) usize);
 
-/// Until it is dropped, nobody else withdraws messages from this pool.
+/// Until it is dropped, no other thread withdraws messages from this pool.
 #[derive(Debug)]
 pub(crate) struct Begun(usize);
 
 impl Withdrawal {
-    /// Begins once no other thread withdraws any more. None where this one does.
+    /// Begins once no other thread withdraws any more. None if this one does.
     pub(crate) fn begin(self) -> Option<Begun> {
         let me = this_thread();
         loop {

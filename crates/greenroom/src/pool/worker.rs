@@ -90,7 +90,7 @@ pub(crate) fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 
 /// Why the task of a worker is begun.
 enum Beginning {
-    /// Nobody was in the slot; whoever waits is told what comes of it.
+    /// The slot was vacant; waiting callers are told the outcome.
     First(Outcomes),
     /// The worker there was killed.
     AfterKill,
@@ -122,7 +122,7 @@ async fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
                 end(actor, &reason, own).await;
                 break Gone::Over(reason);
             }
-            // As where its task is aborted: the undertaker begins the next one.
+            // As when its task is aborted: the undertaker begins the next one.
             Ok(End::Killed) => return,
             Ok(End::Exit(reason)) => {
                 hold.give_up_place();
@@ -190,7 +190,7 @@ struct Undertaker<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     slot: usize,
     /// Present when the task has come to its end.
     gone: Option<Gone>,
-    /// Nobody can build it again: where it is killed, it has left the pool.
+    /// It cannot be built again: if it is killed, it has left the pool.
     adopted: bool,
 }
 
@@ -383,7 +383,7 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
                 turn.count(attempts - 1);
                 has_waited = std::mem::take(&mut hold.post.has_suspended);
                 if has_waited {
-                    // Others have had their turn meanwhile.
+                    // Others have had their turn since.
                     turn.begin(1);
                 }
                 if let Some(waits) = habit.changes(has_waited, core.queue.wake.waits()) {
@@ -426,7 +426,7 @@ async fn linger<A: Actor, K: Hash + Eq + Send + Sync + 'static>(hold: &mut Hold<
 struct Patience {
     /// Its caller does its work; it need not be there before.
     in_place: bool,
-    /// A caller hands an idle worker the next message; one that lingered would have it queued.
+    /// A caller hands an idle worker the next message; for one that lingered it would be queued.
     is_handed: bool,
     /// The last time something came.
     worth_it: bool,
@@ -536,7 +536,7 @@ async fn idle<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
     }
 }
 
-/// For what is ready in a queue.
+/// For ready work in a queue.
 fn get_up<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     hold: &mut Hold<A, K>,
     core: &Core<A, K>,

@@ -37,7 +37,7 @@ impl Future for Task {
         if work.as_mut().poll(cx).is_ready() {
             return Poll::Ready(());
         }
-        // Nobody else polls the task meanwhile: it has not called.
+        // No other polls the task then: it has not called.
         let back = self.seat.bench.put_back(self.number, work, cx.waker().clone());
         debug_assert!(matches!(back, Ok(None)));
         Poll::Pending
