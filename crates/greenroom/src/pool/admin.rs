@@ -126,14 +126,14 @@ impl<A: Actor> PoolAdmin<A> {
         self.control.clone().remove_worker(slot)
     }
 
-    /// Adds or removes workers until there are so many.
+    /// Adds or removes workers until there are `workers` of them.
     ///
     /// A pool that was built with several workers and is shrunk to one handles the messages of one
     /// address in order, but does not keep one order over all addresses. A pool that was built with
     /// one worker does, whenever it has one (see [Order](crate::pool#order)).
     ///
     /// # Errors
-    /// The pool is not running, or may not have so many workers.
+    /// The pool is not running, or may not have that many workers.
     pub fn resize(&self, workers: usize) -> Result<Change, AdminError> {
         self.control.clone().resize(workers)
     }
@@ -162,7 +162,7 @@ impl<A: Actor> PoolAdmin<A> {
     /// ```
     ///
     /// # Errors
-    /// The pool is not running, sizes itself, or may not have so many workers at all (65,536).
+    /// The pool is not running, sizes itself, or may not have that many workers at all (65,536).
     pub fn set_bounds(&self, workers: RangeInclusive<usize>) -> Result<(), AdminError> {
         self.control.set_bounds(workers)
     }
@@ -352,8 +352,9 @@ impl<A: Actor> PoolAdmin<A> {
         Keys::of(&self.control)
     }
 
-    /// What could not be handled. As [`Pool::dead_letters`](crate::Pool::dead_letters): what it
-    /// returns has an address to replay to, and keeps the pool running, as that does.
+    /// The messages that could not be handled. As
+    /// [`Pool::dead_letters`](crate::Pool::dead_letters): the result has an address to replay to,
+    /// which keeps the pool running.
     pub fn dead_letters(&self) -> PoolDeadLetters<A::Message, A::Reply, A::Error> {
         PoolDeadLetters::new(self.control.dead_letters(), self.control.clone().address())
     }

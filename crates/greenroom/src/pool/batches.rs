@@ -12,7 +12,7 @@ pub struct Batches {
 }
 
 impl Batches {
-    /// Up to so many messages: what waits when the first is taken. At least 1.
+    /// Up to so many messages, of those that wait when the first is taken. At least 1.
     pub const fn of(most: usize) -> Self {
         Self { most: if most == 0 { 1 } else { most }, within: Duration::ZERO }
     }

@@ -1,4 +1,4 @@
-//! A queue in blocks, so that growing it never copies what is in it while a lock is held.
+//! A queue in blocks, so that growing it never copies its items while a lock is held.
 //!
 //! Most blocks hold items as they are taken out. A run is a deque that a sender filled: it becomes
 //! a block as it lies there, and its messages are made items when they are taken out, so sending
@@ -44,9 +44,9 @@ pub(crate) trait OfRun {
 /// Messages that were sent together.
 pub(crate) struct Run<M> {
     pub(crate) messages: VecDeque<M>,
-    /// Length of all but one.
+    /// The stamp of all but one.
     pub(crate) stamp: Stamp,
-    /// Of the run behind which so many are left, itself included: 0 for none.
+    /// How many are left from that one on, itself included, and its stamp: 0 for none.
     pub(crate) sample: (usize, Stamp),
 }
 
@@ -239,7 +239,7 @@ impl<T: OfRun> BlockQueue<T> {
             }
             self.next_block();
         }
-        // Before the item is in hand: what is written in between would be written around it.
+        // Before the item is in hand: writes in between would have to go around it.
         self.len -= 1;
         self.front.pop_front()
     }
@@ -255,7 +255,7 @@ impl<T: OfRun> BlockQueue<T> {
         Some(only)
     }
 
-    /// Moves everything of another queue behind what is here. No item is copied.
+    /// Moves all items of another queue behind those here. No item is copied.
     pub(crate) fn append(&mut self, other: &mut Self) {
         if self.is_empty() {
             return std::mem::swap(self, other);

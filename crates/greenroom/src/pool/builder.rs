@@ -338,15 +338,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     }
 
     /// Accepts messages up to the capacity while there is no worker, and keeps them for the next
-    /// one. Without this, a pool without workers refuses messages with `NoWorkers`, and what waits
-    /// when the last slot is disabled are dead letters; what waits when the last worker is
-    /// [removed](crate::PoolAdmin::remove) is kept for the next.
+    /// one. Without this, a pool without workers refuses messages with `NoWorkers`. Messages that
+    /// wait when the last slot is disabled become dead letters; those that wait when the last
+    /// worker is [removed](crate::PoolAdmin::remove) are kept for the next.
     pub fn hold_when_empty(mut self) -> Self {
         self.config.size.holds_when_empty = true;
         self
     }
 
-    /// What becomes of messages for which there is no room; they wait unless said otherwise.
+    /// What becomes of messages that find no room; they wait by default.
     pub fn overflow(mut self, overflow: Overflow<A::Message, A::Reply, A::Error>) -> Self {
         self.functions.overflow = overflow;
         self
@@ -576,7 +576,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self
     }
 
-    /// Seeds what is random in the pool (jitter, the hash of keys), for tests that replay.
+    /// Seeds the random choices of the pool (jitter, the hash of keys), for tests that replay.
     pub fn seed(mut self, seed: u64) -> Self {
         self.config.seed = Some(seed);
         self

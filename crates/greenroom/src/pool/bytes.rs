@@ -33,7 +33,7 @@ pub(crate) struct ByteBound<M> {
     closed: Notify,
 }
 
-/// What a message takes until it is started.
+/// The bytes of a message until it is started.
 pub(crate) type Claim = OwnedSemaphorePermit;
 
 impl<M> ByteBound<M> {
@@ -51,7 +51,7 @@ impl<M> ByteBound<M> {
         u32::try_from(units).map_or(self.units, |units| units.min(self.units))
     }
 
-    /// Room for a message, if there is some now and nobody waits for it.
+    /// Room for a message, if there is some now and no sender waits for it.
     pub(crate) fn try_claim(&self, message: &M) -> Result<Claim, Refused> {
         let units = self.units_of(message);
         self.free.clone().try_acquire_many_owned(units).map_err(|_| Refused::Full)

@@ -75,7 +75,7 @@ impl Change {
     /// Waits until all of it is done, or the deadline has come, and says exactly what happened.
     ///
     /// # Cancel safety
-    /// The change goes on; what it came to is not told any more.
+    /// The change goes on; its outcome is not reported any more.
     pub async fn done(mut self, deadline: Duration) -> ChangeReport {
         let deadline = later(deadline);
         let mut report = ChangeReport::default();

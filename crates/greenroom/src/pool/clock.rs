@@ -51,7 +51,7 @@ pub(super) enum What<A: Actor, K> {
     Lane(LaneId),
     /// The first message of this table slot of a sticky pool, wherever it lies.
     Tag(u32),
-    /// Whether the worker in this slot still holds up what is to go elsewhere.
+    /// Whether the worker in this slot still holds up messages that are to go elsewhere.
     Held(u32),
     Message(Box<Queued<A, K>>),
 }
@@ -60,7 +60,7 @@ pub(super) enum What<A: Actor, K> {
 pub(crate) struct Waiting<A: Actor, K>(Alarm<A, K>);
 
 impl<A: Actor, K> Waiting<A, K> {
-    /// None of what is no message, which is not lifted.
+    /// None for an alarm without a message, which is not lifted.
     pub(crate) fn message(&self) -> Option<&A::Message> {
         match &self.0.what {
             What::Message(entry) | What::Mail(_, entry) => Some(&entry.message),
@@ -174,7 +174,7 @@ impl<A: Actor, K> Clock<A, K> {
         alarm
     }
 
-    /// Lets the task look at what has changed.
+    /// Lets the task look at the change.
     pub(crate) fn rouse(&self) {
         self.changed.notify_one();
     }
@@ -198,7 +198,7 @@ impl<A: Actor, K> Clock<A, K> {
         lifted.into_iter().map(Waiting).collect()
     }
 
-    /// Puts back what stays of what was lifted; so many were withdrawn.
+    /// Puts back the lifted alarms that stay; so many were withdrawn.
     pub(crate) fn set_down(&self, stay: Vec<Waiting<A, K>>, withdrawn: usize) {
         self.messages.fetch_sub(withdrawn, Ordering::Relaxed);
         self.due.lock().extend(stay.into_iter().map(|waiting| Reverse(waiting.0)));

@@ -12,13 +12,13 @@ use super::{
 };
 use crate::{FinalAction, PoolEvents, RestartPolicy, dead_letters::DEFAULT_BOUND};
 
-/// Workers, unless said otherwise.
+/// The default number of workers.
 const DEFAULT_WORKERS: usize = 3;
-/// Messages per worker that may wait, unless said otherwise.
+/// How many messages per worker may wait by default.
 const DEFAULT_MAILBOX: usize = 1_000;
-/// Workers that one message may kill, unless said otherwise.
+/// How many workers one message may kill by default.
 const DEFAULT_POISON_LIMIT: u32 = 2;
-/// Messages that may wait behind a parked key, unless said otherwise.
+/// How many messages may wait behind a parked key by default.
 const DEFAULT_MAX_PARKED: usize = 1_000;
 
 /// The plain settings of a pool: what its builder was told, and what it runs with. Copied freely.

@@ -25,7 +25,7 @@ pub(crate) struct Controllers<A: Actor> {
     /// Hears of a worker's end when its restart budget is used up, if the pool leaves
     /// that to others.
     pub(crate) escalation: Mutex<Option<Escalation>>,
-    /// It has a supervisor: slots whose budget is used up rest, and what is queued is kept.
+    /// It has a supervisor: slots whose budget is used up rest, and queued messages are kept.
     pub(crate) supervised: AtomicBool,
 }
 

@@ -1,4 +1,4 @@
-//! How the bound on what is accepted and not started is said.
+//! The bound on messages that are accepted and not started.
 
 /// The largest capacity of one pool: what tokio's semaphore can count on every platform is larger.
 pub(super) const MAX_CAPACITY: usize = 100_000_000;
@@ -15,7 +15,7 @@ pub enum Inbox {
 }
 
 impl Inbox {
-    /// What it comes to with so many workers. A pool that has none holds what one would have.
+    /// The bound with so many workers. A pool without workers has the bound of one.
     pub fn capacity(self, workers: usize) -> usize {
         match self {
             Self::PerWorker(messages) => workers.max(1).saturating_mul(messages),

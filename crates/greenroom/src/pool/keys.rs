@@ -75,7 +75,7 @@ pub enum KeyState {
     Queued,
     /// A message is in hand.
     Running {
-        /// In the hands of the worker in this slot.
+        /// The slot of the worker that has it.
         worker: usize,
         /// For so long, to a few milliseconds.
         since: Duration,

@@ -501,7 +501,7 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
         Ok(Some(lane))
     }
 
-    /// Takes out what waits in each lane, in order, to be looked at under no lock.
+    /// Takes out the waiting messages of each lane, in order, to be looked at under no lock.
     pub(crate) fn lift(&mut self) -> Vec<LiftedLine<M, R, E, K>> {
         let lines = self.table.iter_mut().filter_map(|lane| Some((lane.id, lane.line.as_mut()?)));
         let lifted: Vec<_> = lines
@@ -578,7 +578,7 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
         self.table.is_empty()
     }
 
-    /// Counts what waits in lanes by its keys.
+    /// Counts the waiting messages of lanes by their keys.
     pub(crate) fn count_into(&self, crowd: &mut Crowd) {
         for lane in &self.table {
             lane.iter().for_each(|entry| crowd.count_of(lane.id.hash, entry));

@@ -30,7 +30,7 @@ pub(crate) struct Lifecycle<A: Actor> {
     pub(crate) cause: OnceLock<ExitReason>,
     /// Whether messages are accepted; held while that changes.
     pub(crate) gate: Mutex<Gate>,
-    /// The last slot was disabled: what is queued are dead letters.
+    /// The last slot was disabled: queued messages become dead letters.
     pub(crate) ruined: AtomicBool,
     /// The pool accepts nothing any more.
     pub(crate) closing: AtomicBool,
@@ -95,7 +95,7 @@ impl<A: Actor> Lifecycle<A> {
         let _ = self.cause.set(reason);
     }
 
-    /// What a worker is told that ends with its pool, or leaves it.
+    /// The reason for a worker that ends with its pool, or leaves it.
     pub(crate) fn reason_to_leave(&self) -> ExitReason {
         // Pairs with the store in `end`, before which the cause was set: otherwise an ended pool's
         // workers would say that they ended normally.

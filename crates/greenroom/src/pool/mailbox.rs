@@ -1,4 +1,4 @@
-//! A worker's own mailbox: what is for this worker and for no other.
+//! A worker's own mailbox: messages for this worker and for no other.
 //!
 //! Pools whose workers pull have none until a sender writes to one of their workers; pools with
 //! a policy that chooses a worker have one for each. A message in a mailbox holds a permit of the
@@ -271,7 +271,7 @@ impl<A: Actor, K> Mailbox<A, K> {
         (letters.lifted > 0).then(|| letters.lift())
     }
 
-    /// True while what waits here is out, to be looked at.
+    /// True while waiting messages are out, to be looked at.
     pub(crate) fn is_lifted(&self) -> bool {
         self.letters.lock().lifted > 0
     }
@@ -312,7 +312,7 @@ impl<A: Actor, K> Mailbox<A, K> {
         self.letters.lock().closed = true;
     }
 
-    /// Refuses every later message, and gives out what waits, in order.
+    /// Refuses every later message, and returns waiting ones, in order.
     pub(crate) fn close(&self) -> Vec<Queued<A, K>> {
         self.permits.close();
         let mut letters = self.letters.lock();

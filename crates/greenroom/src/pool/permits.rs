@@ -252,7 +252,7 @@ impl Permits {
         Ok(taken)
     }
 
-    /// Adds up what has been started since, and takes unused credit back, until there is a permit.
+    /// Adds up the messages started since, and takes unused credit back, until there is a permit.
     fn search(&self, line: &Line, wanted: u64, queues: &impl Queues) -> u64 {
         self.add_up(line, queues);
         let taken = self.reserve(wanted);
@@ -414,7 +414,7 @@ impl Permits {
         self.add_up(&line, queues);
     }
 
-    /// How many permits are held, what lies unused in the shards included.
+    /// How many permits are held, including those unused in the shards.
     pub(crate) fn in_use(&self, queues: &impl Queues) -> usize {
         let given_up = queues.started() + self.returned.load(Ordering::Relaxed);
         self.count.reserved.load(Ordering::Relaxed).saturating_sub(given_up) as usize

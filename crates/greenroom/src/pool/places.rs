@@ -15,8 +15,8 @@ const SHARDS_PER_WORKER: usize = 4;
 /// More would not have a bit each in a map.
 pub(crate) const SHARDS: usize = 64;
 
-/// Shards by key. Every sender fills all of them, so what waits in them is to fit into a core's
-/// caches together; and a key that takes long is to meet few others.
+/// Shards by key. Every sender fills all of them, so their messages should fit into a core's caches
+/// together; and a key that takes long should meet few others.
 pub(crate) const KEYED_SHARDS: usize = 32;
 
 /// No sender has its place.

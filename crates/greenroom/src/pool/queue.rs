@@ -37,7 +37,7 @@ pub(super) fn credit_for(capacity: usize, shards: usize) -> u64 {
 pub(crate) struct Queue<A: Actor, K> {
     /// One or several: by key, or by sender.
     pub(crate) shards: Box<[ShardOf<A, K>]>,
-    /// The bound on what is accepted and not started.
+    /// The bound on messages that are accepted and not started.
     pub(crate) permits: Permits,
     /// How many permits a shard takes at once. Changes with the capacity.
     pub(crate) credit: AtomicU64,

@@ -245,7 +245,7 @@ pub(crate) struct Outbox<M, R, E, K> {
     pub(crate) queue_first: bool,
     /// Present while messages are counted by their keys, here and in the inbox.
     pub(crate) crowd: Option<Box<Crowd>>,
-    /// Present while what lay in the shard is out of it.
+    /// Present while the messages of the shard are out of it.
     lifted: Option<Box<LiftedCount>>,
 }
 
@@ -406,7 +406,7 @@ impl<M, R, E, K> Shard<M, R, E, K> {
         is_alone
     }
 
-    /// Moves what lies in the inbox behind what lies in the outbox, to be looked at with it.
+    /// Moves the messages of the inbox behind those of the outbox, to be looked at together.
     pub(crate) fn refill_behind(&self, outbox: &mut Outbox<M, R, E, K>) {
         let mut inbox = self.inbox.lock();
         if inbox.lifted {

@@ -168,7 +168,7 @@ impl<M> Sticky<M> {
         self.owners[tag as usize].store(owner, Ordering::Release);
     }
 
-    /// What a worker has in hand, or is to have, of this table slot waits for it.
+    /// Messages of this table slot wait for the one that its worker has in hand, or is to have.
     pub(crate) fn sticks_to(&self, tag: u32, slot: u32) -> bool {
         self.owner(tag) == slot || self.moves.lock().table.to(tag) == slot
     }

@@ -623,8 +623,8 @@ impl Wake {
     /// that one a wake-up and loses no message.
     pub(crate) fn look_again(&self) {
         self.aside.lingering.swap(NOBODY, Ordering::AcqRel);
-        // Pairs with the fence in `pick`: the sender sees that nobody lingers, or its mark is seen
-        // in the look that follows. Otherwise both rely on each other.
+        // Pairs with the fence in `pick`: the sender sees that no worker lingers, or the lingerer
+        // sees its mark in the look that follows. Otherwise each relies on the other.
         fence(Ordering::SeqCst);
     }
 
@@ -652,7 +652,7 @@ impl Wake {
         Some(picked)
     }
 
-    /// Wakes every idle worker, to look at what has changed.
+    /// Wakes every idle worker, to look at the change.
     pub(crate) fn all(&self) {
         while let Some(picked) = self.pop_idle(None) {
             // Pairs with nothing: no ring follows, since a pool that ends need not be watched.

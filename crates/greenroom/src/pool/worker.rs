@@ -504,7 +504,8 @@ async fn idle<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
                     return false;
                 }
             }
-            // Now and then what was handed over is timed, as runs are, unless its handler suspends.
+            // Now and then a message that was handed over is timed, as runs are, unless its
+            // handler suspends.
             let since = (errand.is_some() && hold.times_this()).then(Instant::now);
             hold.post.has_suspended = false;
             serve(hold, actor, cx).await;

@@ -104,7 +104,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         else {
             return false;
         };
-        // Who has it taken is asked again where there is time to wait.
+        // A sender that can wait has it taken another way.
         let Some(mut inbox) = shard.inbox.try_lock() else { return false };
         let easy = inbox.is_easy() && self.is_timely() && load.message().is_some();
         if easy {
@@ -126,7 +126,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// As `try_send_plain`, where there are keys.
+    /// As `try_send_plain`, in a pool with keys.
     #[inline(never)]
     fn try_send_by_key(
         &self,
@@ -140,7 +140,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// As `push_easily`, where there are keys. The key is given back where there is more to it.
+    /// As `push_easily`, in a pool with keys. The key is given back if there is more to do.
     #[inline(always)]
     fn push_by_key(&self, message: &mut Option<A::Message>) -> Result<(), Hashed<K>> {
         let key = self.key(message);
@@ -179,7 +179,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.sent_or_over(message, placed, sender)
     }
 
-    /// What is done with a message for which there was no room.
+    /// The overflow policy, for a message that found no room.
     #[inline(always)]
     fn sent_or_over(
         &self,
@@ -194,7 +194,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// Queues a message where there is room.
+    /// Queues a message if there is room.
     #[inline(always)]
     fn try_place(
         &self,
@@ -235,7 +235,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// True once for a sender whose messages pile up, where all of them lie together.
+    /// True once for a sender whose messages pile up, if all of them lie together.
     fn should_step_aside(&self, sender: u32) -> bool {
         let index = self.shard_of(&(None, 0), sender);
         !self.keyed() && std::mem::take(&mut self.queue.shards[index].inbox.lock().step_aside)

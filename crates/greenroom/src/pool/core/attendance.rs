@@ -1,4 +1,4 @@
-//! Who attends a shard, and who comes to help there.
+//! The attendants of shards, and the workers that come to help there.
 
 use std::{
     sync::{

@@ -1,4 +1,4 @@
-//! What a batch takes besides its first message, and where its failed messages go.
+//! The further messages of a batch, and the way of its failed ones.
 
 use std::{
     hash::Hash,
@@ -123,7 +123,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// Who is told when so many messages wait in the lane that a worker runs.
+    /// The collector that is notified when so many messages wait in the lane that a worker runs.
     pub(crate) fn expect_more(&self, source: Source, messages: usize) -> Option<Arc<Notify>> {
         let Source::Lane { index, id, .. } = source else { return None };
         let mut outbox = self.queue.shards[index].outbox.lock();
@@ -177,7 +177,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 }
 
-/// Whether a message is of this key. Where they cannot be compared, it is taken for one of another.
+/// Whether a message is of this key. If they cannot be compared, it counts as one of another.
 fn is_of<M, R, E, K: Eq>(entry: &Entry<M, R, E, K>, key: &K) -> bool {
     let compare = || entry.key.as_ref() == Some(key);
     let same = std::panic::catch_unwind(std::panic::AssertUnwindSafe(compare));

@@ -1,8 +1,8 @@
-//! The bound on what is accepted and not started, changed while the pool runs.
+//! The bound on messages that are accepted and not started, changed while the pool runs.
 //!
 //! Accepted messages are not touched, so nothing is lost and no order changes. If the bound grows,
-//! waiting senders get the new room, first come, first served. If it shrinks below what is queued,
-//! no sender gets a place until enough has been started.
+//! waiting senders get the new room, first come, first served. If it shrinks below the queue, no
+//! sender gets a place until enough messages have been started.
 
 use std::{hash::Hash, sync::atomic::Ordering};
 
@@ -45,7 +45,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Ok(to)
     }
 
-    /// The bound follows the size, where it was not given in all. Under the lock of the roster.
+    /// The bound follows the size, if it was not given in all. Under the lock of the roster.
     pub(super) fn size_changed(&self, size: usize) {
         let each = self.membership.mailbox_each.load(Ordering::Relaxed);
         if each > 0 {
@@ -53,7 +53,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// Under the lock of the roster. The caller serves those who wait, when it has let go of that.
+    /// Under the lock of the roster. The caller serves waiters when it has released that.
     fn hold_at_most(&self, capacity: usize) {
         self.queue.permits.resize(capacity, self);
         self.share_out(capacity);

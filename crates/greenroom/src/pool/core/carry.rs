@@ -19,7 +19,7 @@ use crate::{
     sync::yield_now,
 };
 
-/// What is left to do once nothing is locked.
+/// What is left to do once no lock is held.
 #[must_use = "workers and senders wait for it"]
 pub(crate) struct Carried<A: Actor, K> {
     /// There is something new for their workers, or room.
@@ -47,7 +47,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.change_table(|moves| moves.table.leave(slot as u32))
     }
 
-    /// The worker in this slot has nothing in hand: who waits for that goes on.
+    /// The worker in this slot has nothing in hand: waiting moves go on.
     pub(crate) fn hand_over(&self, slot: usize) {
         let Some(sticky) = &self.routing.sticky else {
             return self.membership.seats.at(slot).done(HAND_OVER);
@@ -72,7 +72,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.carried(carried);
     }
 
-    /// The mailbox of a worker, once nobody looks at what waits there.
+    /// The mailbox of a worker, once its waiting messages are not being looked at.
     fn mailbox_at_rest<'a>(
         &self,
         sticky: &'a Sticky<A::Message>,
@@ -113,7 +113,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         carried
     }
 
-    /// True where what waits there is out, to be looked at. Under the lock of the moves.
+    /// True if its waiting messages are out, to be looked at. Under the lock of the moves.
     fn is_lifted_at(&self, moves: &Moves, owner: u32) -> bool {
         match owner {
             NOBODY => moves.held_is_lifted,
@@ -124,7 +124,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// What was looked at is back: what was to move meanwhile does so now.
+    /// The messages that were looked at are back: deferred moves are made now.
     pub(super) fn carry_deferred(
         &self,
         sticky: &Sticky<A::Message>,
@@ -135,8 +135,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.carry(sticky, moves, deferred, carried);
     }
 
-    /// Brings what has changed in the table to where it is to be, as far as it is not in hand, or
-    /// out to be looked at.
+    /// Moves table slots to their planned owners, except those that are in hand, or out to
+    /// be looked at.
     fn carry(
         &self,
         sticky: &Sticky<A::Message>,
@@ -201,7 +201,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Bundle { entries, waiting }
     }
 
-    /// Gives each table slot, of which nothing lies anywhere else, to whom it is for.
+    /// Gives each table slot that has no messages anywhere else to its planned owner.
     fn deliver(
         &self,
         sticky: &Sticky<A::Message>,
@@ -241,7 +241,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         claim();
     }
 
-    /// Wakes who has something to do because of a move. Under no lock.
+    /// Wakes the workers and senders that a move concerns. Under no lock.
     pub(super) fn carried(&self, carried: Carried<A, K>) {
         if let Some(sticky) = self.routing.sticky.as_ref().filter(|_| !carried.touched.is_empty()) {
             sticky.moved.notify_waiters();
@@ -307,7 +307,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.tell(PoolEvent::SlotHeld { slot, messages, held_for });
     }
 
-    /// Messages that wait until a worker has finished one that it has in hand, to go to another.
+    /// Messages that wait until a worker has finished its message in hand, to go to another.
     pub(crate) fn held_for_others(&self) -> usize {
         if self.routing.sticky.is_none() {
             return 0;

@@ -12,7 +12,7 @@ use crate::{
 };
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
-    /// Gives a message its claim, where bytes are bounded and it has none.
+    /// Gives a message its claim, if bytes are bounded and it has none.
     pub(crate) fn try_claim(&self, parcel: &mut ParcelOf<A>) -> Result<(), Refused> {
         let (Some(bytes), Some(message)) = (&self.settings.derived.bytes, &parcel.message) else {
             return Ok(());
@@ -25,7 +25,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Ok(())
     }
 
-    /// As `try_claim`, and waits where there is no room for it.
+    /// As `try_claim`, and waits if there is no room for it.
     pub(crate) async fn claim(&self, parcel: &mut ParcelOf<A>) -> Result<(), Closed> {
         let Some(bytes) = &self.settings.derived.bytes else { return Ok(()) };
         let Some(units) = parcel.message.as_ref().map(|message| bytes.units_of(message)) else {
@@ -36,7 +36,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Ok(())
     }
 
-    /// Queues a message where there is room for it, in a pool where that is not all.
+    /// Queues a message if there is room for it, in a pool with further conditions.
     pub(crate) fn try_place_weighed(
         &self,
         parcel: &mut ParcelOf<A>,
@@ -52,7 +52,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         placed
     }
 
-    /// As `try_place_weighed`, for one that has its claim.
+    /// As `try_place_weighed`, for a message that has its claim.
     pub(super) fn try_place_claimed(
         &self,
         parcel: &mut ParcelOf<A>,

@@ -1,4 +1,4 @@
-//! The end of a pool, seen from its queues: closing them, and emptying them when nobody will.
+//! The end of a pool, seen from its queues: closing them, and emptying them when no worker will.
 
 use std::{
     collections::VecDeque,
@@ -12,17 +12,18 @@ use crate::{
     pool::{discard::discard, mailbox::Mailbox, seat::END},
 };
 
-/// The mailboxes of all workers, and what nobody has.
+/// The mailboxes of all workers, and held messages.
 type Desks<A, K> = (Vec<Arc<Mailbox<A, K>>>, VecDeque<Queued<A, K>>);
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Refuses every later message, under the lock of each shard.
     pub(crate) fn close(&self) {
         let mut gate = self.lifecycle.gate.lock();
-        // Pairs with the load in `tell_progress`, through the fence in `wait_until`: a worker that
-        // rests sees that the pool closes, or the stop sees its counts. Otherwise the stop sleeps
-        // to its deadline. Also pairs with the loads in `mailbox` and `hold_back`, under the locks
-        // that the stop takes later: otherwise a message is accepted that nobody gives back.
+        // Pairs with the load in `tell_progress`, through the fence in `wait_until`: a worker
+        // that rests sees that the pool closes, or the stop sees its counts. Otherwise the stop
+        // sleeps to its deadline. Also pairs with the loads in `mailbox` and `hold_back`, under
+        // locks that this close or the stop takes later: otherwise a message is accepted that is
+        // never given back.
         self.lifecycle.closing.store(true, Ordering::SeqCst);
         *gate = Gate::Closed;
         let room = self.queue.permits.refuse_later();
@@ -55,14 +56,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// Accepts messages again, where there is a worker.
+    /// Accepts messages again, if there is a worker.
     pub(super) fn revive(&self) {
         let mut gate = self.lifecycle.gate.lock();
         // Pairs with the loads in `bury_if_ruined`, `settle_if_over` and `take_home`: it comes
-        // before the shards open, so what is accepted from here on is not buried.
+        // before the shards open, so messages accepted from here on are not buried.
         self.lifecycle.ruined.store(false, Ordering::SeqCst);
         // Pairs with the `fetch_sub` in `one_less` before `desert`: the later of the two under the
-        // gate sees that nobody is left. Otherwise a pool without workers accepts messages.
+        // gate sees that no worker is left. Otherwise a pool without workers accepts messages.
         if *gate == Gate::Deserted && self.membership.live.load(Ordering::SeqCst) > 0 {
             *gate = Gate::Open;
             self.queue.permits.reopen();
@@ -92,7 +93,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         // the end, or `all` below finds it. Also pairs with the load in `over`, which hears of the
         // end or sees it. Otherwise a worker sleeps for ever, and the stop waits for it.
         self.lifecycle.ended.store(true, Ordering::SeqCst);
-        // Whoever is in the middle of a run looks at its own orders only.
+        // A worker in the middle of a run looks at its own orders only.
         self.membership.seats.iter().for_each(|seat| seat.order(END));
         self.queue.wake.all();
         self.clock.rouse();
@@ -131,7 +132,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// nothing is accepted.
     pub(crate) fn bury_queued(&self) {
         // Pairs with the load in `bury_if_ruined`: a message between two places is in a queue
-        // before the queues are drained below, or is buried by whoever queues it.
+        // before the queues are drained below, or its mover buries it.
         self.lifecycle.ruined.store(true, Ordering::SeqCst);
         for entry in self.drain_queues() {
             self.queue.permits.return_unused(1);
@@ -179,7 +180,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         for (index, shard) in self.queue.shards.iter().enumerate() {
             let mut outbox = shard.outbox.lock();
             outbox.forget_ready();
-            // Whoever drains counts a permit for each.
+            // The callers count a permit for each message.
             (0..outbox.lanes.apart()).for_each(|_| self.queue.permits.take_back());
             let unowned = outbox.lanes.drain(&mut drained);
             drained.extend(std::iter::from_fn(|| outbox.queue.pop_front()));

@@ -25,7 +25,7 @@ use crate::{
 };
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
-    /// Starts a worker in each of these slots, off everybody's path.
+    /// Starts a worker in each of these slots, off every path of messages.
     pub(crate) fn start_in(self: &Arc<Self>, slots: &[usize], outcomes: &Outcomes) {
         for slot in slots {
             self.employ(*slot, worker::run(Employed::new(self), *slot, outcomes.clone()));
@@ -150,7 +150,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return Err(AdminError::OutOfBounds { asked: roster.len() - workers, bounds });
         }
         let mut slots: Vec<usize> = roster.members().rev().collect();
-        // Each is looked at once: a worker may begin or end something meanwhile.
+        // Each is looked at once: a worker may begin or end a message in between.
         slots.sort_by_cached_key(|slot| {
             let seat = self.membership.seats.at(*slot);
             let is_disabled = seat.place.lock().status == Status::Disabled;
@@ -168,8 +168,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Ok((slots, size))
     }
 
-    /// A member has gone by itself, however few there may be. Where it was the last, nobody is
-    /// known to come after it: what is queued once it has left are dead letters, as where the last
+    /// A member has gone by itself, however few are left. If it was the last, no successor is
+    /// known: messages that are queued once it has left become dead letters, as when the last
     /// worker is disabled.
     pub(crate) fn drop_out(self: &Arc<Self>, slot: usize, outcomes: &Outcomes) {
         let mut roster = self.membership.roster.lock();
@@ -289,10 +289,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if up {
             self.controllers.tell_down(slot, reason);
         }
-        // A pool that is stopped gives back what nobody has handled.
+        // A pool that is stopped gives back unhandled messages.
         let is_running = self.lifecycle.check_running().is_ok();
-        // Pairs with the `fetch_sub` in `one_less`, by whoever told the last other worker to leave:
-        // otherwise nobody buries what is queued.
+        // Pairs with the `fetch_sub` in `one_less`, of the workers that left before: otherwise
+        // queued messages are never buried.
         if drops_out && is_running && self.membership.live.load(Ordering::SeqCst) == 0 {
             self.bury_deserted();
         } else if is_running {
@@ -319,7 +319,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.tell(PoolEvent::StartFailed { slot, error });
     }
 
-    /// A worker runs. Where that is known already, nothing follows.
+    /// A worker runs. If that is known already, nothing follows.
     pub(crate) fn has_started(&self, slot: usize) {
         let mut place = self.membership.seats.at(slot).place.lock();
         let starts = place.status == Status::Starting;
@@ -327,7 +327,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             place.status = Status::Live;
         }
         let was_up = std::mem::replace(&mut place.up, true);
-        // Under the lock: one that is to leave from here on gives its keys up again.
+        // Under the lock: a worker that is to leave from here on gives its keys up again.
         let carried = starts.then(|| self.takes_keys(slot));
         drop(place);
         if let Some(carried) = carried {
@@ -355,7 +355,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.hand_over(slot);
     }
 
-    /// Refuses messages where there is no worker, unless it is to hold them.
+    /// Refuses messages if there is no worker, unless the pool is to hold them.
     pub(crate) fn close_if_deserted(&self) {
         if !self.settings.config.size.holds_when_empty {
             self.desert();
@@ -433,11 +433,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return false;
         }
         place.status = Status::Disabled;
-        // Under the lock: from here on nobody is killed there.
+        // Under the lock: from here on no worker is killed there.
         self.membership.seats.at(slot).done(KILLED);
         drop(place);
         // Pairs with the loads in `drain_until` and `is_over`: the caller notifies `progress`
-        // afterwards, so a stop sees that nobody is left to drain the pool.
+        // afterwards, so a stop sees that no worker is left to drain the pool.
         self.membership.live.fetch_sub(1, Ordering::SeqCst);
         self.membership.crew_changed();
         self.hand_over(slot);
@@ -470,8 +470,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         true
     }
 
-    /// Nobody is left, and nobody comes by what anybody has asked for: what is queued is not
-    /// handled any more, unless it is to be held.
+    /// No worker is left, and none was asked for: queued messages are not handled any more, unless
+    /// they are to be held.
     fn bury_deserted(&self) {
         if self.settings.config.size.holds_when_empty {
             return;

@@ -22,7 +22,7 @@ use crate::{
 };
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
-    /// A message without a key in a pool that requires one. Costs nothing where there are no keys.
+    /// A message without a key in a pool that requires one. Costs nothing if there are no keys.
     #[inline]
     pub(super) fn lacks_key(&self, key: &Hashed<K>) -> bool {
         size_of::<Option<K>>() != 0 && key.0.is_none() && self.settings.config.keys.key_required
@@ -59,7 +59,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 return Err(refused);
             }
         }
-        // Whoever waits for the reply would wait for an operator.
+        // A caller that waited for the reply would wait for an operator.
         let port = parcel.extra.as_mut().filter(|_| parked).and_then(|extra| extra.port.take());
         let first = inbox.push(parcel, key, |number| self.stamp(number));
         if parcel.class == Class::Urgent {
@@ -115,14 +115,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 Err(refused) => return Err(refused),
             }
             let place = line.get_or_insert_with(|| self.stand_in_line(parcel));
-            // Whoever is the first in line looks once more: there may be room by now.
+            // The first in line looks once more: there may be room by now.
             if !std::mem::take(&mut place.alone) {
                 place.woken().await;
             }
         }
     }
 
-    /// Waits for room in the pool. Where less than a block comes free, the watch sees to it.
+    /// Waits for room in the pool. If less than a block comes free, the watch serves the waiter.
     pub(crate) async fn await_permit(&self) -> Result<(), Closed> {
         self.queue.permits.take(self, self.wakes_by_search(), || self.clock.bell.ring()).await
     }
@@ -133,7 +133,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         KeyBounds { waiting, ..self.settings.derived.key_bounds }
     }
 
-    /// The bound of one key follows the capacity, where it was not given.
+    /// The bound of one key follows the capacity, if it was not given.
     pub(super) fn share_out(&self, capacity: usize) {
         let Some(share) = self.settings.derived.key_share else { return };
         self.routing.max_per_key.store(capacity.div_ceil(share), Ordering::Relaxed);
@@ -193,7 +193,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         line
     }
 
-    /// Wakes senders for whom there may be room behind their keys. Under no lock.
+    /// Wakes senders that may have room behind their keys. Under no lock.
     #[inline]
     pub(super) fn serve_key_lines(&self) {
         let mut lines = self.routing.key_lines.0.load(Ordering::Relaxed);
@@ -216,7 +216,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         freed.into_iter().flatten().for_each(|room| room.notify_one());
     }
 
-    /// The pool accepts nothing any more: who waits for room behind a key hears of it.
+    /// The pool accepts nothing any more: senders that wait for room behind a key hear of it.
     pub(super) fn close_key_lines(&self) {
         // Pairs with the `fetch_or` in `stand_in_line`: a sender that stood in line before `shut`
         // took the lock of its shard has its bit here. Otherwise it waits in a closed pool.
@@ -246,13 +246,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Granted<'_, A, K> 
     }
 }
 
-/// A place in line behind a key. Whoever leaves it after having been woken passes that on.
+/// A place in line behind a key. A sender that leaves it after having been woken passes that on.
 struct InLine<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     core: &'a Core<A, K>,
     index: usize,
     hash: u32,
     room: Arc<Notify>,
-    /// Nobody stood there before, and it has not looked again yet.
+    /// The line was empty before, and the sender has not looked again yet.
     alone: bool,
     /// It has been told that there may be room, or was the first, and has not passed that on.
     woken: bool,

@@ -32,7 +32,7 @@ pub(super) enum Chosen<A: Actor, K> {
     One(Arc<Mailbox<A, K>>),
     Several(Vec<Arc<Mailbox<A, K>>>),
     Any,
-    /// Nobody, of those who were there after this change.
+    /// No worker, of those that were there after this change.
     Hold(u64),
     Refused,
     /// The worker that was named has gone.
@@ -50,8 +50,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return crew;
         }
         let roster = self.membership.roster.lock();
-        // Before anybody is looked at: a change meanwhile makes the list old at once. Pairs with
-        // the same `fetch_add`.
+        // Before any worker is looked at: a change in between makes the list old at once. Pairs
+        // with the same `fetch_add`.
         let made_after = self.membership.crew_changes.load(Ordering::SeqCst);
         let live = roster.members().filter_map(|slot| self.member_mailbox(slot, true));
         let crew = Arc::new(CrewList { members: live.collect(), made_after });
@@ -281,7 +281,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// A message for one worker and no other, where there is room.
+    /// A message for one worker and no other, if there is room.
     pub(crate) fn try_push_to(
         &self,
         member: &Mailbox<A, K>,
@@ -348,7 +348,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         taken: u64,
     ) -> Result<(), Refused> {
         let Some((first, others)) = members.split_first() else { return Err(Refused::Full) };
-        // The caller's own: where not even this one is accepted, none is.
+        // The caller's own: if not even this one is accepted, none is.
         if self.push_to(first, parcel).is_err() && self.push_to_any(parcel, 0).is_err() {
             self.queue.permits.give(taken, self);
             return Err(Refused::Closed);
@@ -374,7 +374,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(super) fn hold_back(&self, parcel: &mut ParcelOf<A>, seen: u64) -> Result<(), Closed> {
         let mut held = self.routing.held.lock();
         // Pairs with the store in `close`, before `take_desks` takes this lock: otherwise a message
-        // is held that nobody gives back.
+        // is held that is never given back.
         if self.lifecycle.closing.load(Ordering::SeqCst) {
             return Err(Closed);
         }
@@ -382,10 +382,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.telemetry.tally.accepted.fetch_add(1, Ordering::Relaxed);
         held.push_back(entry);
         drop(held);
-        // Who has started since has looked at what was held before. Pairs with the `fetch_add`
-        // in `crew_changed`, before `ask_again` takes the lock above: the new worker finds the
-        // message, or its sender sees the change. Otherwise the message is held although somebody
-        // could have it.
+        // Workers that have started since have looked at held messages before. Pairs with the
+        // `fetch_add` in `crew_changed`, before `ask_again` takes the lock above: the new worker
+        // finds the message, or its sender sees the change. Otherwise the message is held although
+        // a worker could have it.
         if self.membership.crew_changes.load(Ordering::SeqCst) != seen {
             self.ask_again();
         }
@@ -399,7 +399,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         loop {
             self.ask_once_more();
             // Pairs with the `fetch_add` in `crew_changed`: a worker that came while the policy was
-            // asked may have found nothing held. Otherwise nobody asks for it.
+            // asked may have found nothing held. Otherwise the policy is not asked about it.
             let now = self.membership.crew_changes.load(Ordering::SeqCst);
             if seen == now || self.routing.held.lock().is_empty() {
                 return;
@@ -464,7 +464,7 @@ pub(crate) enum Crowd {
     WherePermitted,
 }
 
-/// Copies on their way: what was not queued is discarded.
+/// Copies on their way: those that were not queued are discarded.
 pub(super) struct Copies<A: Actor>(Vec<ParcelOf<A>>);
 
 impl<A: Actor> Drop for Copies<A> {

@@ -35,7 +35,7 @@ async fn quick(workers: usize, capacity: usize) -> Quick {
     core
 }
 
-/// Sends, and says whether that was easy. Nobody else runs when this sender has had its turn.
+/// Sends, and says whether that was easy. No other sender runs when this one has had its turn.
 fn try_send(core: &Quick, sender: u32) -> Result<bool, Refused> {
     let index = core.shard_of(&(None, 0), sender);
     let easily = core.queue.shards[index].inbox.lock().is_easy();
@@ -55,7 +55,7 @@ fn measured(core: &Quick) -> Vec<usize> {
 
 const EACH: usize = SAMPLED_OF_QUICK as usize;
 
-/// Of each of these, one message is to be measured.
+/// In each of these shards, one message is to be measured.
 fn measured_blocks(core: &Quick) -> Vec<usize> {
     measured(core).into_iter().map(|number| number / EACH).collect()
 }
@@ -99,7 +99,7 @@ async fn a04_no_permit_is_lost_that_is_kept_for_easy_messages() {
         let shards = core.queue.shards.len() as u32;
         let others = 1..shards;
         let mut accepted = 0;
-        // Every shard but one keeps permits for easy messages, and the one gets what is left.
+        // Every shard but one keeps permits for easy messages, and the one gets the rest.
         for sender in others.clone() {
             let inbox = &core.queue.shards[sender as usize].inbox;
             while accepted < capacity / 2 && !inbox.lock().is_easy() {

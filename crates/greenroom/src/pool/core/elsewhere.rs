@@ -1,5 +1,5 @@
-//! Where a message goes that a worker does not take: one that was adopted refuses what its own pool
-//! refuses.
+//! The way of a message that a worker does not take: an adopted one refuses what its own
+//! pool refuses.
 
 use std::{cmp::Reverse, hash::Hash, sync::Arc};
 
@@ -9,7 +9,7 @@ use crate::{
     pool::{mailbox::Mailbox, seat::Status},
 };
 
-/// Whom a message is better left to; the greater, the better.
+/// Which worker is better for a message; the greater, the better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Fitness {
     /// It is being started again, and takes what there is.
@@ -21,8 +21,8 @@ enum Fitness {
 }
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
-    /// The mailbox of the worker that has least to do, of those that have not refused a message.
-    /// None where no other is there.
+    /// The mailbox of the least busy worker of those that have not refused a message. None if there
+    /// is no other.
     pub(crate) fn who_else(&self, refused_by: &[usize]) -> Option<Arc<Mailbox<A, K>>> {
         let roster = self.membership.roster.lock();
         let others = roster.members().filter(|slot| !refused_by.contains(slot));
@@ -50,7 +50,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         waiting + usize::from(self.membership.seats.at(slot).is_busy())
     }
 
-    /// Gives a message to this worker; where it has gone meanwhile, to any other.
+    /// Gives a message to this worker; if it has gone since, to any other.
     pub(crate) fn leave_to(&self, mailbox: &Mailbox<A, K>, entry: Queued<A, K>) {
         match mailbox.put_again(entry) {
             Ok(()) => drop(self.queue.wake.call(mailbox.slot, &self.clock.bell)),

@@ -31,7 +31,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.overflow_with(parcel, |parcel| self.make_room(parcel, sender))
     }
 
-    /// As `overflow`, for a message that is for this worker, as a copy of it is for others.
+    /// As `overflow`, for a message for this worker, such as one of several copies.
     #[cold]
     pub(crate) fn overflow_at(
         &self,
@@ -106,7 +106,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Ok(())
     }
 
-    /// As many wait of the message's key as may: what the overflow policy of the pool makes of it.
+    /// The message's key has as many waiting messages as it may: applies the overflow policy
+    /// of the pool.
     #[cold]
     pub(crate) fn overflow_of_key(&self, parcel: &mut ParcelOf<A>) -> Result<(), Refused> {
         match &self.settings.functions.overflow {
@@ -285,12 +286,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 }
 
-/// In a pool that makes room nobody waits, also where others were quicker.
+/// In a pool that makes room no sender waits, even if others were quicker.
 fn never_waits(refused: Refused) -> Refused {
     if refused == Refused::KeyFull { Refused::KeyRejected } else { refused }
 }
 
-/// A lane that nobody runs has a message, or is none.
+/// A lane that no worker runs has a message, or is none.
 fn evict_from_lanes<M, R, E, K>(
     mut outbox: Locked<'_, Outbox<M, R, E, K>>,
     class: Class,

@@ -106,13 +106,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Its spawn has failed, or was given up: those tied to it in its start are told. Its start was
     /// never reported, so there is no notice of its end, and none for a coordinator.
     pub(crate) fn end_unheard(self: &Arc<Self>, reason: ExitReason) {
-        // Pairs with the `swap` in `tell_end`: nobody hears of the end of a pool that was never
-        // said to have started.
+        // Pairs with the `swap` in `tell_end`: the end of a pool is not reported if its
+        // start was not.
         self.lifecycle.told_end.store(true, Ordering::SeqCst);
         self.end_lives(self.lifecycle.cause.get_or_init(|| reason));
     }
 
-    /// Ends the pool after the messages in hand, for this reason, behind everybody's back.
+    /// Ends the pool after the messages in hand, for this reason, in the background.
     pub(crate) fn stop_because(self: &Arc<Self>, reason: ExitReason) {
         let how = match reason {
             ExitReason::Killed => Stop::within(Duration::ZERO),
@@ -156,7 +156,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// A signal for the pool. One that is a single actor hears it itself.
+    /// A signal for the pool. A pool that is a single actor hears it itself.
     pub(crate) fn take_signal(self: &Arc<Self>, signal: Signal<AnyAddress>) {
         if let Some(reason) = self.controllers.end_of_coordinator(&signal) {
             return self.stop_because(reason);

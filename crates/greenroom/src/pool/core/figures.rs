@@ -17,7 +17,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         PoolStats { oldest, parked, queueing, handling, ..self.ledger() }
     }
 
-    /// What is counted, without what is measured.
+    /// The counters, without the measurements.
     pub(crate) fn ledger(&self) -> PoolStats {
         let waiting = self.telemetry.tally.waiting.load(Ordering::Relaxed);
         let mut stats = PoolStats {

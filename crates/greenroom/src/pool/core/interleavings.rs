@@ -126,7 +126,7 @@ struct Stage<K: Keyed> {
     workers: Vec<Worker>,
     pushed: u32,
     done: HashSet<u32>,
-    /// Of each key and class.
+    /// Per key and class.
     last: HashMap<(u8, Class), u32>,
 }
 
@@ -201,7 +201,7 @@ impl<K: Keyed> Stage<K> {
         Ok(true)
     }
 
-    /// The steps of a hold's `take_next` and `take_near`, where handlers usually wait.
+    /// The steps of a hold's `take_next` and `take_near`, if handlers usually wait.
     fn go_on_near(&mut self, index: usize, source: Source) -> Result<bool, TestCaseError> {
         let mut delivery = Delivery::empty(self.core.telemetry.coarse.start());
         let near = match source {
@@ -332,7 +332,7 @@ impl<K: Keyed> Stage<K> {
         Ok(())
     }
 
-    /// Lets everybody go on until nobody finds anything.
+    /// Lets all workers go on until none finds anything.
     fn finish(&mut self) -> Result<(), TestCaseError> {
         loop {
             let mut found = self.core.ring_next();

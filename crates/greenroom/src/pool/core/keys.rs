@@ -1,4 +1,4 @@
-//! Looking at keys: counted when somebody asks, and never while messages pass.
+//! Looking at keys: counted when they are asked for, and never while messages pass.
 
 use std::{collections::HashMap, hash::Hash, sync::Arc, time::Duration};
 
@@ -15,10 +15,10 @@ use crate::{
     },
 };
 
-/// What is known of a key, taken out from under the lock.
+/// The state of a key, taken out from under the lock.
 struct Found<E> {
     state: LaneState,
-    /// True where it lies in the queue only.
+    /// True if it lies in the queue only.
     queued: bool,
     /// The failed attempt of the message that waits for another, or for an operator, and how
     /// many there were.
@@ -199,7 +199,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let key = match source {
             Source::Head { index, epoch, .. } => {
                 let mut outbox = self.queue.shards[index].outbox.lock();
-                // Nobody needs it there any more.
+                // Not needed there any more.
                 let in_hand = outbox.held(epoch).and_then(|token| token.in_hand.take());
                 in_hand.map(|(hash, key)| (hash, Arc::new(key)))
             }
@@ -220,7 +220,7 @@ fn behind<M, R, E, K>(lane: &Lane<M, R, E, K>) -> usize {
     lane.len() - lane.retried()
 }
 
-/// Who has a key with this hash in hand, as the holder of the token.
+/// The worker that has a key with this hash in hand, as the holder of the token.
 fn holder_of<M, R, E, K>(outbox: &Outbox<M, R, E, K>, hash: u32) -> Option<usize> {
     let token = outbox.token.as_ref()?;
     let in_hand = token.in_hand.as_ref().is_some_and(|(own, _)| *own == hash);

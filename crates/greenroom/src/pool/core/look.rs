@@ -20,7 +20,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// `None` where nobody sits.
+    /// `None` if the slot is vacant.
     fn look_at(&self, slot: usize, seat: &Seat, wanted: &Items) -> Option<WorkerInspection> {
         let (status, restarts) = {
             let place = seat.place.lock();

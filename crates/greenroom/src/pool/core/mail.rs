@@ -15,7 +15,7 @@ use crate::{
 };
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
-    /// The mailbox of a worker, made where there is none yet.
+    /// The mailbox of a worker, made if there is none yet.
     pub(crate) fn mailbox(&self, slot: usize) -> Arc<Mailbox<A, K>> {
         let mut desk = self.membership.desks.at(slot).lock();
         if let Some(mailbox) = &*desk {
@@ -23,22 +23,22 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         let seat = self.membership.seats.at(slot).clone();
         let mailbox = Arc::new(Mailbox::new(slot, seat, self.settings.config.size.mailbox));
-        // Who closes the pool says so first, and then goes from desk to desk. Pairs with the store
-        // in `close`, before it takes the lock of each desk: it finds this mailbox there, or the
-        // mailbox is made shut. Otherwise a closed pool has a mailbox that accepts.
+        // A close says so first, and then goes from desk to desk. Pairs with the store in `close`,
+        // before it takes the lock of each desk: it finds this mailbox there, or the mailbox is
+        // made shut. Otherwise a closed pool has a mailbox that accepts.
         if self.lifecycle.closing.load(Ordering::SeqCst) {
             mailbox.shut();
         }
         desk.insert(mailbox).clone()
     }
 
-    /// The mailbox of a worker, where there is one.
+    /// The mailbox of a worker, if there is one.
     pub(crate) fn mailbox_if_any(&self, slot: usize) -> Option<Arc<Mailbox<A, K>>> {
         self.membership.desks.at(slot).lock().clone()
     }
 
-    /// Takes back what a worker is told of a mailbox, where it has none. Under the lock under which
-    /// one is made: whoever writes into that one says so afterwards.
+    /// Takes back the orders of a worker about a mailbox, if it has none. Under the lock under
+    /// which one is made: a writer into that one gives its order afterwards.
     #[cold]
     pub(crate) fn forget_mail(&self, slot: usize) {
         let desk = self.membership.desks.at(slot).lock();

@@ -50,7 +50,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// Parks the message of a holder of the token, which keeps it and goes on with other keys; or,
-    /// if the clock has taken the token away, the message of the runner of a lane.
+    /// if the watch has taken the token away, the message of the runner of a lane.
     fn park_head(
         &self,
         worker: usize,

@@ -9,9 +9,9 @@
 //! Queued messages of a parked key go to its lane, as behind any owner; no caller waits for a
 //! reply there.
 //!
-//! Where parked keys stand apart, a message gives its permit up when it comes into the lane of a
-//! parked key, and takes one again, in debt where none is free, when the key goes on: nobody
-//! handles it meanwhile, so it must not stop those that somebody does.
+//! If parked keys stand apart, a message gives its permit up when it comes into the lane of a
+//! parked key, and takes one again, in debt if none is free, when the key goes on. No worker
+//! handles it in between, so it must not stop messages that are handled.
 
 use std::{
     hash::Hash,
@@ -34,7 +34,7 @@ use crate::{
     sync::{Notify, yield_now},
 };
 
-/// With what its message had besides itself.
+/// With the extras of its message.
 type LetterOf<A> = (DeadLetter<<A as Actor>::Message, <A as Actor>::Error>, Box<ExtraOf<A>>);
 
 type PortOf<A> = ReplyPort<<A as Actor>::Reply, <A as Actor>::Error>;
@@ -92,8 +92,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// A message came into this lane. Whoever took it there looks for those who wait for room
-    /// before it rests.
+    /// A message came into this lane. The worker that took it there serves waiters before it rests.
     pub(super) fn came_behind(&self, outbox: &mut OutboxOf<A, K>, id: LaneId) {
         if outbox.lanes.get(id).is_some_and(|lane| lane.is_apart()) {
             self.queue.permits.return_unused(1);
@@ -177,7 +176,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 return Some((index, id, outbox));
             }
             drop(outbox);
-            // Its line is back in a moment, unless it is the caller who looks at it.
+            // Its line is back in a moment, unless the caller itself looks at it.
             if self.is_withdrawing_here() {
                 return None;
             }
@@ -189,7 +188,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.parked_lane(key).is_some()
     }
 
-    /// The lane is not parked any more: nobody owns it, or it is closed where nothing waits in it.
+    /// The lane is not parked any more: it has no owner, or it is closed if it is empty.
     fn unpark(&self, index: usize, id: LaneId, mut outbox: Outboxed<'_, A, K>) {
         let others = outbox.lanes.has_other_parked(id);
         if let Some(crowd) = &mut outbox.crowd {

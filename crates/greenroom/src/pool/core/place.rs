@@ -32,7 +32,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if !alone {
             return;
         }
-        // Before the bit: who sees that it is served sees somebody whose bit it is.
+        // Before the bit: a thread that sees that it is served sees a worker that owns the bit.
         self.queue.shards[index].forget_drainer(worker);
         self.queue.wake.depart(index);
     }
@@ -127,8 +127,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 }
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
-    /// True where a worker may compute that does not count as awake: on the thread, perhaps, that
-    /// last waited for timers, while other handlers wait for theirs.
+    /// True if a worker may compute that does not count as awake: on the thread, perhaps, that last
+    /// waited for timers, while other handlers wait for theirs.
     fn has_uncounted(&self) -> bool {
         self.queue.wake.waits()
             && self.queue.wake.idle() < self.membership.live.load(Ordering::Relaxed)
@@ -166,7 +166,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Watched for Core<A, K> {
     }
 
     fn is_busy(&self) -> bool {
-        // What was left over when the pool ended keeps its bits in the ready map.
+        // Shards with messages left over at the end keep their bits in the ready map.
         let is_wanted = || self.queue.wake.any_ready() || self.queue.permits.is_starved();
         // Pairs with the store in `end`. If the end is missed, the pool is watched for one tick
         // more.

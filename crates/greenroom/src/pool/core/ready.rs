@@ -1,4 +1,4 @@
-//! Whoever waits until so many workers run.
+//! Callers that wait until so many workers run.
 
 use std::{hash::Hash, sync::atomic::Ordering, time::Duration};
 
@@ -31,7 +31,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// Slots keep their state when the pool has ended, but nobody is there any more.
+    /// Slots keep their state when the pool has ended, but their workers are gone.
     fn live_slots(&self) -> usize {
         // Pairs with the store in `end`: otherwise seats of a pool that has ended count as workers.
         if self.lifecycle.ended.load(Ordering::SeqCst) {

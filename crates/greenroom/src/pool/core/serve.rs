@@ -81,7 +81,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         caller: &Waker,
     ) -> Option<ServedBy<'_, A>> {
         let index = self.shard_of(&(None, 0), sender);
-        // Somebody else's code: before anything is to be given back.
+        // Foreign code: before anything is to be given back.
         let mut waiter = Some(caller.clone());
         let stamp = self.admit_to_hatch(index)?;
         if !self.handoff.hands.load(Ordering::Relaxed) {
@@ -111,7 +111,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.handoff.hatches_of_waiters().filter_map(handed_at).min_by_key(|stamp| stamp.nanos())
     }
 
-    /// Takes back what was handed to workers, one after the other.
+    /// Takes back messages that were handed to workers, one after the other.
     pub(super) fn take_handed(&self) -> impl Iterator<Item = Queued<A, K>> {
         let retracted =
             self.handoff.hatches_of_waiters().filter_map(|hatch| hatch.retract(|| self.now()));
@@ -182,7 +182,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 Left::Message(back) => *message = Some(back),
             }
         } else {
-            // Whom it has served before waits for a handler that has suspended.
+            // An earlier caller of the worker waits for a handler that has suspended.
             lent.leave();
         }
         self.take_admission_back(index);
@@ -233,12 +233,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Some(self.telemetry.coarse.stamp_at_hatch(number, is_late, self.queue.wake.is_quick()))
     }
 
-    /// What was admitted was not handled: it is not accepted after all.
+    /// The admitted message was not handled: it is not accepted after all.
     #[cold]
     fn take_admission_back(&self, index: usize) {
         self.queue.shards[index].inbox.lock().accepted -= 1;
         self.give_credit(index, 1);
-        // Whoever stops the pool may have seen one message more than there is.
+        // A stop may have seen one message more than there is.
         self.lifecycle.tell_progress();
     }
 
@@ -254,7 +254,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 }
 
-/// What was handed to a worker, as it is queued.
+/// The entry of a message that was handed to a worker.
 fn into_entry<M, R, E, K>((message, stamp, port): Retracted<M, R, E>) -> Entry<M, R, E, K> {
     let extra = Some(Extra::new(Some(port)));
     Entry { message, extra, key: None, hash: 0, class: Class::Normal, stamp }

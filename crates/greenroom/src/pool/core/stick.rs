@@ -114,7 +114,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// As `try_stick`, where the oldest message at the worker, or in the pool, makes room.
+    /// As `try_stick`, but the oldest message at the worker, or in the pool, makes room.
     pub(super) fn stick_making_room(
         &self,
         sticky: &Sticky<A::Message>,
@@ -140,7 +140,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Ok(())
     }
 
-    /// The tag of a message, where it has a key; refused where it must have one. Runs user code.
+    /// The tag of a message, if it has a key; refused if it must have one. Runs user code.
     fn tag(
         &self,
         sticky: &Sticky<A::Message>,
@@ -189,13 +189,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         })
     }
 
-    /// True where a message is for this worker, or soon will be. Runs user code.
+    /// True if a message is for this worker, or soon will be. Runs user code.
     pub(super) fn would_stick_to(&self, parcel: &ParcelOf<A>, slot: usize) -> bool {
         let Some(sticky) = &self.routing.sticky else { return false };
         tag_of(sticky, parcel).is_some_and(|tag| sticky.sticks_to(tag, slot as u32))
     }
 
-    /// False where the table slot has moved.
+    /// False if the table slot has moved.
     fn try_stick_to(
         &self,
         sticky: &Sticky<A::Message>,
@@ -261,8 +261,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         tag: u32,
     ) -> Result<bool, Refused> {
         let mut held = self.routing.held.lock();
-        // Pairs with the stores in `close` and `refuse_later`, before what is held is drained under
-        // this lock: otherwise a message is held that nobody gives back.
+        // Pairs with the stores in `close` and `refuse_later`, before held messages are drained
+        // under this lock: otherwise a message is held that is never given back.
         if self.lifecycle.closing.load(Ordering::SeqCst) || self.queue.permits.is_closed() {
             return Err(Refused::Closed);
         }

@@ -7,9 +7,9 @@
 //! ```
 //!
 //! Nothing of the shard is started between the first step and the last that has not been taken
-//! before: the inbox looks empty to workers, and lanes are neither taken nor closed while what
-//! waits in them is lifted. So what stays keeps its order. Owners of lanes go on as they do: what
-//! was running may be ready afterwards, or wait for another attempt, or be parked.
+//! before: the inbox looks empty to workers, and lanes are neither taken nor closed while their
+//! messages are lifted. So the messages that stay keep their order. Owners of lanes go on: a lane
+//! that was running may be ready afterwards, or wait for another attempt, or be parked.
 
 use std::{
     any::Any,
@@ -33,8 +33,8 @@ use crate::{
     sync::{Ordering, yield_now},
 };
 
-/// How long a message that is on its way between two places of a shard is waited for: somebody
-/// compares its key meanwhile. Longer than that takes, but not for ever, as that is user code.
+/// How long to wait for a message that is on its way between two places of a shard, while its key
+/// is being compared. Longer than that takes, but not for ever, as that is user code.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Which messages are to be withdrawn: user code.
@@ -68,7 +68,7 @@ impl<'a, M> Judge<'a, M> {
     }
 }
 
-/// What was chosen from some messages, and what stays of them.
+/// The messages that were chosen from some, and those that stay.
 pub(super) fn sift<A: Actor, K>(
     entries: VecDeque<Queued<A, K>>,
     judge: &mut Judge<'_, A::Message>,
@@ -114,10 +114,10 @@ struct Line<A: Actor, K> {
     withdrawn: Vec<Queued<A, K>>,
 }
 
-/// What was chosen from a shard, and what stays of it.
+/// The messages that were chosen from a shard, and those that stay.
 struct Sifted<A: Actor, K> {
     stay: LiftedOf<A, K>,
-    /// Of the queues.
+    /// From the queues.
     withdrawn: Vec<Queued<A, K>>,
     lines: Vec<Line<A, K>>,
 }
@@ -150,7 +150,7 @@ struct Sequel<A: Actor, K> {
     alarms: Vec<LaneId>,
     /// Keys that are not parked any more.
     released: usize,
-    /// Callers whose keys were parked meanwhile.
+    /// Callers whose keys were parked in between.
     parked: Vec<ReplyPort<A::Reply, A::Error>>,
 }
 
@@ -230,7 +230,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         sequel: &mut Sequel<A, K>,
     ) {
         if let Err(stay) = outbox.lanes.set_down(id, stay) {
-            // All queues were emptied meanwhile, and who has lifted this looks after it.
+            // All queues were emptied in between, and the withdrawal settles these messages.
             sequel.permits += withdrawn as u64;
             return stay.into_iter().for_each(|entry| outbox.queue.push_back(entry));
         }
@@ -255,7 +255,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 if lane.is_empty() {
                     sequel.closed.extend(outbox.lanes.close(id));
                 } else {
-                    // Who looked for a ready one meanwhile has forgotten it.
+                    // A worker that looked for a ready one in between has forgotten it.
                     outbox.make_ready(id);
                 }
             }

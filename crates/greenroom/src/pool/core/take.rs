@@ -1,7 +1,7 @@
 //! Taking messages: from ready lanes, and from the queue of a shard.
 //!
 //! In a keyed pool everything between "the token is mine" and "the key in hand is published"
-//! happens under one hold of the outbox's lock, so the clock never finds a token whose holder has
+//! happens under one hold of the outbox's lock, so the watch never finds a token whose holder has
 //! moved on. The one exception is the comparison of keys, which is user code: it runs without the
 //! lock, and the token says so while it runs.
 //!
@@ -39,7 +39,7 @@ const QUICK_BUDGET: u32 = 512;
 /// Messages of one key in a row while others are ready (K04).
 pub(crate) const QUOTA: u32 = 16;
 
-/// Where a message stands whose key has a lane.
+/// The place of a message whose key has a lane.
 enum Placed {
     Behind,
     /// First in the lane that the worker itself runs, which has nothing in hand.
@@ -48,7 +48,7 @@ enum Placed {
 
 pub(crate) type Taken<A, K> = Option<(Source, Queued<A, K>)>;
 
-/// A message that was taken where handlers usually wait.
+/// A message that was taken in a pool whose handlers usually wait.
 pub(crate) enum TakenNear<A: Actor, K> {
     InDelivery(Source),
     Entry(Source, Queued<A, K>),
@@ -69,7 +69,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         None
     }
 
-    /// As `take`, where handlers usually wait: what needs no weighing goes straight into the
+    /// As `take`, if handlers usually wait: a message that needs no weighing goes straight into the
     /// delivery, and its key has its lane by then.
     pub(crate) fn take_near(
         &self,
@@ -92,9 +92,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         None
     }
 
-    /// As `next`, for a worker whose lane is empty, where handlers usually wait: the lane ends, and
-    /// the next message of the shard is in the delivery, under one lock. None where anything has to
-    /// be weighed: then [`next`](Self::next) goes on, from a lane that may have ended.
+    /// As `next`, for a worker whose lane is empty, if handlers usually wait: the lane ends, and
+    /// the next message of the shard is in the delivery, under one lock. None if anything has to be
+    /// weighed: then [`next`](Self::next) goes on, from a lane that may have ended.
     pub(crate) fn next_near(
         &self,
         worker: usize,
@@ -119,10 +119,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         source
     }
 
-    /// Takes the next message of a keyed shard whose token nobody has and opens the lane of its
-    /// key, where nothing is to be weighed: no lane is ready, no key is counted, nothing is urgent,
-    /// and the message's own key is free and has not had its quota. The bit of the shard in the
-    /// ready map stays as long as there are messages: others need not be told of each.
+    /// Takes the next message of a keyed shard whose token is free and opens the lane of its key,
+    /// if nothing is to be weighed: no lane is ready, no key is counted, nothing is urgent, and the
+    /// message's own key is free and has not had its quota. The bit of the shard in the ready map
+    /// stays as long as there are messages: others need not be told of each.
     #[inline(always)]
     fn pop_free(
         &self,
@@ -179,7 +179,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// Without keys: goes to a ready shard, to one where nobody else is if there is such a one.
+    /// Without keys: goes to a ready shard, to one without another worker if there is one.
     pub(crate) fn take_shared(
         &self,
         worker: usize,
@@ -443,7 +443,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         lane.map_or(Source::None, |id| Source::Lane { index, id, run: 0 })
     }
 
-    /// The next message of the queue whose key nobody owns and which has not had its quota.
+    /// The next message of the queue whose key has no owner and which has not had its quota.
     fn next_free<'a>(
         &'a self,
         index: usize,
@@ -541,7 +541,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// Goes to a keyed shard with urgent messages that nobody drains and that is not `but`.
+    /// Goes to a keyed shard with urgent messages that no worker drains and that is not `but`.
     pub(crate) fn take_urged(&self, worker: usize, but: Option<usize>) -> Taken<A, K> {
         let but = but.map_or(0, |index| 1_u64 << index);
         let mut urged = self.queue.wake.urged() & !but;
@@ -570,7 +570,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         outbox.compare(epoch, Some(entry.hash));
         let (outbox, lane) = self.lane_of(index, outbox, &entry);
         // The lane may have closed since: then the key is free. None can have opened, because only
-        // the holder of the token opens lanes for messages of this queue, and the clock leaves a
+        // the holder of the token opens lanes for messages of this queue, and the watch leaves a
         // token alone that compares.
         let class = entry.class;
         let (mut outbox, entry) = self.told_if_parked(index, outbox, lane, entry);
@@ -597,7 +597,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// The lane of this message's key. Keys of types whose comparison is the standard library's are
-    /// compared where they lie; others are user code, and are compared without the lock.
+    /// compared in place; others are user code, and are compared without the lock.
     fn lane_of<'a>(
         &'a self,
         index: usize,
@@ -626,7 +626,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let state = lane.and_then(|id| outbox.lanes.get(id)).map(|lane| lane.state);
         let extra = entry.extra.as_mut().filter(|_| state == Some(LaneState::Parked));
         let Some(port) = extra.and_then(|extra| extra.port.take()) else { return (outbox, entry) };
-        // The token still says that keys are compared: it stays where it is.
+        // The token still says that keys are compared: it stays in its place.
         drop(outbox);
         port.resolve(CallError::Parked);
         (self.queue.shards[index].outbox.lock(), entry)

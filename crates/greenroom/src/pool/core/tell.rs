@@ -20,7 +20,7 @@ use crate::{
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn tell(&self, what: PoolEvent) {
         match (&what, &self.settings.functions.on_parked) {
-            // Logged by who is told which message it is.
+            // Logged by the receiver, which knows which message it is.
             (PoolEvent::KeyParked, Some(_)) => {
                 self.settings.config.notices.emit_unlogged(&self.settings.config.name, what);
             }
@@ -187,7 +187,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// Once, with who did not let go and how long it has been busy.
+    /// Once, with the workers that did not let go and how long each has been busy.
     pub(super) fn tell_end(&self, reason: &ExitReason, wedged: &[(usize, Duration)]) {
         // Pairs with itself, and with the store in `end_unheard`: of several stops one tells the
         // end.

@@ -1,4 +1,4 @@
-//! Which messages that are sent together are left where their sender has them.
+//! Which messages that are sent together stay in their sender's deque.
 
 use std::collections::VecDeque;
 

@@ -47,7 +47,7 @@ async fn burst(address: Quickly, bursts: u64) {
         for message in 0..number % 7 {
             address.send(number + message).await.unwrap();
         }
-        // Behind everything that this sender has sent, where one worker or one key sees to order.
+        // Behind all messages that this sender has sent, if one worker or one key keeps the order.
         assert_eq!(address.call(number).await, Ok(number));
     }
 }
@@ -139,7 +139,7 @@ fn a_pool_on_one_thread_misses_no_sender_on_another() {
     }
 }
 
-/// Waits for an hour, where it is to.
+/// Waits for an hour, if it is to.
 struct Waits;
 
 impl Actor for Waits {

@@ -1,8 +1,9 @@
 //! Withdrawing messages that wait: all places, one after the other.
 //!
-//! Messages go from one place to another: from the hands of who was to start them at once, from a
-//! policy that has nobody for them, from the clock and from workers' own mailboxes, to the shards
-//! at last. The places are gone through in that order, so what moves on meanwhile is met later.
+//! Messages go from one place to another: from the hands of a worker that was to start them at
+//! once, from a policy that has no worker for them, from the clock and from workers' own mailboxes,
+//! to the shards at last. The places are gone through in that order, so a message that moves on
+//! is met later.
 
 use std::{hash::Hash, panic::resume_unwind, sync::atomic::Ordering};
 
@@ -22,8 +23,8 @@ use crate::{
 };
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
-    /// Withdraws what waits and is chosen. Says how many messages that were. Where the choice
-    /// panics, no further message is withdrawn, and the panic goes on once all is in order.
+    /// Withdraws the waiting messages that are chosen. Returns how many. If the choice panics, no
+    /// further message is withdrawn, and the panic goes on once all is in order.
     pub(crate) fn withdraw(&self, is_such: &mut dyn FnMut(&A::Message) -> bool) -> usize {
         let Some(begun) = self.withdrawal().begin() else { return 0 };
         let mut judge = Judge::new(is_such);
@@ -59,7 +60,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// What was handed to workers that have not come for it. What stays goes the usual way.
+    /// Messages that were handed to workers that have not come for them. Those that stay go
+    /// the usual way.
     fn sweep_handed(&self, judge: &mut Judge<'_, A::Message>, withdrawn: &mut Vec<Queued<A, K>>) {
         let handed: Vec<_> = self.take_handed().collect();
         let before = withdrawn.len();
@@ -68,13 +70,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.free(&withdrawn[before..]);
     }
 
-    /// What nobody has whom a policy would choose.
+    /// Messages for which a policy has no worker.
     fn sweep_held(&self, judge: &mut Judge<'_, A::Message>, withdrawn: &mut Vec<Queued<A, K>>) {
         if judge.has_panicked() {
             return;
         }
-        // Pairs with the `fetch_add` in `crew_changed`, as the load below: whoever comes from here
-        // on may find nothing held.
+        // Pairs with the `fetch_add` in `crew_changed`, as the load below: a worker that comes from
+        // here on may find nothing held.
         let seen = self.membership.crew_changes.load(Ordering::SeqCst);
         let lifted = self.with_moves(|moves| {
             let lifted = std::mem::take(&mut *self.routing.held.lock());
@@ -98,9 +100,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             }
         });
         self.free(chosen);
-        // Who has started since has looked at what was held before. Pairs with the `fetch_add` in
-        // `crew_changed`, before `ask_again` takes the lock of what is held: the new worker finds
-        // it, or this load sees the change. Otherwise it is held although somebody could have it.
+        // Workers that have started since have looked at held messages before. Pairs with the
+        // `fetch_add` in `crew_changed`, before `ask_again` takes the lock of held messages: the
+        // new worker finds them, or this load sees the change. Otherwise they are held although a
+        // worker could have them.
         if self.settings.functions.dispatch.is_some()
             && self.routing.sticky.is_none()
             && self.membership.crew_changes.load(Ordering::SeqCst) != seen
@@ -109,7 +112,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// What waits without a key for another attempt.
+    /// Messages without a key that wait for another attempt.
     fn sweep_clock(&self, judge: &mut Judge<'_, A::Message>, withdrawn: &mut Vec<Queued<A, K>>) {
         if judge.has_panicked() || self.clock.messages() == 0 {
             return;
@@ -127,7 +130,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.free(chosen);
     }
 
-    /// What waits for one worker.
+    /// Messages that wait for one worker.
     fn sweep_mailbox(
         &self,
         mailbox: &Mailbox<A, K>,
@@ -137,7 +140,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if judge.has_panicked() {
             return;
         }
-        // Under the lock of the moves, so that a move does not meet one half of what is here.
+        // Under the lock of the moves, so that a move does not meet one half of the messages here.
         let Some(lifted) = self.with_moves(|_| mailbox.lift()) else { return };
         let before = withdrawn.len();
         let LiftedMail { urgent, normal, held } = lifted;
@@ -175,7 +178,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         work(moves.as_deref_mut())
     }
 
-    /// As `with_moves`, for who puts back what it has lifted: then what was to move goes on.
+    /// As `with_moves`, for putting lifted messages back: then deferred moves go on.
     fn put_moved(&self, work: impl FnOnce(Option<&mut Moves>)) {
         let carried = self.with_moves(|mut moves| {
             let mut carried = Carried::default();
@@ -189,25 +192,26 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.carried(carried);
     }
 
-    /// True where this thread withdraws messages: user code that chooses them asks the pool.
+    /// True if this thread withdraws messages: user code that chooses them asks the pool.
     pub(super) fn is_withdrawing_here(&self) -> bool {
         self.withdrawal().is_here()
     }
 
-    /// Whether somebody withdraws messages, and who.
+    /// Whether a withdrawal is on, and on which thread.
     pub(crate) fn withdrawal(&self) -> Withdrawal {
         Withdrawal(self.identity())
     }
 
     /// All that was queued may have been given back, or buried, while this was out of its places.
     fn settle_if_over(&self) {
-        // Pairs with the store in `bury_queued`, before it drains the queues: the drain finds what
-        // was put back, or it is buried here.
+        // Pairs with the store in `bury_queued`, before it drains the queues: the drain finds the
+        // messages that were put back, or they are buried here.
         if self.lifecycle.ruined.load(Ordering::SeqCst) {
             self.bury_queued();
         }
-        // Pairs with the store in `end`, before the queues are drained: the drain finds what was
-        // put back, or it is given back here. Otherwise its callers wait for ever.
+        // Pairs with the store in `end`, before the queues are drained: the drain finds the
+        // messages that were put back, or they are given back here. Otherwise its callers
+        // wait for ever.
         else if self.lifecycle.ended.load(Ordering::SeqCst) {
             self.give_back_queued();
         }

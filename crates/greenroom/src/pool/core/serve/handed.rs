@@ -30,10 +30,10 @@ use crate::{
 const SLEEPS: u64 = 1;
 const PANICS: u64 = 2;
 const FAILS: u64 = 3;
-/// Somebody else answers, once it has left the port.
+/// Another task answers, once it has left the port.
 const LATER: u64 = 4;
 
-/// What has been handled, in order, and the ports that were left.
+/// The handled messages, in order, and the ports that were left.
 #[derive(Default)]
 struct Seen {
     handled: Vec<u64>,
@@ -229,7 +229,8 @@ async fn whatever_becomes_of_it_its_caller_hears() {
     office.assert_settled();
 }
 
-/// Where the first reply has not been collected, there is no room for another: the call is queued.
+/// As long as the first reply has not been collected, there is no room for another: the
+/// call is queued.
 #[tokio::test]
 async fn a_reply_that_nobody_collects_keeps_nobody_else_from_calling() {
     let office = Office::open(1, 10).await;
@@ -273,7 +274,7 @@ async fn a_call_that_is_given_up_while_it_is_handled_is_handled_to_its_end() {
     office.until_idle(1).await;
     assert_eq!(office.pool.stats().handled, 1);
     assert_eq!(told(office.hand(8)).await, Ok(8));
-    // And where there is a reply, but nobody has come for it.
+    // And if there is a reply, but it is not collected.
     let waits = office.hand(9);
     office.until_idle(1).await;
     drop(waits);
@@ -332,7 +333,7 @@ async fn a_pool_that_drains_waits_for_what_was_handed() {
     assert_eq!((stopped.left_over.len(), reply), (0, Ok(7)));
 }
 
-/// Whoever took it back was late: nobody looks at the queues any more.
+/// The worker that took it back was late: the queues are not looked at any more.
 #[tokio::test]
 async fn what_is_taken_back_when_all_is_over_has_its_outcome() {
     for ruined in [false, true] {
@@ -351,7 +352,7 @@ async fn what_is_taken_back_when_all_is_over_has_its_outcome() {
     }
 }
 
-/// What was sent later would overtake it, and nobody else could take it.
+/// Later messages would overtake it, and no other worker could take it.
 #[tokio::test]
 async fn the_watch_leaves_the_only_worker_what_it_was_handed() {
     let looks = |core: &Clerks| {
@@ -380,7 +381,7 @@ async fn what_was_handed_is_the_oldest_and_the_first_to_be_evicted() {
     office.assert_settled();
 }
 
-/// The worker wakes who polled last.
+/// The worker wakes the task that polled last.
 #[tokio::test]
 async fn a_call_that_comes_to_another_task_wakes_that_one() {
     let office = Office::open(1, 10).await;
@@ -393,7 +394,7 @@ async fn a_call_that_comes_to_another_task_wakes_that_one() {
     assert_eq!(late.await, Ok(Ok(SLEEPS)));
 }
 
-/// Its worker stands behind it, where no other thread looks.
+/// Its worker is queued behind it, and no other thread looks there.
 #[test]
 fn a_caller_that_computes_on_does_not_hold_what_it_has_handed() {
     let runtime =

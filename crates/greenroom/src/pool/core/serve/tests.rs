@@ -1,4 +1,4 @@
-//! Calls at the hatch of a worker that lies idle, and what else may happen to it meanwhile.
+//! Calls at the hatch of an idle worker, and other events in that time.
 
 use std::{
     convert::Infallible,
@@ -66,7 +66,7 @@ async fn several_idle(workers: usize, capacity: usize) -> (Pool<Echo>, Echoes) {
     (pool, core)
 }
 
-/// Until so many workers lie and nobody is awake.
+/// Until so many workers are idle and none is awake.
 async fn until_idle(core: &Echoes, workers: usize) {
     let mut patience = 0..10_000;
     while (core.queue.wake.idle(), core.queue.wake.awake()) != (workers, 0) {

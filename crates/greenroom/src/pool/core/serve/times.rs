@@ -20,7 +20,7 @@ enum Do {
     Send,
 }
 
-/// For how long the messages had been there when it looked.
+/// How long the messages had been there when it looked.
 type Ages = Arc<Mutex<Vec<(Do, Duration)>>>;
 
 struct Diarist {
