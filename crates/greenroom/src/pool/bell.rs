@@ -74,8 +74,8 @@ impl Bell {
         // Pairs with the load in `ring`, through the fence below.
         self.watched.store(false, Ordering::SeqCst);
         // Pairs with the raise of `awake` or `starved` before `ring`: the watch sees it in
-        // `Watched::is_busy`, or `ring` sees that the watch is gone. Otherwise a busy pool stays
-        // unwatched.
+        // `Watched::is_busy`, or `ring` sees that the watch is gone. Otherwise a busy pool
+        // stays unwatched.
         fence(Ordering::SeqCst);
     }
 

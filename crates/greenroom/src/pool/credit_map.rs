@@ -40,8 +40,8 @@ impl CreditMap {
     /// Takes out what `take` finds in each noted shard. One caller at a time: it must not end while
     /// another one is still on the way to a shard.
     pub(crate) fn reclaim(&self, mut take: impl FnMut(usize) -> u64) -> u64 {
-        // Pairs with the fence in `note`: the caller has raised `starved`, or found no permit,
-        // before.
+        // Pairs with the fence in `note`: the caller has raised `starved`, or found no
+        // permit, before.
         fence(Ordering::SeqCst);
         let mut noted = self.0.swap(0, Ordering::Relaxed);
         let mut taken = 0;

@@ -42,8 +42,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Employed<A, K> {
     /// for answers that will never come.
     fn drop(&mut self) {
         let core = &self.core;
-        // Pairs with the exchange below in other tasks that end: the last one sees what they have
-        // left.
+        // Pairs with the exchange below in other tasks that end: the last one sees what
+        // they have left.
         let mut running = core.lifecycle.running.load(Ordering::SeqCst);
         loop {
             // The last one counts until it has given back what is queued: a stop that sees no task

@@ -71,8 +71,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for Core<A, K> {
     }
 
     fn is_closed(&self) -> bool {
-        // Pairs with the store in `close`. A caller that misses it is refused by a shard or a
-        // mailbox.
+        // Pairs with the store in `close`. A caller that misses it is refused by a shard
+        // or a mailbox.
         self.lifecycle.closing.load(Ordering::SeqCst)
     }
 
@@ -92,8 +92,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for Core<A, K> {
         // Pairs with the `fetch_sub` in `one_less` and `lay_off`. If it is missed, the next look
         // sees it.
         let nobody_left = self.is_closed() && self.membership.live.load(Ordering::SeqCst) == 0;
-        // Pairs with the exchange in the drop of `Employed`. If it is missed, the next look sees
-        // it.
+        // Pairs with the exchange in the drop of `Employed`. If it is missed, the next
+        // look sees it.
         nobody_left || self.lifecycle.running.load(Ordering::SeqCst) == 0
     }
 

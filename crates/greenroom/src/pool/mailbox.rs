@@ -62,8 +62,8 @@ struct Letters<A: Actor, K> {
     normal: BlockQueue<Queued<A, K>>,
     /// Urgent messages taken in a row.
     urgent_run: u32,
-    /// How many had been taken when a message that is attempted again was last put before the
-    /// others.
+    /// How many had been taken when a message that is attempted again was last put
+    /// before the others.
     put_first: u64,
     accepted: u64,
     /// Nothing more is accepted. Set once.

@@ -444,8 +444,8 @@ impl<'a> Waiter<'a> {
         let mut line = permits.line.lock();
         line.waiting += 1;
         // Pairs with the load in `is_starved`, through the fence in `grant_to_all`, which the
-        // waiter calls next: a worker sees it, or the waiter sees the message that the worker has
-        // started.
+        // waiter calls next: a worker sees it, or the waiter sees the message that the worker
+        // has started.
         permits.starved.store(line.waiting > line.granted, Ordering::SeqCst);
         Self { permits, room: line.room.clone(), served: false }
     }

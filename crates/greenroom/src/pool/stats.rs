@@ -52,8 +52,8 @@ pub struct PoolStats {
     pub configured: usize,
     /// Workers whose slot is not disabled: those that run, and those that are being started.
     pub live: usize,
-    /// Of these, workers that are being started, for the first time or again: they handle nothing
-    /// yet.
+    /// Of these, workers that are being started, for the first time or again: they handle
+    /// nothing yet.
     pub starting: usize,
     /// Workers that wait for work.
     pub idle: usize,

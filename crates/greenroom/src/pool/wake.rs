@@ -298,8 +298,8 @@ impl Wake {
     /// There are none any more. Under the lock of the shard's inbox and, with keys, that
     /// of its outbox.
     pub(crate) fn calm(&self, shard: usize) {
-        // Pairs with the `fetch_or` in `urge`, by the locks: no bit is cleared over an urgent
-        // message.
+        // Pairs with the `fetch_or` in `urge`, by the locks: no bit is cleared over an
+        // urgent message.
         self.signs.urgent.fetch_and(!(1 << shard), Ordering::SeqCst);
     }
 

@@ -433,8 +433,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
     }
 
     fn handle_dropped(self: Arc<Self>) {
-        // Pairs with the store in `end`. If the end is missed, a stop follows that finds nothing to
-        // do.
+        // Pairs with the store in `end`. If the end is missed, a stop follows that finds
+        // nothing to do.
         if self.lifecycle.handles.fetch_sub(1, Ordering::AcqRel) > 1
             || self.lifecycle.ended.load(Ordering::SeqCst)
         {

@@ -105,9 +105,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) async fn over(&self, slot: usize) {
         loop {
             let over = self.lifecycle.over.notified();
-            // Pairs with the store in `end`, before its `notify_waiters`, of which `over` hears
-            // from its making on. Otherwise a worker waits out its backoff in a pool that has
-            // ended.
+            // Pairs with the store in `end`, before its `notify_waiters`, of which `over`
+            // hears from its making on. Otherwise a worker waits out its backoff in a pool
+            // that has ended.
             if self.lifecycle.ended.load(Ordering::SeqCst)
                 || self.membership.seats.at(slot).is_dismissed()
             {

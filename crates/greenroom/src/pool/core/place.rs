@@ -168,8 +168,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Watched for Core<A, K> {
     fn is_busy(&self) -> bool {
         // Shards with messages left over at the end keep their bits in the ready map.
         let is_wanted = || self.queue.wake.any_ready() || self.queue.permits.is_starved();
-        // Pairs with the store in `end`. If the end is missed, the pool is watched for one tick
-        // more.
+        // Pairs with the store in `end`. If the end is missed, the pool is watched for
+        // one tick more.
         let is_open = || !self.lifecycle.ended.load(Ordering::SeqCst);
         self.queue.wake.awake() > 0 || ((is_wanted() || self.has_uncounted()) && is_open())
     }

@@ -130,8 +130,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// others: in the queue of the only worker, later messages could overtake them. Returns for how
     /// many messages workers have come so far.
     pub(super) fn take_back_what_is_left(&self) -> u64 {
-        // Pairs with nothing: a hint. A worker that leaves after the look may still be the last but
-        // one.
+        // Pairs with nothing: a hint. A worker that leaves after the look may still be the
+        // last but one.
         let any_other = self.membership.live.load(Ordering::SeqCst) > 1;
         let look = |hatch: &HatchOf<A>| {
             let (came, left) = hatch.retract_what_is_left(any_other, || self.now());

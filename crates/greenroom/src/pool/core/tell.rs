@@ -189,8 +189,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// Once, with the workers that did not let go and how long each has been busy.
     pub(super) fn tell_end(&self, reason: &ExitReason, wedged: &[(usize, Duration)]) {
-        // Pairs with itself, and with the store in `end_unheard`: of several stops one tells the
-        // end.
+        // Pairs with itself, and with the store in `end_unheard`: of several stops one
+        // tells the end.
         if self.lifecycle.told_end.swap(true, Ordering::SeqCst) {
             return;
         }
