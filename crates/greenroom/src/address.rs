@@ -39,8 +39,8 @@ pub use recipient::Recipient;
 pub use send::Sending;
 pub use weak::WeakAddress;
 
-/// The address of a pool: cheap to clone, to be held by senders. The pool drains and stops when the last one is
-/// dropped.
+/// The address of a pool: cheap to clone, to be held by senders. The pool drains and stops when the
+/// last one is dropped.
 ///
 /// Without keys, messages of one address are queued together, in order; a clone is another sender.
 pub struct Address<M, R, E> {
@@ -98,8 +98,8 @@ impl<M, R, E> Address<M, R, E> {
         }
     }
 
-    /// The first of several threads that send decides for all: whoever knows of one message through this address finds the place
-    /// where it went.
+    /// The first of several threads that send decides for all: whoever knows of one message through
+    /// this address finds the place where it went.
     #[cold]
     #[inline(never)]
     fn take_place(&self, beginning: Beginning) -> u32 {
@@ -127,17 +127,18 @@ impl<M, R, E> Address<M, R, E> {
         }
     }
 
-    /// Queues messages from the front without waiting, as many as there is room for, and leaves the rest. Returns how many
-    /// were queued. Cheaper than one by one: permits are taken and workers are woken once for all of them. Without keys, a deque
-    /// of 16 to 256 messages and little room besides is taken as it is, and an emptied one of that kind is left for it, whose
-    /// capacity may be another.
+    /// Queues messages from the front without waiting, as many as there is room for, and leaves
+    /// the rest. Returns how many were queued. Cheaper than one by one: permits are taken and
+    /// workers are woken once for all of them. Without keys, a deque of 16 to 256 messages and
+    /// little room besides is taken as it is, and an emptied one of that kind is left for it,
+    /// whose capacity may be another.
     ///
     /// # Errors
     /// Why not even one was accepted. Nothing was taken out then.
     ///
     /// # Panics
-    /// When the key function of the pool panics; the messages before the one that it was asked about are queued, the others
-    /// are left.
+    /// When the key function of the pool panics; the messages before the one that it was asked
+    /// about are queued, the others are left.
     pub fn try_send_many(&self, messages: &mut VecDeque<M>) -> Result<usize, NotAccepted> {
         if messages.is_empty() {
             return Ok(0);
@@ -148,11 +149,13 @@ impl<M, R, E> Address<M, R, E> {
         })
     }
 
-    /// Queues all of these messages, waiting for room as often as it is needed. Cheaper than one by one.
+    /// Queues all of these messages, waiting for room as often as it is needed.
+    /// Cheaper than one by one.
     ///
     /// # Errors
     /// When the pool has stopped or has no workers left, or takes the first that is left never
-    /// ([`NotAccepted::KeyRequired`]) or not now ([`NotAccepted::Parked`]). What was queued has been taken out; the rest is left.
+    /// ([`NotAccepted::KeyRequired`]) or not now ([`NotAccepted::Parked`]). What was queued has
+    /// been taken out; the rest is left.
     ///
     /// # Panics
     /// As [`try_send_many`](Self::try_send_many).
@@ -280,8 +283,9 @@ impl<M, R, E> Permit<'_, M, R, E> {
     /// Queues a message in the reserved room.
     ///
     /// # Errors
-    /// The message, when the pool was stopped after the permit was taken; and when its key may have no more
-    /// ([`max_per_key`](crate::PoolBuilder::max_per_key)), because the room was taken before the key was known.
+    /// The message, when the pool was stopped after the permit was taken; and when its key may have
+    /// no more ([`max_per_key`](crate::PoolBuilder::max_per_key)), because the room was taken
+    /// before the key was known.
     pub fn send(mut self, message: M) -> Result<(), SendError<M>> {
         self.used = true;
         let mut parcel = Parcel::new(message, None);

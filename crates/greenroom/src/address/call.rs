@@ -97,7 +97,8 @@ impl<M, R, E> Address<M, R, E> {
     /// As [`call`](Self::call), with what the envelope says.
     ///
     /// # Errors
-    /// As `call`, and [`CallError::TimedOut`] or [`CallError::Expired`] where the envelope has limits.
+    /// As `call`, and [`CallError::TimedOut`] or [`CallError::Expired`] where the
+    /// envelope has limits.
     ///
     /// # Cancel safety
     /// As `call`.
@@ -131,8 +132,8 @@ impl<M, R, E> Address<M, R, E> {
         Sent { reply, _inside: inside, in_place }.reply().await
     }
 
-    /// Makes a message that carries its own reply port, sends it, and waits for the reply: so one actor can give replies of
-    /// different types.
+    /// Makes a message that carries its own reply port, sends it, and waits for the reply: so one
+    /// actor can give replies of different types.
     ///
     /// ```
     /// # use greenroom::{ReplyPort, prelude::*};
@@ -169,11 +170,12 @@ impl<M, R, E> Address<M, R, E> {
     /// ```
     ///
     /// # Errors
-    /// As [`call`](Self::call); whatever becomes of a message that is not answered, its port is dropped with it:
-    /// [`CallError::Dropped`].
+    /// As [`call`](Self::call); whatever becomes of a message that is not answered, its port is
+    /// dropped with it: [`CallError::Dropped`].
     ///
     /// # Cancel safety
-    /// Dropping the future gives up the reply. The message is handled all the same: only its handler knows its port.
+    /// Dropping the future gives up the reply. The message is handled all the same: only its
+    /// handler knows its port.
     pub async fn ask<T, F>(
         &self,
         message: impl FnOnce(ReplyPort<T, F>) -> M,
@@ -192,7 +194,8 @@ impl<M, R, E> Address<M, R, E> {
         reply.await.unwrap_or(Err(CallError::Dropped))
     }
 
-    /// Gives a message up to this pool, which it was not sent to: the fallback of another. What is refused stays where it is.
+    /// Gives a message up to this pool, which it was not sent to: the fallback of another. What is
+    /// refused stays where it is.
     pub(crate) fn take_over(&self, parcel: &mut Parcel<M, R, E>) -> Result<(), Refused> {
         self.door.try_push(parcel, self.place(), Urgency::Now).map_err(|refused| match refused {
             Refused::Dropped => Refused::Dropped,
@@ -217,12 +220,13 @@ impl<M: Send, R: Send, E: Send> Address<M, R, E> {
     /// circle](crate::pool#calls-in-a-circle)).
     ///
     /// # Errors
-    /// How the message ended without a reply. [`CallError::WouldDeadlock`] where the caller is a handler of this very pool
-    /// and no other worker is left to answer, or a policy wants the caller itself to, or where it has the key of the message in
-    /// hand.
+    /// How the message ended without a reply. [`CallError::WouldDeadlock`] where the caller is a
+    /// handler of this very pool and no other worker is left to answer, or a policy wants the
+    /// caller itself to, or where it has the key of the message in hand.
     ///
     /// # Cancel safety
-    /// Dropping the future abandons the call: a message that has not been started is skipped when its turn comes.
+    /// Dropping the future abandons the call: a message that has not been started is skipped
+    /// when its turn comes.
     #[inline]
     pub fn call(&self, message: M) -> Call<'_, M, R, E> {
         Call::new(self, message)

@@ -25,8 +25,8 @@ use crate::{
 
 /// What [`Address::call`] returns: resolves once the message has its outcome.
 ///
-/// Written by hand, so that whoever looks whether the reply is there looks at nothing else; what happens rarely, waiting for room,
-/// is in a box.
+/// Written by hand, so that whoever looks whether the reply is there looks at nothing else; what
+/// happens rarely, waiting for room, is in a box.
 #[must_use = "nothing is sent before the future is polled"]
 pub struct Call<'a, M, R, E> {
     address: &'a Address<M, R, E>,
@@ -46,7 +46,8 @@ enum State<'a, M, R, E> {
 
 type Waits<'a, R, E> = Pin<Box<dyn Future<Output = Result<R, CallError<E>>> + Send + 'a>>;
 
-/// A call that is queued. Its fields are dropped in this order: nobody is inside any more once he waits for nothing.
+/// A call that is queued. Its fields are dropped in this order: nobody is inside any more once
+/// he waits for nothing.
 pub(super) struct Sent<R, E> {
     pub(super) reply: Reply<R, E>,
     /// The caller is a worker of the pool.
@@ -56,8 +57,9 @@ pub(super) struct Sent<R, E> {
 }
 
 impl<R, E> Sent<R, E> {
-    /// The reply, where it is there. Who looks for one that is pays nothing of the budget that the runtime gives a task for one
-    /// turn; who looks for one that never is by now, pays for the look.
+    /// The reply, where it is there. Who looks for one that is pays nothing of the budget
+    /// that the runtime gives a task for one turn; who looks for one that never is by
+    /// now, pays for the look.
     fn look(&mut self) -> Option<Result<R, CallError<E>>> {
         if !self.in_place {
             return None;
@@ -174,7 +176,8 @@ impl<'a, M: Send, R: Send, E: Send> Call<'a, M, R, E> {
         polled
     }
 
-    /// Sets the state of a call that has none just now: without a look at what there is to be dropped.
+    /// Sets the state of a call that has none just now: without a look at what
+    /// there is to be dropped.
     #[inline]
     fn goes_on(&mut self, state: State<'a, M, R, E>) {
         let before = std::mem::replace(&mut self.state, state);
@@ -227,7 +230,8 @@ impl<M, R, E> Address<M, R, E> {
 impl<M: Send, R: Send, E: Send> Future for Call<'_, M, R, E> {
     type Output = Result<R, CallError<E>>;
 
-    // Always: what it comes to is looked at where it is called, and the rest is functions of their own.
+    // Always: what it comes to is looked at where it is called, and the rest is
+    // functions of their own.
     #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;

@@ -15,15 +15,16 @@ use crate::{
     reply::Reply,
 };
 
-/// Waits for the reply of a call; made by [`OwnedPermit::call`](crate::service::OwnedPermit::call) and by a
-/// [`PoolService`](crate::service::PoolService).
+/// Waits for the reply of a call; made by [`OwnedPermit::call`](crate::service::OwnedPermit::call)
+/// and by a [`PoolService`](crate::service::PoolService).
 ///
-/// Its message is queued before anybody waits. Where a worker of that pool then waits for the reply itself, and nobody is left
-/// to answer, the call ends in [`CallError::WouldDeadlock`], and the message is skipped when its turn comes.
+/// Its message is queued before anybody waits. Where a worker of that pool then waits for the reply
+/// itself, and nobody is left to answer, the call ends in [`CallError::WouldDeadlock`], and the
+/// message is skipped when its turn comes.
 ///
 /// # Cancel safety
-/// As with [`call`](crate::Address::call): dropping it abandons the call, and a message that has not been started is
-/// skipped when its turn comes.
+/// As with [`call`](crate::Address::call): dropping it abandons the call, and a message that has
+/// not been started is skipped when its turn comes.
 ///
 /// # Panics
 /// When it is polled again after it has resolved.

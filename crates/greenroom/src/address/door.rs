@@ -24,7 +24,8 @@ use crate::{
 
 pub(crate) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// The object-safe side of a pool that addresses see; it hides the types of the actor and of the key.
+/// The object-safe side of a pool that addresses see; it hides the types of the
+/// actor and of the key.
 pub(crate) trait Door<M, R, E>: Erased {
     /// As `try_push`, for a message with nothing else.
     fn try_send(
@@ -35,14 +36,16 @@ pub(crate) trait Door<M, R, E>: Erased {
     ) -> Result<(), Refused> {
         message.lent(|parcel| self.try_push(parcel, sender, urgency))
     }
-    /// Takes a permit and queues the message, or leaves it where it is and says why not. Runs the key function first.
+    /// Takes a permit and queues the message, or leaves it where it is and says why not. Runs
+    /// the key function first.
     fn try_push(
         &self,
         parcel: &mut Parcel<M, R, E>,
         sender: u32,
         urgency: Urgency,
     ) -> Result<(), Refused>;
-    /// Has it handled by whoever calls, where that can be; otherwise leaves it where it is, to be queued.
+    /// Has it handled by whoever calls, where that can be; otherwise leaves it where
+    /// it is, to be queued.
     fn serve(
         &self,
         _message: &mut Option<M>,
@@ -51,7 +54,8 @@ pub(crate) trait Door<M, R, E>: Erased {
     ) -> Option<Served<'_, M, R, E>> {
         None
     }
-    /// Queues a message for which a permit has been taken, or gives the permit back and leaves the message where it is.
+    /// Queues a message for which a permit has been taken, or gives the permit back and leaves the
+    /// message where it is.
     fn push_permitted(&self, parcel: &mut Parcel<M, R, E>, sender: u32) -> Result<(), NotAccepted>;
     /// Queues messages from the front, as many as there is room for, and says how many.
     fn try_push_many(
@@ -91,8 +95,8 @@ pub(crate) trait Door<M, R, E>: Erased {
         }
         Ok(inside)
     }
-    /// Enters and queues a call. Says who is inside then, and whether a worker may have been polled for it here and now. What is
-    /// refused stays where it is.
+    /// Enters and queues a call. Says who is inside then, and whether a worker may have been polled
+    /// for it here and now. What is refused stays where it is.
     fn push_call(
         &self,
         parcel: &mut Parcel<M, R, E>,
@@ -108,7 +112,8 @@ pub(crate) trait Door<M, R, E>: Erased {
     fn may_answer_in_place(&self) -> bool {
         false
     }
-    /// As `enter_call`, where it is not known yet who will wait: for a worker of the pool, where one is polled here.
+    /// As `enter_call`, where it is not known yet who will wait: for a worker of the pool,
+    /// where one is polled here.
     fn own_call(self: Arc<Self>, parcel: &Parcel<M, R, E>) -> Option<OwnCall>;
 }
 
@@ -160,8 +165,8 @@ pub(crate) fn push_one_by_one<M, R, E>(
     Ok(sent)
 }
 
-/// The first message of several, on its way into a queue. It goes back to the others unless it was accepted, also when the
-/// key function panics.
+/// The first message of several, on its way into a queue. It goes back to the others unless it was
+/// accepted, also when the key function panics.
 pub(crate) struct Lent<'a, M, R, E> {
     messages: &'a mut VecDeque<M>,
     pub(crate) parcel: Parcel<M, R, E>,

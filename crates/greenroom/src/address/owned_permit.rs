@@ -9,20 +9,23 @@ use crate::{
     reply,
 };
 
-/// Room for one message, together with the right to send it. Dropped unused, the room goes to the next who waits.
+/// Room for one message, together with the right to send it. Dropped unused, the room goes
+/// to the next who waits.
 ///
-/// It counts as an address: a pool whose last address has been dropped lives until its owned permits are gone.
+/// It counts as an address: a pool whose last address has been dropped lives until its
+/// owned permits are gone.
 #[must_use = "a permit that is dropped gives its room to the next sender"]
 pub struct OwnedPermit<M, R, E> {
-    /// A handle of the sender that reserved, so that what it sends lies in line with the sender's other messages.
+    /// A handle of the sender that reserved, so that what it sends lies in line with the
+    /// sender's other messages.
     address: Address<M, R, E>,
     /// The door has taken the permit over.
     used: bool,
 }
 
 impl<M, R, E> Address<M, R, E> {
-    /// As [`reserve`](Self::reserve), with a permit and a future that do not borrow the address. For where a permit is
-    /// kept in a field; elsewhere `reserve` is cheaper.
+    /// As [`reserve`](Self::reserve), with a permit and a future that do not borrow the address.
+    /// For where a permit is kept in a field; elsewhere `reserve` is cheaper.
     ///
     /// ```
     /// # use greenroom::prelude::*;
@@ -64,7 +67,8 @@ impl<M, R, E> Address<M, R, E> {
         }
     }
 
-    /// Another handle of the same sender. A clone would be another sender, and its messages would lie in another line.
+    /// Another handle of the same sender. A clone would be another sender, and its messages would
+    /// lie in another line.
     pub(super) fn same_sender(&self) -> Self {
         self.door.handle_made();
         Self::at(self.door.clone(), self.place())
@@ -75,8 +79,9 @@ impl<M, R, E> OwnedPermit<M, R, E> {
     /// Queues a message in the reserved room.
     ///
     /// # Errors
-    /// The message, when the pool was stopped after the permit was taken; and when its key may have no more
-    /// ([`max_per_key`](crate::PoolBuilder::max_per_key)), because the room was taken before the key was known.
+    /// The message, when the pool was stopped after the permit was taken; and when its key may have
+    /// no more ([`max_per_key`](crate::PoolBuilder::max_per_key)), because the room was taken
+    /// before the key was known.
     ///
     /// # Panics
     /// When the key function of the pool panics; nothing has been accepted then.
@@ -88,8 +93,9 @@ impl<M, R, E> OwnedPermit<M, R, E> {
 
     /// Queues a message in the reserved room, at once; the future waits for the reply.
     ///
-    /// Where a worker of the pool makes the call, and a policy whose choice is not to be replaced chooses that very worker, the
-    /// call is refused with [`CallError::WouldDeadlock`](crate::CallError::WouldDeadlock) at once.
+    /// Where a worker of the pool makes the call, and a policy whose choice is not to be replaced
+    /// chooses that very worker, the call is refused with
+    /// [`CallError::WouldDeadlock`](crate::CallError::WouldDeadlock) at once.
     ///
     /// # Panics
     /// When the key function of the pool panics; nothing has been accepted then.

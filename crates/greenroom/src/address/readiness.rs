@@ -17,8 +17,8 @@ type Waiting<M, R, E> =
 
 /// A permit that is asked for by polling.
 ///
-/// The mutex is never locked: it makes a future that only its owner polls shareable by reference, which frameworks ask
-/// of a service although they never use it.
+/// The mutex is never locked: it makes a future that only its owner polls shareable by reference,
+/// which frameworks ask of a service although they never use it.
 pub(super) struct Readiness<M, R, E>(Mutex<State<M, R, E>>);
 
 enum State<M, R, E> {
@@ -45,7 +45,8 @@ impl<M, R, E> Readiness<M, R, E> {
 }
 
 impl<M: 'static, R: 'static, E: 'static> Readiness<M, R, E> {
-    /// Ready once a permit is held. Each wait for room is one place in line, however often it is polled.
+    /// Ready once a permit is held. Each wait for room is one place in line,
+    /// however often it is polled.
     pub(super) fn poll(
         &mut self,
         address: &Address<M, R, E>,

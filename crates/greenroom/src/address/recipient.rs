@@ -32,8 +32,8 @@ where
     }
 }
 
-/// An address of an actor or pool that handles `M`, whatever it replies or fails with: for senders that expect no reply
-/// and receivers of many kinds. It keeps the pool alive, as an address does.
+/// An address of an actor or pool that handles `M`, whatever it replies or fails with: for senders
+/// that expect no reply and receivers of many kinds. It keeps the pool alive, as an address does.
 ///
 /// A clone is cheap and the same sender: what is sent through either is queued together, in order.
 ///
@@ -70,7 +70,8 @@ impl<M> Recipient<M> {
     /// The message, when the pool has stopped or has no workers left.
     ///
     /// # Cancel safety
-    /// A dropped future has either queued the message or done nothing; the message is dropped with it in that case.
+    /// A dropped future has either queued the message or done nothing; the message is dropped
+    /// with it in that case.
     pub async fn send(&self, message: M) -> Result<(), SendError<M>> {
         self.address.send(message).await
     }

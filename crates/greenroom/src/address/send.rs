@@ -14,8 +14,8 @@ use crate::{
 
 /// What [`Address::send`] returns: resolves once the message is queued.
 ///
-/// Written by hand, so that a message is moved from here straight into its place in the queue; what happens rarely, waiting,
-/// is in a box.
+/// Written by hand, so that a message is moved from here straight into its place in the queue; what
+/// happens rarely, waiting, is in a box.
 #[must_use = "nothing is sent before the future is polled"]
 pub struct Sending<'a, M, R, E> {
     address: &'a Address<M, R, E>,
@@ -31,12 +31,12 @@ impl<M: Send, R: Send, E: Send> Address<M, R, E> {
     /// Queues a message, waiting for room. Waiting senders are served first come, first served.
     ///
     /// # Errors
-    /// The message, when the pool has stopped or has no workers left, when its key is parked and has no room for more, and
-    /// when it has no key in a pool that requires one.
+    /// The message, when the pool has stopped or has no workers left, when its key is parked and
+    /// has no room for more, and when it has no key in a pool that requires one.
     ///
     /// # Cancel safety
-    /// A dropped future has either queued the message or done nothing; the message is dropped with it in that case. To
-    /// keep it, use [`reserve`](Self::reserve).
+    /// A dropped future has either queued the message or done nothing; the message is dropped with
+    /// it in that case. To keep it, use [`reserve`](Self::reserve).
     #[inline]
     pub fn send(&self, message: M) -> Sending<'_, M, R, E> {
         Sending::new(self, message)

@@ -17,7 +17,8 @@ pub use crate::address::{
     sink::{PoolSink, SinkError},
 };
 
-/// A pool for tower's layers and for servers built on them: a request is a message, the response is its reply.
+/// A pool for tower's layers and for servers built on them: a request is a message, the
+/// response is its reply.
 ///
 /// ```text
 /// poll_ready ──▶ waits for room ──▶ holds a permit ──call──▶ queued ──▶ handled ──▶ response
@@ -25,12 +26,13 @@ pub use crate::address::{
 ///                     └── drop: the room goes to the next who waits
 /// ```
 ///
-/// It is a type of its own, not [`Address`] itself: a service that is ready keeps a permit in itself, and an address is
-/// shared by reference and has no place for one.
+/// It is a type of its own, not [`Address`] itself: a service that is ready keeps a permit in
+/// itself, and an address is shared by reference and has no place for one.
 ///
-/// A clone starts without a permit and is another sender. A service that has been found not ready and is kept, keeps its
-/// place in line, and is granted room although nobody polls it; drop the services that you do not use. With
-/// tower's load-shed layer around it, a full pool answers `Overloaded` at once:
+/// A clone starts without a permit and is another sender. A service that has been found not ready
+/// and is kept, keeps its place in line, and is granted room although nobody polls it; drop the
+/// services that you do not use. With tower's load-shed layer around it, a full pool answers
+/// `Overloaded` at once:
 ///
 /// ```
 /// # use greenroom::prelude::*;
@@ -72,8 +74,8 @@ impl<M: 'static, R: 'static, E: 'static> Service<M> for PoolService<M, R, E> {
     /// Ready when a permit is held, which the next call uses.
     ///
     /// # Errors
-    /// [`CallError::Stopped`] or [`CallError::NoWorkers`], when the pool takes no more messages. A permit held from
-    /// before is not looked at again: the call says so then.
+    /// [`CallError::Stopped`] or [`CallError::NoWorkers`], when the pool takes no more messages. A
+    /// permit held from before is not looked at again: the call says so then.
     fn poll_ready(&mut self, task: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
         self.readiness.poll(&self.address, task).map_err(refusal)
     }
@@ -82,7 +84,8 @@ impl<M: 'static, R: 'static, E: 'static> Service<M> for PoolService<M, R, E> {
     /// [`Address::call`] is.
     ///
     /// # Panics
-    /// When the service is not ready; and when the key function of the pool panics: nothing has been accepted then.
+    /// When the service is not ready; and when the key function of the pool panics: nothing
+    /// has been accepted then.
     #[track_caller]
     #[expect(
         clippy::expect_used,

@@ -16,11 +16,12 @@ use crate::{
 
 /// A pool for streams to flow into, with back-pressure: the stream waits while the pool is full.
 ///
-/// What a sink calls flushed is *accepted* here, not handled: flushing and closing return at once. Closing gives an
-/// unused permit back and leaves the pool running; to see the messages handled, stop the pool.
+/// What a sink calls flushed is *accepted* here, not handled: flushing and closing return at
+/// once. Closing gives an unused permit back and leaves the pool running; to see the messages
+/// handled, stop the pool.
 ///
-/// It is a type of its own for the reason that [`PoolService`](crate::service::PoolService) gives. All messages of one sink lie
-/// in one line; a clone is another sender and starts without a permit.
+/// It is a type of its own for the reason that [`PoolService`](crate::service::PoolService) gives.
+/// All messages of one sink lie in one line; a clone is another sender and starts without a permit.
 ///
 /// ```
 /// # use greenroom::prelude::*;
@@ -82,7 +83,8 @@ impl<M: Send + 'static, R: Send + 'static, E: Send + 'static> Sink<M> for PoolSi
     /// Queues the message.
     ///
     /// # Panics
-    /// When the sink is not ready; and when the key function of the pool panics: nothing has been accepted then.
+    /// When the sink is not ready; and when the key function of the pool panics: nothing
+    /// has been accepted then.
     #[track_caller]
     #[expect(clippy::expect_used, reason = "a documented panic: the contract asks for poll_ready")]
     fn start_send(mut self: Pin<&mut Self>, message: M) -> Result<(), Self::Error> {
