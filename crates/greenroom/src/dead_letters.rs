@@ -1,7 +1,7 @@
 //! Dead letters, kept: to be listed, looked at, replayed and removed.
 //!
-//! A message that could not be handled is most often the fault of something that will be mended: a handler, a database, the
-//! message itself. So it waits here until somebody who knows decides.
+//! A message that could not be handled is most often the fault of something that will be mended: a
+//! handler, a database, the message itself. So it waits here until somebody who knows decides.
 //!
 //! ```text
 //!           ┌────┬────┬─────────────┬────┬─────┐ ──remove──▶ the caller
@@ -11,11 +11,12 @@
 //!    the oldest goes       its number keeps its place
 //! ```
 //!
-//! Predicates, closures and key functions are run on a letter that has been taken out, so they hold up nobody, may use the
-//! queue themselves, and may panic: the letter goes back to its place.
+//! Predicates, closures and key functions are run on a letter that has been taken out, so they hold
+//! up nobody, may use the queue themselves, and may panic: the letter goes back to its place.
 //!
 //! # Price
-//! As many messages as the bound says are kept for as long as nobody removes them. A message that is handled costs nothing.
+//! As many messages as the bound says are kept for as long as nobody removes them. A message that
+//! is handled costs nothing.
 
 use std::{fmt, sync::Arc};
 
@@ -67,21 +68,22 @@ pub struct DeadLetters<M, E> {
 }
 
 impl<M, E> DeadLetters<M, E> {
-    /// An empty queue for so many letters; 1,000 in [`default`](Self::default). What a letter holds is what its message
-    /// holds. 0 keeps none, and counts them.
+    /// An empty queue for so many letters; 1,000 in [`default`](Self::default). What a letter holds
+    /// is what its message holds. 0 keeps none, and counts them.
     pub fn new(bound: usize) -> Self {
         Self { store: Arc::new(Mutex::new(Store::new(bound))) }
     }
 
-    /// Adds a letter as the newest. At the bound the oldest is given back, to be dropped by the caller wherever its `Drop`
-    /// may run.
+    /// Adds a letter as the newest. At the bound the oldest is given back, to be dropped by the
+    /// caller wherever its `Drop` may run.
     pub fn push(&self, letter: DeadLetter<M, E>) -> Kept<M, E> {
         let info = LetterInfo::of(&letter);
         self.store.lock().push(letter, info)
     }
 
-    /// What is known of the letters after this one (of all, after `None`), oldest first, at most so many. The last one's
-    /// id is where the next page begins, whatever is added or removed meanwhile.
+    /// What is known of the letters after this one (of all, after `None`), oldest first,
+    /// at most so many. The last one's id is where the next page begins, whatever is added
+    /// or removed meanwhile.
     pub fn list(&self, after: Option<u64>, limit: usize) -> Vec<LetterInfo> {
         self.store.lock().list(after, limit)
     }

@@ -1,4 +1,5 @@
-//! A letter that somebody looks at or replays: whatever they do, it goes back to its place or has been accepted.
+//! A letter that somebody looks at or replays: whatever they do, it goes back to its place
+//! or has been accepted.
 
 use std::collections::VecDeque;
 
@@ -64,12 +65,13 @@ impl<M, E> Drop for InUse<'_, M, E> {
     }
 }
 
-/// A letter whose message is being sent. Dropped, it goes back with its message, or is gone where that was accepted.
+/// A letter whose message is being sent. Dropped, it goes back with its message, or is gone
+/// where that was accepted.
 pub(super) struct OnItsWay<'a, M, E> {
     /// The letter without its message. It goes back after the message has been put into it again.
     in_use: InUse<'a, M, E>,
-    /// The message, until it is accepted: a queue of one, because those who send from a queue leave in it what was not
-    /// accepted, also when a key function panics or the future is dropped.
+    /// The message, until it is accepted: a queue of one, because those who send from a queue leave
+    /// in it what was not accepted, also when a key function panics or the future is dropped.
     pub(super) message: VecDeque<M>,
 }
 

@@ -12,8 +12,8 @@ use crate::{Address, NotAccepted};
 pub struct Replayed {
     /// How many messages were accepted. Their letters are gone.
     pub replayed: usize,
-    /// Which letters were refused, and why. They are where they were. After the first refusal none is tried, so that no
-    /// letter overtakes an older one.
+    /// Which letters were refused, and why. They are where they were. After the first refusal none
+    /// is tried, so that no letter overtakes an older one.
     pub refused: Vec<(u64, NotAccepted)>,
     /// How many letters have no message left. They are where they were.
     pub without_message: usize,
@@ -37,8 +37,8 @@ pub enum NotReplayed {
 }
 
 impl<M, E> DeadLetters<M, E> {
-    /// Sends the message of a letter again, without waiting: a new acceptance, at the end of its key's line. The letter goes
-    /// once the message is accepted.
+    /// Sends the message of a letter again, without waiting: a new acceptance, at the end of its
+    /// key's line. The letter goes once the message is accepted.
     ///
     /// # Errors
     /// Why it was not replayed. The letter stays in its place.
@@ -53,11 +53,13 @@ impl<M, E> DeadLetters<M, E> {
         }
     }
 
-    /// Replays the letters that the predicate chooses, oldest first, by what is known of them and by their message, where
-    /// they have one: those of one key, for instance. Letters that come meanwhile are not asked about.
+    /// Replays the letters that the predicate chooses, oldest first, by what is known of them and
+    /// by their message, where they have one: those of one key, for instance. Letters that come
+    /// meanwhile are not asked about.
     ///
     /// # Panics
-    /// When the predicate or the key function of the pool does. What has not been accepted stays in its place.
+    /// When the predicate or the key function of the pool does. What has not been
+    /// accepted stays in its place.
     pub fn replay_where<R>(
         &self,
         mut choose: impl FnMut(&LetterInfo, Option<&M>) -> bool,
