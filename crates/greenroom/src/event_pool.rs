@@ -1,7 +1,9 @@
-//! The event-bus pool: messages with keys, a configuration of a few numbers, presets, and figures about memory.
+//! The event-bus pool: messages with keys, a configuration of a few numbers, presets, and
+//! figures about memory.
 //!
-//! A service that handles the events of many aggregates (orders, accounts, devices) wants few decisions: how many at once, how
-//! many may wait, what happens when a worker dies. An [`EventPool`] is a [`Pool`] that is made from those:
+//! A service that handles the events of many aggregates (orders, accounts, devices) wants few
+//! decisions: how many at once, how many may wait, what happens when a worker dies. An
+//! [`EventPool`] is a [`Pool`] that is made from those:
 //!
 //! ```text
 //! YAML, TOML, code ─▶ EventPoolConfig ─▶ workers, mailbox, restarts, notices, order per key
@@ -33,13 +35,13 @@
 //! ```
 //!
 //! # What a failure does
-//! As in any pool ([`FailureTable`](crate::FailureTable)): an error of the handler is a result, and goes to the caller, or makes
-//! a dead letter of what nobody waits for; a panic restarts the worker, and what was queued is handled by the others or by the
-//! worker when it is back.
+//! As in any pool ([`FailureTable`](crate::FailureTable)): an error of the handler is a result, and
+//! goes to the caller, or makes a dead letter of what nobody waits for; a panic restarts the
+//! worker, and what was queued is handled by the others or by the worker when it is back.
 //!
 //! # Price
-//! That of the pool. A message whose size is to be known is looked at in one of 64 cases; memory is looked at every five
-//! seconds, by a task of its own.
+//! That of the pool. A message whose size is to be known is looked at in one of 64 cases; memory is
+//! looked at every five seconds, by a task of its own.
 //!
 //! # When to use something else
 //! [`Pool`], where messages have their keys in them, or none; everything here is made of it.
@@ -70,7 +72,8 @@ use crate::{
     Actor, Address, CallError, Pool, PoolStats, SendError, Stop, StopReport, TrySendError,
 };
 
-/// A message with the key that it is in order by, if it has one. What the actors of an [`EventPool`] handle.
+/// A message with the key that it is in order by, if it has one. What the actors of
+/// an [`EventPool`] handle.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Keyed<K, M> {
     /// Whom it is about. Cheap to clone: an integer, an `Arc<str>`.
@@ -79,8 +82,8 @@ pub struct Keyed<K, M> {
     pub message: M,
 }
 
-/// A running event-bus pool. A clone is the same pool, and another sender; the pool drains and stops when the last one is
-/// dropped. See the [module](self).
+/// A running event-bus pool. A clone is the same pool, and another sender; the pool drains and
+/// stops when the last one is dropped. See the [module](self).
 pub struct EventPool<A: Actor> {
     /// A sender of its own: those without keys do not meet at one queue.
     address: Address<A::Message, A::Reply, A::Error>,
@@ -100,7 +103,8 @@ struct Shared<A: Actor> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EventPoolStats {
-    /// As of any pool. Its depth is read from the queues when it is asked for, so a wedged worker hides nothing.
+    /// As of any pool. Its depth is read from the queues when it is asked for, so a wedged
+    /// worker hides nothing.
     pub pool: PoolStats,
     /// How much memory that takes.
     pub memory: PoolMemory,
@@ -112,8 +116,9 @@ where
     K: Send + 'static,
     M: Send + 'static,
 {
-    /// Sends a message and waits for what its handler says of it; for room before that, where the pool is full. There is
-    /// always an answer: also where the pool stops meanwhile, or the message's key is parked.
+    /// Sends a message and waits for what its handler says of it; for room before that, where the
+    /// pool is full. There is always an answer: also where the pool stops meanwhile, or the
+    /// message's key is parked.
     ///
     /// # Errors
     /// How the message ended without a reply: [`CallError::Failed`] is the handler's own error.
@@ -123,7 +128,8 @@ where
     /// When the function that tells the message's size does; nothing has been sent then.
     ///
     /// # Cancel safety
-    /// Dropping the future abandons the message: if it has not been started, it is skipped when its turn comes.
+    /// Dropping the future abandons the message: if it has not been started, it is skipped
+    /// when its turn comes.
     pub async fn process(
         &self,
         key: Option<K>,
@@ -144,7 +150,8 @@ where
     /// As [`process`](Self::process).
     ///
     /// # Cancel safety
-    /// A dropped future has either queued the message or done nothing; the message is dropped with it in that case.
+    /// A dropped future has either queued the message or done nothing; the message is dropped
+    /// with it in that case.
     pub async fn submit(&self, key: Option<K>, message: M) -> Result<(), SendError<Keyed<K, M>>> {
         let keyed = self.keyed(key, message).map_err(SendError::KeyRequired)?;
         self.address.send(keyed).await

@@ -1,14 +1,17 @@
-//! Looks now and then whether memory is above its ceiling, and tells of it. Not on the way of a message.
+//! Looks now and then whether memory is above its ceiling, and tells of it. Not on
+//! the way of a message.
 
 use std::time::Duration;
 
 use super::memory::PoolMemory;
 use crate::{AnyAddress, PoolEvent, PoolEvents};
 
-/// How often it looks: memory that matters takes longer to fill, and a look takes the lock of each shard.
+/// How often it looks: memory that matters takes longer to fill, and a look takes
+/// the lock of each shard.
 const LOOK: Duration = Duration::from_secs(5);
 
-/// It has fallen when it is below so many tenths of the ceiling: what goes up and down around it is told once.
+/// It has fallen when it is below so many tenths of the ceiling: what goes up and down
+/// around it is told once.
 const FALLEN: u64 = 9;
 
 /// Whether it was told that memory is above the ceiling.

@@ -13,7 +13,8 @@ use super::{
 };
 use crate::{Actor, Pool, PoolBuilder, PoolEvents, SpawnError};
 
-/// An event-bus pool that is being set up; made by [`EventPool::new`]. Nothing runs before [`spawn`](Self::spawn).
+/// An event-bus pool that is being set up; made by [`EventPool::new`]. Nothing
+/// runs before [`spawn`](Self::spawn).
 #[must_use = "a builder does nothing until it is spawned"]
 pub struct EventPoolBuilder<A: Actor> {
     config: EventPoolConfig,
@@ -46,8 +47,8 @@ impl<A: Actor> EventPoolBuilder<A> {
         self
     }
 
-    /// Whatever else a pool can be told: a failure table, a limit, a hook for dead letters. What the configuration says (sizes,
-    /// restarts, the order) holds all the same.
+    /// Whatever else a pool can be told: a failure table, a limit, a hook for dead letters. What
+    /// the configuration says (sizes, restarts, the order) holds all the same.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -86,8 +87,8 @@ where
     K: Hash + Eq + Clone + Send + Sync + 'static,
     M: Send + 'static,
 {
-    /// How to tell the size of a message, in bytes, for the memory estimate: 200 is assumed without this. It is asked in the
-    /// sender, for one message in 64.
+    /// How to tell the size of a message, in bytes, for the memory estimate: 200 is assumed without
+    /// this. It is asked in the sender, for one message in 64.
     pub fn message_size(mut self, size_of: impl Fn(&M) -> usize + Send + Sync + 'static) -> Self {
         self.size_of = Some(Box::new(move |keyed| size_of(&keyed.message)));
         self
@@ -96,7 +97,8 @@ where
     /// Starts the pool, and logs its memory estimate.
     ///
     /// # Errors
-    /// Everything in the configuration that is out of range, or why the pool could not start; nothing is left running then.
+    /// Everything in the configuration that is out of range, or why the pool could not start;
+    /// nothing is left running then.
     pub async fn spawn(self) -> Result<EventPool<A>, EventPoolError> {
         self.config.check()?;
         let Self { config, pool, key_required, size_of, memory } = self;

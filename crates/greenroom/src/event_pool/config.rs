@@ -19,9 +19,9 @@ use super::{
 const MAX_CAPACITY: usize = 100_000_000;
 
 options! {
-    /// The settings of an [`EventPool`](super::EventPool). In YAML, TOML and code they have the same
-    /// names, ranges and defaults. With the key `preset`, both sizes are set by name ([`Preset`]);
-    /// each may be overridden.
+    /// The settings of an [`EventPool`](super::EventPool). In YAML, TOML and code they have the
+    /// same names, ranges and defaults. With the key `preset`, both sizes are set by name
+    /// ([`Preset`]); each may be overridden.
     #[derive(Copy, Eq)]
     pub struct EventPoolConfig = "an event pool" {
         /// Workers: how many messages may be in hand at once. 1 to 65,536; 256 unless said
@@ -73,8 +73,8 @@ pub(super) fn known(key: &str) -> Result<&'static Opt, ConfigError> {
 }
 
 impl EventPoolConfig {
-    /// Sets a key by its name, in snake case or in camel case, to what is written. A preset sets both
-    /// sizes, so it comes before what overrides it.
+    /// Sets a key by its name, in snake case or in camel case, to what is written. A preset sets
+    /// both sizes, so it comes before what overrides it.
     ///
     /// ```
     /// use greenroom::event_pool::{Engine, EventPoolConfig, Preset};

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// How an [`EventPool`](super::EventPool) hands out its messages. One key of the configuration, so that a service can compare,
-/// and go back.
+/// How an [`EventPool`](super::EventPool) hands out its messages. One key of the configuration, so
+/// that a service can compare, and go back.
 ///
 /// | | one key's messages | a slow key delays |
 /// |---|---|---|
@@ -13,10 +13,12 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Engine {
-    /// In order per key, by whichever worker is free. What to take unless something speaks for another.
+    /// In order per key, by whichever worker is free. What to take unless
+    /// something speaks for another.
     #[default]
     Keyed,
-    /// In order per key, by the worker that has it: for workers that keep something for each of their keys.
+    /// In order per key, by the worker that has it: for workers that keep something
+    /// for each of their keys.
     Sticky,
     /// Without order: for messages that have nothing to do with one another.
     Shared,

@@ -26,7 +26,8 @@ impl<R: MemoryReading + ?Sized> MemoryReading for Arc<R> {
     }
 }
 
-/// What Linux says, of the control group that bounds the process where one does. Elsewhere nothing is known.
+/// What Linux says, of the control group that bounds the process where one does.
+/// Elsewhere nothing is known.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Machine;
 
@@ -49,7 +50,8 @@ fn kilobytes(text: &str, name: &str) -> Option<u64> {
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// The memory of a pool. Sizes are in bytes, and of messages alone: what a handler holds is its own.
+/// The memory of a pool. Sizes are in bytes, and of messages alone: what a
+/// handler holds is its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PoolMemory {

@@ -4,8 +4,8 @@ use std::fmt;
 
 use greenroom_config::schema::camel_case;
 
-/// Workers and inbox by name: a quality that counts most, or a scenario. Every other setting is as it is without a preset, and
-/// each can be overridden.
+/// Workers and inbox by name: a quality that counts most, or a scenario. Every other setting is as
+/// it is without a preset, and each can be overridden.
 ///
 /// | preset | workers x inbox | for |
 /// |---|---|---|

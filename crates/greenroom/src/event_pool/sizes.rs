@@ -7,7 +7,8 @@ use parking_lot::Mutex;
 /// The size of a message, in bytes, before one was measured.
 pub(super) const ASSUMED: u64 = 200;
 
-/// One message in so many is measured: where the size is found by walking through it, more would be felt.
+/// One message in so many is measured: where the size is found by walking through
+/// it, more would be felt.
 const SAMPLED: u32 = 64;
 
 /// The average is of about so many of the last samples: sizes change with the time of day.
@@ -16,7 +17,8 @@ const REMEMBERED: u64 = 4_096;
 /// How to tell the size of a message, in bytes.
 pub(super) type SizeOf<M> = Box<dyn Fn(&M) -> usize + Send + Sync>;
 
-/// The average size of messages. A message that is not sampled costs a look at a number of its thread.
+/// The average size of messages. A message that is not sampled costs a look at a
+/// number of its thread.
 pub(super) struct Sizes<M> {
     /// `None` where nothing is measured.
     size_of: Option<SizeOf<M>>,
@@ -63,8 +65,8 @@ impl<M> Sizes<M> {
     }
 }
 
-/// True for the first message of a thread, and for one in [`SAMPLED`] then. By chance, so that no rhythm of messages hides a
-/// size (Marsaglia, Xorshift RNGs, 2003).
+/// True for the first message of a thread, and for one in [`SAMPLED`] then. By chance, so that no
+/// rhythm of messages hides a size (Marsaglia, Xorshift RNGs, 2003).
 fn is_sampled() -> bool {
     thread_local! {
         static CHANCE: Cell<u32> = const { Cell::new(0) };

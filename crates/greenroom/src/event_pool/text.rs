@@ -15,9 +15,9 @@ use super::{
 };
 
 impl EventPoolConfig {
-    /// The settings that a YAML text makes: a mapping from keys to values. What it leaves out is as
-    /// in [`default`](Self::default), or as its `preset` says, wherever that stands. With the feature
-    /// `config`.
+    /// The settings that a YAML text makes: a mapping from keys to values. What it leaves out
+    /// is as in [`default`](Self::default), or as its `preset` says, wherever that stands. With
+    /// the feature `config`.
     ///
     /// ```
     /// use greenroom::event_pool::EventPoolConfig;
