@@ -1,8 +1,9 @@
 //! Layers: what is done around every message, whatever the actor does with it.
 //!
-//! A limit on the time of a handler, a span in the traces, a count, a check that answers before the handler is asked: written
-//! into each actor, they are forgotten in one of them. A layer is written once and put around an actor, or around all workers
-//! of a pool. (Other frameworks call it middleware.)
+//! A limit on the time of a handler, a span in the traces, a count, a check that answers before
+//! the handler is asked: written into each actor, they are forgotten in one of them. A layer is
+//! written once and put around an actor, or around all workers of a pool. (Other frameworks
+//! call it middleware.)
 //!
 //! ```text
 //! delivery ──▶ Traced ──▶ Timeout ──▶ the actor's `receive`
@@ -25,13 +26,13 @@
 //! # Ok(()) }
 //! ```
 //!
-//! An actor in its layers is an actor, with the same message, reply and error, so the pool knows nothing of them: a panic
-//! unwinds through them, an error is the failure policy's once they have seen it, and a message that the handler left in its
-//! delivery is still there.
+//! An actor in its layers is an actor, with the same message, reply and error, so the pool knows
+//! nothing of them: a panic unwinds through them, an error is the failure policy's once they have
+//! seen it, and a message that the handler left in its delivery is still there.
 //!
 //! # Price
-//! Layers are composed when the program is compiled: no allocation and no dynamic call for a message. Each makes the future
-//! of the worker larger by its own state.
+//! Layers are composed when the program is compiled: no allocation and no dynamic call for a
+//! message. Each makes the future of the worker larger by its own state.
 
 use std::future::Future;
 
@@ -77,13 +78,15 @@ use crate::{Actor, Answer, Context, Delivery};
 /// # struct Squares(u64); impl Actor for Squares { type Message = u64; type Reply = u64; type Error = ();
 /// # async fn handle(&mut self, n: u64, _: &mut Context<Self>) -> Result<u64, ()> { self.0 += 1; Ok(n * n + self.0) } }
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let pool = Pool::new(layer::around(|_slot| Squares(0), |_slot| Cached::default())).workers(1).spawn().await?;
+/// let pool = Pool::new(layer::around(|_slot| Squares(0), |_slot|
+/// Cached::default())).workers(1).spawn().await?;
 /// assert_eq!(pool.call(3).await, pool.call(3).await);
 /// # Ok(()) }
 /// ```
 pub trait Layer<A: Actor>: Send + 'static {
-    /// Handles one delivery, most often by letting what is inside do so. As with [`Actor::receive`], what is left in the
-    /// delivery after an error or a panic is still there for another attempt or the dead letters.
+    /// Handles one delivery, most often by letting what is inside do so. As with
+    /// [`Actor::receive`], what is left in the delivery after an error or a panic is still there
+    /// for another attempt or the dead letters.
     ///
     /// # Errors
     /// As [`Actor::handle`]: what the failure policy of the pool decides about.
@@ -111,7 +114,8 @@ impl<A: Actor> Next<'_, A> {
     /// The actor's, or that of a layer inside.
     ///
     /// # Cancel safety
-    /// Dropping the future drops the handler at its await. The message is lost where the handler had taken it.
+    /// Dropping the future drops the handler at its await. The message is lost where the
+    /// handler had taken it.
     pub async fn run(
         &mut self,
         delivery: &mut Delivery<A::Message, A::Reply, A::Error>,

@@ -3,16 +3,16 @@
 use super::{Layer, Next};
 use crate::{Actor, Answer, AnyAddress, Context, Delivery, ExitReason, OnExit, context::Loan};
 
-/// An actor with a layer around it: an actor of the same messages, replies and errors. The layer sees each delivery; hooks are
-/// the actor's alone.
+/// An actor with a layer around it: an actor of the same messages, replies and errors. The layer
+/// sees each delivery; hooks are the actor's alone.
 #[derive(Debug)]
 pub struct Layered<A, L> {
     /// The actor inside.
     actor: A,
     /// What is around it.
     layer: L,
-    /// What the actor is lent as its context. Made with the first one that this is lent, so that a message costs nothing
-    /// but the loan.
+    /// What the actor is lent as its context. Made with the first one that this is lent, so that a
+    /// message costs nothing but the loan.
     inner: Option<Context<A>>,
 }
 
@@ -47,8 +47,8 @@ impl<A: Actor, L: Layer<A>> Actor for Layered<A, L> {
     type Reply = A::Reply;
     type Error = A::Error;
 
-    /// Past the layer: a message without its delivery is one that the actor was called with directly. The pool calls
-    /// [`receive`](Self::receive).
+    /// Past the layer: a message without its delivery is one that the actor was called with
+    /// directly. The pool calls [`receive`](Self::receive).
     async fn handle(
         &mut self,
         message: A::Message,
@@ -96,8 +96,8 @@ impl<A: Actor, L: Layer<A>> Actor for Layered<A, L> {
     }
 }
 
-/// Puts a layer around each actor that a factory builds. Called again on what it returns, it adds the next layer outside.
-/// Both functions are called with the worker's slot, once per start.
+/// Puts a layer around each actor that a factory builds. Called again on what it returns, it adds
+/// the next layer outside. Both functions are called with the worker's slot, once per start.
 ///
 /// A layer that is cheap to clone is shared by `move |_slot| layer.clone()`.
 pub fn around<A: Actor, L: Layer<A>>(

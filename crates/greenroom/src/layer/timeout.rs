@@ -5,13 +5,15 @@ use std::time::Duration;
 use super::{Layer, Next};
 use crate::{Actor, Answer, Delivery};
 
-/// Limits how long the handler may take for each message. A handler that takes longer is dropped at its await, and the
-/// attempt fails with the error given here, which the failure policy then decides about like any other.
+/// Limits how long the handler may take for each message. A handler that takes longer is dropped at
+/// its await, and the attempt fails with the error given here, which the failure policy then
+/// decides about like any other.
 ///
-/// A message that the handler had not taken out of its delivery by then, or of which the pool keeps a copy (with
-/// [`retry`](crate::PoolBuilder::retry)), can be attempted again or is a dead letter whole. The state of the actor is what
-/// the handler left at that await. Sync code cannot be interrupted: a handler that computes is dropped when it next waits,
-/// and one that returns instead has succeeded.
+/// A message that the handler had not taken out of its delivery by then, or of which the pool
+/// keeps a copy (with [`retry`](crate::PoolBuilder::retry)), can be attempted again or is a dead
+/// letter whole. The state of the actor is what the handler left at that await. Sync code cannot
+/// be interrupted: a handler that computes is dropped when it next waits, and one that returns
+/// instead has succeeded.
 ///
 /// Each message costs a look at the clock, and a timer where the handler waits.
 #[derive(Debug)]

@@ -5,8 +5,9 @@ use tracing::Instrument;
 use super::{Layer, Next};
 use crate::{Actor, Answer, Delivery};
 
-/// Runs the handler in a span `message` of [`tracing`], at the level `INFO`, with the fields `pool`, `worker` (its slot),
-/// `attempt` and `call`. Where nobody listens at that level, a message costs one check.
+/// Runs the handler in a span `message` of [`tracing`], at the level `INFO`, with the fields
+/// `pool`, `worker` (its slot), `attempt` and `call`. Where nobody listens at that level, a
+/// message costs one check.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Traced;
 
