@@ -1,7 +1,8 @@
 //! Pool events: all that an operator wants to hear of pools, in one stream.
 //!
-//! What goes wrong at night is rarely one thing. A worker is restarted, its slot disabled, a mailbox fills, messages are
-//! dropped: told by four mechanisms, nobody sees the order. So every pool tells one hub:
+//! What goes wrong at night is rarely one thing. A worker is restarted, its slot disabled, a
+//! mailbox fills, messages are dropped: told by four mechanisms, nobody sees the order. So
+//! every pool tells one hub:
 //!
 //! ```text
 //!                       ┌─▶ counters, one for each kind
@@ -9,18 +10,20 @@
 //!                       └─▶ receivers: a buffer each    full: the oldest is missed and counted
 //! ```
 //!
-//! A [`PoolEventRecord`] says which pool, when and what; what is a [`PoolEvent`], a value to match on. A receiver that is too slow is
-//! told how many it has missed ([`Event::Lagged`](crate::topic::Event)); it holds up nobody.
+//! A [`PoolEventRecord`] says which pool, when and what; what is a [`PoolEvent`], a value to match
+//! on. A receiver that is too slow is told how many it has missed
+//! ([`Event::Lagged`](crate::topic::Event)); it holds up nobody.
 //!
-//! There is one hub for the process, [`PoolEvents::global`]; a pool can have [one of its own](PoolEvents::new), or
-//! [none](PoolEvents::off).
+//! There is one hub for the process, [`PoolEvents::global`]; a pool can have [one of its
+//! own](PoolEvents::new), or [none](PoolEvents::off).
 //!
 //! # Price
-//! An atomic addition and a look at who listens. Where somebody receives: the time of day, an allocation, and a short lock
-//! for each receiver; where somebody listens to `tracing`: what that costs. Switched off: one branch.
+//! An atomic addition and a look at who listens. Where somebody receives: the time of day, an
+//! allocation, and a short lock for each receiver; where somebody listens to `tracing`: what that
+//! costs. Switched off: one branch.
 //!
-//! Nothing here happens for each message, but for dead letters. Drops by overflow, which may, are told once a second with
-//! their number, and so is a mailbox that fills and drains all the time.
+//! Nothing here happens for each message, but for dead letters. Drops by overflow, which may, are
+//! told once a second with their number, and so is a mailbox that fills and drains all the time.
 
 use std::{
     fmt,
@@ -45,8 +48,8 @@ pub use self::{
 };
 use crate::pool::discard::discard;
 
-/// Notices that the process-wide hub keeps for a receiver that is slow. About the restarts of a hundred workers, several
-/// times over.
+/// Notices that the process-wide hub keeps for a receiver that is slow. About the restarts of a
+/// hundred workers, several times over.
 const GLOBAL_CAPACITY: usize = 1024;
 
 /// Where pools tell what happens to them, and operators listen. A clone is the same hub.
@@ -82,8 +85,8 @@ impl PoolEvents {
         GLOBAL.clone()
     }
 
-    /// A hub of its own. Each receiver may be this many notices behind before it misses the oldest; one takes some hundred
-    /// bytes while it is kept, so a thousand is little.
+    /// A hub of its own. Each receiver may be this many notices behind before it misses the oldest;
+    /// one takes some hundred bytes while it is kept, so a thousand is little.
     pub fn new(capacity: usize) -> Self {
         Self { hub: Some(Arc::new(Hub::new(capacity))) }
     }
@@ -100,7 +103,8 @@ impl PoolEvents {
 
     /// Counts, logs and sends a notice of this pool. Never waits.
     ///
-    /// What it runs that is not the library's (loggers, wakers, the `Drop` of an error) may panic; the panic ends here.
+    /// What it runs that is not the library's (loggers, wakers, the `Drop` of an error) may panic;
+    /// the panic ends here.
     pub fn emit(&self, pool: &Arc<str>, what: PoolEvent) {
         match &self.hub {
             Some(hub) => hub.emit(pool, what),
@@ -116,19 +120,22 @@ impl PoolEvents {
         }
     }
 
-    /// [`emit`](Self::emit), for what is not free to make: nothing is made where it is switched off.
+    /// [`emit`](Self::emit), for what is not free to make: nothing is made
+    /// where it is switched off.
     pub fn emit_with(&self, pool: &Arc<str>, what: impl FnOnce() -> PoolEvent) {
         if let Some(hub) = &self.hub {
             hub.emit(pool, what());
         }
     }
 
-    /// Receives what is told from now on. Where it is switched off, the receiver's stream has ended.
+    /// Receives what is told from now on. Where it is switched off, the
+    /// receiver's stream has ended.
     pub fn subscribe(&self) -> PoolEventReceiver {
         PoolEventReceiver::new(self.hub.as_ref(), None)
     }
 
-    /// Receives what is told of the pools of this name. What happens to others takes no room in the receiver's buffer.
+    /// Receives what is told of the pools of this name. What happens to others takes no room in
+    /// the receiver's buffer.
     ///
     /// ```
     /// # use std::sync::Arc;

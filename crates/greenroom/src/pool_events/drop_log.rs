@@ -1,7 +1,8 @@
 //! Drops that are counted one by one and told once a second.
 //!
-//! A pool that is flooded drops as fast as senders can send. A line for each would be the next flood; none at all would
-//! hide what was lost. So drops are added up, and the sum is told when the last one was told a second ago:
+//! A pool that is flooded drops as fast as senders can send. A line for each would be the next
+//! flood; none at all would hide what was lost. So drops are added up, and the sum is told when the
+//! last one was told a second ago:
 //!
 //! ```text
 //! drops   1  1 1 1       1                    1
@@ -19,7 +20,8 @@ use tokio::time::Instant;
 /// No more than one line in this time (P07).
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Adds up drops until they may be told. One per pool; a drop costs two atomic accesses and no lock.
+/// Adds up drops until they may be told. One per pool; a drop costs two atomic
+/// accesses and no lock.
 #[derive(Debug)]
 pub(crate) struct DropLog {
     /// What times are counted from.
@@ -35,7 +37,8 @@ pub(crate) struct DropLog {
 pub(crate) enum Dropped {
     /// The caller is to tell of so many.
     Tell(u64),
-    /// They are the first that are not told yet. The caller sees to it that somebody looks at [`DropLog::next_at`].
+    /// They are the first that are not told yet. The caller sees to it that somebody
+    /// looks at [`DropLog::next_at`].
     First,
     /// Somebody will.
     Counted,
@@ -62,8 +65,8 @@ impl DropLog {
         untold.then(|| self.since + Duration::from_micros(self.due.load(Ordering::Relaxed)))
     }
 
-    /// `Some` when there are drops that may be told now. For who looks after the pool now and then: the last drops of a
-    /// flood are followed by no other.
+    /// `Some` when there are drops that may be told now. For who looks after the pool now and then:
+    /// the last drops of a flood are followed by no other.
     pub(crate) fn due(&self, now: Instant) -> Option<u64> {
         if self.untold.load(Ordering::Relaxed) == 0 {
             return None;

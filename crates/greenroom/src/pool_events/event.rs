@@ -27,7 +27,8 @@ pub struct PoolEventRecord {
     pub what: PoolEvent,
 }
 
-/// Something that an operator may want to hear. Slots are numbered from 0, as [`Context::slot`](crate::Context::slot) tells.
+/// Something that an operator may want to hear. Slots are numbered from 0,
+/// as [`Context::slot`](crate::Context::slot) tells.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum PoolEvent {
@@ -99,8 +100,8 @@ pub enum PoolEvent {
         /// The slot.
         slot: usize,
     },
-    /// An accepted message could not be handled. One that had to make room for another is not told here but in
-    /// [`DroppedByOverflow`](Self::DroppedByOverflow).
+    /// An accepted message could not be handled. One that had to make room for another is not told
+    /// here but in [`DroppedByOverflow`](Self::DroppedByOverflow).
     DeadLetter {
         /// Its type.
         message_type: &'static str,
@@ -118,8 +119,8 @@ pub enum PoolEvent {
         /// How long it had none.
         full_for: Duration,
     },
-    /// Messages were dropped because there was no room: those that arrived, or those that had waited longest. Told at most
-    /// once a second.
+    /// Messages were dropped because there was no room: those that arrived, or those that had
+    /// waited longest. Told at most once a second.
     DroppedByOverflow {
         /// How many since the last such notice.
         messages: u64,
@@ -139,8 +140,8 @@ pub enum PoolEvent {
         /// Why.
         reason: ResizeReason,
     },
-    /// The pool is to hold another number of messages that are accepted and not started. Not told where that follows from
-    /// another size.
+    /// The pool is to hold another number of messages that are accepted and not started. Not told
+    /// where that follows from another size.
     CapacityChanged {
         /// The number before.
         from: usize,
@@ -163,8 +164,9 @@ pub enum PoolEvent {
         /// Why.
         reason: LimitChangeReason,
     },
-    /// In a [sticky](crate::pool::sticky) pool, some keys are to go to another worker, and theirs has not finished the message of
-    /// one of them that it has in hand for a second: what comes for them waits. Told once each time.
+    /// In a [sticky](crate::pool::sticky) pool, some keys are to go to another worker, and theirs
+    /// has not finished the message of one of them that it has in hand for a second: what comes for
+    /// them waits. Told once each time.
     SlotHeld {
         /// The slot of the worker that has the message in hand.
         slot: usize,
@@ -177,13 +179,15 @@ pub enum PoolEvent {
     KeyParked,
     /// A key that waited for an operator goes on.
     KeyReleased,
-    /// Memory is used above the ceiling that was set. Told again only after it has fallen well below.
+    /// Memory is used above the ceiling that was set. Told again only after it
+    /// has fallen well below.
     MemoryAboveCeiling {
         /// Bytes in use: by the process where that is known, by what the pool holds otherwise.
         used: u64,
         /// The ceiling.
         ceiling: u64,
-        /// What the pool holds, in bytes, the most first: an estimate from counts and the average size of a message.
+        /// What the pool holds, in bytes, the most first: an estimate from counts and the
+        /// average size of a message.
         holds: Vec<(Holding, u64)>,
     },
 }

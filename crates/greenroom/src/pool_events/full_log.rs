@@ -1,8 +1,9 @@
 //! A mailbox that is full is told once, and that it has room again once.
 //!
-//! Under load a mailbox is full for most of the time: whenever a message is taken, the next one takes its place. So it has
-//! *drained* only when it is down to half: from its first refusal until then is one *episode*. Each is counted; one that fills
-//! and drains many times a second is told once a second.
+//! Under load a mailbox is full for most of the time: whenever a message is taken, the next one
+//! takes its place. So it has *drained* only when it is down to half: from its first refusal
+//! until then is one *episode*. Each is counted; one that fills and drains many times a second
+//! is told once a second.
 //!
 //! ```text
 //! depth   ▁▃▆███▇██▇▆▄▃▁
@@ -35,11 +36,13 @@ pub(crate) enum Found {
     Known,
     /// An episode begins, of which nothing is told. The caller asks `drained` once.
     Begun,
-    /// An episode begins. The caller tells of it, then says so ([`FullLog::told`]), and asks `drained` once.
+    /// An episode begins. The caller tells of it, then says so ([`FullLog::told`]), and
+    /// asks `drained` once.
     ToBeTold,
 }
 
-/// Whether a mailbox is full, and whether that was told. One per pool; costs a look where there is nothing to tell.
+/// Whether a mailbox is full, and whether that was told. One per pool; costs a look where
+/// there is nothing to tell.
 #[derive(Debug)]
 pub(crate) struct FullLog {
     /// What times are counted from.
@@ -68,7 +71,8 @@ impl FullLog {
         }
     }
 
-    /// True while `drained` is to be asked. For workers, before they look at the depth of the mailbox.
+    /// True while `drained` is to be asked. For workers, before they look at the
+    /// depth of the mailbox.
     pub(crate) fn is_full(&self) -> bool {
         self.full_at.load(Ordering::Relaxed) > 0
     }
@@ -90,8 +94,9 @@ impl FullLog {
         Found::Begun
     }
 
-    /// It was told that there is no room: from here on it may be told that there is some, and not before. The caller then
-    /// asks `drained` once, because workers may have emptied the mailbox meanwhile and not come back.
+    /// It was told that there is no room: from here on it may be told that there is some, and not
+    /// before. The caller then asks `drained` once, because workers may have emptied the mailbox
+    /// meanwhile and not come back.
     pub(crate) fn told(&self, now: Instant) {
         self.full_at.store(self.micros(now), Ordering::Release);
     }
@@ -108,8 +113,8 @@ impl FullLog {
         now >= look_at && replace(&self.look_at, look_at, now + LOOK_INTERVAL.as_micros() as u64)
     }
 
-    /// Ends the episode, if the mailbox has drained: how long it was full, when the caller is to tell of it. Depth is what was
-    /// accepted and not started.
+    /// Ends the episode, if the mailbox has drained: how long it was full, when the caller is to
+    /// tell of it. Depth is what was accepted and not started.
     pub(crate) fn drained(&self, depth: usize, capacity: usize, now: Instant) -> Option<Duration> {
         let full_at = self.full_at.load(Ordering::Acquire);
         if full_at == 0 || full_at == ABOUT_TO_TELL || depth > capacity / DRAINED_AT {

@@ -30,7 +30,8 @@ pub(super) struct Hub {
     missed: Arc<AtomicU64>,
     /// The length of `listeners`: nothing is locked where nobody listens. Written under their lock.
     listening: AtomicUsize,
-    /// Copied on a change while a notice is being handed out. Runs no user code: who is removed is dropped after the lock.
+    /// Copied on a change while a notice is being handed out. Runs no user code: who is removed is
+    /// dropped after the lock.
     listeners: Mutex<Arc<Vec<Arc<Listener>>>>,
 }
 
@@ -123,8 +124,8 @@ impl Drop for Hub {
     }
 }
 
-/// Runs what may call foreign code: loggers, wakers, the `Display` of an error. Who emits is in the midst of something, and
-/// must not be stopped by their panic.
+/// Runs what may call foreign code: loggers, wakers, the `Display` of an error. Who emits is in the
+/// midst of something, and must not be stopped by their panic.
 fn contained(run: impl FnOnce()) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(run)) {
         discard(panic);

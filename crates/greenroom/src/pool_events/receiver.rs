@@ -47,8 +47,9 @@ impl PoolEventReceiver {
         }
     }
 
-    /// Waits for the next notice, or for the number of those that were missed before it. `None` when everything was
-    /// received and no handle of the hub exists any more, which of the global one never happens.
+    /// Waits for the next notice, or for the number of those that were missed before it. `None`
+    /// when everything was received and no handle of the hub exists any more, which of the
+    /// global one never happens.
     ///
     /// # Cancel safety
     /// A dropped future has taken nothing.
