@@ -1,8 +1,9 @@
 //! Supervisors: who is started first, who is restarted with whom, and when to give up.
 //!
-//! A pool restarts its own workers. What it cannot know is that the cache behind it must be filled anew when the connection in
-//! front of it was lost, or that a program with half its parts is worse than none. A supervisor does: it starts its children
-//! in order, restarts them by a [`Strategy`], and stops them in reverse order.
+//! A pool restarts its own workers. What it cannot know is that the cache behind it must be filled
+//! anew when the connection in front of it was lost, or that a program with half its parts is worse
+//! than none. A supervisor does: it starts its children in order, restarts them by a [`Strategy`],
+//! and stops them in reverse order.
 //!
 //! ```text
 //!                        root                    OneForOne
@@ -12,17 +13,21 @@
 //!                 session    cache               RestForOne: a new session needs a new cache
 //! ```
 //!
-//! * **A child that fails** is restarted at once, then with backoff, within its own budget ([`Restarts`](crate::Restarts)).
-//!   [`RestartPolicy`](crate::RestartPolicy) says which ends are failures; when the budget is used up, [`OnExceeded`] decides.
-//! * **Its address and its queue stay.** Senders notice nothing but the wait; the message that killed it goes the way of the
-//!   failure table.
-//! * **A start that fails during a restart** is tried again with backoff, for ever, and costs nothing of the budget.
-//! * **A supervisor that gives up** is a failed child of its own supervisor, which restarts it with all that is under it.
+//! * **A child that fails** is restarted at once, then with backoff, within its own budget
+//!   ([`Restarts`](crate::Restarts)). [`RestartPolicy`](crate::RestartPolicy) says which ends are
+//!   failures; when the budget is used up, [`OnExceeded`] decides.
+//! * **Its address and its queue stay.** Senders notice nothing but the wait; the message that
+//!   killed it goes the way of the failure table.
+//! * **A start that fails during a restart** is tried again with backoff, for ever, and costs
+//!   nothing of the budget.
+//! * **A supervisor that gives up** is a failed child of its own supervisor, which restarts it with
+//!   all that is under it.
 //!
-//! The price: one task per supervisor while it runs, another one for each child that is being started or stopped. Each event
-//! costs time in proportion to the children.
+//! The price: one task per supervisor while it runs, another one for each child that is being
+//! started or stopped. Each event costs time in proportion to the children.
 //!
-//! Take something else where all children are alike: a pool has thousands of workers at a lower price.
+//! Take something else where all children are alike: a pool has thousands of
+//! workers at a lower price.
 
 use std::{fmt, sync::Arc};
 
@@ -62,8 +67,8 @@ pub use self::{
 };
 use crate::pool::timed;
 
-/// A supervisor that is being set up. Nothing runs before [`spawn`](Self::spawn), or before the supervisor that it is a
-/// [child](Self::child) of starts it.
+/// A supervisor that is being set up. Nothing runs before [`spawn`](Self::spawn), or before the
+/// supervisor that it is a [child](Self::child) of starts it.
 ///
 /// ```
 /// use greenroom::{Stop, Supervisor, supervisor::{ChildSpec, Strategy}};
@@ -105,13 +110,15 @@ impl Supervisor {
         self
     }
 
-    /// One more child, started after those before it. With the defaults of [`ChildSpec::new`], or as a [`ChildSpec`] says.
+    /// One more child, started after those before it. With the defaults of [`ChildSpec::new`], or
+    /// as a [`ChildSpec`] says.
     pub fn child(mut self, child: impl Into<ChildSpec>) -> Self {
         self.children.push(child.into());
         self
     }
 
-    /// Where the jitter of backoff begins, so that a test can be repeated. Random unless said otherwise.
+    /// Where the jitter of backoff begins, so that a test can be repeated. Random
+    /// unless said otherwise.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self

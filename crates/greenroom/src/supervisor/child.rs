@@ -8,11 +8,13 @@
 //! ```
 //!
 //! # The contract
-//! * Each order may come in any state, also when the child was never started or is down already: it then does what is left.
-//! * A supervisor carries out one order at a time for a child. To give another it drops the future of the former first, and
-//!   what that had begun (a start that hangs, actors that are on their way) is ended by the order that follows.
-//! * A child that is told to go down does not report it; a report that crosses with the order is ignored. A report of an
-//!   earlier life is ignored too.
+//! * Each order may come in any state, also when the child was never started or is down already: it
+//!   then does what is left.
+//! * A supervisor carries out one order at a time for a child. To give another it drops the future
+//!   of the former first, and what that had begun (a start that hangs, actors that are on their
+//!   way) is ended by the order that follows.
+//! * A child that is told to go down does not report it; a report that crosses with the order is
+//!   ignored. A report of an earlier life is ignored too.
 //! * A start that fails leaves nothing running. A panic in it counts as a failure.
 
 use std::{fmt, future::Future, pin::Pin, sync::Arc, time::Duration};
@@ -23,21 +25,22 @@ use crate::{ExitReason, Stop, pool::StopSummary};
 
 pub(crate) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// An actor, a pool or a supervisor, as its supervisor sees it. Its address and its queue outlive every `suspend` and
-/// `start`.
+/// An actor, a pool or a supervisor, as its supervisor sees it. Its address and its queue outlive
+/// every `suspend` and `start`.
 pub(crate) trait Child: Send + Sync + 'static {
     /// What logs and reports call it.
     fn name(&self) -> Arc<str>;
 
-    /// Starts it: the first time, or anew, in place, with what is queued kept. Its end, if it comes by itself, is told to
-    /// `exits`; it may come before the start has returned.
+    /// Starts it: the first time, or anew, in place, with what is queued kept. Its end, if it comes
+    /// by itself, is told to `exits`; it may come before the start has returned.
     fn start(&self, exits: ExitReporter) -> BoxFuture<'_, Result<(), String>>;
 
-    /// Ends its actors after the message in hand; a handler that is still busy after `patience` is dropped at its next
-    /// await. The queue is kept, and the address goes on accepting.
+    /// Ends its actors after the message in hand; a handler that is still busy after `patience` is
+    /// dropped at its next await. The queue is kept, and the address goes on accepting.
     fn suspend(&self, patience: Duration) -> BoxFuture<'_, ()>;
 
-    /// As `suspend`, and refuses work with `NoWorkers` until it is started again. What is queued becomes dead letters.
+    /// As `suspend`, and refuses work with `NoWorkers` until it is started again. What is queued
+    /// becomes dead letters.
     fn disable(&self, patience: Duration) -> BoxFuture<'_, ()>;
 
     /// Stops it for good. A second stop may be more urgent than the first, and overtakes it.
@@ -63,7 +66,8 @@ pub(crate) struct ChildExit {
     pub(crate) reason: ExitReason,
 }
 
-/// Tells the supervisor, once, how a life ended. Dropped unused where the child was told to go down.
+/// Tells the supervisor, once, how a life ended. Dropped unused where the child
+/// was told to go down.
 #[derive(Debug)]
 pub(crate) struct ExitReporter {
     child: ChildId,
@@ -80,7 +84,8 @@ impl ExitReporter {
         Self { child, life, reports }
     }
 
-    /// The life that this was given for has ended. Never waits; a supervisor that is gone needs no telling.
+    /// The life that this was given for has ended. Never waits; a supervisor that is
+    /// gone needs no telling.
     pub(crate) fn report(self, reason: ExitReason) {
         let _ = self.reports.send(ChildExit { child: self.child, life: self.life, reason });
     }

@@ -50,7 +50,8 @@ pub(super) enum Act {
 pub(super) struct Fake {
     name: Arc<str>,
     log: Log,
-    /// For "start", "suspend", "disable", "stop": what the next ones do. At once and well, when there is none.
+    /// For "start", "suspend", "disable", "stop": what the next ones do. At once and
+    /// well, when there is none.
     script: Mutex<HashMap<&'static str, VecDeque<Act>>>,
     exits: Mutex<Option<ExitReporter>>,
     /// How it was stopped or suspended.

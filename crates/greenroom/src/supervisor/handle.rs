@@ -16,8 +16,9 @@ use crate::{Stop, pool::StopSummary};
 
 /// A running supervisor: the right to look at its children, to change them, and to stop it.
 ///
-/// Each method answers at once, also while a child's start hangs or its stop takes long; a [`Change`] tells how what was begun
-/// has ended. Dropping the handle stops the supervisor as [`Stop::Now`] does, and does not wait for it.
+/// Each method answers at once, also while a child's start hangs or its stop takes long; a
+/// [`Change`] tells how what was begun has ended. Dropping the handle stops the supervisor as
+/// [`Stop::Now`] does, and does not wait for it.
 #[must_use = "dropping the handle stops the supervisor"]
 pub struct SupervisorHandle {
     keeper: Arc<Keeper>,
@@ -36,8 +37,8 @@ impl SupervisorHandle {
         &self.keeper.name
     }
 
-    /// Adds a child behind all others, and begins to start it. If it does not start it is removed again, and the change
-    /// says so. When it has ended for good it is forgotten.
+    /// Adds a child behind all others, and begins to start it. If it does not start it is removed
+    /// again, and the change says so. When it has ended for good it is forgotten.
     ///
     /// # Errors
     /// [`NotRunning`](ChildError::NotRunning); the child is dropped.
@@ -49,8 +50,8 @@ impl SupervisorHandle {
         self.keeper.ask(|answer| Command::Add(id, spec, answer)).await
     }
 
-    /// Begins to stop a child, in its own way and whatever else goes on, and then forgets it. It is not restarted; the end
-    /// of a significant child that is removed does not end its supervisor.
+    /// Begins to stop a child, in its own way and whatever else goes on, and then forgets it. It is
+    /// not restarted; the end of a significant child that is removed does not end its supervisor.
     ///
     /// # Errors
     /// [`NotRunning`](ChildError::NotRunning), [`Unknown`](ChildError::Unknown).
@@ -61,11 +62,13 @@ impl SupervisorHandle {
         self.keeper.ask(|answer| Command::Remove(child, answer)).await
     }
 
-    /// Begins to bring back a child that is [disabled](crate::supervisor::ChildState::Disabled), or has
-    /// [ended](crate::supervisor::ChildState::Stopped), with a fresh budget. A start that fails is tried again with backoff.
+    /// Begins to bring back a child that is [disabled](crate::supervisor::ChildState::Disabled), or
+    /// has [ended](crate::supervisor::ChildState::Stopped), with a fresh budget. A start that fails
+    /// is tried again with backoff.
     ///
     /// # Errors
-    /// [`NotRunning`](ChildError::NotRunning), [`Unknown`](ChildError::Unknown), [`NotDisabled`](ChildError::NotDisabled).
+    /// [`NotRunning`](ChildError::NotRunning), [`Unknown`](ChildError::Unknown),
+    /// [`NotDisabled`](ChildError::NotDisabled).
     ///
     /// # Cancel safety
     /// The start may have begun.
@@ -80,9 +83,10 @@ impl SupervisorHandle {
 
     /// Stops the children, the last one first, each in its own way, and then the supervisor.
     ///
-    /// Under [`Stop::Now`] no child handles what it has queued. Under [`Stop::Graceful`] each has the time that it was given,
-    /// and all together have this long: at the deadline those that are left are stopped at once, and what has not answered a
-    /// second later is given up. A stop that is more urgent than one before overtakes it. All get the same report.
+    /// Under [`Stop::Now`] no child handles what it has queued. Under [`Stop::Graceful`] each has
+    /// the time that it was given, and all together have this long: at the deadline those that are
+    /// left are stopped at once, and what has not answered a second later is given up. A stop that
+    /// is more urgent than one before overtakes it. All get the same report.
     ///
     /// # Cancel safety
     /// The supervisor goes on stopping; call again to see it end.
@@ -90,8 +94,8 @@ impl SupervisorHandle {
         self.keeper.stop(how).await
     }
 
-    /// Waits until the supervisor has ended: by a stop, or by itself, because a child used up its budget or a significant one
-    /// ended.
+    /// Waits until the supervisor has ended: by a stop, or by itself, because a child used up its
+    /// budget or a significant one ended.
     ///
     /// # Cancel safety
     /// Nothing is lost.

@@ -1,7 +1,9 @@
-//! Carries out what the plan orders: each order in a task of its own, so that no child keeps its supervisor from answering.
+//! Carries out what the plan orders: each order in a task of its own, so that no child keeps its
+//! supervisor from answering.
 //!
-//! A child has one order at a time. The next one drops the future of the former and waits until that is gone, so that no two
-//! of them ever run at once; what the former came to is not heard any more.
+//! A child has one order at a time. The next one drops the future of the former and waits
+//! until that is gone, so that no two of them ever run at once; what the former came to
+//! is not heard any more.
 
 use std::{collections::HashMap, future::pending, sync::Arc};
 

@@ -28,7 +28,8 @@ pub enum ChildState {
     Running,
     /// Down, or on its way down, to be started anew.
     Restarting,
-    /// Down, as its budget is used up. [`enable`](crate::supervisor::SupervisorHandle::enable) brings it back.
+    /// Down, as its budget is used up.
+    /// [`enable`](crate::supervisor::SupervisorHandle::enable) brings it back.
     Disabled,
     /// At its end, by its policy, or because it is being stopped.
     Stopped,

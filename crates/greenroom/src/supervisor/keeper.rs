@@ -1,4 +1,5 @@
-//! A supervisor between its runs: one that has a supervisor of its own goes down and comes up again, with the same children.
+//! A supervisor between its runs: one that has a supervisor of its own goes down and comes up
+//! again, with the same children.
 
 use std::{
     sync::{
@@ -87,7 +88,8 @@ impl Keeper {
         ChildId(self.next.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Starts the children in order. When one does not start, those that have are down again when this returns.
+    /// Starts the children in order. When one does not start, those that have are down
+    /// again when this returns.
     ///
     /// # Cancel safety
     /// A dropped future leaves the start under way.

@@ -13,7 +13,8 @@ use super::{
 };
 use crate::{Stop, pool::StopSummary};
 
-/// Goes down with all its children when it gives up, keeps them, and leaves it to its own supervisor what follows.
+/// Goes down with all its children when it gives up, keeps them, and leaves it to its own
+/// supervisor what follows.
 struct Nested(Arc<Keeper>);
 
 impl Sealed for Supervisor {

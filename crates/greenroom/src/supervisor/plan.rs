@@ -1,9 +1,11 @@
-//! What a supervisor decides, without clock, task or lock: it is told what happened and when, and answers with orders.
+//! What a supervisor decides, without clock, task or lock: it is told what happened and when, and
+//! answers with orders.
 //!
-//! Restarts overlap. While one is under way, another child fails, one is removed, the supervisor is stopped. A list of steps
-//! for each would have to be mended in the middle; so there is none. Each child has a [`Phase`] (how it is) and a [`Wish`] (what
-//! it is to become); what happens changes these, and the orders are what is missing between the two, as far as the order of
-//! the children allows:
+//! Restarts overlap. While one is under way, another child fails, one is removed, the
+//! supervisor is stopped. A list of steps for each would have to be mended in the middle; so
+//! there is none. Each child has a [`Phase`] (how it is) and a [`Wish`] (what it is to become);
+//! what happens changes these, and the orders are what is missing between the two, as far as
+//! the order of the children allows:
 //!
 //! ```text
 //!            a      b        c        d
@@ -24,8 +26,8 @@
 //! | a child is removed, or disabled | the others do not wait for it |
 //! | the supervisor is to end | whatever is under way is given up; all go down, the last one first |
 //!
-//! The price: each event looks at all children, so a supervisor is for tens or hundreds of them. For thousands of equals there
-//! are pools.
+//! The price: each event looks at all children, so a supervisor is for tens or hundreds of them.
+//! For thousands of equals there are pools.
 
 use std::sync::Arc;
 
@@ -63,8 +65,8 @@ pub(crate) struct Plan {
     entries: Vec<Entry>,
     /// Why it ends, once it does.
     end: Option<SupervisorEnd>,
-    /// What its end is for its children. A root stops them; one that has a supervisor suspends them, as it may be restarted,
-    /// unless it is told to stop.
+    /// What its end is for its children. A root stops them; one that has a supervisor suspends
+    /// them, as it may be restarted, unless it is told to stop.
     last_fall: Fall,
     /// All children have been up once.
     booted: bool,
@@ -133,7 +135,8 @@ impl Plan {
         self.entries.iter_mut().for_each(|entry| entry.in_line = false);
     }
 
-    /// All go down, the last one first. The first reason is kept; a stop makes more of a suspension.
+    /// All go down, the last one first. The first reason is kept; a stop makes
+    /// more of a suspension.
     fn end_as(&mut self, end: SupervisorEnd) {
         self.end.get_or_insert(end);
         for entry in &mut self.entries {
@@ -187,7 +190,8 @@ impl Plan {
         self.last_fall == Fall::Stop
     }
 
-    /// The children that are left to be started again, in start order, and whether they had been added.
+    /// The children that are left to be started again, in start order, and whether
+    /// they had been added.
     pub(crate) fn kept(&self) -> impl Iterator<Item = (ChildId, bool)> {
         let kept = self.entries.iter().filter(|entry| entry.phase != Phase::Stopped);
         kept.map(|entry| (entry.id, entry.added))

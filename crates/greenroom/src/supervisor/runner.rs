@@ -1,6 +1,8 @@
-//! The one task of a supervisor: hears what happens, tells the plan, and has its orders carried out.
+//! The one task of a supervisor: hears what happens, tells the plan, and has
+//! its orders carried out.
 //!
-//! It never waits for a child, so it answers at once whatever its children do. It ends when the plan is over.
+//! It never waits for a child, so it answers at once whatever its children do. It ends
+//! when the plan is over.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -27,7 +29,8 @@ use crate::{Stop, pool::StopSummary};
 
 mod told;
 
-/// How long after the deadline a child may take that was told to end at once: twice what a pool takes.
+/// How long after the deadline a child may take that was told to end at once:
+/// twice what a pool takes.
 const LET_GO: Duration = Duration::from_secs(1);
 
 /// What a running supervisor can be told.
@@ -44,7 +47,8 @@ pub(crate) enum Command {
 pub(crate) struct Runner {
     /// What logs call the supervisor.
     name: Arc<str>,
-    /// Also read by the handle, for its list of children. Locked for a moment; no user code runs meanwhile.
+    /// Also read by the handle, for its list of children. Locked for a moment; no user
+    /// code runs meanwhile.
     plan: Arc<Mutex<Plan>>,
     /// All children that the plan knows.
     children: HashMap<ChildId, ChildSpec>,
@@ -172,7 +176,8 @@ impl Runner {
         [deadline, due].into_iter().flatten().min()
     }
 
-    /// At the deadline all that is left goes down at once, in no order; what has not a second later is given up.
+    /// At the deadline all that is left goes down at once, in no order; what has not a
+    /// second later is given up.
     fn look_at_the_clock(&mut self) {
         let Some(deadline) = self.terms.borrow().deadline() else { return };
         let now = Instant::now();

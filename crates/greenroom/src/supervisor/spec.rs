@@ -5,14 +5,16 @@ use std::{sync::Arc, time::Duration};
 use super::child::{Child, IntoChild};
 use crate::{RestartPolicy, Restarts, Stop};
 
-/// How long a child may take to stop, unless said otherwise; as long as Erlang's supervisors give to a worker.
+/// How long a child may take to stop, unless said otherwise; as long as Erlang's
+/// supervisors give to a worker.
 const DEFAULT_STOP: Duration = Duration::from_secs(5);
 
 /// What a supervisor does when a child has used up its restart budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum OnExceeded {
-    /// It stops all its children and ends; its own supervisor, if there is one, decides what follows.
+    /// It stops all its children and ends; its own supervisor, if there is one,
+    /// decides what follows.
     #[default]
     StopSupervisor,
     /// The child stays down and refuses work with `NoWorkers`; the others go on.
@@ -52,8 +54,8 @@ pub(crate) struct Rules {
 }
 
 impl ChildSpec {
-    /// A child with the defaults: [`transient`](Self::transient), 3 restarts within a minute, and when these are used up
-    /// its supervisor stops; five seconds to stop.
+    /// A child with the defaults: [`transient`](Self::transient), 3 restarts within a minute, and
+    /// when these are used up its supervisor stops; five seconds to stop.
     pub fn new(child: impl IntoChild) -> Self {
         let rules = Rules {
             policy: RestartPolicy::default(),
@@ -85,28 +87,29 @@ impl ChildSpec {
         self
     }
 
-    /// How often it is restarted, and how soon. Only its own failures count, and only those of a child that was up: a
-    /// start that fails is tried again with the same backoff, for ever.
+    /// How often it is restarted, and how soon. Only its own failures count, and only those of a
+    /// child that was up: a start that fails is tried again with the same backoff, for ever.
     pub fn restarts(mut self, restarts: Restarts) -> Self {
         self.rules.restarts = restarts;
         self
     }
 
-    /// What follows when it fails more often than that. [`OnExceeded::StopSupervisor`] unless said otherwise.
+    /// What follows when it fails more often than that. [`OnExceeded::StopSupervisor`]
+    /// unless said otherwise.
     pub fn on_exceeded(mut self, what: OnExceeded) -> Self {
         self.rules.on_exceeded = what;
         self
     }
 
-    /// Its end is the end of its supervisor, which stops its other children: the end of a child that its policy does not
-    /// restart, not that of one that was removed or disabled.
+    /// Its end is the end of its supervisor, which stops its other children: the end of a child
+    /// that its policy does not restart, not that of one that was removed or disabled.
     pub fn significant(mut self) -> Self {
         self.rules.significant = true;
         self
     }
 
-    /// How it is stopped. It has as long to let go of the message in hand when it is restarted for another child's sake;
-    /// after [`Stop::Now`] as long as it takes.
+    /// How it is stopped. It has as long to let go of the message in hand when it is restarted for
+    /// another child's sake; after [`Stop::Now`] as long as it takes.
     pub fn stop(mut self, how: Stop) -> Self {
         self.stop = how;
         self

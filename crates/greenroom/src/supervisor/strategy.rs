@@ -11,8 +11,9 @@ use std::ops::Range;
 /// RestForOne    ·   R   R   R        down: d, c       up: b, c, d
 /// ```
 ///
-/// `OneForOne` for children that know nothing of one another, `RestForOne` where later ones depend on earlier ones,
-/// `OneForAll` where each depends on all. A child that is restarted for another's sake keeps its queue and its budget.
+/// `OneForOne` for children that know nothing of one another, `RestForOne` where later ones depend
+/// on earlier ones, `OneForAll` where each depends on all. A child that is restarted for another's
+/// sake keeps its queue and its budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Strategy {
     /// The one that failed.

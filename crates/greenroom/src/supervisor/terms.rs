@@ -1,7 +1,9 @@
-//! On what terms children go down: each on its own, unless whoever stops the supervisor has less time.
+//! On what terms children go down: each on its own, unless whoever stops the
+//! supervisor has less time.
 //!
-//! A supervisor may be stopped again, more urgently, while it stops. The terms are therefore watched by what carries out the
-//! order (`hands.rs`), which gives the order anew when they have changed.
+//! A supervisor may be stopped again, more urgently, while it stops. The terms are
+//! therefore watched by what carries out the order (`hands.rs`), which gives the order anew
+//! when they have changed.
 
 use std::time::Duration;
 
@@ -62,7 +64,8 @@ impl Terms {
         }
     }
 
-    /// Returns when an order on these terms is to be given anew: they have changed, or the deadline has come.
+    /// Returns when an order on these terms is to be given anew: they have changed, or
+    /// the deadline has come.
     pub(crate) async fn outdated(self, terms: &mut watch::Receiver<Self>) {
         let ahead = self.deadline.filter(|at| *at > Instant::now());
         tokio::select! {

@@ -20,7 +20,8 @@ use crate::{
 pub(super) enum Phase {
     /// Not at work; its queue is kept. Left by an order to start, or to go down further.
     Down,
-    /// An order to start is under way. Left when it has started or failed, or by an order to go down.
+    /// An order to start is under way. Left when it has started or failed, or by
+    /// an order to go down.
     Starting,
     /// At work. Left by its own exit, or by an order to go down.
     Up,
@@ -73,8 +74,8 @@ pub(super) struct Entry {
     pub(super) added: bool,
     pub(super) phase: Phase,
     pub(super) wish: Wish,
-    /// It goes down only when later ones in line have, and comes up only when earlier ones in line have and none is to
-    /// go down any more.
+    /// It goes down only when later ones in line have, and comes up only when earlier ones in line
+    /// have and none is to go down any more.
     pub(super) in_line: bool,
     /// It is not started before.
     pub(super) not_before: Option<Instant>,

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use crate::{ExitReason, supervisor::child::ChildId};
 
-/// What is to be done with a child. Only one thing is done at a time: an order for a child takes the place of the former.
+/// What is to be done with a child. Only one thing is done at a time: an order for a child takes
+/// the place of the former.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
     Start { child: ChildId, life: u64 },
@@ -36,6 +37,7 @@ pub(crate) enum Notice {
     Exceeded { child: ChildId, reason: ExitReason },
     /// A child has ended and is not restarted.
     Ended { child: ChildId, reason: ExitReason },
-    /// A reason that changed nothing. A plan drops none itself: they may hold an error of a user, and it works under a lock.
+    /// A reason that changed nothing. A plan drops none itself: they may hold an error of a user,
+    /// and it works under a lock.
     Spent(ExitReason),
 }

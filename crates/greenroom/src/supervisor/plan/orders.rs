@@ -39,7 +39,8 @@ impl Plan {
         line_falls
     }
 
-    /// The first ones first; in line, one at a time, and when nobody in line has to go down any more.
+    /// The first ones first; in line, one at a time, and when nobody in line has
+    /// to go down any more.
     fn give_starts(&mut self, now: Instant, line_falls: bool, orders: &mut Vec<Order>) {
         let mut line_waits = line_falls;
         for entry in self.entries.iter_mut().filter(|entry| entry.wants_up()) {

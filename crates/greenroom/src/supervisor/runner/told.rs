@@ -9,7 +9,8 @@ use crate::{
 };
 
 impl Runner {
-    /// A reason may hold an error of a user, which is shown and dropped here: its panic ends here too.
+    /// A reason may hold an error of a user, which is shown and dropped here: its
+    /// panic ends here too.
     pub(super) fn tell(&mut self, notice: Notice) {
         self.answer(&notice);
         let log = catch_unwind(AssertUnwindSafe(|| self.log(&notice)));
