@@ -6,11 +6,12 @@
 //! send_every ─┘   per runtime          └─ full: one-shot waits in line, a tick is skipped and counted
 //! ```
 //!
-//! All timers of a runtime share one task, which sleeps on the runtime's own timer wheel until the earliest of them is due,
-//! and ends when none is left. A pending timer is an entry in an ordered map: about 200 bytes with a small message, no
-//! task, and gone at once when it is cancelled. Setting and cancelling cost logarithmic time; timers that are due at the
-//! same instant fire in the order in which they were set. Time is tokio's: monotonic, with a resolution of a millisecond,
-//! virtual in tests that pause it.
+//! All timers of a runtime share one task, which sleeps on the runtime's own timer wheel until the
+//! earliest of them is due, and ends when none is left. A pending timer is an entry in an ordered
+//! map: about 200 bytes with a small message, no task, and gone at once when it is cancelled.
+//! Setting and cancelling cost logarithmic time; timers that are due at the same instant fire in
+//! the order in which they were set. Time is tokio's: monotonic, with a resolution of a
+//! millisecond, virtual in tests that pause it.
 //!
 //! A timer does not keep its actor alive. When the actor is gone, the next tick ends the timer.
 
@@ -36,7 +37,8 @@ use self::{
     wheel::{Alarm, Wheel},
 };
 
-/// The shortest period, the resolution of the clock beneath. A shorter one would be a loop that keeps a thread busy.
+/// The shortest period, the resolution of the clock beneath. A shorter one would be a loop that
+/// keeps a thread busy.
 const SHORTEST_PERIOD: Duration = Duration::from_millis(1);
 
 /// A timer that was set. **Dropping it does not cancel the timer**; [`cancel`](Self::cancel) does.
@@ -47,8 +49,9 @@ pub struct Timer {
 }
 
 impl<M: Send + 'static, R: Send + 'static, E: Send + 'static> Address<M, R, E> {
-    /// Sends a message after this long. When the mailbox is full then, the message waits in line like that of any sender,
-    /// in a task of its own, and holds the address meanwhile. When the actor is gone, it is dropped.
+    /// Sends a message after this long. When the mailbox is full then, the message waits in line
+    /// like that of any sender, in a task of its own, and holds the address meanwhile. When the
+    /// actor is gone, it is dropped.
     ///
     /// May be called from any thread: the timer runs where the pool was spawned.
     ///
@@ -68,7 +71,8 @@ impl<M: Send + 'static, R: Send + 'static, E: Send + 'static> Address<M, R, E> {
         Timer::set(self, delay, |_| Box::new(once))
     }
 
-    /// Sends copies of a message, the first one after one period. See [`send_every_with`](Self::send_every_with).
+    /// Sends copies of a message, the first one after one period. See
+    /// [`send_every_with`](Self::send_every_with).
     pub fn send_every(&self, message: M, period: Duration) -> Timer
     where
         M: Clone,
@@ -76,11 +80,13 @@ impl<M: Send + 'static, R: Send + 'static, E: Send + 'static> Address<M, R, E> {
         self.send_every_with(move || message.clone(), period)
     }
 
-    /// Sends what `make` returns, the first time after one period (of at least a millisecond). A tick that finds the
-    /// mailbox full is skipped, and so are ticks that the runtime was too late for: they are
-    /// [counted](Timer::skipped), never sent in a burst. The time between ticks does not drift.
+    /// Sends what `make` returns, the first time after one period (of at least a millisecond). A
+    /// tick that finds the mailbox full is skipped, and so are ticks that the runtime was too
+    /// late for: they are [counted](Timer::skipped), never sent in a burst. The time between
+    /// ticks does not drift.
     ///
-    /// `make` runs on the task that serves all timers of the runtime: it must not block. A panic in it ends the timer.
+    /// `make` runs on the task that serves all timers of the runtime: it must not block. A panic
+    /// in it ends the timer.
     pub fn send_every_with(
         &self,
         make: impl FnMut() -> M + Send + 'static,
@@ -103,9 +109,9 @@ impl Timer {
         Self { ticket, wheel: Arc::downgrade(&wheel) }
     }
 
-    /// Cancels the timer. True when it was pending: nothing more is sent (of a periodic timer, at most the one tick that
-    /// is being sent at this moment), and the message is dropped now. False when it has fired, ended or been cancelled
-    /// before.
+    /// Cancels the timer. True when it was pending: nothing more is sent (of a periodic timer, at
+    /// most the one tick that is being sent at this moment), and the message is dropped now. False
+    /// when it has fired, ended or been cancelled before.
     pub fn cancel(&self) -> bool {
         if !self.ticket.leave_pending(TimerState::Cancelled) {
             return false;
@@ -122,7 +128,8 @@ impl Timer {
         self.ticket.state()
     }
 
-    /// Ticks of a periodic timer that were not sent, because the mailbox was full or the runtime was late.
+    /// Ticks of a periodic timer that were not sent, because the mailbox was full or
+    /// the runtime was late.
     pub fn skipped(&self) -> u64 {
         self.ticket.skipped()
     }

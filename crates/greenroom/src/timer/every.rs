@@ -13,7 +13,8 @@ use crate::{NotAccepted, WeakAddress};
 pub(super) struct Every<M, R, E, F> {
     to: WeakAddress<M, R, E>,
     period: Duration,
-    /// The tick that rings next. Counted from the first one, so that the time between ticks does not drift.
+    /// The tick that rings next. Counted from the first one, so that the time between
+    /// ticks does not drift.
     tick: Instant,
     make: F,
 }

@@ -45,8 +45,9 @@ impl<M: Send + 'static, R: Send + 'static, E: Send + 'static> Alarm for Once<M, 
     }
 }
 
-/// Decides first, then sends: a timer that was cancelled in time never sends, one that sends can not be cancelled. Gives the
-/// message back where there is room in the pool and none behind its key.
+/// Decides first, then sends: a timer that was cancelled in time never sends, one that
+/// sends can not be cancelled. Gives the message back where there is room in the pool and
+/// none behind its key.
 fn fire<M, R, E>(permit: Permit<'_, M, R, E>, message: M, ticket: &Ticket) -> Option<M> {
     if !ticket.leave_pending(TimerState::Fired) {
         return None;
@@ -90,7 +91,8 @@ fn wait_behind_key<M: Send + 'static, R: Send + 'static, E: Send + 'static>(
     });
 }
 
-/// A message that waits for room. Its task may end without having sent it, also by a panic or with its runtime.
+/// A message that waits for room. Its task may end without having sent it, also by a panic
+/// or with its runtime.
 struct Waiting(Arc<Ticket>);
 
 impl Drop for Waiting {

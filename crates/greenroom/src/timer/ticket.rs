@@ -35,7 +35,8 @@ pub(crate) struct Ticket {
     pub(super) number: u64,
     /// When it is due, in nanoseconds of its wheel. Written and read under the lock of the wheel.
     pub(super) at: AtomicU64,
-    /// A `TimerState`. Leaves `Pending` once, by compare and exchange: who does that has decided what becomes of it.
+    /// A `TimerState`. Leaves `Pending` once, by compare and exchange: who does that has
+    /// decided what becomes of it.
     state: AtomicU8,
     skipped: AtomicU64,
     /// The task in which a one-shot waits for room.

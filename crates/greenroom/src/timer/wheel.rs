@@ -1,11 +1,12 @@
 //! One task that serves all timers of a runtime.
 //!
-//! Tokio's timer is a wheel already; what it offers is a future for each sleeper, and something must poll that. So there is
-//! one sleeper, for the earliest of our timers, and the rest lie in an ordered map, which unlike a second wheel gives back
-//! a cancelled timer's memory at once, knows no longest time, and fires equal instants in the order in which they were set.
+//! Tokio's timer is a wheel already; what it offers is a future for each sleeper, and something
+//! must poll that. So there is one sleeper, for the earliest of our timers, and the rest lie in an
+//! ordered map, which unlike a second wheel gives back a cancelled timer's memory at once, knows no
+//! longest time, and fires equal instants in the order in which they were set.
 //!
-//! The task exists while timers are pending. It holds the wheel, and nobody else does for long, so that neither task nor
-//! memory is left when the last timer has gone.
+//! The task exists while timers are pending. It holds the wheel, and nobody else does for long, so
+//! that neither task nor memory is left when the last timer has gone.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -56,8 +57,9 @@ struct Pending {
     timers: BTreeMap<(u64, u64), Set>,
     /// The number of the next timer.
     next: u64,
-    /// A task serves this wheel, or is being spawned. Set by who adds the first timer, unset by the task under the lock
-    /// under which it finds no timer left; otherwise a timer could be added that nobody serves.
+    /// A task serves this wheel, or is being spawned. Set by who adds the first timer, unset by
+    /// the task under the lock under which it finds no timer left; otherwise a timer could be
+    /// added that nobody serves.
     served: bool,
 }
 
@@ -164,7 +166,8 @@ impl Wheel {
         }
     }
 
-    /// A timer that was cancelled while it rang is not put back: whoever cancels looks for it here after having said so.
+    /// A timer that was cancelled while it rang is not put back: whoever cancels looks for it here
+    /// after having said so.
     fn put_back(&self, set: Set, at: Instant) {
         let mut pending = self.pending.lock();
         if set.ticket.is_pending() {
@@ -213,15 +216,16 @@ impl fmt::Debug for Wheel {
     }
 }
 
-/// The latest instant, so far from any epoch that a wait until then has no end: a hundred years, in nanoseconds.
+/// The latest instant, so far from any epoch that a wait until then has no end: a hundred
+/// years, in nanoseconds.
 const LATEST: u64 = 100 * 365 * 24 * 3600 * 1_000_000_000;
 
 fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX).min(LATEST)
 }
 
-/// What the task holds. When it is dropped with its runtime, or is spawned where none runs any more, nobody will ever
-/// serve its timers: they end.
+/// What the task holds. When it is dropped with its runtime, or is spawned where none runs any
+/// more, nobody will ever serve its timers: they end.
 struct Service {
     wheel: Arc<Wheel>,
     /// The task has found no timer left; whatever has been set since belongs to another one.
