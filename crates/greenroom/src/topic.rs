@@ -8,15 +8,16 @@
 //!                └─ replay: the last n, for who comes later
 //! ```
 //!
-//! A [`Topic`] is what subscribers know, a [`Producer`] the one right to publish to it. Publishing never waits: a
-//! subscriber that is too slow misses events, and is told how many by an [`Event::Lagged`] before the next one that it
-//! gets. A subscriber that is gone is removed.
+//! A [`Topic`] is what subscribers know, a [`Producer`] the one right to publish to it. Publishing
+//! never waits: a subscriber that is too slow misses events, and is told how many by an
+//! [`Event::Lagged`] before the next one that it gets. A subscriber that is gone is removed.
 //!
-//! The price: an allocation per event, and per subscriber a copy (an event is `Clone`; large ones are an `Arc` of
-//! something). Publishing takes time in proportion to the subscribers, in the producer.
+//! The price: an allocation per event, and per subscriber a copy (an event is `Clone`;
+//! large ones are an `Arc` of something). Publishing takes time in proportion to the
+//! subscribers, in the producer.
 //!
-//! Take something else where no event may be missed (send to each address, and wait for room), or where several publish
-//! (a pool in front of the producer, or a topic each).
+//! Take something else where no event may be missed (send to each address, and wait for room), or
+//! where several publish (a pool in front of the producer, or a topic each).
 
 use std::{fmt, marker::PhantomData, sync::Arc};
 
@@ -104,8 +105,8 @@ impl<E> Topic<E> {
         self.hub.name()
     }
 
-    /// Takes the right to publish, after the producer that had it was dropped. To hand it over without a gap, move the
-    /// producer.
+    /// Takes the right to publish, after the producer that had it was dropped. To hand it over
+    /// without a gap, move the producer.
     ///
     /// # Errors
     /// When somebody has it.
@@ -123,14 +124,15 @@ impl<E> Topic<E> {
 }
 
 impl<E: Clone + Send + Sync + 'static> Topic<E> {
-    /// Has events delivered to an actor or a pool, beginning with those that are replayed, until the subscription is
-    /// dropped or the pool is gone. A pool handles each event once, by one of its workers; where each of them is to have it,
+    /// Has events delivered to an actor or a pool, beginning with those that are replayed, until
+    /// the subscription is dropped or the pool is gone. A pool handles each event once, by one
+    /// of its workers; where each of them is to have it,
     /// [`subscribe_each`](Self::subscribe_each) does that.
     ///
-    /// The subscription does not keep the pool alive. A mailbox that is full misses the event; when the next one is
-    /// published and there is room, it is told [`Event::Lagged`] before that. Where the news take the last room, the event
-    /// is held until another one is published. (In a pool with several workers, "before" is the order in which the two are
-    /// accepted.)
+    /// The subscription does not keep the pool alive. A mailbox that is full misses the event; when
+    /// the next one is published and there is room, it is told [`Event::Lagged`] before that. Where
+    /// the news take the last room, the event is held until another one is published. (In a pool
+    /// with several workers, "before" is the order in which the two are accepted.)
     pub fn subscribe<M, R, F>(&self, address: &Address<M, R, F>) -> Subscription<E>
     where
         M: From<Event<E>> + Send + 'static,
@@ -140,8 +142,8 @@ impl<E: Clone + Send + Sync + 'static> Topic<E> {
         self.subscribe_with(address, |event| Some(M::from(event)))
     }
 
-    /// As [`subscribe`](Self::subscribe), for an actor that takes events as they are and does not want to be told of those
-    /// that it missed. [`Subscription::missed`] counts them all the same.
+    /// As [`subscribe`](Self::subscribe), for an actor that takes events as they are and does not
+    /// want to be told of those that it missed. [`Subscription::missed`] counts them all the same.
     pub fn subscribe_items<M, R, F>(&self, address: &Address<M, R, F>) -> Subscription<E>
     where
         E: Into<M>,
@@ -152,8 +154,9 @@ impl<E: Clone + Send + Sync + 'static> Topic<E> {
         self.subscribe_with(address, |event| event.into_item().map(E::into))
     }
 
-    /// As [`subscribe`](Self::subscribe), with a function that makes messages of events, and none of those that the actor
-    /// does not want. It runs in the producer, under no lock. Where it panics, the event is one that was missed.
+    /// As [`subscribe`](Self::subscribe), with a function that makes messages of events, and none
+    /// of those that the actor does not want. It runs in the producer, under no lock. Where it
+    /// panics, the event is one that was missed.
     pub fn subscribe_with<M, R, F>(
         &self,
         address: &Address<M, R, F>,
@@ -168,14 +171,17 @@ impl<E: Clone + Send + Sync + 'static> Topic<E> {
         Subscription::new(&self.hub, Arc::new(feed))
     }
 
-    /// Has events delivered to each live worker of a pool, a message for each, beginning with those that are replayed.
+    /// Has events delivered to each live worker of a pool, a message for each, beginning with
+    /// those that are replayed.
     ///
-    /// Each worker is a subscriber of its own as to order and to what it misses: one whose mailbox is full is told
-    /// [`Event::Lagged`], and the others hear everything. The subscription counts all that they miss together. A worker that
-    /// is restarted has its events wait in its mailbox; one that joins later gets those that are published from then on.
-    /// While there is no worker, events reach nobody.
+    /// Each worker is a subscriber of its own as to order and to what it misses: one whose mailbox
+    /// is full is told [`Event::Lagged`], and the others hear everything. The subscription counts
+    /// all that they miss together. A worker that is restarted has its events wait in its mailbox;
+    /// one that joins later gets those that are published from then on. While there is no worker,
+    /// events reach nobody.
     ///
-    /// The subscription does not keep the pool alive. Publishing to it takes two allocations per worker.
+    /// The subscription does not keep the pool alive. Publishing to it takes two
+    /// allocations per worker.
     ///
     /// ```
     /// # use greenroom::{Topic, topic::Event, prelude::*};
@@ -198,8 +204,8 @@ impl<E: Clone + Send + Sync + 'static> Topic<E> {
         self.subscribe_each_with(workers, |event| Some(M::from(event)))
     }
 
-    /// As [`subscribe_each`](Self::subscribe_each), with a function that makes messages of events as in
-    /// [`subscribe_with`](Self::subscribe_with), once for each worker.
+    /// As [`subscribe_each`](Self::subscribe_each), with a function that makes messages of events
+    /// as in [`subscribe_with`](Self::subscribe_with), once for each worker.
     pub fn subscribe_each_with<M, R, F>(
         &self,
         workers: &BroadcastAddress<M, R, F>,
@@ -214,23 +220,25 @@ impl<E: Clone + Send + Sync + 'static> Topic<E> {
         Subscription::new(&self.hub, Arc::new(feeds))
     }
 
-    /// Events for code that is no actor, beginning with those that are replayed. Up to `buffer` events wait; when another
-    /// one comes, the oldest is missed and counted. (With a buffer of 0 all of them are.)
+    /// Events for code that is no actor, beginning with those that are replayed. Up to
+    /// `buffer` events wait; when another one comes, the oldest is missed and counted. (With a
+    /// buffer of 0 all of them are.)
     pub fn receiver(&self, buffer: usize) -> Receiver<E> {
         Receiver::new(&self.hub, buffer)
     }
 }
 
 impl<E> TopicBuilder<E> {
-    /// How many events a new subscriber is given first, of the last ones; none unless said otherwise. A receiver gets no
-    /// more of them than its buffer holds.
+    /// How many events a new subscriber is given first, of the last ones; none unless said
+    /// otherwise. A receiver gets no more of them than its buffer holds.
     pub fn replay(mut self, events: usize) -> Self {
         self.replay = events;
         self
     }
 
-    /// Is told when the first subscriber has come and when the last one has gone, in turns, on whichever thread that
-    /// happens, under no lock. A change that is undone before it was told is not told. Must not block.
+    /// Is told when the first subscriber has come and when the last one has gone, in turns, on
+    /// whichever thread that happens, under no lock. A change that is undone before it was told is
+    /// not told. Must not block.
     ///
     /// [`Producer::notice`] waits for the same.
     pub fn on_notice(mut self, hook: impl Fn(Notice) + Send + Sync + 'static) -> Self {

@@ -26,8 +26,9 @@ type Hook = Box<dyn Fn(Notice) + Send + Sync>;
 
 /// Tells of changes between "nobody subscribes" and "somebody does", one after the other.
 ///
-/// Whoever changes the subscribers comes here afterwards. If somebody is telling, he will look again when he is done; so no
-/// change is lost, two are never told at once or out of order, and nothing is told under a lock.
+/// Whoever changes the subscribers comes here afterwards. If somebody is telling, he will look
+/// again when he is done; so no change is lost, two are never told at once or out of order, and
+/// nothing is told under a lock.
 pub(super) struct Demand {
     progress: Mutex<Progress>,
     wanted: watch::Sender<bool>,

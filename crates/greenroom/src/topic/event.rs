@@ -5,7 +5,8 @@
 pub enum Event<E> {
     /// What was published.
     Item(E),
-    /// So many events were published between the one before and the one after this, and did not fit in.
+    /// So many events were published between the one before and the one after
+    /// this, and did not fit in.
     Lagged(u64),
 }
 

@@ -14,15 +14,16 @@ use super::{
 };
 use crate::{Address, NotAccepted, WeakAddress, pool::discard::discard};
 
-/// How many events may wait while another thread is still handing out what is replayed, beyond what is replayed itself.
-/// That takes microseconds unless the thread is held up; what comes beyond is missed and counted.
+/// How many events may wait while another thread is still handing out what is replayed, beyond
+/// what is replayed itself. That takes microseconds unless the thread is held up; what comes
+/// beyond is missed and counted.
 const WAITING: usize = 1_024;
 
 /// Sends events to a mailbox, in order, from whichever thread has the turn.
 ///
-/// The producer and who subscribes (with events to be replayed) may both have something to hand out. Each puts it into the
-/// line; one who finds the turn taken leaves it there, the other goes on until the line is empty. So messages are made and
-/// sent under no lock, and still in order.
+/// The producer and who subscribes (with events to be replayed) may both have something to hand
+/// out. Each puts it into the line; one who finds the turn taken leaves it there, the other goes on
+/// until the line is empty. So messages are made and sent under no lock, and still in order.
 pub(super) struct Feed<E, M, R, F, C> {
     to: WeakAddress<M, R, F>,
     convert: C,
@@ -38,10 +39,11 @@ struct Line<E> {
     arrears: Arrears<E>,
 }
 
-/// What the subscriber should have had by now: first the event that is held, then the news of what it missed after that.
+/// What the subscriber should have had by now: first the event that is held, then the news of what
+/// it missed after that.
 ///
-/// An event is held when the news before it took the last room. Otherwise a mailbox of one would, once it has missed
-/// something, be told of misses for ever and never get an event again.
+/// An event is held when the news before it took the last room. Otherwise a mailbox of one would,
+/// once it has missed something, be told of misses for ever and never get an event again.
 struct Arrears<E> {
     held: Option<Arc<E>>,
     untold: u64,
@@ -120,7 +122,8 @@ where
         Self { to, convert, line: Mutex::new(line), missed }
     }
 
-    /// Hands out until the line is empty. Returns what became of the last event. Only for who has the turn.
+    /// Hands out until the line is empty. Returns what became of the last event. Only
+    /// for who has the turn.
     fn hand_out(&self, mut arrears: Arrears<E>) -> Offered {
         let mut last = Offered::Taken;
         loop {

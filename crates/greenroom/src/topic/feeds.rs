@@ -1,7 +1,8 @@
 //! A subscriber that is all live workers of a pool.
 //!
-//! Each worker has a [`Feed`] of its own: it hears in order, and where its mailbox is full, it is told how many it has missed,
-//! whatever the others have got. Who has joined is looked up with each event.
+//! Each worker has a [`Feed`] of its own: it hears in order, and where its mailbox is full,
+//! it is told how many it has missed, whatever the others have got. Who has joined is
+//! looked up with each event.
 
 use std::{
     collections::{HashSet, VecDeque},
@@ -23,7 +24,8 @@ use crate::pool::{Worker, discard::discard, gather::crew::WeakCrew};
 pub(super) struct Feeds<E, M, R, F, C> {
     crew: Box<dyn WeakCrew<M, R, F>>,
     convert: Arc<C>,
-    /// Each with the life of its worker. Runs no user code: what is taken out is dropped after the lock.
+    /// Each with the life of its worker. Runs no user code: what is taken out is
+    /// dropped after the lock.
     feeds: Mutex<Vec<WorkersFeed<E>>>,
     /// Of all workers there were.
     missed: Missed,
@@ -33,7 +35,8 @@ struct WorkersFeed<E> {
     /// Of the worker.
     life: u64,
     feed: Arc<dyn Subscriber<E>>,
-    /// It hands out from here on: once, by whoever comes first, the producer with an event or the subscription itself.
+    /// It hands out from here on: once, by whoever comes first, the producer with an event or
+    /// the subscription itself.
     begun: Arc<AtomicBool>,
 }
 

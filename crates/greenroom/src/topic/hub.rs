@@ -32,8 +32,8 @@ pub struct TopicStats {
     pub replayable: usize,
 }
 
-/// Held by topics and the producer. When the last of these is dropped, nobody will ever publish again, and subscribers are
-/// told so; they themselves hold it weakly.
+/// Held by topics and the producer. When the last of these is dropped, nobody will ever publish
+/// again, and subscribers are told so; they themselves hold it weakly.
 pub(super) struct Hub<E> {
     name: Arc<str>,
     replay: usize,
@@ -110,8 +110,8 @@ impl<E> Hub<E> {
         self.produced.store(false, Ordering::Release);
     }
 
-    /// Adds a subscriber and returns its number. It gets what is replayed and every event after that: what is replayed is
-    /// set aside under the lock under which later events find it.
+    /// Adds a subscriber and returns its number. It gets what is replayed and every event after
+    /// that: what is replayed is set aside under the lock under which later events find it.
     pub(super) fn add(&self, subscriber: &Arc<dyn Subscriber<E>>) -> u64 {
         let number = {
             let mut state = self.state.lock();

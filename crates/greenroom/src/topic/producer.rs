@@ -6,8 +6,8 @@ use tokio::sync::watch;
 
 use super::{demand::Notice, hub::Hub};
 
-/// The one right to publish to a topic. It is handed over by moving it; dropped, it goes back to the topic, from which
-/// [`Topic::producer`](super::Topic::producer) takes it.
+/// The one right to publish to a topic. It is handed over by moving it; dropped, it goes back to
+/// the topic, from which [`Topic::producer`](super::Topic::producer) takes it.
 ///
 /// A topic exists as long as its producer does, also without a handle.
 pub struct Producer<E> {
@@ -28,8 +28,8 @@ impl<E> Producer<E> {
         self.hub.name()
     }
 
-    /// Offers an event to every subscriber, without waiting for any. Returns how many took it; to the others it is one that
-    /// they missed. Subscribers that are gone are removed.
+    /// Offers an event to every subscriber, without waiting for any. Returns how many took it; to
+    /// the others it is one that they missed. Subscribers that are gone are removed.
     pub fn publish(&mut self, event: E) -> usize {
         self.hub.publish(event)
     }
@@ -39,9 +39,9 @@ impl<E> Producer<E> {
         *self.wanted.borrow()
     }
 
-    /// Waits until the first subscriber has come ([`Notice::Start`]), then until the last one has gone ([`Notice::Stop`]),
-    /// and so on. A change that was undone before anybody asked is not told. A new producer is told `Start` first, where
-    /// there are subscribers.
+    /// Waits until the first subscriber has come ([`Notice::Start`]), then until the last one has
+    /// gone ([`Notice::Stop`]), and so on. A change that was undone before anybody asked is not
+    /// told. A new producer is told `Start` first, where there are subscribers.
     ///
     /// # Cancel safety
     /// A dropped future has told nothing: the next one tells it.

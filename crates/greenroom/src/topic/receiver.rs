@@ -43,7 +43,8 @@ impl<E: Clone + Send + Sync + 'static> Receiver<E> {
         Self { buffer, subscription }
     }
 
-    /// Waits for the next event. `None` when the buffer is empty and neither the topic nor its producer exists any more.
+    /// Waits for the next event. `None` when the buffer is empty and neither the topic nor its
+    /// producer exists any more.
     ///
     /// # Cancel safety
     /// A dropped future has taken nothing.

@@ -7,7 +7,8 @@ use std::{
 
 use super::{hub::Hub, subscriber::Subscriber};
 
-/// A subscription, which ends when this is dropped. An event that is being published at that moment may still arrive.
+/// A subscription, which ends when this is dropped. An event that is being published at that
+/// moment may still arrive.
 #[must_use = "a subscription ends when it is dropped"]
 pub struct Subscription<E> {
     hub: Weak<Hub<E>>,
@@ -26,7 +27,8 @@ impl<E> Subscription<E> {
         self.subscriber.missed()
     }
 
-    /// False when the subscriber was found to be gone, and when neither the topic nor its producer exists any more.
+    /// False when the subscriber was found to be gone, and when neither the topic nor its
+    /// producer exists any more.
     pub fn is_active(&self) -> bool {
         self.hub.upgrade().is_some_and(|hub| hub.contains(self.number))
     }
