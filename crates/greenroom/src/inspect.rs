@@ -1,19 +1,22 @@
 //! What workers tell of themselves, to be read while they are stuck.
 //!
-//! Asking an actor how it is doing by a message fails when it is needed: the mailbox is full, or the handler hangs. So
-//! nobody is asked. A worker leaves what it wants to be known where others can read it:
+//! Asking an actor how it is doing by a message fails when it is needed: the mailbox is
+//! full, or the handler hangs. So nobody is asked. A worker leaves what it wants to be known
+//! where others can read it:
 //!
 //! ```text
 //! handler ──publish("cached", 17)──▶ the slot's values ◀──snapshot── whoever inspects
 //!                                    (the last of each key)
 //! ```
 //!
-//! [`PoolAdmin::inspect`](crate::PoolAdmin::inspect) adds the runtime's own figures. Reading takes bounded time and runs no user code: values are plain ([`Value`]), and at most [`MOST_KEYS`] per worker.
-//! Which are wanted is said with [`Items`].
+//! [`PoolAdmin::inspect`](crate::PoolAdmin::inspect) adds the runtime's own figures. Reading takes
+//! bounded time and runs no user code: values are plain ([`Value`]), and at most [`MOST_KEYS`] per
+//! worker. Which are wanted is said with [`Items`].
 //!
 //! # Price
-//! A lock, mostly free, and a search among the keys for each value that is published. Text is copied. Publish what
-//! changes now and then; what changes with every message is better summed up first.
+//! A lock, mostly free, and a search among the keys for each value that is published.
+//! Text is copied. Publish what changes now and then; what changes with every message is
+//! better summed up first.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -27,8 +30,8 @@ pub use inspection::{Inspection, WorkerFigures, WorkerInspection, WorkerStatus};
 pub use items::Items;
 pub use value::Value;
 
-/// Keys that a worker may publish values for. Enough for any page that is looked at; keys made from messages, which would
-/// grow without bound, are refused soon.
+/// Keys that a worker may publish values for. Enough for any page that is looked at; keys made from
+/// messages, which would grow without bound, are refused soon.
 pub const MOST_KEYS: usize = 64;
 
 /// A worker has published values for as many keys as it may; those it can still replace.
@@ -50,7 +53,8 @@ impl Published {
     /// # Errors
     /// When the key is new and there are as many as there may be.
     pub(crate) fn publish(&self, key: &str, value: impl Into<Value>) -> Result<(), TooManyKeys> {
-        // Converted and dropped outside the lock: the first is user code, the second may free memory.
+        // Converted and dropped outside the lock: the first is user code, the
+        // second may free memory.
         let replaced = self.put(key, value.into())?;
         drop(replaced);
         Ok(())

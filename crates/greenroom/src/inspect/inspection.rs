@@ -50,9 +50,11 @@ pub struct WorkerFigures {
     pub restarts: u32,
     /// True while it has a message in hand.
     pub in_hand: bool,
-    /// Messages that wait for this worker and for no other. What waits for any of them is in the pool's figures.
+    /// Messages that wait for this worker and for no other. What waits for any of them is
+    /// in the pool's figures.
     pub mailbox: usize,
-    /// Of these, messages that are to go to another worker, and wait until this one has finished what it has in hand.
+    /// Of these, messages that are to go to another worker, and wait until this one has finished
+    /// what it has in hand.
     pub held: usize,
 }
 

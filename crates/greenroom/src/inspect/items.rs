@@ -2,7 +2,8 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-/// Which items an inspection returns: the runtime's own figures, and the values that workers have published.
+/// Which items an inspection returns: the runtime's own figures, and the values that
+/// workers have published.
 ///
 /// ```
 /// use greenroom::inspect::Items;

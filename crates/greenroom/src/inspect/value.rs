@@ -2,7 +2,8 @@
 
 use std::{fmt, sync::Arc};
 
-/// A value that a worker has published: plain, so that it is copied and dropped without running anybody's code.
+/// A value that a worker has published: plain, so that it is copied and dropped without
+/// running anybody's code.
 ///
 /// ```
 /// use greenroom::inspect::Value;
