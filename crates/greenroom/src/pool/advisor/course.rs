@@ -2,7 +2,8 @@
 
 /// For how many periods in a row the figures must ask for the opposite of what was done last.
 const PATIENCE: u32 = 2;
-/// How often that is doubled at most, by turns that follow one another: 32 periods, nearly three hours.
+/// How often that is doubled at most, by turns that follow one another: 32
+/// periods, nearly three hours.
 const MOST_DOUBLED: u32 = 4;
 
 /// What is done with the inbox.
@@ -12,8 +13,8 @@ pub(super) enum Way {
     Shrink,
 }
 
-/// What was done, and what the figures have asked for since. Each period after an act is a whole one, so the next act comes no
-/// sooner than after one of watching.
+/// What was done, and what the figures have asked for since. Each period after an act is a whole
+/// one, so the next act comes no sooner than after one of watching.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Course {
     /// What was done last.

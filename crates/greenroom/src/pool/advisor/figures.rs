@@ -7,7 +7,8 @@ use super::Inbox;
 /// What a pool was like in a period, and what it is set to at its end.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Figures {
-    /// The end of the period, since a moment that the caller has chosen once, by a clock that never goes back.
+    /// The end of the period, since a moment that the caller has chosen once, by a clock
+    /// that never goes back.
     pub at: Duration,
     /// How long the period was.
     pub over: Duration,
@@ -23,12 +24,14 @@ pub struct Figures {
     pub queued: f64,
     /// The most of them that were seen at a time.
     pub peak: usize,
-    /// The share of the room that was used, on average: 0 to 1, or more while a bound has just been shrunk.
+    /// The share of the room that was used, on average: 0 to 1, or more while a bound
+    /// has just been shrunk.
     pub utilisation: f64,
     /// The share of the workers that were busy, on average: 0 to 1.
     pub busy: f64,
-    /// How long no more than one message in a hundred took, from its acceptance to the end of its handling. Of those whose
-    /// handling ended in the period; where there was none, how long the oldest has waited. `None` where nothing waited either.
+    /// How long no more than one message in a hundred took, from its acceptance to the end of its
+    /// handling. Of those whose handling ended in the period; where there was none, how long the
+    /// oldest has waited. `None` where nothing waited either.
     pub p99: Option<Duration>,
     /// Messages started, each as often as it was attempted.
     pub started: u64,

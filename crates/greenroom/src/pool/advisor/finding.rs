@@ -12,7 +12,8 @@ pub enum Finding {
     Crowded,
     /// 1: back-pressure, and the inbox is shallow. Grow it.
     Shallow,
-    /// 1: back-pressure, although the inbox is deep and not mostly used. Look at the handler's speed.
+    /// 1: back-pressure, although the inbox is deep and not mostly used. Look at
+    /// the handler's speed.
     SlowToDrain,
     /// 2: messages take long, and wait in a long queue. Shrink the inbox and add workers.
     LongQueue,

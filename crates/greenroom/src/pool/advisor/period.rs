@@ -34,7 +34,8 @@ impl Period {
         self.peak = self.peak.max(look.queued);
     }
 
-    /// Ends the period and begins the next: the averages, in the figures of a pool with this bound and size.
+    /// Ends the period and begins the next: the averages, in the figures of a pool with
+    /// this bound and size.
     pub(super) fn end(
         &mut self,
         at: Duration,

@@ -3,7 +3,8 @@
 use super::{Advisor, Edit, Figures, Finding, Inbox, Proposal};
 use crate::pool::roster::MAX_WORKERS;
 
-/// Where workers are busy for a smaller part of their time, messages do not wait for want of workers.
+/// Where workers are busy for a smaller part of their time, messages do not wait
+/// for want of workers.
 const BUSY_ENOUGH: f64 = 0.5;
 
 impl Advisor {
@@ -36,7 +37,8 @@ impl Advisor {
         if long { Finding::LongQueue } else { Finding::SlowHandler }
     }
 
-    /// What to change, where that can be said and is within the limits. So many messages waited at a time lately.
+    /// What to change, where that can be said and is within the limits. So many messages
+    /// waited at a time lately.
     pub(super) fn proposal(
         &self,
         finding: Finding,

@@ -4,14 +4,16 @@ use std::time::Duration;
 
 use crate::{SpawnError, pool::inbox::MAX_CAPACITY};
 
-/// How long a period is, unless said otherwise: several of most bursts, and soon enough for a person who watches.
+/// How long a period is, unless said otherwise: several of most bursts, and soon enough for
+/// a person who watches.
 const DEFAULT_PERIOD: Duration = Duration::from_secs(5 * 60);
 /// Shorter periods would hold too few looks to average.
 const LEAST_PERIOD: Duration = Duration::from_secs(1);
 /// The most messages of one worker that a configuration may ask room for.
 const MOST_INBOX: usize = 10_000_000;
 
-/// The settings: when something is worth advice, how often, and whether to act. The default is what the fields say.
+/// The settings: when something is worth advice, how often, and whether to act. The default is
+/// what the fields say.
 ///
 /// ```
 /// use std::time::Duration;
@@ -28,29 +30,33 @@ const MOST_INBOX: usize = 10_000_000;
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Advisor {
-    /// How long a period is, of which figures are averaged and after which advice is given; 5 minutes unless said otherwise, at
-    /// least a second. Several times as long as the bursts that the pool is to bear.
+    /// How long a period is, of which figures are averaged and after which advice is given; 5
+    /// minutes unless said otherwise, at least a second. Several times as long as the bursts that
+    /// the pool is to bear.
     pub period: Duration,
-    /// How often a minute the inbox may become full; 10 unless said otherwise. Each time, senders wait (or are refused).
+    /// How often a minute the inbox may become full; 10 unless said otherwise. Each time, senders
+    /// wait (or are refused).
     pub full_per_minute: f64,
-    /// The share of the inbox that is much to be used on average; 0.8 unless said otherwise. Beside back-pressure, an inbox
-    /// that is fuller is grown.
+    /// The share of the inbox that is much to be used on average; 0.8 unless said otherwise. Beside
+    /// back-pressure, an inbox that is fuller is grown.
     pub high_use: f64,
-    /// Messages per worker below which an inbox is shallow; 500 unless said otherwise. As many as come in one burst.
+    /// Messages per worker below which an inbox is shallow; 500 unless said otherwise. As many
+    /// as come in one burst.
     pub shallow: usize,
-    /// How long one message in a hundred may take, from its acceptance to its end; 100 ms unless said otherwise. What the callers
-    /// were promised.
+    /// How long one message in a hundred may take, from its acceptance to its end; 100 ms unless
+    /// said otherwise. What the callers were promised.
     pub p99: Duration,
     /// Messages per worker that are a long queue, on average; 5,000 unless said otherwise.
     pub deep: usize,
     /// The share of the inbox that is a long queue, however short; 0.8 unless said otherwise.
     pub deep_share: f64,
-    /// The share of the inbox that is little to be used on average; 0.2 unless said otherwise. One that is used less is shrunk.
+    /// The share of the inbox that is little to be used on average; 0.2 unless said otherwise. One
+    /// that is used less is shrunk.
     pub low_use: f64,
     /// The fewest messages per worker to advise; 1 unless said otherwise.
     pub least_inbox: usize,
-    /// The most messages per worker to advise; 10,000,000 unless said otherwise. Where the advisor acts, as many as memory
-    /// holds: workers x messages x their size.
+    /// The most messages per worker to advise; 10,000,000 unless said otherwise. Where the advisor
+    /// acts, as many as memory holds: workers x messages x their size.
     pub most_inbox: usize,
     /// The fewest messages in all to advise, however many workers there are; 1 unless said
     /// otherwise.
@@ -82,8 +88,9 @@ impl Default for Advisor {
 }
 
 impl Advisor {
-    /// Lets the pool follow the advice, live. Set [`bounds`](crate::PoolBuilder::bounds) and
-    /// [`inbox_within`](Self::inbox_within) to what the machine and what the handlers call can bear.
+    /// Lets the pool follow the advice, live. Set [`bounds`](crate::PoolBuilder::bounds)
+    /// and [`inbox_within`](Self::inbox_within) to what the machine and what the
+    /// handlers call can bear.
     #[must_use]
     pub const fn act(self) -> Self {
         Self { acts: true, ..self }

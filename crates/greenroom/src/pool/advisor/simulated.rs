@@ -168,7 +168,8 @@ fn h10_bursts_that_do_not_fit_get_an_inbox_in_which_they_do() {
 
 #[test]
 fn h10_a_slow_handler_gets_workers_and_a_shorter_queue_until_it_is_in_time() {
-    // 50 ms for each, 400 a second: the work of 20, and 8 are there. Those who send wait at the full inbox.
+    // 50 ms for each, 400 a second: the work of 20, and 8 are there. Those who send
+    // wait at the full inbox.
     let (mut pool, mut judge) = (SimulatedPool::new(8, 100, 50), judge());
     pool.run(&mut judge, 10, |now| u64::from(now % 5 < 2));
     assert_eq!(pool.rules()[0], Finding::LongQueue);

@@ -1,4 +1,5 @@
-//! The task that looks at a pool, asks its judge after each period, and does what that says where it is to.
+//! The task that looks at a pool, asks its judge after each period, and does what that
+//! says where it is to.
 
 use std::{
     hash::Hash,
@@ -18,7 +19,8 @@ use crate::{
     pool_events::ResizeReason,
 };
 
-/// How often a pool is looked at: often enough for an average, and seldom enough that the locks of its queues do not matter.
+/// How often a pool is looked at: often enough for an average, and seldom enough that the locks of
+/// its queues do not matter.
 const LOOK: Duration = Duration::from_secs(1);
 /// How many looks there are in a period: where it is short, they come sooner.
 const LEAST_LOOKS: u32 = 10;
@@ -195,7 +197,8 @@ fn take_down<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     true
 }
 
-/// Where somebody else has changed the pool meanwhile so that there is no room for this, the next period says so.
+/// Where somebody else has changed the pool meanwhile so that there is no room for this, the
+/// next period says so.
 fn carry_out<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Arc<Core<A, K>>,
     figures: &Figures,

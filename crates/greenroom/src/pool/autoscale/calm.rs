@@ -6,8 +6,8 @@ use std::{collections::VecDeque, time::Duration};
 #[derive(Debug, Clone)]
 pub(in crate::pool) struct Calm {
     since: Duration,
-    /// When, and how many were busy: falling from front to back, so that the front is the peak. A sample that is not
-    /// higher than a later one can never be the peak again and is not kept.
+    /// When, and how many were busy: falling from front to back, so that the front is the peak. A
+    /// sample that is not higher than a later one can never be the peak again and is not kept.
     peaks: VecDeque<(Duration, f64)>,
 }
 

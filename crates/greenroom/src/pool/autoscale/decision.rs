@@ -11,8 +11,8 @@ pub struct Sample {
     pub queued: usize,
     /// How long the oldest of them has waited.
     pub oldest: Duration,
-    /// The share of the time since the last sample that the workers were busy, 0 to 1. Where that is not known: the
-    /// share of the workers that have a message in hand now.
+    /// The share of the time since the last sample that the workers were busy, 0 to 1. Where that
+    /// is not known: the share of the workers that have a message in hand now.
     pub busy: f64,
     /// Workers that the pool is set to have, started or not.
     pub workers: usize,
@@ -35,7 +35,8 @@ pub struct Decision {
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum Reason {
-    /// Messages wait longer than they may, or will at the measured throughput, and the workers are busy.
+    /// Messages wait longer than they may, or will at the measured throughput, and
+    /// the workers are busy.
     Late {
         /// Messages that wait.
         queued: usize,
@@ -46,7 +47,8 @@ pub enum Reason {
         /// Messages per second of a busy worker.
         per_worker: f64,
     },
-    /// As `Late`, but nothing has been finished yet, so that the throughput is unknown: the pool at most doubles.
+    /// As `Late`, but nothing has been finished yet, so that the throughput is unknown: the
+    /// pool at most doubles.
     LateAndUnmeasured {
         /// Messages that wait.
         queued: usize,

@@ -15,8 +15,8 @@ use crate::{
     pool_events::ResizeReason,
 };
 
-/// How often a pool looks at how busy its workers are. A decision is made of ten looks, so that a handler that takes part of
-/// a second counts for that part.
+/// How often a pool looks at how busy its workers are. A decision is made of ten looks, so that a
+/// handler that takes part of a second counts for that part.
 const LOOK: Duration = Duration::from_millis(100);
 const LOOKS: u32 = 10;
 
@@ -70,7 +70,8 @@ pub(in crate::pool) async fn is_over<A: Actor, K: Hash + Eq + Send + Sync + 'sta
     }
 }
 
-/// Where somebody else has changed the size meanwhile so that there is no room for this, the next sample says so.
+/// Where somebody else has changed the size meanwhile so that there is no room for this, the
+/// next sample says so.
 fn carry_out<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Arc<Core<A, K>>,
     decision: &Decision,

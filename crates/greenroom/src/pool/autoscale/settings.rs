@@ -6,9 +6,11 @@ use crate::SpawnError;
 
 /// Until when a queue is in time, unless said otherwise.
 const DEFAULT_TARGET_AGE: Duration = Duration::from_millis(100);
-/// Between a change and the next growth, unless said otherwise: time for new workers to start and to be measured.
+/// Between a change and the next growth, unless said otherwise: time for new workers to
+/// start and to be measured.
 const DEFAULT_UP_COOLDOWN: Duration = Duration::from_secs(5);
-/// For how long fewer must have been enough, unless said otherwise: longer than most pauses between two bursts.
+/// For how long fewer must have been enough, unless said otherwise: longer than most
+/// pauses between two bursts.
 const DEFAULT_DOWN_COOLDOWN: Duration = Duration::from_secs(30);
 /// How busy workers may be, unless said otherwise. Queues grow without bound as this comes near 1.
 const DEFAULT_BUSY_SHARE: f64 = 0.8;
@@ -25,8 +27,8 @@ const DEFAULT_BUSY_SHARE: f64 = 0.8;
 ///
 /// // A second later: both workers are busy, each has handled 20, and 30 wait.
 /// sample = Sample { at: Duration::from_secs(1), queued: 30, busy: 1.0, handled: 40, ..sample };
-/// let decision = scaler.decide(&sample).unwrap();
-/// assert_eq!(decision.to, 19); // 30 / (20 × 0.1 s) for the queue, and 70 / 20 for what goes on arriving
+/// let decision = scaler.decide(&sample).unwrap(); assert_eq!(decision.to, 19); // 30 / (20 × 0.1
+/// s) for the queue, and 70 / 20 for what goes on arriving
 /// # Ok::<(), greenroom::SpawnError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -38,13 +40,15 @@ pub struct Autoscale {
     pub max: usize,
     /// How long a message may wait before the pool is late; 100 ms unless said otherwise.
     pub target_age: Duration,
-    /// The least time between a change and the next growth; 5 s unless said otherwise. As long as a worker needs to
-    /// start and to show its throughput.
+    /// The least time between a change and the next growth; 5 s unless said otherwise. As long as a
+    /// worker needs to start and to show its throughput.
     pub up_cooldown: Duration,
-    /// For how long fewer workers must have been enough before the pool shrinks; 30 s unless said otherwise.
+    /// For how long fewer workers must have been enough before the pool shrinks; 30 s
+    /// unless said otherwise.
     pub down_cooldown: Duration,
-    /// The share of their time that workers may be busy, above 0 and at most 1; 0.8 unless said otherwise. A late pool
-    /// grows only where its workers are busier; a shrink leaves the rest this busy.
+    /// The share of their time that workers may be busy, above 0 and at most 1; 0.8 unless
+    /// said otherwise. A late pool grows only where its workers are busier; a shrink
+    /// leaves the rest this busy.
     pub busy_share: f64,
 }
 

@@ -13,7 +13,8 @@ struct SimulatedPool {
     now: u64,
     service: u64,
     queue: VecDeque<u64>,
-    /// When each busy worker is done, the soonest first: with equal times, those that started first.
+    /// When each busy worker is done, the soonest first: with equal times,
+    /// those that started first.
     in_hand: VecDeque<u64>,
     workers: usize,
     /// Arrivals that are due, in thousandths of a message.

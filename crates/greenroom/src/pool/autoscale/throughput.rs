@@ -1,13 +1,13 @@
 //! How much one busy worker gets done.
 
-/// What one sample leaves of the weight of those before it: a change of pace is believed after two or three samples, and
-/// one odd second is not.
+/// What one sample leaves of the weight of those before it: a change of pace is believed after two
+/// or three samples, and one odd second is not.
 const KEPT: f64 = 0.5;
 /// Below this many remembered messages nothing is known: the last was handled some ten samples ago.
 const LEAST_HANDLED: f64 = 0.001;
 
-/// Messages handled per second that a worker was busy, over the last few samples. Both are remembered apart and divided
-/// late, so that a sample in which little was done weighs little.
+/// Messages handled per second that a worker was busy, over the last few samples. Both are
+/// remembered apart and divided late, so that a sample in which little was done weighs little.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Throughput {
     handled: f64,

@@ -9,9 +9,10 @@ use crate::{Actor, FinalAction, SpawnError, pool::crowd::KeyBounds};
 const SHARE_OF_A_KEY: usize = 4;
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
-    /// What follows when no further attempt is made, instead of what the failure policy says: `finally` takes the place of its
-    /// dead letters and of errors that are given back. Keeps a copy of each message while it is in hand, so that
-    /// [`FinalAction::ParkKey`] has something to wait with.
+    /// What follows when no further attempt is made, instead of what the failure policy says:
+    /// `finally` takes the place of its dead letters and of errors that are given back. Keeps
+    /// a copy of each message while it is in hand, so that [`FinalAction::ParkKey`] has
+    /// something to wait with.
     ///
     /// ```
     /// # use greenroom::{CallError, FinalAction, prelude::*};
@@ -41,24 +42,27 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self.finally(finally)
     }
 
-    /// As [`on_final_failure`](Self::on_final_failure), without copies: for handlers that leave the message in its delivery
-    /// until they are done with it ([`Actor::receive`]). Where it is gone, a key that is parked waits without it.
+    /// As [`on_final_failure`](Self::on_final_failure), without copies: for handlers that leave the
+    /// message in its delivery until they are done with it ([`Actor::receive`]). Where it is gone,
+    /// a key that is parked waits without it.
     pub fn finally(mut self, finally: FinalAction) -> Self {
         self.config.failure.finally = Some(finally);
         self
     }
 
-    /// How many messages may wait behind one key, so that one key cannot fill the pool; a quarter of the capacity unless said
-    /// otherwise. A sender of a key at its bound waits, unless the pool's [`overflow`](Self::overflow) says otherwise;
-    /// [`try_send`](crate::Address::try_send) gives the message back with
-    /// [`TrySendError::KeyFull`](crate::TrySendError::KeyFull). Other keys are not affected.
+    /// How many messages may wait behind one key, so that one key cannot fill the pool; a quarter
+    /// of the capacity unless said otherwise. A sender of a key at its bound waits, unless the
+    /// pool's [`overflow`](Self::overflow) says otherwise; [`try_send`](crate::Address::try_send)
+    /// gives the message back with [`TrySendError::KeyFull`](crate::TrySendError::KeyFull). Other
+    /// keys are not affected.
     pub fn max_per_key(mut self, messages: usize) -> Self {
         self.config.keys.max_per_key = Some(messages);
         self
     }
 
-    /// How many messages may wait behind a key that is parked; 1,000 unless said otherwise. Further ones are refused with
-    /// [`SendError::Parked`](crate::SendError::Parked). What had been accepted when the key was parked stays in its line.
+    /// How many messages may wait behind a key that is parked; 1,000 unless said otherwise. Further
+    /// ones are refused with [`SendError::Parked`](crate::SendError::Parked). What had been
+    /// accepted when the key was parked stays in its line.
     pub fn max_parked(mut self, messages: usize) -> Self {
         self.config.keys.max_parked = messages;
         self
@@ -107,11 +111,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self
     }
 
-    /// How many bytes may wait in the pool, of what `size` says of each message: a bound beside the one on messages. A sender
-    /// waits, or is told that the pool is full, as it is at that. A message that is larger than the bound is accepted where
-    /// nothing else waits. What waits for another attempt is not counted any more; nor is what was sent to a single worker.
+    /// How many bytes may wait in the pool, of what `size` says of each message: a bound beside the
+    /// one on messages. A sender waits, or is told that the pool is full, as it is at that. A
+    /// message that is larger than the bound is accepted where nothing else waits. What waits for
+    /// another attempt is not counted any more; nor is what was sent to a single worker.
     ///
-    /// `size` runs in the sender, before the message is accepted, and costs an allocation for each message.
+    /// `size` runs in the sender, before the message is accepted, and costs an
+    /// allocation for each message.
     ///
     /// ```
     /// # use greenroom::{prelude::*, TrySendError};
@@ -132,9 +138,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self
     }
 
-    /// Refuses messages without a key ([`SendError::KeyRequired`](crate::SendError::KeyRequired)) in a pool with
-    /// [`ordered_by_opt`](Self::ordered_by_opt) or [`sticky_by_opt`](Self::sticky_by_opt). Otherwise they are handled in any
-    /// order.
+    /// Refuses messages without a key ([`SendError::KeyRequired`](crate::SendError::KeyRequired))
+    /// in a pool with [`ordered_by_opt`](Self::ordered_by_opt) or
+    /// [`sticky_by_opt`](Self::sticky_by_opt). Otherwise they are handled in any order.
     pub fn key_required(mut self) -> Self {
         self.config.keys.key_required = true;
         self

@@ -9,17 +9,18 @@ use crate::{
 };
 
 impl<A: Actor> PoolBuilder<A> {
-    /// Gives all messages of a key to the same worker, as long as the number of workers does not change: for workers that keep
-    /// something for each of their keys, as a cache or a connection. Messages of one key and class are handled in the order in
-    /// which they were accepted, also while workers come and go; see [`sticky`](crate::pool::sticky).
+    /// Gives all messages of a key to the same worker, as long as the number of workers does not
+    /// change: for workers that keep something for each of their keys, as a cache or a connection.
+    /// Messages of one key and class are handled in the order in which they were accepted, also
+    /// while workers come and go; see [`sticky`](crate::pool::sticky).
     ///
-    /// Keys of one worker wait for one another, by design: one slow message stops all keys of its worker, and one that waits for its
-    /// next attempt does too. Where order is all that is wanted, take [`ordered_by`](Self::ordered_by), where any free worker
-    /// takes the next key.
+    /// Keys of one worker wait for one another, by design: one slow message stops all keys of its
+    /// worker, and one that waits for its next attempt does too. Where order is all that is wanted,
+    /// take [`ordered_by`](Self::ordered_by), where any free worker takes the next key.
     ///
-    /// The function runs in the sender, before the message is accepted. A sender waits for room at the worker that has the key.
-    /// What is sent to a worker by its own address is no part of the order. Takes the place of a [policy](Self::dispatch) that was
-    /// set before.
+    /// The function runs in the sender, before the message is accepted. A sender waits for room at
+    /// the worker that has the key. What is sent to a worker by its own address is no part of the
+    /// order. Takes the place of a [policy](Self::dispatch) that was set before.
     ///
     /// ```
     /// # use greenroom::prelude::*;
@@ -42,8 +43,9 @@ impl<A: Actor> PoolBuilder<A> {
     /// }
     ///
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let desks = Pool::new(|_slot| Desk::default()).workers(4).sticky_by(|customer: &u64| *customer).spawn().await?;
-    /// assert_eq!((desks.call(17).await?, desks.call(18).await?, desks.call(17).await?), (1, 1, 2));
+    /// let desks = Pool::new(|_slot| Desk::default()).workers(4).sticky_by(|customer: &u64|
+    /// *customer).spawn().await?; assert_eq!((desks.call(17).await?, desks.call(18).await?,
+    /// desks.call(17).await?), (1, 1, 2));
     /// # Ok(()) }
     /// ```
     pub fn sticky_by<K: Hash + Eq + Send + Sync + 'static>(
@@ -53,7 +55,8 @@ impl<A: Actor> PoolBuilder<A> {
         self.sticky_by_opt(move |message| Some(key(message)))
     }
 
-    /// As [`sticky_by`](Self::sticky_by), for messages of which some have no key: those are for any worker, in any order.
+    /// As [`sticky_by`](Self::sticky_by), for messages of which some have no key: those are for any
+    /// worker, in any order.
     pub fn sticky_by_opt<K: Hash + Eq + Send + Sync + 'static>(
         mut self,
         key: impl Fn(&A::Message) -> Option<K> + Send + Sync + 'static,
@@ -66,9 +69,10 @@ impl<A: Actor> PoolBuilder<A> {
 }
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
-    /// How many table slots the keys of a [sticky](Self::sticky_by) pool are hashed onto: a power of two up to 1,048,576, and at
-    /// least as many as the pool starts with workers; 4,096 unless said otherwise, or as many as are needed. With 16 for each
-    /// worker or more, shares differ by a sixteenth at most; table slots move as a whole, and what cannot move yet waits together.
+    /// How many table slots the keys of a [sticky](Self::sticky_by) pool are hashed onto: a power
+    /// of two up to 1,048,576, and at least as many as the pool starts with workers; 4,096 unless
+    /// said otherwise, or as many as are needed. With 16 for each worker or more, shares differ by
+    /// a sixteenth at most; table slots move as a whole, and what cannot move yet waits together.
     pub fn sticky_table(mut self, slots: usize) -> Self {
         self.config.keys.sticky_table = Some(slots);
         self

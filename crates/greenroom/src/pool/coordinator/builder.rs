@@ -30,7 +30,8 @@ use crate::{
 /// Commands that may wait, unless said otherwise.
 const DEFAULT_MAILBOX: usize = 1_000;
 
-/// Makes of the coordinator's address the one that urgent messages go to. Where there is one, they are of one type.
+/// Makes of the coordinator's address the one that urgent messages go to. Where there is one,
+/// they are of one type.
 type Diversion<A, C> = fn(&Commands<A, C>) -> AddressOf<A>;
 
 /// A pool with a coordinator that is being set up. Nothing runs before [`spawn`](Self::spawn).
@@ -44,8 +45,8 @@ pub struct CoordinatedBuilder<A: Actor, C: Coordinator<A>, K = Infallible> {
 }
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
-    /// Gives the pool an actor of its own, which looks after it. See [`Coordinator`]. It comes last: what else there is to
-    /// set, is set before.
+    /// Gives the pool an actor of its own, which looks after it. See [`Coordinator`]. It comes
+    /// last: what else there is to set, is set before.
     pub fn coordinator<C: Coordinator<A>>(self, coordinator: C) -> CoordinatedBuilder<A, C, K> {
         CoordinatedBuilder { builder: self, coordinator, mailbox: DEFAULT_MAILBOX, urgent: None }
     }
@@ -60,8 +61,9 @@ impl<A: Actor, C: Coordinator<A>, K: Hash + Eq + Send + Sync + 'static>
         self
     }
 
-    /// Gives urgent messages that are sent to the pool's address to the coordinator, and never to a worker. Without this,
-    /// they are urgent work. For a coordinator whose messages are those of the workers.
+    /// Gives urgent messages that are sent to the pool's address to the coordinator, and never
+    /// to a worker. Without this, they are urgent work. For a coordinator whose messages are
+    /// those of the workers.
     ///
     /// The address of a single worker is not the pool's: what is urgent there is the worker's.
     ///
@@ -89,8 +91,9 @@ impl<A: Actor, C: Coordinator<A>, K: Hash + Eq + Send + Sync + 'static>
     /// Starts the coordinator, then the workers, as [`PoolBuilder::spawn`] does.
     ///
     /// # Errors
-    /// [`SpawnError::CoordinatorFailed`] with the error of the coordinator's [`started`](Coordinator::started), or because
-    /// that panicked; and as `PoolBuilder::spawn`. Nothing is left running then.
+    /// [`SpawnError::CoordinatorFailed`] with the error of the coordinator's
+    /// [`started`](Coordinator::started), or because that panicked; and as `PoolBuilder::spawn`.
+    /// Nothing is left running then.
     ///
     /// # Cancel safety
     /// A dropped future leaves nothing running.
@@ -157,8 +160,8 @@ async fn open<A: Actor, C: Coordinator<A>, K: Hash + Eq + Send + Sync + 'static>
     Ok(office)
 }
 
-/// Ends the coordinator when the spawn of its pool fails or is cancelled. Its address, which the pool holds, and the pool,
-/// which it holds, would keep each other otherwise.
+/// Ends the coordinator when the spawn of its pool fails or is cancelled. Its address, which the
+/// pool holds, and the pool, which it holds, would keep each other otherwise.
 struct Open<'a, A: Actor, C: Coordinator<A>>(Option<&'a Arc<Core<Office<A, C>, Infallible>>>);
 
 impl<A: Actor, C: Coordinator<A>> Open<'_, A, C> {

@@ -18,7 +18,8 @@ pub(super) type Commands<A, C> = Address<
 
 /// A running pool, to which it dereferences, with its coordinator.
 ///
-/// Dropping it and all addresses of the pool handles what is queued, then stops the workers, then the coordinator.
+/// Dropping it and all addresses of the pool handles what is queued, then stops the workers,
+/// then the coordinator.
 pub struct CoordinatedPool<A: Actor, C: Coordinator<A>> {
     pool: Pool<A>,
     commands: Commands<A, C>,
@@ -35,14 +36,15 @@ impl<A: Actor, C: Coordinator<A>> CoordinatedPool<A, C> {
         &self.commands
     }
 
-    /// The values that the coordinator has published last, in the order of their keys. It is not asked: this works
-    /// whatever it is doing.
+    /// The values that the coordinator has published last, in the order of their keys. It is not
+    /// asked: this works whatever it is doing.
     pub fn published(&self, wanted: &Items) -> Vec<(Arc<str>, Value)> {
         self.office.membership.seats.at(0).published.snapshot(wanted)
     }
 
-    /// Stops the pool, as [`Pool::stop`] does, then the coordinator, and returns when both have ended: five seconds after the
-    /// pool at the latest. Called by the coordinator itself, it does not wait for the end of its caller.
+    /// Stops the pool, as [`Pool::stop`] does, then the coordinator, and returns when both have
+    /// ended: five seconds after the pool at the latest. Called by the coordinator itself, it does
+    /// not wait for the end of its caller.
     ///
     /// # Cancel safety
     /// As [`Pool::stop`].

@@ -17,11 +17,12 @@ use crate::{
     life::{self, Alive, Signal},
 };
 
-/// How long a coordinator may take to hear of the end of its pool, what it has in hand included. Then it is dropped at its
-/// next await.
+/// How long a coordinator may take to hear of the end of its pool, what it has in hand included.
+/// Then it is dropped at its next await.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
-/// Under a flood every message finds no room; a coordinator that acts on it needs to hear it some times a second.
+/// Under a flood every message finds no room; a coordinator that acts on it needs to hear it
+/// some times a second.
 const SATURATED_EVERY: Duration = Duration::from_millis(100);
 
 /// The coordinator, as the pool sees it.
@@ -62,7 +63,8 @@ impl<A: Actor> Coordination<A> {
     }
 }
 
-/// Waits for the end of a coordinator that was told of the end of its pool, and sees to it that it comes.
+/// Waits for the end of a coordinator that was told of the end of its pool, and sees
+/// to it that it comes.
 async fn see_off(coordinator: AnyAddress) {
     if tokio::time::timeout(LAST_WORDS, coordinator.ended()).await.is_err() {
         let _ = coordinator.stop(Stop::within(Duration::ZERO)).await;

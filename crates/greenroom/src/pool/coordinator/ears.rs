@@ -6,7 +6,8 @@
 //!        └─ rings where nobody has been rung   └─ the line is empty: ring again
 //! ```
 //!
-//! The bell is a signal, and the coordinator's signals are not bounded; so at most one is on its way.
+//! The bell is a signal, and the coordinator's signals are not bounded; so at
+//! most one is on its way.
 
 use std::collections::VecDeque;
 

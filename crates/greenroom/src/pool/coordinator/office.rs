@@ -1,7 +1,8 @@
 //! Where a coordinator works: the actor that the library runs for it.
 //!
-//! Commands are its messages. Notices of the pool lie in its [`Ears`]; that there are some is told by a `Down` signal of the
-//! pool itself, which comes before every message, and means nothing else: a pool's end is a notice like the others.
+//! Commands are its messages. Notices of the pool lie in its [`Ears`]; that there are some is told
+//! by a `Down` signal of the pool itself, which comes before every message, and means nothing else:
+//! a pool's end is a notice like the others.
 
 use std::sync::Arc;
 

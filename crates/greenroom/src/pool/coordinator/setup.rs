@@ -4,7 +4,8 @@ use std::{fmt, hash::Hash, ops::RangeInclusive};
 
 use crate::{Actor, Overflow, PoolBuilder};
 
-/// The options of a pool that its coordinator may set when it starts. What it does not set stays as the builder has it.
+/// The options of a pool that its coordinator may set when it starts. What it does not set stays
+/// as the builder has it.
 ///
 /// ```
 /// # use greenroom::{PoolAdmin, coordinator::Coordinator, prelude::*};

@@ -20,9 +20,9 @@ mod call;
 
 /// The address of all live workers of a pool at once: each gets a copy of what is sent.
 ///
-/// Who is alive is looked up for each message. Copies are made by `Clone` before the first one is sent; what is costly
-/// to copy is better shared, as an `Arc<M>`. Each copy is one accepted message of the pool. A clone is the same
-/// address.
+/// Who is alive is looked up for each message. Copies are made by `Clone` before the first one is
+/// sent; what is costly to copy is better shared, as an `Arc<M>`. Each copy is one accepted message
+/// of the pool. A clone is the same address.
 ///
 /// ```
 /// # use greenroom::{prelude::*, gather::BroadcastAddress};
@@ -61,20 +61,23 @@ impl<M, R, E> BroadcastAddress<M, R, E> {
 }
 
 impl<M: Clone + Send + 'static, R: Send + 'static, E: Send + 'static> BroadcastAddress<M, R, E> {
-    /// Puts together addresses of pools that each count as one worker; the slot of each is its place among them. It
-    /// keeps these pools alive, as an address does. One that has stopped is left out.
+    /// Puts together addresses of pools that each count as one worker; the slot of each is
+    /// its place among them. It keeps these pools alive, as an address does. One that has
+    /// stopped is left out.
     pub fn over(addresses: impl IntoIterator<Item = Address<M, R, E>>) -> Self {
         Self::new(Arc::new(Chosen::new(addresses)))
     }
 
-    /// Gives each live worker a copy, waiting for room at all of them at once. Where the pool does not let its senders wait, a
-    /// worker that is full treats its copy as its pool's [`Overflow`](crate::Overflow) says.
+    /// Gives each live worker a copy, waiting for room at all of them at once. Where the
+    /// pool does not let its senders wait, a worker that is full treats its copy as its
+    /// pool's [`Overflow`](crate::Overflow) says.
     ///
     /// # Errors
     /// The message, when no worker has accepted a copy.
     ///
     /// # Panics
-    /// When a clone or a key function of a pool panics. After a clone that panics nothing has been sent.
+    /// When a clone or a key function of a pool panics. After a clone that panics
+    /// nothing has been sent.
     ///
     /// # Cancel safety
     /// When the future is dropped, each copy has either been queued or is dropped.
@@ -156,8 +159,8 @@ impl<M: Clone + Send + 'static, R: Send + 'static, E: Send + 'static> BroadcastA
         tally.sent()
     }
 
-    /// So many of the live workers, or all where there are fewer, in the order of their slots. Another one is the first
-    /// each time.
+    /// So many of the live workers, or all where there are fewer, in the order of their slots.
+    /// Another one is the first each time.
     pub(super) fn some(&self, most: usize) -> Vec<Worker<M, R, E>> {
         let mut members = self.crew.members();
         if most < members.len() {

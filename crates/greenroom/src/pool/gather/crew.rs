@@ -20,11 +20,13 @@ pub(crate) trait WeakCrew<M, R, E>: Send + Sync {
 
 pub(super) type AnyCrew<M, R, E> = Arc<dyn Crew<M, R, E>>;
 
-/// A worker of a pool and its own address. What is sent there is for this worker: it lies in the worker's own mailbox, within
-/// the bounds of that and of the pool, and goes to any other worker only when this one leaves or is disabled. In a pool with
-/// order per key it stands outside of that order.
+/// A worker of a pool and its own address. What is sent there is for this worker: it lies in
+/// the worker's own mailbox, within the bounds of that and of the pool, and goes to any other
+/// worker only when this one leaves or is disabled. In a pool with order per key it stands
+/// outside of that order.
 ///
-/// The address is of this worker, not of whoever takes its slot later: once it has gone, messages come back.
+/// The address is of this worker, not of whoever takes its slot later: once it has
+/// gone, messages come back.
 pub struct Worker<M, R, E> {
     slot: usize,
     address: Address<M, R, E>,

@@ -5,7 +5,8 @@ use crate::CallError;
 /// The answer of the worker in this slot.
 pub type SlotResult<R, E> = (usize, Result<R, CallError<E>>);
 
-/// The answers of several workers to one message, in the order of their slots, and who has not answered.
+/// The answers of several workers to one message, in the order of their slots, and
+/// who has not answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Gathered<R, E> {
     /// In the order of the slots.
@@ -44,7 +45,8 @@ impl<R, E> Gathered<R, E> {
         self.results
     }
 
-    /// The slots of the workers who had not answered when the gathering ended. Their calls were abandoned then.
+    /// The slots of the workers who had not answered when the gathering ended. Their calls
+    /// were abandoned then.
     pub fn unanswered(&self) -> &[usize] {
         &self.unanswered
     }
@@ -116,7 +118,8 @@ pub enum GatherError<R, E> {
     /// The deadline passed before the first reply. Errors that arrived by then are in here.
     #[error("no worker replied in time")]
     TimedOut(Gathered<R, E>),
-    /// So many workers failed that the quorum could not be reached any more, or the deadline passed.
+    /// So many workers failed that the quorum could not be reached any more, or
+    /// the deadline passed.
     #[error("{got} workers replied, but {wanted} were needed")]
     QuorumMissed {
         /// How many replies were asked for.

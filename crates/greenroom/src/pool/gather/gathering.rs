@@ -20,8 +20,9 @@ use crate::Envelope;
 ///
 /// What has arrived by a deadline is in the errors too.
 ///
-/// Calls that are not needed any more are abandoned, also when the future is dropped: what has not been started is
-/// skipped, and what has been started goes on, with its cancellation token cancelled.
+/// Calls that are not needed any more are abandoned, also when the future is dropped: what
+/// has not been started is skipped, and what has been started goes on, with its
+/// cancellation token cancelled.
 #[must_use = "nothing is sent before it is said what to wait for"]
 pub struct Gathering<'a, M, R, E> {
     address: &'a BroadcastAddress<M, R, E>,
@@ -40,7 +41,8 @@ impl<'a, M: Clone + Send + 'static, R: Send + 'static, E: Send + 'static> Gather
         Self { address, message, envelope, within: None }
     }
 
-    /// Waits no longer than that, counted from the first poll. As long as it takes unless said otherwise.
+    /// Waits no longer than that, counted from the first poll. As long as it takes
+    /// unless said otherwise.
     pub fn within(mut self, deadline: Duration) -> Self {
         self.within = Some(deadline);
         self
@@ -75,7 +77,8 @@ impl<'a, M: Clone + Send + 'static, R: Send + 'static, E: Send + 'static> Gather
         Ok(round.gathered())
     }
 
-    /// Asks all live workers and waits for the first reply. An error only counts when there is no reply at all.
+    /// Asks all live workers and waits for the first reply. An error only counts when
+    /// there is no reply at all.
     ///
     /// # Errors
     /// When no worker is alive, when all have failed, or at the deadline.
@@ -89,9 +92,9 @@ impl<'a, M: Clone + Send + 'static, R: Send + 'static, E: Send + 'static> Gather
         self.first_answer(usize::MAX).await
     }
 
-    /// As [`first`](Self::first), and asks so many of the live workers only: at least one, and all where there are
-    /// fewer. They take turns. The price is so many times the work; [`Hedged`](super::Hedged) pays it for slow answers
-    /// only.
+    /// As [`first`](Self::first), and asks so many of the live workers only: at least one, and all
+    /// where there are fewer. They take turns. The price is so many times the work;
+    /// [`Hedged`](super::Hedged) pays it for slow answers only.
     ///
     /// # Errors
     /// As [`first`](Self::first).
@@ -108,8 +111,8 @@ impl<'a, M: Clone + Send + 'static, R: Send + 'static, E: Send + 'static> Gather
         round.gathered().into_first()
     }
 
-    /// Asks all live workers and waits for so many replies (at least one). Says that they cannot be had as soon as too
-    /// many workers have failed.
+    /// Asks all live workers and waits for so many replies (at least one). Says that they cannot be
+    /// had as soon as too many workers have failed.
     ///
     /// # Errors
     /// When fewer workers are alive, when too many have failed, or at the deadline.

@@ -4,9 +4,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How many calls may be sent a second time: one in so many, and a few more at once.
 ///
-/// Without a bound, hedging makes an overload worse: the slower all answers are, the more calls are sent twice. So each
-/// call saves up a share of a hedge, as far as the burst has room, and each hedge spends a whole one. Over any number
-/// of calls there are at most `burst + calls / one_in` hedges.
+/// Without a bound, hedging makes an overload worse: the slower all answers are, the more calls
+/// are sent twice. So each call saves up a share of a hedge, as far as the burst has room, and
+/// each hedge spends a whole one. Over any number of calls there are at most
+/// `burst + calls / one_in` hedges.
 ///
 /// ```
 /// use greenroom::gather::HedgeBudget;
@@ -26,14 +27,14 @@ impl Default for HedgeBudget {
 }
 
 impl HedgeBudget {
-    /// One hedge for so many calls; 0 is taken as 1. The share should be about that of the calls that take longer than
-    /// [`after`](crate::gather::Hedged::after): 20 for a 95th percentile.
+    /// One hedge for so many calls; 0 is taken as 1. The share should be about that of the calls
+    /// that take longer than [`after`](crate::gather::Hedged::after): 20 for a 95th percentile.
     pub fn one_in(calls: u32) -> Self {
         Self { one_in: calls.max(1), ..Self::default() }
     }
 
-    /// How many hedges may be saved up, which is also what there is to begin with; 10 unless said otherwise. 0 allows
-    /// none at all.
+    /// How many hedges may be saved up, which is also what there is to begin with; 10 unless said
+    /// otherwise. 0 allows none at all.
     pub fn burst(mut self, hedges: u32) -> Self {
         self.burst = hedges;
         self

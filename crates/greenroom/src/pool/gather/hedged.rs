@@ -13,25 +13,29 @@ const DEFAULT_AFTER: Duration = Duration::from_millis(100);
 
 /// The address of a pool whose slow calls are sent a second time; the first reply counts.
 ///
-/// Where one answer in a hundred is slow for reasons of its worker (a pause, a cold cache, a slow peer), another worker
-/// most likely is not. A second attempt after the 95th percentile of the usual time cuts the tail at the price of a
-/// twentieth more load (Dean and Barroso, "The Tail at Scale", Communications of the ACM 56(2), 2013).
+/// Where one answer in a hundred is slow for reasons of its worker (a pause, a cold cache, a slow
+/// peer), another worker most likely is not. A second attempt after the 95th percentile of the
+/// usual time cuts the tail at the price of a twentieth more load (Dean and Barroso, "The Tail at
+/// Scale", Communications of the ACM 56(2), 2013).
 ///
 /// ```text
 /// call ──▶ first attempt ───────────── after ──────────────────▶ slow          token cancelled
 ///                                        └──▶ second attempt ──▶ reply ──▶ caller
 /// ```
 ///
-/// * The second attempt is sent when `after` has passed, the [budget](HedgeBudget) has a hedge left, and the pool has
-///   room at once: a hedge never waits in line.
-/// * The first reply ends the call. An attempt that fails leaves it to the other; where both fail, the error is that of
-///   the one that failed first. A first attempt that fails before `after` is not repeated: hedges are not retries.
-/// * The one that is not needed any more is abandoned: where it has not been started it is skipped, otherwise its
-///   cancellation token is cancelled. Its handler goes on unless it looks at the token.
+/// * The second attempt is sent when `after` has passed, the [budget](HedgeBudget) has a hedge
+///   left, and the pool has room at once: a hedge never waits in line.
+/// * The first reply ends the call. An attempt that fails leaves it to the other; where both fail,
+///   the error is that of the one that failed first. A first attempt that fails before `after` is
+///   not repeated: hedges are not retries.
+/// * The one that is not needed any more is abandoned: where it has not been started it
+///   is skipped, otherwise its cancellation token is cancelled. Its handler goes on
+///   unless it looks at the token.
 ///
-/// A message may so be handled twice: hedge only what may be. Each call makes one clone of its message; what is costly
-/// to copy is better shared, as an `Arc<M>`. To ask several workers from the start, see
-/// [`Gathering::first_answer`](super::Gathering::first_answer). A clone shares the budget.
+/// A message may so be handled twice: hedge only what may be. Each call makes one clone of
+/// its message; what is costly to copy is better shared, as an `Arc<M>`. To ask several
+/// workers from the start, see [`Gathering::first_answer`](super::Gathering::first_answer). A
+/// clone shares the budget.
 ///
 /// ```
 /// # use greenroom::{prelude::*, gather::{HedgeBudget, Hedged}};
@@ -53,21 +57,23 @@ pub struct Hedged<M, R, E> {
 }
 
 impl<M, R, E> Hedged<M, R, E> {
-    /// Hedges the calls to a pool, which should have more than one worker. It keeps the pool alive, as an address does.
+    /// Hedges the calls to a pool, which should have more than one worker. It keeps the pool
+    /// alive, as an address does.
     pub fn new(address: Address<M, R, E>) -> Self {
         let purse = Arc::new(Purse::new(HedgeBudget::default()));
         Self { address, after: DEFAULT_AFTER, purse }
     }
 
-    /// How long the first attempt is waited for before a second one is sent; 100 ms unless said otherwise. About the
-    /// 95th percentile of the time that a call takes: much less wastes work, much more saves no time.
+    /// How long the first attempt is waited for before a second one is sent; 100 ms unless said
+    /// otherwise. About the 95th percentile of the time that a call takes: much less wastes work,
+    /// much more saves no time.
     pub fn after(mut self, after: Duration) -> Self {
         self.after = after;
         self
     }
 
-    /// How many calls may be sent a second time; one in 20, with a burst of 10, unless said otherwise. Clones that were
-    /// made before keep theirs.
+    /// How many calls may be sent a second time; one in 20, with a burst of 10, unless said
+    /// otherwise. Clones that were made before keep theirs.
     pub fn budget(mut self, budget: HedgeBudget) -> Self {
         self.purse = Arc::new(Purse::new(budget));
         self
@@ -94,7 +100,8 @@ impl<M, R, E> Hedged<M, R, E> {
         hedge(self.after, first, second).await
     }
 
-    /// A second attempt, where there is one that it can be paid for; it costs nothing where there was no room.
+    /// A second attempt, where there is one that it can be paid for; it costs nothing
+    /// where there was no room.
     fn spend<T>(&self, send: impl FnOnce() -> Option<T>) -> Option<T> {
         if !self.purse.spend() {
             return None;
@@ -107,8 +114,8 @@ impl<M, R, E> Hedged<M, R, E> {
     }
 }
 
-/// Runs the first attempt and, after a while, the second one beside it, where there is one. Each gets a token, which is
-/// cancelled when the attempt is dropped unanswered.
+/// Runs the first attempt and, after a while, the second one beside it, where there is one. Each
+/// gets a token, which is cancelled when the attempt is dropped unanswered.
 async fn hedge<T, X, First, Second>(
     after: Duration,
     first: impl FnOnce(CancellationToken) -> First,

@@ -2,7 +2,8 @@
 
 use crate::CallError;
 
-/// What becomes of a request of which a part has no reply: its worker died, its handler failed, the deadline passed.
+/// What becomes of a request of which a part has no reply: its worker died, its handler failed,
+/// the deadline passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PartialPolicy {
     /// The request fails with the part's error, at once; the other parts are abandoned.

@@ -44,8 +44,8 @@ impl<R: Send + 'static, E: Send + 'static> Round<R, E> {
         Self { calls, slots, answers, successes: 0, failures: 0, deadline }
     }
 
-    /// Waits for one more answer, and says whose it is by the index of the call. `None` when all have been answered or
-    /// the time is over; what has arrived by then is told first.
+    /// Waits for one more answer, and says whose it is by the index of the call. `None` when all
+    /// have been answered or the time is over; what has arrived by then is told first.
     ///
     /// # Cancel safety
     /// Dropping the future loses nothing.

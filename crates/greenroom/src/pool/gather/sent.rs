@@ -49,7 +49,8 @@ impl<M> NoneAccepted<M> {
         self.message
     }
 
-    /// Each live worker's slot and reason, in the order of the slots; empty where no worker is alive.
+    /// Each live worker's slot and reason, in the order of the slots; empty
+    /// where no worker is alive.
     pub fn refused(&self) -> &[(usize, NotAccepted)] {
         &self.refused
     }

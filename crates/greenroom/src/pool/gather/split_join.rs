@@ -21,13 +21,15 @@ type Init<S> = dyn Fn() -> S + Send + Sync;
 ///            └─────▶ part 1 ──▶ worker ──▶ result 1 ─┘
 /// ```
 ///
-/// `split(request, index, of)` makes the part for worker `index` of `of` live ones, or `None` for no part; the default
-/// is a copy for each. `join(state, index, result)` sees the results in the order of the index, whichever arrives
-/// first, so the answer is the same each time; a result that arrives early is kept until its turn comes. `init` makes a
-/// new state for each request: nothing carries over from one to the next.
+/// `split(request, index, of)` makes the part for worker `index` of `of` live ones, or `None` for
+/// no part; the default is a copy for each. `join(state, index, result)` sees the results in the
+/// order of the index, whichever arrives first, so the answer is the same each time; a result that
+/// arrives early is kept until its turn comes. `init` makes a new state for each request: nothing
+/// carries over from one to the next.
 ///
-/// All three run in the caller. When one of them panics, the panic unwinds there: nothing has been sent after a panic
-/// of `split` or `init`, and the parts that are still out are abandoned after a panic of `join`.
+/// All three run in the caller. When one of them panics, the panic unwinds there: nothing has
+/// been sent after a panic of `split` or `init`, and the parts that are still out are abandoned
+/// after a panic of `join`.
 ///
 /// ```
 /// # use greenroom::{prelude::*, gather::SplitJoin};
@@ -64,7 +66,8 @@ pub struct SplitJoin<M, R, E, S> {
 }
 
 impl<M, R, E, S> SplitJoin<M, R, E, S> {
-    /// Gives each live worker a copy of the request. What is costly to copy is better shared, as an `Arc<M>`.
+    /// Gives each live worker a copy of the request. What is costly to copy is better
+    /// shared, as an `Arc<M>`.
     pub fn new(
         init: impl Fn() -> S + Send + Sync + 'static,
         join: impl Fn(S, usize, Result<R, CallError<E>>) -> S + Send + Sync + 'static,
@@ -85,14 +88,15 @@ impl<M, R, E, S> SplitJoin<M, R, E, S> {
         Self { split, init, join, policy: PartialPolicy::default(), within: None }
     }
 
-    /// What becomes of a request of which a part has no reply; [`PartialPolicy::Error`] unless said otherwise.
+    /// What becomes of a request of which a part has no reply; [`PartialPolicy::Error`]
+    /// unless said otherwise.
     pub fn partial(mut self, policy: PartialPolicy) -> Self {
         self.policy = policy;
         self
     }
 
-    /// Waits for the parts no longer than that, counted from the first poll of a call. As long as it takes unless said
-    /// otherwise.
+    /// Waits for the parts no longer than that, counted from the first poll of a call. As long as
+    /// it takes unless said otherwise.
     pub fn within(mut self, deadline: Duration) -> Self {
         self.within = Some(deadline);
         self
@@ -104,8 +108,8 @@ impl<M, R, E, S> SplitJoin<M, R, E, S> {
 }
 
 impl<M: Send + 'static, R: Send + 'static, E: Send + 'static, S> SplitJoin<M, R, E, S> {
-    /// Splits among these pools, which each count as one worker. The address keeps them alive, as an address does. One
-    /// that has stopped is left out.
+    /// Splits among these pools, which each count as one worker. The address keeps them alive, as
+    /// an address does. One that has stopped is left out.
     pub fn over(
         self,
         addresses: impl IntoIterator<Item = Address<M, R, E>>,
@@ -114,7 +118,8 @@ impl<M: Send + 'static, R: Send + 'static, E: Send + 'static, S> SplitJoin<M, R,
     }
 }
 
-/// The address of workers that answer a request together; made from [`SplitJoin`]. A clone is the same address.
+/// The address of workers that answer a request together; made from [`SplitJoin`]. A clone
+/// is the same address.
 pub struct SplitJoinAddress<M, R, E, S> {
     crew: AnyCrew<M, R, E>,
     settings: SplitJoin<M, R, E, S>,
@@ -126,11 +131,13 @@ where
     R: Send + 'static,
     E: Send + 'static,
 {
-    /// Splits the request among the live workers, all at once, and joins their results. Each part is one accepted
-    /// message of the pool. Where nobody gets a part the answer is what `init` made.
+    /// Splits the request among the live workers, all at once, and joins their results.
+    /// Each part is one accepted message of the pool. Where nobody gets a part the answer
+    /// is what `init` made.
     ///
     /// # Errors
-    /// When no worker is alive, and, unless the policy is [`PartialPolicy::Partial`], when a part has no reply.
+    /// When no worker is alive, and, unless the policy is [`PartialPolicy::Partial`], when
+    /// a part has no reply.
     ///
     /// # Panics
     /// When one of the functions of [`SplitJoin`] or a key function of a pool panics.

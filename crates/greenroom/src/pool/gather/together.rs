@@ -1,7 +1,7 @@
 //! Several futures that run at once, in the task that waits for them.
 //!
-//! A future is polled only when it was woken itself, so that gathering from `n` workers costs `n` polls and not `n ×
-//! n`:
+//! A future is polled only when it was woken itself, so that gathering from `n` workers costs `n`
+//! polls and not `n × n`:
 //!
 //! ```text
 //! waker of future 3 ──▶ 3 is noted as woken ──▶ the task is woken ──▶ it polls future 3
@@ -95,8 +95,9 @@ impl<F: Future + Unpin> Together<F> {
         std::future::poll_fn(|task| self.poll_next(task)).await
     }
 
-    /// One round over what has been woken so far. What is woken meanwhile wakes the task again, so futures that wake
-    /// themselves (as tokio's do when the task has used up its turn) hold up nobody.
+    /// One round over what has been woken so far. What is woken meanwhile wakes the task
+    /// again, so futures that wake themselves (as tokio's do when the task has used up its
+    /// turn) hold up nobody.
     fn poll_next(&mut self, task: &mut Context<'_>) -> Poll<Option<(usize, F::Output)>> {
         if self.running == 0 {
             return Poll::Ready(None);

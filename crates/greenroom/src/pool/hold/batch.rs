@@ -1,8 +1,10 @@
-//! Several messages in hand at once, in pools of batches (K12): how they are collected, and that each is settled by itself.
+//! Several messages in hand at once, in pools of batches (K12): how they are collected, and that
+//! each is settled by itself.
 //!
-//! The first message of a batch lies where the message in hand always lies, and the others beside it; each is put into that
-//! place in its turn to be settled. Those that are to be attempted again are kept until all are settled, and then go to the
-//! head of their key's line together: one by one, each would stand before the one that came before it.
+//! The first message of a batch lies where the message in hand always lies, and the others beside
+//! it; each is put into that place in its turn to be settled. Those that are to be attempted again
+//! are kept until all are settled, and then go to the head of their key's line together: one by
+//! one, each would stand before the one that came before it.
 
 use std::{
     hash::Hash,
@@ -27,11 +29,13 @@ use crate::{
     },
 };
 
-/// How often a worker that waits for more looks into the queue, where other workers may be too busy to bring it what it waits for.
+/// How often a worker that waits for more looks into the queue, where other workers may be too busy
+/// to bring it what it waits for.
 const LOOKS: u32 = 4;
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
-    /// Takes what waits behind the message in hand and may be handled with it, and waits for more where that was asked for.
+    /// Takes what waits behind the message in hand and may be handled with it, and waits for more
+    /// where that was asked for.
     pub(crate) async fn collect(&mut self) {
         let Some(batches) = self.post.core.settings.config.handling.batches else { return };
         if batches.most == 1 || self.is_alone() {
@@ -75,7 +79,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         1 + self.delivery.more.len()
     }
 
-    /// Takes up to so many, with the first, or until they are as large as a batch may be. True where it is full.
+    /// Takes up to so many, with the first, or until they are as large as a batch may be.
+    /// True where it is full.
     fn take_more(&mut self, most: usize) -> bool {
         let core = self.post.core.clone();
         let bound = core.settings.derived.batch_bytes.as_ref();
@@ -114,7 +119,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         let (spare, since) =
             (self.spare.take(), self.seat.busy_since(|| self.post.core.telemetry.coarse.shown()));
         let measurement = self.measurement.take();
-        // It may be copied, which is user code; what was collected before is whole whatever comes of that.
+        // It may be copied, which is user code; what was collected before is whole
+        // whatever comes of that.
         let begun = catch_unwind(AssertUnwindSafe(|| self.begin(self.post.source, entry)));
         let taken = begun.unwrap_or_else(|panic| {
             let message = panic_message(&*panic);
@@ -167,8 +173,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         }
     }
 
-    /// Settles one message. A policy that panics has said nothing of it: it is a dead letter, and the others are settled all the
-    /// same.
+    /// Settles one message. A policy that panics has said nothing of it: it is a dead letter, and
+    /// the others are settled all the same.
     fn guarded(&mut self, settle: impl FnOnce(&mut Self)) {
         let Err(panic) = catch_unwind(AssertUnwindSafe(|| settle(self))) else { return };
         let message = panic_message(&*panic);
@@ -179,8 +185,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         }
     }
 
-    /// Settles every message of a batch that came to another end. Nobody knows whose fault it was: where there are several, each
-    /// is attempted again, alone. False where there is no batch.
+    /// Settles every message of a batch that came to another end. Nobody knows whose fault it was:
+    /// where there are several, each is attempted again, alone. False where there is no batch.
     pub(crate) fn end_batch(&mut self, end: &BatchEnd) -> bool {
         let more = mem::take(&mut self.delivery.more);
         if more.is_empty() {

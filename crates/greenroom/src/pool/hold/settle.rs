@@ -48,7 +48,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             let computed = polls.as_ref().map_or(took, |polls| polls.computed(now));
             self.post.core.telemetry.coarse.tell_pace(computed);
             if self.post.core.keyed() {
-                // Behind one that waits, a shard is not left to a single worker, however little it computes.
+                // Behind one that waits, a shard is not left to a single worker,
+                // however little it computes.
                 let has_waited = polls.is_some_and(|polls| polls.has_waited());
                 let is_quick = !has_waited && self.post.core.telemetry.coarse.measures_few();
                 self.post.core.queue.wake.set_quick(is_quick);
@@ -56,7 +57,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         }
     }
 
-    /// So many messages were in hand together, so long. Where all are measured, some of them stand for the others here.
+    /// So many messages were in hand together, so long. Where all are measured, some of them stand
+    /// for the others here.
     pub(super) fn feed_sketch(&mut self, stands_for: u64, messages: u64, took: Duration) {
         self.unfed = self.unfed.wrapping_add(1);
         let times = match stands_for {
@@ -81,8 +83,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         self.seat.is_free();
     }
 
-    /// As `settle`, without a call where it was a send that went well and whose handler has consumed it. True then: the seat stays
-    /// busy, for the next message of the run or until the caller says otherwise. Who waits for a reply finds it free.
+    /// As `settle`, without a call where it was a send that went well and whose handler has
+    /// consumed it. True then: the seat stays busy, for the next message of the run or until the
+    /// caller says otherwise. Who waits for a reply finds it free.
     #[inline(always)]
     pub(crate) fn settle_in_run(&mut self, result: Result<Answer<A::Reply>, A::Error>) -> bool {
         let delivery = &self.delivery;
@@ -361,8 +364,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         extra
     }
 
-    /// The message waits for an operator at the head of its key's line. Where nobody has it any more it is a dead letter, and
-    /// the key waits all the same. Without a key, or when the pool has ended, it is a dead letter.
+    /// The message waits for an operator at the head of its key's line. Where nobody has it any
+    /// more it is a dead letter, and the key waits all the same. Without a key, or when the pool
+    /// has ended, it is a dead letter.
     #[cold]
     fn park_key(&mut self, failure: Failure<A::Error>) {
         let has_key =
@@ -474,8 +478,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         self.follow(verdict, Failure { reason, error: None, panic: None, killed: false });
     }
 
-    /// The worker is dropped with a message in hand, at the deadline of a stop or with its runtime; or the message
-    /// would be attempted again, and the pool has ended.
+    /// The worker is dropped with a message in hand, at the deadline of a stop or with its runtime;
+    /// or the message would be attempted again, and the pool has ended.
     pub(super) fn return_message(&mut self) {
         self.delivery.open_port();
         if self.delivery.marks.has(Marks::FORWARDED) {

@@ -37,10 +37,12 @@ const MESSAGES_OF_A_RUN: u32 = 128;
 /// Keys of one shard in a row, where handlers usually wait.
 const LANES_IN_A_SHARD: u32 = 8;
 
-/// Looks at the shard where a key gave way, before its turn: the first may find the key that it gave way to.
+/// Looks at the shard where a key gave way, before its turn: the first may find the key
+/// that it gave way to.
 const LOOKS_BACK: u8 = 2;
 
-/// As `RUNS_IN_A_SHARD`, where they are not: its caches matter less, and others would wait for long.
+/// As `RUNS_IN_A_SHARD`, where they are not: its caches matter less, and others
+/// would wait for long.
 const LONG_RUNS_IN_A_SHARD: u32 = 2;
 
 /// Messages from its own mailbox that a worker takes in a row while others may wait for it.
@@ -104,8 +106,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         Some(self.start())
     }
 
-    /// True for the first few lanes of one shard, one after the other: then others have their turn there, or would have to
-    /// wait until somebody comes round.
+    /// True for the first few lanes of one shard, one after the other: then others have their turn
+    /// there, or would have to wait until somebody comes round.
     fn stays_in_shard(&mut self, source: Source) -> bool {
         if !matches!(source, Source::Lane { .. }) || !self.post.core.queue.wake.waits() {
             return false;
@@ -114,9 +116,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         self.runs != 0
     }
 
-    /// A key that has had its quota gives way to others of its shard, not to those of all shards: otherwise the hottest key, which
-    /// decides when all is done, would stand in line for as long as it takes workers to come round. So the worker looks there first,
-    /// and once more after that.
+    /// A key that has had its quota gives way to others of its shard, not to those of all
+    /// shards: otherwise the hottest key, which decides when all is done, would stand in line
+    /// for as long as it takes workers to come round. So the worker looks there first, and
+    /// once more after that.
     fn look_where_a_key_gave_way(&mut self, source: Source) {
         if let Source::Lane { index, run, .. } = source
             && run + 1 >= QUOTA
@@ -143,8 +146,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         Taken::Nothing
     }
 
-    /// The next message of a keyed shard, where nothing is to be weighed: straight into its place, as large ones feel each further move.
-    /// Where handlers are quick, most were taken so before.
+    /// The next message of a keyed shard, where nothing is to be weighed: straight into its place,
+    /// as large ones feel each further move. Where handlers are quick, most were taken so before.
     fn take_next_at_head(&mut self) -> Option<Taken> {
         let Post { core, source: Source::Head { index, epoch, hash, run }, .. } = &mut self.post
         else {
@@ -162,7 +165,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         Some(self.start())
     }
 
-    /// The shard where the run is, and how many messages more may be taken there by [`take_in_run`](Self::take_in_run), at `most`.
+    /// The shard where the run is, and how many messages more may be taken there by
+    /// [`take_in_run`](Self::take_in_run), at `most`.
     pub(crate) fn left_of_run<'a>(
         &self,
         core: &'a Core<A, K>,
@@ -176,8 +180,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         Some((core.queue.shards.get(index)?, self.longest_run.saturating_sub(run).min(most)))
     }
 
-    /// So many messages were taken by [`take_in_run`](Self::take_in_run), which does not count them, and this is what it came to
-    /// at last.
+    /// So many messages were taken by [`take_in_run`](Self::take_in_run), which does not count
+    /// them, and this is what it came to at last.
     pub(crate) fn count_in_run(&mut self, messages: u32, last: Option<Taken>) {
         let messages = messages + u32::from(last.is_some());
         match &mut self.post.source {
@@ -193,7 +197,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         }
     }
 
-    /// As `take_next`, in the middle of a run in this shard and for as long as nothing else comes first.
+    /// As `take_next`, in the middle of a run in this shard and for as long as
+    /// nothing else comes first.
     #[inline(always)]
     pub(crate) fn take_in_run(
         &mut self,
@@ -233,7 +238,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         None
     }
 
-    /// The message before was the last of a run where another class, or another queue, had its turn.
+    /// The message before was the last of a run where another class, or another
+    /// queue, had its turn.
     fn count_runs(&mut self) {
         if self.delivery.class == Class::Normal {
             self.urgent_run = 0;
@@ -249,8 +255,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         self.urgent_run >= URGENT_RUN
     }
 
-    /// What comes before the queue: urgent messages, and the worker's own mailbox. After a run of urgent messages, and after
-    /// one of its own, the others have a turn.
+    /// What comes before the queue: urgent messages, and the worker's own mailbox. After a run of
+    /// urgent messages, and after one of its own, the others have a turn.
     #[cold]
     fn take_first(&mut self) -> Option<Taken> {
         if self.is_over() {
@@ -311,7 +317,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         Some(self.begin(Source::Desk, entry))
     }
 
-    /// Takes the next message from any shard; the worker has no place. It may have stood aside, and all be over by now.
+    /// Takes the next message from any shard; the worker has no place. It may have stood aside,
+    /// and all be over by now.
     pub(crate) fn take_anywhere(&mut self) -> Taken {
         if self.is_over() {
             return Taken::Nothing;
@@ -369,8 +376,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         }
     }
 
-    /// True where handlers are quick, the queue of the shard that has just run dry was filled from another thread, and what is
-    /// ready elsewhere does not wait for this worker. Asked only where [`take_next`](Self::take_next) has found nothing.
+    /// True where handlers are quick, the queue of the shard that has just run dry was filled from
+    /// another thread, and what is ready elsewhere does not wait for this worker. Asked only where
+    /// [`take_next`](Self::take_next) has found nothing.
     pub(crate) fn is_fed_from_afar(&self) -> bool {
         let core = &self.post.core;
         let index = match self.post.source {
@@ -386,7 +394,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             && locked(&core.queue.shards[index].outbox).from_afar
     }
 
-    /// True where the worker would find something now. What is ready at a shard without keys that another attends is for that one.
+    /// True where the worker would find something now. What is ready at a shard without keys that
+    /// another attends is for that one.
     pub(crate) fn finds_something(&self) -> bool {
         match self.post.source {
             Source::Attending { index, .. } => {
@@ -423,8 +432,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         self.start()
     }
 
-    /// Begins another run in the shard that the worker attends, whose senders are likely to share its caches; now and
-    /// then, and when there is nothing, goes to the next one.
+    /// Begins another run in the shard that the worker attends, whose senders are likely to share
+    /// its caches; now and then, and when there is nothing, goes to the next one.
     fn take_shared(&mut self) -> Taken {
         if let Source::Attending { index, alone } = self.post.source {
             self.runs += 1;
@@ -474,7 +483,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         taken
     }
 
-    /// Takes the message of a caller who does this worker's work, unless something else comes first: then the caller has it back.
+    /// Takes the message of a caller who does this worker's work, unless something else comes
+    /// first: then the caller has it back.
     pub(crate) fn take_at_hatch(&mut self) -> bool {
         let Some(hatch) = &self.delivery.hatch else { return false };
         if self.is_interrupted() || self.is_over() {
@@ -489,8 +499,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         true
     }
 
-    /// Takes the message that a caller has handed this worker. False where there is none to be handled: something else comes first, and then
-    /// it is queued.
+    /// Takes the message that a caller has handed this worker. False where there is none to be
+    /// handled: something else comes first, and then it is queued.
     #[inline(always)]
     pub(crate) fn take_handed(&mut self) -> bool {
         let is_over = self.post.core.lifecycle.ended.load(Ordering::Acquire);
@@ -527,7 +537,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         self.start_next()
     }
 
-    /// As `start`, where the seat may be busy already: the messages of a run follow each other faster than the clock goes.
+    /// As `start`, where the seat may be busy already: the messages of a run follow each other
+    /// faster than the clock goes.
     #[inline(always)]
     fn start_next(&mut self) -> Taken {
         count(&self.seat.tally.started);

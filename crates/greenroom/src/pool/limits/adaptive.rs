@@ -6,13 +6,14 @@
 //!                    └─ failures ─▶ AIMD ─────▶ limit ─┘
 //! ```
 //!
-//! Latency alone is not enough: a service that refuses in a millisecond looks fast, and a limit that listens to latency
-//! alone would grow into the outage. So the times of refused and timed-out messages are not counted, their number is,
-//! and the smaller of two limits holds. Each grows only in windows in which it was itself used up: what latency suggests
-//! is not forgotten while failures keep the limit small, and neither grows while nobody asks for more.
+//! Latency alone is not enough: a service that refuses in a millisecond looks fast, and a limit
+//! that listens to latency alone would grow into the outage. So the times of refused and timed-out
+//! messages are not counted, their number is, and the smaller of two limits holds. Each grows only
+//! in windows in which it was itself used up: what latency suggests is not forgotten while failures
+//! keep the limit small, and neither grows while nobody asks for more.
 //!
-//! Ask for a start only when a message could start: one that waits for its key is no demand. A pool whose demand is
-//! bound by its keys never uses the limit up, and does not move it.
+//! Ask for a start only when a message could start: one that waits for its key is no demand. A pool
+//! whose demand is bound by its keys never uses the limit up, and does not move it.
 
 use std::time::Duration;
 
@@ -80,8 +81,8 @@ impl AdaptiveLimit {
         })
     }
 
-    /// Starts a message, unless as many are in flight as may be. Where the limit is only observed it always does, and
-    /// counts.
+    /// Starts a message, unless as many are in flight as may be. Where the limit is only observed
+    /// it always does, and counts.
     ///
     /// Each start that was granted must be followed by one [`finish`](Self::finish).
     pub fn try_start(&mut self) -> bool {
@@ -95,8 +96,8 @@ impl AdaptiveLimit {
         true
     }
 
-    /// Ends a message that was started `latency` ago. Returns the change, when this was the last of a window that changed
-    /// the limit.
+    /// Ends a message that was started `latency` ago. Returns the change, when this was the last of
+    /// a window that changed the limit.
     pub fn finish(
         &mut self,
         now: Duration,
@@ -135,8 +136,9 @@ impl AdaptiveLimit {
         self.by_latency.min(self.by_failures)
     }
 
-    /// How many must have ended before a window says something. While failures keep the limit small that is two rounds
-    /// of it: slow handlers that come one by one would take long to recover otherwise.
+    /// How many must have ended before a window says something. While failures keep the
+    /// limit small that is two rounds of it: slow handlers that come one by one would take
+    /// long to recover otherwise.
     fn samples(&self) -> u64 {
         match self.by_failures < self.by_latency {
             true => LEAST_SAMPLES.min(2 * self.limit() as u64),
@@ -177,8 +179,8 @@ impl AdaptiveLimit {
         }
     }
 
-    /// Measures the latency at rest anew: at once where there is little load, with a probe otherwise. True when a probe
-    /// has begun.
+    /// Measures the latency at rest anew: at once where there is little load, with a probe
+    /// otherwise. True when a probe has begun.
     fn refresh_baseline(&mut self, summary: &Summary, latency: f64) -> bool {
         let limit = self.smaller();
         let little = summary.is_well_under(limit);

@@ -1,10 +1,11 @@
 //! How long handling takes when nothing is in its way.
 //!
-//! It is the lowest latency that was seen lately. A limit that works well keeps a small queue at the other side all the
-//! time, so what was low lately creeps up, and the limit with it; and a service that has become slower for good would be
-//! taken for an overloaded one for ever. So soon after the start, and again when that is stale, a *probe* holds back half of
-//! the load: for one window, to let the queue run dry, and for one to measure (as BBR does with its ProbeRTT; Cardwell
-//! and others, "BBR: congestion-based congestion control", ACM Queue 14(5), 2016).
+//! It is the lowest latency that was seen lately. A limit that works well keeps a small queue at
+//! the other side all the time, so what was low lately creeps up, and the limit with it; and a
+//! service that has become slower for good would be taken for an overloaded one for ever. So soon
+//! after the start, and again when that is stale, a *probe* holds back half of the load: for one
+//! window, to let the queue run dry, and for one to measure (as BBR does with its ProbeRTT;
+//! Cardwell and others, "BBR: congestion-based congestion control", ACM Queue 14(5), 2016).
 //!
 //! ```text
 //! about as before ──────────────────▶ what was known is confirmed
@@ -12,19 +13,20 @@
 //! otherwise ────────────────────────▶ this is the latency at rest now
 //! ```
 //!
-//! Mostly that is two windows in fifty at half the limit: at most 2% of the throughput. A time of little load is as good
-//! as a probe. Where the limit is only observed there is nothing to hold back: under a flood that never ends, the lowest
-//! rises slowly.
+//! Mostly that is two windows in fifty at half the limit: at most 2% of the throughput. A time of
+//! little load is as good as a probe. Where the limit is only observed there is nothing to hold
+//! back: under a flood that never ends, the lowest rises slowly.
 
 /// Windows after which a measurement is stale: ten seconds at the default window.
 const STALE_AFTER: u32 = 50;
-/// Windows after which the first measurement is due: the first messages start together and so wait less than what comes
-/// after them.
+/// Windows after which the first measurement is due: the first messages start together and so wait
+/// less than what comes after them.
 const FIRST_AFTER: u32 = 3;
-/// The weight of a window in the mean over the last few, of which the lowest is kept. The lowest of bare windows would
-/// be the luckiest one.
+/// The weight of a window in the mean over the last few, of which the lowest is kept. The lowest of
+/// bare windows would be the luckiest one.
 const WEIGHT: f64 = 0.3;
-/// What a stale one rises by in each window, where no probe is possible: it doubles in about five minutes.
+/// What a stale one rises by in each window, where no probe is possible: it doubles
+/// in about five minutes.
 const DRIFT: f64 = 0.0005;
 
 /// Times the last latency at rest, a measured one may be and is still about the same.
@@ -88,7 +90,8 @@ impl Baseline {
         *self = Self { lowest: Some(latency), is_measured: true, mean: latency, age: 0 };
     }
 
-    /// Rises slowly, up to what is seen. A stale one that can never be measured must not be believed for ever.
+    /// Rises slowly, up to what is seen. A stale one that can never be measured must not
+    /// be believed for ever.
     pub(super) fn drift(&mut self) {
         self.lowest = self.lowest.map(|lowest| self.mean.min(lowest * (1.0 + DRIFT)));
     }

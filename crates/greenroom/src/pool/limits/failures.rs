@@ -1,15 +1,16 @@
 //! The limit that rejections and timeouts suggest.
 //!
-//! Additive increase, multiplicative decrease: the pair of rules under which several users of one service come to fair
-//! shares without knowing of each other (Chiu and Jain, "Analysis of the increase and decrease algorithms for congestion
-//! avoidance in computer networks", Computer Networks and ISDN Systems 17, 1989). How much is taken off follows the share
-//! that failed, up to a half when all did (as in DCTCP; Alizadeh and others, SIGCOMM 2010), so a service that now and
+//! Additive increase, multiplicative decrease: the pair of rules under which several users of one
+//! service come to fair shares without knowing of each other (Chiu and Jain, "Analysis of the
+//! increase and decrease algorithms for congestion avoidance in computer networks", Computer
+//! Networks and ISDN Systems 17, 1989). How much is taken off follows the share that failed, up to
+//! a half when all did (as in DCTCP; Alizadeh and others, SIGCOMM 2010), so a service that now and
 //! then refuses one is not treated as one that refuses all.
 //!
-//! Without failures this limit is the largest there may be: latency decides alone. After failures it grows again by
-//! halves to just below what latency suggests, which remembers what went well before, and from there by small steps (the
-//! fast and the careful part of CUBIC; Ha, Rhee and Xu, ACM SIGOPS OSR 42(5), 2008). Once it is past it, the failures are
-//! forgotten.
+//! Without failures this limit is the largest there may be: latency decides alone. After failures
+//! it grows again by halves to just below what latency suggests, which remembers what went well
+//! before, and from there by small steps (the fast and the careful part of CUBIC; Ha, Rhee and Xu,
+//! ACM SIGOPS OSR 42(5), 2008). Once it is past it, the failures are forgotten.
 
 use super::{settings::Adaptive, window::Summary};
 
@@ -17,8 +18,8 @@ use super::{settings::Adaptive, window::Summary};
 const TOLERATED: f64 = 0.01;
 /// Growth per window up to `CAREFUL`.
 const RECOVERY: f64 = 1.5;
-/// From this share of what latency suggests on, the limit grows by `STEP` of it per window: the level at which messages
-/// were rejected is near, and is to be passed by a little only.
+/// From this share of what latency suggests on, the limit grows by `STEP` of it per window: the
+/// level at which messages were rejected is near, and is to be passed by a little only.
 const CAREFUL: f64 = 0.8;
 const STEP: f64 = 0.02;
 

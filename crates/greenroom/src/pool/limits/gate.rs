@@ -5,14 +5,17 @@
 //!                                    └── both are waited for here, without a shard or a key ──┘
 //! ```
 //!
-//! Workers stand in line in the order in which they came, and one waits at a time, so that a token wakes one worker. A pass
-//! that finds no message is given back, and so is that of a worker that dies.
+//! Workers stand in line in the order in which they came, and one waits at a time, so
+//! that a token wakes one worker. A pass that finds no message is given back, and so is
+//! that of a worker that dies.
 //!
-//! The price: a worker that waits is one that does not lie idle, and each that is woken for more work joins the line. A pool
-//! without limits pays one branch; one whose limits may come later, and that has none now, a branch and a load.
+//! The price: a worker that waits is one that does not lie idle, and each that is woken for more
+//! work joins the line. A pool without limits pays one branch; one whose limits may come later, and
+//! that has none now, a branch and a load.
 //!
-//! Limits come and go while workers are under way: who holds a pass has counted itself among those in hand, whether there was a
-//! limit to that or not, and who was let through without one goes on beside those that the limit counts.
+//! Limits come and go while workers are under way: who holds a pass has counted itself among those
+//! in hand, whether there was a limit to that or not, and who was let through without one goes on
+//! beside those that the limit counts.
 
 use std::{
     sync::{
@@ -161,7 +164,8 @@ impl Gate {
         Ok(true)
     }
 
-    /// Changes how many messages may be in hand at once, or lets any number be. False where the pool has an adaptive limit.
+    /// Changes how many messages may be in hand at once, or lets any number be. False where the
+    /// pool has an adaptive limit.
     pub(crate) fn set_concurrency(&self, messages: Option<usize>) -> Result<bool, SpawnError> {
         let bucket = self.bucket.lock();
         let mut places = self.at_once.lock();

@@ -1,25 +1,28 @@
 //! The limit that latency suggests.
 //!
-//! Where handling takes as long as at rest, more can be done at once; where it takes longer, some of what is in flight
-//! only waits at the other side. The quotient of the two, the *gradient*, times what is in flight is about what is really
-//! being worked on; a little is added so that the limit goes on trying:
+//! Where handling takes as long as at rest, more can be done at once; where it takes longer, some
+//! of what is in flight only waits at the other side. The quotient of the two, the *gradient*,
+//! times what is in flight is about what is really being worked on; a little is added so that the
+//! limit goes on trying:
 //!
 //! ```text
 //! gradient = min(1, tolerance × latency at rest ÷ latency)
 //! limit   ← limit × gradient + √limit
 //! ```
 //!
-//! The idea of comparing with the latency at rest is TCP Vegas' (Brakmo and Peterson, IEEE JSAC 13(8), 1995); the form is
-//! that of Gradient2 in Netflix' concurrency-limits. Other than there, the latency at rest is measured
-//! ([`Baseline`](super::baseline::Baseline)) and not a long mean, which under steady overload learns the overload. For a
-//! service with room for `c` at once the limit comes to rest at about `tolerance × c + √c`.
+//! The idea of comparing with the latency at rest is TCP Vegas' (Brakmo and Peterson, IEEE JSAC
+//! 13(8), 1995); the form is that of Gradient2 in Netflix' concurrency-limits. Other than there,
+//! the latency at rest is measured ([`Baseline`](super::baseline::Baseline)) and not a long mean,
+//! which under steady overload learns the overload. For a service with room for `c` at once the
+//! limit comes to rest at about `tolerance × c + √c`.
 
 use super::{settings::Adaptive, window::Summary};
 
 /// How much of the way down a window goes: one slow window takes a fifth at most.
 const SMOOTHING: f64 = 0.2;
 
-/// The limit after a window in which handling took `latency` and at rest takes `baseline`, both in seconds.
+/// The limit after a window in which handling took `latency` and at rest takes
+/// `baseline`, both in seconds.
 pub(super) fn next(
     settings: &Adaptive,
     limit: f64,

@@ -43,7 +43,8 @@ impl Probe {
         }
     }
 
-    /// After a window. One in which nothing was done measures nothing, and the baseline stays stale.
+    /// After a window. One in which nothing was done measures nothing, and the
+    /// baseline stays stale.
     pub(super) fn next(
         self,
         settings: &Adaptive,
@@ -78,7 +79,8 @@ mod tests {
 
     const SETTINGS: Adaptive = Adaptive::up_to(100).min(3);
 
-    /// The limits of a probe from 16 on, and the baseline afterwards, when these latencies are measured.
+    /// The limits of a probe from 16 on, and the baseline afterwards, when these
+    /// latencies are measured.
     fn run(latencies: &[f64]) -> (Vec<f64>, Option<f64>) {
         let mut baseline = Baseline::default();
         baseline.measured(1.0);

@@ -1,11 +1,12 @@
 //! A token bucket: so many a second on average, and so many at once.
 //!
-//! Tokens flow in evenly, up to the burst; each message takes one (Turner, "New directions in communications", IEEE
-//! Communications Magazine 24(10), 1986). Over any stretch of time `t`, no more than `burst + rate × t` are taken.
+//! Tokens flow in evenly, up to the burst; each message takes one (Turner, "New directions in
+//! communications", IEEE Communications Magazine 24(10), 1986). Over any stretch of time `t`, no
+//! more than `burst + rate × t` are taken.
 //!
-//! Everything is counted in whole numbers: a token is as many parts as the period has nanoseconds, and each nanosecond
-//! brings as many parts as the rate has messages. So three a second are three a second after a year as well, however
-//! often the bucket is asked.
+//! Everything is counted in whole numbers: a token is as many parts as the period has nanoseconds,
+//! and each nanosecond brings as many parts as the rate has messages. So three a second are three a
+//! second after a year as well, however often the bucket is asked.
 
 use std::time::Duration;
 
@@ -34,8 +35,8 @@ impl Rate {
         Self::new(messages, Duration::from_secs(1))
     }
 
-    /// How many a pool may start at once after a pause: a tenth of a second's worth, so that it makes up for the pauses of its
-    /// scheduler.
+    /// How many a pool may start at once after a pause: a tenth of a second's worth, so that it
+    /// makes up for the pauses of its scheduler.
     pub(super) fn burst(self) -> u64 {
         let tenth = Duration::from_millis(100).as_nanos() * u128::from(self.messages);
         let burst = tenth.checked_div(self.per.as_nanos()).unwrap_or(1);
@@ -76,16 +77,18 @@ pub struct TokenBucket {
     burst: u64,
     /// What is in the bucket, in parts of a token; at most the burst.
     parts: u128,
-    /// The latest time that was seen. Time before it brings nothing, so a clock that goes back makes no tokens.
+    /// The latest time that was seen. Time before it brings nothing, so a clock that goes
+    /// back makes no tokens.
     seen: Duration,
 }
 
 impl TokenBucket {
-    /// A full bucket that fills at `rate` and holds up to `burst`. A burst of 1 spaces messages evenly; a tenth of a
-    /// second's worth lets a pool make up for the pauses of its scheduler.
+    /// A full bucket that fills at `rate` and holds up to `burst`. A burst of 1 spaces messages
+    /// evenly; a tenth of a second's worth lets a pool make up for the pauses of its scheduler.
     ///
     /// # Errors
-    /// A rate or burst that is 0 or above 1,000,000,000, or a period that is 0 or longer than a day.
+    /// A rate or burst that is 0 or above 1,000,000,000, or a period that is 0
+    /// or longer than a day.
     pub fn new(rate: Rate, burst: u64) -> Result<Self, SpawnError> {
         check(rate, burst)?;
         let mut bucket = Self { rate, burst, parts: 0, seen: Duration::ZERO };
@@ -101,8 +104,8 @@ impl TokenBucket {
         left.is_some()
     }
 
-    /// The first moment at which there is a token, unless somebody takes it before: the latest time seen, where there is
-    /// one already.
+    /// The first moment at which there is a token, unless somebody takes it before: the latest time
+    /// seen, where there is one already.
     pub fn next_at(&self) -> Duration {
         let missing = self.token().saturating_sub(self.parts);
         let wait = missing.div_ceil(u128::from(self.rate.messages));
@@ -114,7 +117,8 @@ impl TokenBucket {
         self.parts = self.full().min(self.parts + self.token());
     }
 
-    /// Changes the rate and the burst from now on. Tokens in the bucket stay, as far as the new burst has room.
+    /// Changes the rate and the burst from now on. Tokens in the bucket stay, as far as
+    /// the new burst has room.
     ///
     /// # Errors
     /// As [`new`](Self::new); nothing has changed then.

@@ -6,11 +6,14 @@ use crate::SpawnError;
 
 /// The fewest at once, unless said otherwise: with none, nothing would ever be learned.
 const DEFAULT_MIN: usize = 1;
-/// At once at the start, unless said otherwise. Growth from here takes a few windows; too high a start floods.
+/// At once at the start, unless said otherwise. Growth from here takes a few windows; too
+/// high a start floods.
 const DEFAULT_INITIAL: usize = 20;
-/// Between two decisions, unless said otherwise: five a second recover from an outage within seconds.
+/// Between two decisions, unless said otherwise: five a second recover from an
+/// outage within seconds.
 const DEFAULT_WINDOW: Duration = Duration::from_millis(200);
-/// How much slower than at rest is normal, unless said otherwise: covers the spread of a window's mean.
+/// How much slower than at rest is normal, unless said otherwise: covers the
+/// spread of a window's mean.
 const DEFAULT_TOLERANCE: f64 = 1.5;
 /// The most at once: what a pool may have of workers.
 const MOST: usize = 65_536;
@@ -18,7 +21,8 @@ const MOST: usize = 65_536;
 /// Whether a limit is obeyed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
-    /// Nothing is held back; the limit says what it would do. To be looked at for a while before it is enforced.
+    /// Nothing is held back; the limit says what it would do. To be looked at for a while
+    /// before it is enforced.
     #[default]
     Observe,
     /// What is above the limit waits.
@@ -35,11 +39,11 @@ pub struct Adaptive {
     pub max: usize,
     /// The limit at the start; 20 unless said otherwise, within the bounds.
     pub initial: usize,
-    /// The least time between two decisions; 200 ms unless said otherwise. A window is never shorter than what the
-    /// handlers take, so that each shows what the limit before it has done.
+    /// The least time between two decisions; 200 ms unless said otherwise. A window is never
+    /// shorter than what the handlers take, so that each shows what the limit before it has done.
     pub window: Duration,
-    /// How many times slower than at rest handling may be, at least 1; 1.5 unless said otherwise. A higher one bears
-    /// more of a spread, and more of a queue at the other side.
+    /// How many times slower than at rest handling may be, at least 1; 1.5 unless said otherwise. A
+    /// higher one bears more of a spread, and more of a queue at the other side.
     pub tolerance: f64,
     /// Whether the limit is obeyed; [`Mode::Observe`] unless said otherwise.
     pub mode: Mode,

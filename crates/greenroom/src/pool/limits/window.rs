@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-/// The fewest messages from which a latency is concluded; the spread of the mean of fewer is too wide.
+/// The fewest messages from which a latency is concluded; the spread of the mean
+/// of fewer is too wide.
 pub(super) const LEAST_SAMPLES: u64 = 10;
 
 /// What the end of a message says about the load of whatever it used.
@@ -11,7 +12,8 @@ pub(super) const LEAST_SAMPLES: u64 = 10;
 pub enum Outcome {
     /// It was handled, and its time counts.
     Done,
-    /// It was turned away for overload (429, 503, a full queue). Its time says nothing: refusals are fast.
+    /// It was turned away for overload (429, 503, a full queue). Its time says
+    /// nothing: refusals are fast.
     Rejected,
     /// It took too long.
     TimedOut,
@@ -91,8 +93,9 @@ impl Window {
 }
 
 impl Summary {
-    /// True when the limit was used up at some time. Otherwise demand was the bound, or the keys were, and the window
-    /// does not show that more would go well (for congestion windows: RFC 7661).
+    /// True when the limit was used up at some time. Otherwise demand was the bound, or
+    /// the keys were, and the window does not show that more would go well (for
+    /// congestion windows: RFC 7661).
     pub(super) fn reached(&self, limit: f64) -> bool {
         self.peak >= limit.floor()
     }

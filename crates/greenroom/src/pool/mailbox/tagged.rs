@@ -96,7 +96,8 @@ impl<A: Actor, K> Letters<A, K> {
         self.tagged.held.as_deref_mut().filter(|held| held.tag == tag)
     }
 
-    /// Takes out what bears one of these tags, which are in order. What is of the `kept` one is put aside.
+    /// Takes out what bears one of these tags, which are in order. What is of the
+    /// `kept` one is put aside.
     fn detach(&mut self, tags: &[u32], kept: Option<u32>) -> Bundle<A, K> {
         let mut bundle = Bundle::default();
         let urgent = std::mem::take(&mut self.urgent).into_iter();
@@ -191,9 +192,10 @@ impl<A: Actor, K> Mailbox<A, K> {
         }
     }
 
-    /// Takes out what bears one of these tags, which are in order, and `release`s each of them, under the lock. One of which the
-    /// worker may have a message in hand stays, what is queued of it is put aside, and the worker is ordered to hand it over; true
-    /// then. The caller then wakes the worker and serves waiters.
+    /// Takes out what bears one of these tags, which are in order, and `release`s each of them,
+    /// under the lock. One of which the worker may have a message in hand stays, what is queued of
+    /// it is put aside, and the worker is ordered to hand it over; true then. The caller then wakes
+    /// the worker and serves waiters.
     pub(crate) fn detach(
         &self,
         tags: &[u32],
@@ -225,7 +227,8 @@ impl<A: Actor, K> Mailbox<A, K> {
         (bundle, begins)
     }
 
-    /// The worker has nothing in hand: what was held for it goes, and its tag is `release`d under the lock.
+    /// The worker has nothing in hand: what was held for it goes, and its tag is
+    /// `release`d under the lock.
     pub(crate) fn let_go(&self, release: impl FnOnce(u32)) -> Option<(u32, Bundle<A, K>)> {
         let mut letters = self.letters.lock();
         letters.tagged.in_hand = 0;
@@ -239,7 +242,8 @@ impl<A: Actor, K> Mailbox<A, K> {
         Some((held.tag, Bundle { entries, waiting }))
     }
 
-    /// Takes in what another mailbox had, and `claim`s it under the lock. The caller then wakes the worker.
+    /// Takes in what another mailbox had, and `claim`s it under the lock. The caller
+    /// then wakes the worker.
     pub(crate) fn attach(
         &self,
         bundle: Bundle<A, K>,

@@ -1,4 +1,5 @@
-//! What a mailbox keeps of tags: in a sticky pool, messages bear one, and may be taken to another worker.
+//! What a mailbox keeps of tags: in a sticky pool, messages bear one, and may be
+//! taken to another worker.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -49,7 +50,8 @@ impl<A: Actor, K> LiftedMail<A, K> {
     }
 }
 
-/// What lies beside the queue: messages of a tag that is to move, and of which the worker may have one in hand.
+/// What lies beside the queue: messages of a tag that is to move, and of which the worker
+/// may have one in hand.
 pub(crate) struct Held<A: Actor, K> {
     pub(super) tag: u32,
     pub(crate) urgent: VecDeque<Queued<A, K>>,
@@ -60,7 +62,8 @@ pub(crate) struct Held<A: Actor, K> {
 
 /// What only tags need.
 pub(crate) struct Tagged<A: Actor, K> {
-    /// Of the message that the worker took last. It may have finished it since. 0 where it had none.
+    /// Of the message that the worker took last. It may have finished it since.
+    /// 0 where it had none.
     pub(crate) in_hand: u32,
     /// Tags whose first message waits for its next attempt.
     pub(crate) waiting: Vec<u32>,

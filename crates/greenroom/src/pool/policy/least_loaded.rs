@@ -2,8 +2,9 @@
 
 use super::{About, Choice, Crew, Policy, random::Dice};
 
-/// Of two workers chosen at random, the one with fewer messages waiting and in hand (Mitzenmacher: The Power of Two Choices
-/// in Randomized Load Balancing, 2001): close to the least loaded of all, without looking at all.
+/// Of two workers chosen at random, the one with fewer messages waiting and in hand (Mitzenmacher:
+/// The Power of Two Choices in Randomized Load Balancing, 2001): close to the least loaded of all,
+/// without looking at all.
 #[derive(Debug)]
 pub struct LeastLoaded(Dice);
 

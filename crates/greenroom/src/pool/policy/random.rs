@@ -39,7 +39,8 @@ impl<M> Policy<M> for Random {
     }
 }
 
-/// Random numbers without a system call and without a lock (Steele, Lea, Flood: SplitMix64, OOPSLA 2014).
+/// Random numbers without a system call and without a lock (Steele, Lea, Flood:
+/// SplitMix64, OOPSLA 2014).
 #[derive(Debug)]
 pub(super) struct Dice(AtomicU64);
 
@@ -52,8 +53,8 @@ impl Dice {
         Self(AtomicU64::new(seed))
     }
 
-    /// A number below `sides`, or 0. The bias of the multiplication is below one in 2^32 (Lemire: Fast Random Integer
-    /// Generation in an Interval, 2019).
+    /// A number below `sides`, or 0. The bias of the multiplication is below one in 2^32 (Lemire:
+    /// Fast Random Integer Generation in an Interval, 2019).
     pub(super) fn throw(&self, sides: usize) -> usize {
         let mut z = self.0.fetch_add(0x9E37_79B9_7F4A_7C15, Ordering::Relaxed);
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -11,9 +11,10 @@ use crate::pool::stamp::Stamp;
 /// Digits that are kept of each time: percentiles are right to a hundredth.
 const DIGITS: u8 = 2;
 
-/// How long something took, over all the time since the pool was started. Messages are measured by sample: every one where
-/// handling takes longer than 32 microseconds; one in eight where it takes longer than two, which then counts for eight; and one in
-/// 512 otherwise. Which one that is changes from block to block.
+/// How long something took, over all the time since the pool was started. Messages are measured by
+/// sample: every one where handling takes longer than 32 microseconds; one in eight where it takes
+/// longer than two, which then counts for eight; and one in 512 otherwise. Which one that is
+/// changes from block to block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct LatencySummary {
@@ -83,8 +84,8 @@ impl std::fmt::Debug for LatencySnapshot {
     }
 }
 
-/// The measurements of a pool. They take memory from the first on, and more as they are spread wider: some fifteen
-/// kilobytes.
+/// The measurements of a pool. They take memory from the first on, and more as they are spread
+/// wider: some fifteen kilobytes.
 #[derive(Default)]
 pub(crate) struct Measured(Mutex<Option<Box<Times>>>);
 
@@ -143,8 +144,8 @@ impl Measured {
         }
     }
 
-    /// How long ninety-nine in a hundred messages were in the pool at most, of those that were measured since this was last
-    /// asked. `None` where there were none.
+    /// How long ninety-nine in a hundred messages were in the pool at most, of those that were
+    /// measured since this was last asked. `None` where there were none.
     pub(crate) fn take_residence(&self) -> Option<Duration> {
         let mut times = self.0.lock();
         let residence = times.as_mut()?.residence.as_mut()?;

@@ -11,7 +11,8 @@ use crate::{
     pool::seat::{Seat, Status},
 };
 
-/// A snapshot of a slot: its counters go on when its worker is restarted, and when another takes it.
+/// A snapshot of a slot: its counters go on when its worker is restarted, and
+/// when another takes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WorkerStats {
@@ -25,8 +26,8 @@ pub struct WorkerStats {
     pub live: bool,
     /// Whether its worker runs. `None` of a slot that is vacant: its last worker was removed.
     pub status: Option<WorkerStatus>,
-    /// For how long it has had the message in hand, to a few milliseconds, or as [`Delivery::queued_at`](crate::Delivery::queued_at) says.
-    /// `None` where there is none.
+    /// For how long it has had the message in hand, to a few milliseconds, or as
+    /// [`Delivery::queued_at`](crate::Delivery::queued_at) says. `None` where there is none.
     pub busy_for: Option<Duration>,
     /// Which attempt of it that is. `None` where there is none in hand.
     pub attempt: Option<u32>,

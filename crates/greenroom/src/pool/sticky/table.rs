@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Nobody has it.
 pub(crate) const NOBODY: u32 = u32::MAX;
 
-/// The plan. Shares never differ by more than one, but for the order in which workers came and went.
+/// The plan. Shares never differ by more than one, but for the order in which
+/// workers came and went.
 pub(crate) struct Table {
     /// By tag. A tag is a table slot, counted from 1: 0 is for messages without a key.
     to: Vec<u32>,
@@ -43,7 +44,8 @@ impl Table {
         self.shares.contains_key(&worker)
     }
 
-    /// A worker takes its part from those who have most. Returns what has moved, in order; nothing where it was there before.
+    /// A worker takes its part from those who have most. Returns what has moved, in order; nothing
+    /// where it was there before.
     pub(crate) fn join(&mut self, worker: u32) -> Vec<u32> {
         if self.is_member(worker) {
             return Vec::new();

@@ -6,8 +6,9 @@ use tokio::time::Instant;
 
 use crate::{Actor, pool::core::Core};
 
-/// When a message begins is not noted, because that would cost each of them a look at the clock. So a stop looks when it begins
-/// and at its deadline: who has begun nothing since has had its message for at least that long.
+/// When a message begins is not noted, because that would cost each of them a look at the clock. So
+/// a stop looks when it begins and at its deadline: who has begun nothing since has had its message
+/// for at least that long.
 #[derive(Default)]
 pub(super) struct Hands {
     /// By slot: messages begun by then, and when that was first seen.

@@ -23,22 +23,23 @@ use crate::{
     pool::{core::Core, occupied::slot_at_work, stats::PoolStats, timed, timed::later},
 };
 
-/// How long dropped handlers may take to reach their next await before they are called wedged, and `stopped` hooks may
-/// take where the deadline has passed.
+/// How long dropped handlers may take to reach their next await before they are called wedged, and
+/// `stopped` hooks may take where the deadline has passed.
 const LET_GO: Duration = Duration::from_millis(500);
 
 /// How long `stopped` hooks may take after [`Stop::Now`], at least.
 const HOOKS: Duration = Duration::from_secs(10);
 
-/// Stops the pool. Any number of stops may run at once; each waits as it was told to, and who comes first to the end
-/// gets what was left over.
+/// Stops the pool. Any number of stops may run at once; each waits as it was told to, and who comes
+/// first to the end gets what was left over.
 pub(crate) async fn stop<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: Arc<Core<A, K>>,
     how: Stop,
 ) -> StopReport<A::Message> {
     core.close();
     if slot_at_work(core.identity()).is_some() {
-        // A worker of the pool: it would wait for itself. What was left over is kept for who stops the pool from outside.
+        // A worker of the pool: it would wait for itself. What was left over is kept for who stops
+        // the pool from outside.
         core.clone().stop_behind(how);
         return StopReport { left_over: Vec::new(), wedged: Vec::new(), stats: core.figures() };
     }
@@ -64,10 +65,12 @@ pub(crate) async fn stop<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     StopReport { left_over, wedged, stats: core.figures() }
 }
 
-/// How long somebody who is inside the pool may take to leave it: another stop, or a sender for whom another message made room.
+/// How long somebody who is inside the pool may take to leave it: another stop, or a sender for
+/// whom another message made room.
 const INSIDE: Duration = Duration::from_secs(1);
 
-/// Once all workers have gone, every message is accounted for (P26). In builds with debug assertions.
+/// Once all workers have gone, every message is accounted for (P26). In builds
+/// with debug assertions.
 fn check_ledger<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>) {
     if !cfg!(debug_assertions) || core.lifecycle.running.load(Ordering::SeqCst) > 0 {
         return;
@@ -113,7 +116,8 @@ async fn drain_until<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core.membership.abort(0..core.membership.seats.len());
 }
 
-/// Starts nothing more, and waits for what is in hand. `stopped` hooks that take too long are dropped.
+/// Starts nothing more, and waits for what is in hand. `stopped` hooks that take
+/// too long are dropped.
 async fn finish_in_hand<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>) {
     core.end();
     let mut had_time: HashSet<usize> = (0..core.membership.seats.len()).collect();
@@ -137,7 +141,8 @@ async fn all_gone<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     wait_until(core, deadline, || core.lifecycle.running.load(Ordering::SeqCst) == 0).await
 }
 
-/// Looks whenever something has happened, until `done` says so (true) or the deadline has come (false).
+/// Looks whenever something has happened, until `done` says so (true) or the
+/// deadline has come (false).
 pub(in crate::pool) async fn wait_until<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Core<A, K>,
     deadline: Instant,
@@ -145,7 +150,8 @@ pub(in crate::pool) async fn wait_until<A: Actor, K: Hash + Eq + Send + Sync + '
 ) -> bool {
     loop {
         let progress = core.lifecycle.progress.notified();
-        // Pairs with the fence of a worker that lies down: its counts are seen, or it sees `closing` and notifies.
+        // Pairs with the fence of a worker that lies down: its counts are seen, or it sees
+        // `closing` and notifies.
         fence(Ordering::SeqCst);
         if done() {
             return true;

@@ -1,7 +1,7 @@
 //! A worker that is somebody else: an actor or a pool that was adopted.
 //!
-//! Its seat is taken by one who hands each delivery on, whole, as soon as there is room at the other end. In the ledger of
-//! the pool the message is handled, and accepted in the other's.
+//! Its seat is taken by one who hands each delivery on, whole, as soon as there is room at the
+//! other end. In the ledger of the pool the message is handled, and accepted in the other's.
 
 use std::{future::poll_fn, hash::Hash, pin::pin, sync::Arc, task::Poll};
 
@@ -103,7 +103,8 @@ async fn hand_on<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
                 return ExitReason::Normal;
             }
             Ok(End::Killed) => return ExitReason::Killed,
-            // A key function or a policy of the other end: the failure table has decided about its message.
+            // A key function or a policy of the other end: the failure table has
+            // decided about its message.
             Err(panic) => drop(bury(&mut hold, &cx, panic)),
         }
     }

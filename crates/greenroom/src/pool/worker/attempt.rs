@@ -33,9 +33,9 @@ impl<A: Actor, B> StandsFor<A> for B where
 /// Messages of a run between two looks at whether others should be woken, where handlers are quick.
 const QUICK_ATTEMPTS: u32 = 32;
 
-/// Handles the message in hand, and settles it; where handlers are quick, those behind it in the same run as well, up to a
-/// few and as long as nothing else is due. Says how many. Where handlers are limited and one does not return in time, it is
-/// dropped.
+/// Handles the message in hand, and settles it; where handlers are quick, those behind it in the
+/// same run as well, up to a few and as long as nothing else is due. Says how many. Where handlers
+/// are limited and one does not return in time, it is dropped.
 pub(super) async fn attempt<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
     core: &Core<A, K>,
     hold: &mut Hold<A, K>,
@@ -149,8 +149,8 @@ async fn receive<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>
     polled(post, handler).await
 }
 
-/// Polls a handler or a hook, and lets go of the worker's place when it suspends. It is lent the handler where that lies: what
-/// is moved before it is read back costs more than all the rest.
+/// Polls a handler or a hook, and lets go of the worker's place when it suspends. It is lent the
+/// handler where that lies: what is moved before it is read back costs more than all the rest.
 #[inline(always)]
 fn polled<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static, F: Future>(
     post: &'a mut Post<A, K>,
@@ -159,7 +159,8 @@ fn polled<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static, F: Future>(
     Polled { post, handler }
 }
 
-/// By hand, so that it is part of the loop around it: a function of its own is called with all of this in memory.
+/// By hand, so that it is part of the loop around it: a function of its own is called with
+/// all of this in memory.
 struct Polled<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static, F> {
     post: &'a mut Post<A, K>,
     handler: Pin<&'a mut F>,
@@ -223,7 +224,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Post<A, K> {
             // It serves a caller, and can be taken off the list for nothing else any more.
             self.core.queue.wake.forget(self.worker, &self.core.clock.bell);
         } else {
-            // A used-up cooperative budget makes ready resources look pending, and would open lanes for nothing.
+            // A used-up cooperative budget makes ready resources look pending, and would
+            // open lanes for nothing.
             if !tokio::task::coop::has_budget_remaining() {
                 return task.waker().wake_by_ref();
             }

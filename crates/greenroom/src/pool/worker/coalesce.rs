@@ -1,10 +1,11 @@
 //! A short pause of a worker whose sender runs beside it, so that what it sends comes together.
 //!
-//! A worker that is quicker than a single sender on another thread finds two or three messages each time, and meets the sender at
-//! the queue's lock and at the ready map for each such handful: the cache lines of both go to and fro between two cores, and both
-//! are busy with that. Where the worker leaves the sender alone for a moment, it finds dozens, and the sender was not disturbed.
-//! Network cards hold back interrupts for the same reason (Salah, Qahtan: Boosting throughput of Snort NIDS under Linux, 2008, has
-//! a survey of interrupt coalescing).
+//! A worker that is quicker than a single sender on another thread finds two or three messages each
+//! time, and meets the sender at the queue's lock and at the ready map for each such handful: the
+//! cache lines of both go to and fro between two cores, and both are busy with that. Where the
+//! worker leaves the sender alone for a moment, it finds dozens, and the sender was not disturbed.
+//! Network cards hold back interrupts for the same reason (Salah, Qahtan: Boosting throughput of
+//! Snort NIDS under Linux, 2008, has a survey of interrupt coalescing).
 
 use std::{
     hint::spin_loop,
@@ -26,7 +27,8 @@ const WORTH_IT: u32 = 16;
 /// Handfuls taken without a pause after one that was not worth it.
 const SKIPS: u8 = 16;
 
-/// Whether a worker pauses: as long as that brings many messages at a time; otherwise now and then, to find out.
+/// Whether a worker pauses: as long as that brings many messages at a time; otherwise now
+/// and then, to find out.
 #[derive(Default)]
 pub(super) struct Coalescing {
     /// What has come since is due to a pause.
@@ -36,8 +38,8 @@ pub(super) struct Coalescing {
 }
 
 impl Coalescing {
-    /// A queue has run dry after so many messages in a row. True when the worker is to [`pause`] before it looks again, if they came
-    /// `from_afar`: from a sender on another thread.
+    /// A queue has run dry after so many messages in a row. True when the worker is to [`pause`]
+    /// before it looks again, if they came `from_afar`: from a sender on another thread.
     pub(super) fn pauses_after(&mut self, in_a_row: u32, from_afar: impl FnOnce() -> bool) -> bool {
         if std::mem::take(&mut self.paused) && in_a_row < WORTH_IT {
             self.skips = SKIPS;
@@ -61,7 +63,8 @@ impl Coalescing {
     }
 }
 
-/// Leaves the sender alone for a moment. The thread is kept: to hand it to other tasks and to have it back takes as long.
+/// Leaves the sender alone for a moment. The thread is kept: to hand it to other tasks and to have
+/// it back takes as long.
 pub(super) fn pause() {
     let since = Instant::now();
     while since.elapsed() < PAUSE {

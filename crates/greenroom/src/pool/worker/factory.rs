@@ -9,7 +9,8 @@ use crate::{
     Actor, Layer, layer::Layered, pool::discard::discard, pool::panic_message::panic_message,
 };
 
-/// Builds the actor of a slot. Called once per start, on the runtime's blocking pool unless it is quick.
+/// Builds the actor of a slot. Called once per start, on the runtime's blocking
+/// pool unless it is quick.
 pub(crate) struct Factory<A> {
     build: Build<A>,
     /// It does not block, and may be called on the worker's own task.

@@ -1,7 +1,7 @@
 //! Whether handlers usually wait for something.
 
-/// How often more a worker's handlers have waited than not, within bounds. It changes the pool's mind only at either of
-/// them, so that handlers of both kinds do not do so with each message.
+/// How often more a worker's handlers have waited than not, within bounds. It changes the pool's
+/// mind only at either of them, so that handlers of both kinds do not do so with each message.
 #[derive(Debug, Default)]
 pub(super) struct Habit(i8);
 
@@ -9,7 +9,8 @@ pub(super) struct Habit(i8);
 const CERTAIN: i8 = 16;
 
 impl Habit {
-    /// A handler has returned, and has waited or not. Present where that contradicts what the pool takes to be usual.
+    /// A handler has returned, and has waited or not. Present where that contradicts what the
+    /// pool takes to be usual.
     #[inline]
     pub(super) fn changes(&mut self, has_waited: bool, usual: bool) -> Option<bool> {
         let step = if has_waited { 1 } else { -1 };

@@ -11,8 +11,8 @@ use crate::{
     },
 };
 
-/// Waits until a message may be started, without a place that others could work from. `None` when something else comes first:
-/// the end of the pool or of the worker, or a signal.
+/// Waits until a message may be started, without a place that others could work from. `None` when
+/// something else comes first: the end of the pool or of the worker, or a signal.
 pub(super) async fn pass<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     hold: &mut Hold<A, K>,
 ) -> Option<Pass> {

@@ -66,7 +66,8 @@ async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     Err(reason)
 }
 
-/// The error of an actor may be of any type; it is quoted where it is text or an error in a box, and named otherwise.
+/// The error of an actor may be of any type; it is quoted where it is text or an error in a box,
+/// and named otherwise.
 fn start_failed<E: 'static>(error: E) -> String {
     let any: &dyn Any = &error;
     let text = any.downcast_ref::<String>().map(String::as_str);
@@ -80,8 +81,8 @@ fn start_failed<E: 'static>(error: E) -> String {
     format!("the `started` hook failed: {text}")
 }
 
-/// Tries until the factory works again, however long that takes: a slot is never lost (P20). `None` once the pool has
-/// ended; a start that takes long is left to itself then.
+/// Tries until the factory works again, however long that takes: a slot is never lost (P20). `None`
+/// once the pool has ended; a start that takes long is left to itself then.
 pub(super) async fn start_again<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Core<A, K>,
     slot: usize,

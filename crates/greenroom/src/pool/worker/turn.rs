@@ -1,21 +1,24 @@
 //! A worker's turn on its thread, after which it lets other tasks of the runtime run.
 //!
-//! Senders have turns as well, of 64 to 128 messages. A worker that shares the thread with many of them and handled no more than
-//! one of them sends would let the queue grow until it is full, and senders wait for room, each for a wake-up of its own.
+//! Senders have turns as well, of 64 to 128 messages. A worker that shares the thread with many of
+//! them and handled no more than one of them sends would let the queue grow until it is full, and
+//! senders wait for room, each for a wake-up of its own.
 
 use std::time::{Duration, Instant};
 
 use crate::pool::wake::Wake;
 
-/// Messages handled or skipped before other tasks of the runtime get a turn, where no queue has run dry before, or the next
-/// message was always there just in time: each in a lane of its own, or from a sender that runs beside the worker.
+/// Messages handled or skipped before other tasks of the runtime get a turn, where no queue has run
+/// dry before, or the next message was always there just in time: each in a lane of its own, or
+/// from a sender that runs beside the worker.
 pub(super) const MESSAGES: u32 = 64;
 
-/// As `MESSAGES`, where handlers are quick: a quarter of a millisecond at most. Two senders that share the worker's thread queue
-/// 64 each before they step aside.
+/// As `MESSAGES`, where handlers are quick: a quarter of a millisecond at most. Two senders that
+/// share the worker's thread queue 64 each before they step aside.
 const QUICK_MESSAGES: u32 = 128;
 
-/// So much longer may it be where handlers are quick, if more senders than two have filled their shards.
+/// So much longer may it be where handlers are quick, if more senders than two have
+/// filled their shards.
 const LONGER: Duration = Duration::from_micros(125);
 
 #[derive(Default)]
@@ -52,7 +55,8 @@ impl Turn {
         self.messages > usual + self.more && !self.goes_on(wake)
     }
 
-    /// Where more shards are filled than one turn can empty, each ready one is worth as many messages as a sender queues in it.
+    /// Where more shards are filled than one turn can empty, each ready one is worth as many
+    /// messages as a sender queues in it.
     #[cold]
     fn goes_on(&mut self, wake: &Wake) -> bool {
         if !wake.is_quick() || self.messages > MESSAGES * wake.ready_shards() {
