@@ -12,9 +12,9 @@ use crate::{AnyAddress, Context, Delivery, ExitReason, OnExit};
 
 /// State that handles one message at a time.
 ///
-/// One method serves sends and calls: the reply of a send is dropped. The simple case is [`handle`](Self::handle),
-/// which owns the message. An actor that wants to keep the message in place (to look only, to answer later) implements
-/// [`receive`](Self::receive) instead.
+/// One method serves sends and calls: the reply of a send is dropped. The simple case is
+/// [`handle`](Self::handle), which owns the message. An actor that wants to keep the message in
+/// place (to look only, to answer later) implements [`receive`](Self::receive) instead.
 ///
 /// ```
 /// use greenroom::prelude::*;
@@ -49,16 +49,16 @@ pub trait Actor: Sized + Send + 'static {
     /// Handles one message.
     ///
     /// # Errors
-    /// What the failure policy of the pool decides about; by default a caller gets it, and a send becomes a dead
-    /// letter.
+    /// What the failure policy of the pool decides about; by default a caller gets it, and a send
+    /// becomes a dead letter.
     fn handle(
         &mut self,
         message: Self::Message,
         cx: &mut Context<Self>,
     ) -> impl Future<Output = Result<Self::Reply, Self::Error>> + Send;
 
-    /// Handles one delivery, which stays the runtime's until its outcome is settled. What is left in it after an error
-    /// or a panic is still there for another attempt or the dead letters.
+    /// Handles one delivery, which stays the runtime's until its outcome is settled. What is left
+    /// in it after an error or a panic is still there for another attempt or the dead letters.
     ///
     /// # Errors
     /// As [`handle`](Self::handle).
@@ -70,10 +70,12 @@ pub trait Actor: Sized + Send + 'static {
         Replying { handler: self.handle(delivery.take(), cx) }
     }
 
-    /// Called once before the first message, and again after each restart. May be slow: no other worker waits for it.
+    /// Called once before the first message, and again after each restart. May be slow: no other
+    /// worker waits for it.
     ///
     /// # Errors
-    /// The start failed; the pool tries again with backoff, or fails to spawn when no worker could start.
+    /// The start failed; the pool tries again with backoff, or fails to spawn when
+    /// no worker could start.
     fn started(
         &mut self,
         cx: &mut Context<Self>,
@@ -82,16 +84,17 @@ pub trait Actor: Sized + Send + 'static {
         std::future::ready(Ok(()))
     }
 
-    /// Called before an actor that has ended abnormally is dropped and built again. What the handler has left half done is
-    /// still there.
+    /// Called before an actor that has ended abnormally is dropped and built again. What the
+    /// handler has left half done is still there.
     fn restarting(&mut self, reason: &ExitReason) -> impl Future<Output = ()> + Send {
         let _ = reason;
         std::future::ready(())
     }
 
-    /// Called when one that it is linked to has ended (`who`), or when somebody sends it an exit signal (`None`). Returns
-    /// whether it ends too. Unless implemented otherwise it does on an abnormal exit, and on every signal;
-    /// [`ExitReason::Killed`] sent as a signal is not asked about.
+    /// Called when one that it is linked to has ended (`who`), or when somebody sends it an
+    /// exit signal (`None`). Returns whether it ends too. Unless implemented otherwise it
+    /// does on an abnormal exit, and on every signal; [`ExitReason::Killed`] sent as a
+    /// signal is not asked about.
     fn exited(
         &mut self,
         who: Option<&AnyAddress>,
@@ -114,8 +117,8 @@ pub trait Actor: Sized + Send + 'static {
         std::future::ready(())
     }
 
-    /// Called once when the worker ends for good: the pool has stopped, the worker has left, or it is not started again. Not
-    /// called where it was dropped: killed, or at the deadline of a stop.
+    /// Called once when the worker ends for good: the pool has stopped, the worker has left, or it
+    /// is not started again. Not called where it was dropped: killed, or at the deadline of a stop.
     fn stopped(&mut self, reason: &ExitReason) -> impl Future<Output = ()> + Send {
         let _ = reason;
         std::future::ready(())
@@ -132,8 +135,8 @@ pub enum Answer<R> {
 }
 
 pin_project! {
-    /// A handler whose reply answers the delivery. By hand: an async block would keep a state of its own beside the handler's, and
-    /// move the message once more.
+    /// A handler whose reply answers the delivery. By hand: an async block would keep a state of
+    /// its own beside the handler's, and move the message once more.
     struct Replying<F> {
         #[pin]
         handler: F,

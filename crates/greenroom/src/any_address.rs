@@ -23,7 +23,8 @@ use crate::{
 /// The object-safe side of a pool that has no type parameters.
 pub(crate) trait Erased: Send + Sync {
     fn name(&self) -> Arc<str>;
-    /// Somebody is about to wait for a reply. Refused where that would be waiting for itself, whatever the message is.
+    /// Somebody is about to wait for a reply. Refused where that would be waiting for itself,
+    /// whatever the message is.
     fn enter_any_call(&self) -> Result<Option<Inside>, Occupied>;
     /// Which life it is.
     fn life_id(&self) -> u64;
@@ -41,7 +42,8 @@ pub(crate) trait Erased: Send + Sync {
     fn is_closed(&self) -> bool;
     /// True for the pool with this identity, and for one that has adopted it.
     fn contains(&self, identity: usize) -> bool;
-    /// True while messages are accepted, as far as there is room. A pool without workers may do so again later.
+    /// True while messages are accepted, as far as there is room. A pool without workers
+    /// may do so again later.
     fn accepts(&self) -> bool;
     /// Whether it runs, as a worker of somebody; `None` of one that has gone.
     fn worker_status(&self) -> Option<WorkerStatus>;
@@ -49,8 +51,8 @@ pub(crate) trait Erased: Send + Sync {
     fn is_over(&self) -> bool;
     /// Refuses messages from now on, and stops as soon as the runtime gets to it, without waiting.
     fn stop_behind(self: Arc<Self>, how: Stop);
-    /// Counts one more address, unless the last one has been dropped: that one drains and stops the pool, which cannot
-    /// be taken back. False then.
+    /// Counts one more address, unless the last one has been dropped: that one drains and stops the
+    /// pool, which cannot be taken back. False then.
     fn try_handle_made(&self) -> bool;
     /// Where the pool was spawned.
     fn runtime(&self) -> &Handle;
@@ -60,8 +62,8 @@ pub(crate) trait Erased: Send + Sync {
     ) -> Pin<Box<dyn Future<Output = StopSummary> + Send>>;
 }
 
-/// What can be had of an actor, a pool or a worker of a pool without knowing what it handles: which it is, its name, whether
-/// it lives, and its end. It does not keep the pool alive.
+/// What can be had of an actor, a pool or a worker of a pool without knowing what it handles: which
+/// it is, its name, whether it lives, and its end. It does not keep the pool alive.
 ///
 /// Two of them are equal when they are of the same actor, pool or worker.
 ///
@@ -106,7 +108,8 @@ impl AnyAddress {
         Self::new(door, None, Arc::new(Life::over()), Arc::from(""))
     }
 
-    /// The name, also of one that is gone; empty where it was gone already when this was made of a weak address.
+    /// The name, also of one that is gone; empty where it was gone already when this was
+    /// made of a weak address.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -138,7 +141,8 @@ impl AnyAddress {
         self.signal(Signal::Exit { from: None, reason });
     }
 
-    /// Links the two: when one of them ends abnormally, the other hears of it and stops, unless it traps that.
+    /// Links the two: when one of them ends abnormally, the other hears of it and stops,
+    /// unless it traps that.
     pub fn link(&self, other: &Self) {
         life::link(self, other);
     }
@@ -148,8 +152,9 @@ impl AnyAddress {
         life::unlink(self, other);
     }
 
-    /// Stops it, as [`Pool::stop`](crate::Pool::stop) does; a worker of a pool leaves it. What was left over is counted here
-    /// and kept for who stops the pool through its own handle. `None` when nothing of it is left.
+    /// Stops it, as [`Pool::stop`](crate::Pool::stop) does; a worker of a pool leaves it. What was
+    /// left over is counted here and kept for who stops the pool through its own handle. `None`
+    /// when nothing of it is left.
     ///
     /// # Cancel safety
     /// A dropped future has closed the pool once it was polled; call again to see it end.
@@ -158,8 +163,8 @@ impl AnyAddress {
         Some(door.stop_unknown(how).await)
     }
 
-    /// For callers that hold a lock: the last one to drop the pool's core runs user code, so it must be dropped after
-    /// the lock.
+    /// For callers that hold a lock: the last one to drop the pool's core runs user code, so it
+    /// must be dropped after the lock.
     pub(crate) fn living(&self) -> Option<Arc<dyn Erased>> {
         let door = self.door.upgrade()?;
         match self.slot {

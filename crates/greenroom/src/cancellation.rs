@@ -10,9 +10,9 @@ use std::{
 
 use tokio::sync::Notify;
 
-/// Says that nobody waits for the result of some work any more. Whoever works may look at it, wait for it beside
-/// something else, or ignore it: nothing is interrupted from outside, so state that `&mut self` guards is never left
-/// half changed.
+/// Says that nobody waits for the result of some work any more. Whoever works may look at it, wait
+/// for it beside something else, or ignore it: nothing is interrupted from outside, so state that
+/// `&mut self` guards is never left half changed.
 ///
 /// A clone is the same token. Once cancelled it stays so; cancelling again does nothing.
 ///

@@ -1,10 +1,11 @@
 //! The classes of a mailbox.
 
-/// Which line of a mailbox a message stands in. Signals (exits of others, orders to leave) come before both.
+/// Which line of a mailbox a message stands in. Signals (exits of others, orders to
+/// leave) come before both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub enum Class {
-    /// Handled before normal messages, also where a worker is in the middle of a batch. After 64 urgent messages in a row a
-    /// worker takes one normal message.
+    /// Handled before normal messages, also where a worker is in the middle of a batch. After 64
+    /// urgent messages in a row a worker takes one normal message.
     Urgent,
     /// Handled in the order of arrival.
     #[default]

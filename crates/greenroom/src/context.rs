@@ -38,7 +38,8 @@ struct Place {
     restarts: u32,
     /// The pool, without its types.
     home: Weak<dyn Erased>,
-    /// What the actor has asked for: to end, for this reason. In a box, because it is rare and a task holds several places.
+    /// What the actor has asked for: to end, for this reason. In a box, because it is rare and a
+    /// task holds several places.
     exit: Option<Box<ExitReason>>,
 }
 
@@ -77,14 +78,15 @@ impl<A> Context<A> {
         self.place.restarts += 1;
     }
 
-    /// A context for an actor inside this one, to [`lend`](Self::lend) this one's place to. Made once in a life: it
-    /// clones what the place holds.
+    /// A context for an actor inside this one, to [`lend`](Self::lend) this one's place to. Made
+    /// once in a life: it clones what the place holds.
     pub(crate) fn inner<B>(&self) -> Context<B> {
         Context::at(self.place.clone())
     }
 
-    /// Lends the place to the context of an actor inside this one, until the loan is dropped. Both are whole at any time, so a
-    /// loan that is never dropped (it lies in a future, which may be leaked) leaves a context behind that is merely old.
+    /// Lends the place to the context of an actor inside this one, until the loan is dropped. Both
+    /// are whole at any time, so a loan that is never dropped (it lies in a future, which may be
+    /// leaked) leaves a context behind that is merely old.
     pub(crate) fn lend<'a, B>(&'a mut self, inner: &'a mut Context<B>) -> Loan<'a, A, B> {
         mem::swap(&mut self.place, &mut inner.place);
         Loan { outer: self, inner }
@@ -163,8 +165,8 @@ impl<A> Context<A> {
         self.place.exit = Some(Box::new(reason));
     }
 
-    /// Links this worker with another actor: when one of the two ends abnormally, the other hears of it
-    /// ([`Actor::exited`](crate::Actor::exited)), at once where that has happened already.
+    /// Links this worker with another actor: when one of the two ends abnormally, the other hears
+    /// of it ([`Actor::exited`](crate::Actor::exited)), at once where that has happened already.
     pub fn link(&self, other: &AnyAddress) {
         life::link(&self.me(), other);
     }
@@ -174,8 +176,8 @@ impl<A> Context<A> {
         life::unlink(&self.me(), other);
     }
 
-    /// Has this worker told of the end of another actor ([`Actor::down`](crate::Actor::down)), once; at once where it has
-    /// ended already.
+    /// Has this worker told of the end of another actor ([`Actor::down`](crate::Actor::down)),
+    /// once; at once where it has ended already.
     pub fn monitor(&self, other: &AnyAddress) {
         life::monitor(&self.me(), other);
     }
@@ -185,8 +187,9 @@ impl<A> Context<A> {
         life::demonitor(&self.me(), other);
     }
 
-    /// Publishes a figure or a word about this worker, which [`PoolAdmin::inspect`](crate::PoolAdmin::inspect) shows
-    /// whatever the worker is doing then. The last value counts; it survives a restart.
+    /// Publishes a figure or a word about this worker, which
+    /// [`PoolAdmin::inspect`](crate::PoolAdmin::inspect) shows whatever the worker is doing then.
+    /// The last value counts; it survives a restart.
     ///
     /// # Errors
     /// When 64 other keys have been published before.
@@ -203,8 +206,8 @@ impl<A> Context<A> {
     }
 }
 
-/// The place of a context, lent to the context of an actor inside. It goes back when this is dropped: after the handler,
-/// with a handler that is dropped, or in a panic.
+/// The place of a context, lent to the context of an actor inside. It goes back when this is
+/// dropped: after the handler, with a handler that is dropped, or in a panic.
 pub(crate) struct Loan<'a, A, B> {
     /// Whose place is lent.
     outer: &'a mut Context<A>,

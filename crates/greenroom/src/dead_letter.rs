@@ -15,8 +15,9 @@ pub struct DeadLetter<M, E> {
     pub panic: Option<String>,
     /// How many attempts were made.
     pub attempts: u32,
-    /// How long ago it had been accepted when it became a dead letter, to a few milliseconds as
-    /// [`Delivery::queued_for`](crate::Delivery::queued_for); known of all that pools could not handle.
+    /// How long ago it had been accepted when it became a dead letter, to a few
+    /// milliseconds as [`Delivery::queued_for`](crate::Delivery::queued_for); known of all
+    /// that pools could not handle.
     pub age: Option<Duration>,
 }
 

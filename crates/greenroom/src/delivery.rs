@@ -13,24 +13,29 @@ use crate::{
 #[derive(Debug)]
 pub struct Delivery<M, R, E> {
     pub(crate) message: Option<M>,
-    /// Allocated only for calls, for messages that have failed before, and for those that carry more than themselves.
+    /// Allocated only for calls, for messages that have failed before, and for those that carry
+    /// more than themselves.
     pub(crate) extra: Option<Box<Extra<R, E>>>,
     pub(crate) class: Class,
     /// When it was queued, by the clock of its pool.
     pub(crate) stamp: Stamp,
-    /// When that clock began. One delivery serves a worker for all its messages, so this is written once.
+    /// When that clock began. One delivery serves a worker for all its messages, so
+    /// this is written once.
     pub(crate) start: Instant,
     /// What is to be known when the handler returns.
     pub(crate) marks: Marks,
-    /// Where callers give this worker a message and have the reply back, in a pool where they may do its work.
+    /// Where callers give this worker a message and have the reply back, in a pool where
+    /// they may do its work.
     pub(crate) hatch: Option<Arc<Hatch<M, R, E>>>,
-    /// The seat of its worker, which knows when it was started, where that may be all that is known (see [`came_at`](Self::came_at)).
+    /// The seat of its worker, which knows when it was started, where that may be all that is
+    /// known (see [`came_at`](Self::came_at)).
     pub(crate) seat: Option<Arc<Seat>>,
     /// What is handled with it, in a pool of batches.
     pub(crate) more: Vec<BatchItem<M, R, E>>,
 }
 
-/// What is to be known of a message when its handler returns. In one byte, because it is looked at for each.
+/// What is to be known of a message when its handler returns. In one byte, because it
+/// is looked at for each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Marks(u8);
 
@@ -69,7 +74,8 @@ impl Marks {
     }
 }
 
-/// A message that is handled together with the first of its batch ([`Delivery::batch_items`]), and a result of its own.
+/// A message that is handled together with the first of its batch ([`Delivery::batch_items`]), and
+/// a result of its own.
 #[derive(Debug)]
 pub struct BatchItem<M, R, E> {
     pub(crate) delivery: Delivery<M, R, E>,
@@ -85,7 +91,8 @@ impl<M, R, E> BatchItem<M, R, E> {
         &mut self.delivery
     }
 
-    /// Says what became of it. It is settled by that once the handler has returned, whatever became of the others.
+    /// Says what became of it. It is settled by that once the handler has returned, whatever
+    /// became of the others.
     pub fn settle(&mut self, result: Result<R, E>) {
         self.result = Some(result);
     }
@@ -112,7 +119,8 @@ pub(crate) struct Extra<R, E> {
     pub(crate) for_good: bool,
     /// What the last attempt has failed of.
     pub(crate) failed: Option<Arc<Failed<E>>>,
-    /// When it was accepted, where its stamp tells something later: when an attempt was due, for instance.
+    /// When it was accepted, where its stamp tells something later: when an attempt
+    /// was due, for instance.
     pub(crate) accepted: Option<Instant>,
     pub(crate) waiter: Waiter,
     /// Workers that were adopted and do not take it.
@@ -183,7 +191,8 @@ impl<R, E> Extra<R, E> {
         self.about.as_ref()?.sender.as_ref()
     }
 
-    /// False for a call of whom nothing is to be known before it is handled, but that its caller is still there.
+    /// False for a call of whom nothing is to be known before it is handled, but that its
+    /// caller is still there.
     #[inline]
     pub(crate) fn wants_a_look(&self) -> bool {
         let is_more = self.parked | self.claim.is_some() | self.about.is_some();
@@ -225,14 +234,16 @@ impl<M, R, E> Delivery<M, R, E> {
         self.message.take().expect("the message of this delivery was taken before")
     }
 
-    /// The messages that are handled together with this one, behind it and in order, in a pool with
-    /// [`batches`](crate::PoolBuilder::batches); none in others. Each wants a result of its own
-    /// ([`BatchItem::settle`]); one that has none, and whose message is still there, is attempted again by itself.
+    /// The messages that are handled together with this one, behind it and in order, in a pool
+    /// with [`batches`](crate::PoolBuilder::batches); none in others. Each wants a result of its
+    /// own ([`BatchItem::settle`]); one that has none, and whose message is still there, is
+    /// attempted again by itself.
     pub fn batch_items(&mut self) -> &mut [BatchItem<M, R, E>] {
         &mut self.more
     }
 
-    /// This message and those that are handled together with it, in order, as far as they have not been taken.
+    /// This message and those that are handled together with it, in order, as far as they
+    /// have not been taken.
     pub fn messages_mut(&mut self) -> impl Iterator<Item = &mut M> {
         let others = self.more.iter_mut().filter_map(|other| other.delivery.message.as_mut());
         self.message.iter_mut().chain(others)
@@ -243,21 +254,21 @@ impl<M, R, E> Delivery<M, R, E> {
         self.message.as_ref()
     }
 
-    /// The message, to be changed in place. What is changed is what a further attempt sees, unless the pool keeps a
-    /// spare copy.
+    /// The message, to be changed in place. What is changed is what a further attempt sees, unless
+    /// the pool keeps a spare copy.
     pub fn message_mut(&mut self) -> Option<&mut M> {
         self.message.as_mut()
     }
 
-    /// Takes the reply port of a call out, to be answered later from anywhere; the handler then returns
-    /// [`Answer::Deferred`](crate::Answer::Deferred). `None` for a send.
+    /// Takes the reply port of a call out, to be answered later from anywhere; the handler then
+    /// returns [`Answer::Deferred`](crate::Answer::Deferred). `None` for a send.
     pub fn take_reply_port(&mut self) -> Option<ReplyPort<R, E>> {
         self.open_port();
         self.extra.as_mut().and_then(|extra| extra.port.take())
     }
 
-    /// A caller who waits at the hatch gets a port, as other callers have: the reply does not come when the handler returns, or
-    /// is none.
+    /// A caller who waits at the hatch gets a port, as other callers have: the reply does not come
+    /// when the handler returns, or is none.
     #[inline]
     pub(crate) fn open_port(&mut self) {
         if self.marks.has(Marks::AT_HATCH) {
@@ -273,8 +284,10 @@ impl<M, R, E> Delivery<M, R, E> {
         }
     }
 
-    /// Says, before the handler returns an error, that whoever did the work for it has died: a process, a connection. The
-    /// failure policy is asked with [`Cause::Crash`](crate::failure::Cause::Crash) then, and the message counts as one that kills.
+    /// Says, before the handler returns an error, that whoever did the work for
+    /// it has died: a process, a connection. The failure policy is asked with
+    /// [`Cause::Crash`](crate::failure::Cause::Crash) then, and the message
+    /// counts as one that kills.
     pub fn crashed(&mut self) {
         self.marks.add(Marks::CRASHED);
     }
@@ -284,8 +297,8 @@ impl<M, R, E> Delivery<M, R, E> {
         self.extra.as_ref()?.sender()
     }
 
-    /// Says when nobody wants the result any more, where the sender has given a token along: the loser of a
-    /// [hedged](crate::gather::Hedged) or gathered call, for instance.
+    /// Says when nobody wants the result any more, where the sender has given a token along: the
+    /// loser of a [hedged](crate::gather::Hedged) or gathered call, for instance.
     pub fn cancellation(&self) -> Option<&CancellationToken> {
         self.extra.as_ref()?.about.as_ref()?.token.as_ref()
     }
@@ -301,14 +314,17 @@ impl<M, R, E> Delivery<M, R, E> {
         Some(deadline.saturating_duration_since(Instant::now()))
     }
 
-    /// When the pool accepted it, by the runtime's clock, roughly: for a message that is attempted again still the first
-    /// time; for one that was [forwarded](Self::forward), the acceptance by this pool.
+    /// When the pool accepted it, by the runtime's clock, roughly: for a message that is
+    /// attempted again still the first time; for one that was [forwarded](Self::forward), the
+    /// acceptance by this pool.
     ///
-    /// Looking at a clock for each message would cost more than queueing it, so most are stamped by one that stands still
-    /// between looks at the real one: with several threads for a few milliseconds, with one for as long as a sender or a
-    /// handler computes without a pause. So the moment may lie too early by that much, and with several threads never too late.
-    /// With one, where handlers return within 2 µs, a call that an idle worker is given at once has no stamp: it counts from when it
-    /// is first asked for or its handler first waits, which is too late by what others and the handler have computed until then.
+    /// Looking at a clock for each message would cost more than queueing it, so most are stamped by
+    /// one that stands still between looks at the real one: with several threads for a few
+    /// milliseconds, with one for as long as a sender or a handler computes without a pause. So the
+    /// moment may lie too early by that much, and with several threads never too late. With one,
+    /// where handlers return within 2 µs, a call that an idle worker is given at once has no stamp:
+    /// it counts from when it is first asked for or its handler first waits, which is too late by
+    /// what others and the handler have computed until then.
     ///
     /// ```
     /// # use greenroom::prelude::*;
@@ -345,8 +361,8 @@ impl<M, R, E> Delivery<M, R, E> {
         accepted.unwrap_or_else(|| self.start + Duration::from_nanos(self.came_at().nanos()))
     }
 
-    /// When it was queued, or this attempt was due. Of a message that was not queued and for which nobody has looked at the clock,
-    /// when that was first asked for since it was started.
+    /// When it was queued, or this attempt was due. Of a message that was not queued and for which
+    /// nobody has looked at the clock, when that was first asked for since it was started.
     pub(crate) fn came_at(&self) -> Stamp {
         let started = || self.seat.as_ref()?.busy_since(|| self.start.elapsed().as_nanos() as u64);
         match self.stamp {
@@ -355,13 +371,14 @@ impl<M, R, E> Delivery<M, R, E> {
         }
     }
 
-    /// How long ago that was: what it has waited, earlier attempts and the waits between them included, and what this one
-    /// has taken so far. As coarse as [`queued_at`](Self::queued_at).
+    /// How long ago that was: what it has waited, earlier attempts and the waits between them
+    /// included, and what this one has taken so far. As coarse as [`queued_at`](Self::queued_at).
     pub fn queued_for(&self) -> Duration {
         self.queued_at().elapsed()
     }
 
-    /// The trace context that came with it, as text: what it means is the sender's and the receiver's affair.
+    /// The trace context that came with it, as text: what it means is the sender's and
+    /// the receiver's affair.
     pub fn trace(&self) -> Option<&str> {
         self.extra.as_ref()?.about.as_ref()?.trace.as_deref()
     }
@@ -372,7 +389,8 @@ impl<M, R, E> Delivery<M, R, E> {
         at_hatch || self.extra.as_ref().is_some_and(|extra| extra.port.is_some())
     }
 
-    /// Which attempt this is; 1 for the first. Attempts that do not count towards a limit are included.
+    /// Which attempt this is; 1 for the first. Attempts that do not count towards
+    /// a limit are included.
     pub fn attempt(&self) -> u32 {
         self.extra.as_ref().map_or(1, |extra| extra.attempts + 1)
     }

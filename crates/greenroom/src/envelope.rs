@@ -51,7 +51,8 @@ impl Envelope {
     }
 
     /// How long a call waits for its reply, from now on: the caller gets
-    /// [`CallError::TimedOut`](crate::CallError::TimedOut) then, and a message that has not been started is skipped.
+    /// [`CallError::TimedOut`](crate::CallError::TimedOut) then, and a message that has not
+    /// been started is skipped.
     pub fn timeout(mut self, limit: Duration) -> Self {
         self.timeout = Some(limit);
         self

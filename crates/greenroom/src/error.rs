@@ -48,7 +48,8 @@ pub enum TrySendError<M> {
     KeyRequired(M),
 }
 
-/// The same errors without the message, for types that want `Debug`, `Send` and `'static` of everything.
+/// The same errors without the message, for types that want `Debug`, `Send` and
+/// `'static` of everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotAccepted {
@@ -231,8 +232,8 @@ pub enum CallError<E> {
     /// The message was accepted, and had to make room for a later one.
     #[error("the message made room for a later one")]
     Evicted,
-    /// The key of the message is parked. Where the message had been accepted it stays in line, and is handled once the key
-    /// goes on.
+    /// The key of the message is parked. Where the message had been accepted it stays in line, and
+    /// is handled once the key goes on.
     #[error("the key of the message is parked")]
     Parked,
     /// As many messages of the key wait as one key may have.

@@ -8,7 +8,8 @@
 //! | [`Panicked`](ExitReason::Panicked) | no | its code panicked |
 //! | [`Failed`](ExitReason::Failed) | no | its code ended it with an error |
 //!
-//! A normal exit is nobody's concern; an abnormal one is what supervisors, links and operators hear of.
+//! A normal exit is nobody's concern; an abnormal one is what supervisors, links
+//! and operators hear of.
 
 use std::{error::Error, fmt, mem::discriminant, sync::Arc};
 

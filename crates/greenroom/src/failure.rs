@@ -12,9 +12,9 @@ use std::time::Duration;
 
 /// Exponential backoff with jitter.
 ///
-/// The n-th wait is `first * 2^(n-1)`, at most `max`, of which a random half is taken off ("equal jitter", described by
-/// Marc Brooker in "Exponential Backoff And Jitter", AWS Architecture Blog, 2015), so that what failed together does
-/// not come back together.
+/// The n-th wait is `first * 2^(n-1)`, at most `max`, of which a random half is taken off ("equal
+/// jitter", described by Marc Brooker in "Exponential Backoff And Jitter", AWS Architecture Blog,
+/// 2015), so that what failed together does not come back together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Backoff {
     /// The first wait.
@@ -32,7 +32,8 @@ impl Backoff {
         Self { first, max }
     }
 
-    /// The wait after the n-th failure (1 for the first), with `chance` between 0 and 1 deciding the jitter.
+    /// The wait after the n-th failure (1 for the first), with `chance` between 0 and 1
+    /// deciding the jitter.
     pub fn wait(&self, failures: u32, chance: f64) -> Duration {
         let doublings = failures.saturating_sub(1).min(31);
         let whole = self.first.saturating_mul(1 << doublings).min(self.max);
@@ -50,8 +51,8 @@ pub enum Cause<'a, E> {
     Panic(&'a str),
     /// The handler did not return within the pool's limit, and was dropped.
     Timeout(Duration),
-    /// Whoever did the work for the handler has died of it ([`Delivery::crashed`](crate::Delivery::crashed)); the handler
-    /// returned this error.
+    /// Whoever did the work for the handler has died of it
+    /// ([`Delivery::crashed`](crate::Delivery::crashed)); the handler returned this error.
     Crash(&'a E),
     /// The worker was killed while it handled the message, or its supervisor put it to rest and it
     /// did not let go in time: the handler was dropped. Nobody says that it was the message's
@@ -84,11 +85,13 @@ pub enum FailureAction {
     Drop,
     /// Given back to the caller; a send becomes a dead letter.
     Return,
-    /// The key waits for an operator, with this message at its head: no later message of it is handled before. Callers who wait
-    /// for it are told [`CallError::Parked`](crate::CallError::Parked) at once. See [`Keys`](crate::keys::Keys). A message without
-    /// a key becomes a dead letter.
+    /// The key waits for an operator, with this message at its head: no later message of it is
+    /// handled before. Callers who wait for it are told
+    /// [`CallError::Parked`](crate::CallError::Parked) at once. See [`Keys`](crate::keys::Keys). A
+    /// message without a key becomes a dead letter.
     ParkKey,
-    /// A dead letter, and the pool stops: what is in hand is finished, and what is queued is given back.
+    /// A dead letter, and the pool stops: what is in hand is finished, and what is
+    /// queued is given back.
     StopPool,
 }
 

@@ -6,8 +6,9 @@
 //!    └────────────────────────────────────────────────┘
 //! ```
 //!
-//! Sender, reply port, class, deadline, trace and the count of attempts go along; the first handler is done with it, and
-//! the second one's reply goes straight to the caller. In the ledger of the first it is handled, and accepted in the second's.
+//! Sender, reply port, class, deadline, trace and the count of attempts go along; the first handler
+//! is done with it, and the second one's reply goes straight to the caller. In the ledger of the
+//! first it is handled, and accepted in the second's.
 
 use tokio::time::Instant;
 
@@ -31,10 +32,12 @@ pub enum ForwardError {
 
 impl<M, R, E> Delivery<M, R, E> {
     /// Hands the delivery to another address, waiting for room there. The handler then returns
-    /// [`Answer::Deferred`](crate::Answer::Deferred); an error or a panic after this changes nothing for the message.
+    /// [`Answer::Deferred`](crate::Answer::Deferred); an error or a panic after this changes
+    /// nothing for the message.
     ///
     /// # Errors
-    /// Why it was not accepted there; it is still here then, whole, unless the other pool drops what arrives.
+    /// Why it was not accepted there; it is still here then, whole, unless the other
+    /// pool drops what arrives.
     ///
     /// # Cancel safety
     /// A dropped future has either forwarded the delivery or left it as it was.

@@ -1,7 +1,8 @@
 //! Actor pools: one address in front of many supervised workers.
 //!
-//! A single actor handles one message at a time, which keeps its state simple and makes it a bottleneck. A [`Pool`] is
-//! one address in front of many: it bounds, distributes, supervises, restarts and counts.
+//! A single actor handles one message at a time, which keeps its state simple and makes it a
+//! bottleneck. A [`Pool`] is one address in front of many: it bounds, distributes, supervises,
+//! restarts and counts.
 //!
 //! ```
 //! use greenroom::prelude::*;

@@ -7,9 +7,10 @@
 //!   └ monitored by C: C gets `down`, once
 //! ```
 //!
-//! An actor, a pool and a worker of a pool each have a life. It outlives restarts, which are nobody's concern but the
-//! supervisor's, and ends once, for a reason. Whoever ties himself to a life that has ended hears of it at once.
-//! A tie is noted on both sides and goes with either, so that one who outlives many others does not remember them.
+//! An actor, a pool and a worker of a pool each have a life. It outlives restarts, which are
+//! nobody's concern but the supervisor's, and ends once, for a reason. Whoever ties himself to a
+//! life that has ended hears of it at once. A tie is noted on both sides and goes with either, so
+//! that one who outlives many others does not remember them.
 
 use std::{
     collections::HashMap,
@@ -40,7 +41,8 @@ enum Tie {
     Link,
     /// It is told of the end.
     Monitor,
-    /// The other side of `Monitor`: it tells of its end. Noted so that who ends first leaves nothing behind.
+    /// The other side of `Monitor`: it tells of its end. Noted so that who ends first
+    /// leaves nothing behind.
     Watched,
 }
 
@@ -176,7 +178,8 @@ impl<W: Alive> Life<W> {
     }
 }
 
-/// Ties two lives, so that each hears of the other's end. Where one has ended already, the other hears of it now.
+/// Ties two lives, so that each hears of the other's end. Where one has ended already, the
+/// other hears of it now.
 pub(crate) fn link<W: Alive>(one: &W, other: &W) {
     if one == other {
         return;
@@ -188,7 +191,8 @@ pub(crate) fn link<W: Alive>(one: &W, other: &W) {
         other.life().untie(one.life().id, Tie::Link);
         other.signal(Signal::Exit { from: Some(one.clone()), reason });
     } else if other.life().ended().is_some() {
-        // It has ended between the two; it has told `one`, and what it could not remove is removed here.
+        // It has ended between the two; it has told `one`, and what it could not
+        // remove is removed here.
         one.life().untie(other.life().id, Tie::Link);
     }
 }

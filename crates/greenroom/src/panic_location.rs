@@ -1,8 +1,8 @@
 //! Where a panic was raised.
 //!
-//! Who catches a panic gets what it carries, which is mostly its message. The place in the source is told to the panic hook
-//! alone, and there is one hook for the whole process, which belongs to the program. So it is left alone unless the
-//! program asks:
+//! Who catches a panic gets what it carries, which is mostly its message. The place in the source
+//! is told to the panic hook alone, and there is one hook for the whole process, which belongs to
+//! the program. So it is left alone unless the program asks:
 //!
 //! ```text
 //! panic! ──▶ our hook: file, line, column ──▶ thread-local ──┐
@@ -11,14 +11,17 @@
 //! unwinding ──▶ caught, on the same thread ──▶ its message ──┘
 //! ```
 //!
-//! Without [`install`] everything works alike, and the location of a panic is `None`. It is `None` as well where the panic
-//! crossed from another thread, or was raised by `resume_unwind`, which calls no hook.
+//! Without [`install`] everything works alike, and the location of a panic is `None`. It is
+//! `None` as well where the panic crossed from another thread, or was raised by `resume_unwind`,
+//! which calls no hook.
 //!
 //! # Price
-//! A copy of the file's name for each panic, and one panic's worth of memory per thread that has panicked.
+//! A copy of the file's name for each panic, and one panic's worth of memory per
+//! thread that has panicked.
 //!
 //! # Out of contract
-//! * A program built with `panic = "abort"`: a panic ends the process, and no pool can do anything about it.
+//! * A program built with `panic = "abort"`: a panic ends the process, and no pool can
+//!   do anything about it.
 //! * A `Drop` that panics while a panic unwinds: that aborts the process too.
 
 use std::{
@@ -59,11 +62,11 @@ thread_local! {
     static LAST: Cell<Option<(Carried, PanicLocation)>> = const { Cell::new(None) };
 }
 
-/// Has the locations of panics remembered, for the whole process and for good. The hook that is in place is called as
-/// before. Only the first call does anything.
+/// Has the locations of panics remembered, for the whole process and for good. The hook that is in
+/// place is called as before. Only the first call does anything.
 ///
-/// Call it first thing in `main`, after a hook of your own is set: a hook that is set later without calling this one takes
-/// its place.
+/// Call it first thing in `main`, after a hook of your own is set: a hook that is set later without
+/// calling this one takes its place.
 ///
 /// ```
 /// greenroom::panic_location::install();
@@ -81,7 +84,8 @@ pub fn install() {
     });
 }
 
-/// The location of the panic that was just caught on this thread and carried this. Each is told once.
+/// The location of the panic that was just caught on this thread and carried
+/// this. Each is told once.
 pub(crate) fn of(caught: &(dyn Any + Send)) -> Option<PanicLocation> {
     let (carried, location) = LAST.try_with(Cell::take).ok()??;
     (carried == Carried::by(caught)).then_some(location)
@@ -95,8 +99,9 @@ fn remember(panic: &PanicHookInfo<'_>) {
     let _ = LAST.try_with(|cell| cell.set(Some(last)));
 }
 
-/// What a panic carries, as far as the hook and whoever catches it both see it: the text is the same piece of memory. So
-/// a location is not taken for that of a later panic of which the hook did not hear.
+/// What a panic carries, as far as the hook and whoever catches it both see it: the text is
+/// the same piece of memory. So a location is not taken for that of a later panic of which
+/// the hook did not hear.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Carried {
     of: TypeId,

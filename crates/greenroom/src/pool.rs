@@ -6,10 +6,11 @@
 //!                    by sender       └─ wake only when a shard becomes ready
 //! ```
 //!
-//! No task stands between sender and worker, and no message is bound to a worker before it is started. With
-//! [`ordered_by`](PoolBuilder::ordered_by), messages of one key are handled one at a time, in order; a key whose handler
-//! suspends, or that waits for another attempt, waits in a lane of its own and holds up nobody else. Where a worker keeps something
-//! for each of its keys, [`sticky_by`](PoolBuilder::sticky_by) gives it all messages of a key ([`sticky`]).
+//! No task stands between sender and worker, and no message is bound to a worker before it is
+//! started. With [`ordered_by`](PoolBuilder::ordered_by), messages of one key are handled one at a
+//! time, in order; a key whose handler suspends, or that waits for another attempt, waits in a lane
+//! of its own and holds up nobody else. Where a worker keeps something for each of its keys,
+//! [`sticky_by`](PoolBuilder::sticky_by) gives it all messages of a key ([`sticky`]).
 //!
 //! # Ways in
 //! | from | with |
@@ -23,8 +24,8 @@
 //! | a clock | [`send_after`](Address::send_after), [`send_every`](Address::send_every) |
 //!
 //! # Order
-//! What a worker gets from one address in one class, it gets in the order in which it was accepted; a further attempt comes
-//! later. Beyond that, without keys:
+//! What a worker gets from one address in one class, it gets in the order in which it was accepted;
+//! a further attempt comes later. Beyond that, without keys:
 //!
 //! | a pool | handles |
 //! |---|---|
@@ -32,10 +33,11 @@
 //! | that was built with several and has shrunk to one | in order what comes from one address; addresses side by side |
 //! | of several workers | in no order that is promised |
 //!
-//! The queues of a pool are made when it is built, some for each worker that it begins with, and one worker goes on to serve all
-//! of them: to make one of them later would have every sender look which it is. Where order across senders counts, build the
-//! pool with one worker; it may grow, and is one line again when it has shrunk. With a [`policy`] that chooses a worker,
-//! the line is that worker's mailbox; what the workers that left had in theirs is handled beside it.
+//! The queues of a pool are made when it is built, one for each worker that it begins with, and one
+//! worker goes on to serve all of them: to make one of them later would have every sender look
+//! which it is. Where order across senders counts, build the pool with one worker; it may grow, and
+//! is one line again when it has shrunk. With a [`policy`] that chooses a worker, the line is that
+//! worker's mailbox; what the workers that left had in theirs is handled beside it.
 //!
 //! # Calls in a circle
 //! A handler that calls its own pool, when no other worker is free to answer, hears
@@ -94,15 +96,16 @@
 //! [`dedicated_threads`](PoolBuilder::dedicated_threads).
 //!
 //! # Price
-//! In tasks that share their threads with the workers,
-//! a sender whose messages pile up steps aside now and then, so a `send` that finds room may still give others a turn. On
-//! several threads, pools with awake workers are looked at every two milliseconds by one thread of the process.
+//! In tasks that share their threads with the workers, a sender whose messages pile up steps aside
+//! now and then, so a `send` that finds room may still give others a turn. On several threads,
+//! pools with awake workers are looked at every two milliseconds by one thread of the process.
 //!
 //! # Limits and size
-//! [`limits`] and [`autoscale`] decide how fast and how much at once, and how many workers. A pool obeys them where it is set
-//! up to: [`rate`](PoolBuilder::rate), [`concurrency`](PoolBuilder::concurrency), [`adaptive`](PoolBuilder::adaptive),
-//! [`autoscale`](PoolBuilder::autoscale). An [`advisor`] says every few minutes what to change in the settings, and does so
-//! where it is told to: [`advise`](PoolBuilder::advise).
+//! [`limits`] and [`autoscale`] decide how fast and how much at once, and how many workers. A pool
+//! obeys them where it is set up to: [`rate`](PoolBuilder::rate),
+//! [`concurrency`](PoolBuilder::concurrency), [`adaptive`](PoolBuilder::adaptive),
+//! [`autoscale`](PoolBuilder::autoscale). An [`advisor`] says every few minutes what to change in
+//! the settings, and does so where it is told to: [`advise`](PoolBuilder::advise).
 
 use std::{fmt, ops::Deref, sync::Arc, time::Duration};
 
@@ -222,7 +225,8 @@ use self::{
 };
 use crate::Actor;
 
-/// A running pool: an [`Address`] (to which it dereferences) together with the right to look at it and to stop it.
+/// A running pool: an [`Address`] (to which it dereferences) together with the right to look
+/// at it and to stop it.
 ///
 /// Dropping the pool, its clones and all its addresses handles what is queued, then stops the
 /// workers.
@@ -272,8 +276,9 @@ impl<A: Actor> Pool<A> {
         self.control.stats()
     }
 
-    /// Messages that hold a place of the capacity: queued, or waiting for another attempt. As [`PoolStats::depth`], without the
-    /// price of the rest: for who looks often, or at many pools. Takes the lock of each shard for a moment.
+    /// Messages that hold a place of the capacity: queued, or waiting for another attempt. As
+    /// [`PoolStats::depth`], without the price of the rest: for who looks often, or at many pools.
+    /// Takes the lock of each shard for a moment.
     ///
     /// ```
     /// # use greenroom::prelude::*;
@@ -290,8 +295,9 @@ impl<A: Actor> Pool<A> {
         self.control.depth()
     }
 
-    /// The pool as one that gives each message to all of its live workers, a copy each. What a call is answered with is of
-    /// another type then; messages and calls to one worker go on through the pool's own address.
+    /// The pool as one that gives each message to all of its live workers, a copy each. What a
+    /// call is answered with is of another type then; messages and calls to one worker go on
+    /// through the pool's own address.
     ///
     /// ```
     /// # use greenroom::prelude::*;
@@ -310,7 +316,8 @@ impl<A: Actor> Pool<A> {
         BroadcastAddress::new(staff::crew(&self.control, self.address.clone()))
     }
 
-    /// The pool as one that divides each request among its live workers and makes one answer of theirs.
+    /// The pool as one that divides each request among its live workers and makes
+    /// one answer of theirs.
     pub fn split_join<S>(
         &self,
         settings: SplitJoin<A::Message, A::Reply, A::Error, S>,
@@ -319,13 +326,14 @@ impl<A: Actor> Pool<A> {
     }
 
     /// What could not be handled, unless a hook takes it
-    /// ([`on_dead_letter`](PoolBuilder::on_dead_letter)): to be listed, looked at, replayed and removed.
+    /// ([`on_dead_letter`](PoolBuilder::on_dead_letter)): to be listed, looked at,
+    /// replayed and removed.
     pub fn dead_letters(&self) -> PoolDeadLetters<A::Message, A::Reply, A::Error> {
         PoolDeadLetters::new(self.control.dead_letters(), self.address.clone())
     }
 
-    /// The keys of a pool with [`ordered_by`](PoolBuilder::ordered_by): where they stand and why, the hottest, and those that
-    /// wait for an operator.
+    /// The keys of a pool with [`ordered_by`](PoolBuilder::ordered_by): where they stand and why,
+    /// the hottest, and those that wait for an operator.
     ///
     /// # Errors
     /// When the keys are of another type, or there are none.
@@ -336,8 +344,8 @@ impl<A: Actor> Pool<A> {
     }
 
     /// Waits until so many workers run: [`spawn`](PoolBuilder::spawn) returns as soon as one does,
-    /// and the others follow. Each start is told, so nothing is asked of the workers, and nothing is
-    /// looked at again and again.
+    /// and the others follow. Each start is told, so nothing is asked of the workers, and nothing
+    /// is looked at again and again.
     ///
     /// A worker runs once its `started` hook has returned. One that has died does not run until it
     /// is started again.
@@ -387,9 +395,10 @@ impl<A: Actor> Pool<A> {
         PoolAdmin::new(self.control.clone())
     }
 
-    /// Stops the pool, and returns what was not handled. Works while the pool is saturated and handlers are stuck: a
-    /// graceful stop returns half a second after its deadline at the latest. A worker of the pool would wait for its own end:
-    /// called from a handler or a hook of the pool, this only begins to stop it, and returns nothing.
+    /// Stops the pool, and returns what was not handled. Works while the pool is saturated and
+    /// handlers are stuck: a graceful stop returns half a second after its deadline at the latest.
+    /// A worker of the pool would wait for its own end: called from a handler or a hook of the
+    /// pool, this only begins to stop it, and returns nothing.
     ///
     /// # Cancel safety
     /// A dropped future has closed the pool; call again to see it end.

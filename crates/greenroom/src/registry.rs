@@ -1,10 +1,12 @@
 //! Names to addresses, for actors that do not know one another.
 //!
-//! An address given along is better where it can be: it is typed when the program is compiled, and cannot be missing. A
-//! registry is for what is found at run time: "the printer of the third floor", a session by its id.
+//! An address given along is better where it can be: it is typed when the program is compiled, and
+//! cannot be missing. A registry is for what is found at run time: "the printer of the third
+//! floor", a session by its id.
 //!
-//! The registry holds weak addresses. It keeps no actor alive, and a name is free again as soon as its actor is gone; what
-//! such names occupied is swept when the registry has doubled, so that a registration costs constant time on average.
+//! The registry holds weak addresses. It keeps no actor alive, and a name is free again as soon as
+//! its actor is gone; what such names occupied is swept when the registry has doubled, so that a
+//! registration costs constant time on average.
 
 use std::{any::Any, collections::HashMap, fmt, sync::Arc};
 
@@ -12,7 +14,8 @@ use parking_lot::Mutex;
 
 use crate::{Address, AnyAddress, WeakAddress, any_address::Erased};
 
-/// Names that a registry may hold before it looks for those that are gone. Below this a sweep is not worth its time.
+/// Names that a registry may hold before it looks for those that are gone. Below this a sweep
+/// is not worth its time.
 const FIRST_SWEEP: usize = 64;
 
 /// A name that is taken by an actor that lives.
@@ -88,8 +91,8 @@ struct Entry {
     type_name: &'static str,
 }
 
-/// Pools that were looked at under the lock, to be dropped after it: where this is the last hold on one, its drop runs user
-/// code.
+/// Pools that were looked at under the lock, to be dropped after it: where this is the last hold on
+/// one, its drop runs user code.
 type Seen = Vec<Arc<dyn Erased>>;
 
 impl Registry {
@@ -154,7 +157,8 @@ impl Registry {
         Some(entry.any).filter(AnyAddress::is_alive)
     }
 
-    /// The names of all who live, in no order. Takes the lock for a time that grows with their number.
+    /// The names of all who live, in no order. Takes the lock for a time that
+    /// grows with their number.
     pub fn names(&self) -> Vec<Arc<str>> {
         self.locked(|names, seen| {
             names.sweep(seen);

@@ -21,7 +21,8 @@ pub enum RestartPolicy {
 }
 
 impl RestartPolicy {
-    /// Whether what ended is started again. `normal` says that it ended because its work was done or it was told to.
+    /// Whether what ended is started again. `normal` says that it ended because its work was
+    /// done or it was told to.
     pub(crate) const fn starts_again(self, normal: bool) -> bool {
         match self {
             Self::Permanent => true,

@@ -1,8 +1,9 @@
 //! A system: the actors and pools of a program, or of a part of it, with one end.
 //!
-//! Pools that use one another must be stopped in order: first those that were started last, because they use the others, each
-//! with time to finish, and all of them before whoever stops the program loses patience. Written by hand, that is a list of
-//! stops and a clock in every `main`; and a test that returns early leaves all of it running.
+//! Pools that use one another must be stopped in order: first those that were started last, because
+//! they use the others, each with time to finish, and all of them before whoever stops the program
+//! loses patience. Written by hand, that is a list of stops and a clock in every `main`; and a test
+//! that returns early leaves all of it running.
 //!
 //! ```text
 //! started:   store ─▶ index ─▶ requests
@@ -12,7 +13,8 @@
 //! ```
 //!
 //! # Price
-//! An address per actor, which keeps it alive; a lock for who is added, counted or stopped. Messages do not pass through a system.
+//! An address per actor, which keeps it alive; a lock for who is added, counted or stopped.
+//! Messages do not pass through a system.
 
 use std::{any::Any, fmt, future::poll_fn, hash::Hash, mem, sync::Arc, task::Poll, time::Duration};
 
@@ -25,7 +27,8 @@ use crate::{
     pool::{StopSummary, discard::discard},
 };
 
-/// Owns actors and pools: keeps them alive, knows their number, and stops them, those that were started last first.
+/// Owns actors and pools: keeps them alive, knows their number, and stops them, those that
+/// were started last first.
 ///
 /// Dropping it tells all of them [`Stop::Now`], and does not wait.
 ///
@@ -58,12 +61,13 @@ pub struct System {
 struct Owned {
     /// In the order of their start.
     actors: Vec<Adopted>,
-    /// How many were left by the last sweep: the next is at twice as many, so that one who starts actors for ever does not
-    /// keep those that have ended.
+    /// How many were left by the last sweep: the next is at twice as many, so that one who starts
+    /// actors for ever does not keep those that have ended.
     after_sweep: usize,
 }
 
-/// An actor or a pool. Dropping the last handle of a pool runs its owner's code, so none is dropped under the lock.
+/// An actor or a pool. Dropping the last handle of a pool runs its owner's code, so none is
+/// dropped under the lock.
 struct Adopted {
     /// What it can be told.
     door: Arc<dyn Erased>,
@@ -75,7 +79,8 @@ struct Adopted {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SystemReport {
-    /// One for each, in the order in which they were stopped. Those that had ended by themselves are not among them.
+    /// One for each, in the order in which they were stopped. Those that had ended by
+    /// themselves are not among them.
     pub ends: Vec<ActorEnd>,
 }
 
@@ -90,7 +95,8 @@ pub struct ActorEnd {
 }
 
 impl SystemReport {
-    /// How many messages were accepted and not handled. A stop through the pool itself returns them.
+    /// How many messages were accepted and not handled. A stop through the pool
+    /// itself returns them.
     pub fn left_over(&self) -> usize {
         self.ends.iter().map(|end| end.summary.left_over).sum()
     }
@@ -135,7 +141,8 @@ impl System {
         Ok(pool)
     }
 
-    /// Owns an actor or a pool from now on, as the one that was started last. One that it owns already keeps its place.
+    /// Owns an actor or a pool from now on, as the one that was started last. One that it owns
+    /// already keeps its place.
     pub fn adopt<M: 'static, R: 'static, E: 'static>(&self, address: &Address<M, R, E>) {
         let adopted = Adopted { door: address.door(), address: Box::new(address.clone()) };
         let unused = {
@@ -165,14 +172,17 @@ impl System {
         self.len() == 0
     }
 
-    /// Stops all, those that were started last first: each refuses new messages, handles what it has, and has ended before the
-    /// next is stopped. Once the deadline has come, all that are left are stopped at once, and handlers are dropped at their
-    /// await. Returns within a second after the deadline, and names those that did not let go.
+    /// Stops all, those that were started last first: each refuses new messages, handles what it
+    /// has, and has ended before the next is stopped. Once the deadline has come, all that are left
+    /// are stopped at once, and handlers are dropped at their await. Returns within a second after
+    /// the deadline, and names those that did not let go.
     ///
-    /// An actor that is adopted meanwhile is stopped as well. The system can be used again afterwards.
+    /// An actor that is adopted meanwhile is stopped as well. The system can be
+    /// used again afterwards.
     ///
     /// # Cancel safety
-    /// A dropped future has begun to stop some. The system owns them still; call again to see them end.
+    /// A dropped future has begun to stop some. The system owns them still; call
+    /// again to see them end.
     pub async fn shutdown(&self, within: Duration) -> SystemReport {
         let deadline = Instant::now() + within.min(FOREVER);
         let mut report = SystemReport::default();

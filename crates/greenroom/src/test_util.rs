@@ -1,4 +1,5 @@
-//! What tests of actors and pools are made of. Behind the feature `test-util`, for `[dev-dependencies]`.
+//! What tests of actors and pools are made of. Behind the feature
+//! `test-util`, for `[dev-dependencies]`.
 //!
 //! | for | there is |
 //! |---|---|
@@ -38,8 +39,8 @@ use parking_lot::Mutex;
 
 use crate::{Actor, Answer, Context, Delivery, ExitReason};
 
-/// Time for tests: stands still while somebody has something to do, and jumps to the next timer when nobody has. A test
-/// begins with it by `#[tokio::test(start_paused = true)]`.
+/// Time for tests: stands still while somebody has something to do, and jumps to the next timer
+/// when nobody has. A test begins with it by `#[tokio::test(start_paused = true)]`.
 pub mod clock {
     pub use tokio::time::{advance, pause, resume};
 }
@@ -173,7 +174,8 @@ impl Drop for InHand<'_> {
 /// Says what is done with a message.
 type Script<M, R, E> = dyn Fn(&M) -> Behavior<R, E> + Send + Sync;
 
-/// A worker that does what a script says about each message. Clones go by the same script and write into the same log.
+/// A worker that does what a script says about each message. Clones go by the same script and
+/// write into the same log.
 pub struct Scripted<M, R, E> {
     script: Arc<Script<M, R, E>>,
     log: Log,
