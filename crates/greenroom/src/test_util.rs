@@ -141,22 +141,27 @@ impl Log {
 
     /// How often a worker was started.
     pub fn starts(&self) -> usize {
+        // Pairs with nothing: a count by itself, which guards no other data.
         self.0.starts.load(Ordering::SeqCst)
     }
 
     /// Messages in the hands of workers now.
     pub fn in_hand(&self) -> usize {
+        // Pairs with nothing: a count by itself, which guards no other data.
         self.0.in_hand.load(Ordering::SeqCst)
     }
 
     /// The most that there were at once.
     pub fn most_in_hand(&self) -> usize {
+        // Pairs with nothing: a count by itself, which guards no other data.
         self.0.most_in_hand.load(Ordering::SeqCst)
     }
 
     fn begin(&self, seen: Seen) -> InHand<'_> {
         self.0.seen.lock().push(seen);
+        // Pairs with nothing: additions to one counter have an order anyway.
         let now = self.0.in_hand.fetch_add(1, Ordering::SeqCst) + 1;
+        // Pairs with nothing: the highest count wins, in any order.
         self.0.most_in_hand.fetch_max(now, Ordering::SeqCst);
         InHand(&self.0)
     }
@@ -167,6 +172,7 @@ struct InHand<'a>(&'a Notes);
 
 impl Drop for InHand<'_> {
     fn drop(&mut self) {
+        // Pairs with nothing: a count by itself, which guards no other data.
         self.0.in_hand.fetch_sub(1, Ordering::SeqCst);
     }
 }
@@ -211,6 +217,7 @@ impl<M: Send + 'static, R: Send + 'static, E: Send + 'static> Actor for Scripted
     type Error = E;
 
     async fn started(&mut self, _cx: &mut Context<Self>) -> Result<(), E> {
+        // Pairs with nothing: a count by itself, which guards no other data.
         self.log.0.starts.fetch_add(1, Ordering::SeqCst);
         Ok(())
     }
