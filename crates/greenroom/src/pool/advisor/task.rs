@@ -99,6 +99,8 @@ async fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
             carry_out(&core, &figures, change);
         }
     }
+    // Pairs with nothing: after a stale `false`, `Employed::drop` asks again before it believes
+    // that the pool goes on.
     if !core.lifecycle.ended.load(Ordering::SeqCst) {
         core.spare();
     }

@@ -61,10 +61,14 @@ pub(in crate::pool) async fn is_over<A: Actor, K: Hash + Eq + Send + Sync + 'sta
 ) -> bool {
     loop {
         let over = core.lifecycle.over.notified();
+        // Pairs with the store of `Core::end`, which notifies `over` next: either this load sees
+        // the end, or `over` resolves. Loaded before `notified`, an end in between would be missed.
         if core.lifecycle.ended.load(Ordering::SeqCst) {
             return true;
         }
         if tokio::time::timeout_at(at, over).await.is_err() {
+            // Pairs with nothing: after a stale `false` the caller looks at the pool once more, and
+            // its next call sees the end.
             return core.lifecycle.ended.load(Ordering::SeqCst);
         }
     }

@@ -44,6 +44,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     pub(super) fn put_back(&mut self) {
         self.delivery.marks.remove(Marks::PUT_BACK);
         let core = self.post.core.clone();
+        // Pairs with nothing: after a stale `false` the message waits in a queue, and is given back
+        // from there by `Core::give_back_queued`, at the latest when the last task ends.
         if core.lifecycle.ended.load(Ordering::SeqCst) {
             return self.return_message();
         }

@@ -288,6 +288,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         let port = extra.and_then(|extra| extra.port);
         let mut letter = DeadLetter { message, reason, error, panic, attempts, age };
         if let Some(port) = port {
+            // Pairs with the store of `Core::end`, which comes before a stop aborts this worker:
+            // otherwise the caller would hear that the worker was killed, not that the pool stopped.
             let has_ended = self.post.core.lifecycle.ended.load(Ordering::SeqCst);
             port.resolve(call_error(&mut letter, kills, has_ended));
         }
@@ -297,6 +299,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     /// Where the message is gone, it is a dead letter.
     fn retry(&mut self, after: Duration, counted: bool, failure: Failure<A::Error>) {
         let Some(message) = self.take_message() else { return self.bury(failure) };
+        // Pairs with nothing: after a stale `false` the message waits for another attempt, and
+        // `Core::give_back_queued` finds it there, at the latest when the last task ends.
         if self.post.core.lifecycle.ended.load(Ordering::SeqCst) {
             discard(failure.error);
             self.delivery.message = Some(message);
@@ -371,6 +375,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     fn park_key(&mut self, failure: Failure<A::Error>) {
         let has_key =
             matches!(self.post.source, Source::Head { hash: Some(_), .. } | Source::Lane { .. });
+        // Pairs with nothing: after a stale `false` the message waits behind its parked key, and
+        // `Core::give_back_queued` finds it there, at the latest when the last task ends.
         if !has_key || self.post.core.lifecycle.ended.load(Ordering::SeqCst) {
             return self.bury(failure);
         }

@@ -49,6 +49,8 @@ pub(crate) async fn stop<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         Stop::Graceful { within } => drain_until(&core, later(within), &mut hands).await,
         Stop::Now => finish_in_hand(&core).await,
     }
+    // Pairs with the `compare_exchange` of `Employed::drop`: at 0, all that the tasks did is seen.
+    // Otherwise the report could lack what they counted last, and call workers wedged that are gone.
     let wedged = match core.lifecycle.running.load(Ordering::SeqCst) {
         0 => Vec::new(),
         _ => hands.still_full(&core),
@@ -72,6 +74,8 @@ const INSIDE: Duration = Duration::from_secs(1);
 /// Once all workers have gone, every message is accounted for (P26). In builds
 /// with debug assertions.
 fn check_ledger<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>) {
+    // Pairs with the `compare_exchange` of `Employed::drop`: at 0, the last counts of all workers
+    // are seen. Otherwise the ledger would be checked without them, and seem not to hold.
     if !cfg!(debug_assertions) || core.lifecycle.running.load(Ordering::SeqCst) > 0 {
         return;
     }
@@ -95,6 +99,10 @@ async fn drain_until<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     let but_stuck = |stats: PoolStats| stats.accepted == stats.settled() + stuck();
     let done = |stats: PoolStats| stats.is_settled() || but_stuck(stats);
     let over = || {
+        // `ended` pairs with the store of `Core::end` (another stop, or the last task), and `live`
+        // with the `fetch_sub` of `Core::one_less` and `Core::lay_off`. `Core::end` and the end of
+        // a task notify `progress` after that. A value that stayed old would be waited for until
+        // the deadline.
         core.lifecycle.ended.load(Ordering::SeqCst)
             || core.membership.live.load(Ordering::SeqCst) == 0
     };
@@ -138,6 +146,8 @@ async fn all_gone<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Core<A, K>,
     deadline: Instant,
 ) -> bool {
+    // Pairs with the `compare_exchange` of `Employed::drop`, which notifies `progress` next: either
+    // this load sees 0, or it is repeated. Otherwise the end of the last task could be missed.
     wait_until(core, deadline, || core.lifecycle.running.load(Ordering::SeqCst) == 0).await
 }
 
@@ -150,8 +160,9 @@ pub(in crate::pool) async fn wait_until<A: Actor, K: Hash + Eq + Send + Sync + '
 ) -> bool {
     loop {
         let progress = core.lifecycle.progress.notified();
-        // Pairs with the fence of a worker that lies down: its counts are seen, or it sees
-        // `closing` and notifies.
+        // Pairs with the fence of `Wake::pass_on`, by a worker that lies down and then calls
+        // `Lifecycle::tell_progress`: `done` sees its counts, or it sees `closing` and notifies.
+        // Without the fence both could miss the other, and a drained pool would wait.
         fence(Ordering::SeqCst);
         if done() {
             return true;

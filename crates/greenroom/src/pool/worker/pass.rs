@@ -29,6 +29,9 @@ pub(super) async fn pass<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         if hold.seat.has(HAND_OVER) {
             core.hand_over(hold.post.worker);
         }
+        // Pairs with the store of `Core::end` and with `Seat::order`, each of which precedes a
+        // notification of `over`: either this look sees it, or `called` resolves. Looked for before
+        // `notified`, it could be missed, and the worker would wait at the gate.
         if core.lifecycle.ended.load(Ordering::SeqCst)
             || hold.seat.starts_nothing()
             || hold.seat.has(SIGNAL)
