@@ -45,7 +45,7 @@ pub use weak::WeakAddress;
 /// Without keys, messages of one address are queued together, in order; a clone is another sender.
 pub struct Address<M, R, E> {
     pub(crate) door: Arc<dyn Door<M, R, E>>,
-    /// Where its messages are queued, once it has sent one; [`NOWHERE`] before.
+    /// The place where its messages are queued; [`NOWHERE`] until it has sent one.
     place: AtomicU32,
 }
 
@@ -80,7 +80,7 @@ impl<M, R, E> Address<M, R, E> {
         Self { door, place: AtomicU32::new(place) }
     }
 
-    /// Where messages of this sender are queued, of which the next is no call.
+    /// The queue for messages of this sender, if the next one is a send.
     #[inline(always)]
     pub(crate) fn place(&self) -> u32 {
         match self.place.load(Ordering::Relaxed) {
@@ -89,7 +89,7 @@ impl<M, R, E> Address<M, R, E> {
         }
     }
 
-    /// Where messages of this sender are queued, of which the next is a call.
+    /// The queue for messages of this sender, if the next one is a call.
     #[inline(always)]
     pub(crate) fn place_of_call(&self) -> u32 {
         match self.place.load(Ordering::Relaxed) {
@@ -98,8 +98,8 @@ impl<M, R, E> Address<M, R, E> {
         }
     }
 
-    /// The first of several threads that send decides for all: whoever knows of one message through
-    /// this address finds the place where it went.
+    /// If several threads send at once, the first decides for all: a thread that knows of one
+    /// message through this address finds the place where it went.
     #[cold]
     #[inline(never)]
     fn take_place(&self, beginning: Beginning) -> u32 {
@@ -127,18 +127,18 @@ impl<M, R, E> Address<M, R, E> {
         }
     }
 
-    /// Queues messages from the front without waiting, as many as there is room for, and leaves
-    /// the rest. Returns how many were queued. Cheaper than one by one: permits are taken and
-    /// workers are woken once for all of them. Without keys, a deque of 16 to 256 messages and
-    /// little room besides is taken as it is, and an emptied one of that kind is left for it,
-    /// whose capacity may be another.
+    /// Queues messages from the front without waiting, as many as there is room for, and leaves the
+    /// rest. Returns how many were queued. Cheaper than one by one: permits are taken and workers
+    /// are woken once for all of them. Without keys, a deque of 16 to 256 messages with little
+    /// spare capacity is taken as it is. An emptied one of that kind is left in its place, whose
+    /// capacity may differ.
     ///
     /// # Errors
     /// Why not even one was accepted. Nothing was taken out then.
     ///
     /// # Panics
-    /// When the key function of the pool panics; the messages before the one that it was asked
-    /// about are queued, the others are left.
+    /// If the key function of the pool panics. The messages before the one that it was asked about
+    /// are queued; the others are left.
     pub fn try_send_many(&self, messages: &mut VecDeque<M>) -> Result<usize, NotAccepted> {
         if messages.is_empty() {
             return Ok(0);
@@ -153,9 +153,9 @@ impl<M, R, E> Address<M, R, E> {
     /// Cheaper than one by one.
     ///
     /// # Errors
-    /// When the pool has stopped or has no workers left, or takes the first that is left never
-    /// ([`NotAccepted::KeyRequired`]) or not now ([`NotAccepted::Parked`]). What was queued has
-    /// been taken out; the rest is left.
+    /// If the pool has stopped or has no workers left, or refuses the first message that is left,
+    /// for good ([`NotAccepted::KeyRequired`]) or for now ([`NotAccepted::Parked`]). Queued
+    /// messages have been taken out; the rest is left.
     ///
     /// # Panics
     /// As [`try_send_many`](Self::try_send_many).
@@ -248,12 +248,12 @@ impl<M, R, E> Address<M, R, E> {
 }
 
 impl<M, R, E> Address<M, R, E> {
-    /// Where the pool was spawned.
+    /// The runtime that the pool was spawned on.
     pub(crate) fn runtime(&self) -> &tokio::runtime::Handle {
         self.door.runtime()
     }
 
-    /// The pool without its types, whatever becomes of the address.
+    /// The pool without its types, independent of this address.
     pub(crate) fn door(&self) -> Arc<dyn Erased>
     where
         M: 'static,
@@ -271,7 +271,7 @@ impl<M: 'static, R: 'static, E: 'static> Address<M, R, E> {
     }
 }
 
-/// Room for one message. Dropped unused, it goes to the next who waits.
+/// Room for one message. Dropped unused, it goes to the next waiting sender.
 #[derive(Debug)]
 #[must_use = "a permit that is dropped gives its room to the next sender"]
 pub struct Permit<'a, M, R, E> {

@@ -23,7 +23,7 @@ use crate::{
 /// The object-safe side of a pool that has no type parameters.
 pub(crate) trait Erased: Send + Sync {
     fn name(&self) -> Arc<str>;
-    /// Somebody is about to wait for a reply. Refused where that would be waiting for itself,
+    /// A caller is about to wait for a reply. Refused if it would wait for itself,
     /// whatever the message is.
     fn enter_any_call(&self) -> Result<Option<Inside>, Occupied>;
     /// Which life it is.
@@ -36,16 +36,16 @@ pub(crate) trait Erased: Send + Sync {
     fn worker(self: Arc<Self>, slot: usize, life: u64) -> Option<Arc<dyn Erased>>;
     /// Publishes a value about a worker.
     fn publish(&self, slot: usize, key: &str, value: Value) -> Result<(), TooManyKeys>;
-    /// Takes what comes before every message.
+    /// Takes a signal, which comes before every message.
     fn signal(self: Arc<Self>, signal: Signal<AnyAddress>);
     /// True when the pool accepts nothing any more.
     fn is_closed(&self) -> bool;
-    /// True for the pool with this identity, and for one that has adopted it.
+    /// True for the pool with this identity, and for a pool that has adopted it.
     fn contains(&self, identity: usize) -> bool;
     /// True while messages are accepted, as far as there is room. A pool without workers
     /// may do so again later.
     fn accepts(&self) -> bool;
-    /// Whether it runs, as a worker of somebody; `None` of one that has gone.
+    /// Whether it runs, if it is a worker of a pool; `None` once it has gone.
     fn worker_status(&self) -> Option<WorkerStatus>;
     /// True when nothing of it runs any more, or no worker is left and nothing will be handled.
     fn is_over(&self) -> bool;
@@ -54,7 +54,7 @@ pub(crate) trait Erased: Send + Sync {
     /// Counts one more address, unless the last one has been dropped: that one drains and stops the
     /// pool, which cannot be taken back. False then.
     fn try_handle_made(&self) -> bool;
-    /// Where the pool was spawned.
+    /// The runtime that the pool was spawned on.
     fn runtime(&self) -> &Handle;
     fn stop_unknown(
         self: Arc<Self>,
@@ -62,8 +62,8 @@ pub(crate) trait Erased: Send + Sync {
     ) -> Pin<Box<dyn Future<Output = StopSummary> + Send>>;
 }
 
-/// What can be had of an actor, a pool or a worker of a pool without knowing what it handles: which
-/// it is, its name, whether it lives, and its end. It does not keep the pool alive.
+/// The type-independent view of an actor, a pool or a worker of a pool: its identity, its name,
+/// whether it lives, and its end. It does not keep the pool alive.
 ///
 /// Two of them are equal when they are of the same actor, pool or worker.
 ///
@@ -85,11 +85,11 @@ pub(crate) trait Erased: Send + Sync {
 #[derive(Clone)]
 pub struct AnyAddress {
     door: Weak<dyn Erased>,
-    /// Which worker of the pool, where it is one.
+    /// The slot, if it is a worker of a pool.
     slot: Option<usize>,
-    /// Who it is, also when it is gone.
+    /// Its identity, which outlives it.
     life: Arc<Life<Self>>,
-    /// Kept here too, so that one who is gone can be named.
+    /// Kept here too, so that an actor that has gone can be named.
     name: Arc<str>,
 }
 
@@ -103,13 +103,13 @@ impl AnyAddress {
         Self { door, slot, life, name }
     }
 
-    /// Of one of whom nothing is left.
+    /// The address of an actor that has gone entirely.
     pub(crate) fn gone(door: Weak<dyn Erased>) -> Self {
         Self::new(door, None, Arc::new(Life::over()), Arc::from(""))
     }
 
-    /// The name, also of one that is gone; empty where it was gone already when this was
-    /// made of a weak address.
+    /// The name, also after it has gone; empty if it had already gone when this was made
+    /// from a weak address.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -133,10 +133,10 @@ impl AnyAddress {
     }
 
     /// Sends an exit signal. A pool stops with all its workers, whatever the reason, after the
-    /// messages in hand; an actor, and a worker of a pool, are asked first
+    /// messages in hand. An actor, or a worker of a pool, is asked first
     /// ([`Actor::exited`](crate::Actor::exited)), unless the reason is [`ExitReason::Killed`]: that
-    /// one cannot be trapped, and drops a handler at its next await; what it had in hand follows
-    /// the failure table ([`Cause::Kill`](crate::failure::Cause::Kill)).
+    /// one cannot be trapped, and drops a handler at its next await. The message in hand then
+    /// follows the failure table ([`Cause::Kill`](crate::failure::Cause::Kill)).
     pub fn exit(&self, reason: ExitReason) {
         self.signal(Signal::Exit { from: None, reason });
     }
@@ -147,14 +147,14 @@ impl AnyAddress {
         life::link(self, other);
     }
 
-    /// Takes the link away, where there is one.
+    /// Removes the link, if there is one.
     pub fn unlink(&self, other: &Self) {
         life::unlink(self, other);
     }
 
-    /// Stops it, as [`Pool::stop`](crate::Pool::stop) does; a worker of a pool leaves it. What was
-    /// left over is counted here and kept for who stops the pool through its own handle. `None`
-    /// when nothing of it is left.
+    /// Stops it, as [`Pool::stop`](crate::Pool::stop) does; a worker of a pool leaves it. Leftover
+    /// messages are counted here, and kept for a stop through the pool's own handle. `None` if
+    /// nothing of it is left.
     ///
     /// # Cancel safety
     /// A dropped future has closed the pool once it was polled; call again to see it end.

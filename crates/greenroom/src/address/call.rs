@@ -72,7 +72,7 @@ impl<M, R, E> Address<M, R, E> {
         self.post(Parcel::new(message, None), Some(limit)).await
     }
 
-    /// Queues the message of somebody who waits for a reply to it.
+    /// Queues the message of a caller that waits for its reply.
     async fn push_or_wait(&self, parcel: &mut Parcel<M, R, E>) -> Result<(), NotAccepted> {
         match self.door.try_push(parcel, self.place_of_call(), Urgency::CanStepAside) {
             Ok(()) => Ok(()),
@@ -97,7 +97,7 @@ impl<M, R, E> Address<M, R, E> {
     /// As [`call`](Self::call), with what the envelope says.
     ///
     /// # Errors
-    /// As `call`, and [`CallError::TimedOut`] or [`CallError::Expired`] where the
+    /// As `call`; also [`CallError::TimedOut`] or [`CallError::Expired`] if the
     /// envelope has limits.
     ///
     /// # Cancel safety
@@ -170,11 +170,11 @@ impl<M, R, E> Address<M, R, E> {
     /// ```
     ///
     /// # Errors
-    /// As [`call`](Self::call); whatever becomes of a message that is not answered, its port is
-    /// dropped with it: [`CallError::Dropped`].
+    /// As [`call`](Self::call). If a message is not answered, its port is dropped
+    /// with it: [`CallError::Dropped`].
     ///
     /// # Cancel safety
-    /// Dropping the future gives up the reply. The message is handled all the same: only its
+    /// Dropping the future gives up the reply. The message is still handled: only its
     /// handler knows its port.
     pub async fn ask<T, F>(
         &self,
@@ -194,8 +194,8 @@ impl<M, R, E> Address<M, R, E> {
         reply.await.unwrap_or(Err(CallError::Dropped))
     }
 
-    /// Gives a message up to this pool, which it was not sent to: the fallback of another. What is
-    /// refused stays where it is.
+    /// Hands this pool a message that was sent to another pool: this one is its fallback. A refused
+    /// message stays in its place.
     pub(crate) fn take_over(&self, parcel: &mut Parcel<M, R, E>) -> Result<(), Refused> {
         self.door.try_push(parcel, self.place(), Urgency::Now).map_err(|refused| match refused {
             Refused::Dropped => Refused::Dropped,
@@ -220,9 +220,9 @@ impl<M: Send, R: Send, E: Send> Address<M, R, E> {
     /// circle](crate::pool#calls-in-a-circle)).
     ///
     /// # Errors
-    /// How the message ended without a reply. [`CallError::WouldDeadlock`] where the caller is a
-    /// handler of this very pool and no other worker is left to answer, or a policy wants the
-    /// caller itself to, or where it has the key of the message in hand.
+    /// How the message ended without a reply. [`CallError::WouldDeadlock`] if the caller is a
+    /// handler of this very pool and no other worker is left to answer, or a policy chooses the
+    /// caller itself, or the caller has the key of the message in hand.
     ///
     /// # Cancel safety
     /// Dropping the future abandons the call: a message that has not been started is skipped
@@ -234,7 +234,7 @@ impl<M: Send, R: Send, E: Send> Address<M, R, E> {
 }
 
 impl<M, R, E> Address<M, R, E> {
-    /// Waits no longer than a limit, where there is one.
+    /// Waits for the future, up to the limit if there is one.
     async fn within<F: Future>(&self, limit: Option<Duration>, future: F) -> Option<F::Output> {
         match limit {
             Some(limit) => timed::within(self.runtime(), limit, future).await.ok(),

@@ -25,8 +25,8 @@ use crate::{
 
 /// What [`Address::call`] returns: resolves once the message has its outcome.
 ///
-/// Written by hand, so that whoever looks whether the reply is there looks at nothing else; what
-/// happens rarely, waiting for room, is in a box.
+/// Written by hand, so that a poll for the reply looks at nothing else. Waiting for room is
+/// rare, and is in a box.
 #[must_use = "nothing is sent before the future is polled"]
 pub struct Call<'a, M, R, E> {
     address: &'a Address<M, R, E>,
@@ -46,8 +46,8 @@ enum State<'a, M, R, E> {
 
 type Waits<'a, R, E> = Pin<Box<dyn Future<Output = Result<R, CallError<E>>> + Send + 'a>>;
 
-/// A call that is queued. Its fields are dropped in this order: nobody is inside any more once
-/// he waits for nothing.
+/// A queued call. Its fields drop in this order, so that the reentrancy guard
+/// outlives the receiver.
 pub(super) struct Sent<R, E> {
     pub(super) reply: Reply<R, E>,
     /// The caller is a worker of the pool.
@@ -57,9 +57,9 @@ pub(super) struct Sent<R, E> {
 }
 
 impl<R, E> Sent<R, E> {
-    /// The reply, where it is there. Who looks for one that is pays nothing of the budget
-    /// that the runtime gives a task for one turn; who looks for one that never is by
-    /// now, pays for the look.
+    /// The reply, if it has arrived. Such a look costs nothing of the budget that the runtime
+    /// gives a task for one turn. It is left out if the reply is never there by now: then only
+    /// the look would cost.
     fn look(&mut self) -> Option<Result<R, CallError<E>>> {
         if !self.in_place {
             return None;
@@ -112,7 +112,7 @@ impl<'a, M: Send, R: Send, E: Send> Call<'a, M, R, E> {
         self.wait_for(sent, cx)
     }
 
-    /// Queues a call that nobody serves here and now.
+    /// Queues a call that cannot be served here and now.
     #[inline(never)]
     fn queue(
         &mut self,
@@ -130,7 +130,7 @@ impl<'a, M: Send, R: Send, E: Send> Call<'a, M, R, E> {
         }
     }
 
-    /// What was handed to a worker has come to this.
+    /// The outcome of a message that was handed to a worker.
     #[inline]
     fn was_handed(
         &mut self,
@@ -230,8 +230,7 @@ impl<M, R, E> Address<M, R, E> {
 impl<M: Send, R: Send, E: Send> Future for Call<'_, M, R, E> {
     type Output = Result<R, CallError<E>>;
 
-    // Always: what it comes to is looked at where it is called, and the rest is
-    // functions of their own.
+    // Always inlined: callers see the outcome in place, and the rest is in functions of their own.
     #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;

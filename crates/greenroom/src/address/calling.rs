@@ -1,4 +1,4 @@
-//! A call whose message has been queued already.
+//! A call whose message is queued already.
 
 use std::{
     fmt,
@@ -18,9 +18,9 @@ use crate::{
 /// Waits for the reply of a call; made by [`OwnedPermit::call`](crate::service::OwnedPermit::call)
 /// and by a [`PoolService`](crate::service::PoolService).
 ///
-/// Its message is queued before anybody waits. Where a worker of that pool then waits for the reply
-/// itself, and nobody is left to answer, the call ends in [`CallError::WouldDeadlock`], and the
-/// message is skipped when its turn comes.
+/// Its message is queued before the caller waits. If a worker of that pool then waits for the reply
+/// itself, and no other worker is left to answer, the call ends in [`CallError::WouldDeadlock`],
+/// and the message is skipped when its turn comes.
 ///
 /// # Cancel safety
 /// As with [`call`](crate::Address::call): dropping it abandons the call, and a message that has
@@ -35,7 +35,7 @@ enum State<R, E> {
     /// The message is queued or in hand.
     Waiting {
         reply: Reply<R, E>,
-        /// A worker of the pool has queued it, and nobody has waited so far.
+        /// Present if a worker of the pool has queued it and has not waited so far.
         own: Option<OwnCall>,
         /// A worker of the pool waits.
         inside: Option<Inside>,

@@ -36,7 +36,7 @@ pub(crate) trait Door<M, R, E>: Erased {
     ) -> Result<(), Refused> {
         message.lent(|parcel| self.try_push(parcel, sender, urgency))
     }
-    /// Takes a permit and queues the message, or leaves it where it is and says why not. Runs
+    /// Takes a permit and queues the message, or leaves it in its place and says why. Runs
     /// the key function first.
     fn try_push(
         &self,
@@ -44,8 +44,8 @@ pub(crate) trait Door<M, R, E>: Erased {
         sender: u32,
         urgency: Urgency,
     ) -> Result<(), Refused>;
-    /// Has it handled by whoever calls, where that can be; otherwise leaves it where
-    /// it is, to be queued.
+    /// Has the caller's thread handle it, if possible; otherwise leaves it in its
+    /// place, to be queued.
     fn serve(
         &self,
         _message: &mut Option<M>,
@@ -54,8 +54,8 @@ pub(crate) trait Door<M, R, E>: Erased {
     ) -> Option<Served<'_, M, R, E>> {
         None
     }
-    /// Queues a message for which a permit has been taken, or gives the permit back and leaves the
-    /// message where it is.
+    /// Queues a message that has a permit, or gives the permit back and leaves the
+    /// message in its place.
     fn push_permitted(&self, parcel: &mut Parcel<M, R, E>, sender: u32) -> Result<(), NotAccepted>;
     /// Queues messages from the front, as many as there is room for, and says how many.
     fn try_push_many(
@@ -84,7 +84,7 @@ pub(crate) trait Door<M, R, E>: Erased {
     fn downgrade(self: Arc<Self>) -> WeakDoor<M, R, E>;
     /// The last handle drains and stops the pool.
     fn handle_dropped(self: Arc<Self>);
-    /// Somebody is about to wait for a reply. Refused where that would be waiting for itself.
+    /// A caller is about to wait for a reply. Refused if it would wait for itself.
     fn enter_call(&self, parcel: &Parcel<M, R, E>) -> Result<Option<Inside>, Occupied>;
     /// The same, and notes it in the message.
     #[inline(always)]
@@ -95,8 +95,8 @@ pub(crate) trait Door<M, R, E>: Erased {
         }
         Ok(inside)
     }
-    /// Enters and queues a call. Says who is inside then, and whether a worker may have been polled
-    /// for it here and now. What is refused stays where it is.
+    /// Enters and queues a call. Returns who is inside then, and whether a worker may have been
+    /// polled for it here and now. A refused call stays in its place.
     fn push_call(
         &self,
         parcel: &mut Parcel<M, R, E>,
@@ -108,12 +108,12 @@ pub(crate) trait Door<M, R, E>: Erased {
             Err(refused) => Err(NotSent::Refused(refused, inside)),
         }
     }
-    /// True where a worker may be polled by whoever calls it.
+    /// True if the caller's thread may poll a worker.
     fn may_answer_in_place(&self) -> bool {
         false
     }
-    /// As `enter_call`, where it is not known yet who will wait: for a worker of the pool,
-    /// where one is polled here.
+    /// As `enter_call`, before it is known who will wait: for a worker of the pool,
+    /// if one is polled here.
     fn own_call(self: Arc<Self>, parcel: &Parcel<M, R, E>) -> Option<OwnCall>;
 }
 
@@ -127,7 +127,7 @@ pub(crate) enum WeakDoor<M, R, E> {
 /// The way to one worker, as long as there is its pool.
 pub(crate) trait WeakSeat<M, R, E>: Send + Sync {
     fn upgrade(&self) -> Option<Arc<dyn Door<M, R, E>>>;
-    /// It without its types, also where nothing is left of its pool.
+    /// The address without its types, also if nothing is left of its pool.
     fn any(&self) -> AnyAddress;
 }
 
@@ -189,7 +189,7 @@ impl<M, R, E> Drop for Lent<'_, M, R, E> {
 
 /// Why a call is not queued.
 pub(crate) enum NotSent {
-    /// Whoever waited for it would wait for himself.
+    /// A caller that waited for it would wait for itself.
     WouldDeadlock,
     /// Not now, or never.
     Refused(Refused, Option<Inside>),

@@ -1,4 +1,4 @@
-//! A permit that borrows nothing, for whoever must keep it in a field or in a task.
+//! A permit that borrows nothing, for a field or a task.
 
 use std::fmt;
 
@@ -9,15 +9,15 @@ use crate::{
     reply,
 };
 
-/// Room for one message, together with the right to send it. Dropped unused, the room goes
-/// to the next who waits.
+/// Room for one message, together with the right to send it. Dropped unused, the room goes to the
+/// next waiting sender.
 ///
 /// It counts as an address: a pool whose last address has been dropped lives until its
 /// owned permits are gone.
 #[must_use = "a permit that is dropped gives its room to the next sender"]
 pub struct OwnedPermit<M, R, E> {
-    /// A handle of the sender that reserved, so that what it sends lies in line with the
-    /// sender's other messages.
+    /// A handle of the sender that reserved, so that messages sent through it queue in order with
+    /// the sender's others.
     address: Address<M, R, E>,
     /// The door has taken the permit over.
     used: bool,
@@ -25,7 +25,7 @@ pub struct OwnedPermit<M, R, E> {
 
 impl<M, R, E> Address<M, R, E> {
     /// As [`reserve`](Self::reserve), with a permit and a future that do not borrow the address.
-    /// For where a permit is kept in a field; elsewhere `reserve` is cheaper.
+    /// Use it to keep a permit in a field; elsewhere `reserve` is cheaper.
     ///
     /// ```
     /// # use greenroom::prelude::*;
@@ -93,8 +93,8 @@ impl<M, R, E> OwnedPermit<M, R, E> {
 
     /// Queues a message in the reserved room, at once; the future waits for the reply.
     ///
-    /// Where a worker of the pool makes the call, and a policy whose choice is not to be replaced
-    /// chooses that very worker, the call is refused with
+    /// If a worker of the pool makes the call, and a policy whose choice is binding chooses that
+    /// very worker, the call is refused with
     /// [`CallError::WouldDeadlock`](crate::CallError::WouldDeadlock) at once.
     ///
     /// # Panics

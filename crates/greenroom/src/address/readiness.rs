@@ -22,7 +22,7 @@ type Waiting<M, R, E> =
 pub(super) struct Readiness<M, R, E>(Mutex<State<M, R, E>>);
 
 enum State<M, R, E> {
-    /// Nobody has asked since the last permit was used. Leaves by `poll`.
+    /// Not polled since the last permit was used. Left by `poll`.
     Unasked,
     /// In line for room. Leaves when there is room, or when the pool has stopped.
     Waiting(Waiting<M, R, E>),

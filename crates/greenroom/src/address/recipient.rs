@@ -6,7 +6,7 @@ use crate::{Address, AnyAddress, SendError, TrySendError};
 
 type Sending<'a, M> = Pin<Box<dyn Future<Output = Result<(), SendError<M>>> + Send + 'a>>;
 
-/// What takes an `M`, whatever it replies or fails with. Object-safe.
+/// Accepts an `M`, whatever its reply and error types. Object-safe.
 trait Takes<M>: Send + Sync {
     fn try_send(&self, message: M) -> Result<(), TrySendError<M>>;
     fn send(&self, message: M) -> Sending<'_, M>;
@@ -32,10 +32,12 @@ where
     }
 }
 
-/// An address of an actor or pool that handles `M`, whatever it replies or fails with: for senders
-/// that expect no reply and receivers of many kinds. It keeps the pool alive, as an address does.
+/// An address of an actor or pool that handles `M`, whatever its reply and error types:
+/// for senders that expect no reply, and for receivers of many kinds. It keeps the pool
+/// alive, as an address does.
 ///
-/// A clone is cheap and the same sender: what is sent through either is queued together, in order.
+/// A clone is cheap and is the same sender: messages sent through either are
+/// queued together, in order.
 ///
 /// ```
 /// # use greenroom::{prelude::*, Recipient};

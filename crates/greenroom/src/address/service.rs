@@ -29,8 +29,8 @@ pub use crate::address::{
 /// It is a type of its own, not [`Address`] itself: a service that is ready keeps a permit in
 /// itself, and an address is shared by reference and has no place for one.
 ///
-/// A clone starts without a permit and is another sender. A service that has been found not ready
-/// and is kept, keeps its place in line, and is granted room although nobody polls it; drop the
+/// A clone starts without a permit and is another sender. A service that was not ready keeps its
+/// place in line as long as it is kept, and is granted room even if it is not polled; drop the
 /// services that you do not use. With tower's load-shed layer around it, a full pool answers
 /// `Overloaded` at once:
 ///
@@ -74,8 +74,8 @@ impl<M: 'static, R: 'static, E: 'static> Service<M> for PoolService<M, R, E> {
     /// Ready when a permit is held, which the next call uses.
     ///
     /// # Errors
-    /// [`CallError::Stopped`] or [`CallError::NoWorkers`], when the pool takes no more messages. A
-    /// permit held from before is not looked at again: the call says so then.
+    /// [`CallError::Stopped`] or [`CallError::NoWorkers`], if the pool takes no more messages. A
+    /// permit from before is not checked again: the call fails then.
     fn poll_ready(&mut self, task: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
         self.readiness.poll(&self.address, task).map_err(refusal)
     }

@@ -99,7 +99,7 @@ impl<M: Send + 'static, R: Send + 'static, E: Send + 'static> Sink<M> for PoolSi
         }
     }
 
-    /// At once, where nothing waits behind its key: whatever was sent has been accepted.
+    /// At once, if nothing waits behind its key: every message sent has been accepted.
     fn poll_flush(
         mut self: Pin<&mut Self>,
         task: &mut Context<'_>,
@@ -107,7 +107,7 @@ impl<M: Send + 'static, R: Send + 'static, E: Send + 'static> Sink<M> for PoolSi
         self.poll_line(task)
     }
 
-    /// As flushing; a permit that is held goes to the next who waits.
+    /// As flushing; a held permit goes to the next waiting sender.
     fn poll_close(
         mut self: Pin<&mut Self>,
         task: &mut Context<'_>,

@@ -1,8 +1,8 @@
 //! An address that does not keep its pool alive.
 //!
-//! A pool drains and stops when its last [`Address`] is dropped. Whoever holds an address only to
-//! tell the pool something now and then (a subscription, a registry, a timer) must not be the
-//! reason why it goes on for ever: it holds a weak one, and upgrades it for the moment of the send.
+//! A pool drains and stops when its last [`Address`] is dropped. An occasional sender (a
+//! subscription, a registry, a timer) must not keep the pool running for ever: it holds a weak
+//! address, and upgrades it for the moment of the send.
 
 use std::fmt;
 
@@ -39,12 +39,12 @@ impl<M, R, E> Address<M, R, E> {
 }
 
 impl<M, R, E> WeakAddress<M, R, E> {
-    /// The address, while others hold one. Not a new sender: what is sent through it is queued
-    /// together, in order, with what is sent through the address that this one was made from, and
-    /// through every other upgrade.
+    /// The address, while others hold one. Not a new sender: messages sent through it queue in
+    /// order with those sent through the address that this one was made from, and through
+    /// every other upgrade.
     ///
     /// `None` once the last address of the pool has been dropped. A pool that was stopped
-    /// explicitly has an address as long as somebody holds one; sends to it are refused.
+    /// explicitly has an address as long as one is held; sends to it are refused.
     pub fn upgrade(&self) -> Option<Address<M, R, E>> {
         let door = self.door.upgrade()?;
         door.try_handle_made().then(|| Address::at(door, self.place))
