@@ -1,17 +1,17 @@
-//! What a pool could not handle, handed to whoever wants to keep it.
+//! A message that a pool could not handle, handed to the program.
 
 use std::time::Duration;
 
 /// A message that was accepted and could not be handled.
 #[derive(Debug)]
 pub struct DeadLetter<M, E> {
-    /// The message, where the handler had not consumed it or a spare copy exists.
+    /// The message, if the handler had not consumed it or a spare copy exists.
     pub message: Option<M>,
     /// Why.
     pub reason: DeadLetterReason,
-    /// The handler's error, where there is one and no caller got it.
+    /// The handler's error, if there is one and no caller got it.
     pub error: Option<E>,
-    /// The panic's message, where there was one.
+    /// The panic's message, if there was one.
     pub panic: Option<String>,
     /// How many attempts were made.
     pub attempts: u32,
@@ -36,8 +36,8 @@ pub enum DeadLetterReason {
     /// Its worker was killed while it handled the message, and the policy makes no further attempt;
     /// or its handler was dropped at the deadline of a stop, and had consumed the message.
     Killed,
-    /// No worker was left to handle it, or none of those that were
-    /// [adopted](crate::PoolAdmin::adopt) takes it.
+    /// No worker was left to handle it, or none of the
+    /// [adopted](crate::PoolAdmin::adopt) ones takes it.
     NoWorkers,
     /// It had to make room for a later message.
     Evicted,

@@ -1,7 +1,7 @@
-//! Dead letters, kept: to be listed, looked at, replayed and removed.
+//! Kept dead letters: list, inspect, replay and remove them.
 //!
 //! A message that could not be handled is most often the fault of something that will be mended: a
-//! handler, a database, the message itself. So it waits here until somebody who knows decides.
+//! handler, a database, the message itself. So it waits here until an operator decides.
 //!
 //! ```text
 //!           ┌────┬────┬─────────────┬────┬─────┐ ──remove──▶ the caller
@@ -11,12 +11,12 @@
 //!    the oldest goes       its number keeps its place
 //! ```
 //!
-//! Predicates, closures and key functions are run on a letter that has been taken out, so they hold
-//! up nobody, may use the queue themselves, and may panic: the letter goes back to its place.
+//! Predicates, closures and key functions run on a letter that has been taken out. So they block no
+//! other user, may use the queue themselves, and may panic: the letter goes back to its place.
 //!
 //! # Price
-//! As many messages as the bound says are kept for as long as nobody removes them. A message that
-//! is handled costs nothing.
+//! Up to the bound, messages are kept until they are removed. A message that is
+//! handled costs nothing.
 
 use std::{fmt, sync::Arc};
 
@@ -81,17 +81,18 @@ impl<M, E> DeadLetters<M, E> {
         self.store.lock().push(letter, info)
     }
 
-    /// What is known of the letters after this one (of all, after `None`), oldest first,
-    /// at most so many. The last one's id is where the next page begins, whatever is added
-    /// or removed meanwhile.
+    /// Information on the letters after this one (on all, after `None`), oldest first, up
+    /// to the limit. The next page begins after the last one's id, even if letters are
+    /// added or removed in between.
     pub fn list(&self, after: Option<u64>, limit: usize) -> Vec<LetterInfo> {
         self.store.lock().list(after, limit)
     }
 
-    /// Looks at a letter. Meanwhile it is in use: who else asks for it gets [`NoLetter::InUse`].
+    /// Inspects a letter. It is in use for that time: any other access to
+    /// it gets [`NoLetter::InUse`].
     ///
     /// # Errors
-    /// When there is no such letter, or it is in use.
+    /// If there is no such letter, or it is in use.
     ///
     /// # Panics
     /// When the closure does. The letter is kept.
@@ -106,12 +107,12 @@ impl<M, E> DeadLetters<M, E> {
     /// Takes a letter away.
     ///
     /// # Errors
-    /// When there is no such letter, or it is in use.
+    /// If there is no such letter, or it is in use.
     pub fn remove(&self, id: u64) -> Result<DeadLetter<M, E>, NoLetter> {
         self.store.lock().remove(id)
     }
 
-    /// Takes all letters away, oldest first, but for those that are in use.
+    /// Takes all letters away, oldest first, except those in use.
     pub fn remove_all(&self) -> Vec<DeadLetter<M, E>> {
         self.store.lock().remove_all()
     }

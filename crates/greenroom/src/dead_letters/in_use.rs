@@ -1,5 +1,4 @@
-//! A letter that somebody looks at or replays: whatever they do, it goes back to its place
-//! or has been accepted.
+//! A letter that is being inspected or replayed: afterwards it is back in its place, or accepted.
 
 use std::collections::VecDeque;
 
@@ -10,7 +9,7 @@ use crate::{DeadLetter, pool::discard::discard};
 
 /// A letter out of its place. Dropped, it goes back.
 pub(super) struct InUse<'a, M, E> {
-    /// Where its place is.
+    /// The store that has its place.
     store: &'a Mutex<Store<M, E>>,
     /// With its number, by which its place is found.
     info: LetterInfo,
@@ -39,13 +38,13 @@ impl<'a, M, E> InUse<'a, M, E> {
         self.letter()?.message.as_ref()
     }
 
-    /// Takes the message out, to be sent. `None` where there is none.
+    /// Takes the message out, to be sent. `None` if there is none.
     pub(super) fn send_off(mut self) -> Option<OnItsWay<'a, M, E>> {
         let message = self.letter.as_mut()?.message.take()?;
         Some(OnItsWay { in_use: self, message: VecDeque::from([message]) })
     }
 
-    /// The message has been accepted: what is left of the letter goes.
+    /// The message has been accepted: the rest of the letter is removed.
     fn settle(&mut self) {
         self.store.lock().forget(self.info.id);
         discard(self.letter.take());
@@ -65,13 +64,14 @@ impl<M, E> Drop for InUse<'_, M, E> {
     }
 }
 
-/// A letter whose message is being sent. Dropped, it goes back with its message, or is gone
-/// where that was accepted.
+/// A letter whose message is being sent. Dropped, it goes back with its message, or is removed if
+/// the message was accepted.
 pub(super) struct OnItsWay<'a, M, E> {
     /// The letter without its message. It goes back after the message has been put into it again.
     in_use: InUse<'a, M, E>,
-    /// The message, until it is accepted: a queue of one, because those who send from a queue leave
-    /// in it what was not accepted, also when a key function panics or the future is dropped.
+    /// The message, until it is accepted: a queue of one, because sending from a queue
+    /// leaves messages in it that were not accepted, also if a key function panics or
+    /// the future is dropped.
     pub(super) message: VecDeque<M>,
 }
 

@@ -1,4 +1,4 @@
-//! What is told of a letter.
+//! Information on a letter.
 
 use std::{
     sync::Arc,
@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use crate::{DeadLetter, DeadLetterReason};
 
-/// What is known of a dead letter, without the message.
+/// Information on a dead letter, without the message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LetterInfo {
@@ -19,7 +19,7 @@ pub struct LetterInfo {
     pub reason: DeadLetterReason,
     /// How many attempts were made.
     pub attempts: u32,
-    /// The panic's message, where there was one.
+    /// The panic's message, if there was one.
     pub panic: Option<Arc<str>>,
     /// Whether it has a message, which can be replayed.
     pub has_message: bool,
@@ -27,7 +27,7 @@ pub struct LetterInfo {
     pub at: SystemTime,
     /// When it became one, by the runtime's clock.
     pub since: Instant,
-    /// How long ago its message had been accepted then, where that is known.
+    /// The age of its message at that time, since its acceptance, if known.
     pub age: Option<Duration>,
 }
 
@@ -64,7 +64,7 @@ pub enum NoLetter {
     /// It was removed, replayed or dropped, or there never was one with this number.
     #[error("there is no such dead letter")]
     Unknown,
-    /// Somebody looks at it or replays it.
+    /// It is being inspected or replayed.
     #[error("the dead letter is in use")]
     InUse,
 }

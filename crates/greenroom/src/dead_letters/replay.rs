@@ -12,16 +12,16 @@ use crate::{Address, NotAccepted};
 pub struct Replayed {
     /// How many messages were accepted. Their letters are gone.
     pub replayed: usize,
-    /// Which letters were refused, and why. They are where they were. After the first refusal none
-    /// is tried, so that no letter overtakes an older one.
+    /// The refused letters, and why. They are in their places. After the first refusal no further
+    /// letter is tried, so that none overtakes an older one.
     pub refused: Vec<(u64, NotAccepted)>,
-    /// How many letters have no message left. They are where they were.
+    /// The number of letters that have no message left. They are in their places.
     pub without_message: usize,
     /// How many letters were in use by others, and were left to them.
     pub in_use: usize,
 }
 
-/// Why a letter was not replayed. It is where it was.
+/// Why a letter was not replayed. It is in its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotReplayed {
@@ -53,13 +53,13 @@ impl<M, E> DeadLetters<M, E> {
         }
     }
 
-    /// Replays the letters that the predicate chooses, oldest first, by what is known of them and
-    /// by their message, where they have one: those of one key, for instance. Letters that come
-    /// meanwhile are not asked about.
+    /// Replays the letters that the predicate chooses, oldest first, by their information and by
+    /// their message, if they have one: those of one key, for instance. Letters that arrive during
+    /// the call are not asked about.
     ///
     /// # Panics
-    /// When the predicate or the key function of the pool does. What has not been
-    /// accepted stays in its place.
+    /// If the predicate or the key function of the pool panics. Letters that were not accepted
+    /// stay in their places.
     pub fn replay_where<R>(
         &self,
         mut choose: impl FnMut(&LetterInfo, Option<&M>) -> bool,
@@ -81,7 +81,7 @@ impl<M, E> DeadLetters<M, E> {
     /// Replays all letters, oldest first.
     ///
     /// # Panics
-    /// When the key function of the pool does. What has not been accepted stays in its place.
+    /// If the key function of the pool panics. Letters that were not accepted stay in their places.
     pub fn replay_all<R>(&self, to: &Address<M, R, E>) -> Replayed {
         self.replay_where(|_, _| true, to)
     }
@@ -89,7 +89,7 @@ impl<M, E> DeadLetters<M, E> {
     /// As [`replay_all`](Self::replay_all), waiting for room as often as it is needed.
     ///
     /// # Panics
-    /// When the key function of the pool does. What has not been accepted stays in its place.
+    /// If the key function of the pool panics. Letters that were not accepted stay in their places.
     ///
     /// # Cancel safety
     /// Each letter is either replayed and gone, or in its place.
@@ -105,7 +105,7 @@ impl<M, E> DeadLetters<M, E> {
         replayed
     }
 
-    /// The next letter of a walk that nobody else uses.
+    /// The next letter of a walk that is not in use.
     fn next_of(
         &self,
         walk: &mut super::store::Walk,
@@ -122,7 +122,7 @@ impl<M, E> DeadLetters<M, E> {
 }
 
 impl Replayed {
-    /// The letter, where it has a message and none before it was refused.
+    /// The letter, if it has a message and none before it was refused.
     fn wanted<'a, M, E>(&mut self, letter: InUse<'a, M, E>) -> Option<OnItsWay<'a, M, E>> {
         match (letter.message(), self.refused.last()) {
             (None, _) => self.without_message += 1,

@@ -1,4 +1,4 @@
-//! The letters by their numbers. Nothing here runs user code: what is to be dropped is given back.
+//! The letters by their numbers. No user code runs here: values to be dropped are returned.
 
 use std::collections::{BTreeMap, btree_map::Entry};
 
@@ -18,7 +18,7 @@ pub(super) struct Store<M, E> {
 
 /// The place of a letter.
 struct Place<M, E> {
-    /// What is told of it, in use or not.
+    /// Its information, whether in use or not.
     info: LetterInfo,
     /// `None` while it is in use.
     letter: Option<DeadLetter<M, E>>,
@@ -32,7 +32,7 @@ pub(super) struct Walk {
     end: u64,
 }
 
-/// A letter that was taken out, with what is known of it.
+/// A letter that was taken out, with its information.
 pub(super) type Out<M, E> = (LetterInfo, DeadLetter<M, E>);
 
 impl<M, E> Store<M, E> {
@@ -47,7 +47,7 @@ impl<M, E> Store<M, E> {
         }
         let oldest = if self.letters.len() < self.bound { None } else { self.letters.pop_first() };
         let dropped = oldest.and_then(|(_, place)| place.letter);
-        // One that is in use may yet be replayed; it is counted when it finds its place gone.
+        // A letter in use may yet be replayed; it is counted when it finds its place gone.
         self.dropped += u64::from(dropped.is_some());
         info.id = self.next_id;
         self.next_id += 1;
@@ -68,7 +68,7 @@ impl<M, E> Store<M, E> {
         Ok((place.info.clone(), letter))
     }
 
-    /// Puts a letter back, or gives it to the caller where it had to go meanwhile.
+    /// Puts a letter back, or returns it if it has lost its place.
     pub(super) fn put_back(
         &mut self,
         id: u64,
