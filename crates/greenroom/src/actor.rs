@@ -39,7 +39,7 @@ use crate::{AnyAddress, Context, Delivery, ExitReason, OnExit};
 /// # Ok(()) }
 /// ```
 pub trait Actor: Sized + Send + 'static {
-    /// What it handles.
+    /// The type of its messages.
     type Message: Send + 'static;
     /// What a call is answered with.
     type Reply: Send + 'static;
@@ -57,8 +57,9 @@ pub trait Actor: Sized + Send + 'static {
         cx: &mut Context<Self>,
     ) -> impl Future<Output = Result<Self::Reply, Self::Error>> + Send;
 
-    /// Handles one delivery, which stays the runtime's until its outcome is settled. What is left
-    /// in it after an error or a panic is still there for another attempt or the dead letters.
+    /// Handles one delivery. The runtime keeps the delivery until its outcome is settled. What
+    /// the handler leaves in it before an error or a panic is available to another attempt or
+    /// to the dead letters.
     ///
     /// # Errors
     /// As [`handle`](Self::handle).
@@ -91,10 +92,9 @@ pub trait Actor: Sized + Send + 'static {
         std::future::ready(())
     }
 
-    /// Called when one that it is linked to has ended (`who`), or when somebody sends it an
-    /// exit signal (`None`). Returns whether it ends too. Unless implemented otherwise it
-    /// does on an abnormal exit, and on every signal; [`ExitReason::Killed`] sent as a
-    /// signal is not asked about.
+    /// Called when a linked actor has ended (`who`), or when an exit signal arrives (`None`).
+    /// Returns whether this actor ends too. By default it ends on an abnormal exit and on every
+    /// signal. A signal with [`ExitReason::Killed`] does not ask.
     fn exited(
         &mut self,
         who: Option<&AnyAddress>,
@@ -117,8 +117,9 @@ pub trait Actor: Sized + Send + 'static {
         std::future::ready(())
     }
 
-    /// Called once when the worker ends for good: the pool has stopped, the worker has left, or it
-    /// is not started again. Not called where it was dropped: killed, or at the deadline of a stop.
+    /// Called once when the worker ends for good: the pool has stopped, the worker has
+    /// left, or it is not restarted. Not called if the worker was dropped: by a kill, or at
+    /// the deadline of a stop.
     fn stopped(&mut self, reason: &ExitReason) -> impl Future<Output = ()> + Send {
         let _ = reason;
         std::future::ready(())
@@ -135,8 +136,8 @@ pub enum Answer<R> {
 }
 
 pin_project! {
-    /// A handler whose reply answers the delivery. By hand: an async block would keep a state of
-    /// its own beside the handler's, and move the message once more.
+    /// A handler whose reply answers the delivery. Written by hand: an async block would keep its
+    /// own state beside the handler's, and move the message once more.
     struct Replying<F> {
         #[pin]
         handler: F,

@@ -1,4 +1,4 @@
-//! Telling somebody that the result is not wanted any more.
+//! Cancellation: the result is not wanted any more.
 
 use std::{
     fmt,
@@ -10,8 +10,8 @@ use std::{
 
 use tokio::sync::Notify;
 
-/// Says that nobody waits for the result of some work any more. Whoever works may look at it, wait
-/// for it beside something else, or ignore it: nothing is interrupted from outside, so state that
+/// Says that the result of some work is not wanted any more. The worker may check it, wait for it
+/// beside something else, or ignore it. Nothing is interrupted from outside, so state that
 /// `&mut self` guards is never left half changed.
 ///
 /// A clone is the same token. Once cancelled it stays so; cancelling again does nothing.
@@ -38,9 +38,9 @@ pub struct CancellationToken(Arc<Shared>);
 
 #[derive(Default)]
 struct Shared {
-    /// Set once, before those who wait are told.
+    /// Set once, before the waiting tasks are notified.
     cancelled: AtomicBool,
-    /// Wakes those who wait.
+    /// Wakes the waiting tasks.
     told: Notify,
 }
 
@@ -50,7 +50,7 @@ impl CancellationToken {
         Self::default()
     }
 
-    /// Cancels, and wakes whoever waits for it.
+    /// Cancels, and wakes all tasks that wait for it.
     pub fn cancel(&self) {
         if !self.0.cancelled.swap(true, Ordering::AcqRel) {
             self.0.told.notify_waiters();
@@ -62,7 +62,7 @@ impl CancellationToken {
         self.0.cancelled.load(Ordering::Acquire)
     }
 
-    /// Resolves once it has been cancelled: at once where it has been already.
+    /// Resolves once it is cancelled; at once if it is already.
     ///
     /// # Cancel safety
     /// Dropping the future loses nothing.

@@ -4,7 +4,7 @@
 /// leave) come before both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub enum Class {
-    /// Handled before normal messages, also where a worker is in the middle of a batch. After 64
+    /// Handled before normal messages, even if a worker is in the middle of a batch. After 64
     /// urgent messages in a row a worker takes one normal message.
     Urgent,
     /// Handled in the order of arrival.

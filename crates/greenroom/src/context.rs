@@ -1,4 +1,4 @@
-//! What a handler may know of where it runs.
+//! What a handler can learn about the worker that runs it.
 
 use std::{
     fmt,
@@ -15,15 +15,16 @@ use crate::{
     life,
 };
 
-/// Where a handler runs. Lent to each call of a handler.
+/// The surroundings of a handler. Lent to each call of a handler.
 ///
 /// A handler that waits for another pool's reply keeps its worker: see [Calls in a
 /// circle](crate::pool#calls-in-a-circle).
 #[derive(Debug)]
 pub struct Context<A> {
-    /// All that it knows, whoever's context it is: an actor inside another is lent it whole.
+    /// All of its state, whatever the actor type: an actor inside another one is
+    /// lent the same state.
     place: Place,
-    /// Whose it is.
+    /// The actor type.
     actor: PhantomData<fn(A)>,
 }
 
@@ -116,17 +117,17 @@ impl<A> Context<A> {
     }
 
     /// Ends this worker after the message in hand: it has no more to do. That is a normal end
-    /// ([`ExitReason::Normal`]), and the pool's [`RestartPolicy`](crate::RestartPolicy) decides
-    /// what becomes of its slot:
+    /// ([`ExitReason::Normal`]), and the pool's [`RestartPolicy`](crate::RestartPolicy)
+    /// decides about its slot:
     ///
     /// * `Transient` (the default) and `Temporary`: **the slot is disabled**. The pool has one
     ///   worker less until [`PoolAdmin::enable`](crate::PoolAdmin::enable) starts another there.
     /// * `Permanent`: the worker is started again, and its budget has one restart less.
     ///
-    /// The other workers take over what waits for a disabled slot. Once the last slot is disabled
-    /// the pool refuses messages, and what is queued are dead letters. A pool of
-    /// [one](crate::Pool::one) ends with its actor. Under a supervisor, the supervisor deals with
-    /// the worker's end, and what is queued is kept. To make a pool smaller for good, use
+    /// The other workers take over messages that wait for a disabled slot. Once the last slot is
+    /// disabled the pool refuses messages, and queued ones become dead letters. A pool of
+    /// [one](crate::Pool::one) ends with its actor. Under a supervisor, the supervisor decides
+    /// about the worker's end, and queued messages are kept. To make a pool smaller for good, use
     /// [`PoolAdmin::remove_worker`](crate::PoolAdmin::remove_worker), which gives the slot up.
     ///
     /// ```
@@ -165,8 +166,8 @@ impl<A> Context<A> {
         self.place.exit = Some(Box::new(reason));
     }
 
-    /// Links this worker with another actor: when one of the two ends abnormally, the other hears
-    /// of it ([`Actor::exited`](crate::Actor::exited)), at once where that has happened already.
+    /// Links this worker with another actor: when one of the two ends abnormally, the other is
+    /// notified ([`Actor::exited`](crate::Actor::exited)), at once if that has happened already.
     pub fn link(&self, other: &AnyAddress) {
         life::link(&self.me(), other);
     }
@@ -176,20 +177,20 @@ impl<A> Context<A> {
         life::unlink(&self.me(), other);
     }
 
-    /// Has this worker told of the end of another actor ([`Actor::down`](crate::Actor::down)),
-    /// once; at once where it has ended already.
+    /// Monitors another actor: this worker is notified of its end
+    /// ([`Actor::down`](crate::Actor::down)) once; at once if it has ended already.
     pub fn monitor(&self, other: &AnyAddress) {
         life::monitor(&self.me(), other);
     }
 
-    /// Takes a monitor away. What is on its way still arrives.
+    /// Removes a monitor. A notice that is on its way still arrives.
     pub fn demonitor(&self, other: &AnyAddress) {
         life::demonitor(&self.me(), other);
     }
 
     /// Publishes a figure or a word about this worker, which
-    /// [`PoolAdmin::inspect`](crate::PoolAdmin::inspect) shows whatever the worker is doing then.
-    /// The last value counts; it survives a restart.
+    /// [`PoolAdmin::inspect`](crate::PoolAdmin::inspect) shows even while the worker is busy. The
+    /// last value counts; it survives a restart.
     ///
     /// # Errors
     /// When 64 other keys have been published before.
@@ -209,9 +210,9 @@ impl<A> Context<A> {
 /// The place of a context, lent to the context of an actor inside. It goes back when this is
 /// dropped: after the handler, with a handler that is dropped, or in a panic.
 pub(crate) struct Loan<'a, A, B> {
-    /// Whose place is lent.
+    /// The lender of the place.
     outer: &'a mut Context<A>,
-    /// Who has it meanwhile.
+    /// The borrower, for the time of the loan.
     inner: &'a mut Context<B>,
 }
 

@@ -13,8 +13,8 @@ use crate::{
 #[derive(Debug)]
 pub struct Delivery<M, R, E> {
     pub(crate) message: Option<M>,
-    /// Allocated only for calls, for messages that have failed before, and for those that carry
-    /// more than themselves.
+    /// Allocated only for calls, for messages that have failed before, and for
+    /// messages with metadata.
     pub(crate) extra: Option<Box<Extra<R, E>>>,
     pub(crate) class: Class,
     /// When it was queued, by the clock of its pool.
@@ -22,20 +22,19 @@ pub struct Delivery<M, R, E> {
     /// When that clock began. One delivery serves a worker for all its messages, so
     /// this is written once.
     pub(crate) start: Instant,
-    /// What is to be known when the handler returns.
+    /// Notes for the moment when the handler returns.
     pub(crate) marks: Marks,
-    /// Where callers give this worker a message and have the reply back, in a pool where
-    /// they may do its work.
+    /// The slot for calls that skip the queue, in a pool whose callers may do its work.
     pub(crate) hatch: Option<Arc<Hatch<M, R, E>>>,
-    /// The seat of its worker, which knows when it was started, where that may be all that is
-    /// known (see [`came_at`](Self::came_at)).
+    /// The seat of its worker. It knows the start time, which may be the only known
+    /// time (see [`came_at`](Self::came_at)).
     pub(crate) seat: Option<Arc<Seat>>,
-    /// What is handled with it, in a pool of batches.
+    /// The other messages of its batch, in a pool of batches.
     pub(crate) more: Vec<BatchItem<M, R, E>>,
 }
 
-/// What is to be known of a message when its handler returns. In one byte, because it
-/// is looked at for each.
+/// Notes for the moment when its handler returns. In one byte, because they are
+/// checked for each message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Marks(u8);
 
@@ -44,7 +43,7 @@ impl Marks {
     pub(crate) const NONE: Self = Self(0);
     /// It was handed to another address whole.
     pub(crate) const FORWARDED: Self = Self(1);
-    /// Whoever did the work for the handler has died of it.
+    /// The process or connection that did the work for the handler has died of it.
     pub(crate) const CRASHED: Self = Self(2);
     /// It was not this worker's to handle: another is to have it.
     pub(crate) const PUT_BACK: Self = Self(4);
@@ -56,7 +55,7 @@ impl Marks {
         self.0 & mark.0 != 0
     }
 
-    /// True where nothing is to be known.
+    /// True if there is no mark.
     #[inline]
     pub(crate) fn is_empty(self) -> bool {
         self.0 == 0
@@ -66,7 +65,7 @@ impl Marks {
         self.0 |= mark.0;
     }
 
-    /// True where it was there.
+    /// True if the mark was set.
     pub(crate) fn remove(&mut self, mark: Self) -> bool {
         let before = self.has(mark);
         self.0 &= !mark.0;
@@ -91,8 +90,8 @@ impl<M, R, E> BatchItem<M, R, E> {
         &mut self.delivery
     }
 
-    /// Says what became of it. It is settled by that once the handler has returned, whatever
-    /// became of the others.
+    /// Sets its result. It is settled with that once the handler has returned,
+    /// independent of the others.
     pub fn settle(&mut self, result: Result<R, E>) {
         self.result = Some(result);
     }
@@ -113,26 +112,26 @@ pub(crate) struct Extra<R, E> {
     pub(crate) parked: bool,
     /// Its bytes, until it is started, in a pool that bounds them.
     pub(crate) claim: Option<Claim>,
-    /// It is not to be handled with others: they have come to an end together before.
+    /// It is not batched with others: a batch with it has failed as a whole before.
     pub(crate) alone: bool,
     /// No further attempt is made of itself: it waits for an operator.
     pub(crate) for_good: bool,
     /// What the last attempt has failed of.
     pub(crate) failed: Option<Arc<Failed<E>>>,
-    /// When it was accepted, where its stamp tells something later: when an attempt
+    /// When it was accepted, if its stamp has become something later: the time when an attempt
     /// was due, for instance.
     pub(crate) accepted: Option<Instant>,
     pub(crate) waiter: Waiter,
     /// Workers that were adopted and do not take it.
     pub(crate) refusals: Option<Box<Refusals>>,
-    /// What the sender has said, where that is anything: most calls say nothing.
+    /// Metadata from the sender, if there is any: most calls have none.
     pub(crate) about: Option<Box<About>>,
 }
 
-/// Who waits for the reply, as far as a policy must know.
+/// Who waits for the reply, as far as a policy needs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Waiter {
-    /// Nobody, or somebody outside of the pool.
+    /// No caller, or one outside of the pool.
     Other,
     /// A worker of the pool that it is sent to.
     Worker,
@@ -191,8 +190,8 @@ impl<R, E> Extra<R, E> {
         self.about.as_ref()?.sender.as_ref()
     }
 
-    /// False for a call of whom nothing is to be known before it is handled, but that its
-    /// caller is still there.
+    /// False for a call that needs no check before it is handled, except whether
+    /// its caller still waits.
     #[inline]
     pub(crate) fn wants_a_look(&self) -> bool {
         let is_more = self.parked | self.claim.is_some() | self.about.is_some();
@@ -206,7 +205,7 @@ impl<R, E> Extra<R, E> {
 }
 
 impl<M, R, E> Delivery<M, R, E> {
-    /// Of a pool whose clock began at `start`.
+    /// For a pool whose clock began at `start`.
     pub(crate) fn empty(start: Instant) -> Self {
         Self {
             message: None,
@@ -235,27 +234,27 @@ impl<M, R, E> Delivery<M, R, E> {
     }
 
     /// The messages that are handled together with this one, behind it and in order, in a pool
-    /// with [`batches`](crate::PoolBuilder::batches); none in others. Each wants a result of its
-    /// own ([`BatchItem::settle`]); one that has none, and whose message is still there, is
-    /// attempted again by itself.
+    /// with [`batches`](crate::PoolBuilder::batches); none in other pools. Each needs a result of
+    /// its own ([`BatchItem::settle`]). An item without one, whose message is still there, is
+    /// attempted again alone.
     pub fn batch_items(&mut self) -> &mut [BatchItem<M, R, E>] {
         &mut self.more
     }
 
-    /// This message and those that are handled together with it, in order, as far as they
-    /// have not been taken.
+    /// This message and those that are handled together with it, in order, without
+    /// those already taken.
     pub fn messages_mut(&mut self) -> impl Iterator<Item = &mut M> {
         let others = self.more.iter_mut().filter_map(|other| other.delivery.message.as_mut());
         self.message.iter_mut().chain(others)
     }
 
-    /// The message, where it has not been taken.
+    /// The message, unless it has been taken.
     pub fn message(&self) -> Option<&M> {
         self.message.as_ref()
     }
 
-    /// The message, to be changed in place. What is changed is what a further attempt sees, unless
-    /// the pool keeps a spare copy.
+    /// The message, to be changed in place. A further attempt sees the change, unless the
+    /// pool keeps a spare copy.
     pub fn message_mut(&mut self) -> Option<&mut M> {
         self.message.as_mut()
     }
@@ -267,8 +266,8 @@ impl<M, R, E> Delivery<M, R, E> {
         self.extra.as_mut().and_then(|extra| extra.port.take())
     }
 
-    /// A caller who waits at the hatch gets a port, as other callers have: the reply does not come
-    /// when the handler returns, or is none.
+    /// Gives a port to a caller that waits at the handoff slot, as other callers have: the reply
+    /// does not come when the handler returns, or there is none.
     #[inline]
     pub(crate) fn open_port(&mut self) {
         if self.marks.has(Marks::AT_HATCH) {
@@ -284,20 +283,19 @@ impl<M, R, E> Delivery<M, R, E> {
         }
     }
 
-    /// Says, before the handler returns an error, that whoever did the work for
-    /// it has died: a process, a connection. The failure policy is asked with
-    /// [`Cause::Crash`](crate::failure::Cause::Crash) then, and the message
-    /// counts as one that kills.
+    /// Says, before the handler returns an error, that the process or connection that did the work
+    /// for it has died. The failure policy is then asked with
+    /// [`Cause::Crash`](crate::failure::Cause::Crash), and the message counts as one that kills.
     pub fn crashed(&mut self) {
         self.marks.add(Marks::CRASHED);
     }
 
-    /// Who sent it, where that was said.
+    /// The sender, if the envelope names one.
     pub fn sender(&self) -> Option<&AnyAddress> {
         self.extra.as_ref()?.sender()
     }
 
-    /// Says when nobody wants the result any more, where the sender has given a token along: the
+    /// Says when the result is not wanted any more, if the sender has attached a token: for the
     /// loser of a [hedged](crate::gather::Hedged) or gathered call, for instance.
     pub fn cancellation(&self) -> Option<&CancellationToken> {
         self.extra.as_ref()?.about.as_ref()?.token.as_ref()
@@ -308,23 +306,23 @@ impl<M, R, E> Delivery<M, R, E> {
         self.class
     }
 
-    /// How long there is until its deadline, where it has one; zero when that has passed.
+    /// The time left until its deadline, if it has one; zero once that has passed.
     pub fn time_left(&self) -> Option<Duration> {
         let deadline = self.extra.as_ref()?.about.as_ref()?.deadline?;
         Some(deadline.saturating_duration_since(Instant::now()))
     }
 
-    /// When the pool accepted it, by the runtime's clock, roughly: for a message that is
-    /// attempted again still the first time; for one that was [forwarded](Self::forward), the
+    /// When the pool accepted it, by the runtime's clock, roughly. For a message that is
+    /// attempted again, the first acceptance; for a [forwarded](Self::forward) one, the
     /// acceptance by this pool.
     ///
-    /// Looking at a clock for each message would cost more than queueing it, so most are stamped by
-    /// one that stands still between looks at the real one: with several threads for a few
-    /// milliseconds, with one for as long as a sender or a handler computes without a pause. So the
-    /// moment may lie too early by that much, and with several threads never too late. With one,
-    /// where handlers return within 2 µs, a call that an idle worker is given at once has no stamp:
-    /// it counts from when it is first asked for or its handler first waits, which is too late by
-    /// what others and the handler have computed until then.
+    /// A look at a clock for each message would cost more than queueing it, so most are stamped by
+    /// a clock that stands still between looks at the real one: with several threads for a few
+    /// milliseconds, with one thread for as long as a sender or a handler computes without a pause.
+    /// So the stamp may be too early by that much, and with several threads never too late. With
+    /// one thread, if handlers return within 2 µs, a call that an idle worker is given at once has
+    /// no stamp: it counts from the first query or from the first wait of its handler, which is too
+    /// late by what others and the handler have computed until then.
     ///
     /// ```
     /// # use greenroom::prelude::*;
@@ -361,8 +359,8 @@ impl<M, R, E> Delivery<M, R, E> {
         accepted.unwrap_or_else(|| self.start + Duration::from_nanos(self.came_at().nanos()))
     }
 
-    /// When it was queued, or this attempt was due. Of a message that was not queued and for which
-    /// nobody has looked at the clock, when that was first asked for since it was started.
+    /// When it was queued, or this attempt was due. For a message that was not queued and has no
+    /// clock reading: the first query since it was started.
     pub(crate) fn came_at(&self) -> Stamp {
         let started = || self.seat.as_ref()?.busy_since(|| self.start.elapsed().as_nanos() as u64);
         match self.stamp {
@@ -371,19 +369,19 @@ impl<M, R, E> Delivery<M, R, E> {
         }
     }
 
-    /// How long ago that was: what it has waited, earlier attempts and the waits between them
-    /// included, and what this one has taken so far. As coarse as [`queued_at`](Self::queued_at).
+    /// The time since then: the wait, including earlier attempts and the waits between them, and
+    /// the time of this attempt so far. As coarse as [`queued_at`](Self::queued_at).
     pub fn queued_for(&self) -> Duration {
         self.queued_at().elapsed()
     }
 
-    /// The trace context that came with it, as text: what it means is the sender's and
-    /// the receiver's affair.
+    /// The trace context that came with it, as text. Its meaning is up to the
+    /// sender and the receiver.
     pub fn trace(&self) -> Option<&str> {
         self.extra.as_ref()?.about.as_ref()?.trace.as_deref()
     }
 
-    /// True when somebody waits for the reply.
+    /// True if a caller waits for the reply.
     pub fn is_call(&self) -> bool {
         let at_hatch = self.marks.has(Marks::AT_HATCH);
         at_hatch || self.extra.as_ref().is_some_and(|extra| extra.port.is_some())
@@ -446,7 +444,7 @@ mod tests {
         assert!(to.try_reserve_owned().is_ok_and(|permit| permit.send(7).is_ok()));
     }
 
-    /// What comes with what such a pool accepts.
+    /// The metadata of messages that such a pool accepts.
     async fn weigh(keyed: bool) -> Vec<(u32, bool)> {
         let scales = Scales::default();
         let each = scales.clone();

@@ -58,7 +58,7 @@ impl Envelope {
         self
     }
 
-    /// Who sends it.
+    /// Sets the sender.
     pub fn sender(mut self, sender: AnyAddress) -> Self {
         self.about.sender = Some(sender);
         self

@@ -1,11 +1,11 @@
-//! One error type per operation. Where a message was not accepted, the error gives it back.
+//! One error type per operation. If a message was not accepted, the error gives it back.
 
 use std::fmt;
 
 /// Why [`send`](crate::Address::send) did not accept a message.
 #[non_exhaustive]
 pub enum SendError<M> {
-    /// The capacity is used up, and the pool is one that does not let its senders wait.
+    /// The capacity is used up, and the pool does not let its senders wait.
     Full(M),
     /// The message was dropped: the capacity is used up, and the pool drops what arrives then.
     Dropped,
@@ -232,8 +232,8 @@ pub enum CallError<E> {
     /// The message was accepted, and had to make room for a later one.
     #[error("the message made room for a later one")]
     Evicted,
-    /// The key of the message is parked. Where the message had been accepted it stays in line, and
-    /// is handled once the key goes on.
+    /// The key of the message is parked. A message that had been accepted stays in line, and is
+    /// handled once the key goes on.
     #[error("the key of the message is parked")]
     Parked,
     /// As many messages of the key wait as one key may have.
@@ -253,7 +253,7 @@ pub enum CallError<E> {
     /// The caller did not wait longer. The message may yet be handled, if it had been started.
     #[error("no reply within the caller's limit")]
     TimedOut,
-    /// The caller is the very worker whose reply it would wait for.
+    /// The caller is the very worker that would have to reply.
     #[error("the call would wait for its own caller")]
     WouldDeadlock,
 }
@@ -267,9 +267,9 @@ pub enum SpawnError {
     OutOfRange {
         /// Which setting.
         setting: &'static str,
-        /// What was asked for.
+        /// The requested value.
         value: usize,
-        /// What is possible.
+        /// The allowed range.
         range: &'static str,
     },
     /// There is no tokio runtime here for the pool to run on.
