@@ -36,15 +36,15 @@
 //!
 //! # What a failure does
 //! As in any pool ([`FailureTable`](crate::FailureTable)): an error of the handler is a result, and
-//! goes to the caller, or makes a dead letter of what nobody waits for; a panic restarts the
-//! worker, and what was queued is handled by the others or by the worker when it is back.
+//! goes to the caller, or makes a dead letter of a message without a caller. A panic restarts the
+//! worker; queued messages are handled by the others, or by the worker when it is back.
 //!
 //! # Price
-//! That of the pool. A message whose size is to be known is looked at in one of 64 cases; memory is
-//! looked at every five seconds, by a task of its own.
+//! That of the pool. If message sizes are measured, one message in 64 is measured. Memory is
+//! checked every five seconds, by a task of its own.
 //!
 //! # When to use something else
-//! [`Pool`], where messages have their keys in them, or none; everything here is made of it.
+//! [`Pool`], if messages contain their keys, or have none; everything here is built on it.
 
 use std::{fmt, sync::Arc};
 
@@ -76,7 +76,7 @@ use crate::{
 /// an [`EventPool`] handle.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Keyed<K, M> {
-    /// Whom it is about. Cheap to clone: an integer, an `Arc<str>`.
+    /// The subject of the message. Cheap to clone: an integer, an `Arc<str>`.
     pub key: Option<K>,
     /// What there is to say.
     pub message: M,
@@ -116,13 +116,13 @@ where
     K: Send + 'static,
     M: Send + 'static,
 {
-    /// Sends a message and waits for what its handler says of it; for room before that, where the
-    /// pool is full. There is always an answer: also where the pool stops meanwhile, or the
+    /// Sends a message and waits for the handler's result, and for room before that if the
+    /// pool is full. There is always an answer, even if the pool stops in between, or the
     /// message's key is parked.
     ///
     /// # Errors
-    /// How the message ended without a reply: [`CallError::Failed`] is the handler's own error.
-    /// [`CallError::KeyRequired`] where it has no key, and must.
+    /// How the message ended without a reply: [`CallError::Failed`] is the handler's own error;
+    /// [`CallError::KeyRequired`] if it has no key and needs one.
     ///
     /// # Panics
     /// When the function that tells the message's size does; nothing has been sent then.
@@ -141,7 +141,7 @@ where
         }
     }
 
-    /// Sends a message, waiting for room where the pool is full, and not for its handler.
+    /// Sends a message. Waits for room if the pool is full, but not for the handler.
     ///
     /// # Errors
     /// The message, with the reason, when it was not accepted.
@@ -169,7 +169,7 @@ where
         self.address.try_send(keyed)
     }
 
-    /// The message with its key, or as an error where that is missing and must not.
+    /// The message with its key; an error if a key is required and missing.
     fn keyed(&self, key: Option<K>, message: M) -> Result<Keyed<K, M>, Keyed<K, M>> {
         let keyed = Keyed { key, message };
         if self.shared.key_required && keyed.key.is_none() {
@@ -185,17 +185,18 @@ impl<A: Actor> EventPool<A> {
         Self { address: shared.pool.address(), shared: Arc::new(shared) }
     }
 
-    /// What it was made from.
+    /// The configuration that it was made from.
     pub fn config(&self) -> &EventPoolConfig {
         &self.shared.config
     }
 
-    /// What it is made of: for management, dead letters, and whatever else a pool can do.
+    /// The pool that it is built on: for management, dead letters, and everything
+    /// else that a pool can do.
     pub fn pool(&self) -> &Pool<A> {
         &self.shared.pool
     }
 
-    /// What it is doing, and how much memory it takes. Takes the lock of each shard for a moment.
+    /// Figures on its work and its memory. Takes the lock of each shard for a moment.
     pub fn stats(&self) -> EventPoolStats {
         let pool = self.shared.pool.stats();
         let letters = self.shared.pool.dead_letters().len();

@@ -10,8 +10,8 @@ use crate::{AnyAddress, PoolEvent, PoolEvents};
 /// the lock of each shard.
 const LOOK: Duration = Duration::from_secs(5);
 
-/// It has fallen when it is below so many tenths of the ceiling: what goes up and down
-/// around it is told once.
+/// It has fallen when it is below this many tenths of the ceiling: a value that swings around the
+/// ceiling is told once.
 const FALLEN: u64 = 9;
 
 /// Whether it was told that memory is above the ceiling.
@@ -26,7 +26,7 @@ impl Alarm {
         Self { ceiling, told: false }
     }
 
-    /// What is to be told.
+    /// The event to be told, if any.
     fn look(&mut self, memory: &PoolMemory) -> Option<PoolEvent> {
         let used = memory.used();
         if used > self.ceiling && !self.told {

@@ -47,8 +47,8 @@ impl<A: Actor> EventPoolBuilder<A> {
         self
     }
 
-    /// Whatever else a pool can be told: a failure table, a limit, a hook for dead letters. What
-    /// the configuration says (sizes, restarts, the order) holds all the same.
+    /// Any other setting of a pool: a failure table, a limit, a hook for dead letters. The settings
+    /// of the configuration (sizes, restarts, the order) still hold.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -74,7 +74,7 @@ impl<A: Actor> EventPoolBuilder<A> {
         self
     }
 
-    /// Where figures about memory come from; the [`Machine`] unless said otherwise.
+    /// The source of figures about memory; the [`Machine`] unless said otherwise.
     pub fn memory_reading(mut self, reading: impl MemoryReading) -> Self {
         self.memory = Arc::new(reading);
         self
@@ -140,7 +140,7 @@ impl<A: Actor> fmt::Debug for EventPoolBuilder<A> {
 }
 
 impl<A: Actor> EventPool<A> {
-    /// Sets up a pool whose workers are built by `factory`, as [`Pool::new`] does.
+    /// Sets up a pool whose workers `factory` builds, as [`Pool::new`] does.
     #[expect(clippy::new_ret_no_self, reason = "a pool is started by its builder")]
     pub fn new(
         config: EventPoolConfig,

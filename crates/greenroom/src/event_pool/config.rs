@@ -44,7 +44,7 @@ options! {
     }
 }
 
-/// Sets both sizes: no field, since what it sets is.
+/// Sets both sizes. Not a field, since the sizes are.
 pub(super) const PRESET: Opt =
     word::<Preset>().optional().opt("preset", "Both sizes, by what the pool is for.");
 
@@ -73,8 +73,8 @@ pub(super) fn known(key: &str) -> Result<&'static Opt, ConfigError> {
 }
 
 impl EventPoolConfig {
-    /// Sets a key by its name, in snake case or in camel case, to what is written. A preset sets
-    /// both sizes, so it comes before what overrides it.
+    /// Sets a key by its name, in snake case or in camel case, to a value as text. A preset sets
+    /// both sizes, so set it before the sizes that override it.
     ///
     /// ```
     /// use greenroom::event_pool::{Engine, EventPoolConfig, Preset};

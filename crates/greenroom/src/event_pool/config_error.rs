@@ -1,4 +1,4 @@
-//! What is wrong with a configuration.
+//! Errors in a configuration.
 
 use std::fmt;
 
@@ -6,35 +6,35 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ConfigError {
-    /// The key, as it was written; empty where the text cannot be read at all.
+    /// The key, as it was written; empty if the text cannot be read at all.
     pub key: String,
-    /// The line, from 1, where it comes from a text.
+    /// The line, from 1, if it comes from a text.
     pub line: Option<usize>,
-    /// What is wrong.
+    /// The problem.
     pub problem: ConfigProblem,
 }
 
-/// What is wrong with a key of a configuration.
+/// A problem with a key of a configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConfigProblem {
     /// There is no such key.
     Unknown {
-        /// What may have been meant.
+        /// The key that may have been meant.
         did_you_mean: Option<&'static str>,
     },
-    /// The value is not one that the key takes.
+    /// The key does not take this value.
     Wrong {
-        /// What was written.
+        /// The value as written.
         value: String,
-        /// What is possible.
+        /// The allowed values.
         expected: String,
-        /// What may have been meant, where it is a word.
+        /// The word that may have been meant, if it is a word.
         did_you_mean: Option<&'static str>,
     },
     /// It was given before, perhaps in another spelling.
     Twice {
-        /// The line where it was given first.
+        /// The line of its first occurrence.
         first: Option<usize>,
     },
     /// The text cannot be read.
@@ -95,7 +95,7 @@ impl std::error::Error for ConfigError {}
 pub struct ConfigErrors(Vec<ConfigError>);
 
 impl ConfigErrors {
-    /// `Ok` where nothing is wrong.
+    /// `Ok` if there is no error.
     pub(super) fn of(mut errors: Vec<ConfigError>) -> Result<(), Self> {
         errors.sort_by_key(|error| error.line);
         if errors.is_empty() { Ok(()) } else { Err(Self(errors)) }

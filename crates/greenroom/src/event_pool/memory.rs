@@ -1,4 +1,4 @@
-//! How much memory a pool takes: what it may take when it is full, and what it takes.
+//! The memory of a pool: how much it may take when it is full, and how much it takes now.
 
 use std::{fs, sync::Arc};
 
@@ -7,12 +7,12 @@ use crate::pool_events::Holding;
 /// A pool that may take a larger part of the machine's memory than one in so many is warned about.
 const SHARE: u64 = 4;
 
-/// Where figures about memory come from: [`Machine`] unless said otherwise.
+/// A source of figures about memory: [`Machine`] unless said otherwise.
 pub trait MemoryReading: Send + Sync + 'static {
-    /// Bytes that this process holds in memory, where that is known.
+    /// Bytes that this process holds in memory, if known.
     fn process(&self) -> Option<u64>;
 
-    /// Bytes of memory that there are, where that is known.
+    /// Bytes of memory of the machine, if known.
     fn machine(&self) -> Option<u64>;
 }
 
@@ -26,7 +26,7 @@ impl<R: MemoryReading + ?Sized> MemoryReading for Arc<R> {
     }
 }
 
-/// What Linux says, of the control group that bounds the process where one does.
+/// The figures from Linux, or from the control group that bounds the process if there is one.
 /// Elsewhere nothing is known.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Machine;
@@ -55,7 +55,7 @@ fn kilobytes(text: &str, name: &str) -> Option<u64> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PoolMemory {
-    /// The size of a message: measured, where the pool was told how
+    /// The size of a message: measured, if the pool can measure
     /// ([`message_size`](super::EventPoolBuilder::message_size)) and has seen one; 200 otherwise.
     pub average_message: u64,
     /// Whether that is measured.
@@ -68,19 +68,19 @@ pub struct PoolMemory {
     pub parked: u64,
     /// What the dead letters take that are kept.
     pub dead_letters: u64,
-    /// What the whole process takes, where that is known.
+    /// Bytes of the whole process, if known.
     pub process: Option<u64>,
-    /// How much memory there is, where that is known.
+    /// The memory of the machine, if known.
     pub machine: Option<u64>,
 }
 
 impl PoolMemory {
-    /// True where a full pool would take more than a quarter of the machine's memory.
+    /// True if a full pool would take more than a quarter of the machine's memory.
     pub fn is_too_much(&self) -> bool {
         self.machine.is_some_and(|machine| self.estimate > machine / SHARE)
     }
 
-    /// What is in use: by the process where that is known, by what the pool holds otherwise.
+    /// Bytes in use: by the process if known, by the messages that the pool holds otherwise.
     pub(super) fn used(&self) -> u64 {
         let held = self.queues + self.parked + self.dead_letters;
         self.process.unwrap_or(held)

@@ -1,4 +1,4 @@
-//! Sizes that have been thought through, by what they are for.
+//! Well-considered sizes, by purpose.
 
 use std::fmt;
 

@@ -7,8 +7,8 @@ use parking_lot::Mutex;
 /// The size of a message, in bytes, before one was measured.
 pub(super) const ASSUMED: u64 = 200;
 
-/// One message in so many is measured: where the size is found by walking through
-/// it, more would be felt.
+/// One message in this many is measured: a measurement may walk through the whole message, and more
+/// of them would cost too much.
 const SAMPLED: u32 = 64;
 
 /// The average is of about so many of the last samples: sizes change with the time of day.
@@ -20,7 +20,7 @@ pub(super) type SizeOf<M> = Box<dyn Fn(&M) -> usize + Send + Sync>;
 /// The average size of messages. A message that is not sampled costs a look at a
 /// number of its thread.
 pub(super) struct Sizes<M> {
-    /// `None` where nothing is measured.
+    /// `None` if nothing is measured.
     size_of: Option<SizeOf<M>>,
     /// No user code runs under it.
     samples: Mutex<Samples>,

@@ -15,8 +15,8 @@ use super::{
 };
 
 impl EventPoolConfig {
-    /// The settings that a YAML text makes: a mapping from keys to values. What it leaves out
-    /// is as in [`default`](Self::default), or as its `preset` says, wherever that stands. With
+    /// The settings of a YAML text: a mapping from keys to values. A key that is left out is
+    /// as in [`default`](Self::default), or as its `preset` says, wherever that stands. With
     /// the feature `config`.
     ///
     /// ```
@@ -54,7 +54,7 @@ impl EventPoolConfig {
     }
 }
 
-/// A key that is known, and where it was given.
+/// A known key, and its place.
 #[derive(Debug, Clone, Copy)]
 struct Given<'a> {
     name: &'static str,
@@ -81,7 +81,7 @@ fn read(format: Format, text: &str) -> Result<EventPoolConfig, ConfigErrors> {
             Err(error) => errors.push(at(error, entry)),
         }
     }
-    // What it sets, others override.
+    // The other keys override the preset.
     given.sort_by_key(|given| given.name != PRESET.name);
     let mut config = EventPoolConfig::default();
     for Given { name, entry } in &given {
@@ -111,7 +111,8 @@ fn at(error: ConfigError, entry: &Entry) -> ConfigError {
     ConfigError { key: entry.key.clone(), line: line(&entry.place), ..error }
 }
 
-/// Where the key of an error was given, or else a preset, which gives what is not given by itself.
+/// The place of the key with the error; or else of a preset, which sets the
+/// keys that are not given.
 fn line_of(error: &ConfigError, given: &[Given<'_>]) -> Option<usize> {
     let of = |name: &str| given.iter().find(|given| given.name == name);
     let found = of(&error.key).or_else(|| of("pool_size")).or_else(|| of(PRESET.name));
