@@ -1,8 +1,8 @@
 //! What workers tell of themselves, to be read while they are stuck.
 //!
-//! Asking an actor how it is doing by a message fails when it is needed: the mailbox is
-//! full, or the handler hangs. So nobody is asked. A worker leaves what it wants to be known
-//! where others can read it:
+//! A message that asks an actor for its state fails when it is needed: the mailbox is full,
+//! or the handler hangs. So the actor is not asked. A worker publishes its values where
+//! others can read them:
 //!
 //! ```text
 //! handler ──publish("cached", 17)──▶ the slot's values ◀──snapshot── whoever inspects
@@ -30,8 +30,8 @@ pub use inspection::{Inspection, WorkerFigures, WorkerInspection, WorkerStatus};
 pub use items::Items;
 pub use value::Value;
 
-/// Keys that a worker may publish values for. Enough for any page that is looked at; keys made from
-/// messages, which would grow without bound, are refused soon.
+/// Keys that a worker may publish values for. Enough for any readable page. Keys made from
+/// messages, which would grow without bound, are soon refused.
 pub const MOST_KEYS: usize = 64;
 
 /// A worker has published values for as many keys as it may; those it can still replace.

@@ -1,4 +1,4 @@
-//! Layers: what is done around every message, whatever the actor does with it.
+//! Layers: code around every message, whatever the actor does with it.
 //!
 //! A limit on the time of a handler, a span in the traces, a count, a check that answers before
 //! the handler is asked: written into each actor, they are forgotten in one of them. A layer is
@@ -47,7 +47,7 @@ pub use self::{
 };
 use crate::{Actor, Answer, Context, Delivery};
 
-/// What is done around each message of an actor `A`.
+/// Code around each message of an actor `A`.
 ///
 /// A layer has a state of its own, one per worker, which starts anew with each restart.
 ///
@@ -84,9 +84,9 @@ use crate::{Actor, Answer, Context, Delivery};
 /// # Ok(()) }
 /// ```
 pub trait Layer<A: Actor>: Send + 'static {
-    /// Handles one delivery, most often by letting what is inside do so. As with
-    /// [`Actor::receive`], what is left in the delivery after an error or a panic is still there
-    /// for another attempt or the dead letters.
+    /// Handles one delivery, most often by passing it to the inside. As with [`Actor::receive`],
+    /// what is left in the delivery after an error or a panic is available to another attempt or
+    /// to the dead letters.
     ///
     /// # Errors
     /// As [`Actor::handle`]: what the failure policy of the pool decides about.
@@ -97,7 +97,7 @@ pub trait Layer<A: Actor>: Send + 'static {
     ) -> impl Future<Output = Result<Answer<A::Reply>, A::Error>> + Send;
 }
 
-/// What is inside a layer: the next layer, or the actor itself.
+/// The inside of a layer: the next layer, or the actor itself.
 #[derive(Debug)]
 pub struct Next<'a, A> {
     /// The actor, perhaps in layers of its own.
@@ -107,14 +107,14 @@ pub struct Next<'a, A> {
 }
 
 impl<A: Actor> Next<'_, A> {
-    /// Lets the inside handle the delivery. May be called again where the message is still in it
+    /// Passes the delivery to the inside. May be called again if the message is still in it
     /// ([`Delivery::message`]); an actor that finds it gone panics.
     ///
     /// # Errors
     /// The actor's, or that of a layer inside.
     ///
     /// # Cancel safety
-    /// Dropping the future drops the handler at its await. The message is lost where the
+    /// Dropping the future drops the handler at its await. The message is lost if the
     /// handler had taken it.
     pub async fn run(
         &mut self,
@@ -123,7 +123,7 @@ impl<A: Actor> Next<'_, A> {
         self.actor.receive(delivery, self.cx).await
     }
 
-    /// Where the actor runs.
+    /// The context of the actor.
     pub fn context(&self) -> &Context<A> {
         self.cx
     }

@@ -5,16 +5,15 @@ use std::sync::Arc;
 use super::Value;
 use crate::PoolStats;
 
-/// A pool and its workers, as they were when they were looked at. Made by
-/// [`PoolAdmin::inspect`](crate::PoolAdmin::inspect).
+/// A snapshot of a pool and its workers. Made by [`PoolAdmin::inspect`](crate::PoolAdmin::inspect).
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Inspection {
     /// The name of the pool.
     pub pool: Arc<str>,
-    /// Its figures, where they are wanted.
+    /// Its figures, if requested.
     pub stats: Option<PoolStats>,
-    /// Its workers, by slot: those that run, are being started, are disabled, or are leaving. There
+    /// Its workers, by slot: those that are running, starting, disabled or leaving. There
     /// are [other lists](crate::PoolAdmin#who-is-in-which-list).
     pub workers: Vec<WorkerInspection>,
 }
@@ -27,9 +26,9 @@ pub struct WorkerInspection {
     pub slot: usize,
     /// Its name, `<pool>-<slot>`.
     pub name: String,
-    /// The runtime's figures, where they are wanted.
+    /// The runtime's figures, if requested.
     pub figures: Option<WorkerFigures>,
-    /// What it has published, as far as it is wanted, in the order of the keys.
+    /// Its published values, as far as requested, in the order of the keys.
     pub published: Vec<(Arc<str>, Value)>,
 }
 
@@ -50,11 +49,11 @@ pub struct WorkerFigures {
     pub restarts: u32,
     /// True while it has a message in hand.
     pub in_hand: bool,
-    /// Messages that wait for this worker and for no other. What waits for any of them is
+    /// Messages that wait for this worker and for no other. Those that any worker may take are
     /// in the pool's figures.
     pub mailbox: usize,
-    /// Of these, messages that are to go to another worker, and wait until this one has finished
-    /// what it has in hand.
+    /// Those of them that are to go to another worker, and wait until this one has finished
+    /// its message in hand.
     pub held: usize,
 }
 

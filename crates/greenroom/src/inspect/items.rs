@@ -20,12 +20,12 @@ pub enum Items {
     All,
     /// The runtime's figures alone.
     Figures,
-    /// What was published for these keys alone.
+    /// Only the values published for these keys.
     Keys(BTreeSet<Arc<str>>),
 }
 
 impl Items {
-    /// What was published for these keys alone.
+    /// Only the values published for these keys.
     pub fn keys<K: Into<Arc<str>>>(keys: impl IntoIterator<Item = K>) -> Self {
         Self::Keys(keys.into_iter().map(Into::into).collect())
     }

@@ -2,8 +2,8 @@
 
 use std::{fmt, sync::Arc};
 
-/// A value that a worker has published: plain, so that it is copied and dropped without
-/// running anybody's code.
+/// A value that a worker has published. It is plain, so that copying and dropping
+/// it runs no user code.
 ///
 /// ```
 /// use greenroom::inspect::Value;
@@ -55,7 +55,7 @@ from! {
 macro_rules! from_wide {
     ($($type:ty),+) => {$(
         impl From<$type> for Value {
-            /// What is greater than an `i64` may be becomes the greatest one.
+            /// A number above the range of `i64` becomes the greatest `i64`.
             fn from(value: $type) -> Self {
                 Self::Int(value.try_into().unwrap_or(i64::MAX))
             }

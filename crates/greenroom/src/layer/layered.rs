@@ -9,14 +9,14 @@ use crate::{Actor, Answer, AnyAddress, Context, Delivery, ExitReason, OnExit, co
 pub struct Layered<A, L> {
     /// The actor inside.
     actor: A,
-    /// What is around it.
+    /// The layer around it.
     layer: L,
-    /// What the actor is lent as its context. Made with the first one that this is lent, so that a
-    /// message costs nothing but the loan.
+    /// The actor's context. Made when the first context is lent to this layer, so that a message
+    /// costs nothing but the loan.
     inner: Option<Context<A>>,
 }
 
-/// What is needed to enter: the actor, its layer, and the context lent to the actor.
+/// The parts needed to enter: the actor, its layer, and the context lent to the actor.
 type Inside<'a, A, L> = (&'a mut A, &'a mut L, Loan<'a, Layered<A, L>, A>);
 
 impl<A: Actor, L: Layer<A>> Layered<A, L> {
@@ -47,8 +47,8 @@ impl<A: Actor, L: Layer<A>> Actor for Layered<A, L> {
     type Reply = A::Reply;
     type Error = A::Error;
 
-    /// Past the layer: a message without its delivery is one that the actor was called with
-    /// directly. The pool calls [`receive`](Self::receive).
+    /// Skips the layer: this is for a direct call of the actor with a message and no delivery. The
+    /// pool calls [`receive`](Self::receive).
     async fn handle(
         &mut self,
         message: A::Message,
@@ -96,8 +96,8 @@ impl<A: Actor, L: Layer<A>> Actor for Layered<A, L> {
     }
 }
 
-/// Puts a layer around each actor that a factory builds. Called again on what it returns, it adds
-/// the next layer outside. Both functions are called with the worker's slot, once per start.
+/// Puts a layer around each actor that a factory builds. Called again on its result, it adds the
+/// next layer outside. Both functions are called with the worker's slot, once per start.
 ///
 /// A layer that is cheap to clone is shared by `move |_slot| layer.clone()`.
 pub fn around<A: Actor, L: Layer<A>>(

@@ -9,13 +9,13 @@ use crate::{Actor, Answer, Delivery};
 /// its await, and the attempt fails with the error given here, which the failure policy then
 /// decides about like any other.
 ///
-/// A message that the handler had not taken out of its delivery by then, or of which the pool
-/// keeps a copy (with [`retry`](crate::PoolBuilder::retry)), can be attempted again or is a dead
-/// letter whole. The state of the actor is what the handler left at that await. Sync code cannot
-/// be interrupted: a handler that computes is dropped when it next waits, and one that returns
-/// instead has succeeded.
+/// If the handler had not taken the message out of its delivery by then, or the pool keeps a copy
+/// (with [`retry`](crate::PoolBuilder::retry)), the message can be attempted again, or is a dead
+/// letter with its message. The state of the actor stays as the handler left it at that await. Sync
+/// code cannot be interrupted: a handler that computes is dropped when it next waits, and one that
+/// returns instead has succeeded.
 ///
-/// Each message costs a look at the clock, and a timer where the handler waits.
+/// Each message costs a look at the clock, and a timer if the handler waits.
 #[derive(Debug)]
 pub struct Timeout<E> {
     /// The longest that a handler may take.

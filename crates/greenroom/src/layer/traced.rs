@@ -6,7 +6,7 @@ use super::{Layer, Next};
 use crate::{Actor, Answer, Delivery};
 
 /// Runs the handler in a span `message` of [`tracing`], at the level `INFO`, with the fields
-/// `pool`, `worker` (its slot), `attempt` and `call`. Where nobody listens at that level, a
+/// `pool`, `worker` (its slot), `attempt` and `call`. If no subscriber wants that level, a
 /// message costs one check.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Traced;
