@@ -8,8 +8,8 @@
 //!
 //! No task stands between sender and worker, and no message is bound to a worker before it is
 //! started. With [`ordered_by`](PoolBuilder::ordered_by), messages of one key are handled one at a
-//! time, in order; a key whose handler suspends, or that waits for another attempt, waits in a lane
-//! of its own and holds up nobody else. Where a worker keeps something for each of its keys,
+//! time, in order. A key whose handler suspends, or that waits for another attempt, waits in a lane
+//! of its own and blocks no other key. If a worker keeps state for each of its keys,
 //! [`sticky_by`](PoolBuilder::sticky_by) gives it all messages of a key ([`sticky`]).
 //!
 //! # Ways in
@@ -33,18 +33,19 @@
 //! | that was built with several and has shrunk to one | in order what comes from one address; addresses side by side |
 //! | of several workers | in no order that is promised |
 //!
-//! The queues of a pool are made when it is built, one for each worker that it begins with, and one
-//! worker goes on to serve all of them: to make one of them later would have every sender look
-//! which it is. Where order across senders counts, build the pool with one worker; it may grow, and
-//! is one line again when it has shrunk. With a [`policy`] that chooses a worker, the line is that
-//! worker's mailbox; what the workers that left had in theirs is handled beside it.
+//! The queues of a pool are made when it is built, one for each worker that it begins with, and
+//! a pool that shrinks to one worker still serves all of them: if they were joined into one
+//! later, every sender would have to look up its queue. If order across senders matters, build
+//! the pool with one worker; it may grow, and is one line again when it has shrunk. With a
+//! [`policy`] that chooses a worker, the line is that worker's mailbox; the mailboxes of workers
+//! that left are handled beside it.
 //!
 //! # Calls in a circle
-//! A handler that calls its own pool, when no other worker is free to answer, hears
-//! [`WouldDeadlock`](crate::CallError::WouldDeadlock). A circle over several pools is not found
-//! out, because that would cost every call between pools a look at all others: if a handler of pool
-//! *a* calls pool *b*, a handler there calls *a*, and each has one worker, both wait for ever. With
-//! more workers it takes as many such calls at once. What helps:
+//! If a handler calls its own pool and no other worker is free to answer, it gets
+//! [`WouldDeadlock`](crate::CallError::WouldDeadlock). A cycle of several pools is not detected,
+//! because every call between pools would have to check all others: if a handler of pool *a* calls
+//! pool *b*, a handler there calls *a*, and each has one worker, both wait for ever. With more
+//! workers it takes as many such calls at once. Remedies:
 //!
 //! * **A time limit** for calls that handlers make: [`call_timeout`](Address::call_timeout). The
 //!   circle then ends with [`TimedOut`](crate::CallError::TimedOut).
@@ -96,16 +97,16 @@
 //! [`dedicated_threads`](PoolBuilder::dedicated_threads).
 //!
 //! # Price
-//! In tasks that share their threads with the workers, a sender whose messages pile up steps aside
-//! now and then, so a `send` that finds room may still give others a turn. On several threads,
-//! pools with awake workers are looked at every two milliseconds by one thread of the process.
+//! In tasks that share their threads with the workers, a sender whose messages pile up yields from
+//! time to time, so even a `send` that finds room may let other tasks run. On several threads, one
+//! thread of the process checks all pools with awake workers every two milliseconds.
 //!
 //! # Limits and size
-//! [`limits`] and [`autoscale`] decide how fast and how much at once, and how many workers. A pool
-//! obeys them where it is set up to: [`rate`](PoolBuilder::rate),
+//! [`limits`] and [`autoscale`] decide how fast and how many messages run at once, and how many
+//! workers there are. A pool obeys them if it is set up to: [`rate`](PoolBuilder::rate),
 //! [`concurrency`](PoolBuilder::concurrency), [`adaptive`](PoolBuilder::adaptive),
-//! [`autoscale`](PoolBuilder::autoscale). An [`advisor`] says every few minutes what to change in
-//! the settings, and does so where it is told to: [`advise`](PoolBuilder::advise).
+//! [`autoscale`](PoolBuilder::autoscale). An [`advisor`] suggests changes of the settings every few
+//! minutes, and makes them if it is told to: [`advise`](PoolBuilder::advise).
 
 use std::{fmt, ops::Deref, sync::Arc, time::Duration};
 
@@ -228,8 +229,8 @@ use crate::Actor;
 /// A running pool: an [`Address`] (to which it dereferences) together with the right to look
 /// at it and to stop it.
 ///
-/// Dropping the pool, its clones and all its addresses handles what is queued, then stops the
-/// workers.
+/// Dropping the pool, its clones and all its addresses handles the queued messages,
+/// then stops the workers.
 ///
 /// | to hold | what it can do | keeps the pool running |
 /// |---|---|---|
@@ -237,8 +238,8 @@ use crate::Actor;
 /// | an [`Address`] ([`address`](Self::address)) | send and call; knows no actor type | yes |
 /// | a [`PoolAdmin`] ([`admin`](Self::admin)) | look, change and stop | no |
 ///
-/// As with addresses, a clone is another sender: what is sent through it is not in order with what
-/// is sent through the first.
+/// As with addresses, a clone is another sender: its messages are not in order with
+/// those of the original.
 ///
 /// ```
 /// # use greenroom::prelude::*;
@@ -277,7 +278,7 @@ impl<A: Actor> Pool<A> {
     }
 
     /// Messages that hold a place of the capacity: queued, or waiting for another attempt. As
-    /// [`PoolStats::depth`], without the price of the rest: for who looks often, or at many pools.
+    /// [`PoolStats::depth`], without the price of the rest: for frequent looks, or for many pools.
     /// Takes the lock of each shard for a moment.
     ///
     /// ```
@@ -295,9 +296,9 @@ impl<A: Actor> Pool<A> {
         self.control.depth()
     }
 
-    /// The pool as one that gives each message to all of its live workers, a copy each. What a
-    /// call is answered with is of another type then; messages and calls to one worker go on
-    /// through the pool's own address.
+    /// The pool as an address that gives each message to all of its live workers, a copy each. The
+    /// answer to a call is then of another type; messages and calls to one worker still go through
+    /// the pool's own address.
     ///
     /// ```
     /// # use greenroom::prelude::*;
@@ -316,8 +317,8 @@ impl<A: Actor> Pool<A> {
         BroadcastAddress::new(staff::crew(&self.control, self.address.clone()))
     }
 
-    /// The pool as one that divides each request among its live workers and makes
-    /// one answer of theirs.
+    /// The pool as an address that divides each request among its live workers and joins
+    /// their answers into one.
     pub fn split_join<S>(
         &self,
         settings: SplitJoin<A::Message, A::Reply, A::Error, S>,
@@ -325,15 +326,14 @@ impl<A: Actor> Pool<A> {
         settings.among(staff::crew(&self.control, self.address.clone()))
     }
 
-    /// What could not be handled, unless a hook takes it
-    /// ([`on_dead_letter`](PoolBuilder::on_dead_letter)): to be listed, looked at,
-    /// replayed and removed.
+    /// Messages that could not be handled, unless a hook takes them
+    /// ([`on_dead_letter`](PoolBuilder::on_dead_letter)): list, inspect, replay and remove them.
     pub fn dead_letters(&self) -> PoolDeadLetters<A::Message, A::Reply, A::Error> {
         PoolDeadLetters::new(self.control.dead_letters(), self.address.clone())
     }
 
-    /// The keys of a pool with [`ordered_by`](PoolBuilder::ordered_by): where they stand and why,
-    /// the hottest, and those that wait for an operator.
+    /// The keys of a pool with [`ordered_by`](PoolBuilder::ordered_by): their states and the
+    /// reasons, the hottest keys, and those that wait for an operator.
     ///
     /// # Errors
     /// When the keys are of another type, or there are none.
@@ -343,12 +343,12 @@ impl<A: Actor> Pool<A> {
         Keys::of(&self.control)
     }
 
-    /// Waits until so many workers run: [`spawn`](PoolBuilder::spawn) returns as soon as one does,
-    /// and the others follow. Each start is told, so nothing is asked of the workers, and nothing
-    /// is looked at again and again.
+    /// Waits until this many workers run: [`spawn`](PoolBuilder::spawn) returns as soon as
+    /// one does, and the others follow. Each start is notified, so workers are not asked,
+    /// and nothing is polled.
     ///
-    /// A worker runs once its `started` hook has returned. One that has died does not run until it
-    /// is started again.
+    /// A worker runs once its `started` hook has returned. A worker that has died does not run
+    /// until it is started again.
     ///
     /// ```
     /// # use greenroom::prelude::*;
@@ -395,10 +395,10 @@ impl<A: Actor> Pool<A> {
         PoolAdmin::new(self.control.clone())
     }
 
-    /// Stops the pool, and returns what was not handled. Works while the pool is saturated and
-    /// handlers are stuck: a graceful stop returns half a second after its deadline at the latest.
-    /// A worker of the pool would wait for its own end: called from a handler or a hook of the
-    /// pool, this only begins to stop it, and returns nothing.
+    /// Stops the pool, and returns the messages that were not handled. Works while the pool is
+    /// saturated and handlers are stuck: a graceful stop returns half a second after its deadline
+    /// at the latest. A worker of the pool would wait for its own end: from a handler or a hook of
+    /// the pool, this call only begins the stop, and returns nothing.
     ///
     /// # Cancel safety
     /// A dropped future has closed the pool; call again to see it end.
