@@ -8,8 +8,7 @@
 //! | [`Panicked`](ExitReason::Panicked) | no | its code panicked |
 //! | [`Failed`](ExitReason::Failed) | no | its code ended it with an error |
 //!
-//! A normal exit is nobody's concern; an abnormal one is what supervisors, links
-//! and operators hear of.
+//! A normal exit concerns nobody; supervisors, links and operators are told of an abnormal one.
 
 use std::{error::Error, fmt, mem::discriminant, sync::Arc};
 
@@ -38,14 +37,14 @@ pub enum ExitReason {
     Killed,
     /// Its code panicked.
     Panicked {
-        /// The panic's message, where it was text.
+        /// The panic's message, if it was text.
         message: String,
-        /// Where, if [`panic_location::install`](crate::panic_location::install) was called.
+        /// Its place, if [`panic_location::install`](crate::panic_location::install) was called.
         location: Option<PanicLocation>,
     },
     /// Its code ended it with this error.
     Failed {
-        /// The error, shared by all who hear of it.
+        /// The error, shared by all that are told of it.
         error: Arc<dyn Error + Send + Sync>,
     },
 }
@@ -61,12 +60,12 @@ impl ExitReason {
         matches!(self, Self::Normal | Self::Shutdown)
     }
 
-    /// True for everything else: it stops who is linked, and is what a supervisor counts.
+    /// True for everything else: it stops linked actors, and a supervisor counts it.
     pub fn is_abnormal(&self) -> bool {
         !self.is_normal()
     }
 
-    /// True when both are of the same variant, whatever message or error they carry.
+    /// True if both are of the same variant, whatever their messages or errors.
     pub fn same_kind(&self, other: &Self) -> bool {
         discriminant(self) == discriminant(other)
     }

@@ -1,4 +1,4 @@
-//! What follows when an attempt fails: one table for errors and panics.
+//! The consequences of a failed attempt: one table for errors and panics.
 //!
 //! ```text
 //!                      plain pool                    with retry(attempts, backoff)
@@ -51,12 +51,12 @@ pub enum Cause<'a, E> {
     Panic(&'a str),
     /// The handler did not return within the pool's limit, and was dropped.
     Timeout(Duration),
-    /// Whoever did the work for the handler has died of it
+    /// The process or connection that did the work for the handler has died of it
     /// ([`Delivery::crashed`](crate::Delivery::crashed)); the handler returned this error.
     Crash(&'a E),
-    /// The worker was killed while it handled the message, or its supervisor put it to rest and it
-    /// did not let go in time: the handler was dropped. Nobody says that it was the message's
-    /// fault, so this does not count towards the poison limit.
+    /// The worker was killed while it handled the message, or its supervisor suspended it and it
+    /// did not let go in time: the handler was dropped. The message need not be at fault, so this
+    /// does not count towards the poison limit.
     Kill,
 }
 
@@ -69,7 +69,7 @@ pub struct FailedAttempt<'a, E> {
     pub failures: u32,
 }
 
-/// What follows from a failed attempt.
+/// The consequence of a failed attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailureAction {
     /// Another attempt after this wait. In a keyed pool the key waits, not the worker.
@@ -85,13 +85,13 @@ pub enum FailureAction {
     Drop,
     /// Given back to the caller; a send becomes a dead letter.
     Return,
-    /// The key waits for an operator, with this message at its head: no later message of it is
-    /// handled before. Callers who wait for it are told
+    /// The key waits for an operator, with this message at its head: no later message of the key is
+    /// handled before. Callers that wait for them are told
     /// [`CallError::Parked`](crate::CallError::Parked) at once. See [`Keys`](crate::keys::Keys). A
     /// message without a key becomes a dead letter.
     ParkKey,
-    /// A dead letter, and the pool stops: what is in hand is finished, and what is
-    /// queued is given back.
+    /// A dead letter, and the pool stops: messages in hand are finished, and queued
+    /// ones are given back.
     StopPool,
 }
 
@@ -104,14 +104,14 @@ pub enum Rule {
         attempts: u32,
         /// The waits between them.
         backoff: Backoff,
-        /// What follows when all have failed.
+        /// The consequence when all attempts have failed.
         finally: FinalAction,
     },
     /// No further attempt.
     Once(FinalAction),
 }
 
-/// What follows when no further attempt is made.
+/// The consequence when no further attempt is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FinalAction {
     /// A dead letter.
@@ -159,7 +159,7 @@ pub struct FailureTable {
     pub panic: Rule,
     /// For handlers that do not return within the pool's limit.
     pub timeout: Rule,
-    /// For whoever did the work for the handler and died of it.
+    /// For a crash of the process or connection that did the work for the handler.
     pub crash: Rule,
     /// For workers that were killed while they handled the message.
     pub kill: Rule,
@@ -183,7 +183,7 @@ impl Default for FailureTable {
     }
 }
 
-/// Decides what follows from a failed attempt. A closure is one; [`FailureTable`] is another.
+/// Decides the consequence of a failed attempt. A closure can be one; [`FailureTable`] is another.
 pub trait FailurePolicy<E>: Send + Sync + 'static {
     /// Decides. `chance` is a random number between 0 and 1, for jitter.
     fn decide(&self, attempt: FailedAttempt<'_, E>, chance: f64) -> FailureAction;

@@ -54,7 +54,7 @@ impl<M, R, E> Delivery<M, R, E> {
         Ok(())
     }
 
-    /// As `forward`, but waits for room also where the other pool lets its senders not wait.
+    /// As `forward`, but waits for room even if the other pool does not let its senders wait.
     pub(crate) async fn hand_on(&mut self, to: &Address<M, R, E>) -> Result<(), NotAccepted> {
         let mut lent = Lent::new(self);
         to.door.push_waiting(&mut lent.parcel, to.place()).await?;
@@ -78,11 +78,12 @@ impl<M, R, E> Delivery<M, R, E> {
     }
 }
 
-/// What is in a delivery, on its way to another address. What is not accepted there goes back.
+/// The contents of a delivery, on their way to another address. If the message is not accepted
+/// there, they go back.
 struct Lent<'a, M, R, E> {
     delivery: &'a mut Delivery<M, R, E>,
     parcel: Parcel<M, R, E>,
-    /// When it was accepted here, where that is noted: the other address accepts it anew.
+    /// When it was accepted here, if that is noted: the other address accepts it anew.
     accepted: Option<Instant>,
     /// Workers here that do not take it: the other address has others.
     refusals: Option<Box<Refusals>>,
@@ -90,7 +91,7 @@ struct Lent<'a, M, R, E> {
 
 impl<'a, M, R, E> Lent<'a, M, R, E> {
     fn new(delivery: &'a mut Delivery<M, R, E>) -> Self {
-        // Whoever waits for the reply waits for the other's.
+        // A caller that waits for the reply then waits for the other pool's.
         delivery.open_port();
         let (message, mut extra) = (delivery.message.take(), delivery.extra.take());
         let (accepted, refusals) = extra.as_mut().map_or((None, None), |extra| {

@@ -1,4 +1,4 @@
-//! Lives, and who is told of their end.
+//! Lives, and who is notified of their end.
 //!
 //! ```text
 //!        link (both ways)                 exit(reason)
@@ -7,10 +7,10 @@
 //!   └ monitored by C: C gets `down`, once
 //! ```
 //!
-//! An actor, a pool and a worker of a pool each have a life. It outlives restarts, which are
-//! nobody's concern but the supervisor's, and ends once, for a reason. Whoever ties himself to a
-//! life that has ended hears of it at once. A tie is noted on both sides and goes with either, so
-//! that one who outlives many others does not remember them.
+//! An actor, a pool and a worker of a pool each have a life. It outlives restarts, which concern
+//! only the supervisor, and ends once, for a reason. A tie to a life that has ended already is
+//! notified at once. A tie is noted on both sides and removed with either, so that a long life does
+//! not remember the many short ones that it was tied to.
 
 use std::{
     collections::HashMap,
@@ -25,7 +25,7 @@ use tokio::sync::oneshot;
 
 use crate::ExitReason;
 
-/// What an actor does about the exit of one that it is linked to, or about an exit signal.
+/// The reaction of an actor to the exit of a linked one, or to an exit signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnExit {
     /// It ends too, for the same reason.
@@ -34,19 +34,19 @@ pub enum OnExit {
     GoOn,
 }
 
-/// How somebody is tied to a life.
+/// How another party is tied to a life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Tie {
     /// Each stops with the other.
     Link,
     /// It is told of the end.
     Monitor,
-    /// The other side of `Monitor`: it tells of its end. Noted so that who ends first
+    /// The other side of `Monitor`: it notifies of its end. Noted so that the first to end
     /// leaves nothing behind.
     Watched,
 }
 
-/// One that has a life, as others hold it.
+/// A party with a life, as others hold it.
 pub(crate) trait Alive: Clone + PartialEq {
     fn life(&self) -> &Arc<Life<Self>>;
     /// Has it told of something, if it lives still.
@@ -56,13 +56,13 @@ pub(crate) trait Alive: Clone + PartialEq {
 /// What reaches an actor before any message.
 #[derive(Debug, Clone)]
 pub(crate) enum Signal<W> {
-    /// One that it was linked to has ended, or, without `from`, somebody wants it to end.
+    /// A linked party has ended; or, without `from`, an exit signal was sent.
     Exit { from: Option<W>, reason: ExitReason },
-    /// One that it monitors has ended.
+    /// A monitored party has ended.
     Down { who: W, reason: ExitReason },
 }
 
-/// One life, and who is told of its end.
+/// One life, and the parties that are notified of its end.
 #[derive(Debug)]
 pub(crate) struct Life<W> {
     /// Unique in the process.
@@ -76,7 +76,7 @@ struct State<W> {
     ended: Option<ExitReason>,
     /// By the life that is tied and how.
     ties: HashMap<(u64, Tie), W>,
-    /// Who waits for the end.
+    /// Tasks that wait for the end.
     waiting: Vec<oneshot::Sender<ExitReason>>,
 }
 
@@ -94,7 +94,7 @@ impl<W> Default for Life<W> {
 }
 
 impl<W> Life<W> {
-    /// The life of one of whom nothing is left.
+    /// The life of a party that has gone entirely.
     pub(crate) fn over() -> Self {
         let life = Self::default();
         life.state.lock().ended = Some(ExitReason::Normal);
@@ -126,7 +126,7 @@ impl<W> Life<W> {
 }
 
 impl<W: Alive> Life<W> {
-    /// Ties somebody to this life, or says how it has ended.
+    /// Ties a party to this life, or returns how the life has ended.
     fn tie(&self, who: W, tie: Tie) -> Result<(), ExitReason> {
         let mut state = self.state.lock();
         if let Some(reason) = &state.ended {
@@ -148,7 +148,7 @@ impl<W: Alive> Life<W> {
         drop(tied);
     }
 
-    /// Ends, the first time; tells everybody who is tied.
+    /// Ends it, the first time; notifies all tied parties.
     pub(crate) fn end(&self, me: &W, reason: &ExitReason) {
         let (ties, waiting) = {
             let mut state = self.state.lock();
@@ -178,8 +178,8 @@ impl<W: Alive> Life<W> {
     }
 }
 
-/// Ties two lives, so that each hears of the other's end. Where one has ended already, the
-/// other hears of it now.
+/// Links two lives, so that each is notified of the other's end. If one has ended already, the
+/// other is notified now.
 pub(crate) fn link<W: Alive>(one: &W, other: &W) {
     if one == other {
         return;
@@ -191,7 +191,7 @@ pub(crate) fn link<W: Alive>(one: &W, other: &W) {
         other.life().untie(one.life().id, Tie::Link);
         other.signal(Signal::Exit { from: Some(one.clone()), reason });
     } else if other.life().ended().is_some() {
-        // It has ended between the two; it has told `one`, and what it could not
+        // It has ended in between. It has notified `one`; the tie that it could not
         // remove is removed here.
         one.life().untie(other.life().id, Tie::Link);
     }
@@ -202,7 +202,7 @@ pub(crate) fn unlink<W: Alive>(one: &W, other: &W) {
     other.life().untie(one.life().id, Tie::Link);
 }
 
-/// Has `who` told of the end of `whom`, once; at once where that has come.
+/// Lets `who` monitor `whom`: it is notified of the end once, or at once if that has come.
 pub(crate) fn monitor<W: Alive>(who: &W, whom: &W) {
     if let Err(reason) = whom.life().tie(who.clone(), Tie::Monitor) {
         return who.signal(Signal::Down { who: whom.clone(), reason });
@@ -226,7 +226,7 @@ mod tests {
     use super::*;
     use crate::{Actor, AnyAddress, Context, Pool, Stop};
 
-    /// Traps, and counts what it hears.
+    /// Traps exits, and counts the signals.
     #[derive(Default)]
     struct Ear(u32);
 

@@ -1,8 +1,8 @@
-//! Where a panic was raised.
+//! The place where a panic was raised.
 //!
-//! Who catches a panic gets what it carries, which is mostly its message. The place in the source
-//! is told to the panic hook alone, and there is one hook for the whole process, which belongs to
-//! the program. So it is left alone unless the program asks:
+//! Code that catches a panic gets its payload, which is mostly its message. Only the panic hook is
+//! told the place in the source, and there is one hook for the whole process, which belongs to the
+//! program. So the hook is left alone unless the program asks:
 //!
 //! ```text
 //! panic! ──▶ our hook: file, line, column ──▶ thread-local ──┐
@@ -12,7 +12,7 @@
 //! ```
 //!
 //! Without [`install`] everything works alike, and the location of a panic is `None`. It is
-//! `None` as well where the panic crossed from another thread, or was raised by `resume_unwind`,
+//! also `None` if the panic crossed from another thread, or was raised by `resume_unwind`,
 //! which calls no hook.
 //!
 //! # Price
@@ -58,7 +58,7 @@ impl fmt::Display for PanicLocation {
 static INSTALLED: Once = Once::new();
 
 thread_local! {
-    /// The last panic on this thread that nobody has asked for.
+    /// The last panic on this thread that has not been asked for.
     static LAST: Cell<Option<(Carried, PanicLocation)>> = const { Cell::new(None) };
 }
 
@@ -95,17 +95,17 @@ fn remember(panic: &PanicHookInfo<'_>) {
     let Some(at) = panic.location() else { return };
     let location = PanicLocation { file: at.file().into(), line: at.line(), column: at.column() };
     let last = (Carried::by(panic.payload()), location);
-    // A panic while the thread's locals are torn down is remembered by nobody.
+    // A panic while the thread's locals are torn down is not remembered.
     let _ = LAST.try_with(|cell| cell.set(Some(last)));
 }
 
-/// What a panic carries, as far as the hook and whoever catches it both see it: the text is
-/// the same piece of memory. So a location is not taken for that of a later panic of which
-/// the hook did not hear.
+/// The payload of a panic, as far as both the hook and the code that catches it can see: the
+/// text is the same piece of memory. So a location is not mistaken for that of a later panic
+/// that the hook did not see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Carried {
     of: TypeId,
-    /// Address and length, where it is text.
+    /// Address and length, if it is text.
     text: Option<(usize, usize)>,
 }
 
@@ -131,7 +131,7 @@ mod tests {
 
     type Caught = Box<dyn Any + Send>;
 
-    /// What was caught, and the line of the panic.
+    /// The caught panic, and the line where it was raised.
     fn caught(raise: fn()) -> Caught {
         catch_unwind(raise).unwrap_err()
     }
