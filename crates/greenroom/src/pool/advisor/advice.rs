@@ -1,10 +1,10 @@
-//! Advice: what was found, from which figures, and the lines to change.
+//! Advice: the finding, its figures, and the lines to change.
 
 use std::fmt;
 
 use super::{Figures, Finding};
 
-/// What a pool is advised, with what it rests on.
+/// Advice for a pool, with the figures that it rests on.
 ///
 /// Written out, it ends in the lines to change:
 ///
@@ -31,18 +31,18 @@ use super::{Figures, Finding};
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Advice {
-    /// What was found.
+    /// The finding.
     pub finding: Finding,
     /// From what.
     pub figures: Figures,
-    /// What to change. `None` where no setting would help, or one is at its limit.
+    /// The change. `None` if no setting would help, or the setting is at its limit.
     pub change: Option<Proposal>,
-    /// The pool follows it now. Otherwise it is for who reads it, or for later.
+    /// The pool follows it now. Otherwise it is for an operator, or for later.
     pub acted: bool,
 }
 
 impl Advice {
-    /// True where the other says the same, from whatever figures.
+    /// True if both say the same, whatever their figures.
     pub(super) fn says_as(&self, other: &Self) -> bool {
         (self.finding, self.change, self.acted) == (other.finding, other.change, other.acted)
     }
@@ -64,7 +64,7 @@ impl fmt::Display for Advice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Proposal {
-    /// The bound on what is accepted and not started.
+    /// The bound on messages that are accepted and not started.
     pub inbox: Option<Edit>,
     /// The number of workers.
     pub workers: Option<Edit>,
@@ -97,9 +97,9 @@ impl fmt::Display for Proposal {
 pub struct Edit {
     /// Its key.
     pub key: &'static str,
-    /// What it says.
+    /// The present value.
     pub from: usize,
-    /// What it should say; another number.
+    /// The advised value, which is another one.
     pub to: usize,
 }
 

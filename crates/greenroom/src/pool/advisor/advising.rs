@@ -5,7 +5,7 @@ use super::Advice;
 /// What the advisor of a pool has said, and which one it is.
 #[derive(Debug, Default)]
 pub(crate) struct Advising {
-    /// What was advised last, by the advisor that the pool has now.
+    /// The last advice of the advisor that the pool has now.
     advice: Option<Box<Advice>>,
     /// How often the pool was given another advisor, or none. A task of an earlier one ends at its
     /// next look, and neither says nor changes anything.
@@ -13,12 +13,12 @@ pub(crate) struct Advising {
 }
 
 impl Advising {
-    /// What was advised last.
+    /// The last advice.
     pub(crate) fn advice(&self) -> Option<Advice> {
         self.advice.as_deref().copied()
     }
 
-    /// From now on no earlier advisor has a say. Returns whose turn it is.
+    /// Ends the turn of all earlier advisors. Returns the number of the new turn.
     pub(super) fn next_turn(&mut self) -> u64 {
         (self.turn, self.advice) = (self.turn + 1, None);
         self.turn
@@ -28,7 +28,7 @@ impl Advising {
         self.turn == turn
     }
 
-    /// Keeps the advice. Returns what was said before.
+    /// Keeps the advice. Returns the advice before it.
     pub(super) fn take_down(&mut self, advice: &Advice) -> Option<Box<Advice>> {
         self.advice.replace(Box::new(*advice))
     }

@@ -1,4 +1,4 @@
-//! What follows from which figures.
+//! Figures, and the advice that follows from them.
 
 use super::*;
 

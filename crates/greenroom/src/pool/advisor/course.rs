@@ -1,23 +1,23 @@
 //! When to act on advice, so that a pool does not go to and fro.
 
-/// For how many periods in a row the figures must ask for the opposite of what was done last.
+/// For how many periods in a row the figures must ask for the opposite of the last act.
 const PATIENCE: u32 = 2;
 /// How often that is doubled at most, by turns that follow one another: 32
 /// periods, nearly three hours.
 const MOST_DOUBLED: u32 = 4;
 
-/// What is done with the inbox.
+/// A change of the inbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
     Grow,
     Shrink,
 }
 
-/// What was done, and what the figures have asked for since. Each period after an act is a whole
-/// one, so the next act comes no sooner than after one of watching.
+/// The last act, and the requests of the figures since. Each period after an act is a whole one, so
+/// one period is watched in full before the next act.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Course {
-    /// What was done last.
+    /// The last act.
     last: Option<Way>,
     /// What the figures ask for, and for how many periods in a row since the last act.
     asked: Option<Way>,
@@ -27,7 +27,7 @@ pub(super) struct Course {
 }
 
 impl Course {
-    /// The figures of a period ask for this. True where it is to be done.
+    /// The figures of a period ask for this. True if it is to be done.
     pub(super) fn follow(&mut self, way: Option<Way>) -> bool {
         self.periods = if way == self.asked { self.periods.saturating_add(1) } else { 1 };
         self.asked = way;

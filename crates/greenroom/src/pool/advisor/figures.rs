@@ -4,7 +4,7 @@ use std::{fmt, time::Duration};
 
 use super::Inbox;
 
-/// What a pool was like in a period, and what it is set to at its end.
+/// A pool in one period, and its settings at the end of the period.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Figures {
     /// The end of the period, since a moment that the caller has chosen once, by a clock
@@ -12,7 +12,7 @@ pub struct Figures {
     pub at: Duration,
     /// How long the period was.
     pub over: Duration,
-    /// The bound on what is accepted and not started, as it was said.
+    /// The bound on messages that are accepted and not started, as it was set.
     pub inbox: Inbox,
     /// Workers that the pool is set to have.
     pub workers: usize,
@@ -29,9 +29,9 @@ pub struct Figures {
     pub utilisation: f64,
     /// The share of the workers that were busy, on average: 0 to 1.
     pub busy: f64,
-    /// How long no more than one message in a hundred took, from its acceptance to the end of its
-    /// handling. Of those whose handling ended in the period; where there was none, how long the
-    /// oldest has waited. `None` where nothing waited either.
+    /// The 99th percentile of the time from acceptance to the end of handling, over the messages
+    /// whose handling ended in the period. If there was none: how long the oldest has waited.
+    /// `None` if nothing waited either.
     pub p99: Option<Duration>,
     /// Messages started, each as often as it was attempted.
     pub started: u64,
@@ -77,13 +77,13 @@ impl Figures {
         self.inbox.capacity(self.workers)
     }
 
-    /// The most messages that waited at a time: all that there is room for, where it was full.
+    /// The most messages that waited at a time: the whole capacity, if it was full.
     pub(super) fn most_waiting(&self) -> f64 {
         let full = if self.inbox_full > 0 { self.capacity() } else { 0 };
         self.peak.max(full) as f64
     }
 
-    /// False where nothing was sent, and nothing waited.
+    /// False if nothing was sent, and nothing waited.
     pub(super) fn is_used(&self) -> bool {
         self.started > 0 || self.peak > 0 || self.queued > 0.0
     }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::course::Way::{self, Grow, Shrink};
 
-/// What was found, and what that asks for.
+/// A finding, and the change that it asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Finding {
@@ -35,7 +35,7 @@ impl Finding {
         }
     }
 
-    /// What it does with the inbox.
+    /// Its change of the inbox.
     pub(super) fn way(self) -> Option<Way> {
         match self {
             Self::Crowded | Self::Shallow => Some(Grow),

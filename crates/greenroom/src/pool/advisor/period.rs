@@ -14,7 +14,7 @@ pub(super) struct Look {
     pub(super) workers: usize,
 }
 
-/// What was seen since the period began.
+/// Observations since the period began.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Period {
     looks: u32,

@@ -3,8 +3,7 @@
 use super::{Advisor, Edit, Figures, Finding, Inbox, Proposal};
 use crate::pool::roster::MAX_WORKERS;
 
-/// Where workers are busy for a smaller part of their time, messages do not wait
-/// for want of workers.
+/// If workers are busy for a smaller share of their time, messages do not wait for lack of workers.
 const BUSY_ENOUGH: f64 = 0.5;
 
 impl Advisor {
@@ -37,7 +36,7 @@ impl Advisor {
         if long { Finding::LongQueue } else { Finding::SlowHandler }
     }
 
-    /// What to change, where that can be said and is within the limits. So many messages
+    /// The change, if it can be named and is within the limits. `most_waiting` messages
     /// waited at a time lately.
     pub(super) fn proposal(
         &self,
@@ -65,7 +64,7 @@ impl Advisor {
         Edit::up(inbox.key(), inbox.messages(), to)
     }
 
-    /// Half, where that is enough for so many messages in all.
+    /// Half, if `enough` messages in all still fit.
     fn shrunk(&self, figures: &Figures, enough: f64) -> Option<Edit> {
         let (inbox, workers) = (figures.inbox, figures.workers.max(1));
         let (least, enough) = match inbox {
@@ -82,7 +81,7 @@ impl Advisor {
     }
 }
 
-/// Half as many again: what they call may bear that, where it could not bear the double.
+/// Half as many again: the service that they call may bear that, but not twice as many.
 fn more_workers(figures: &Figures) -> Option<Edit> {
     if figures.busy < BUSY_ENOUGH {
         return None;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::{SpawnError, pool::inbox::MAX_CAPACITY};
 
-/// How long a period is, unless said otherwise: several of most bursts, and soon enough for
+/// The length of a period unless said otherwise: longer than most bursts, and short enough for
 /// a person who watches.
 const DEFAULT_PERIOD: Duration = Duration::from_secs(5 * 60);
 /// Shorter periods would hold too few looks to average.
@@ -50,13 +50,13 @@ pub struct Advisor {
     pub deep: usize,
     /// The share of the inbox that is a long queue, however short; 0.8 unless said otherwise.
     pub deep_share: f64,
-    /// The share of the inbox that is little to be used on average; 0.2 unless said otherwise. One
-    /// that is used less is shrunk.
+    /// The average share of the inbox in use that counts as little; 0.2 unless said otherwise. An
+    /// inbox that is used less is shrunk.
     pub low_use: f64,
     /// The fewest messages per worker to advise; 1 unless said otherwise.
     pub least_inbox: usize,
-    /// The most messages per worker to advise; 10,000,000 unless said otherwise. Where the advisor
-    /// acts, as many as memory holds: workers x messages x their size.
+    /// The most messages per worker to advise; 10,000,000 unless said otherwise. If the advisor
+    /// acts, set it to what fits into memory: workers x messages x their size.
     pub most_inbox: usize,
     /// The fewest messages in all to advise, however many workers there are; 1 unless said
     /// otherwise.
@@ -150,7 +150,7 @@ impl Advisor {
         Self { least_inbox: least, most_inbox: most, ..self }
     }
 
-    /// The fewest and the most messages in all to advise, beside what is said per worker.
+    /// The fewest and the most messages in all to advise, beside the limits per worker.
     #[must_use]
     pub const fn queue_within(self, least: usize, most: usize) -> Self {
         Self { least_queue: least, most_queue: most, ..self }

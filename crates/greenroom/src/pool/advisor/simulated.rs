@@ -18,7 +18,7 @@ struct SimulatedPool {
     each: usize,
     workers: usize,
     most_workers: usize,
-    /// When each message arrived: first those that wait outside, for room.
+    /// The arrival time of each message: first those that wait outside, for room.
     outside: VecDeque<u64>,
     queue: VecDeque<u64>,
     /// When each worker that is busy is done, and when its message came in.
@@ -118,7 +118,7 @@ impl SimulatedPool {
         for _ in 0..periods {
             for step in 0..PERIOD {
                 self.step(arrivals(self.now));
-                // Not on the second, where the bursts are.
+                // Not on the second, when the bursts come.
                 if step % LOOK == LOOK * 3 / 10 {
                     self.look();
                 }
@@ -134,7 +134,7 @@ impl SimulatedPool {
         self.advice.iter().map(|(_, advice)| advice.finding).collect()
     }
 
-    /// In which period what was done with the inbox.
+    /// The changes of the inbox, each with its period.
     fn acts(&self) -> Vec<(u64, usize, usize)> {
         let acted = self.advice.iter().filter(|(_, advice)| advice.acted);
         let line = |(period, advice): &(u64, Advice)| {
@@ -168,7 +168,7 @@ fn h10_bursts_that_do_not_fit_get_an_inbox_in_which_they_do() {
 
 #[test]
 fn h10_a_slow_handler_gets_workers_and_a_shorter_queue_until_it_is_in_time() {
-    // 50 ms for each, 400 a second: the work of 20, and 8 are there. Those who send
+    // 50 ms for each, 400 a second: the work of 20, and there are 8. Senders
     // wait at the full inbox.
     let (mut pool, mut judge) = (SimulatedPool::new(8, 100, 50), judge());
     pool.run(&mut judge, 10, |now| u64::from(now % 5 < 2));

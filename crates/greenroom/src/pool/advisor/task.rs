@@ -1,5 +1,5 @@
-//! The task that looks at a pool, asks its judge after each period, and does what that
-//! says where it is to.
+//! The task that observes a pool, asks its judge after each period, and acts on
+//! the answer if it may.
 
 use std::{
     hash::Hash,
@@ -19,15 +19,15 @@ use crate::{
     pool_events::ResizeReason,
 };
 
-/// How often a pool is looked at: often enough for an average, and seldom enough that the locks of
-/// its queues do not matter.
+/// The time between two looks: short enough for an average, and long enough that the locks of the
+/// queues do not matter.
 const LOOK: Duration = Duration::from_secs(1);
-/// How many looks there are in a period: where it is short, they come sooner.
+/// The fewest looks in a period: if it is short, they come sooner.
 const LEAST_LOOKS: u32 = 10;
-/// Where it is long, they come later.
+/// The most looks in a period: if it is long, they come later.
 const MOST_LOOKS: u32 = 300;
 
-/// What had been counted when the period began.
+/// The counts at the beginning of the period.
 struct Before {
     at: Duration,
     inbox_full: u64,
@@ -42,8 +42,8 @@ pub(crate) fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Arc<C
     }
 }
 
-/// Gives a running pool this advisor in place of its own, or none. The new one knows nothing of
-/// what was before.
+/// Gives a running pool this advisor in place of its own, or none. The new one knows
+/// nothing of the time before.
 pub(crate) fn replace<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Arc<Core<A, K>>,
     settings: Option<Advisor>,
@@ -62,7 +62,7 @@ fn judge<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Core<A, K>,
     settings: Advisor,
 ) -> Result<Judge, SpawnError> {
-    // Each worker's own mailbox keeps its size, so there the advice is for who sets the pool up.
+    // Each worker's own mailbox keeps its size, so there the advice is for an operator.
     let acts = settings.acts && core.settings.functions.dispatch.is_none();
     Judge::new(Advisor { acts, ..settings })
 }
@@ -106,9 +106,9 @@ async fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     }
 }
 
-/// Looks at a pool for a period. `None` where it ends meanwhile, or has another advisor. When it
-/// looks is left to chance: something that happens each second on the second would always be seen,
-/// or never.
+/// Observes a pool for a period. `None` if the pool ends in between, or has another
+/// advisor. The moments are random: an event that recurs on every second would otherwise be
+/// seen always, or never.
 async fn watch<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Core<A, K>,
     period: Duration,
@@ -163,7 +163,7 @@ fn figures<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         let roster = core.membership.roster.lock();
         (roster.len(), roster.bounds())
     };
-    // Where the pool sizes itself, it does so each second.
+    // A pool that sizes itself does so each second.
     let most_workers =
         if core.settings.config.size.autoscale.is_some() { workers } else { *bounds.end() };
     Figures {
@@ -175,8 +175,8 @@ fn figures<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     }
 }
 
-/// Keeps the advice, and tells of it where it is another than before. That a pool is fine is no
-/// news where nothing else was said of it. False where the pool has another advisor by now.
+/// Keeps the advice, and emits it if it differs from the last one. The first advice is no news if
+/// the pool is fine. False if the pool has another advisor by now.
 fn take_down<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Core<A, K>,
     advice: &Advice,
@@ -199,7 +199,7 @@ fn take_down<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     true
 }
 
-/// Where somebody else has changed the pool meanwhile so that there is no room for this, the
+/// If the size of the pool has been changed in between and leaves no room for this, the
 /// next period says so.
 fn carry_out<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Arc<Core<A, K>>,

@@ -16,7 +16,7 @@ impl Calm {
         Self { since: at, peaks: VecDeque::new() }
     }
 
-    /// Adds a sample and forgets those that are older than `window`.
+    /// Adds a sample and forgets samples older than `window`.
     pub(in crate::pool) fn add(&mut self, at: Duration, busy_workers: f64, window: Duration) {
         while self.peaks.back().is_some_and(|(_, busy)| *busy <= busy_workers) {
             self.peaks.pop_back();

@@ -1,4 +1,4 @@
-//! What follows from which samples.
+//! Samples, and the decisions that follow from them.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! What is looked at, and what follows from it.
+//! The input and the output of a decision.
 
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ pub struct Sample {
     pub queued: usize,
     /// How long the oldest of them has waited.
     pub oldest: Duration,
-    /// The share of the time since the last sample that the workers were busy, 0 to 1. Where that
-    /// is not known: the share of the workers that have a message in hand now.
+    /// The share of the time since the last sample that the workers were busy, 0 to 1. If unknown:
+    /// the share of the workers that have a message in hand now.
     pub busy: f64,
     /// Workers that the pool is set to have, started or not.
     pub workers: usize,
@@ -20,7 +20,7 @@ pub struct Sample {
     pub handled: u64,
 }
 
-/// What is to be done.
+/// A change of size.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Decision {
     /// How many workers the pool had.

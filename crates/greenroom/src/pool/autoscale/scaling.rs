@@ -20,7 +20,7 @@ use crate::{
 const LOOK: Duration = Duration::from_millis(100);
 const LOOKS: u32 = 10;
 
-/// What is seen between two samples.
+/// Observations between two samples.
 #[derive(Default)]
 struct Seen {
     looks: u32,
@@ -74,8 +74,7 @@ pub(in crate::pool) async fn is_over<A: Actor, K: Hash + Eq + Send + Sync + 'sta
     }
 }
 
-/// Where somebody else has changed the size meanwhile so that there is no room for this, the
-/// next sample says so.
+/// If the size has been changed in between and leaves no room for this, the next sample says so.
 fn carry_out<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Arc<Core<A, K>>,
     decision: &Decision,

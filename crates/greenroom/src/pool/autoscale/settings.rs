@@ -47,8 +47,8 @@ pub struct Autoscale {
     /// unless said otherwise.
     pub down_cooldown: Duration,
     /// The share of their time that workers may be busy, above 0 and at most 1; 0.8 unless
-    /// said otherwise. A late pool grows only where its workers are busier; a shrink
-    /// leaves the rest this busy.
+    /// said otherwise. A late pool grows only if its workers are busier; after a shrink
+    /// the rest are this busy.
     pub busy_share: f64,
 }
 

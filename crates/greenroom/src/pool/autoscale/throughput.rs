@@ -1,7 +1,7 @@
 //! How much one busy worker gets done.
 
-/// What one sample leaves of the weight of those before it: a change of pace is believed after two
-/// or three samples, and one odd second is not.
+/// The weight that earlier samples keep at each new one: a change of pace is believed after two or
+/// three samples, and a single odd second is not.
 const KEPT: f64 = 0.5;
 /// Below this many remembered messages nothing is known: the last was handled some ten samples ago.
 const LEAST_HANDLED: f64 = 0.001;
