@@ -19,7 +19,7 @@ pub(super) async fn call_with_token<M, R, E>(
     address.call_with(message, Envelope::new().token(token)).await
 }
 
-/// Calls where there is room at once. The token goes into the delivery.
+/// Calls if there is room at once. The token goes into the delivery.
 pub(super) fn try_call_with_token<M, R, E>(
     address: &Address<M, R, E>,
     message: M,
@@ -29,7 +29,7 @@ pub(super) fn try_call_with_token<M, R, E>(
     address.try_reserve_owned().ok().map(|permit| permit.call_with(message, envelope))
 }
 
-/// Cancels what it guards when it is dropped before the answer is there.
+/// Cancels its token when it is dropped before the answer has arrived.
 struct Loser(Option<CancellationToken>);
 
 impl Loser {
@@ -46,7 +46,7 @@ impl Drop for Loser {
     }
 }
 
-/// The call, which cancels the token when it is dropped unanswered, also where it was never polled.
+/// The call, which cancels the token when it is dropped unanswered, even if it was never polled.
 pub(super) fn or_cancel<T>(
     token: CancellationToken,
     call: impl Future<Output = T>,
@@ -59,7 +59,7 @@ pub(super) fn or_cancel<T>(
     }
 }
 
-/// The call. Whoever cancels `from` meanwhile cancels `to`.
+/// The call. If `from` is cancelled in between, so is `to`.
 async fn passing_on<T>(
     from: Option<CancellationToken>,
     to: CancellationToken,

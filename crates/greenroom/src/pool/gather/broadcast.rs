@@ -18,10 +18,10 @@ use crate::{Address, Envelope, SendError};
 
 mod call;
 
-/// The address of all live workers of a pool at once: each gets a copy of what is sent.
+/// The address of all live workers of a pool at once: each gets a copy of every message.
 ///
-/// Who is alive is looked up for each message. Copies are made by `Clone` before the first one is
-/// sent; what is costly to copy is better shared, as an `Arc<M>`. Each copy is one accepted message
+/// The live workers are looked up for each message. Copies are made by `Clone` before the first one
+/// is sent; wrap a message that is costly to copy in an `Arc<M>`. Each copy is one accepted message
 /// of the pool. A clone is the same address.
 ///
 /// ```
@@ -53,7 +53,7 @@ impl<M, R, E> BroadcastAddress<M, R, E> {
         self.crew.downgrade()
     }
 
-    /// The workers that run, each with an address of its own. Those that are being started are not
+    /// The running workers, each with an address of its own. Workers that are being started are not
     /// among them, but are in [`PoolAdmin::workers`](crate::PoolAdmin#who-is-in-which-list).
     pub fn workers(&self) -> Vec<Worker<M, R, E>> {
         self.crew.members()
@@ -61,15 +61,15 @@ impl<M, R, E> BroadcastAddress<M, R, E> {
 }
 
 impl<M: Clone + Send + 'static, R: Send + 'static, E: Send + 'static> BroadcastAddress<M, R, E> {
-    /// Puts together addresses of pools that each count as one worker; the slot of each is
-    /// its place among them. It keeps these pools alive, as an address does. One that has
+    /// Combines addresses of pools that each count as one worker; the slot of each is its
+    /// place among them. It keeps these pools alive, as an address does. A pool that has
     /// stopped is left out.
     pub fn over(addresses: impl IntoIterator<Item = Address<M, R, E>>) -> Self {
         Self::new(Arc::new(Chosen::new(addresses)))
     }
 
-    /// Gives each live worker a copy, waiting for room at all of them at once. Where the
-    /// pool does not let its senders wait, a worker that is full treats its copy as its
+    /// Gives each live worker a copy, waiting for room at all of them at once. If the
+    /// pool does not let its senders wait, a full worker treats its copy as its
     /// pool's [`Overflow`](crate::Overflow) says.
     ///
     /// # Errors
@@ -159,8 +159,7 @@ impl<M: Clone + Send + 'static, R: Send + 'static, E: Send + 'static> BroadcastA
         tally.sent()
     }
 
-    /// So many of the live workers, or all where there are fewer, in the order of their slots.
-    /// Another one is the first each time.
+    /// At most this many of the live workers, in the order of their slots. They take turns.
     pub(super) fn some(&self, most: usize) -> Vec<Worker<M, R, E>> {
         let mut members = self.crew.members();
         if most < members.len() {

@@ -1,4 +1,4 @@
-//! Who is in a pool: its workers, each with an address of its own.
+//! The workers of a pool, each with an address of its own.
 
 use std::{fmt, ops::Deref, sync::Arc};
 
@@ -6,7 +6,7 @@ use crate::{Address, ExitReason, WeakAddress, inspect::WorkerStatus};
 
 /// The live workers of a pool, each with an address of its own, in the order of their slots.
 pub(crate) trait Crew<M, R, E>: Send + Sync {
-    /// Those who live now. None is named twice.
+    /// The live workers, each once.
     fn members(&self) -> Vec<Worker<M, R, E>>;
     /// The same, without keeping the pool alive.
     fn downgrade(&self) -> Box<dyn WeakCrew<M, R, E>>;
@@ -14,18 +14,18 @@ pub(crate) trait Crew<M, R, E>: Send + Sync {
 
 /// A crew that does not keep its pool alive.
 pub(crate) trait WeakCrew<M, R, E>: Send + Sync {
-    /// Those who live now; `None` when nobody ever will again.
+    /// The live workers; `None` if there never will be one again.
     fn members(&self) -> Option<Vec<Worker<M, R, E>>>;
 }
 
 pub(super) type AnyCrew<M, R, E> = Arc<dyn Crew<M, R, E>>;
 
-/// A worker of a pool and its own address. What is sent there is for this worker: it lies in
-/// the worker's own mailbox, within the bounds of that and of the pool, and goes to any other
-/// worker only when this one leaves or is disabled. In a pool with order per key it stands
+/// A worker of a pool and its own address. A message sent there is for this worker: it lies in
+/// the worker's own mailbox, within the bounds of the mailbox and of the pool, and goes to
+/// another worker only if this one leaves or is disabled. In a pool with order per key it stands
 /// outside of that order.
 ///
-/// The address is of this worker, not of whoever takes its slot later: once it has
+/// The address is of this worker, not of the next one in its slot: once it has
 /// gone, messages come back.
 pub struct Worker<M, R, E> {
     slot: usize,
@@ -53,16 +53,16 @@ impl<M, R, E> Worker<M, R, E> {
 }
 
 impl<M: 'static, R: 'static, E: 'static> Worker<M, R, E> {
-    /// Whether it runs or is being started, as it is now; `None` once it has gone. Lists of workers
+    /// Whether it is running or starting, at this moment; `None` once it has gone. Lists of workers
     /// differ by that: see [`PoolAdmin`](crate::PoolAdmin#who-is-in-which-list).
     pub fn status(&self) -> Option<WorkerStatus> {
         self.address.door().worker_status()
     }
 
     /// Kills this worker: its handler is dropped at its next await, and its message follows the
-    /// failure table ([`Cause::Kill`](crate::failure::Cause::Kill)). Its pool starts another in the
-    /// slot as after a panic, within the budget of [`Restarts`](crate::Restarts). Returns at once;
-    /// of one that has gone already, nothing follows.
+    /// failure table ([`Cause::Kill`](crate::failure::Cause::Kill)). Its pool starts another worker
+    /// in the slot as after a panic, within the budget of [`Restarts`](crate::Restarts). Returns at
+    /// once. Does nothing if the worker has gone already.
     ///
     /// A worker cannot refuse it, and is not asked: to let it finish the message in hand, use
     /// [`PoolAdmin::remove_worker`](crate::PoolAdmin::remove_worker). Of a handler that computes

@@ -5,8 +5,8 @@ use crate::CallError;
 /// The answer of the worker in this slot.
 pub type SlotResult<R, E> = (usize, Result<R, CallError<E>>);
 
-/// The answers of several workers to one message, in the order of their slots, and
-/// who has not answered.
+/// The answers of several workers to one message, in the order of their slots, and the workers
+/// that have not answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Gathered<R, E> {
     /// In the order of the slots.
@@ -16,7 +16,7 @@ pub struct Gathered<R, E> {
 }
 
 impl<R, E> Gathered<R, E> {
-    /// Sorts out who has answered and who has not.
+    /// Separates the workers that have answered from the others.
     pub(super) fn new(
         answers: impl Iterator<Item = (usize, Option<Result<R, CallError<E>>>)>,
     ) -> Self {
@@ -35,17 +35,17 @@ impl<R, E> Gathered<R, E> {
         self.unanswered.is_empty()
     }
 
-    /// What has been answered.
+    /// The answers.
     pub fn results(&self) -> &[SlotResult<R, E>] {
         &self.results
     }
 
-    /// What has been answered, to be owned.
+    /// The answers, by value.
     pub fn into_results(self) -> Vec<SlotResult<R, E>> {
         self.results
     }
 
-    /// The slots of the workers who had not answered when the gathering ended. Their calls
+    /// The slots of the workers that had not answered when the gathering ended. Their calls
     /// were abandoned then.
     pub fn unanswered(&self) -> &[usize] {
         &self.unanswered
@@ -71,7 +71,7 @@ impl<R, E> Gathered<R, E> {
         self.results.into_iter().filter_map(|(slot, result)| Some((slot, result.err()?)))
     }
 
-    /// The reply, where one ended the wait.
+    /// The reply, if one ended the wait.
     pub(super) fn into_first(self) -> Result<FirstReply<R>, GatherError<R, E>> {
         let mut errors = Vec::new();
         for (slot, result) in self.results {
@@ -88,7 +88,7 @@ impl<R, E> Gathered<R, E> {
     }
 }
 
-/// The first reply, and whose it is.
+/// The first reply, and its worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FirstReply<R> {
     /// The slot of the worker that replied.
@@ -97,7 +97,7 @@ pub struct FirstReply<R> {
     pub reply: R,
 }
 
-/// Why a gathering did not get what it was to get.
+/// Why a gathering did not get enough answers.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GatherError<R, E> {

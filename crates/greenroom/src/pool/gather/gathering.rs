@@ -1,4 +1,4 @@
-//! A call to several workers: what it waits for.
+//! A call to several workers, and which answers it waits for.
 
 use std::{fmt, time::Duration};
 
@@ -18,10 +18,10 @@ use crate::Envelope;
 /// | [`first`](Self::first), [`first_answer`](Self::first_answer) | with a reply, or all errors | [`GatherError::TimedOut`] |
 /// | [`quorum`](Self::quorum) | with so many replies, or when they cannot be had | [`GatherError::QuorumMissed`] |
 ///
-/// What has arrived by a deadline is in the errors too.
+/// Answers that have arrived by a deadline are in the errors too.
 ///
-/// Calls that are not needed any more are abandoned, also when the future is dropped: what
-/// has not been started is skipped, and what has been started goes on, with its
+/// Calls that are no longer needed are abandoned, also when the future is dropped: a message
+/// that has not been started is skipped, and one that has been started goes on, with its
 /// cancellation token cancelled.
 #[must_use = "nothing is sent before it is said what to wait for"]
 pub struct Gathering<'a, M, R, E> {
@@ -92,9 +92,9 @@ impl<'a, M: Clone + Send + 'static, R: Send + 'static, E: Send + 'static> Gather
         self.first_answer(usize::MAX).await
     }
 
-    /// As [`first`](Self::first), and asks so many of the live workers only: at least one, and all
-    /// where there are fewer. They take turns. The price is so many times the work;
-    /// [`Hedged`](super::Hedged) pays it for slow answers only.
+    /// As [`first`](Self::first), but asks only this many of the live workers: at least one, and at
+    /// most all. They take turns. The price is as many times the work; [`Hedged`](super::Hedged)
+    /// pays it for slow answers only.
     ///
     /// # Errors
     /// As [`first`](Self::first).

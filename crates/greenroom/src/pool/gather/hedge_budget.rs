@@ -41,7 +41,7 @@ impl HedgeBudget {
     }
 }
 
-/// What is left of a budget.
+/// The balance of a budget.
 #[derive(Debug)]
 pub(super) struct Purse {
     budget: HedgeBudget,

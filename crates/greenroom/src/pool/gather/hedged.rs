@@ -13,7 +13,7 @@ const DEFAULT_AFTER: Duration = Duration::from_millis(100);
 
 /// The address of a pool whose slow calls are sent a second time; the first reply counts.
 ///
-/// Where one answer in a hundred is slow for reasons of its worker (a pause, a cold cache, a slow
+/// If one answer in a hundred is slow for reasons of its worker (a pause, a cold cache, a slow
 /// peer), another worker most likely is not. A second attempt after the 95th percentile of the
 /// usual time cuts the tail at the price of a twentieth more load (Dean and Barroso, "The Tail at
 /// Scale", Communications of the ACM 56(2), 2013).
@@ -25,15 +25,14 @@ const DEFAULT_AFTER: Duration = Duration::from_millis(100);
 ///
 /// * The second attempt is sent when `after` has passed, the [budget](HedgeBudget) has a hedge
 ///   left, and the pool has room at once: a hedge never waits in line.
-/// * The first reply ends the call. An attempt that fails leaves it to the other; where both fail,
-///   the error is that of the one that failed first. A first attempt that fails before `after` is
-///   not repeated: hedges are not retries.
-/// * The one that is not needed any more is abandoned: where it has not been started it
-///   is skipped, otherwise its cancellation token is cancelled. Its handler goes on
-///   unless it looks at the token.
+/// * The first reply ends the call. If one attempt fails, the other decides; if both fail, the
+///   error is that of the one that failed first. A first attempt that fails before `after` is not
+///   repeated: hedges are not retries.
+/// * The attempt that is no longer needed is abandoned: if it has not been started it is skipped,
+///   otherwise its cancellation token is cancelled. Its handler goes on unless it checks the token.
 ///
-/// A message may so be handled twice: hedge only what may be. Each call makes one clone of
-/// its message; what is costly to copy is better shared, as an `Arc<M>`. To ask several
+/// So a message may be handled twice: hedge only messages that may be. Each call makes one
+/// clone of its message; wrap a message that is costly to copy in an `Arc<M>`. To ask several
 /// workers from the start, see [`Gathering::first_answer`](super::Gathering::first_answer). A
 /// clone shares the budget.
 ///
@@ -79,10 +78,10 @@ impl<M, R, E> Hedged<M, R, E> {
         self
     }
 
-    /// Sends a message, a second time where the reply is late, and waits for the first reply.
+    /// Sends a message, a second time if the reply is late, and waits for the first reply.
     ///
     /// # Errors
-    /// How the attempt ended that failed first, where there is no reply.
+    /// If there is no reply: how the attempt ended that failed first.
     ///
     /// # Panics
     /// As [`Address::call`], and when the clone of the message panics; nothing has been sent then.
@@ -100,8 +99,7 @@ impl<M, R, E> Hedged<M, R, E> {
         hedge(self.after, first, second).await
     }
 
-    /// A second attempt, where there is one that it can be paid for; it costs nothing
-    /// where there was no room.
+    /// Sends a second attempt, if the budget has one; free if there was no room.
     fn spend<T>(&self, send: impl FnOnce() -> Option<T>) -> Option<T> {
         if !self.purse.spend() {
             return None;
@@ -114,8 +112,8 @@ impl<M, R, E> Hedged<M, R, E> {
     }
 }
 
-/// Runs the first attempt and, after a while, the second one beside it, where there is one. Each
-/// gets a token, which is cancelled when the attempt is dropped unanswered.
+/// Runs the first attempt and, after a while, the second one beside it, if there is one. Each gets
+/// a token, which is cancelled when the attempt is dropped unanswered.
 async fn hedge<T, X, First, Second>(
     after: Duration,
     first: impl FnOnce(CancellationToken) -> First,
@@ -139,7 +137,7 @@ where
     }
 }
 
-/// The first success, or the first error where there is none.
+/// The first success, or the first error if there is none.
 async fn either<T, X>(
     mut one: impl Future<Output = Result<T, X>> + Unpin,
     mut other: impl Future<Output = Result<T, X>> + Unpin,

@@ -2,14 +2,14 @@
 
 use crate::CallError;
 
-/// What becomes of a request of which a part has no reply: its worker died, its handler failed,
+/// The fate of a request with a part that has no reply: its worker died, its handler failed,
 /// the deadline passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PartialPolicy {
     /// The request fails with the part's error, at once; the other parts are abandoned.
     #[default]
     Error,
-    /// The error is joined like a result; one that is late is joined as [`CallError::TimedOut`].
+    /// The error is joined like a result; a late part is joined as [`CallError::TimedOut`].
     Partial,
 }
 

@@ -44,8 +44,8 @@ impl<R: Send + 'static, E: Send + 'static> Round<R, E> {
         Self { calls, slots, answers, successes: 0, failures: 0, deadline }
     }
 
-    /// Waits for one more answer, and says whose it is by the index of the call. `None` when all
-    /// have been answered or the time is over; what has arrived by then is told first.
+    /// Waits for one more answer, and returns the index of its call. `None` if all have answered or
+    /// the time is over; answers that arrived by then are returned first.
     ///
     /// # Cancel safety
     /// Dropping the future loses nothing.
@@ -86,18 +86,18 @@ impl<R: Send + 'static, E: Send + 'static> Round<R, E> {
         self.answers.get_mut(call)?.take()
     }
 
-    /// Takes the answer, where it is an error.
+    /// Takes the answer, if it is an error.
     pub(super) fn error(&mut self, call: usize) -> Option<CallError<E>> {
         self.answers[call].take_if(|answer| answer.is_err())?.err()
     }
 
-    /// The slots of those who have not answered, from this call on, where no answer has been taken.
+    /// The slots without an answer, from this call on, if no answer has been taken.
     pub(super) fn unanswered(&self, from: usize) -> Vec<usize> {
         let calls = self.slots.iter().zip(&self.answers).skip(from);
         calls.filter(|(_, answer)| answer.is_none()).map(|(slot, _)| *slot).collect()
     }
 
-    /// What has been answered and not taken, and who has not answered.
+    /// The answers that were not taken, and the workers without an answer.
     pub(super) fn gathered(self) -> Gathered<R, E> {
         Gathered::new(self.slots.into_iter().zip(self.answers))
     }

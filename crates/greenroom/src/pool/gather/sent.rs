@@ -20,12 +20,12 @@ impl Sent {
         &self.0
     }
 
-    /// The slots of those who have accepted it.
+    /// The slots of the workers that have accepted it.
     pub fn accepted(&self) -> impl Iterator<Item = usize> {
         self.0.iter().filter(|(_, result)| result.is_ok()).map(|(slot, _)| *slot)
     }
 
-    /// Who has not accepted it, and why.
+    /// The slots of the workers that have not accepted it, and why.
     pub fn refused(&self) -> impl Iterator<Item = (usize, NotAccepted)> {
         self.0.iter().filter_map(|(slot, result)| Some((*slot, result.err()?)))
     }
@@ -49,8 +49,7 @@ impl<M> NoneAccepted<M> {
         self.message
     }
 
-    /// Each live worker's slot and reason, in the order of the slots; empty
-    /// where no worker is alive.
+    /// Each live worker's slot and reason, in the order of the slots; empty if no worker is alive.
     pub fn refused(&self) -> &[(usize, NotAccepted)] {
         &self.refused
     }
@@ -83,7 +82,7 @@ impl<M> Tally<M> {
     }
 
     /// # Errors
-    /// A copy of the message, when nobody has accepted one.
+    /// A copy of the message, if no worker has accepted one.
     pub(super) fn sent(mut self) -> Result<Sent, NoneAccepted<M>> {
         self.results.sort_unstable_by_key(|(slot, _)| *slot);
         let sent = Sent(self.results);

@@ -66,8 +66,8 @@ pub struct SplitJoin<M, R, E, S> {
 }
 
 impl<M, R, E, S> SplitJoin<M, R, E, S> {
-    /// Gives each live worker a copy of the request. What is costly to copy is better
-    /// shared, as an `Arc<M>`.
+    /// Gives each live worker a copy of the request. Wrap a request that is costly to
+    /// copy in an `Arc<M>`.
     pub fn new(
         init: impl Fn() -> S + Send + Sync + 'static,
         join: impl Fn(S, usize, Result<R, CallError<E>>) -> S + Send + Sync + 'static,
@@ -88,7 +88,7 @@ impl<M, R, E, S> SplitJoin<M, R, E, S> {
         Self { split, init, join, policy: PartialPolicy::default(), within: None }
     }
 
-    /// What becomes of a request of which a part has no reply; [`PartialPolicy::Error`]
+    /// The fate of a request with a part that has no reply; [`PartialPolicy::Error`]
     /// unless said otherwise.
     pub fn partial(mut self, policy: PartialPolicy) -> Self {
         self.policy = policy;
@@ -108,8 +108,8 @@ impl<M, R, E, S> SplitJoin<M, R, E, S> {
 }
 
 impl<M: Send + 'static, R: Send + 'static, E: Send + 'static, S> SplitJoin<M, R, E, S> {
-    /// Splits among these pools, which each count as one worker. The address keeps them alive, as
-    /// an address does. One that has stopped is left out.
+    /// Splits among these pools, which each count as one worker. It keeps them alive, as an address
+    /// does. A pool that has stopped is left out.
     pub fn over(
         self,
         addresses: impl IntoIterator<Item = Address<M, R, E>>,
@@ -132,8 +132,8 @@ where
     E: Send + 'static,
 {
     /// Splits the request among the live workers, all at once, and joins their results.
-    /// Each part is one accepted message of the pool. Where nobody gets a part the answer
-    /// is what `init` made.
+    /// Each part is one accepted message of the pool. If no worker gets a part, the answer
+    /// is the value of `init`.
     ///
     /// # Errors
     /// When no worker is alive, and, unless the policy is [`PartialPolicy::Partial`], when

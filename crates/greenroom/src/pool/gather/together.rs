@@ -36,7 +36,7 @@ pub(super) struct Together<F> {
     running: usize,
 }
 
-/// Which futures were woken, and whom to tell.
+/// The futures that were woken, and the task to wake.
 #[derive(Default)]
 struct Woken {
     /// Each at most once.
@@ -95,9 +95,9 @@ impl<F: Future + Unpin> Together<F> {
         std::future::poll_fn(|task| self.poll_next(task)).await
     }
 
-    /// One round over what has been woken so far. What is woken meanwhile wakes the task
-    /// again, so futures that wake themselves (as tokio's do when the task has used up its
-    /// turn) hold up nobody.
+    /// One round over the futures woken so far. A future that is woken during the round wakes the
+    /// task again, so futures that wake themselves (as tokio's do when the task has used up its
+    /// turn) block no other.
     fn poll_next(&mut self, task: &mut Context<'_>) -> Poll<Option<(usize, F::Output)>> {
         if self.running == 0 {
             return Poll::Ready(None);
@@ -111,7 +111,7 @@ impl<F: Future + Unpin> Together<F> {
         Poll::Pending
     }
 
-    /// Learns who was woken, and asks to be told of who is woken from now on.
+    /// Learns which futures were woken, and registers for those that are woken from now on.
     fn look(&mut self, task: &Waker) {
         let mut task = Some(task.clone());
         let mut woken = self.woken.lock();

@@ -4,8 +4,8 @@ use super::BroadcastAddress;
 use crate::{Envelope, pool::gather::gathering::Gathering};
 
 impl<M: Clone + Send + 'static, R: Send + 'static, E: Send + 'static> BroadcastAddress<M, R, E> {
-    /// A call to live workers. What it waits for is said by the method that is
-    /// called on it: [`all`](Gathering::all), [`first`](Gathering::first),
+    /// A call to live workers. Its method decides what it waits for:
+    /// [`all`](Gathering::all), [`first`](Gathering::first),
     /// [`quorum`](Gathering::quorum), [`first_answer`](Gathering::first_answer).
     pub fn call(&self, message: M) -> Gathering<'_, M, R, E> {
         Gathering::new(self, message, Envelope::new())

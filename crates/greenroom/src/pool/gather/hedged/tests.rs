@@ -14,8 +14,8 @@ fn answers(ms: u64, answer: Result<&'static str, &'static str>) -> Boxed {
     })
 }
 
-/// What came of it, after how many milliseconds, and which attempts' tokens were cancelled; `None`
-/// for one that was not sent.
+/// The result, its time in milliseconds, and which attempts' tokens were cancelled; `None` for an
+/// attempt that was not sent.
 async fn race(
     first: Boxed,
     second: Option<Boxed>,
