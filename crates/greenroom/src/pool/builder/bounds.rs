@@ -1,4 +1,4 @@
-//! Settings as a pool takes them: in range, and with what follows from them.
+//! Settings as a pool takes them: in range, and with the values derived from them.
 
 use crate::{
     FailureAction, FailurePolicy, FinalAction, SpawnError,
@@ -9,7 +9,7 @@ use crate::{
     },
 };
 
-/// The bound on bytes, where there is one.
+/// The bound on bytes, if there is one.
 pub(super) fn byte_bound<M>(
     bytes: Option<(usize, SizeOf<M>)>,
 ) -> Result<Option<Box<ByteBound<M>>>, SpawnError> {
@@ -22,7 +22,7 @@ pub(super) fn byte_bound<M>(
     }
 }
 
-/// The bytes with which a batch is full, where that was said.
+/// The bytes that fill a batch, if that was set.
 pub(super) fn batch_bytes<M>(
     bytes: Option<(usize, SizeOf<M>)>,
 ) -> Result<Option<BatchBytes<M>>, SpawnError> {
@@ -35,7 +35,7 @@ pub(super) fn batch_bytes<M>(
     }
 }
 
-/// The policy, with another end where there is one.
+/// The policy, with another final action if there is one.
 pub(super) fn ending<E: 'static>(
     policy: Box<dyn FailurePolicy<E>>,
     finally: Option<FinalAction>,

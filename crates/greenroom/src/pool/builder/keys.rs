@@ -1,4 +1,4 @@
-//! What may wait behind one key, and what becomes of a key whose message fails for good.
+//! How many messages may wait behind one key, and the fate of a key whose message fails for good.
 
 use std::hash::Hash;
 
@@ -9,10 +9,9 @@ use crate::{Actor, FinalAction, SpawnError, pool::crowd::KeyBounds};
 const SHARE_OF_A_KEY: usize = 4;
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
-    /// What follows when no further attempt is made, instead of what the failure policy says:
-    /// `finally` takes the place of its dead letters and of errors that are given back. Keeps
-    /// a copy of each message while it is in hand, so that [`FinalAction::ParkKey`] has
-    /// something to wait with.
+    /// Replaces the failure policy's final actions: if no further attempt is made, `finally` takes
+    /// the place of its dead letters and of errors that are given back. Keeps a copy of each
+    /// message while it is in hand, so that [`FinalAction::ParkKey`] has a message to wait with.
     ///
     /// ```
     /// # use greenroom::{CallError, FinalAction, prelude::*};
@@ -43,8 +42,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     }
 
     /// As [`on_final_failure`](Self::on_final_failure), without copies: for handlers that leave the
-    /// message in its delivery until they are done with it ([`Actor::receive`]). Where it is gone,
-    /// a key that is parked waits without it.
+    /// message in its delivery until they are done with it ([`Actor::receive`]). If the message is
+    /// gone, a parked key waits without it.
     pub fn finally(mut self, finally: FinalAction) -> Self {
         self.config.failure.finally = Some(finally);
         self
@@ -60,19 +59,19 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self
     }
 
-    /// How many messages may wait behind a key that is parked; 1,000 unless said otherwise. Further
-    /// ones are refused with [`SendError::Parked`](crate::SendError::Parked). What had been
-    /// accepted when the key was parked stays in its line.
+    /// How many messages may wait behind a parked key; 1,000 unless said otherwise. Further ones
+    /// are refused with [`SendError::Parked`](crate::SendError::Parked). Messages that were
+    /// accepted before the key was parked stay in its line.
     pub fn max_parked(mut self, messages: usize) -> Self {
         self.config.keys.max_parked = messages;
         self
     }
 
-    /// What waits behind parked keys takes no room of the pool: others go on however many keys are
-    /// parked. Only [`max_parked`](Self::max_parked) bounds it, for each key by itself; so this is
-    /// for senders that bound what they have sent and not seen settled, and for those who stop
-    /// sending when [`PoolStats::parked`](crate::PoolStats) is too high. A key that goes on takes
-    /// room again, and what comes from outside waits until it has some.
+    /// Messages behind parked keys take no room of the pool: others go on however many keys are
+    /// parked. Only [`max_parked`](Self::max_parked) bounds them, for each key alone. So this is
+    /// for senders that bound their unsettled messages, and for senders that stop when
+    /// [`PoolStats::parked`](crate::PoolStats) is too high. A key that goes on takes room again,
+    /// and new messages wait until it has some.
     ///
     /// ```
     /// # use greenroom::{FinalAction, prelude::*};
@@ -99,9 +98,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self
     }
 
-    /// Tells of each message that parks its key, before it waits there: the message, where it is
-    /// not gone, and what it has failed of, the handler's error or the panic's message. Who is told
-    /// logs it: the pool does not. It runs on the worker, so it must not block; one that panics is
+    /// Sets a hook that gets each message that parks its key, before it waits there: the message,
+    /// unless it is gone, and the cause, which is the handler's error or the panic's message. The
+    /// hook logs it: the pool does not. It runs on the worker, so it must not block; its panic is
     /// logged, and changes nothing.
     pub fn on_parked(
         mut self,
@@ -111,10 +110,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self
     }
 
-    /// How many bytes may wait in the pool, of what `size` says of each message: a bound beside the
-    /// one on messages. A sender waits, or is told that the pool is full, as it is at that. A
-    /// message that is larger than the bound is accepted where nothing else waits. What waits for
-    /// another attempt is not counted any more; nor is what was sent to a single worker.
+    /// How many bytes may wait in the pool, by the `size` of each message: a bound beside the one
+    /// on messages. At either bound a sender waits, or is told that the pool is full. A message
+    /// larger than the bound is accepted if nothing else waits. Messages that wait for another
+    /// attempt no longer count; nor do messages sent to a single worker.
     ///
     /// `size` runs in the sender, before the message is accepted, and costs an
     /// allocation for each message.
@@ -146,7 +145,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self
     }
 
-    /// The part of the capacity that one key may have, where no number was given.
+    /// The part of the capacity that one key may have, if no number was given.
     pub(super) fn key_share(&self) -> Option<usize> {
         (self.key_of.is_some() && self.config.keys.max_per_key.is_none()).then_some(SHARE_OF_A_KEY)
     }

@@ -15,12 +15,12 @@ impl<A: Actor> PoolBuilder<A> {
     /// while workers come and go; see [`sticky`](crate::pool::sticky).
     ///
     /// Keys of one worker wait for one another, by design: one slow message stops all keys of its
-    /// worker, and one that waits for its next attempt does too. Where order is all that is wanted,
-    /// take [`ordered_by`](Self::ordered_by), where any free worker takes the next key.
+    /// worker, and so does one that waits for its next attempt. If you only need order, use
+    /// [`ordered_by`](Self::ordered_by), with which any free worker takes the next key.
     ///
     /// The function runs in the sender, before the message is accepted. A sender waits for room at
-    /// the worker that has the key. What is sent to a worker by its own address is no part of the
-    /// order. Takes the place of a [policy](Self::dispatch) that was set before.
+    /// the worker that has the key. Messages sent to a worker by its own address are no part of the
+    /// order. Replaces a [policy](Self::dispatch) that was set before.
     ///
     /// ```
     /// # use greenroom::prelude::*;
@@ -70,15 +70,16 @@ impl<A: Actor> PoolBuilder<A> {
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// How many table slots the keys of a [sticky](Self::sticky_by) pool are hashed onto: a power
-    /// of two up to 1,048,576, and at least as many as the pool starts with workers; 4,096 unless
-    /// said otherwise, or as many as are needed. With 16 for each worker or more, shares differ by
-    /// a sixteenth at most; table slots move as a whole, and what cannot move yet waits together.
+    /// of two up to 1,048,576, and at least the number of workers that the pool starts with;
+    /// 4,096 unless said otherwise, or more if needed. With 16 for each worker or more, shares
+    /// differ by a sixteenth at most. A table slot moves as a whole, and its messages wait
+    /// together if it cannot move yet.
     pub fn sticky_table(mut self, slots: usize) -> Self {
         self.config.keys.sticky_table = Some(slots);
         self
     }
 
-    /// How many table slots there are, where keys stick to workers.
+    /// How many table slots there are, if keys stick to workers.
     pub(super) fn checked_table(&self) -> Result<usize, SpawnError> {
         let least = self.config.size.workers.next_power_of_two();
         let slots = self.config.keys.sticky_table.unwrap_or(least.max(DEFAULT_SLOTS));

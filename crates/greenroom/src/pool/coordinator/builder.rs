@@ -30,8 +30,8 @@ use crate::{
 /// Commands that may wait, unless said otherwise.
 const DEFAULT_MAILBOX: usize = 1_000;
 
-/// Makes of the coordinator's address the one that urgent messages go to. Where there is one,
-/// they are of one type.
+/// Turns the coordinator's address into the one that urgent messages go to. With it, both
+/// message types are the same.
 type Diversion<A, C> = fn(&Commands<A, C>) -> AddressOf<A>;
 
 /// A pool with a coordinator that is being set up. Nothing runs before [`spawn`](Self::spawn).
@@ -40,7 +40,7 @@ pub struct CoordinatedBuilder<A: Actor, C: Coordinator<A>, K = Infallible> {
     builder: PoolBuilder<A, K>,
     coordinator: C,
     mailbox: usize,
-    /// Present where urgent messages go to the coordinator.
+    /// Present if urgent messages go to the coordinator.
     urgent: Option<Diversion<A, C>>,
 }
 
@@ -62,10 +62,11 @@ impl<A: Actor, C: Coordinator<A>, K: Hash + Eq + Send + Sync + 'static>
     }
 
     /// Gives urgent messages that are sent to the pool's address to the coordinator, and never
-    /// to a worker. Without this, they are urgent work. For a coordinator whose messages are
-    /// those of the workers.
+    /// to a worker. Without this, they are urgent work. For a coordinator that has the
+    /// workers' message type.
     ///
-    /// The address of a single worker is not the pool's: what is urgent there is the worker's.
+    /// The address of a single worker is not the pool's: an urgent message sent
+    /// there is for the worker.
     ///
     /// ```
     /// # use std::convert::Infallible;

@@ -18,7 +18,7 @@ pub(super) type Commands<A, C> = Address<
 
 /// A running pool, to which it dereferences, with its coordinator.
 ///
-/// Dropping it and all addresses of the pool handles what is queued, then stops the workers,
+/// Dropping it and all addresses of the pool handles the queued messages, then stops the workers,
 /// then the coordinator.
 pub struct CoordinatedPool<A: Actor, C: Coordinator<A>> {
     pool: Pool<A>,
@@ -36,8 +36,8 @@ impl<A: Actor, C: Coordinator<A>> CoordinatedPool<A, C> {
         &self.commands
     }
 
-    /// The values that the coordinator has published last, in the order of their keys. It is not
-    /// asked: this works whatever it is doing.
+    /// The last values that the coordinator has published, in the order of their keys. The
+    /// coordinator is not asked, so this works even while it is busy.
     pub fn published(&self, wanted: &Items) -> Vec<(Arc<str>, Value)> {
         self.office.membership.seats.at(0).published.snapshot(wanted)
     }

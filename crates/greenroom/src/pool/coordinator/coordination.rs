@@ -17,8 +17,8 @@ use crate::{
     life::{self, Alive, Signal},
 };
 
-/// How long a coordinator may take to hear of the end of its pool, what it has in hand included.
-/// Then it is dropped at its next await.
+/// How long a coordinator may take to be told of the end of its pool, including its message in
+/// hand. Then it is dropped at its next await.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// Under a flood every message finds no room; a coordinator that acts on it needs to hear it
@@ -28,10 +28,10 @@ const SATURATED_EVERY: Duration = Duration::from_millis(100);
 /// The coordinator, as the pool sees it.
 pub(crate) struct Coordination<A: Actor> {
     pub(in crate::pool) coordinator: AnyAddress,
-    /// The pool, as the one who rings.
+    /// The pool, as the party that rings.
     pub(super) bell: AnyAddress,
     pub(super) ears: Arc<Ears>,
-    /// Where urgent messages go, where they are not the workers'.
+    /// The destination of urgent messages, if it is not the workers.
     pub(in crate::pool) urgent: Option<AddressOf<A>>,
     /// The coordinator's address, which keeps it running as long as there is a pool.
     pub(super) _alive: Box<dyn Any + Send + Sync>,
@@ -49,7 +49,7 @@ impl<A: Actor> Coordination<A> {
         }
     }
 
-    /// The pool has ended: the coordinator hears of it and ends too, and nobody hears of that.
+    /// The pool has ended: the coordinator is told and ends too, without a notice of its own.
     pub(in crate::pool) fn say_good_bye(
         &self,
         reason: ExitReason,
@@ -63,8 +63,8 @@ impl<A: Actor> Coordination<A> {
     }
 }
 
-/// Waits for the end of a coordinator that was told of the end of its pool, and sees
-/// to it that it comes.
+/// Waits for the end of a coordinator that was told of the end of its pool, and stops it if
+/// that takes too long.
 async fn see_off(coordinator: AnyAddress) {
     if tokio::time::timeout(LAST_WORDS, coordinator.ended()).await.is_err() {
         let _ = coordinator.stop(Stop::within(Duration::ZERO)).await;
@@ -83,7 +83,7 @@ impl Saturated {
         Self { since: now, due: AtomicU64::new(0) }
     }
 
-    /// True for one of those who ask within the same time.
+    /// True for one of the callers that ask within the same interval.
     pub(in crate::pool) fn may_say(&self, now: Instant) -> bool {
         let now = now.saturating_duration_since(self.since).as_millis() as u64;
         let due = self.due.load(Ordering::Relaxed);

@@ -12,8 +12,8 @@ pub enum PoolNotice {
         /// Its slot.
         slot: usize,
     },
-    /// A worker that was up is not, because it has died or left. One that is started again is up
-    /// again later. Workers that end with their pool are not told of one by one.
+    /// A worker that was up is down, because it has died or left. If it is started again, it is up
+    /// again later. Workers that end with their pool are not told one by one.
     WorkerDown {
         /// Its slot.
         slot: usize,

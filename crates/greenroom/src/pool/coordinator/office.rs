@@ -1,8 +1,8 @@
-//! Where a coordinator works: the actor that the library runs for it.
+//! The actor that the library runs for a coordinator.
 //!
-//! Commands are its messages. Notices of the pool lie in its [`Ears`]; that there are some is told
-//! by a `Down` signal of the pool itself, which comes before every message, and means nothing else:
-//! a pool's end is a notice like the others.
+//! Commands are its messages. Notices of the pool lie in its [`Ears`]. A `Down` signal from the
+//! pool itself says that there are some: it comes before every message and has no other meaning,
+//! since a pool's end is a notice like the others.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::{Actor, Answer, AnyAddress, Context, Delivery, ExitReason, PoolAdmin,
 pub(crate) struct Office<A: Actor, C: Coordinator<A>> {
     coordinator: C,
     pool: PoolAdmin<A>,
-    /// The pool, as the one who rings.
+    /// The pool, as the party that rings.
     bell: AnyAddress,
     ears: Arc<Ears>,
     /// The context of the coordinator, to lend this actor's to.

@@ -4,8 +4,8 @@ use std::{fmt, hash::Hash, ops::RangeInclusive};
 
 use crate::{Actor, Overflow, PoolBuilder};
 
-/// The options of a pool that its coordinator may set when it starts. What it does not set stays
-/// as the builder has it.
+/// The options of a pool that its coordinator may set when it starts. Options that it does not set
+/// stay as the builder has them.
 ///
 /// ```
 /// # use greenroom::{PoolAdmin, coordinator::Coordinator, prelude::*};
@@ -67,7 +67,7 @@ impl<A: Actor> Setup<A> {
         self
     }
 
-    /// What becomes of messages for which there is no room; see [`PoolBuilder::overflow`].
+    /// The fate of messages for which there is no room; see [`PoolBuilder::overflow`].
     pub fn overflow(&mut self, overflow: Overflow<A::Message, A::Reply, A::Error>) -> &mut Self {
         self.overflow = Some(overflow);
         self
@@ -85,7 +85,7 @@ impl<A: Actor> Setup<A> {
     }
 }
 
-/// Sets what was said.
+/// Sets the value, if there is one.
 fn set<B, T>(builder: B, value: Option<T>, with: impl FnOnce(B, T) -> B) -> B {
     match value {
         Some(value) => with(builder, value),
