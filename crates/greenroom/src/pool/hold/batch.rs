@@ -1,10 +1,10 @@
 //! Several messages in hand at once, in pools of batches (K12): how they are collected, and that
 //! each is settled by itself.
 //!
-//! The first message of a batch lies where the message in hand always lies, and the others beside
-//! it; each is put into that place in its turn to be settled. Those that are to be attempted again
-//! are kept until all are settled, and then go to the head of their key's line together: one by
-//! one, each would stand before the one that came before it.
+//! The first message of a batch lies in the usual place of the message in hand, and the others
+//! beside it; each is put into that place in its turn to be settled. Messages to retry are kept
+//! until all are settled, and then return to the front of their lane as a group: one by one, each
+//! would stand before the one that came before it.
 
 use std::{
     hash::Hash,
@@ -29,13 +29,13 @@ use crate::{
     },
 };
 
-/// How often a worker that waits for more looks into the queue, where other workers may be too busy
-/// to bring it what it waits for.
+/// How often a worker that waits for more looks into the queue: other workers may be too busy to
+/// bring it its messages.
 const LOOKS: u32 = 4;
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
-    /// Takes what waits behind the message in hand and may be handled with it, and waits for more
-    /// where that was asked for.
+    /// Takes messages that wait behind the message in hand and may be handled with it, and waits
+    /// for more if that was asked for.
     pub(crate) async fn collect(&mut self) {
         let Some(batches) = self.post.core.settings.config.handling.batches else { return };
         if batches.most == 1 || self.is_alone() {
@@ -79,8 +79,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         1 + self.delivery.more.len()
     }
 
-    /// Takes up to so many, with the first, or until they are as large as a batch may be.
-    /// True where it is full.
+    /// Takes messages up to `most`, with the first, or until the batch has its size in
+    /// bytes. True if it is full.
     fn take_more(&mut self, most: usize) -> bool {
         let core = self.post.core.clone();
         let bound = core.settings.derived.batch_bytes.as_ref();
@@ -103,7 +103,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         true
     }
 
-    /// Bytes in hand, where they count.
+    /// Bytes in hand, if they count.
     fn bytes(&self) -> usize {
         let Some(bound) = &self.post.core.settings.derived.batch_bytes else { return 0 };
         let more = self.delivery.more.iter().map(|held| &held.delivery);
@@ -119,8 +119,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         let (spare, since) =
             (self.spare.take(), self.seat.busy_since(|| self.post.core.telemetry.coarse.shown()));
         let measurement = self.measurement.take();
-        // It may be copied, which is user code; what was collected before is whole
-        // whatever comes of that.
+        // It may be copied, which is user code; messages collected before are whole
+        // whatever happens there.
         let begun = catch_unwind(AssertUnwindSafe(|| self.begin(self.post.source, entry)));
         let taken = begun.unwrap_or_else(|panic| {
             let message = panic_message(&*panic);
@@ -173,8 +173,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         }
     }
 
-    /// Settles one message. A policy that panics has said nothing of it: it is a dead letter, and
-    /// the others are settled all the same.
+    /// Settles one message. If the policy panics, the message is a dead letter, and the
+    /// others are still settled.
     fn guarded(&mut self, settle: impl FnOnce(&mut Self)) {
         let Err(panic) = catch_unwind(AssertUnwindSafe(|| settle(self))) else { return };
         let message = panic_message(&*panic);
@@ -185,8 +185,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         }
     }
 
-    /// Settles every message of a batch that came to another end. Nobody knows whose fault it was:
-    /// where there are several, each is attempted again, alone. False where there is no batch.
+    /// Settles every message of a batch that ended otherwise. It is unknown which message is at
+    /// fault: if there are several, each is attempted again, alone. False if there is no batch.
     pub(crate) fn end_batch(&mut self, end: &BatchEnd) -> bool {
         let more = mem::take(&mut self.delivery.more);
         if more.is_empty() {
@@ -227,7 +227,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         held.result
     }
 
-    /// What is to be attempted again goes to the head of its key's line, in order.
+    /// Messages to retry return to the front of their lane, in order.
     fn go_on_with_deferred(&mut self) {
         let deferred = self.deferred.take().unwrap_or_default();
         if deferred.is_empty() {

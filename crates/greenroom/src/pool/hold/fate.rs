@@ -1,4 +1,4 @@
-//! What becomes of messages of a batch that were not simply handled.
+//! The fate of messages of a batch that were not simply handled.
 
 use std::{sync::Arc, time::Duration};
 
@@ -7,14 +7,14 @@ use crate::{
     pool::{entry::Queued, failed::Failed},
 };
 
-/// What becomes of a message of a batch that has failed, once all others are settled.
+/// The fate of a failed message of a batch, once all others are settled.
 pub(super) struct Deferred<A: Actor, K> {
-    /// Gone, where nobody has it any more.
+    /// `None` if the message is gone.
     pub(super) entry: Option<Queued<A, K>>,
     pub(super) fate: Fate<A::Error>,
 }
 
-/// What it waits for.
+/// The event that it waits for.
 pub(super) enum Fate<E> {
     /// Its next attempt.
     Retry(Duration),

@@ -1,5 +1,5 @@
-//! What becomes of a message that the worker which had it in hand does not take: one that was
-//! adopted, and whose own pool has stopped, has no workers, or wants this message not.
+//! The fate of a message that the worker which had it in hand does not take: an adopted worker
+//! whose own pool has stopped, has no workers, or refuses this message.
 
 use std::{
     hash::Hash,
@@ -21,8 +21,8 @@ use crate::{
     },
 };
 
-/// How long a message waits that nobody takes just now, in a pool that keeps what nobody is there
-/// for.
+/// How long a message waits that no worker takes at the moment, in a pool that keeps
+/// messages without workers.
 const PATIENCE: Duration = Duration::from_millis(100);
 
 impl<M, R, E> Delivery<M, R, E> {
@@ -38,8 +38,8 @@ impl<M, R, E> Delivery<M, R, E> {
 }
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
-    /// The message was not this worker's to handle: another has it, or whoever sent it hears why
-    /// nobody takes it.
+    /// The message was not this worker's to handle: another worker has it, or its sender is told
+    /// why no worker takes it.
     #[cold]
     pub(super) fn put_back(&mut self) {
         self.delivery.marks.remove(Marks::PUT_BACK);
@@ -92,7 +92,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         Some(Entry { message, extra, key: None, hash: 0, class, stamp })
     }
 
-    /// Nobody takes it.
+    /// No worker takes it.
     fn refuse(&mut self, why: NotAccepted) {
         let reason = DeadLetterReason::NoWorkers;
         self.seat.tally.dead_letters.count(reason);
@@ -107,8 +107,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     }
 }
 
-/// What a caller hears whose message nobody takes: that there is no worker for it, unless there is
-/// one and it is about the message.
+/// The error of a caller whose message no worker takes: there is no worker for it, unless there is
+/// one that refuses this message.
 fn error_of<E>(why: NotAccepted) -> CallError<E> {
     match why {
         NotAccepted::Refused => CallError::Refused,

@@ -1,4 +1,4 @@
-//! What becomes of the message in hand: one outcome, whatever happens.
+//! The fate of the message in hand: one outcome, whatever happens.
 
 use std::{
     hash::Hash,
@@ -48,7 +48,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             let computed = polls.as_ref().map_or(took, |polls| polls.computed(now));
             self.post.core.telemetry.coarse.tell_pace(computed);
             if self.post.core.keyed() {
-                // Behind one that waits, a shard is not left to a single worker,
+                // Behind a message that waits, a shard is not left to a single worker,
                 // however little it computes.
                 let has_waited = polls.is_some_and(|polls| polls.has_waited());
                 let is_quick = !has_waited && self.post.core.telemetry.coarse.measures_few();
@@ -57,8 +57,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         }
     }
 
-    /// So many messages were in hand together, so long. Where all are measured, some of them stand
-    /// for the others here.
+    /// This many messages were in hand together, for this long. If all are measured, some of them
+    /// stand for the others here.
     pub(super) fn feed_sketch(&mut self, stands_for: u64, messages: u64, took: Duration) {
         self.unfed = self.unfed.wrapping_add(1);
         let times = match stands_for {
@@ -73,7 +73,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         );
     }
 
-    /// `done` where the message is not to be attempted again.
+    /// `done` if the message is not attempted again.
     #[inline(always)]
     pub(super) fn out_of_hand(&mut self, done: bool) {
         self.in_hand = false;
@@ -83,9 +83,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         self.seat.is_free();
     }
 
-    /// As `settle`, without a call where it was a send that went well and whose handler has
-    /// consumed it. True then: the seat stays busy, for the next message of the run or until the
-    /// caller says otherwise. Who waits for a reply finds it free.
+    /// As `settle`, without a call if it was a send that went well and whose handler has consumed
+    /// it. Then true: the seat stays busy, for the next message of the run or until the caller says
+    /// otherwise. A caller that waits for a reply finds it free.
     #[inline(always)]
     pub(crate) fn settle_in_run(&mut self, result: Result<Answer<A::Reply>, A::Error>) -> bool {
         let delivery = &self.delivery;
@@ -164,7 +164,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         }
     }
 
-    /// What follows from a failed attempt.
+    /// Acts on the verdict about a failed attempt.
     fn follow(&mut self, verdict: FailureAction, failure: Failure<A::Error>) {
         let waits = matches!(verdict, FailureAction::Retry { .. } | FailureAction::ParkKey);
         if waits && self.is_unwanted() {
@@ -213,7 +213,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         self.dead_letter(failure.reason, failure.error, failure.panic);
     }
 
-    /// The handler has replied to a caller who waits at the hatch.
+    /// The handler has replied to a caller that waits at the handoff slot.
     fn answered(&mut self, reply: A::Reply) {
         count(&self.seat.tally.handled);
         self.delivery.marks = Marks::NONE;
@@ -223,7 +223,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         {
             discard(unwanted);
         }
-        // There is nothing else with it: what would be, opens a port.
+        // Nothing else comes with it: metadata opens a port.
         if self.delivery.message.is_some() | self.spare.is_some() {
             discard(self.take_message());
         }
@@ -288,15 +288,16 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         let port = extra.and_then(|extra| extra.port);
         let mut letter = DeadLetter { message, reason, error, panic, attempts, age };
         if let Some(port) = port {
-            // Pairs with the store of `Core::end`, which comes before a stop aborts this worker:
-            // otherwise the caller would hear that the worker was killed, not that the pool stopped.
+            // Pairs with the store of `Core::end`, which comes before a stop aborts this
+            // worker: otherwise the caller would hear that the worker was killed, not
+            // that the pool stopped.
             let has_ended = self.post.core.lifecycle.ended.load(Ordering::SeqCst);
             port.resolve(call_error(&mut letter, kills, has_ended));
         }
         self.post.core.report_dead_letter(letter);
     }
 
-    /// Where the message is gone, it is a dead letter.
+    /// If the message is gone, it is a dead letter.
     fn retry(&mut self, after: Duration, counted: bool, failure: Failure<A::Error>) {
         let Some(message) = self.take_message() else { return self.bury(failure) };
         // Pairs with nothing: after a stale `false` the message waits for another attempt, and
@@ -342,7 +343,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         self.post.source = self.post.core.park(self.post.worker, source, entry, after);
     }
 
-    /// After a batch has come to an end of which nobody knows whose fault it was.
+    /// After a batch has failed and it is unknown which message is at fault.
     pub(super) fn attempt_alone(&mut self, reason: DeadLetterReason, panic: Option<String>) {
         self.outcome = match reason {
             DeadLetterReason::TimedOut => Outcome::TimedOut,
@@ -368,9 +369,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         extra
     }
 
-    /// The message waits for an operator at the head of its key's line. Where nobody has it any
-    /// more it is a dead letter, and the key waits all the same. Without a key, or when the pool
-    /// has ended, it is a dead letter.
+    /// The message waits for an operator at the head of its key's line. If the message is gone,
+    /// it is a dead letter, and the key still waits. Without a key, or if the pool has ended,
+    /// it is a dead letter.
     #[cold]
     fn park_key(&mut self, failure: Failure<A::Error>) {
         let has_key =
@@ -385,7 +386,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         self.post.core.tell_parked(message.as_mut(), error, panic);
         let Some(message) = message else {
             let kept = Failed::new(failure.reason, None, failure.panic.clone(), self.post.worker);
-            // First: what is settled gives its key up.
+            // First, because settling gives up the key.
             if let Some(deferred) = &mut self.deferred {
                 deferred.push(Deferred { entry: None, fate: Fate::Park(kept) });
             } else {
@@ -434,7 +435,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         self.follow(verdict, Failure { reason, error: None, panic: Some(panic), killed: true });
     }
 
-    /// What the policy says; where it panics, what follows when no further attempt is made.
+    /// The action of the policy; if the policy panics, the action for no further attempt.
     fn decide(&self, attempt: FailedAttempt<'_, A::Error>) -> FailureAction {
         let settings = &self.post.core.settings;
         let decide = || settings.functions.policy.decide(attempt, self.post.core.env.chance());
@@ -444,16 +445,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         })
     }
 
-    /// The worker was killed with the message in hand. That is nothing that the message has done:
-    /// it does not count as one that kills.
+    /// The worker was killed with the message in hand. The message is not at fault: it does not
+    /// count as one that kills.
     pub(super) fn settle_kill(&mut self) {
         self.delivery.open_port();
         self.delivery.marks.remove(Marks::CRASHED);
         if self.delivery.marks.has(Marks::FORWARDED) {
             return self.handled(Answer::Deferred);
         }
-        // One that was adopted has its message on the way to somebody else, where it has not
-        // arrived.
+        // An adopted worker has its message on the way to its other end, if it has not arrived.
         if self.begins_later || self.seat.place.lock().adopted.is_some() {
             return self.begin_later();
         }
@@ -510,7 +510,7 @@ struct Failure<E> {
     error: Option<E>,
     /// The message of its panic.
     panic: Option<String>,
-    /// Whoever handled it has died of it.
+    /// Its worker, or the process behind the handler, has died of it.
     killed: bool,
 }
 
@@ -534,7 +534,7 @@ impl<E> Failure<E> {
     }
 }
 
-/// `has_ended` where the pool has.
+/// `has_ended` if the pool has.
 fn call_error<M, E>(letter: &mut DeadLetter<M, E>, kills: u32, has_ended: bool) -> CallError<E> {
     match letter.reason {
         DeadLetterReason::Poisoned => CallError::Poisoned { kills },

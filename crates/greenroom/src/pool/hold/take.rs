@@ -28,28 +28,28 @@ use crate::{
 /// One run in so many is timed, with two looks at the clock.
 const RUNS_PER_TIMING: u32 = 8;
 
-/// Runs from one shard before a worker looks at the others, where handlers are quick.
+/// Runs from one shard before a worker looks at the others, if handlers are quick.
 const RUNS_IN_A_SHARD: u32 = 16;
 
-/// Where others are filled that nobody attends, a run of more messages counts as several.
+/// While other filled shards have no worker, a run of more messages counts as several.
 const MESSAGES_OF_A_RUN: u32 = 128;
 
-/// Keys of one shard in a row, where handlers usually wait.
+/// Keys of one shard in a row, if handlers usually wait.
 const LANES_IN_A_SHARD: u32 = 8;
 
-/// Looks at the shard where a key gave way, before its turn: the first may find the key
+/// Looks at the shard of a key that gave way, before its turn: the first look may find the key
 /// that it gave way to.
 const LOOKS_BACK: u8 = 2;
 
-/// As `RUNS_IN_A_SHARD`, where they are not: its caches matter less, and others
-/// would wait for long.
+/// As `RUNS_IN_A_SHARD`, if handlers are not quick: the caches of the shard matter less, and other
+/// shards would wait long.
 const LONG_RUNS_IN_A_SHARD: u32 = 2;
 
 /// Messages from its own mailbox that a worker takes in a row while others may wait for it.
 const MAIL_RUN: u32 = 64;
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
-    /// Takes the next message from where the last one came from.
+    /// Takes the next message from the place of the last one.
     pub(crate) fn take_next(&mut self) -> Taken {
         if self.is_interrupted()
             && let Some(taken) = self.take_first_of_all()
@@ -88,7 +88,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     }
 
     /// As `take_next`, for a worker whose handler has waited: it has left the shard of its last
-    /// message, and looks at those that are ready.
+    /// message, and looks at the ready shards.
     pub(crate) fn take_after_wait(&mut self) -> Taken {
         match self.post.source {
             Source::None if !self.is_interrupted() => self.take_from_shards(),
@@ -96,8 +96,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         }
     }
 
-    /// The lane of the message that is done with ends, and the next of its shard is in hand: where
-    /// nothing is to be weighed.
+    /// Ends the lane of the finished message and takes the next message of its shard, in the case
+    /// without further decisions.
     fn take_next_near(&mut self, source: Source) -> Option<Taken> {
         let Source::Lane { index, id, .. } = source else { return None };
         let (core, worker) = (&self.post.core, self.post.worker);
@@ -106,8 +106,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         Some(self.start())
     }
 
-    /// True for the first few lanes of one shard, one after the other: then others have their turn
-    /// there, or would have to wait until somebody comes round.
+    /// True for the first few lanes of one shard in a row: then the other shards have their turn,
+    /// or they would wait until another worker comes round.
     fn stays_in_shard(&mut self, source: Source) -> bool {
         if !matches!(source, Source::Lane { .. }) || !self.post.core.queue.wake.waits() {
             return false;
@@ -129,7 +129,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         }
     }
 
-    /// True where something may come before the next message of the queue.
+    /// True if something may come before the next message of the queue.
     #[inline(always)]
     fn is_interrupted(&self) -> bool {
         self.seat.has_orders() || self.post.core.queue.wake.is_urged()
@@ -146,8 +146,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         Taken::Nothing
     }
 
-    /// The next message of a keyed shard, where nothing is to be weighed: straight into its place,
-    /// as large ones feel each further move. Where handlers are quick, most were taken so before.
+    /// The next message of a keyed shard, in the case without further decisions: straight into its
+    /// place, since each further move of a large message costs. If handlers are quick, most were
+    /// taken as a run before.
     fn take_next_at_head(&mut self) -> Option<Taken> {
         let Post { core, source: Source::Head { index, epoch, hash, run }, .. } = &mut self.post
         else {
@@ -165,8 +166,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         Some(self.start())
     }
 
-    /// The shard where the run is, and how many messages more may be taken there by
-    /// [`take_in_run`](Self::take_in_run), at `most`.
+    /// The shard of the run, and how many more messages [`take_in_run`](Self::take_in_run) may take
+    /// there, up to `most`.
     pub(crate) fn left_of_run<'a>(
         &self,
         core: &'a Core<A, K>,
@@ -180,8 +181,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         Some((core.queue.shards.get(index)?, self.longest_run.saturating_sub(run).min(most)))
     }
 
-    /// So many messages were taken by [`take_in_run`](Self::take_in_run), which does not count
-    /// them, and this is what it came to at last.
+    /// Counts this many messages of [`take_in_run`](Self::take_in_run), which does not count them
+    /// itself; `last` is its last result.
     pub(crate) fn count_in_run(&mut self, messages: u32, last: Option<Taken>) {
         let messages = messages + u32::from(last.is_some());
         match &mut self.post.source {
@@ -222,7 +223,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         }
     }
 
-    /// What comes before the queue, if anything does.
+    /// Takes the first of the things that come before the queue, if there are any.
     #[cold]
     fn take_first_of_all(&mut self) -> Option<Taken> {
         self.count_runs();
@@ -238,8 +239,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         None
     }
 
-    /// The message before was the last of a run where another class, or another
-    /// queue, had its turn.
+    /// The last message ended a run if another class, or another queue, had its turn.
     fn count_runs(&mut self) {
         if self.delivery.class == Class::Normal {
             self.urgent_run = 0;
@@ -255,8 +255,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         self.urgent_run >= URGENT_RUN
     }
 
-    /// What comes before the queue: urgent messages, and the worker's own mailbox. After a run of
-    /// urgent messages, and after one of its own, the others have a turn.
+    /// Takes the things that come before the queue: urgent messages, and the worker's own mailbox.
+    /// After a run of urgent messages, and after one of its own, the others have a turn.
     #[cold]
     fn take_first(&mut self) -> Option<Taken> {
         if self.is_over() {
@@ -361,7 +361,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         }
     }
 
-    /// As `take_from_shards` with keys, where handlers usually wait.
+    /// As `take_from_shards` with keys, if handlers usually wait.
     fn take_near(&mut self) -> Taken {
         self.longest_run = self.post.core.budget();
         let (core, worker) = (&self.post.core, self.post.worker);
@@ -376,8 +376,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         }
     }
 
-    /// True where handlers are quick, the queue of the shard that has just run dry was filled from
-    /// another thread, and what is ready elsewhere does not wait for this worker. Asked only where
+    /// True if handlers are quick, the queue of the shard that has just run dry was filled from
+    /// another thread, and ready messages elsewhere do not wait for this worker. Asked only after
     /// [`take_next`](Self::take_next) has found nothing.
     pub(crate) fn is_fed_from_afar(&self) -> bool {
         let core = &self.post.core;
@@ -394,8 +394,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             && locked(&core.queue.shards[index].outbox).from_afar
     }
 
-    /// True where the worker would find something now. What is ready at a shard without keys that
-    /// another attends is for that one.
+    /// True if the worker would find something now. A ready shard without keys that another worker
+    /// attends is for that worker.
     pub(crate) fn finds_something(&self) -> bool {
         match self.post.source {
             Source::Attending { index, .. } => {
@@ -433,7 +433,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     }
 
     /// Begins another run in the shard that the worker attends, whose senders are likely to share
-    /// its caches; now and then, and when there is nothing, goes to the next one.
+    /// its caches; from time to time, and if there is nothing, goes to the next one.
     fn take_shared(&mut self) -> Taken {
         if let Source::Attending { index, alone } = self.post.source {
             self.runs += 1;
@@ -460,7 +460,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         let join = std::mem::take(&mut self.join);
         match self.post.core.take_shared(self.post.worker, self.cursor, join, &mut self.delivery) {
             Some((index, alone)) => {
-                // However it comes to leave: a handler may suspend.
+                // In whatever way it leaves: a handler may suspend.
                 self.cursor = (index as u32 + 1) % 64;
                 self.begin_run(index, alone)
             }
@@ -483,8 +483,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         taken
     }
 
-    /// Takes the message of a caller who does this worker's work, unless something else comes
-    /// first: then the caller has it back.
+    /// Takes the message of a caller that does this worker's work, unless something else comes
+    /// first: then the message stays with the caller.
     pub(crate) fn take_at_hatch(&mut self) -> bool {
         let Some(hatch) = &self.delivery.hatch else { return false };
         if self.is_interrupted() || self.is_over() {
@@ -499,8 +499,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         true
     }
 
-    /// Takes the message that a caller has handed this worker. False where there is none to be
-    /// handled: something else comes first, and then it is queued.
+    /// Takes the message that a caller has handed this worker. False if there is none to handle:
+    /// something else comes first, and then the message is queued.
     #[inline(always)]
     pub(crate) fn take_handed(&mut self) -> bool {
         let is_over = self.post.core.lifecycle.ended.load(Ordering::Acquire);
@@ -520,7 +520,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         self.start_at_hatch() == Taken::InHand
     }
 
-    /// As `start`, where the clock may stand.
+    /// As `start`, if the clock may stand.
     #[inline(always)]
     fn start_at_hatch(&mut self) -> Taken {
         match self.delivery.stamp {
@@ -537,8 +537,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         self.start_next()
     }
 
-    /// As `start`, where the seat may be busy already: the messages of a run follow each other
-    /// faster than the clock goes.
+    /// As `start`, if the seat may be busy already: the messages of a run follow each other faster
+    /// than the clock advances.
     #[inline(always)]
     fn start_next(&mut self) -> Taken {
         count(&self.seat.tally.started);
@@ -580,7 +580,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     #[cold]
     fn is_settled_already(&mut self) -> bool {
         let Some(extra) = &mut self.delivery.extra else { return false };
-        // Whoever waits for its bytes is woken.
+        // Wakes a sender that waits for these bytes.
         extra.claim = None;
         if std::mem::take(&mut extra.parked) {
             self.post.core.telemetry.tally.waiting.fetch_sub(1, Ordering::Relaxed);

@@ -15,8 +15,8 @@ use crate::{
 };
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
-    /// True where the message in hand is still to be started. Otherwise it is withdrawn. In a pool
-    /// that does not ask, it is.
+    /// True if the message in hand is still to be started. Otherwise it is withdrawn. Always true
+    /// in a pool that does not ask.
     pub(crate) fn still_starts(&mut self) -> bool {
         let message = self.delivery.message.as_ref().or(self.spare.as_ref());
         let still = message.is_none_or(|message| self.is_wanted(message));
@@ -26,8 +26,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         still
     }
 
-    /// True where the message in hand has failed, and would not be started again. It is asked here
-    /// so that it does not hold room until then. A panic of user code leaves it to wait.
+    /// True if the message in hand has failed, and would not be started again. It is
+    /// asked here so that the message does not hold room until then. After a panic of
+    /// user code the message waits.
     pub(super) fn is_unwanted(&self) -> bool {
         let message = self.delivery.message.as_ref().or(self.spare.as_ref());
         let asks = || message.is_some_and(|message| !self.is_wanted(message));
@@ -45,8 +46,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         self.post.core.settings.functions.starts_if.as_ref().is_none_or(|wanted| wanted(message))
     }
 
-    /// As `still_starts`, for each message of a batch; true where one is left. Asks about all
-    /// before any of them is touched.
+    /// As `still_starts`, for each message of a batch; true if one is left. Asks about all before
+    /// any of them is touched.
     pub(crate) fn batch_still_starts(&mut self) -> bool {
         if self.post.core.settings.functions.starts_if.is_none() {
             return true;
@@ -73,7 +74,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         self.in_hand
     }
 
-    /// The first message of a batch is withdrawn: the next one takes its place, where there is one.
+    /// The first message of a batch is withdrawn: the next one takes its place, if there is one.
     fn withdraw_first(&mut self) {
         let mut more = mem::take(&mut self.delivery.more).into_iter();
         let since = self.seat.busy_since(|| self.post.core.telemetry.coarse.shown());
