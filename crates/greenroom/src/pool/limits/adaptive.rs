@@ -7,13 +7,13 @@
 //! ```
 //!
 //! Latency alone is not enough: a service that refuses in a millisecond looks fast, and a limit
-//! that listens to latency alone would grow into the outage. So the times of refused and timed-out
+//! that follows latency alone would grow into the outage. So the times of refused and timed-out
 //! messages are not counted, their number is, and the smaller of two limits holds. Each grows only
-//! in windows in which it was itself used up: what latency suggests is not forgotten while failures
-//! keep the limit small, and neither grows while nobody asks for more.
+//! in windows in which it was itself used up: the limit by latency is not forgotten while failures
+//! keep the other one small, and neither grows while there is no demand for more.
 //!
-//! Ask for a start only when a message could start: one that waits for its key is no demand. A pool
-//! whose demand is bound by its keys never uses the limit up, and does not move it.
+//! Ask for a start only when a message could start: a message that waits for its key is no demand.
+//! A pool whose demand is bound by its keys never uses the limit up, and does not move it.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ use super::{
 };
 use crate::SpawnError;
 
-/// A limit on what is in flight at once.
+/// A limit on messages in flight.
 ///
 /// ```
 /// use std::time::Duration;
@@ -81,8 +81,8 @@ impl AdaptiveLimit {
         })
     }
 
-    /// Starts a message, unless as many are in flight as may be. Where the limit is only observed
-    /// it always does, and counts.
+    /// Starts a message, unless the limit is reached. If the limit is only observed, it always
+    /// starts one, and counts.
     ///
     /// Each start that was granted must be followed by one [`finish`](Self::finish).
     pub fn try_start(&mut self) -> bool {
@@ -119,7 +119,7 @@ impl AdaptiveLimit {
         self.probe.hold_back(self.smaller()) as usize
     }
 
-    /// What the limit has come to.
+    /// The present state of the limit.
     pub fn report(&self) -> AdaptiveReport {
         AdaptiveReport {
             mode: self.settings.mode,
@@ -179,8 +179,8 @@ impl AdaptiveLimit {
         }
     }
 
-    /// Measures the latency at rest anew: at once where there is little load, with a probe
-    /// otherwise. True when a probe has begun.
+    /// Measures the latency at rest anew: at once if there is little load, otherwise with a probe.
+    /// True if a probe has begun.
     fn refresh_baseline(&mut self, summary: &Summary, latency: f64) -> bool {
         let limit = self.smaller();
         let little = summary.is_well_under(limit);

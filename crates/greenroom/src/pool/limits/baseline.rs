@@ -1,10 +1,10 @@
 //! How long handling takes when nothing is in its way.
 //!
 //! It is the lowest latency that was seen lately. A limit that works well keeps a small queue at
-//! the other side all the time, so what was low lately creeps up, and the limit with it; and a
+//! the other side all the time, so the lowest latency creeps up, and the limit with it; and a
 //! service that has become slower for good would be taken for an overloaded one for ever. So soon
-//! after the start, and again when that is stale, a *probe* holds back half of the load: for one
-//! window, to let the queue run dry, and for one to measure (as BBR does with its ProbeRTT;
+//! after the start, and again when the baseline is stale, a *probe* holds back half of the load:
+//! for one window, to let the queue run dry, and for one to measure (as BBR does with its ProbeRTT;
 //! Cardwell and others, "BBR: congestion-based congestion control", ACM Queue 14(5), 2016).
 //!
 //! ```text
@@ -14,18 +14,18 @@
 //! ```
 //!
 //! Mostly that is two windows in fifty at half the limit: at most 2% of the throughput. A time of
-//! little load is as good as a probe. Where the limit is only observed there is nothing to hold
-//! back: under a flood that never ends, the lowest rises slowly.
+//! little load is as good as a probe. If the limit is only observed, nothing can be held back:
+//! under a flood that never ends, the lowest rises slowly.
 
 /// Windows after which a measurement is stale: ten seconds at the default window.
 const STALE_AFTER: u32 = 50;
-/// Windows after which the first measurement is due: the first messages start together and so wait
-/// less than what comes after them.
+/// Windows before the first measurement: the first messages start together and so wait
+/// less than later ones.
 const FIRST_AFTER: u32 = 3;
 /// The weight of a window in the mean over the last few, of which the lowest is kept. The lowest of
 /// bare windows would be the luckiest one.
 const WEIGHT: f64 = 0.3;
-/// What a stale one rises by in each window, where no probe is possible: it doubles
+/// The rise of a stale baseline in each window, if no probe is possible: it doubles
 /// in about five minutes.
 const DRIFT: f64 = 0.0005;
 
@@ -90,7 +90,7 @@ impl Baseline {
         *self = Self { lowest: Some(latency), is_measured: true, mean: latency, age: 0 };
     }
 
-    /// Rises slowly, up to what is seen. A stale one that can never be measured must not
+    /// Rises slowly, up to the latency seen. A stale baseline that can never be measured must not
     /// be believed for ever.
     pub(super) fn drift(&mut self) {
         self.lowest = self.lowest.map(|lowest| self.mean.min(lowest * (1.0 + DRIFT)));

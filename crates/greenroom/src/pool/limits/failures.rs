@@ -1,11 +1,11 @@
 //! The limit that rejections and timeouts suggest.
 //!
 //! Additive increase, multiplicative decrease: the pair of rules under which several users of one
-//! service come to fair shares without knowing of each other (Chiu and Jain, "Analysis of the
+//! service reach fair shares without knowing of each other (Chiu and Jain, "Analysis of the
 //! increase and decrease algorithms for congestion avoidance in computer networks", Computer
-//! Networks and ISDN Systems 17, 1989). How much is taken off follows the share that failed, up to
-//! a half when all did (as in DCTCP; Alizadeh and others, SIGCOMM 2010), so a service that now and
-//! then refuses one is not treated as one that refuses all.
+//! Networks and ISDN Systems 17, 1989). The decrease follows the share that failed, up to a half if
+//! all did (as in DCTCP; Alizadeh and others, SIGCOMM 2010), so a service that occasionally refuses
+//! one is not treated as one that refuses all.
 //!
 //! Without failures this limit is the largest there may be: latency decides alone. After failures
 //! it grows again by halves to just below what latency suggests, which remembers what went well
@@ -28,10 +28,11 @@ pub(super) fn are_many(summary: &Summary) -> bool {
     summary.failed > TOLERATED
 }
 
-/// The limit after a window; `by_latency` is the one that latency suggests.
+/// The limit after a window; `by_latency` is the limit by latency.
 pub(super) fn next(settings: &Adaptive, limit: f64, summary: &Summary, by_latency: f64) -> f64 {
     if are_many(summary) {
-        // What was not in flight cannot have been too much or too little; what was, was too much.
+        // Load that was not in flight cannot have been too much or too little; load in
+        // flight was too much.
         let in_flight = summary.peak.min(limit);
         return settings.clamp(in_flight * (1.0 - summary.failed / 2.0));
     }

@@ -9,13 +9,13 @@
 //! that a token wakes one worker. A pass that finds no message is given back, and so is
 //! that of a worker that dies.
 //!
-//! The price: a worker that waits is one that does not lie idle, and each that is woken for more
-//! work joins the line. A pool without limits pays one branch; one whose limits may come later, and
-//! that has none now, a branch and a load.
+//! The price: a waiting worker is not idle, and each worker that is woken for more work joins the
+//! line. A pool without limits pays one branch; a pool without limits that may get some later pays
+//! a branch and a load.
 //!
-//! Limits come and go while workers are under way: who holds a pass has counted itself among those
-//! in hand, whether there was a limit to that or not, and who was let through without one goes on
-//! beside those that the limit counts.
+//! Limits come and go while workers are under way: the holder of a pass has counted itself among
+//! the messages in hand, whether there was a limit on them or not, and a message let through
+//! without one goes on beside those that the limit counts.
 
 use std::{
     sync::{
@@ -41,9 +41,9 @@ pub(crate) enum AtOnce {
 /// The gate of one pool.
 pub(crate) struct Gate {
     start: Instant,
-    /// Who is first in line holds this.
+    /// Held by the first in line.
     line: tokio::sync::Mutex<()>,
-    /// Taken before `at_once`, where both are.
+    /// Taken before `at_once`, if both are.
     bucket: Mutex<Option<TokenBucket>>,
     at_once: Mutex<Places>,
     /// There is a limit. Written under both locks.
@@ -53,7 +53,7 @@ pub(crate) struct Gate {
 }
 
 enum Places {
-    /// Without a limit, it counts those that hold a pass.
+    /// Without a limit, it counts the passes that are held.
     Fixed {
         limit: Option<usize>,
         taken: usize,
@@ -62,13 +62,13 @@ enum Places {
     Adaptive(Box<AdaptiveLimit>),
 }
 
-/// What the limits of a pool have come to.
+/// The present state of the limits of a pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct LimitStats {
-    /// How many messages may be in hand at once, where that is limited.
+    /// How many messages may be in hand at once, if that is limited.
     pub limit: Option<usize>,
-    /// How many might be, where an adaptive limit is only observed.
+    /// How many would be allowed, if an adaptive limit is only observed.
     pub would_be_limit: Option<usize>,
     /// How often a worker had to wait for a place, or would have had to.
     pub held_back: u64,
@@ -102,7 +102,7 @@ impl Gate {
         self.engaged.load(Ordering::Relaxed)
     }
 
-    /// A pass, where nobody stands in line and there is no need to wait.
+    /// A pass, if the line is empty and there is no need to wait.
     pub(crate) fn try_pass(self: &Arc<Self>) -> Option<Pass> {
         let _first = self.line.try_lock().ok()?;
         let place = self.try_place()?;
@@ -113,7 +113,7 @@ impl Gate {
     /// Stands in line, and waits for a place and a token.
     ///
     /// # Cancel safety
-    /// A dropped future has given back what it had, and its place in line.
+    /// A dropped future has given back its place, its token, and its turn in line.
     pub(crate) async fn pass(self: &Arc<Self>) -> Pass {
         let _first = self.line.lock().await;
         let place = loop {
@@ -164,8 +164,8 @@ impl Gate {
         Ok(true)
     }
 
-    /// Changes how many messages may be in hand at once, or lets any number be. False where the
-    /// pool has an adaptive limit.
+    /// Changes how many messages may be in hand at once, or removes that limit. False if the pool
+    /// has an adaptive limit.
     pub(crate) fn set_concurrency(&self, messages: Option<usize>) -> Result<bool, SpawnError> {
         let bucket = self.bucket.lock();
         let mut places = self.at_once.lock();
@@ -175,7 +175,7 @@ impl Gate {
         Ok(true)
     }
 
-    /// Who is first in line waits for a moment, or a place, that the old limit named.
+    /// The first in line waits for a moment, or a place, of the old limit.
     fn changed(&self, bucket: &Option<TokenBucket>, places: &Places) {
         let unlimited = matches!(places, Places::Fixed { limit: None, .. });
         self.engaged.store(bucket.is_some() || !unlimited, Ordering::Relaxed);

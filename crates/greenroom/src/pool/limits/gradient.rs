@@ -1,8 +1,8 @@
 //! The limit that latency suggests.
 //!
-//! Where handling takes as long as at rest, more can be done at once; where it takes longer, some
-//! of what is in flight only waits at the other side. The quotient of the two, the *gradient*,
-//! times what is in flight is about what is really being worked on; a little is added so that the
+//! If handling takes as long as at rest, more can be done at once; if it takes longer, some of the
+//! load in flight only waits at the other side. The quotient of the two, the *gradient*, times the
+//! load in flight is about the load that is really being worked on; a little is added so that the
 //! limit goes on trying:
 //!
 //! ```text
@@ -11,10 +11,10 @@
 //! ```
 //!
 //! The idea of comparing with the latency at rest is TCP Vegas' (Brakmo and Peterson, IEEE JSAC
-//! 13(8), 1995); the form is that of Gradient2 in Netflix' concurrency-limits. Other than there,
-//! the latency at rest is measured ([`Baseline`](super::baseline::Baseline)) and not a long mean,
-//! which under steady overload learns the overload. For a service with room for `c` at once the
-//! limit comes to rest at about `tolerance × c + √c`.
+//! 13(8), 1995); the form is that of Gradient2 in Netflix' concurrency-limits. Unlike there, the
+//! latency at rest is measured ([`Baseline`](super::baseline::Baseline)) and not a long mean, which
+//! under steady overload learns the overload. For a service with room for `c` at once the limit
+//! settles at about `tolerance × c + √c`.
 
 use super::{settings::Adaptive, window::Summary};
 
@@ -34,7 +34,7 @@ pub(super) fn next(
         return limit;
     }
     let gradient = (settings.tolerance * baseline / latency.max(f64::MIN_POSITIVE)).min(1.0);
-    // More than the limit is in flight where it is only observed.
+    // If the limit is only observed, more than the limit may be in flight.
     let in_flight = summary.in_flight.max(limit);
     let suggested = in_flight * gradient + limit.sqrt();
     let next = match suggested < limit {

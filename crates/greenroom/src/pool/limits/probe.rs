@@ -10,7 +10,7 @@ use super::{
 pub(super) enum Probe {
     /// Leaves by `begin`, when the baseline is stale and the load is not small.
     Off,
-    /// What was queued at the other side runs dry. Leaves with the next window.
+    /// The queue at the other side runs dry. Left with the next window.
     Draining(Step),
     /// Leaves with the next window, by which the baseline is known, or another step follows.
     Measuring(Step),

@@ -17,7 +17,7 @@ const MOST: u64 = 1_000_000_000;
 /// The longest period.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// So many messages in such a time.
+/// A number of messages in a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rate {
     messages: u64,
@@ -75,7 +75,7 @@ impl Rate {
 pub struct TokenBucket {
     rate: Rate,
     burst: u64,
-    /// What is in the bucket, in parts of a token; at most the burst.
+    /// The fill of the bucket, in parts of a token; at most the burst.
     parts: u128,
     /// The latest time that was seen. Time before it brings nothing, so a clock that goes
     /// back makes no tokens.
@@ -104,8 +104,8 @@ impl TokenBucket {
         left.is_some()
     }
 
-    /// The first moment at which there is a token, unless somebody takes it before: the latest time
-    /// seen, where there is one already.
+    /// The first moment at which there is a token, unless another caller takes it before: the
+    /// latest time seen, if there is one already.
     pub fn next_at(&self) -> Duration {
         let missing = self.token().saturating_sub(self.parts);
         let wait = missing.div_ceil(u128::from(self.rate.messages));

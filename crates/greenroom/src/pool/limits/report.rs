@@ -23,7 +23,7 @@ pub struct LimitChange {
 pub enum LimitReason {
     /// Handling was fast enough, and the limit was used up.
     Room,
-    /// Handling took longer than it may.
+    /// Handling took longer than allowed.
     Slow {
         /// The mean of the window.
         latency: Duration,
@@ -39,7 +39,7 @@ pub enum LimitReason {
     Probe,
 }
 
-/// What a limit has come to.
+/// The present state of a limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct AdaptiveReport {
@@ -55,6 +55,6 @@ pub struct AdaptiveReport {
     pub baseline: Option<Duration>,
     /// Started and not ended.
     pub in_flight: usize,
-    /// Starts that were refused, or would have been where the limit is only observed.
+    /// Starts that were refused, or would have been if the limit were enforced.
     pub held_back: u64,
 }

@@ -21,11 +21,11 @@ const MOST: usize = 65_536;
 /// Whether a limit is obeyed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
-    /// Nothing is held back; the limit says what it would do. To be looked at for a while
-    /// before it is enforced.
+    /// Nothing is held back; the limit reports the value that it would enforce. Watch it for a
+    /// while before you enforce it.
     #[default]
     Observe,
-    /// What is above the limit waits.
+    /// Messages above the limit wait.
     Enforce,
 }
 

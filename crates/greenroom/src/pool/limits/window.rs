@@ -6,7 +6,7 @@ use std::time::Duration;
 /// of fewer is too wide.
 pub(super) const LEAST_SAMPLES: u64 = 10;
 
-/// What the end of a message says about the load of whatever it used.
+/// The outcome of a message, as evidence of the load of the service behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Outcome {
@@ -26,26 +26,26 @@ pub enum Outcome {
 pub(super) struct Window {
     /// `None` before the first message has ended.
     began: Option<Duration>,
-    /// Of those that were done.
+    /// Of messages that were done.
     seconds: f64,
     done: u64,
     failed: u64,
     /// The most that were in flight at a time.
     peak: usize,
-    /// The sum of what was in flight at each end.
+    /// The sum of the messages in flight at each end.
     in_flight: u64,
 }
 
 /// What a full window says.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Summary {
-    /// The mean of those that were done, in seconds; `None` where too few were.
+    /// The mean over messages that were done, in seconds; `None` if too few were.
     pub(super) latency: Option<f64>,
-    /// The share of those that were rejected or timed out.
+    /// The share of messages that were rejected or timed out.
     pub(super) failed: f64,
     /// The most that were in flight at a time.
     pub(super) peak: f64,
-    /// As many as were in flight on average, seen from those that ended.
+    /// The average number in flight, seen from the messages that ended.
     pub(super) in_flight: f64,
 }
 
@@ -100,7 +100,7 @@ impl Summary {
         self.peak >= limit.floor()
     }
 
-    /// True when so few were in flight that the limit cannot be the cause of what is seen.
+    /// True if so few were in flight that the limit cannot be the cause of the latency.
     pub(super) fn is_well_under(&self, limit: f64) -> bool {
         self.peak < limit / 2.0
     }
