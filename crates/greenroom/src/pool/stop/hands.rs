@@ -6,9 +6,9 @@ use tokio::time::Instant;
 
 use crate::{Actor, pool::core::Core};
 
-/// When a message begins is not noted, because that would cost each of them a look at the clock. So
-/// a stop looks when it begins and at its deadline: who has begun nothing since has had its message
-/// for at least that long.
+/// The time at which a message begins is not noted, because that would cost each message a look at
+/// the clock. So a stop looks when it begins and at its deadline: a worker that has begun nothing
+/// in between has had its message for at least that long.
 #[derive(Default)]
 pub(super) struct Hands {
     /// By slot: messages begun by then, and when that was first seen.
@@ -16,7 +16,7 @@ pub(super) struct Hands {
 }
 
 impl Hands {
-    /// Looks who has a message in hand.
+    /// Notes which workers have a message in hand.
     pub(super) fn look<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         &mut self,
         core: &Core<A, K>,
@@ -31,7 +31,7 @@ impl Hands {
         }
     }
 
-    /// Who has one now, and for how long at the least.
+    /// The workers that have one now, and for how long at least.
     pub(super) fn still_full<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         &mut self,
         core: &Core<A, K>,

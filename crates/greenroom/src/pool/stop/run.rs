@@ -23,23 +23,23 @@ use crate::{
     pool::{core::Core, occupied::slot_at_work, stats::PoolStats, timed, timed::later},
 };
 
-/// How long dropped handlers may take to reach their next await before they are called wedged, and
-/// `stopped` hooks may take where the deadline has passed.
+/// How long dropped handlers may take to reach their next await before they count as wedged, and
+/// how long `stopped` hooks may take after the deadline.
 const LET_GO: Duration = Duration::from_millis(500);
 
 /// How long `stopped` hooks may take after [`Stop::Now`], at least.
 const HOOKS: Duration = Duration::from_secs(10);
 
-/// Stops the pool. Any number of stops may run at once; each waits as it was told to, and who comes
-/// first to the end gets what was left over.
+/// Stops the pool. Any number of stops may run at once; each waits as it was told to, and the first
+/// to reach the end gets the leftover messages.
 pub(crate) async fn stop<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: Arc<Core<A, K>>,
     how: Stop,
 ) -> StopReport<A::Message> {
     core.close();
     if slot_at_work(core.identity()).is_some() {
-        // A worker of the pool: it would wait for itself. What was left over is kept for who stops
-        // the pool from outside.
+        // A worker of the pool: it would wait for itself. Leftover messages are kept for a stop
+        // from outside of the pool.
         core.clone().stop_behind(how);
         return StopReport { left_over: Vec::new(), wedged: Vec::new(), stats: core.figures() };
     }
@@ -49,8 +49,9 @@ pub(crate) async fn stop<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         Stop::Graceful { within } => drain_until(&core, later(within), &mut hands).await,
         Stop::Now => finish_in_hand(&core).await,
     }
-    // Pairs with the `compare_exchange` of `Employed::drop`: at 0, all that the tasks did is seen.
-    // Otherwise the report could lack what they counted last, and call workers wedged that are gone.
+    // Pairs with the `compare_exchange` of `Employed::drop`: at 0, all that the tasks did
+    // is seen. Otherwise the report could lack what they counted last, and call workers
+    // wedged that are gone.
     let wedged = match core.lifecycle.running.load(Ordering::SeqCst) {
         0 => Vec::new(),
         _ => hands.still_full(&core),
@@ -58,7 +59,7 @@ pub(crate) async fn stop<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core.end_of_life(&wedged);
     let wedged = wedged.into_iter().map(|(slot, _)| core.worker_name(slot)).collect();
     while core.withdrawal().is_on() && !core.withdrawal().is_here() {
-        // What is out of its place to be looked at is left over as well.
+        // Messages that are out of their places to be examined are left over as well.
         crate::step_aside().await;
     }
     core.give_back_queued();
@@ -67,8 +68,8 @@ pub(crate) async fn stop<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     StopReport { left_over, wedged, stats: core.figures() }
 }
 
-/// How long somebody who is inside the pool may take to leave it: another stop, or a sender for
-/// whom another message made room.
+/// How long another party inside the pool may take to leave it: another stop, or a sender for which
+/// another message made room.
 const INSIDE: Duration = Duration::from_secs(1);
 
 /// Once all workers have gone, every message is accounted for (P26). In builds
@@ -87,14 +88,14 @@ fn check_ledger<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K
     }
 }
 
-/// Handles what is queued, then lets the workers end. At the deadline handlers are dropped.
+/// Handles the queued messages, then lets the workers end. At the deadline handlers are dropped.
 async fn drain_until<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Core<A, K>,
     deadline: Instant,
     hands: &mut Hands,
 ) {
-    // What is held back waits for a worker to join, and none will.
-    // What is behind a parked key waits for an operator.
+    // Held messages wait for a worker to join, and none will. Messages behind a parked key
+    // wait for an operator.
     let stuck = || core.routing.held().len() as u64 + core.parked_messages();
     let but_stuck = |stats: PoolStats| stats.accepted == stats.settled() + stuck();
     let done = |stats: PoolStats| stats.is_settled() || but_stuck(stats);
@@ -124,7 +125,7 @@ async fn drain_until<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core.membership.abort(0..core.membership.seats.len());
 }
 
-/// Starts nothing more, and waits for what is in hand. `stopped` hooks that take
+/// Starts nothing more, and waits for the messages in hand. `stopped` hooks that take
 /// too long are dropped.
 async fn finish_in_hand<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>) {
     core.end();

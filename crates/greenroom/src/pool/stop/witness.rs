@@ -1,9 +1,10 @@
-//! Why a pool is not drained yet, for little: somebody has a message in hand.
+//! A cheap reason why a pool is not drained yet: a worker has a message in hand.
 //!
-//! Whoever drains a pool looks each time that a worker has finished something. The ledger sums the
-//! figures of all workers, and with thousands of them that would be done thousands of times. One
-//! worker who is busy is enough to know that it would not come out even; once that one has
-//! finished, the next one is looked for behind it, so each is passed about once.
+//! A stop checks whether the pool is drained each time that a worker has finished something.
+//! The ledger sums the figures of all workers, and with thousands of workers that would
+//! happen thousands of times. One busy worker is enough to know that the ledger would not
+//! balance; once that one has finished, the search for the next one begins behind it, so each
+//! is passed about once.
 
 use std::hash::Hash;
 
@@ -11,15 +12,15 @@ use crate::{Actor, pool::core::Core};
 
 #[derive(Debug, Default)]
 pub(super) struct Witness {
-    /// Who was busy when somebody was last looked for.
+    /// The worker that was busy at the last search.
     worker: usize,
-    /// Workers looked at.
+    /// Workers passed.
     #[cfg(test)]
     looks: usize,
 }
 
 impl Witness {
-    /// True where a worker has a message in hand. Looks at all of them before it says no.
+    /// True if a worker has a message in hand. Looks at all of them before it says no.
     pub(super) fn sees_one_busy<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         &mut self,
         core: &Core<A, K>,

@@ -1,7 +1,8 @@
-//! A worker that is somebody else: an actor or a pool that was adopted.
+//! A worker that is an adopted actor or pool.
 //!
-//! Its seat is taken by one who hands each delivery on, whole, as soon as there is room at the
-//! other end. In the ledger of the pool the message is handled, and accepted in the other's.
+//! Its seat is taken by a forwarder that hands each delivery on, whole, as soon as there is
+//! room at the other end. In the ledger of the pool the message is handled, and in the
+//! other's it is accepted.
 
 use std::{future::poll_fn, hash::Hash, pin::pin, sync::Arc, task::Poll};
 
@@ -16,7 +17,7 @@ use crate::{
     },
 };
 
-/// Hands on whatever it is given.
+/// Hands every message on.
 struct Forwarder<M, R, E>(Address<M, R, E>);
 
 impl<M: Send + 'static, R: Send + 'static, E: Send + 'static> Actor for Forwarder<M, R, E> {
@@ -73,14 +74,14 @@ async fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     let reason = match is_over.await {
         Some(reason) => reason,
         None => {
-            // At once, and not when a message finds it gone. What it has in hand goes elsewhere
-            // first.
+            // At once, and not when a message finds it gone. Its message in hand
+            // goes elsewhere first.
             core.drop_out(slot, &outcomes);
             work.await
         }
     };
     undertaker.gone = Some(Gone::Over(reason));
-    // One whose other end has gone is no member any more.
+    // An adopted worker whose other end has gone is no member any more.
     core.drop_out(slot, &outcomes);
 }
 

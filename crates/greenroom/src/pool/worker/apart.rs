@@ -6,9 +6,9 @@ use std::{
     task::{Context, Poll},
 };
 
-/// Keeps what it polls out of the code around it: a loop that runs for each message would share
-/// its registers with all that happens rarely beside it, and was a twentieth slower where it
-/// was measured (`bench/NOTES.md`).
+/// Keeps the code that it polls out of the code around it: a loop that runs for each message
+/// would share its registers with all the rare cases beside it, and was measured to be a
+/// twentieth slower (`bench/NOTES.md`).
 pub(super) struct Apart<'a, F>(pub(super) Pin<&'a mut F>);
 
 impl<F: Future> Future for Apart<'_, F> {

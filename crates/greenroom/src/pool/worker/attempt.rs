@@ -30,12 +30,13 @@ impl<A: Actor, B> StandsFor<A> for B where
 {
 }
 
-/// Messages of a run between two looks at whether others should be woken, where handlers are quick.
+/// Messages of a run between two checks whether other workers should be woken,
+/// if handlers are quick.
 const QUICK_ATTEMPTS: u32 = 32;
 
-/// Handles the message in hand, and settles it; where handlers are quick, those behind it in the
-/// same run as well, up to a few and as long as nothing else is due. Says how many. Where handlers
-/// are limited and one does not return in time, it is dropped.
+/// Handles the message in hand, and settles it. If handlers are quick, also the messages behind it
+/// in the same run, up to a few and as long as nothing else is due. Returns how many. If handlers
+/// have a time limit, a handler that exceeds it is dropped.
 pub(super) async fn attempt<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
     core: &Core<A, K>,
     hold: &mut Hold<A, K>,
@@ -149,8 +150,8 @@ async fn receive<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>
     polled(post, handler).await
 }
 
-/// Polls a handler or a hook, and lets go of the worker's place when it suspends. It is lent the
-/// handler where that lies: what is moved before it is read back costs more than all the rest.
+/// Polls a handler or a hook, and lets go of the worker's place when it suspends. It borrows the
+/// handler in its place: a move before it is read back costs more than all the rest.
 #[inline(always)]
 fn polled<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static, F: Future>(
     post: &'a mut Post<A, K>,
@@ -197,7 +198,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Post<A, K> {
         self.posture = Posture::Awake;
     }
 
-    /// Gives up what nobody else knows of. True where there is more to give up.
+    /// Gives up the shards that no other worker knows of. True if there is more to give up.
     #[inline]
     fn leaves_shard(&mut self) -> bool {
         if let Source::Shared { alone: false, .. } = self.source {
@@ -209,7 +210,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Post<A, K> {
     fn suspend(&mut self, task: &task::Context<'_>) {
         self.has_suspended = true;
         if !self.core.telemetry.coarse.is_watched() {
-            // What is in hand has been so from now on, where nobody has looked at the clock for it.
+            // The message in hand counts from now on, if the clock has not been read for it.
             self.core
                 .membership
                 .seats
@@ -249,7 +250,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Post<A, K> {
     }
 }
 
-/// Hears the signals that wait. Returns the reason where the actor ends because of one.
+/// Handles the waiting signals. Returns the reason if the actor ends because of one.
 #[cold]
 pub(super) async fn hear<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
     hold: &mut Hold<A, K>,

@@ -9,8 +9,8 @@ use std::{
 
 use crate::pool::occupied::AtWork;
 
-/// Catches panics around a whole future, once per life of a worker and not once per message; and
-/// notes whose future it is while it is polled.
+/// Catches panics around a whole future, once per life of a worker and not once per message. Notes
+/// the owner of the future while it is polled.
 pub(crate) struct CatchUnwind<F>(
     pub(super) std::pin::Pin<Box<F>>,
     pub(super) Option<(usize, usize)>,

@@ -1,8 +1,8 @@
-//! A short pause of a worker whose sender runs beside it, so that what it sends comes together.
+//! A short pause of a worker whose sender runs beside it, so that messages arrive in larger groups.
 //!
 //! A worker that is quicker than a single sender on another thread finds two or three messages each
 //! time, and meets the sender at the queue's lock and at the ready map for each such handful: the
-//! cache lines of both go to and fro between two cores, and both are busy with that. Where the
+//! cache lines of both move back and forth between two cores, and both are busy with that. If the
 //! worker leaves the sender alone for a moment, it finds dozens, and the sender was not disturbed.
 //! Network cards hold back interrupts for the same reason (Salah, Qahtan: Boosting throughput of
 //! Snort NIDS under Linux, 2008, has a survey of interrupt coalescing).
@@ -24,14 +24,14 @@ const PLENTY: u32 = 64;
 /// A pause that brought fewer messages was not worth it.
 const WORTH_IT: u32 = 16;
 
-/// Handfuls taken without a pause after one that was not worth it.
+/// Handfuls taken without a pause after a pause that was not worth it.
 const SKIPS: u8 = 16;
 
 /// Whether a worker pauses: as long as that brings many messages at a time; otherwise now
 /// and then, to find out.
 #[derive(Default)]
 pub(super) struct Coalescing {
-    /// What has come since is due to a pause.
+    /// Messages that have come since are due to a pause.
     paused: bool,
     /// Handfuls to be taken without one.
     skips: u8,

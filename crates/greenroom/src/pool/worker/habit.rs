@@ -9,8 +9,8 @@ pub(super) struct Habit(i8);
 const CERTAIN: i8 = 16;
 
 impl Habit {
-    /// A handler has returned, and has waited or not. Present where that contradicts what the
-    /// pool takes to be usual.
+    /// A handler has returned, and has waited or not. Present if that contradicts the
+    /// pool's present habit.
     #[inline]
     pub(super) fn changes(&mut self, has_waited: bool, usual: bool) -> Option<bool> {
         let step = if has_waited { 1 } else { -1 };

@@ -14,7 +14,7 @@ use crate::{
     },
 };
 
-/// Tells what the first start came to, and tries again where it failed.
+/// Reports the result of the first start, and tries again if it failed.
 pub(super) async fn first_start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Core<A, K>,
     slot: usize,
@@ -29,7 +29,7 @@ pub(super) async fn first_start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     match first {
         Ok(actor) => {
             core.tell_started(slot);
-            // Before anybody is told: who has spawned the pool finds its worker there.
+            // Before the report: the spawner of the pool finds its worker there.
             core.has_started(slot);
             let _ = outcomes.send(SlotOutcome::Started(slot));
             Some(actor)
@@ -66,7 +66,7 @@ async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     Err(reason)
 }
 
-/// The error of an actor may be of any type; it is quoted where it is text or an error in a box,
+/// The error of an actor may be of any type; it is quoted if it is text or an error in a box,
 /// and named otherwise.
 fn start_failed<E: 'static>(error: E) -> String {
     let any: &dyn Any = &error;

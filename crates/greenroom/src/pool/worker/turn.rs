@@ -8,16 +8,16 @@ use std::time::{Duration, Instant};
 
 use crate::pool::wake::Wake;
 
-/// Messages handled or skipped before other tasks of the runtime get a turn, where no queue has run
-/// dry before, or the next message was always there just in time: each in a lane of its own, or
-/// from a sender that runs beside the worker.
+/// Messages handled or skipped before other tasks of the runtime get a turn, if no queue has run
+/// dry before, or the next message always arrived just in time: each in a lane of its own, or from
+/// a sender that runs beside the worker.
 pub(super) const MESSAGES: u32 = 64;
 
-/// As `MESSAGES`, where handlers are quick: a quarter of a millisecond at most. Two senders that
-/// share the worker's thread queue 64 each before they step aside.
+/// As `MESSAGES`, if handlers are quick: a quarter of a millisecond at most. Two senders that share
+/// the worker's thread queue 64 each before they yield.
 const QUICK_MESSAGES: u32 = 128;
 
-/// So much longer may it be where handlers are quick, if more senders than two have
+/// How much longer it may be if handlers are quick and more than two senders have
 /// filled their shards.
 const LONGER: Duration = Duration::from_micros(125);
 
@@ -27,7 +27,7 @@ pub(super) struct Turn {
     messages: u32,
     /// How many more than usual there may be.
     more: u32,
-    /// When it came to be longer than usual, where it is.
+    /// When it became longer than usual, if it is.
     long_since: Option<Instant>,
 }
 
@@ -55,8 +55,8 @@ impl Turn {
         self.messages > usual + self.more && !self.goes_on(wake)
     }
 
-    /// Where more shards are filled than one turn can empty, each ready one is worth as many
-    /// messages as a sender queues in it.
+    /// If more shards are filled than one turn can empty, each ready one is worth as many messages
+    /// as a sender queues in it.
     #[cold]
     fn goes_on(&mut self, wake: &Wake) -> bool {
         if !wake.is_quick() || self.messages > MESSAGES * wake.ready_shards() {
