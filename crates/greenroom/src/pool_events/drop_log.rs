@@ -51,8 +51,9 @@ impl DropLog {
 
     /// Counts drops.
     pub(crate) fn dropped(&self, messages: u64, now: Instant) -> Dropped {
-        // Pairs with the load of `next_at`, by the clock, which `Dropped::First` rouses next: either
-        // the clock sees the count, or it looks again. Otherwise the drop is told with a later one.
+        // Pairs with the load of `next_at`, by the clock, which `Dropped::First` rouses
+        // next: either the clock sees the count, or it looks again. Otherwise the drop is
+        // told with a later one.
         let before = self.untold.fetch_add(messages, Ordering::SeqCst);
         match self.due(now) {
             Some(untold) => Dropped::Tell(untold),

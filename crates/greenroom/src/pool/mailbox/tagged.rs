@@ -19,8 +19,8 @@ use crate::{
     sync::Ordering,
 };
 
-/// What is lifted comes back into a queue: behind the retries that stand first by now, and before
-/// all others.
+/// Lifted messages come back into a queue: behind the retries that stand first by now,
+/// and before all others.
 fn set_down_in<T>(queue: &mut VecDeque<T>, stay: VecDeque<T>, is_retry: impl Fn(&T) -> bool) {
     let retried = queue.iter().take_while(|entry| is_retry(entry)).count();
     let later = queue.split_off(retried);
@@ -29,7 +29,7 @@ fn set_down_in<T>(queue: &mut VecDeque<T>, stay: VecDeque<T>, is_retry: impl Fn(
 }
 
 impl<A: Actor, K> Letters<A, K> {
-    /// Takes the next urgent message. None also where it waits for its next attempt.
+    /// Takes the next urgent message. None also if it waits for its next attempt.
     pub(super) fn next_urgent(&mut self) -> Option<Queued<A, K>> {
         if !self.urgent.front().is_some_and(bears_retry) {
             return self.urgent.pop_front();
@@ -59,7 +59,7 @@ impl<A: Actor, K> Letters<A, K> {
         }
     }
 
-    /// Puts back what stays of it.
+    /// Puts back the messages that stay.
     pub(super) fn set_down(&mut self, mut stay: LiftedMail<A, K>) {
         set_down_in(&mut self.urgent, stay.urgent, Entry::is_retry);
         let mut later = std::mem::replace(&mut self.normal, BlockQueue::new());
@@ -80,8 +80,8 @@ impl<A: Actor, K> Letters<A, K> {
         }
     }
 
-    /// Where a message with a tag is withdrawn that waits for its next attempt, the others of its
-    /// tag wait for nothing any more.
+    /// If a message with a tag is withdrawn while it waits for its next attempt, the others of its
+    /// tag no longer wait for it.
     pub(super) fn forget_retries(&mut self, withdrawn: &[Queued<A, K>]) {
         for retry in withdrawn.iter().filter(|entry| bears_retry(entry)) {
             if let Some(held) = self.held_of(retry.hash) {
@@ -96,8 +96,8 @@ impl<A: Actor, K> Letters<A, K> {
         self.tagged.held.as_deref_mut().filter(|held| held.tag == tag)
     }
 
-    /// Takes out what bears one of these tags, which are in order. What is of the
-    /// `kept` one is put aside.
+    /// Takes out the messages with one of these tags, which are in order. Those of the
+    /// `kept` tag are put aside.
     fn detach(&mut self, tags: &[u32], kept: Option<u32>) -> Bundle<A, K> {
         let mut bundle = Bundle::default();
         let urgent = std::mem::take(&mut self.urgent).into_iter();
@@ -192,10 +192,10 @@ impl<A: Actor, K> Mailbox<A, K> {
         }
     }
 
-    /// Takes out what bears one of these tags, which are in order, and `release`s each of them,
-    /// under the lock. One of which the worker may have a message in hand stays, what is queued of
-    /// it is put aside, and the worker is ordered to hand it over; true then. The caller then wakes
-    /// the worker and serves waiters.
+    /// Takes out the messages with one of these tags, which are in order, and `release`s each tag,
+    /// under the lock. If the worker may have a message of one in hand, that tag stays, its queued
+    /// messages are put aside, and the worker is ordered to hand it over; then true. The caller
+    /// then wakes the worker and serves waiters.
     pub(crate) fn detach(
         &self,
         tags: &[u32],
@@ -227,7 +227,7 @@ impl<A: Actor, K> Mailbox<A, K> {
         (bundle, begins)
     }
 
-    /// The worker has nothing in hand: what was held for it goes, and its tag is
+    /// The worker has nothing in hand: messages held for it go, and its tag is
     /// `release`d under the lock.
     pub(crate) fn let_go(&self, release: impl FnOnce(u32)) -> Option<(u32, Bundle<A, K>)> {
         let mut letters = self.letters.lock();
@@ -258,14 +258,15 @@ impl<A: Actor, K> Mailbox<A, K> {
             letters.push(entry);
         }
         letters.tagged.waiting.extend(bundle.waiting);
-        // It has some again: one that was killed in its start has handed over what it did not have.
+        // It has some again: a worker killed in its start has handed over tags
+        // that it did not have.
         letters.tagged.retired = false;
         claim();
         self.told(&letters);
         Ok(())
     }
 
-    /// The worker has no tags any more. Who comes too late with one is told so.
+    /// The worker has no tags any more. A message that comes too late with one is refused.
     pub(crate) fn retire(&self) {
         self.letters.lock().tagged.retired = true;
     }

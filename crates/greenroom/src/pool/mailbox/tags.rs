@@ -11,7 +11,7 @@ use crate::{
     },
 };
 
-/// Messages that are looked at for one of another tag than those that are attempted again.
+/// How many messages are searched for one of another tag than the retries'.
 const LOOK_AHEAD: usize = 1_024;
 
 /// Why a message with a tag was not queued.
@@ -35,7 +35,7 @@ impl<A: Actor, K> Default for Bundle<A, K> {
     }
 }
 
-/// What lay in a mailbox, while somebody looks at it who may withdraw it, or what stays of it.
+/// The messages of a mailbox while they are examined for a withdrawal, or those that stay.
 pub(crate) struct LiftedMail<A: Actor, K> {
     pub(crate) urgent: VecDeque<Queued<A, K>>,
     pub(crate) normal: BlockQueue<Queued<A, K>>,
@@ -62,8 +62,8 @@ pub(crate) struct Held<A: Actor, K> {
 
 /// What only tags need.
 pub(crate) struct Tagged<A: Actor, K> {
-    /// Of the message that the worker took last. It may have finished it since.
-    /// 0 where it had none.
+    /// The tag of the message that the worker took last. It may have finished it
+    /// since. 0 if it had none.
     pub(crate) in_hand: u32,
     /// Tags whose first message waits for its next attempt.
     pub(crate) waiting: Vec<u32>,
@@ -86,9 +86,9 @@ pub(super) fn bears_retry<M, R, E, K>(entry: &Entry<M, R, E, K>) -> bool {
 }
 
 impl<A: Actor, K> Tagged<A, K> {
-    /// Which of these is next, of which the first bears a tag and is attempted again. None where
-    /// that waits for its attempt: the others wait with it. A message that is due at once would
-    /// have every turn, so the next one of another tag has every other.
+    /// Which of these is next, if the first one bears a tag and is attempted again. None if that
+    /// one waits for its attempt: the others wait with it. A retry that is due at once would have
+    /// every turn, so the next one of another tag has every other turn.
     #[cold]
     pub(super) fn choose<'a>(
         &mut self,
@@ -103,7 +103,7 @@ impl<A: Actor, K> Tagged<A, K> {
             if bears_retry(entry) {
                 tags.insert(entry.hash);
                 if leads && !self.waiting.contains(&entry.hash) {
-                    // It has waited for longer than those that were put before it.
+                    // It has waited longer than those that were put before it.
                     last = Some(place);
                 }
                 last?;

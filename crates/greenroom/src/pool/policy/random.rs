@@ -7,7 +7,7 @@ use std::{
 
 use super::{About, Choice, Crew, Policy};
 
-/// A worker chosen at random; where it is full, the next one with room.
+/// A worker chosen at random; if it is full, the next one with room.
 #[derive(Debug)]
 pub struct Random(Dice);
 

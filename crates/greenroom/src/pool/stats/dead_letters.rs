@@ -19,7 +19,7 @@ impl DeadLetterCounts {
         DeadLetterReason::ALL.into_iter().zip(self.0)
     }
 
-    /// For whatever reason.
+    /// Whatever the reason.
     pub fn total(&self) -> u64 {
         self.0.iter().sum()
     }
@@ -32,7 +32,7 @@ impl DeadLetterCounts {
 }
 
 impl fmt::Debug for DeadLetterCounts {
-    /// Those that there were.
+    /// Only reasons that have occurred.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self.iter().filter(|(_, count)| *count > 0)).finish()
     }

@@ -1,4 +1,5 @@
-//! How times are spread over buckets, for who adds them up elsewhere: a monitoring system, say.
+//! The distribution of times over buckets, for aggregation elsewhere: in a monitoring
+//! system, for example.
 
 use std::time::Duration;
 
@@ -67,7 +68,7 @@ impl LatencyHistogram {
         self.sum
     }
 
-    /// Of nanoseconds. Each time is taken for the middle of those that the histogram does not tell
+    /// Of nanoseconds. Each time counts as the middle of the times that the histogram does not tell
     /// apart, which differ by a hundredth.
     pub(super) fn of(times: &Histogram<u64>) -> Self {
         let mut all = Self::default();

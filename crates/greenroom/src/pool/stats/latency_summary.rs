@@ -11,9 +11,9 @@ use crate::pool::stamp::Stamp;
 /// Digits that are kept of each time: percentiles are right to a hundredth.
 const DIGITS: u8 = 2;
 
-/// How long something took, over all the time since the pool was started. Messages are measured by
-/// sample: every one where handling takes longer than 32 microseconds; one in eight where it takes
-/// longer than two, which then counts for eight; and one in 512 otherwise. Which one that is
+/// How long something took, over all the time since the pool was started. Messages are sampled:
+/// every one if handling takes longer than 32 microseconds; one in eight if it takes longer than
+/// two, which then counts for eight; and one in 512 otherwise. Which one of them is measured
 /// changes from block to block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
@@ -26,7 +26,7 @@ pub struct LatencySummary {
     pub p90: Duration,
     /// Ninety-nine in a hundred.
     pub p99: Duration,
-    /// The longest of those that were measured.
+    /// The longest measured one.
     pub max: Duration,
 }
 
@@ -43,8 +43,7 @@ impl LatencySummary {
     }
 }
 
-/// What a pool has measured so far, to be compared with what it has measured later. Takes some ten
-/// kilobytes.
+/// The measurements of a pool so far, to be compared with later ones. Takes some ten kilobytes.
 ///
 /// ```
 /// # use greenroom::prelude::*;
@@ -63,14 +62,14 @@ impl LatencySummary {
 pub struct LatencySnapshot(Option<(Histogram<u64>, Histogram<u64>)>);
 
 impl LatencySnapshot {
-    /// How long messages waited, and how long they were in hand, of those that were measured after
-    /// `earlier` was taken from the same pool.
+    /// How long messages waited, and how long they were in hand, over those that were measured
+    /// after `earlier` was taken from the same pool.
     pub fn since(&self, earlier: &Self) -> (LatencySummary, LatencySummary) {
         let Some((queued, handled)) = &self.0 else { return Default::default() };
         let before = earlier.0.as_ref();
         let of = |now: &Histogram<u64>, before: Option<&Histogram<u64>>| {
             let mut new = now.clone();
-            // Fails only where `earlier` is of another pool: then it tells of all there is.
+            // Fails only if `earlier` is of another pool: then the result covers all measurements.
             let _ = before.map(|before| new.subtract(before));
             LatencySummary::of(&new)
         };
@@ -94,7 +93,7 @@ struct Times {
     handled: Histogram<u64>,
     /// Both together.
     total: Histogram<u64>,
-    /// Both together, since somebody looked last. Where somebody wants to.
+    /// Both together, since the last query. Present if it is in demand.
     residence: Option<Histogram<u64>>,
 }
 
@@ -144,8 +143,8 @@ impl Measured {
         }
     }
 
-    /// How long ninety-nine in a hundred messages were in the pool at most, of those that were
-    /// measured since this was last asked. `None` where there were none.
+    /// The 99th percentile of the time that messages were in the pool, over those measured since
+    /// the last query. `None` if there were none.
     pub(crate) fn take_residence(&self) -> Option<Duration> {
         let mut times = self.0.lock();
         let residence = times.as_mut()?.residence.as_mut()?;

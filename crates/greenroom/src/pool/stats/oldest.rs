@@ -8,8 +8,8 @@ use crate::{
 };
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
-    /// How long the message has waited that has waited longest. What waits for another attempt does
-    /// not count, nor does the time before its last attempt.
+    /// How long the oldest waiting message has waited. Messages that wait for another attempt do
+    /// not count, nor does the time before a message's last attempt.
     pub(crate) fn oldest(&self) -> Option<Duration> {
         let shards = self.queue.shards.iter().filter_map(|shard| {
             let outbox = shard.outbox.lock();

@@ -1,4 +1,4 @@
-//! What one worker is doing, in figures.
+//! The figures of one worker.
 
 use std::time::Duration;
 
@@ -27,9 +27,9 @@ pub struct WorkerStats {
     /// Whether its worker runs. `None` of a slot that is vacant: its last worker was removed.
     pub status: Option<WorkerStatus>,
     /// For how long it has had the message in hand, to a few milliseconds, or as
-    /// [`Delivery::queued_at`](crate::Delivery::queued_at) says. `None` where there is none.
+    /// [`Delivery::queued_at`](crate::Delivery::queued_at) says. `None` if there is none.
     pub busy_for: Option<Duration>,
-    /// Which attempt of it that is. `None` where there is none in hand.
+    /// The number of the attempt. `None` if no message is in hand.
     pub attempt: Option<u32>,
     /// The most messages that may wait in its own mailbox.
     pub mailbox_size: usize,

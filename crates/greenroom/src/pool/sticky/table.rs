@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Nobody has it.
+/// No worker has it.
 pub(crate) const NOBODY: u32 = u32::MAX;
 
 /// The plan. Shares never differ by more than one, but for the order in which
@@ -35,7 +35,7 @@ impl Table {
         table
     }
 
-    /// Whose a tag is to be.
+    /// The worker that a tag is to have.
     pub(crate) fn to(&self, tag: u32) -> u32 {
         self.to[tag as usize]
     }
@@ -44,8 +44,8 @@ impl Table {
         self.shares.contains_key(&worker)
     }
 
-    /// A worker takes its part from those who have most. Returns what has moved, in order; nothing
-    /// where it was there before.
+    /// A worker takes its share from the workers with the most tags. Returns the tags that have
+    /// moved, in order; none if it was there before.
     pub(crate) fn join(&mut self, worker: u32) -> Vec<u32> {
         if self.is_member(worker) {
             return Vec::new();
@@ -61,7 +61,8 @@ impl Table {
         share
     }
 
-    /// A worker's part goes to those who have least. Returns what has moved, in order.
+    /// A worker's share goes to the workers with the fewest tags. Returns the tags that
+    /// have moved, in order.
     pub(crate) fn leave(&mut self, worker: u32) -> Vec<u32> {
         let Some(share) = self.shares.remove(&worker) else { return Vec::new() };
         self.by_size.remove(&(share.len(), worker));
