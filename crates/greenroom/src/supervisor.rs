@@ -1,9 +1,9 @@
-//! Supervisors: who is started first, who is restarted with whom, and when to give up.
+//! Supervisors: the order of starts, which children restart together, and when to give up.
 //!
-//! A pool restarts its own workers. What it cannot know is that the cache behind it must be filled
-//! anew when the connection in front of it was lost, or that a program with half its parts is worse
-//! than none. A supervisor does: it starts its children in order, restarts them by a [`Strategy`],
-//! and stops them in reverse order.
+//! A pool restarts its own workers. It cannot know that the cache behind it must be filled anew
+//! when the connection in front of it was lost, or that a program with half its parts is worse than
+//! none. A supervisor does: it starts its children in order, restarts them by a [`Strategy`], and
+//! stops them in reverse order.
 //!
 //! ```text
 //!                        root                    OneForOne
@@ -26,8 +26,7 @@
 //! The price: one task per supervisor while it runs, another one for each child that is being
 //! started or stopped. Each event costs time in proportion to the children.
 //!
-//! Take something else where all children are alike: a pool has thousands of
-//! workers at a lower price.
+//! If all children are alike, use a pool: it has thousands of workers at a lower price.
 
 use std::{fmt, sync::Arc};
 
@@ -117,7 +116,7 @@ impl Supervisor {
         self
     }
 
-    /// Where the jitter of backoff begins, so that a test can be repeated. Random
+    /// The seed of the backoff's jitter, so that a test can be repeated. Random
     /// unless said otherwise.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
@@ -127,11 +126,12 @@ impl Supervisor {
     /// Starts the children in order, each when the one before is up.
     ///
     /// # Errors
-    /// One did not start; those that had are stopped, the last one first, and nothing is left
-    /// running. A supervisor needs a tokio runtime with time enabled.
+    /// A child did not start. Children that had started are stopped, the last one first, and
+    /// nothing is left running. A supervisor needs a tokio runtime with time enabled.
     ///
     /// # Cancel safety
-    /// A dropped future stops what has been started, as [`Stop::Now`](crate::Stop::Now) does.
+    /// A dropped future stops the children that have started, as
+    /// [`Stop::Now`](crate::Stop::Now) does.
     pub async fn spawn(self) -> Result<SupervisorHandle, SupervisorError> {
         timed::current(&self.name).map_err(|error| SupervisorError::of_runtime(&error))?;
         SupervisorHandle::start(self.keeper(Fall::Stop)).await

@@ -7,7 +7,7 @@ use std::hash::BuildHasher;
 pub(crate) struct Chance(u64);
 
 impl Chance {
-    /// From a seed, or from one that is new with each process.
+    /// From a seed, or from a seed that is new with each process.
     pub(crate) fn new(seed: Option<u64>) -> Self {
         Self(seed.unwrap_or_else(|| foldhash::quality::RandomState::default().hash_one(0_u8)))
     }

@@ -6,8 +6,8 @@ use tokio::sync::oneshot;
 
 use super::{child::ChildId, error::ChangeError, terms::FOREVER};
 
-/// A change to the children of a supervisor that was begun, and goes on whether or not
-/// anybody waits for it.
+/// A change to the children of a supervisor that has begun, and goes on even if
+/// this is not awaited.
 #[must_use = "the change goes on; this tells what it came to"]
 pub struct Change<T> {
     id: ChildId,

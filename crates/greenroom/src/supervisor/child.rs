@@ -8,8 +8,8 @@
 //! ```
 //!
 //! # The contract
-//! * Each order may come in any state, also when the child was never started or is down already: it
-//!   then does what is left.
+//! * Each order may come in any state, also if the child was never started or is down already:
+//!   it then does the rest.
 //! * A supervisor carries out one order at a time for a child. To give another it drops the future
 //!   of the former first, and what that had begun (a start that hangs, actors that are on their
 //!   way) is ended by the order that follows.
@@ -31,16 +31,16 @@ pub(crate) trait Child: Send + Sync + 'static {
     /// What logs and reports call it.
     fn name(&self) -> Arc<str>;
 
-    /// Starts it: the first time, or anew, in place, with what is queued kept. Its end, if it comes
-    /// by itself, is told to `exits`; it may come before the start has returned.
+    /// Starts it: the first time, or again, in place, with its queue kept. `exits` is told its end,
+    /// if it ends by itself; that may come before the start has returned.
     fn start(&self, exits: ExitReporter) -> BoxFuture<'_, Result<(), String>>;
 
     /// Ends its actors after the message in hand; a handler that is still busy after `patience` is
     /// dropped at its next await. The queue is kept, and the address goes on accepting.
     fn suspend(&self, patience: Duration) -> BoxFuture<'_, ()>;
 
-    /// As `suspend`, and refuses work with `NoWorkers` until it is started again. What is queued
-    /// becomes dead letters.
+    /// As `suspend`, and refuses work with `NoWorkers` until it is started again. Queued messages
+    /// become dead letters.
     fn disable(&self, patience: Duration) -> BoxFuture<'_, ()>;
 
     /// Stops it for good. A second stop may be more urgent than the first, and overtakes it.
@@ -66,8 +66,8 @@ pub(crate) struct ChildExit {
     pub(crate) reason: ExitReason,
 }
 
-/// Tells the supervisor, once, how a life ended. Dropped unused where the child
-/// was told to go down.
+/// Tells the supervisor, once, how a life ended. Dropped unused if the child
+/// was ordered to go down.
 #[derive(Debug)]
 pub(crate) struct ExitReporter {
     child: ChildId,
@@ -91,7 +91,7 @@ impl ExitReporter {
     }
 }
 
-/// What can be put under a supervisor: a [`Supervisor`](crate::Supervisor), or a
+/// A possible child of a supervisor: a [`Supervisor`](crate::Supervisor), or a
 /// [pool](crate::PoolBuilder::supervised). It cannot be implemented elsewhere.
 pub trait IntoChild: sealed::Sealed {}
 

@@ -1,4 +1,4 @@
-//! What can go wrong with a supervisor: one error type per operation.
+//! The errors of a supervisor: one error type per operation.
 
 use super::{child::ChildId, report::SupervisorEnd};
 use crate::{ExitReason, SpawnError};
@@ -52,7 +52,7 @@ impl From<SupervisorEnd> for SupervisorError {
 }
 
 impl SupervisorError {
-    /// Of where it was to be spawned.
+    /// Of the runtime that it was to be spawned on.
     pub(super) fn of_runtime(error: &SpawnError) -> Self {
         match error {
             SpawnError::NoTime { .. } => Self::NoTime,
@@ -76,7 +76,7 @@ pub enum ChildError {
     NotDisabled(ChildId),
 }
 
-/// Why a change that was begun has not come to its end.
+/// Why a change that has begun did not finish.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChangeError {

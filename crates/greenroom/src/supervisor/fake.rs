@@ -1,4 +1,4 @@
-//! A child that does what it is told to, and writes down what it is asked to do.
+//! A child that follows a script, and logs its orders.
 
 use std::{
     collections::{HashMap, VecDeque},

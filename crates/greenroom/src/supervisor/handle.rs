@@ -16,8 +16,8 @@ use crate::{Stop, pool::StopSummary};
 
 /// A running supervisor: the right to look at its children, to change them, and to stop it.
 ///
-/// Each method answers at once, also while a child's start hangs or its stop takes long; a
-/// [`Change`] tells how what was begun has ended. Dropping the handle stops the supervisor as
+/// Each method answers at once, even while a child's start hangs or its stop takes long; a
+/// [`Change`] tells how the change has ended. Dropping the handle stops the supervisor as
 /// [`Stop::Now`] does, and does not wait for it.
 #[must_use = "dropping the handle stops the supervisor"]
 pub struct SupervisorHandle {
@@ -25,7 +25,7 @@ pub struct SupervisorHandle {
 }
 
 impl SupervisorHandle {
-    /// A dropped future drops the handle, which stops what has been started.
+    /// A dropped future drops the handle, which stops the children that have started.
     pub(crate) async fn start(keeper: Arc<Keeper>) -> Result<Self, SupervisorError> {
         let handle = Self { keeper };
         handle.keeper.start(None).await?;
@@ -50,8 +50,9 @@ impl SupervisorHandle {
         self.keeper.ask(|answer| Command::Add(id, spec, answer)).await
     }
 
-    /// Begins to stop a child, in its own way and whatever else goes on, and then forgets it. It is
-    /// not restarted; the end of a significant child that is removed does not end its supervisor.
+    /// Begins to stop a child, in its own way and independent of other changes, and then
+    /// forgets it. It is not restarted; the end of a significant child that is removed does
+    /// not end its supervisor.
     ///
     /// # Errors
     /// [`NotRunning`](ChildError::NotRunning), [`Unknown`](ChildError::Unknown).
@@ -83,10 +84,10 @@ impl SupervisorHandle {
 
     /// Stops the children, the last one first, each in its own way, and then the supervisor.
     ///
-    /// Under [`Stop::Now`] no child handles what it has queued. Under [`Stop::Graceful`] each has
-    /// the time that it was given, and all together have this long: at the deadline those that are
-    /// left are stopped at once, and what has not answered a second later is given up. A stop that
-    /// is more urgent than one before overtakes it. All get the same report.
+    /// Under [`Stop::Now`] no child handles its queued messages. Under [`Stop::Graceful`] each
+    /// child has its own time, and all together have this long: at the deadline the rest are
+    /// stopped at once, and those that have not answered a second later are given up. A more urgent
+    /// stop overtakes an earlier one. All get the same report.
     ///
     /// # Cancel safety
     /// The supervisor goes on stopping; call again to see it end.

@@ -37,7 +37,7 @@ struct InHand {
     turn: Arc<Mutex<()>>,
 }
 
-/// What a task does, for those that panic.
+/// The job of a task, in case it panics.
 #[derive(Debug, Clone, Copy)]
 enum What {
     Start { life: u64 },

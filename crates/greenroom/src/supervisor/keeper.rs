@@ -1,5 +1,5 @@
-//! A supervisor between its runs: one that has a supervisor of its own goes down and comes up
-//! again, with the same children.
+//! A supervisor between its runs: a nested one goes down and comes up again,
+//! with the same children.
 
 use std::{
     sync::{
@@ -88,7 +88,7 @@ impl Keeper {
         ChildId(self.next.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Starts the children in order. When one does not start, those that have are down
+    /// Starts the children in order. If one does not start, the others are down
     /// again when this returns.
     ///
     /// # Cancel safety
@@ -133,7 +133,7 @@ impl Keeper {
         Plan::new(self.strategy, self.last_fall, members)
     }
 
-    /// A run has ended. Who started it hears of it once: as the error of the start, or as an exit.
+    /// A run has ended. Its starter is told once: by the error of the start, or by an exit.
     fn settle(&self, finished: Finished, exits: Option<ExitReporter>) {
         let end = finished.report.end.clone();
         let state = match finished.stopped {
@@ -150,7 +150,7 @@ impl Keeper {
         }
     }
 
-    /// The run, where there is one.
+    /// The run, if there is one.
     fn link(&self) -> Option<Link> {
         match &*self.state.lock() {
             State::Up(link) => Some(link.clone()),
@@ -158,7 +158,7 @@ impl Keeper {
         }
     }
 
-    /// Tells a run, where there is one.
+    /// Tells the run, if there is one.
     pub(crate) fn tell(&self, command: Command) {
         if let Some(link) = self.link() {
             let _ = link.commands.send(command);

@@ -2,7 +2,7 @@
 
 use super::{child::ChildId, spec::ChildSpec};
 
-/// A child and what is to be known of it for the next run.
+/// A child, and its state for the next run.
 pub(crate) struct Kept {
     pub(crate) id: ChildId,
     /// It was added to a running supervisor.

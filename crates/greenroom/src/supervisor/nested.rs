@@ -13,8 +13,8 @@ use super::{
 };
 use crate::{Stop, pool::StopSummary};
 
-/// Goes down with all its children when it gives up, keeps them, and leaves it to its own
-/// supervisor what follows.
+/// When it gives up, it goes down with all its children, keeps them, and leaves the decision
+/// to its own supervisor.
 struct Nested(Arc<Keeper>);
 
 impl Sealed for Supervisor {
@@ -30,7 +30,7 @@ impl Child for Nested {
 
     fn start(&self, exits: ExitReporter) -> BoxFuture<'_, Result<(), String>> {
         Box::pin(async move {
-            // Where this is dropped, the run goes on until it hears of the order that follows.
+            // If this is dropped, the run goes on until it gets the next order.
             let started = self.0.start(Some(exits)).await;
             started.map_err(|error| error.to_string())
         })

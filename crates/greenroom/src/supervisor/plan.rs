@@ -3,8 +3,8 @@
 //!
 //! Restarts overlap. While one is under way, another child fails, one is removed, the
 //! supervisor is stopped. A list of steps for each would have to be mended in the middle; so
-//! there is none. Each child has a [`Phase`] (how it is) and a [`Wish`] (what it is to become);
-//! what happens changes these, and the orders are what is missing between the two, as far as
+//! there is none. Each child has a [`Phase`] (its present state) and a [`Wish`] (its intended
+//! state). Events change these, and the orders are the difference between the two, as far as
 //! the order of the children allows:
 //!
 //! ```text
@@ -65,12 +65,12 @@ pub(crate) struct Plan {
     entries: Vec<Entry>,
     /// Why it ends, once it does.
     end: Option<SupervisorEnd>,
-    /// What its end is for its children. A root stops them; one that has a supervisor suspends
-    /// them, as it may be restarted, unless it is told to stop.
+    /// What its end means for its children. A root stops them; a nested supervisor suspends them,
+    /// as it may be restarted, unless it is ordered to stop.
     last_fall: Fall,
     /// All children have been up once.
     booted: bool,
-    /// What somebody may want to hear, in order.
+    /// Notices for callers and logs, in order.
     notices: Vec<Notice>,
 }
 
@@ -130,7 +130,7 @@ impl Plan {
         self.end_as(SupervisorEnd::Stopped);
     }
 
-    /// The deadline has passed: whoever has not gone down does so now, in no order.
+    /// The deadline has passed: all children that are not down go down now, in no order.
     pub(crate) fn hurry(&mut self) {
         self.entries.iter_mut().for_each(|entry| entry.in_line = false);
     }
@@ -162,7 +162,7 @@ impl Plan {
         self.end.is_some() && self.entries.iter().all(|entry| entry.pending_fall().is_none())
     }
 
-    /// Who has not gone down by now is taken for down, and returned.
+    /// Children that are not down by now count as down, and are returned.
     pub(crate) fn give_up(&mut self) -> Vec<ChildId> {
         let mut given_up = Vec::new();
         for entry in self.entries.iter_mut().rev() {
@@ -179,7 +179,7 @@ impl Plan {
         self.entries.iter().any(|entry| entry.id == id && entry.wants_up())
     }
 
-    /// What a child is called. Empty for one who is forgotten.
+    /// The name of a child. Empty if it is forgotten.
     pub(crate) fn name_of(&self, id: ChildId) -> Arc<str> {
         let entry = self.entries.iter().find(|entry| entry.id == id);
         entry.map(Entry::name).unwrap_or_default()
@@ -202,7 +202,7 @@ impl Plan {
         self.entries.iter().map(Entry::info).collect()
     }
 
-    /// What has happened since this was last asked.
+    /// The notices since the last query.
     pub(crate) fn notices(&mut self) -> Vec<Notice> {
         std::mem::take(&mut self.notices)
     }

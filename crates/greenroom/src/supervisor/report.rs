@@ -11,7 +11,7 @@ use crate::{ExitReason, pool::StopSummary};
 pub enum SupervisorEnd {
     /// It was told to.
     Stopped,
-    /// A child at whose first start it was spawned could not be started.
+    /// A child whose first start must not fail could not be started.
     StartFailed {
         /// The child's name.
         child: Arc<str>,
@@ -35,7 +35,7 @@ pub enum SupervisorEnd {
 }
 
 impl SupervisorEnd {
-    /// What its own supervisor is told. `None` where that knows.
+    /// The exit reason for its own supervisor. `None` if that knows.
     pub(crate) fn exit_reason(&self) -> Option<ExitReason> {
         match self {
             Self::Stopped | Self::StartFailed { .. } => None,
@@ -63,7 +63,7 @@ pub struct ChildStop {
     pub id: ChildId,
     /// Its name.
     pub name: Arc<str>,
-    /// What its stop said. `None` where it had not answered a second after the deadline.
+    /// The summary of its stop. `None` if it had not answered a second after the deadline.
     pub summary: Option<StopSummary>,
 }
 

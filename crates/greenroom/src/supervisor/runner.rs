@@ -1,7 +1,7 @@
 //! The one task of a supervisor: hears what happens, tells the plan, and has
 //! its orders carried out.
 //!
-//! It never waits for a child, so it answers at once whatever its children do. It ends
+//! It never waits for a child, so it answers at once even if its children do not. It ends
 //! when the plan is over.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
@@ -54,7 +54,7 @@ pub(crate) struct Runner {
     children: HashMap<ChildId, ChildSpec>,
     hands: Hands,
     commands: mpsc::UnboundedReceiver<Command>,
-    /// Where children report their exits.
+    /// Children report their exits here.
     exits: mpsc::UnboundedReceiver<ChildExit>,
     /// Given to each child that is started.
     reports: mpsc::UnboundedSender<ChildExit>,
@@ -62,23 +62,23 @@ pub(crate) struct Runner {
     terms: watch::Sender<Terms>,
     /// The deadline has passed.
     late: bool,
-    /// Who waits for children to come up or to go.
+    /// Callers that wait for children to come up or to go.
     waiting: Waiting,
-    /// Who waits until all children have been up.
+    /// The caller that waits until all children have been up.
     boot: Option<oneshot::Sender<Result<(), SupervisorEnd>>>,
     /// Children that have stopped, in that order.
     stops: Vec<ChildStop>,
     chance: Chance,
 }
 
-/// What is left of a supervisor that has gone down.
+/// The rest of a supervisor that has gone down.
 pub(crate) struct Finished {
     /// The children that can be started again, in start order.
     pub(crate) kept: Vec<Kept>,
     pub(crate) report: SupervisorReport,
     /// It has stopped for good.
     pub(crate) stopped: bool,
-    /// Who still waits until all children have been up.
+    /// The caller that still waits until all children have been up.
     pub(crate) boot: Option<oneshot::Sender<Result<(), SupervisorEnd>>>,
 }
 
@@ -176,7 +176,7 @@ impl Runner {
         [deadline, due].into_iter().flatten().min()
     }
 
-    /// At the deadline all that is left goes down at once, in no order; what has not a
+    /// At the deadline the rest goes down at once, in no order; a child that is not down a
     /// second later is given up.
     fn look_at_the_clock(&mut self) {
         let Some(deadline) = self.terms.borrow().deadline() else { return };

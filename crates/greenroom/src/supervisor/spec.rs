@@ -13,8 +13,7 @@ const DEFAULT_STOP: Duration = Duration::from_secs(5);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum OnExceeded {
-    /// It stops all its children and ends; its own supervisor, if there is one,
-    /// decides what follows.
+    /// It stops all its children and ends; its own supervisor, if there is one, decides about it.
     #[default]
     StopSupervisor,
     /// The child stays down and refuses work with `NoWorkers`; the others go on.
@@ -94,7 +93,7 @@ impl ChildSpec {
         self
     }
 
-    /// What follows when it fails more often than that. [`OnExceeded::StopSupervisor`]
+    /// The consequence if it fails more often than that. [`OnExceeded::StopSupervisor`]
     /// unless said otherwise.
     pub fn on_exceeded(mut self, what: OnExceeded) -> Self {
         self.rules.on_exceeded = what;
@@ -102,7 +101,7 @@ impl ChildSpec {
     }
 
     /// Its end is the end of its supervisor, which stops its other children: the end of a child
-    /// that its policy does not restart, not that of one that was removed or disabled.
+    /// that its policy does not restart, not that of a removed or disabled one.
     pub fn significant(mut self) -> Self {
         self.rules.significant = true;
         self

@@ -1,4 +1,4 @@
-//! Who is restarted along with a child that failed.
+//! Which children are restarted along with a failed one.
 
 use std::ops::Range;
 
@@ -11,16 +11,16 @@ use std::ops::Range;
 /// RestForOne    ·   R   R   R        down: d, c       up: b, c, d
 /// ```
 ///
-/// `OneForOne` for children that know nothing of one another, `RestForOne` where later ones depend
-/// on earlier ones, `OneForAll` where each depends on all. A child that is restarted for another's
-/// sake keeps its queue and its budget.
+/// `OneForOne` for independent children, `RestForOne` if later ones depend on earlier ones,
+/// `OneForAll` if each depends on all. A child that is restarted together with another keeps its
+/// queue and its budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Strategy {
-    /// The one that failed.
+    /// The failed child.
     OneForOne,
     /// All of them.
     OneForAll,
-    /// The one that failed and those that were started after it.
+    /// The failed child and those that were started after it.
     RestForOne,
 }
 

@@ -1,4 +1,4 @@
-//! On what terms children go down: each on its own, unless whoever stops the
+//! The terms on which children go down: each on its own, unless the stop of the
 //! supervisor has less time.
 //!
 //! A supervisor may be stopped again, more urgently, while it stops. The terms are
@@ -39,7 +39,7 @@ impl Terms {
         self.deadline
     }
 
-    /// How a child is stopped whose own way is `own`, and whose stop began at `since`.
+    /// How to stop a child with its `own` way of stopping, if the stop began at `since`.
     pub(crate) fn stop(&self, own: Stop, since: Instant) -> Stop {
         let now = Instant::now();
         match own {
@@ -53,7 +53,7 @@ impl Terms {
         }
     }
 
-    /// How long it may take to let go of the message in hand, where it is only to go down.
+    /// How long it may take to let go of the message in hand, if it is only to go down.
     pub(crate) fn patience(&self, own: Stop, since: Instant) -> Duration {
         match self.stop(own, since) {
             Stop::Graceful { within } => within,
@@ -80,7 +80,7 @@ fn after(since: Instant, wait: Duration) -> Instant {
     since + wait.min(FOREVER)
 }
 
-/// Sleeps until then; for ever where there is no then.
+/// Sleeps until then; for ever if there is no such moment.
 pub(crate) async fn sleep_until(at: Option<Instant>) {
     match at {
         Some(at) => tokio::time::sleep_until(at).await,

@@ -1,4 +1,4 @@
-//! Who waits for a child to come up, or to be gone.
+//! Callers that wait for a child to come up, or to be gone.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use crate::pool::StopSummary;
 
 type Answers<T> = HashMap<ChildId, Vec<Sender<Result<T, ChangeError>>>>;
 
-/// Those whose sender is dropped unanswered hear that something else came first.
+/// A caller whose sender is dropped unanswered is told that something else came first.
 #[derive(Default)]
 pub(crate) struct Waiting {
     up: Answers<()>,
@@ -30,12 +30,12 @@ impl Waiting {
         answer(&mut self.up, child, outcome);
     }
 
-    /// A child has stopped for good. Without a summary, nobody knows how.
+    /// A child has stopped for good. Without a summary, it is unknown how.
     pub(crate) fn gone(&mut self, child: ChildId, summary: Option<StopSummary>) {
         answer(&mut self.gone, child, &summary.ok_or(ChangeError::Overtaken));
     }
 
-    /// Lets go of those whose child is not to come up any more.
+    /// Lets go of callers whose child is not to come up any more.
     pub(crate) fn forget_overtaken(&mut self, wants_up: impl Fn(ChildId) -> bool) {
         self.up.retain(|child, _| wants_up(*child));
     }

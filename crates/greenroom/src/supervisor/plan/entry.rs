@@ -1,4 +1,4 @@
-//! A child in a plan: how it is, and what it is to become.
+//! A child in a plan: its present state, and its intended one.
 
 use std::sync::Arc;
 
@@ -127,7 +127,7 @@ impl Entry {
         self.wish == Wish::Up && matches!(self.phase, Phase::Down | Phase::Disabled)
     }
 
-    /// How it still has to go down, also where that is under way.
+    /// How far it still has to go down, including an order under way.
     pub(super) fn pending_fall(&self) -> Option<Fall> {
         let fall = match self.wish {
             Wish::Up => return None,
@@ -175,7 +175,7 @@ impl Entry {
         }
     }
 
-    /// It is restarted for another child's sake. One that is never restarted ends here.
+    /// It is restarted together with another child. A child that is never restarted ends here.
     pub(super) fn restart_with(&mut self, at: Instant) {
         if !self.wants_up() {
             return;
@@ -191,7 +191,7 @@ impl Entry {
         self.in_line = true;
     }
 
-    /// It has ended and is not restarted. Who had been added is forgotten.
+    /// It has ended and is not restarted. A child that had been added later is forgotten.
     pub(super) fn end_for_good(&mut self) {
         self.wish = if self.added { Wish::Gone } else { Wish::Off(Off::Ended) };
         self.in_line = false;

@@ -25,8 +25,8 @@ pub(crate) struct Moment {
 }
 
 impl Plan {
-    /// A child has ended by itself. What comes from an earlier life, or crosses with an order to go
-    /// down, changes nothing.
+    /// A child has ended by itself. A report of an earlier life, or one that crosses with an order
+    /// to go down, changes nothing.
     pub(crate) fn exited(&mut self, exit: ChildExit, at: Moment) {
         let Some((place, entry)) = self.living(exit.child, exit.life) else {
             return self.notices.push(Notice::Spent(exit.reason));
@@ -82,7 +82,7 @@ impl Plan {
         }
     }
 
-    /// An order to go down is done. Who was removed is forgotten.
+    /// An order to go down is done. A removed child is forgotten.
     pub(crate) fn fell(&mut self, child: ChildId, how: Fall) {
         let Some(entry) = self.find(child) else { return };
         entry.has_fallen(how);
@@ -96,8 +96,8 @@ impl Plan {
         entries.find(|(_, entry)| entry.id == child && entry.life == life)
     }
 
-    /// What follows from the end of a child that is down now. One that was to go down and up again
-    /// is not charged for it.
+    /// Decides about a child that has ended and is down now. If it was to go down and up again,
+    /// that is not charged to its budget.
     fn decide(&mut self, place: usize, reason: ExitReason, restarted_anyway: bool, at: Moment) {
         let entry = &mut self.entries[place];
         if !entry.wants_up() {

@@ -1,11 +1,11 @@
-//! What a plan wants done, and what it has to tell.
+//! The orders of a plan, and its notices.
 
 use std::time::Duration;
 
 use crate::{ExitReason, supervisor::child::ChildId};
 
-/// What is to be done with a child. Only one thing is done at a time: an order for a child takes
-/// the place of the former.
+/// An order for a child. Only one is carried out at a time: an order for a child
+/// replaces the one before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
     Start { child: ChildId, life: u64 },
@@ -20,7 +20,7 @@ pub(crate) enum Fall {
     Stop,
 }
 
-/// What happened, for logs and for those who wait for it.
+/// A notice for logs and for waiting callers.
 #[derive(Debug)]
 pub(crate) enum Notice {
     /// All children have been up.

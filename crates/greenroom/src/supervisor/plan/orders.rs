@@ -8,7 +8,7 @@ use super::{
 };
 
 impl Plan {
-    /// What is to be done now. Each order is given once; the plan is told when it is done.
+    /// The orders for now. Each order is given once; the plan is told when it is done.
     pub(crate) fn orders(&mut self, now: Instant) -> Vec<Order> {
         let mut orders = Vec::new();
         self.forget_deaths();
@@ -24,7 +24,7 @@ impl Plan {
         self.notices.extend(over.filter_map(|entry| entry.died.take()).map(Notice::Spent));
     }
 
-    /// The last ones first; in line, one at a time. True while somebody in line has to go down.
+    /// The last ones first; in line, one at a time. True while a child in line has to go down.
     fn give_falls(&mut self, orders: &mut Vec<Order>) -> bool {
         let mut line_falls = false;
         for entry in self.entries.iter_mut().rev() {
@@ -39,7 +39,7 @@ impl Plan {
         line_falls
     }
 
-    /// The first ones first; in line, one at a time, and when nobody in line has
+    /// The first ones first; in line, one at a time, and when no child in line has
     /// to go down any more.
     fn give_starts(&mut self, now: Instant, line_falls: bool, orders: &mut Vec<Order>) {
         let mut line_waits = line_falls;

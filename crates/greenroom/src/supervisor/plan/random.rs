@@ -1,4 +1,4 @@
-//! Whatever happens, in whatever order: the plan comes to rest, and to its end.
+//! Random events in random order: the plan comes to rest, and to its end.
 
 use proptest::{prelude::*, strategy::Strategy as Random};
 

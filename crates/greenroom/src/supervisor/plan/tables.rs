@@ -1,4 +1,4 @@
-//! Every pair of what happens and what was asked for.
+//! Every pair of an event and a request.
 
 use std::{sync::Arc, time::Duration};
 
@@ -30,7 +30,7 @@ pub(super) fn abnormal() -> ExitReason {
     ExitReason::Panicked { message: "boom".to_owned(), location: None }
 }
 
-/// A plan, and what it has ordered.
+/// A plan, and its orders.
 pub(super) struct Bench {
     pub(super) plan: Plan,
     pub(super) now: Instant,
@@ -128,7 +128,7 @@ impl Bench {
 
 const STRATEGIES: [Strategy; 3] = [OneForOne, OneForAll, RestForOne];
 
-/// What follows when the second of four is restarted.
+/// The orders when the second of four is restarted.
 fn restart(strategy: Strategy) -> &'static str {
     match strategy {
         OneForOne => "start 2",

@@ -1,4 +1,4 @@
-//! What a supervisor tells others: those who wait for a child, and the logs.
+//! Notices of a supervisor: to callers that wait for a child, and to the logs.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -15,7 +15,7 @@ use crate::{
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// One that gives up at the first failure of `a`, and has `b` as well.
+/// A supervisor that gives up at the first failure of `a`, and has `b` as well.
 fn brittle(a: &Arc<Fake>, b: &Arc<Fake>) -> Supervisor {
     let once = ChildSpec::new(a.clone()).restarts(Restarts { max: 0, ..Restarts::default() });
     Supervisor::new(Strategy::OneForOne).name("inner").child(once).child(b.clone())
