@@ -1,4 +1,4 @@
-//! Topics: one producer, any number of subscribers, and nobody who waits for the slowest.
+//! Topics: one producer, any number of subscribers, and no wait for the slowest.
 //!
 //! ```text
 //!                       ┌─▶ feed ──try_send──▶ actor or pool   full: the event is missed and counted
@@ -8,16 +8,16 @@
 //!                └─ replay: the last n, for who comes later
 //! ```
 //!
-//! A [`Topic`] is what subscribers know, a [`Producer`] the one right to publish to it. Publishing
-//! never waits: a subscriber that is too slow misses events, and is told how many by an
+//! A [`Topic`] is the handle for subscribers, a [`Producer`] the one right to publish to it.
+//! Publishing never waits: a subscriber that is too slow misses events, and is told how many by an
 //! [`Event::Lagged`] before the next one that it gets. A subscriber that is gone is removed.
 //!
 //! The price: an allocation per event, and per subscriber a copy (an event is `Clone`;
 //! large ones are an `Arc` of something). Publishing takes time in proportion to the
 //! subscribers, in the producer.
 //!
-//! Take something else where no event may be missed (send to each address, and wait for room), or
-//! where several publish (a pool in front of the producer, or a topic each).
+//! Use something else if no event may be missed (send to each address, and wait for room), or if
+//! there are several publishers (a pool in front of the producer, or a topic each).
 
 use std::{fmt, marker::PhantomData, sync::Arc};
 
@@ -109,7 +109,7 @@ impl<E> Topic<E> {
     /// without a gap, move the producer.
     ///
     /// # Errors
-    /// When somebody has it.
+    /// If it is already taken.
     pub fn producer(&self) -> Result<Producer<E>, ProducerTaken> {
         if !self.hub.take_right() {
             return Err(ProducerTaken { topic: self.name().to_owned() });
@@ -124,14 +124,13 @@ impl<E> Topic<E> {
 }
 
 impl<E: Clone + Send + Sync + 'static> Topic<E> {
-    /// Has events delivered to an actor or a pool, beginning with those that are replayed, until
-    /// the subscription is dropped or the pool is gone. A pool handles each event once, by one
-    /// of its workers; where each of them is to have it,
-    /// [`subscribe_each`](Self::subscribe_each) does that.
+    /// Delivers events to an actor or a pool, beginning with the replayed ones, until the
+    /// subscription is dropped or the pool is gone. A pool handles each event once, by one of its
+    /// workers; to deliver it to each of them, use [`subscribe_each`](Self::subscribe_each).
     ///
-    /// The subscription does not keep the pool alive. A mailbox that is full misses the event; when
-    /// the next one is published and there is room, it is told [`Event::Lagged`] before that. Where
-    /// the news take the last room, the event is held until another one is published. (In a pool
+    /// The subscription does not keep the pool alive. A full mailbox misses the event; when the
+    /// next one is published and there is room, it gets [`Event::Lagged`] before that. If the
+    /// `Lagged` takes the last room, the event is held until another one is published. (In a pool
     /// with several workers, "before" is the order in which the two are accepted.)
     pub fn subscribe<M, R, F>(&self, address: &Address<M, R, F>) -> Subscription<E>
     where
@@ -143,7 +142,7 @@ impl<E: Clone + Send + Sync + 'static> Topic<E> {
     }
 
     /// As [`subscribe`](Self::subscribe), for an actor that takes events as they are and does not
-    /// want to be told of those that it missed. [`Subscription::missed`] counts them all the same.
+    /// want to be told of missed ones. [`Subscription::missed`] still counts them.
     pub fn subscribe_items<M, R, F>(&self, address: &Address<M, R, F>) -> Subscription<E>
     where
         E: Into<M>,
@@ -155,8 +154,8 @@ impl<E: Clone + Send + Sync + 'static> Topic<E> {
     }
 
     /// As [`subscribe`](Self::subscribe), with a function that makes messages of events, and none
-    /// of those that the actor does not want. It runs in the producer, under no lock. Where it
-    /// panics, the event is one that was missed.
+    /// of those that the actor does not want. It runs in the producer, under no lock. If it panics,
+    /// the event is missed.
     pub fn subscribe_with<M, R, F>(
         &self,
         address: &Address<M, R, F>,
@@ -171,13 +170,13 @@ impl<E: Clone + Send + Sync + 'static> Topic<E> {
         Subscription::new(&self.hub, Arc::new(feed))
     }
 
-    /// Has events delivered to each live worker of a pool, a message for each, beginning with
-    /// those that are replayed.
+    /// Delivers events to each live worker of a pool, a message for each, beginning
+    /// with the replayed ones.
     ///
-    /// Each worker is a subscriber of its own as to order and to what it misses: one whose mailbox
-    /// is full is told [`Event::Lagged`], and the others hear everything. The subscription counts
-    /// all that they miss together. A worker that is restarted has its events wait in its mailbox;
-    /// one that joins later gets those that are published from then on. While there is no worker,
+    /// Each worker is a subscriber of its own, with its own order and its own misses: one with a
+    /// full mailbox gets [`Event::Lagged`], and the others get everything. The subscription
+    /// counts the misses of all together. The events of a restarted worker wait in its mailbox; a
+    /// worker that joins later gets the events published from then on. While there is no worker,
     /// events reach nobody.
     ///
     /// The subscription does not keep the pool alive. Publishing to it takes two
@@ -220,9 +219,9 @@ impl<E: Clone + Send + Sync + 'static> Topic<E> {
         Subscription::new(&self.hub, Arc::new(feeds))
     }
 
-    /// Events for code that is no actor, beginning with those that are replayed. Up to
-    /// `buffer` events wait; when another one comes, the oldest is missed and counted. (With a
-    /// buffer of 0 all of them are.)
+    /// Events for code that is no actor, beginning with the replayed ones. Up to `buffer`
+    /// events wait; when another one comes, the oldest is missed and counted. (With a buffer
+    /// of 0 all of them are.)
     pub fn receiver(&self, buffer: usize) -> Receiver<E> {
         Receiver::new(&self.hub, buffer)
     }

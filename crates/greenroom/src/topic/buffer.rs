@@ -80,7 +80,7 @@ impl<E> State<E> {
 }
 
 impl<E: Send + Sync> Subscriber<E> for Buffer<E> {
-    /// What does not fit in is not missed: it was published before.
+    /// Events beyond the buffer do not count as missed: they were published before.
     fn prepare(&self, replay: &VecDeque<Arc<E>>) {
         let skipped = replay.len().saturating_sub(self.capacity);
         self.state.lock().queue.extend(replay.iter().skip(skipped).cloned());

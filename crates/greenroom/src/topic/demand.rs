@@ -1,4 +1,4 @@
-//! Telling the producer whether anybody listens.
+//! Telling the producer whether there are subscribers.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -24,10 +24,10 @@ impl Notice {
 
 type Hook = Box<dyn Fn(Notice) + Send + Sync>;
 
-/// Tells of changes between "nobody subscribes" and "somebody does", one after the other.
+/// Tells of changes between "no subscriber" and "some subscribers", one after the other.
 ///
-/// Whoever changes the subscribers comes here afterwards. If somebody is telling, he will look
-/// again when he is done; so no change is lost, two are never told at once or out of order, and
+/// Every change of the subscribers ends in a call here. A thread that is telling looks again
+/// when it is done. So no change is lost, two are never told at once or out of order, and
 /// nothing is told under a lock.
 pub(super) struct Demand {
     progress: Mutex<Progress>,
@@ -37,9 +37,9 @@ pub(super) struct Demand {
 
 #[derive(Default)]
 struct Progress {
-    /// What was told last.
+    /// The last value told.
     told: bool,
-    /// Somebody is telling.
+    /// A thread is telling.
     telling: bool,
 }
 
@@ -58,7 +58,7 @@ impl Demand {
         self.wanted.subscribe()
     }
 
-    /// Tells what has changed. `wanted` looks at the subscribers, under the lock of this.
+    /// Tells of changes. `wanted` looks at the subscribers, under the lock of this.
     pub(super) fn update(&self, wanted: impl Fn() -> bool) {
         while let Some(now) = self.change(&wanted) {
             self.tell(now);

@@ -3,7 +3,7 @@
 /// What a subscriber gets: an event, or how many it has missed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Event<E> {
-    /// What was published.
+    /// The published value.
     Item(E),
     /// So many events were published between the one before and the one after
     /// this, and did not fit in.
@@ -11,7 +11,7 @@ pub enum Event<E> {
 }
 
 impl<E> Event<E> {
-    /// What was published, without the news of what was not.
+    /// The published value; none for the news of missed ones.
     pub fn into_item(self) -> Option<E> {
         match self {
             Self::Item(item) => Some(item),

@@ -14,16 +14,17 @@ use super::{
 };
 use crate::{Address, NotAccepted, WeakAddress, pool::discard::discard};
 
-/// How many events may wait while another thread is still handing out what is replayed, beyond
-/// what is replayed itself. That takes microseconds unless the thread is held up; what comes
-/// beyond is missed and counted.
+/// How many events may wait while another thread is still handing out the replayed ones,
+/// beyond those. That takes microseconds unless the thread is held up; events beyond that
+/// are missed and counted.
 const WAITING: usize = 1_024;
 
 /// Sends events to a mailbox, in order, from whichever thread has the turn.
 ///
-/// The producer and who subscribes (with events to be replayed) may both have something to hand
-/// out. Each puts it into the line; one who finds the turn taken leaves it there, the other goes on
-/// until the line is empty. So messages are made and sent under no lock, and still in order.
+/// Both the producer and a new subscription (with events to be replayed) may have something
+/// to hand out. Each puts it into the line. If the turn is taken it is left there, and the
+/// holder of the turn goes on until the line is empty. So messages are made and sent under no
+/// lock, and still in order.
 pub(super) struct Feed<E, M, R, F, C> {
     to: WeakAddress<M, R, F>,
     convert: C,
@@ -35,11 +36,11 @@ struct Line<E> {
     waiting: VecDeque<Event<Arc<E>>>,
     limit: usize,
     turn: Turn,
-    /// Away while somebody has the turn.
+    /// Away while the turn is taken.
     arrears: Arrears<E>,
 }
 
-/// What the subscriber should have had by now: first the event that is held, then the news of what
+/// The events that the subscriber should have had by now: first the held one, then the news of what
 /// it missed after that.
 ///
 /// An event is held when the news before it took the last room. Otherwise a mailbox of one would,
@@ -57,9 +58,9 @@ impl<E> Default for Arrears<E> {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Turn {
-    /// Whoever comes may take it.
+    /// Any thread may take it.
     Free,
-    /// Somebody is handing out.
+    /// A thread is handing out.
     Taken,
     /// The subscriber is gone. Nothing leaves this.
     Over,
@@ -70,7 +71,7 @@ enum Turn {
 enum Sent {
     Taken,
     Full,
-    /// It could not be made, or is one that the pool does not take: no further try will help.
+    /// It could not be made, or the pool does not take it: no further try will help.
     Never,
     /// The pool takes nothing any more.
     Gone,
@@ -90,7 +91,7 @@ impl<E> Line<E> {
         false
     }
 
-    /// The arrears, for who gets the turn.
+    /// The arrears, for the thread that gets the turn.
     fn take_turn(&mut self) -> Option<Arrears<E>> {
         (self.turn == Turn::Free).then(|| {
             self.turn = Turn::Taken;
@@ -115,15 +116,15 @@ where
     C: Fn(Event<E>) -> Option<M>,
 {
     pub(super) fn new(to: WeakAddress<M, R, F>, convert: C, missed: Missed) -> Self {
-        // Taken until what is replayed has been handed out.
+        // Taken until the replayed events have been handed out.
         let turn = Turn::Taken;
         let line =
             Line { waiting: VecDeque::new(), limit: WAITING, turn, arrears: Arrears::default() };
         Self { to, convert, line: Mutex::new(line), missed }
     }
 
-    /// Hands out until the line is empty. Returns what became of the last event. Only
-    /// for who has the turn.
+    /// Hands out until the line is empty. Returns the result for the last event. Only for
+    /// the holder of the turn.
     fn hand_out(&self, mut arrears: Arrears<E>) -> Offered {
         let mut last = Offered::Taken;
         loop {
@@ -152,7 +153,7 @@ where
         discard((waiting, arrears));
     }
 
-    /// Sends what is in arrears, then the event, as far as there is room.
+    /// Sends the arrears, then the event, as far as there is room.
     fn pass_on(&self, item: Arc<E>, arrears: &mut Arrears<E>) -> Offered {
         let Some(address) = self.to.upgrade() else { return Offered::Gone };
         let news = arrears.held.is_some() || arrears.untold > 0;
@@ -169,7 +170,7 @@ where
         Offered::Taken
     }
 
-    /// Sends what is in arrears. `Taken` when nothing is any more.
+    /// Sends the arrears. `Taken` if none are left.
     fn settle(&self, address: &Address<M, R, F>, arrears: &mut Arrears<E>) -> Sent {
         if let Some(held) = arrears.held.take() {
             match self.send_item(address, &held) {
@@ -209,7 +210,7 @@ where
         self.send(address, || Event::Item(E::clone(item)))
     }
 
-    /// Makes a message and sends it. One that is not wanted counts as taken.
+    /// Makes a message and sends it. An unwanted message counts as taken.
     fn send(&self, address: &Address<M, R, F>, event: impl FnOnce() -> Event<E>) -> Sent {
         let send = AssertUnwindSafe(|| match (self.convert)(event()) {
             Some(message) => address.try_send(message).map_err(|error| error.without_message()),

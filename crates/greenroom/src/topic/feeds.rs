@@ -1,7 +1,7 @@
 //! A subscriber that is all live workers of a pool.
 //!
-//! Each worker has a [`Feed`] of its own: it hears in order, and where its mailbox is full,
-//! it is told how many it has missed, whatever the others have got. Who has joined is
+//! Each worker has a [`Feed`] of its own: it gets its events in order, and if its mailbox is
+//! full, it is told how many it has missed, independent of the others. New workers are
 //! looked up with each event.
 
 use std::{
@@ -24,7 +24,7 @@ use crate::pool::{Worker, discard::discard, gather::crew::WeakCrew};
 pub(super) struct Feeds<E, M, R, F, C> {
     crew: Box<dyn WeakCrew<M, R, F>>,
     convert: Arc<C>,
-    /// Each with the life of its worker. Runs no user code: what is taken out is
+    /// Each with the life of its worker. Runs no user code: removed feeds are
     /// dropped after the lock.
     feeds: Mutex<Vec<WorkersFeed<E>>>,
     /// Of all workers there were.
@@ -35,8 +35,8 @@ struct WorkersFeed<E> {
     /// Of the worker.
     life: u64,
     feed: Arc<dyn Subscriber<E>>,
-    /// It hands out from here on: once, by whoever comes first, the producer with an event or
-    /// the subscription itself.
+    /// It hands out from here on, begun once: by the producer with an event, or by the subscription
+    /// itself, whichever is first.
     begun: Arc<AtomicBool>,
 }
 
@@ -63,7 +63,7 @@ where
     F: 'static,
     C: Fn(Event<E>) -> Option<M> + Send + Sync + 'static,
 {
-    /// Those who live now are the ones who get what is replayed.
+    /// The replayed events go to the workers that live now.
     pub(super) fn new(crew: Box<dyn WeakCrew<M, R, F>>, convert: C, all: Arc<AtomicU64>) -> Self {
         let (convert, missed) = (Arc::new(convert), Missed::new(all));
         let feeds = Self { crew, convert, feeds: Mutex::default(), missed };
@@ -84,7 +84,7 @@ where
         self.feeds.lock().clone()
     }
 
-    /// Adds those who have joined. For the producer alone.
+    /// Adds workers that have joined. For the producer alone.
     fn add_joined(&self, live: &[Worker<M, R, F>]) {
         let known: HashSet<u64> = self.feeds.lock().iter().map(|known| known.life).collect();
         let is_new = |worker: &&Worker<M, R, F>| !known.contains(&worker.address().door.life_id());
@@ -95,7 +95,7 @@ where
         self.feeds.lock().extend(joined);
     }
 
-    /// Hands something to each, forgets those who are gone, and says whether anybody has taken it.
+    /// Hands something to each, forgets those that are gone, and returns whether any has taken it.
     fn each(&self, hand: impl Fn(&WorkersFeed<E>) -> Offered) -> Offered {
         let mut taken = Offered::Missed;
         let mut gone = Vec::new();
@@ -138,7 +138,7 @@ where
         if self.crew.members().is_none() { Offered::Gone } else { taken }
     }
 
-    /// Where no worker is alive nobody misses it, and nobody has taken it.
+    /// If no worker is alive, the event counts neither as missed nor as taken.
     fn offer(&self, item: &Arc<E>) -> Offered {
         let Some(live) = self.crew.members() else { return Offered::Gone };
         self.add_joined(&live);

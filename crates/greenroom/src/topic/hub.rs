@@ -28,20 +28,20 @@ pub struct TopicStats {
     pub missed: u64,
     /// Subscribers that were removed because they were gone.
     pub removed: u64,
-    /// Events kept for who comes later.
+    /// Events kept for later subscribers.
     pub replayable: usize,
 }
 
-/// Held by topics and the producer. When the last of these is dropped, nobody will ever publish
+/// Held by topics and the producer. When the last of these is dropped, nothing can be published
 /// again, and subscribers are told so; they themselves hold it weakly.
 pub(super) struct Hub<E> {
     name: Arc<str>,
     replay: usize,
     demand: Demand,
-    /// Somebody has the right to publish.
+    /// The right to publish is taken.
     produced: AtomicBool,
     missed: Arc<AtomicU64>,
-    /// Runs no user code: what is taken out is dropped after the lock.
+    /// Runs no user code: removed members are dropped after the lock.
     state: Mutex<State<E>>,
 }
 
@@ -96,12 +96,12 @@ impl<E> Hub<E> {
         &self.demand
     }
 
-    /// Where subscribers count what they miss.
+    /// The counter of missed events.
     pub(super) fn missed(&self) -> Arc<AtomicU64> {
         self.missed.clone()
     }
 
-    /// Takes the right to publish. False when somebody has it.
+    /// Takes the right to publish. False if it is taken already.
     pub(super) fn take_right(&self) -> bool {
         !self.produced.swap(true, Ordering::AcqRel)
     }
@@ -110,8 +110,8 @@ impl<E> Hub<E> {
         self.produced.store(false, Ordering::Release);
     }
 
-    /// Adds a subscriber and returns its number. It gets what is replayed and every event after
-    /// that: what is replayed is set aside under the lock under which later events find it.
+    /// Adds a subscriber and returns its number. It gets the replayed events and every event after
+    /// that: the replayed ones are set aside under the same lock under which later events find it.
     pub(super) fn add(&self, subscriber: &Arc<dyn Subscriber<E>>) -> u64 {
         let number = {
             let mut state = self.state.lock();
@@ -129,7 +129,7 @@ impl<E> Hub<E> {
         number
     }
 
-    /// Ends a subscription, where it has not ended.
+    /// Ends a subscription, if it has not ended.
     pub(super) fn remove(&self, number: u64) {
         let removed = self.state.lock().remove(number);
         discard(removed);
@@ -157,12 +157,12 @@ impl<E> Hub<E> {
         if !gone.is_empty() {
             self.remove_gone(&gone);
         }
-        // Who unsubscribed meanwhile may be held here alone.
+        // This may be the last hold on a member that has unsubscribed.
         discard(members);
         taken
     }
 
-    /// Keeps the event for who comes later, and returns who is here now.
+    /// Keeps the event for later subscribers, and returns the present ones.
     fn keep(&self, item: &Arc<E>) -> Arc<Vec<Member<E>>> {
         let mut state = self.state.lock();
         state.published += 1;

@@ -18,7 +18,7 @@ pub struct Producer<E> {
 }
 
 impl<E> Producer<E> {
-    /// For who has taken the right to publish from the hub, or made the hub.
+    /// For the caller that has taken the right to publish from the hub, or made the hub.
     pub(super) fn new(hub: &Arc<Hub<E>>) -> Self {
         Self { hub: hub.clone(), wanted: hub.demand().watch(), told: false }
     }
@@ -28,20 +28,20 @@ impl<E> Producer<E> {
         self.hub.name()
     }
 
-    /// Offers an event to every subscriber, without waiting for any. Returns how many took it; to
-    /// the others it is one that they missed. Subscribers that are gone are removed.
+    /// Offers an event to every subscriber, without waiting for any. Returns how many took it; the
+    /// others have missed it. Subscribers that are gone are removed.
     pub fn publish(&mut self, event: E) -> usize {
         self.hub.publish(event)
     }
 
-    /// True while there are subscribers. Those that are gone count until the next event.
+    /// True while there are subscribers. Subscribers that are gone count until the next event.
     pub fn is_wanted(&self) -> bool {
         *self.wanted.borrow()
     }
 
     /// Waits until the first subscriber has come ([`Notice::Start`]), then until the last one has
-    /// gone ([`Notice::Stop`]), and so on. A change that was undone before anybody asked is not
-    /// told. A new producer is told `Start` first, where there are subscribers.
+    /// gone ([`Notice::Stop`]), and so on. A change that was undone before a call of this is not
+    /// told. A new producer is told `Start` first, if there are subscribers.
     ///
     /// # Cancel safety
     /// A dropped future has told nothing: the next one tells it.

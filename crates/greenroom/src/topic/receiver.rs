@@ -60,7 +60,7 @@ impl<E: Clone + Send + Sync + 'static> Receiver<E> {
         }
     }
 
-    /// [`recv`](Self::recv) for who writes futures by hand, in the shape of a stream's `poll_next`.
+    /// [`recv`](Self::recv) for hand-written futures, in the shape of a stream's `poll_next`.
     pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<Event<E>>> {
         self.buffer.poll_take(cx).map(|event| event.map(owned))
     }
@@ -77,7 +77,7 @@ impl<E> fmt::Debug for Receiver<E> {
     }
 }
 
-/// A copy, unless this is the last one who wants it.
+/// A copy, unless this is the last hold on it.
 pub(crate) fn owned<E: Clone>(event: Event<Arc<E>>) -> Event<E> {
     match event {
         Event::Item(item) => Event::Item(Arc::unwrap_or_clone(item)),

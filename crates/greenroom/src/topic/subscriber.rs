@@ -18,11 +18,11 @@ pub(crate) enum Offered {
     Gone,
 }
 
-/// One who is offered events.
+/// A recipient of events.
 pub(crate) trait Subscriber<E>: Send + Sync {
-    /// What is offered first. Called once, under the lock of the topic: runs no user code.
+    /// Sets aside the first events. Called once, under the lock of the topic: runs no user code.
     fn prepare(&self, replay: &VecDeque<Arc<E>>);
-    /// Hands out what was prepared. Called once, under no lock.
+    /// Hands out the prepared events. Called once, under no lock.
     fn begin(&self) -> Offered;
     /// Takes an event without waiting. Called under no lock, by the producer alone.
     fn offer(&self, item: &Arc<E>) -> Offered;
@@ -32,8 +32,8 @@ pub(crate) trait Subscriber<E>: Send + Sync {
     fn missed(&self) -> u64;
 }
 
-/// Counts what one subscriber misses, for itself and for its topic.
-/// A clone counts for the same one.
+/// Counts the events that one subscriber misses, for itself and for its topic. A clone
+/// counts for the same one.
 #[derive(Debug, Clone)]
 pub(super) struct Missed {
     own: Arc<AtomicU64>,
