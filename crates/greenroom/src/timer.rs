@@ -53,7 +53,7 @@ impl<M: Send + 'static, R: Send + 'static, E: Send + 'static> Address<M, R, E> {
     /// like that of any sender, in a task of its own, and holds the address meanwhile. When the
     /// actor is gone, it is dropped.
     ///
-    /// May be called from any thread: the timer runs where the pool was spawned.
+    /// May be called from any thread: the timer runs on the pool's runtime.
     ///
     /// ```
     /// # use greenroom::prelude::*;
@@ -123,7 +123,7 @@ impl Timer {
         true
     }
 
-    /// Where the timer stands.
+    /// The state of the timer.
     pub fn state(&self) -> TimerState {
         self.ticket.state()
     }

@@ -24,7 +24,7 @@ impl<M, R, E, F: FnMut() -> M> Every<M, R, E, F> {
         Self { to, period, tick: first, make }
     }
 
-    /// Sends one message where there is room. False when there is nobody to send to any more.
+    /// Sends one message if there is room. False if there is no receiver left.
     fn send(&mut self, ticket: &Ticket) -> bool {
         let Some(address) = self.to.upgrade() else { return false };
         match address.try_reserve() {
@@ -55,7 +55,7 @@ impl<M, R, E, F: FnMut() -> M> Every<M, R, E, F> {
     }
 }
 
-/// A tick that was not accepted is skipped, unless nobody is left who would accept another.
+/// A tick that was not accepted is skipped, unless no receiver is left that could accept another.
 fn skips(ticket: &Ticket, why: NotAccepted) -> bool {
     let gone = matches!(why, NotAccepted::Stopped | NotAccepted::NoWorkers);
     if !gone {

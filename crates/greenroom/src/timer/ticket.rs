@@ -1,11 +1,11 @@
-//! What a timer and who set it share.
+//! The state that a timer shares with the caller that set it.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use tokio::task::AbortHandle;
 
-/// Where a timer stands.
+/// The state of a timer.
 ///
 /// | from | by | to |
 /// |---|---|---|
@@ -14,7 +14,7 @@ use tokio::task::AbortHandle;
 /// | `Pending` | the actor or the runtime is gone, or a function that makes messages panicked | `Ended` |
 /// | `Fired` | the actor was stopped at this very moment, and did not accept the message | `Ended` |
 ///
-/// The last two are final. A one-shot whose message waits for room is pending.
+/// The last two are final. A one-shot timer whose message waits for room is pending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 #[repr(u8)]
@@ -25,7 +25,7 @@ pub enum TimerState {
     Fired,
     /// It was cancelled while it was pending.
     Cancelled,
-    /// There is nobody to send to any more, or nothing to be sent.
+    /// There is no receiver left, or no message.
     Ended,
 }
 
@@ -35,8 +35,8 @@ pub(crate) struct Ticket {
     pub(super) number: u64,
     /// When it is due, in nanoseconds of its wheel. Written and read under the lock of the wheel.
     pub(super) at: AtomicU64,
-    /// A `TimerState`. Leaves `Pending` once, by compare and exchange: who does that has
-    /// decided what becomes of it.
+    /// A `TimerState`. Leaves `Pending` once, by compare and exchange: the winner
+    /// has decided its end.
     state: AtomicU8,
     skipped: AtomicU64,
     /// The task in which a one-shot waits for room.
@@ -64,7 +64,7 @@ impl Ticket {
         self.state() == TimerState::Pending
     }
 
-    /// False when somebody else has decided before.
+    /// False if another thread has decided before.
     pub(super) fn leave_pending(&self, to: TimerState) -> bool {
         let pending = TimerState::Pending as u8;
         let exchanged =
@@ -72,7 +72,7 @@ impl Ticket {
         exchanged.is_ok()
     }
 
-    /// The actor was stopped between the decision and the send. Only for who decided.
+    /// The actor was stopped between the decision and the send. Only for the thread that decided.
     pub(super) fn undo_fired(&self) {
         self.state.store(TimerState::Ended as u8, Ordering::Release);
     }

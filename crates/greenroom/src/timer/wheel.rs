@@ -1,11 +1,11 @@
 //! One task that serves all timers of a runtime.
 //!
-//! Tokio's timer is a wheel already; what it offers is a future for each sleeper, and something
-//! must poll that. So there is one sleeper, for the earliest of our timers, and the rest lie in an
-//! ordered map, which unlike a second wheel gives back a cancelled timer's memory at once, knows no
-//! longest time, and fires equal instants in the order in which they were set.
+//! Tokio's timer is a wheel already. It offers a future for each sleeper, and something must poll
+//! that. So there is one sleeper, for the earliest of our timers, and the rest lie in an ordered
+//! map. Unlike a second wheel, a map frees a cancelled timer's memory at once, has no longest time,
+//! and fires equal instants in the order in which they were set.
 //!
-//! The task exists while timers are pending. It holds the wheel, and nobody else does for long, so
+//! The task exists while timers are pending. It holds the wheel, and all other holds are short, so
 //! that neither task nor memory is left when the last timer has gone.
 
 use std::{
@@ -32,7 +32,7 @@ pub(crate) trait Alarm: Send {
     fn ring(&mut self, ticket: &Arc<Ticket>, now: Instant) -> Next;
 }
 
-/// What follows.
+/// What the task does with the timer next.
 pub(crate) enum Next {
     /// The timer is at its end.
     Over,
@@ -44,7 +44,7 @@ pub(crate) enum Next {
 
 pub(crate) struct Wheel {
     runtime: runtime::Id,
-    /// Where its nanoseconds begin.
+    /// The origin of its nanoseconds.
     epoch: Instant,
     /// A timer has become the earliest.
     changed: Notify,
@@ -57,9 +57,9 @@ struct Pending {
     timers: BTreeMap<(u64, u64), Set>,
     /// The number of the next timer.
     next: u64,
-    /// A task serves this wheel, or is being spawned. Set by who adds the first timer, unset by
-    /// the task under the lock under which it finds no timer left; otherwise a timer could be
-    /// added that nobody serves.
+    /// A task serves this wheel, or is being spawned. Set by the caller that adds the first timer;
+    /// unset by the task under the same lock under which it finds no timer left. Otherwise a timer
+    /// could be added that no task serves.
     served: bool,
 }
 
@@ -101,7 +101,7 @@ impl Wheel {
         }
     }
 
-    /// Sets a timer, and sees to it that somebody serves it.
+    /// Sets a timer, and makes sure that a task serves it.
     pub(crate) fn set(
         self: &Arc<Self>,
         runtime: &Handle,
@@ -166,8 +166,8 @@ impl Wheel {
         }
     }
 
-    /// A timer that was cancelled while it rang is not put back: whoever cancels looks for it here
-    /// after having said so.
+    /// A timer that was cancelled while it rang is not put back: its canceller first marks it
+    /// cancelled and then looks for it here.
     fn put_back(&self, set: Set, at: Instant) {
         let mut pending = self.pending.lock();
         if set.ticket.is_pending() {
@@ -224,11 +224,11 @@ fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX).min(LATEST)
 }
 
-/// What the task holds. When it is dropped with its runtime, or is spawned where none runs any
-/// more, nobody will ever serve its timers: they end.
+/// The state of the task. If it is dropped with its runtime, or spawned on a runtime that has
+/// stopped, its timers will never be served: they end.
 struct Service {
     wheel: Arc<Wheel>,
-    /// The task has found no timer left; whatever has been set since belongs to another one.
+    /// The task has found no timer left; timers set since belong to another one.
     ends: bool,
 }
 
