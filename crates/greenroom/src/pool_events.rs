@@ -1,8 +1,8 @@
 //! Pool events: all that an operator wants to hear of pools, in one stream.
 //!
-//! What goes wrong at night is rarely one thing. A worker is restarted, its slot disabled, a
-//! mailbox fills, messages are dropped: told by four mechanisms, nobody sees the order. So
-//! every pool tells one hub:
+//! A failure at night rarely has one symptom. A worker is restarted, its slot disabled, a
+//! mailbox fills, messages are dropped: reported by four mechanisms, their order is lost. So
+//! every pool reports to one hub:
 //!
 //! ```text
 //!                       ┌─▶ counters, one for each kind
@@ -10,17 +10,17 @@
 //!                       └─▶ receivers: a buffer each    full: the oldest is missed and counted
 //! ```
 //!
-//! A [`PoolEventRecord`] says which pool, when and what; what is a [`PoolEvent`], a value to match
-//! on. A receiver that is too slow is told how many it has missed
-//! ([`Event::Lagged`](crate::topic::Event)); it holds up nobody.
+//! A [`PoolEventRecord`] says which pool, when and what; the last is a [`PoolEvent`], a value to
+//! match on. A receiver that is too slow is told how many it has missed
+//! ([`Event::Lagged`](crate::topic::Event)); it blocks no other.
 //!
 //! There is one hub for the process, [`PoolEvents::global`]; a pool can have [one of its
 //! own](PoolEvents::new), or [none](PoolEvents::off).
 //!
 //! # Price
-//! An atomic addition and a look at who listens. Where somebody receives: the time of day, an
-//! allocation, and a short lock for each receiver; where somebody listens to `tracing`: what that
-//! costs. Switched off: one branch.
+//! An atomic addition and a check for listeners. With receivers: the time of day, an allocation,
+//! and a short lock for each receiver. With a `tracing` subscriber: the subscriber's own cost.
+//! Switched off: one branch.
 //!
 //! Nothing here happens for each message, but for dead letters. Drops by overflow, which may, are
 //! told once a second with their number, and so is a mailbox that fills and drains all the time.
@@ -52,7 +52,7 @@ use crate::pool::discard::discard;
 /// hundred workers, several times over.
 const GLOBAL_CAPACITY: usize = 1024;
 
-/// Where pools tell what happens to them, and operators listen. A clone is the same hub.
+/// The hub to which pools report their events, and operators listen. A clone is the same hub.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -74,7 +74,7 @@ const GLOBAL_CAPACITY: usize = 1024;
 /// ```
 #[derive(Clone)]
 pub struct PoolEvents {
-    /// `None` where it is switched off.
+    /// `None` if it is switched off.
     hub: Option<Arc<Hub>>,
 }
 
@@ -103,7 +103,7 @@ impl PoolEvents {
 
     /// Counts, logs and sends a notice of this pool. Never waits.
     ///
-    /// What it runs that is not the library's (loggers, wakers, the `Drop` of an error) may panic;
+    /// Foreign code that it runs (loggers, wakers, the `Drop` of an error) may panic;
     /// the panic ends here.
     pub fn emit(&self, pool: &Arc<str>, what: PoolEvent) {
         match &self.hub {
@@ -112,7 +112,7 @@ impl PoolEvents {
         }
     }
 
-    /// As `emit`, for what somebody else logs.
+    /// As `emit`, for an event that is logged elsewhere.
     pub(crate) fn emit_unlogged(&self, pool: &Arc<str>, what: PoolEvent) {
         match &self.hub {
             Some(hub) => hub.emit_unlogged(pool, what),
@@ -120,21 +120,21 @@ impl PoolEvents {
         }
     }
 
-    /// [`emit`](Self::emit), for what is not free to make: nothing is made
-    /// where it is switched off.
+    /// [`emit`](Self::emit), for an event that is not free to make: nothing is made if the
+    /// hub is switched off.
     pub fn emit_with(&self, pool: &Arc<str>, what: impl FnOnce() -> PoolEvent) {
         if let Some(hub) = &self.hub {
             hub.emit(pool, what());
         }
     }
 
-    /// Receives what is told from now on. Where it is switched off, the
+    /// Receives the events from now on. If the hub is switched off, the
     /// receiver's stream has ended.
     pub fn subscribe(&self) -> PoolEventReceiver {
         PoolEventReceiver::new(self.hub.as_ref(), None)
     }
 
-    /// Receives what is told of the pools of this name. What happens to others takes no room in
+    /// Receives the events of the pools of this name. Those of others take no room in
     /// the receiver's buffer.
     ///
     /// ```

@@ -39,7 +39,7 @@ impl PoolEventCounts {
         self.0[kind as usize]
     }
 
-    /// All kinds, those that never happened too.
+    /// All kinds, including those that never happened.
     pub fn iter(&self) -> impl Iterator<Item = (Kind, u64)> {
         Kind::ALL.iter().copied().zip(self.0)
     }

@@ -1,8 +1,8 @@
 //! Drops that are counted one by one and told once a second.
 //!
-//! A pool that is flooded drops as fast as senders can send. A line for each would be the next
-//! flood; none at all would hide what was lost. So drops are added up, and the sum is told when the
-//! last one was told a second ago:
+//! A flooded pool drops as fast as senders can send. A line for each drop would be the next flood;
+//! no line would hide the loss. So drops are added up, and the sum is told if the last one was told
+//! at least a second ago:
 //!
 //! ```text
 //! drops   1  1 1 1       1                    1
@@ -28,19 +28,19 @@ pub(crate) struct DropLog {
     since: Instant,
     /// Drops that were not told.
     untold: AtomicU64,
-    /// When drops may be told next, in microseconds since `since`. Who moves it on tells.
+    /// When drops may be told next, in microseconds since `since`. The thread
+    /// that moves it on tells.
     due: AtomicU64,
 }
 
-/// What follows from drops that were counted.
+/// What the caller does about counted drops.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Dropped {
     /// The caller is to tell of so many.
     Tell(u64),
-    /// They are the first that are not told yet. The caller sees to it that somebody
-    /// looks at [`DropLog::next_at`].
+    /// They are the first that are not told yet. The caller has [`DropLog::next_at`] looked at.
     First,
-    /// Somebody will.
+    /// Another caller looks after them.
     Counted,
 }
 
@@ -62,7 +62,7 @@ impl DropLog {
         }
     }
 
-    /// When the drops that were not told may be told; `None` where there are none.
+    /// When the untold drops may be told; `None` if there are none.
     pub(crate) fn next_at(&self) -> Option<Instant> {
         // Pairs with the `fetch_add` of `dropped`, after which the clock is roused: a count that is
         // not seen here is seen on the next look. Otherwise the clock would sleep over it.
@@ -70,8 +70,8 @@ impl DropLog {
         untold.then(|| self.since + Duration::from_micros(self.due.load(Ordering::Relaxed)))
     }
 
-    /// `Some` when there are drops that may be told now. For who looks after the pool now and then:
-    /// the last drops of a flood are followed by no other.
+    /// `Some` if there are drops that may be told now. For a periodic check: no further drop
+    /// follows the last ones of a flood.
     pub(crate) fn due(&self, now: Instant) -> Option<u64> {
         if self.untold.load(Ordering::Relaxed) == 0 {
             return None;
@@ -84,7 +84,7 @@ impl DropLog {
         if won { self.rest() } else { None }
     }
 
-    /// What was not told yet, whenever the last was: for the end of the pool.
+    /// The untold drops, whenever the last ones were told: for the end of the pool.
     pub(crate) fn rest(&self) -> Option<u64> {
         Some(self.untold.swap(0, Ordering::Relaxed)).filter(|untold| *untold > 0)
     }

@@ -15,7 +15,7 @@ use crate::{
     },
 };
 
-/// What happened, where and when.
+/// An event, its pool, and its time.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct PoolEventRecord {
@@ -73,7 +73,7 @@ pub enum PoolEvent {
         /// Why.
         error: String,
     },
-    /// A slot has used up its restarts. What follows is told next.
+    /// A slot has used up its restarts. The consequence is told next.
     BudgetExceeded {
         /// The slot.
         slot: usize,
@@ -100,14 +100,14 @@ pub enum PoolEvent {
         /// The slot.
         slot: usize,
     },
-    /// An accepted message could not be handled. One that had to make room for another is not told
-    /// here but in [`DroppedByOverflow`](Self::DroppedByOverflow).
+    /// An accepted message could not be handled. A message that had to make room for another is not
+    /// told here but in [`DroppedByOverflow`](Self::DroppedByOverflow).
     DeadLetter {
         /// Its type.
         message_type: &'static str,
         /// Why it could not.
         reason: DeadLetterReason,
-        /// How long ago it was accepted, to a few milliseconds, where that is known.
+        /// The time since its acceptance, to a few milliseconds, if known.
         age: Option<Duration>,
         /// How many attempts were made.
         attempts: u32,
@@ -119,14 +119,14 @@ pub enum PoolEvent {
         /// How long it had none.
         full_for: Duration,
     },
-    /// Messages were dropped because there was no room: those that arrived, or those that had
-    /// waited longest. Told at most once a second.
+    /// Messages were dropped for lack of room: new arrivals, or the oldest waiting ones. Told
+    /// at most once a second.
     DroppedByOverflow {
         /// How many since the last such notice.
         messages: u64,
     },
-    /// Messages that waited were [withdrawn](crate::PoolAdmin::withdraw). Those that are withdrawn
-    /// one by one, when they would have been started, are counted alone.
+    /// Waiting messages were [withdrawn](crate::PoolAdmin::withdraw). Those that are withdrawn one
+    /// by one, when they would have been started, are only counted.
     Withdrawn {
         /// How many.
         messages: usize,
@@ -141,7 +141,7 @@ pub enum PoolEvent {
         reason: ResizeReason,
     },
     /// The pool is to hold another number of messages that are accepted and not started. Not told
-    /// where that follows from another size.
+    /// if that follows from another size.
     CapacityChanged {
         /// The number before.
         from: usize,
@@ -152,7 +152,7 @@ pub enum PoolEvent {
     },
     /// The pool's [advisor](crate::pool::advisor) says something else than before.
     Advised {
-        /// What it says, and why.
+        /// The advice, and its reason.
         advice: Box<Advice>,
     },
     /// A limit on what the pool does at once has changed.
@@ -164,9 +164,9 @@ pub enum PoolEvent {
         /// Why.
         reason: LimitChangeReason,
     },
-    /// In a [sticky](crate::pool::sticky) pool, some keys are to go to another worker, and theirs
-    /// has not finished the message of one of them that it has in hand for a second: what comes for
-    /// them waits. Told once each time.
+    /// In a [sticky](crate::pool::sticky) pool, some keys are to go to another worker, and their
+    /// worker has had a message of one of them in hand for a second: new messages of these keys
+    /// wait. Told once each time.
     SlotHeld {
         /// The slot of the worker that has the message in hand.
         slot: usize,
@@ -182,7 +182,7 @@ pub enum PoolEvent {
     /// Memory is used above the ceiling that was set. Told again only after it
     /// has fallen well below.
     MemoryAboveCeiling {
-        /// Bytes in use: by the process where that is known, by what the pool holds otherwise.
+        /// Bytes in use: by the process if known, by what the pool holds otherwise.
         used: u64,
         /// The ceiling.
         ceiling: u64,
@@ -196,9 +196,9 @@ pub enum PoolEvent {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Holding {
-    /// What waits to be started, for the first time or again.
+    /// Messages that wait to be started, for the first time or again.
     Queues,
-    /// What is in the line of a parked key.
+    /// Messages in the line of a parked key.
     Parked,
     /// Dead letters that are kept.
     DeadLetters,
@@ -208,7 +208,7 @@ pub enum Holding {
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum ResizeReason {
-    /// Somebody asked for it.
+    /// An operator asked for it.
     Asked,
     /// An actor or a pool that was adopted has ended.
     Left,
@@ -222,7 +222,7 @@ pub enum ResizeReason {
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum LimitChangeReason {
-    /// Somebody asked for it.
+    /// An operator asked for it.
     Asked,
     /// The limit adapts itself.
     Adapted {
@@ -234,7 +234,7 @@ pub enum LimitChangeReason {
 }
 
 impl PoolEvent {
-    /// Its kind: what it is without its figures.
+    /// Its kind: the event without its figures.
     pub fn kind(&self) -> Kind {
         match self {
             Self::Started { .. } => Kind::Started,

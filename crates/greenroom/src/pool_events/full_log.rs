@@ -1,9 +1,9 @@
 //! A mailbox that is full is told once, and that it has room again once.
 //!
-//! Under load a mailbox is full for most of the time: whenever a message is taken, the next one
+//! Under load a mailbox is full most of the time: whenever a message is taken, the next one
 //! takes its place. So it has *drained* only when it is down to half: from its first refusal
-//! until then is one *episode*. Each is counted; one that fills and drains many times a second
-//! is told once a second.
+//! until then is one *episode*. Each is counted; a mailbox that fills and drains many times a
+//! second is told once a second.
 //!
 //! ```text
 //! depth   ▁▃▆███▇██▇▆▄▃▁
@@ -23,13 +23,13 @@ const DRAINED_AT: usize = 2;
 /// A mailbox is told to be full no more often than this.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Those who look often look no more often than this: it costs a look at every worker.
+/// Frequent checks look no more often than this: a look reads the figures of every worker.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Instead of when it became full: somebody is about to tell so.
+/// Instead of when it became full: a thread is about to tell so.
 const ABOUT_TO_TELL: u64 = u64::MAX;
 
-/// What follows for somebody who finds no room.
+/// What a sender that finds no room does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Found {
     /// Nothing: others have found that before.
@@ -41,7 +41,7 @@ pub(crate) enum Found {
     ToBeTold,
 }
 
-/// Whether a mailbox is full, and whether that was told. One per pool; costs a look where
+/// Whether a mailbox is full, and whether that was told. One per pool; costs a look if
 /// there is nothing to tell.
 #[derive(Debug)]
 pub(crate) struct FullLog {
@@ -53,9 +53,9 @@ pub(crate) struct FullLog {
     told: AtomicBool,
     /// How many episodes have begun.
     episodes: AtomicU64,
-    /// When it may be told to be full next. Who moves it on tells.
+    /// When it may be told to be full next. The thread that moves it on tells.
     due: AtomicU64,
-    /// When it may be looked at next, by those who look often.
+    /// When a frequent check may look next.
     look_at: AtomicU64,
 }
 
@@ -77,7 +77,7 @@ impl FullLog {
         self.full_at.load(Ordering::Relaxed) > 0
     }
 
-    /// Somebody found no room.
+    /// A sender found no room.
     pub(crate) fn full(&self, now: Instant) -> Found {
         if self.is_full() || !replace(&self.full_at, 0, ABOUT_TO_TELL) {
             return Found::Known;
@@ -94,9 +94,9 @@ impl FullLog {
         Found::Begun
     }
 
-    /// It was told that there is no room: from here on it may be told that there is some, and not
-    /// before. The caller then asks `drained` once, because workers may have emptied the mailbox
-    /// meanwhile and not come back.
+    /// The mailbox was told to be full: only from here on may it be told to have room. The
+    /// caller then asks `drained` once, because workers may have emptied the mailbox in
+    /// between and not come back.
     pub(crate) fn told(&self, now: Instant) {
         self.full_at.store(self.micros(now), Ordering::Release);
     }
@@ -106,15 +106,15 @@ impl FullLog {
         self.episodes.load(Ordering::Relaxed)
     }
 
-    /// True now and then, for those who would look for every message.
+    /// True from time to time, for callers that would look for every message.
     pub(crate) fn may_look(&self, now: Instant) -> bool {
         let now = self.micros(now);
         let look_at = self.look_at.load(Ordering::Relaxed);
         now >= look_at && replace(&self.look_at, look_at, now + LOOK_INTERVAL.as_micros() as u64)
     }
 
-    /// Ends the episode, if the mailbox has drained: how long it was full, when the caller is to
-    /// tell of it. Depth is what was accepted and not started.
+    /// Ends the episode, if the mailbox has drained: how long it was full, if the caller is to tell
+    /// of it. `depth` is the number of messages accepted and not started.
     pub(crate) fn drained(&self, depth: usize, capacity: usize, now: Instant) -> Option<Duration> {
         let full_at = self.full_at.load(Ordering::Acquire);
         if full_at == 0 || full_at == ABOUT_TO_TELL || depth > capacity / DRAINED_AT {
@@ -130,7 +130,7 @@ impl FullLog {
     }
 }
 
-/// True for the one who replaces it.
+/// True for the thread that replaces it.
 fn replace(value: &AtomicU64, present: u64, next: u64) -> bool {
     value.compare_exchange(present, next, Ordering::Relaxed, Ordering::Relaxed).is_ok()
 }
@@ -143,7 +143,7 @@ mod tests {
 
     const CAPACITY: usize = 100;
 
-    /// True where it was told that there is no room.
+    /// True if the mailbox was told to be full.
     fn full(log: &FullLog, now: Instant) -> bool {
         let told = log.full(now) == Found::ToBeTold;
         if told {

@@ -28,14 +28,14 @@ pub(super) struct Hub {
     counters: Counters,
     /// Of all receivers there were.
     missed: Arc<AtomicU64>,
-    /// The length of `listeners`: nothing is locked where nobody listens. Written under their lock.
+    /// The length of `listeners`: without listeners nothing is locked. Written under their lock.
     listening: AtomicUsize,
-    /// Copied on a change while a notice is being handed out. Runs no user code: who is removed is
-    /// dropped after the lock.
+    /// Copied on a change while a notice is being handed out. Runs no user code: a removed listener
+    /// is dropped after the lock.
     listeners: Mutex<Arc<Vec<Arc<Listener>>>>,
 }
 
-/// One who receives notices.
+/// A receiver of notices.
 pub(super) struct Listener {
     /// The pools that it wants to hear of; `None`: all.
     pool: Option<Arc<str>>,
@@ -95,7 +95,7 @@ impl Hub {
                 listener.buffer.offer(&notice);
             });
         }
-        // What nobody wanted, and who unsubscribed meanwhile, may be held here alone.
+        // This may be the last hold on an unwanted notice, or on a listener that has unsubscribed.
         discard((notice, listeners));
     }
 
@@ -109,7 +109,7 @@ impl Hub {
     }
 
     pub(super) fn remove(&self, gone: &Arc<Listener>) {
-        // The one who asks holds it too, so nothing is dropped under the lock.
+        // The caller holds it too, so nothing is dropped under the lock.
         let mut listeners = self.listeners.lock();
         Arc::make_mut(&mut listeners).retain(|listener| !Arc::ptr_eq(listener, gone));
         self.listening.store(listeners.len(), Ordering::Release);
@@ -124,8 +124,8 @@ impl Drop for Hub {
     }
 }
 
-/// Runs what may call foreign code: loggers, wakers, the `Display` of an error. Who emits is in the
-/// midst of something, and must not be stopped by their panic.
+/// Runs foreign code: loggers, wakers, the `Display` of an error. The emitter is in the middle of
+/// its work, and their panic must not stop it.
 fn contained(run: impl FnOnce()) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(run)) {
         discard(panic);

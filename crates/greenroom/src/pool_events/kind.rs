@@ -1,8 +1,8 @@
-//! The kinds of what may happen.
+//! The kinds of events.
 
 macro_rules! kinds {
     ($($(#[$doc:meta])+ $kind:ident = $name:literal,)+) => {
-        /// What may happen, without its figures: for counters and their names.
+        /// An event without its figures: for counters and their names.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[non_exhaustive]
         pub enum Kind {

@@ -7,7 +7,7 @@
 //! | info | the pool is another than before: started, stopped, resized |
 //! | debug | what belongs to the day's work |
 //!
-//! A field is formatted by whoever listens, so not at all where nobody does.
+//! The listener formats a field, so without listeners nothing is formatted.
 
 use tracing::{debug, error, info, warn};
 
@@ -40,7 +40,7 @@ pub(super) fn log(pool: &str, what: &PoolEvent) {
             error!(pool, kind, slot, ?busy_for, "a worker does not let go of its message");
         }
         Escalated { slot } => error!(pool, kind, slot, "a failure was handed to the supervisor"),
-        // Its caller has gone, and nobody misses it.
+        // Its caller has gone, so the loss matters to nobody.
         DeadLetter {
             message_type,
             reason: reason @ DeadLetterReason::Abandoned,

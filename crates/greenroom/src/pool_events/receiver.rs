@@ -1,4 +1,4 @@
-//! Who hears of what happens.
+//! Receivers of events.
 
 use std::{
     fmt,
@@ -34,7 +34,7 @@ use crate::topic::{Event, buffer::Found, receiver::owned, subscriber::Subscriber
 /// ```
 #[must_use = "notices are received until this is dropped"]
 pub struct PoolEventReceiver {
-    /// Who is dropped by its last handle ends the listener's stream.
+    /// If the last handle of the hub is dropped, the listener's stream ends.
     hub: Weak<Hub>,
     listener: Arc<Listener>,
 }
@@ -47,9 +47,9 @@ impl PoolEventReceiver {
         }
     }
 
-    /// Waits for the next notice, or for the number of those that were missed before it. `None`
-    /// when everything was received and no handle of the hub exists any more, which of the
-    /// global one never happens.
+    /// Waits for the next notice, or for the number of missed ones before it. `None` when
+    /// everything was received and no handle of the hub exists any more; this never happens
+    /// with the global hub.
     ///
     /// # Cancel safety
     /// A dropped future has taken nothing.
@@ -65,7 +65,7 @@ impl PoolEventReceiver {
         }
     }
 
-    /// [`recv`](Self::recv) for who writes futures by hand, in the shape of a stream's `poll_next`.
+    /// [`recv`](Self::recv) for hand-written futures, in the shape of a stream's `poll_next`.
     pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<Event<PoolEventRecord>>> {
         self.listener.buffer.poll_take(cx).map(|event| event.map(owned))
     }
