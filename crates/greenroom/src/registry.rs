@@ -1,11 +1,11 @@
 //! Names to addresses, for actors that do not know one another.
 //!
-//! An address given along is better where it can be: it is typed when the program is compiled, and
-//! cannot be missing. A registry is for what is found at run time: "the printer of the third
-//! floor", a session by its id.
+//! Prefer to pass an address along: it is typed when the program is compiled, and cannot
+//! be missing. A registry is for lookups at run time: "the printer of the third floor",
+//! a session by its id.
 //!
 //! The registry holds weak addresses. It keeps no actor alive, and a name is free again as soon as
-//! its actor is gone; what such names occupied is swept when the registry has doubled, so that a
+//! its actor is gone. The entries of such names are swept when the registry has doubled, so a
 //! registration costs constant time on average.
 
 use std::{any::Any, collections::HashMap, fmt, sync::Arc};
@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 
 use crate::{Address, AnyAddress, WeakAddress, any_address::Erased};
 
-/// Names that a registry may hold before it looks for those that are gone. Below this a sweep
+/// Names that a registry may hold before it looks for actors that are gone. Below this a sweep
 /// is not worth its time.
 const FIRST_SWEEP: usize = 64;
 
@@ -25,7 +25,7 @@ const FIRST_SWEEP: usize = 64;
 pub struct NameTaken {
     /// The name.
     pub name: String,
-    /// Whose it is.
+    /// The holder of the name.
     pub holder: AnyAddress,
 }
 
@@ -33,7 +33,7 @@ pub struct NameTaken {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FindError {
-    /// Nobody of this name lives.
+    /// No live actor has this name.
     #[error("nobody is called {name}")]
     Unknown {
         /// The name that was asked for.
@@ -91,8 +91,8 @@ struct Entry {
     type_name: &'static str,
 }
 
-/// Pools that were looked at under the lock, to be dropped after it: where this is the last hold on
-/// one, its drop runs user code.
+/// Pools that were looked at under the lock, to be dropped after it: if this is the last hold on a
+/// pool, its drop runs user code.
 type Seen = Vec<Arc<dyn Erased>>;
 
 impl Registry {
@@ -104,7 +104,7 @@ impl Registry {
     /// Gives an actor or a pool a name, until it is gone. One may have several names.
     ///
     /// # Errors
-    /// Who has the name, when somebody alive has it; the same actor counts too.
+    /// The holder of the name, if a live actor has it; the same actor counts too.
     pub fn register<M, R, E>(
         &self,
         name: impl Into<Arc<str>>,
@@ -129,7 +129,7 @@ impl Registry {
     /// The address behind a name.
     ///
     /// # Errors
-    /// Nobody of this name lives, or the one who does is of another type.
+    /// No live actor has this name, or the holder is of another type.
     pub fn find<M, R, E>(&self, name: &str) -> Result<Address<M, R, E>, FindError>
     where
         M: 'static,
@@ -146,18 +146,18 @@ impl Registry {
         weak.upgrade().ok_or_else(unknown)
     }
 
-    /// Who has a name, whatever it handles. `None` when nobody alive has it.
+    /// The holder of a name, whatever it handles. `None` if no live actor has it.
     pub fn find_any(&self, name: &str) -> Option<AnyAddress> {
         self.locked(|names, seen| names.holder(name, seen))
     }
 
-    /// Takes a name away from whoever has it, and says who that was. The actor goes on.
+    /// Takes a name away from its holder, and returns the holder. The actor goes on.
     pub fn remove(&self, name: &str) -> Option<AnyAddress> {
         let entry = self.locked(|names, _| names.entries.remove(name))?;
         Some(entry.any).filter(AnyAddress::is_alive)
     }
 
-    /// The names of all who live, in no order. Takes the lock for a time that
+    /// The names of all live actors, in no order. Takes the lock for a time that
     /// grows with their number.
     pub fn names(&self) -> Vec<Arc<str>> {
         self.locked(|names, seen| {
@@ -166,7 +166,7 @@ impl Registry {
         })
     }
 
-    /// What is registered under a name, where the one who has it lives.
+    /// The entry of a name, if its holder lives.
     fn entry(&self, name: &str) -> Option<(Arc<dyn Any + Send + Sync>, &'static str)> {
         self.locked(|names, seen| {
             let entry = names.entries.get(name).filter(|entry| entry.lives(seen))?;
@@ -174,7 +174,7 @@ impl Registry {
         })
     }
 
-    /// Does something under the lock, and drops what was seen there after it.
+    /// Acts under the lock, and drops the pools it has seen there after it.
     fn locked<T>(&self, act: impl FnOnce(&mut Names, &mut Seen) -> T) -> T {
         let mut seen = Seen::new();
         let done = act(&mut self.names.lock(), &mut seen);

@@ -6,7 +6,7 @@ use tokio::sync::oneshot;
 
 use crate::CallError;
 
-/// Where the reply of one call goes. Dropping it resolves the caller with [`CallError::Dropped`].
+/// The reply channel of one call. Dropping it resolves the caller with [`CallError::Dropped`].
 #[derive(Debug)]
 pub struct ReplyPort<R, E = Infallible>(oneshot::Sender<Result<R, CallError<E>>>);
 
@@ -18,7 +18,7 @@ pub(crate) fn channel<R, E>() -> (ReplyPort<R, E>, Reply<R, E>) {
 }
 
 impl<R, E> ReplyPort<R, E> {
-    /// Answers the call. Returns the reply when nobody waits for it any more.
+    /// Answers the call. Returns the reply if the caller no longer waits for it.
     ///
     /// # Errors
     /// The reply, when the caller has gone.
@@ -34,7 +34,7 @@ impl<R, E> ReplyPort<R, E> {
         self.resolve(CallError::Failed(error));
     }
 
-    /// True when nobody waits for the reply any more.
+    /// True if the caller no longer waits for the reply.
     pub fn is_abandoned(&self) -> bool {
         self.0.is_closed()
     }

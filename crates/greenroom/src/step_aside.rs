@@ -8,9 +8,9 @@ use std::{
 
 /// Lets other tasks have a turn: wakes itself and waits once.
 ///
-/// tokio's own `yield_now` keeps the task aside until its thread has run out of other work; where
-/// that work computes or blocks, no other thread can take the task over. This one goes to the end
-/// of the thread's queue, from which idle threads steal, and one of them is told.
+/// tokio's own `yield_now` keeps the task aside until its thread has run out of other work; if that
+/// work computes or blocks, no other thread can take the task over. This yield puts the task at the
+/// end of the thread's queue, from which idle threads steal, and wakes one of them.
 ///
 /// # Cancel safety
 /// Nothing is lost with a dropped future.

@@ -26,13 +26,13 @@ thread_local! {
     static SENT_TO: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Somebody on this thread sends to this shard, told by where it lies.
+/// A sender on this thread sends to this shard, given by its address.
 #[inline]
 pub(crate) fn sends_to(shard: usize) {
     SENT_TO.set(shard);
 }
 
-/// True where somebody on this thread has sent to another shard since the last look.
+/// True if a sender on this thread has sent to another shard since the last look.
 pub(crate) fn has_sent_elsewhere(shard: usize) -> bool {
     let sent_to = SENT_TO.replace(0);
     sent_to != 0 && sent_to != shard
@@ -41,7 +41,7 @@ pub(crate) fn has_sent_elsewhere(shard: usize) -> bool {
 /// Which shard the workers of a thread visit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Visit {
-    /// Whose shards they are, told by where that lies.
+    /// The owner of the shards, given by its address.
     pub(crate) of: usize,
     pub(crate) shard: u32,
     /// Messages that are taken there before they go on.
@@ -63,7 +63,7 @@ pub(crate) fn set_visit(visit: Visit) {
     VISIT.set(visit);
 }
 
-/// The token of this thread: where one of its own variables lies.
+/// The token of this thread: the address of one of its own variables.
 #[inline]
 pub(crate) fn this_thread() -> usize {
     thread_local! {

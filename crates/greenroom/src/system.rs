@@ -1,9 +1,9 @@
 //! A system: the actors and pools of a program, or of a part of it, with one end.
 //!
 //! Pools that use one another must be stopped in order: first those that were started last, because
-//! they use the others, each with time to finish, and all of them before whoever stops the program
-//! loses patience. Written by hand, that is a list of stops and a clock in every `main`; and a test
-//! that returns early leaves all of it running.
+//! they use the others, each with time to finish, and all of them before the operator loses
+//! patience. Written by hand, that is a list of stops and a clock in every `main`; and a test that
+//! returns early leaves all of it running.
 //!
 //! ```text
 //! started:   store ─▶ index ─▶ requests
@@ -13,7 +13,7 @@
 //! ```
 //!
 //! # Price
-//! An address per actor, which keeps it alive; a lock for who is added, counted or stopped.
+//! An address per actor, which keeps it alive; a lock when actors are added, counted or stopped.
 //! Messages do not pass through a system.
 
 use std::{any::Any, fmt, future::poll_fn, hash::Hash, mem, sync::Arc, task::Poll, time::Duration};
@@ -27,8 +27,8 @@ use crate::{
     pool::{StopSummary, discard::discard},
 };
 
-/// Owns actors and pools: keeps them alive, knows their number, and stops them, those that
-/// were started last first.
+/// Owns actors and pools: keeps them alive, knows their number, and stops them,
+/// the last started first.
 ///
 /// Dropping it tells all of them [`Stop::Now`], and does not wait.
 ///
@@ -61,15 +61,15 @@ pub struct System {
 struct Owned {
     /// In the order of their start.
     actors: Vec<Adopted>,
-    /// How many were left by the last sweep: the next is at twice as many, so that one who starts
-    /// actors for ever does not keep those that have ended.
+    /// The number left by the last sweep. The next sweep is at twice as many, so that a program
+    /// that starts actors for ever does not keep the ended ones.
     after_sweep: usize,
 }
 
 /// An actor or a pool. Dropping the last handle of a pool runs its owner's code, so none is
 /// dropped under the lock.
 struct Adopted {
-    /// What it can be told.
+    /// Its door, for orders.
     door: Arc<dyn Erased>,
     /// The address that keeps it alive.
     address: Box<dyn Any + Send + Sync>,
@@ -79,7 +79,7 @@ struct Adopted {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SystemReport {
-    /// One for each, in the order in which they were stopped. Those that had ended by
+    /// One entry for each, in the order in which they were stopped. Actors that had ended by
     /// themselves are not among them.
     pub ends: Vec<ActorEnd>,
 }
@@ -90,7 +90,7 @@ pub struct SystemReport {
 pub struct ActorEnd {
     /// Its name.
     pub name: String,
-    /// What was left over, and who did not let go.
+    /// The leftover messages, and the workers that did not let go.
     pub summary: StopSummary,
 }
 
@@ -120,7 +120,7 @@ impl SystemReport {
 const FIRST_SWEEP: usize = 16;
 
 impl System {
-    /// A system that owns nobody yet.
+    /// A system that owns no actor yet.
     pub fn new() -> Self {
         Self::default()
     }
@@ -141,7 +141,7 @@ impl System {
         Ok(pool)
     }
 
-    /// Owns an actor or a pool from now on, as the one that was started last. One that it owns
+    /// Owns an actor or a pool from now on, as the one that was started last. An actor that it owns
     /// already keeps its place.
     pub fn adopt<M: 'static, R: 'static, E: 'static>(&self, address: &Address<M, R, E>) {
         let adopted = Adopted { door: address.door(), address: Box::new(address.clone()) };
@@ -172,10 +172,10 @@ impl System {
         self.len() == 0
     }
 
-    /// Stops all, those that were started last first: each refuses new messages, handles what it
-    /// has, and has ended before the next is stopped. Once the deadline has come, all that are left
-    /// are stopped at once, and handlers are dropped at their await. Returns within a second after
-    /// the deadline, and names those that did not let go.
+    /// Stops all, the last started first: each refuses new messages, handles the messages it has,
+    /// and has ended before the next is stopped. At the deadline, the rest are stopped at once, and
+    /// handlers are dropped at their await. Returns within a second after the deadline, and names
+    /// the workers that did not let go.
     ///
     /// An actor that is adopted meanwhile is stopped as well. The system can be
     /// used again afterwards.
@@ -199,7 +199,7 @@ impl System {
         report
     }
 
-    /// Stops all who are left at once, without time to drain.
+    /// Stops the rest at once, without time to drain.
     async fn stop_rest(&self, report: &mut SystemReport) {
         let rest: Vec<_> = {
             let owned = self.owned.lock();
@@ -222,7 +222,7 @@ impl System {
         last
     }
 
-    /// Forgets one who has ended, or who does not let go.
+    /// Forgets an actor that has ended, or that does not let go.
     fn release(&self, door: &Arc<dyn Erased>) {
         let released: Vec<_> = {
             let mut owned = self.owned.lock();
@@ -255,7 +255,7 @@ async fn stop_all(doors: &[Arc<dyn Erased>], how: Stop) -> Vec<StopSummary> {
 }
 
 impl Owned {
-    /// Adds one, and gives back those that have ended where it was time to look.
+    /// Adds an actor. If a sweep is due, returns the ended ones.
     fn add(&mut self, actor: Adopted) -> Vec<Adopted> {
         let full = self.actors.len() >= FIRST_SWEEP.max(2 * self.after_sweep);
         let ended = if full { self.sweep() } else { Vec::new() };
@@ -263,7 +263,7 @@ impl Owned {
         ended
     }
 
-    /// Takes out those that have ended, to be dropped by the caller after the lock.
+    /// Takes out the ended ones, to be dropped by the caller after the lock.
     fn sweep(&mut self) -> Vec<Adopted> {
         let ended = self.actors.extract_if(.., |actor| actor.door.is_over()).collect();
         self.after_sweep = self.actors.len();

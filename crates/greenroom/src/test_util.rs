@@ -39,8 +39,8 @@ use parking_lot::Mutex;
 
 use crate::{Actor, Answer, Context, Delivery, ExitReason};
 
-/// Time for tests: stands still while somebody has something to do, and jumps to the next timer
-/// when nobody has. A test begins with it by `#[tokio::test(start_paused = true)]`.
+/// Time for tests: stands still while a task has something to do, and jumps to the next timer when
+/// none has. Start a test with `#[tokio::test(start_paused = true)]`.
 pub mod clock {
     pub use tokio::time::{advance, pause, resume};
 }
@@ -177,7 +177,7 @@ impl Drop for InHand<'_> {
     }
 }
 
-/// Says what is done with a message.
+/// Decides how a message is handled.
 type Script<M, R, E> = dyn Fn(&M) -> Behavior<R, E> + Send + Sync;
 
 /// A worker that does what a script says about each message. Clones go by the same script and
@@ -193,7 +193,7 @@ impl<M, R, E> Scripted<M, R, E> {
         Self { script: Arc::new(script), log: Log::default() }
     }
 
-    /// What it and its clones have seen.
+    /// The log that it and its clones write.
     pub fn log(&self) -> Log {
         self.log.clone()
     }
