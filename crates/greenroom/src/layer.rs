@@ -78,8 +78,7 @@ use crate::{Actor, Answer, Context, Delivery};
 /// # struct Squares(u64); impl Actor for Squares { type Message = u64; type Reply = u64; type Error = ();
 /// # async fn handle(&mut self, n: u64, _: &mut Context<Self>) -> Result<u64, ()> { self.0 += 1; Ok(n * n + self.0) } }
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let pool = Pool::new(layer::around(|_slot| Squares(0), |_slot|
-/// Cached::default())).workers(1).spawn().await?;
+/// let pool = Pool::new(layer::around(|_slot| Squares(0), |_slot| Cached::default())).workers(1).spawn().await?;
 /// assert_eq!(pool.call(3).await, pool.call(3).await);
 /// # Ok(()) }
 /// ```

@@ -27,8 +27,8 @@ const DEFAULT_BUSY_SHARE: f64 = 0.8;
 ///
 /// // A second later: both workers are busy, each has handled 20, and 30 wait.
 /// sample = Sample { at: Duration::from_secs(1), queued: 30, busy: 1.0, handled: 40, ..sample };
-/// let decision = scaler.decide(&sample).unwrap(); assert_eq!(decision.to, 19); // 30 / (20 × 0.1
-/// s) for the queue, and 70 / 20 for what goes on arriving
+/// let decision = scaler.decide(&sample).unwrap();
+/// assert_eq!(decision.to, 19); // 30 / (20 × 0.1 s) for the queue, and 70 / 20 for what goes on arriving
 /// # Ok::<(), greenroom::SpawnError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]

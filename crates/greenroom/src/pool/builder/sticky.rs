@@ -43,9 +43,8 @@ impl<A: Actor> PoolBuilder<A> {
     /// }
     ///
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let desks = Pool::new(|_slot| Desk::default()).workers(4).sticky_by(|customer: &u64|
-    /// *customer).spawn().await?; assert_eq!((desks.call(17).await?, desks.call(18).await?,
-    /// desks.call(17).await?), (1, 1, 2));
+    /// let desks = Pool::new(|_slot| Desk::default()).workers(4).sticky_by(|customer: &u64| *customer).spawn().await?;
+    /// assert_eq!((desks.call(17).await?, desks.call(18).await?, desks.call(17).await?), (1, 1, 2));
     /// # Ok(()) }
     /// ```
     pub fn sticky_by<K: Hash + Eq + Send + Sync + 'static>(
