@@ -24,8 +24,8 @@
 //! | a clock | [`send_after`](Address::send_after), [`send_every`](Address::send_every) |
 //!
 //! # Order
-//! What a worker gets from one address in one class, it gets in the order in which it was accepted;
-//! a further attempt comes later. Beyond that, without keys:
+//! A worker gets the messages of one address and class in the order in which they were accepted; a
+//! further attempt comes later. Beyond that, without keys:
 //!
 //! | a pool | handles |
 //! |---|---|
@@ -272,7 +272,7 @@ impl<A: Actor> Pool<A> {
         self.address.clone()
     }
 
-    /// What the pool is doing. Takes the lock of each shard for a moment.
+    /// The figures of the pool. Takes the lock of each shard for a moment.
     pub fn stats(&self) -> PoolStats {
         self.control.stats()
     }
@@ -381,8 +381,8 @@ impl<A: Actor> Pool<A> {
     /// ```
     ///
     /// # Errors
-    /// [`NotReady`], with how many run and what the last failed start has said: when the time is
-    /// over, and at once when the pool is stopping.
+    /// [`NotReady`], with the number that run and the error of the last failed start: when the time
+    /// is over, or at once when the pool is stopping.
     ///
     /// # Cancel safety
     /// A dropped future changes nothing.

@@ -1,4 +1,4 @@
-//! When to act on advice, so that a pool does not go to and fro.
+//! When to act on advice, so that a pool does not oscillate.
 
 /// For how many periods in a row the figures must ask for the opposite of the last act.
 const PATIENCE: u32 = 2;

@@ -12,7 +12,7 @@ const LEAST_PERIOD: Duration = Duration::from_secs(1);
 /// The most messages of one worker that a configuration may ask room for.
 const MOST_INBOX: usize = 10_000_000;
 
-/// The settings: when something is worth advice, how often, and whether to act. The default is
+/// The settings: when a finding is worth advice, how often, and whether to act. The default is
 /// what the fields say.
 ///
 /// ```
@@ -37,14 +37,14 @@ pub struct Advisor {
     /// How often a minute the inbox may become full; 10 unless said otherwise. Each time, senders
     /// wait (or are refused).
     pub full_per_minute: f64,
-    /// The share of the inbox that is much to be used on average; 0.8 unless said otherwise. Beside
+    /// The average share of the inbox in use that counts as much; 0.8 unless said otherwise. With
     /// back-pressure, an inbox that is fuller is grown.
     pub high_use: f64,
     /// Messages per worker below which an inbox is shallow; 500 unless said otherwise. As many
     /// as come in one burst.
     pub shallow: usize,
-    /// How long one message in a hundred may take, from its acceptance to its end; 100 ms unless
-    /// said otherwise. What the callers were promised.
+    /// The 99th percentile that is allowed, from the acceptance of a message to its end; 100 ms
+    /// unless said otherwise. The promise to the callers.
     pub p99: Duration,
     /// Messages per worker that are a long queue, on average; 5,000 unless said otherwise.
     pub deep: usize,
@@ -88,9 +88,9 @@ impl Default for Advisor {
 }
 
 impl Advisor {
-    /// Lets the pool follow the advice, live. Set [`bounds`](crate::PoolBuilder::bounds)
-    /// and [`inbox_within`](Self::inbox_within) to what the machine and what the
-    /// handlers call can bear.
+    /// Lets the pool follow the advice, live. Set [`bounds`](crate::PoolBuilder::bounds) and
+    /// [`inbox_within`](Self::inbox_within) to the limits of the machine and of the services
+    /// that the handlers call.
     #[must_use]
     pub const fn act(self) -> Self {
         Self { acts: true, ..self }
@@ -108,7 +108,7 @@ impl Advisor {
         Self { full_per_minute: times, ..self }
     }
 
-    /// The share of the inbox that is much to be used on average.
+    /// The average share of the inbox in use that counts as much.
     #[must_use]
     pub const fn high_use(self, share: f64) -> Self {
         Self { high_use: share, ..self }
@@ -120,7 +120,7 @@ impl Advisor {
         Self { shallow: messages, ..self }
     }
 
-    /// How long one message in a hundred may take.
+    /// The 99th percentile that is allowed.
     #[must_use]
     pub const fn p99(self, time: Duration) -> Self {
         Self { p99: time, ..self }
@@ -138,7 +138,7 @@ impl Advisor {
         Self { deep_share: share, ..self }
     }
 
-    /// The share of the inbox that is little to be used on average.
+    /// The average share of the inbox in use that counts as little.
     #[must_use]
     pub const fn low_use(self, share: f64) -> Self {
         Self { low_use: share, ..self }

@@ -113,7 +113,7 @@ impl SimulatedPool {
         self.workers = change.workers.map_or(self.workers, |line| line.to);
     }
 
-    /// Lets these periods pass with so many arrivals at each millisecond.
+    /// Lets these periods pass, with this many arrivals at each millisecond.
     fn run(&mut self, judge: &mut Judge, periods: u64, arrivals: impl Fn(u64) -> u64) {
         for _ in 0..periods {
             for step in 0..PERIOD {

@@ -1,4 +1,4 @@
-//! How many workers were needed at most, over a stretch of time in which the pool was not late.
+//! The most workers needed at a time, over a stretch in which the pool was not late.
 
 use std::{collections::VecDeque, time::Duration};
 

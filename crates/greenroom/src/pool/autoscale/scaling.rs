@@ -1,4 +1,4 @@
-//! The task that looks at a pool each second, asks its scaler, and does what that says.
+//! The task that observes a pool each second, asks its scaler, and carries out the decision.
 
 use std::{
     hash::Hash,
@@ -15,8 +15,8 @@ use crate::{
     pool_events::ResizeReason,
 };
 
-/// How often a pool looks at how busy its workers are. A decision is made of ten looks, so that a
-/// handler that takes part of a second counts for that part.
+/// The time between two looks at how busy the workers are. A decision is made of ten looks, so that
+/// a handler that takes part of a second counts for that part.
 const LOOK: Duration = Duration::from_millis(100);
 const LOOKS: u32 = 10;
 

@@ -36,7 +36,8 @@ const DEFAULT_BUSY_SHARE: f64 = 0.8;
 pub struct Autoscale {
     /// The fewest workers; at least 1.
     pub min: usize,
-    /// The most workers; at least `min`. As many as what the handlers call can bear at once.
+    /// The most workers; at least `min`. As many as the services that the handlers
+    /// call can bear at once.
     pub max: usize,
     /// How long a message may wait before the pool is late; 100 ms unless said otherwise.
     pub target_age: Duration,

@@ -10,9 +10,9 @@ use crate::{
 
 impl<A: Actor> PoolBuilder<A> {
     /// Gives all messages of a key to the same worker, as long as the number of workers does not
-    /// change: for workers that keep something for each of their keys, as a cache or a connection.
+    /// change: for workers that keep state for each of their keys, as a cache or a connection.
     /// Messages of one key and class are handled in the order in which they were accepted, also
-    /// while workers come and go; see [`sticky`](crate::pool::sticky).
+    /// while workers join and leave; see [`sticky`](crate::pool::sticky).
     ///
     /// Keys of one worker wait for one another, by design: one slow message stops all keys of its
     /// worker, and so does one that waits for its next attempt. If you only need order, use
@@ -54,7 +54,7 @@ impl<A: Actor> PoolBuilder<A> {
         self.sticky_by_opt(move |message| Some(key(message)))
     }
 
-    /// As [`sticky_by`](Self::sticky_by), for messages of which some have no key: those are for any
+    /// As [`sticky_by`](Self::sticky_by), if some messages have no key: those are for any
     /// worker, in any order.
     pub fn sticky_by_opt<K: Hash + Eq + Send + Sync + 'static>(
         mut self,

@@ -46,7 +46,7 @@ pub struct CoordinatedBuilder<A: Actor, C: Coordinator<A>, K = Infallible> {
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// Gives the pool an actor of its own, which looks after it. See [`Coordinator`]. It comes
-    /// last: what else there is to set, is set before.
+    /// last: set everything else before.
     pub fn coordinator<C: Coordinator<A>>(self, coordinator: C) -> CoordinatedBuilder<A, C, K> {
         CoordinatedBuilder { builder: self, coordinator, mailbox: DEFAULT_MAILBOX, urgent: None }
     }

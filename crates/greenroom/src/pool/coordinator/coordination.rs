@@ -21,8 +21,8 @@ use crate::{
 /// hand. Then it is dropped at its next await.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
-/// Under a flood every message finds no room; a coordinator that acts on it needs to hear it
-/// some times a second.
+/// Under a flood every message finds no room; a coordinator needs to be told only
+/// a few times a second.
 const SATURATED_EVERY: Duration = Duration::from_millis(100);
 
 /// The coordinator, as the pool sees it.

@@ -38,7 +38,7 @@ impl<A: Actor, C: Coordinator<A>> Office<A, C> {
         (&mut self.coordinator, &self.pool, cx.lend(inner))
     }
 
-    /// Hears all that has happened in the pool. Its end is the coordinator's.
+    /// Handles all notices of the pool. The pool's end is the coordinator's.
     async fn listen(&mut self, cx: &mut Context<Self>) {
         while let Some(notice) = self.ears.next() {
             let last = matches!(notice, PoolNotice::Stopped { .. });

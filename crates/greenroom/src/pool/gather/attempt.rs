@@ -76,8 +76,8 @@ async fn passing_on<T>(
     call.await
 }
 
-/// A call on its own feet: dropped unanswered, it is abandoned and its token cancelled. What the
-/// sender has put into the envelope as a token cancels this call's own.
+/// A self-contained call: dropped unanswered, it is abandoned and its token cancelled. A token in
+/// the sender's envelope cancels this call's own.
 pub(super) fn attempt<M, R, E>(
     address: Address<M, R, E>,
     message: M,
@@ -102,7 +102,7 @@ mod tests {
 
     use super::*;
 
-    /// Whether the token of a call is cancelled after the call was treated like this.
+    /// Whether the token of a call is cancelled after this has been done to the call.
     fn cancelled(
         call: impl Future<Output = ()> + 'static,
         treat: impl FnOnce(Pin<Box<dyn Future<Output = ()>>>),

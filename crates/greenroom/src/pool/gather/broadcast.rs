@@ -91,8 +91,8 @@ impl<M: Clone + Send + 'static, R: Send + 'static, E: Send + 'static> BroadcastA
         all_sent(&members, sends).await
     }
 
-    /// As [`send`](Self::send), with what the envelope says: each copy has its class, deadline,
-    /// sender, trace and token, and waits for room no longer than its timeout.
+    /// As [`send`](Self::send), with an envelope: each copy has its class, deadline, sender, trace
+    /// and token, and waits for room no longer than its timeout.
     ///
     /// ```
     /// # use greenroom::prelude::*;
@@ -138,7 +138,7 @@ impl<M: Clone + Send + 'static, R: Send + 'static, E: Send + 'static> BroadcastA
         self.try_send_with(message, Envelope::new())
     }
 
-    /// As [`try_send`](Self::try_send), with what the envelope says of each copy.
+    /// As [`try_send`](Self::try_send), with an envelope for each copy.
     ///
     /// # Errors
     /// As `try_send`.

@@ -111,8 +111,8 @@ impl<'a, M: Clone + Send + 'static, R: Send + 'static, E: Send + 'static> Gather
         round.gathered().into_first()
     }
 
-    /// Asks all live workers and waits for so many replies (at least one). Says that they cannot be
-    /// had as soon as too many workers have failed.
+    /// Asks all live workers and waits for this many replies (at least one). Fails as soon as too
+    /// many workers have failed to reach that.
     ///
     /// # Errors
     /// When fewer workers are alive, when too many have failed, or at the deadline.

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How many calls may be sent a second time: one in so many, and a few more at once.
+/// How many calls may be sent a second time: one in this many, and a few more at once.
 ///
 /// Without a bound, hedging makes an overload worse: the slower all answers are, the more calls
 /// are sent twice. So each call saves up a share of a hedge, as far as the burst has room, and
@@ -33,7 +33,7 @@ impl HedgeBudget {
         Self { one_in: calls.max(1), ..Self::default() }
     }
 
-    /// How many hedges may be saved up, which is also what there is to begin with; 10 unless said
+    /// How many hedges may be saved up, which is also the initial balance; 10 unless said
     /// otherwise. 0 allows none at all.
     pub fn burst(mut self, hedges: u32) -> Self {
         self.burst = hedges;

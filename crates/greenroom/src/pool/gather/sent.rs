@@ -61,7 +61,7 @@ impl<M> fmt::Debug for NoneAccepted<M> {
     }
 }
 
-/// Adds up what the workers say. A message that came back is kept until one was accepted.
+/// Collects the results of the workers. A message that came back is kept until one was accepted.
 pub(super) struct Tally<M> {
     results: Vec<(usize, Result<(), NotAccepted>)>,
     /// A copy that came back.

@@ -107,7 +107,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         }
     }
 
-    /// Nothing is left of the message, and nothing else is to be known.
+    /// Nothing is left of the message, and there are no marks.
     #[inline]
     fn replied(&mut self, reply: A::Reply) {
         count(&self.seat.tally.handled);

@@ -116,10 +116,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         self.runs != 0
     }
 
-    /// A key that has had its quota gives way to others of its shard, not to those of all
-    /// shards: otherwise the hottest key, which decides when all is done, would stand in line
-    /// for as long as it takes workers to come round. So the worker looks there first, and
-    /// once more after that.
+    /// A key that has had its quota gives way to others of its shard, not to those of all shards:
+    /// otherwise the hottest key, which decides when all is done, would wait for as long as it
+    /// takes workers to come round. So the worker looks there first, and once more after that.
     fn look_where_a_key_gave_way(&mut self, source: Source) {
         if let Source::Lane { index, run, .. } = source
             && run + 1 >= QUOTA
@@ -317,8 +316,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         Some(self.begin(Source::Desk, entry))
     }
 
-    /// Takes the next message from any shard; the worker has no place. It may have stood aside,
-    /// and all be over by now.
+    /// Takes the next message from any shard; the worker has no place. It may have stood aside, and
+    /// the pool may have ended.
     pub(crate) fn take_anywhere(&mut self) -> Taken {
         if self.is_over() {
             return Taken::Nothing;

@@ -1,4 +1,4 @@
-//! Messages that are not to be started (any more) by the time when they would be.
+//! Messages that are not to be started (any more) when their turn has come.
 
 use std::{
     hash::Hash,

@@ -1,4 +1,4 @@
-//! How many messages may be in hand at once, found out while working.
+//! A limit on messages in hand at once, learned at run time.
 //!
 //! ```text
 //!                    ┌─ latency  ─▶ gradient ─▶ limit ─┐
@@ -48,7 +48,7 @@ use crate::SpawnError;
 #[derive(Debug, Clone)]
 pub struct AdaptiveLimit {
     settings: Adaptive,
-    /// What latency suggests. Moves only by windows in which it was about to be used up.
+    /// The limit by latency. Moves only by windows in which it was about to be used up.
     by_latency: f64,
     /// What failures suggest; the maximum while there are none.
     by_failures: f64,
@@ -136,9 +136,9 @@ impl AdaptiveLimit {
         self.by_latency.min(self.by_failures)
     }
 
-    /// How many must have ended before a window says something. While failures keep the
-    /// limit small that is two rounds of it: slow handlers that come one by one would take
-    /// long to recover otherwise.
+    /// How many messages must have ended before a window has a result. While failures keep the
+    /// limit small, that is twice the limit: otherwise slow handlers that come one by one would
+    /// take long to recover.
     fn samples(&self) -> u64 {
         match self.by_failures < self.by_latency {
             true => LEAST_SAMPLES.min(2 * self.limit() as u64),

@@ -29,7 +29,7 @@ const WEIGHT: f64 = 0.3;
 /// in about five minutes.
 const DRIFT: f64 = 0.0005;
 
-/// Times the last latency at rest, a measured one may be and is still about the same.
+/// A measured latency at rest up to this many times the last one is about the same.
 const ABOUT: f64 = 1.2;
 /// With half of the load, latency that has a queue in it falls to less than this share.
 const FALLEN: f64 = 0.8;

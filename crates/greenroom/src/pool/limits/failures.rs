@@ -8,7 +8,7 @@
 //! one is not treated as one that refuses all.
 //!
 //! Without failures this limit is the largest there may be: latency decides alone. After failures
-//! it grows again by halves to just below what latency suggests, which remembers what went well
+//! it grows again by halves to just below the limit by latency, which remembers what went well
 //! before, and from there by small steps (the fast and the careful part of CUBIC; Ha, Rhee and Xu,
 //! ACM SIGOPS OSR 42(5), 2008). Once it is past it, the failures are forgotten.
 
@@ -18,7 +18,7 @@ use super::{settings::Adaptive, window::Summary};
 const TOLERATED: f64 = 0.01;
 /// Growth per window up to `CAREFUL`.
 const RECOVERY: f64 = 1.5;
-/// From this share of what latency suggests on, the limit grows by `STEP` of it per window: the
+/// From this share of the limit by latency on, this limit grows by `STEP` of it per window: the
 /// level at which messages were rejected is near, and is to be passed by a little only.
 const CAREFUL: f64 = 0.8;
 const STEP: f64 = 0.02;

@@ -1,4 +1,4 @@
-//! A token bucket: so many a second on average, and so many at once.
+//! A token bucket: a number of messages a second on average, and a number at once.
 //!
 //! Tokens flow in evenly, up to the burst; each message takes one (Turner, "New directions in
 //! communications", IEEE Communications Magazine 24(10), 1986). Over any stretch of time `t`, no
@@ -35,8 +35,8 @@ impl Rate {
         Self::new(messages, Duration::from_secs(1))
     }
 
-    /// How many a pool may start at once after a pause: a tenth of a second's worth, so that it
-    /// makes up for the pauses of its scheduler.
+    /// How many messages a pool may start at once after a pause: a tenth of a second's worth, so
+    /// that it makes up for the pauses of its scheduler.
     pub(super) fn burst(self) -> u64 {
         let tenth = Duration::from_millis(100).as_nanos() * u128::from(self.messages);
         let burst = tenth.checked_div(self.per.as_nanos()).unwrap_or(1);

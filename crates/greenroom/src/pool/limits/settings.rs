@@ -40,7 +40,7 @@ pub struct Adaptive {
     /// The limit at the start; 20 unless said otherwise, within the bounds.
     pub initial: usize,
     /// The least time between two decisions; 200 ms unless said otherwise. A window is never
-    /// shorter than what the handlers take, so that each shows what the limit before it has done.
+    /// shorter than the handlers take, so that each shows the effect of the limit before it.
     pub window: Duration,
     /// How many times slower than at rest handling may be, at least 1; 1.5 unless said otherwise. A
     /// higher one bears more of a spread, and more of a queue at the other side.

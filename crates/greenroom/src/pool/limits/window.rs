@@ -59,7 +59,7 @@ impl Window {
         self.peak = self.peak.max(in_flight);
     }
 
-    /// Counts the end of a message, of which `in_flight` there were with it.
+    /// Counts the end of a message; `in_flight` messages were in flight with it.
     pub(super) fn end(
         &mut self,
         now: Duration,
@@ -79,7 +79,7 @@ impl Window {
         self.in_flight += in_flight as u64;
     }
 
-    /// What the window says, once it has lasted and so many have ended in it.
+    /// The result of the window, once it has lasted its time and enough messages have ended in it.
     pub(super) fn close(&self, now: Duration, length: Duration, least: u64) -> Option<Summary> {
         let ended = self.done + self.failed;
         let lasted = self.began.is_some_and(|began| now.saturating_sub(began) >= length);

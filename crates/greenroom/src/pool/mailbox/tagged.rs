@@ -242,7 +242,7 @@ impl<A: Actor, K> Mailbox<A, K> {
         Some((held.tag, Bundle { entries, waiting }))
     }
 
-    /// Takes in what another mailbox had, and `claim`s it under the lock. The caller
+    /// Takes in the messages of another mailbox, and `claim`s it under the lock. The caller
     /// then wakes the worker.
     pub(crate) fn attach(
         &self,

@@ -1,4 +1,4 @@
-//! What a mailbox keeps of tags: in a sticky pool, messages bear one, and may be
+//! The state of a mailbox for tags: in a sticky pool, messages bear a tag, and may be
 //! taken to another worker.
 
 use std::collections::{HashSet, VecDeque};
@@ -50,8 +50,8 @@ impl<A: Actor, K> LiftedMail<A, K> {
     }
 }
 
-/// What lies beside the queue: messages of a tag that is to move, and of which the worker
-/// may have one in hand.
+/// Messages beside the queue: those of a tag that is to move, while the worker may have
+/// one of them in hand.
 pub(crate) struct Held<A: Actor, K> {
     pub(super) tag: u32,
     pub(crate) urgent: VecDeque<Queued<A, K>>,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-/// How often something took how long, over all the time since its counting began. Neither a bucket
+/// Counts of how long something took, over all the time since its counting began. Neither a bucket
 /// nor the sum ever falls.
 ///
 /// ```
@@ -52,8 +52,8 @@ impl LatencyHistogram {
         self.sum = self.sum.saturating_add(Duration::from_nanos(nanos));
     }
 
-    /// Each bucket with its upper bound and the count of what fell into it alone. What took longer
-    /// than the longest bound is in none of them.
+    /// Each bucket with its upper bound and its own count. Times longer than the longest bound
+    /// are in none of them.
     pub fn buckets(&self) -> impl Iterator<Item = (Duration, u64)> {
         Self::BOUNDS.into_iter().zip(self.counts)
     }

@@ -1,4 +1,4 @@
-//! How times are spread: a few percentiles of many measurements.
+//! The distribution of times: a few percentiles of many measurements.
 
 use std::time::Duration;
 
@@ -125,7 +125,7 @@ impl Measured {
         }
     }
 
-    /// From now on it is kept how long messages were in the pool, waiting and in hand.
+    /// Keeps from now on how long messages were in the pool, waiting and in hand.
     pub(crate) fn keep_residence(&self) {
         let mut times = self.0.lock();
         if times.is_none() {

@@ -1,4 +1,4 @@
-//! How long workers have had the message in their hands, as far as a stop has seen it.
+//! How long workers have had their message in hand, as far as a stop has seen it.
 
 use std::{collections::HashMap, hash::Hash, sync::atomic::Ordering, time::Duration};
 

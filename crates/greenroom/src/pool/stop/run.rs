@@ -1,4 +1,4 @@
-//! How a pool is stopped: as far as it was told to, and never much longer.
+//! How a pool is stopped: as its `Stop` says, and never much longer.
 
 use std::{
     collections::HashSet,
@@ -152,8 +152,7 @@ async fn all_gone<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     wait_until(core, deadline, || core.lifecycle.running.load(Ordering::SeqCst) == 0).await
 }
 
-/// Looks whenever something has happened, until `done` says so (true) or the
-/// deadline has come (false).
+/// Checks after each notification, until `done` says so (true) or the deadline has come (false).
 pub(in crate::pool) async fn wait_until<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Core<A, K>,
     deadline: Instant,

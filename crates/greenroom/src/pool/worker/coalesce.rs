@@ -27,8 +27,8 @@ const WORTH_IT: u32 = 16;
 /// Handfuls taken without a pause after a pause that was not worth it.
 const SKIPS: u8 = 16;
 
-/// Whether a worker pauses: as long as that brings many messages at a time; otherwise now
-/// and then, to find out.
+/// Whether a worker pauses: as long as that brings many messages at a time; otherwise
+/// occasionally, to find out.
 #[derive(Default)]
 pub(super) struct Coalescing {
     /// Messages that have come since are due to a pause.

@@ -1,11 +1,11 @@
 //! Whether handlers usually wait for something.
 
-/// How often more a worker's handlers have waited than not, within bounds. It changes the pool's
-/// mind only at either of them, so that handlers of both kinds do not do so with each message.
+/// How many more of a worker's handlers have waited than not, within bounds. It changes the pool's
+/// habit only at either bound, so that mixed handlers do not change it with each message.
 #[derive(Debug, Default)]
 pub(super) struct Habit(i8);
 
-/// So many handlers more that waited, or that did not, are certainty.
+/// This many more handlers that waited, or that did not, are certainty.
 const CERTAIN: i8 = 16;
 
 impl Habit {

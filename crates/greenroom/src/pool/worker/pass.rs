@@ -11,7 +11,7 @@ use crate::{
     },
 };
 
-/// Waits until a message may be started, without a place that others could work from. `None` when
+/// Waits until a message may be started, holding no place that others could work from. `None` if
 /// something else comes first: the end of the pool or of the worker, or a signal.
 pub(super) async fn pass<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     hold: &mut Hold<A, K>,

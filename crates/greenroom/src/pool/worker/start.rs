@@ -82,7 +82,7 @@ fn start_failed<E: 'static>(error: E) -> String {
 }
 
 /// Tries until the factory works again, however long that takes: a slot is never lost (P20). `None`
-/// once the pool has ended; a start that takes long is left to itself then.
+/// once the pool has ended; a start that takes long then goes on unattended.
 pub(super) async fn start_again<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Core<A, K>,
     slot: usize,

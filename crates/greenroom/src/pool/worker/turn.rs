@@ -1,8 +1,8 @@
 //! A worker's turn on its thread, after which it lets other tasks of the runtime run.
 //!
-//! Senders have turns as well, of 64 to 128 messages. A worker that shares the thread with many of
-//! them and handled no more than one of them sends would let the queue grow until it is full, and
-//! senders wait for room, each for a wake-up of its own.
+//! Senders have turns as well, of 64 to 128 messages. If a worker that shares the thread with many
+//! of them handled no more than one of them sends, the queue would grow until it is full, and
+//! senders would wait for room, each for a wake-up of its own.
 
 use std::time::{Duration, Instant};
 

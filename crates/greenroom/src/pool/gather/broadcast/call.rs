@@ -11,11 +11,11 @@ impl<M: Clone + Send + 'static, R: Send + 'static, E: Send + 'static> BroadcastA
         Gathering::new(self, message, Envelope::new())
     }
 
-    /// As [`call`](Self::call), with what the envelope says: each copy has its class, deadline,
-    /// sender and trace. Its timeout ends each call by itself, with
-    /// [`CallError::TimedOut`](crate::CallError::TimedOut); [`within`](Gathering::within) ends the
-    /// wait for all. Each call has a cancellation token of its own, which is cancelled with the
-    /// envelope's as well.
+    /// As [`call`](Self::call), with an envelope: each copy has its class, deadline, sender and
+    /// trace. Its timeout ends each call separately, with
+    /// [`CallError::TimedOut`](crate::CallError::TimedOut); [`within`](Gathering::within) ends
+    /// the wait for all. Each call has a cancellation token of its own, which is cancelled with
+    /// the envelope's as well.
     ///
     /// ```
     /// # use greenroom::prelude::*;
