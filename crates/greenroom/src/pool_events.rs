@@ -1,4 +1,4 @@
-//! Pool events: all that an operator wants to hear of pools, in one stream.
+//! Pool events: everything that an operator wants to know of pools, in one stream.
 //!
 //! A failure at night rarely has one symptom. A worker is restarted, its slot disabled, a
 //! mailbox fills, messages are dropped: reported by four mechanisms, their order is lost. So
@@ -22,8 +22,9 @@
 //! and a short lock for each receiver. With a `tracing` subscriber: the subscriber's own cost.
 //! Switched off: one branch.
 //!
-//! Nothing here happens for each message, but for dead letters. Drops by overflow, which may, are
-//! told once a second with their number, and so is a mailbox that fills and drains all the time.
+//! Nothing here happens for each message, except for dead letters. Drops by overflow may happen
+//! for each, so they are told once a second with their number; so is a mailbox that fills and
+//! drains all the time.
 
 use std::{
     fmt,

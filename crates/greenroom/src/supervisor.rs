@@ -17,7 +17,7 @@
 //!   ([`Restarts`](crate::Restarts)). [`RestartPolicy`](crate::RestartPolicy) says which ends are
 //!   failures; when the budget is used up, [`OnExceeded`] decides.
 //! * **Its address and its queue stay.** Senders notice nothing but the wait; the message that
-//!   killed it goes the way of the failure table.
+//!   killed it follows the failure table.
 //! * **A start that fails during a restart** is tried again with backoff, for ever, and costs
 //!   nothing of the budget.
 //! * **A supervisor that gives up** is a failed child of its own supervisor, which restarts it with
@@ -103,7 +103,7 @@ impl Supervisor {
         Self { strategy, name: "supervisor".to_owned(), seed: None, children: Vec::new() }
     }
 
-    /// What logs and reports call it. `supervisor` unless said otherwise.
+    /// Its name in logs and reports. `supervisor` unless said otherwise.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self

@@ -49,7 +49,7 @@ pub struct ProducerTaken {
     pub topic: String,
 }
 
-/// A named topic: what subscribers know. A clone is the same topic.
+/// A named topic: the handle for subscribers. A clone is the same topic.
 ///
 /// ```
 /// use greenroom::{Topic, topic::Event, prelude::*};
@@ -228,16 +228,16 @@ impl<E: Clone + Send + Sync + 'static> Topic<E> {
 }
 
 impl<E> TopicBuilder<E> {
-    /// How many events a new subscriber is given first, of the last ones; none unless said
-    /// otherwise. A receiver gets no more of them than its buffer holds.
+    /// How many of the last events a new subscriber gets first; none unless said otherwise. A
+    /// receiver gets no more of them than its buffer holds.
     pub fn replay(mut self, events: usize) -> Self {
         self.replay = events;
         self
     }
 
-    /// Is told when the first subscriber has come and when the last one has gone, in turns, on
-    /// whichever thread that happens, under no lock. A change that is undone before it was told is
-    /// not told. Must not block.
+    /// Sets a hook that is told when the first subscriber has come and when the last one has gone,
+    /// in turns, on whichever thread that happens, under no lock. A change that is undone before it
+    /// was told is not told. The hook must not block.
     ///
     /// [`Producer::notice`] waits for the same.
     pub fn on_notice(mut self, hook: impl Fn(Notice) + Send + Sync + 'static) -> Self {

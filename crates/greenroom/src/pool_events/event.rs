@@ -27,8 +27,8 @@ pub struct PoolEventRecord {
     pub what: PoolEvent,
 }
 
-/// Something that an operator may want to hear. Slots are numbered from 0,
-/// as [`Context::slot`](crate::Context::slot) tells.
+/// An event for operators. Slots are numbered from 0, as
+/// [`Context::slot`](crate::Context::slot) tells.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum PoolEvent {
@@ -150,7 +150,7 @@ pub enum PoolEvent {
         /// Why.
         reason: ResizeReason,
     },
-    /// The pool's [advisor](crate::pool::advisor) says something else than before.
+    /// The pool's [advisor](crate::pool::advisor) has new advice.
     Advised {
         /// The advice, and its reason.
         advice: Box<Advice>,
@@ -186,7 +186,7 @@ pub enum PoolEvent {
         used: u64,
         /// The ceiling.
         ceiling: u64,
-        /// What the pool holds, in bytes, the most first: an estimate from counts and the
+        /// The parts that the pool holds, in bytes, the most first: an estimate from counts and the
         /// average size of a message.
         holds: Vec<(Holding, u64)>,
     },

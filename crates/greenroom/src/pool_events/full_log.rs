@@ -1,4 +1,4 @@
-//! A mailbox that is full is told once, and that it has room again once.
+//! A full mailbox is told once, and once that it has room again.
 //!
 //! Under load a mailbox is full most of the time: whenever a message is taken, the next one
 //! takes its place. So it has *drained* only when it is down to half: from its first refusal

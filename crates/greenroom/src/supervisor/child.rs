@@ -1,4 +1,4 @@
-//! What a supervisor needs of a child, and how a child tells its end.
+//! The interface of a child to its supervisor, and how a child reports its end.
 //!
 //! ```text
 //!              start ──▶ up ──ends by itself──▶ ExitReporter::report

@@ -1,9 +1,8 @@
-//! Carries out what the plan orders: each order in a task of its own, so that no child keeps its
+//! Carries out the plan's orders: each in a task of its own, so that no child keeps its
 //! supervisor from answering.
 //!
-//! A child has one order at a time. The next one drops the future of the former and waits
-//! until that is gone, so that no two of them ever run at once; what the former came to
-//! is not heard any more.
+//! A child has one order at a time. The next one drops the future of the former and waits until
+//! that is gone, so that no two of them ever run at once; the result of the former is ignored.
 
 use std::{collections::HashMap, future::pending, sync::Arc};
 

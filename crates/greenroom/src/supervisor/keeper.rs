@@ -60,7 +60,7 @@ impl Link {
         while gone.changed().await.is_ok() {}
     }
 
-    /// The run has ended without a word: its runtime was shut down.
+    /// The run has ended without a report: its runtime was shut down.
     fn is_lost(&self) -> bool {
         self.gone.has_changed().is_err()
     }

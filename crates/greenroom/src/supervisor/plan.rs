@@ -1,5 +1,5 @@
-//! What a supervisor decides, without clock, task or lock: it is told what happened and when, and
-//! answers with orders.
+//! The decisions of a supervisor, without clock, task or lock: it is told what happened and when,
+//! and answers with orders.
 //!
 //! Restarts overlap. While one is under way, another child fails, one is removed, the
 //! supervisor is stopped. A list of steps for each would have to be mended in the middle; so

@@ -1,5 +1,4 @@
-//! The one task of a supervisor: hears what happens, tells the plan, and has
-//! its orders carried out.
+//! The one task of a supervisor: receives events, tells the plan, and has its orders carried out.
 //!
 //! It never waits for a child, so it answers at once even if its children do not. It ends
 //! when the plan is over.
@@ -29,8 +28,7 @@ use crate::{Stop, pool::StopSummary};
 
 mod told;
 
-/// How long after the deadline a child may take that was told to end at once:
-/// twice what a pool takes.
+/// How long after the deadline a child may take to end at once: twice what a pool takes.
 const LET_GO: Duration = Duration::from_secs(1);
 
 /// What a running supervisor can be told.

@@ -75,7 +75,7 @@ impl ChildSpec {
         self.policy(RestartPolicy::Transient)
     }
 
-    /// It is never restarted, not for the sake of another child either.
+    /// It is never restarted, not even together with another child.
     pub fn temporary(self) -> Self {
         self.policy(RestartPolicy::Temporary)
     }
@@ -107,8 +107,8 @@ impl ChildSpec {
         self
     }
 
-    /// How it is stopped. It has as long to let go of the message in hand when it is restarted for
-    /// another child's sake; after [`Stop::Now`] as long as it takes.
+    /// How it is stopped. When it is restarted together with another child, it has as long to let
+    /// go of the message in hand; after [`Stop::Now`] as long as it takes.
     pub fn stop(mut self, how: Stop) -> Self {
         self.stop = how;
         self

@@ -1,9 +1,8 @@
 //! The terms on which children go down: each on its own, unless the stop of the
 //! supervisor has less time.
 //!
-//! A supervisor may be stopped again, more urgently, while it stops. The terms are
-//! therefore watched by what carries out the order (`hands.rs`), which gives the order anew
-//! when they have changed.
+//! A supervisor may be stopped again, more urgently, while it stops. So the code that carries out
+//! an order (`hands.rs`) watches the terms, and gives the order anew when they have changed.
 
 use std::time::Duration;
 
@@ -14,7 +13,7 @@ use crate::Stop;
 /// As good as without end: `Duration::MAX` cannot be added to an instant.
 pub(crate) const FOREVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
-/// What the supervisor was told. Terms only ever become stricter.
+/// The terms of the supervisor. They only ever become stricter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Terms {
     /// Nothing that is queued is handled any more.

@@ -216,7 +216,7 @@ impl fmt::Debug for Wheel {
     }
 }
 
-/// The latest instant, so far from any epoch that a wait until then has no end: a hundred
+/// The latest instant, so far from any epoch that a wait until then never ends: a hundred
 /// years, in nanoseconds.
 const LATEST: u64 = 100 * 365 * 24 * 3600 * 1_000_000_000;
 

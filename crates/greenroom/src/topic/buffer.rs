@@ -49,7 +49,7 @@ impl<E> Buffer<E> {
         self.state.lock().take()
     }
 
-    /// Takes what there is, or has the caller woken when there is something.
+    /// Takes the next event, or has the caller woken when there is one.
     pub(crate) fn poll_take(&self, cx: &mut Context<'_>) -> Poll<Option<Event<Arc<E>>>> {
         let waker = cx.waker().clone();
         let mut state = self.state.lock();

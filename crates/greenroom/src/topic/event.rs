@@ -1,11 +1,11 @@
 //! What a subscriber gets.
 
-/// What a subscriber gets: an event, or how many it has missed.
+/// The input of a subscriber: an event, or how many it has missed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Event<E> {
     /// The published value.
     Item(E),
-    /// So many events were published between the one before and the one after
+    /// This many events were published between the one before and the one after
     /// this, and did not fit in.
     Lagged(u64),
 }

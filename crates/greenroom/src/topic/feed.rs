@@ -43,8 +43,8 @@ struct Line<E> {
 /// The events that the subscriber should have had by now: first the held one, then the news of what
 /// it missed after that.
 ///
-/// An event is held when the news before it took the last room. Otherwise a mailbox of one would,
-/// once it has missed something, be told of misses for ever and never get an event again.
+/// An event is held when the news before it took the last room. Otherwise a mailbox of one, once it
+/// has missed something, would be told of misses for ever and never get an event again.
 struct Arrears<E> {
     held: Option<Arc<E>>,
     untold: u64,
@@ -187,7 +187,7 @@ where
         }
         if arrears.untold > 0 {
             match self.send(address, || Event::Lagged(arrears.untold)) {
-                // What panics will not get better: the news are lost, the count is not.
+                // A conversion that panics will panic again: the news are lost, the count is not.
                 Sent::Taken | Sent::Never => arrears.untold = 0,
                 not_sent => return not_sent,
             }

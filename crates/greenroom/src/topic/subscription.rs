@@ -22,7 +22,7 @@ impl<E> Subscription<E> {
         Self { hub: Arc::downgrade(hub), number, subscriber }
     }
 
-    /// Events that the subscriber has missed so far, whether it has been told or not.
+    /// The number of events that the subscriber has missed so far, whether it has been told or not.
     pub fn missed(&self) -> u64 {
         self.subscriber.missed()
     }

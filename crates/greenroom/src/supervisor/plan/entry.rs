@@ -74,8 +74,8 @@ pub(super) struct Entry {
     pub(super) added: bool,
     pub(super) phase: Phase,
     pub(super) wish: Wish,
-    /// It goes down only when later ones in line have, and comes up only when earlier ones in line
-    /// have and none is to go down any more.
+    /// It goes down only after the later ones in line, and comes up only when the earlier ones in
+    /// line are up and none is to go down any more.
     pub(super) in_line: bool,
     /// It is not started before.
     pub(super) not_before: Option<Instant>,

@@ -1,4 +1,4 @@
-//! From how the children are to how they are to be: which orders may be given now.
+//! From the present states of the children to the intended ones: which orders may be given now.
 
 use tokio::time::Instant;
 
