@@ -43,14 +43,14 @@ pub trait Actor: Sized + Send + 'static {
     type Message: Send + 'static;
     /// What a call is answered with.
     type Reply: Send + 'static;
-    /// What a handler may fail with. An error is a result, not a crash: the worker goes on.
+    /// The error of a handler. It is a result, not a crash: the worker goes on.
     type Error: Send + 'static;
 
     /// Handles one message.
     ///
     /// # Errors
-    /// What the failure policy of the pool decides about; by default a caller gets it, and a send
-    /// becomes a dead letter.
+    /// An error for the failure policy of the pool to decide about; by default a caller gets it,
+    /// and a send becomes a dead letter.
     fn handle(
         &mut self,
         message: Self::Message,
@@ -85,8 +85,8 @@ pub trait Actor: Sized + Send + 'static {
         std::future::ready(Ok(()))
     }
 
-    /// Called before an actor that has ended abnormally is dropped and built again. What the
-    /// handler has left half done is still there.
+    /// Called before an actor that has ended abnormally is dropped and built again. State that the
+    /// handler left half changed is still there.
     fn restarting(&mut self, reason: &ExitReason) -> impl Future<Output = ()> + Send {
         let _ = reason;
         std::future::ready(())

@@ -115,7 +115,7 @@ impl<M, R, E> Address<M, R, E> {
     /// The message, with the reason, when it was not accepted.
     ///
     /// # Panics
-    /// When the key function of the pool panics; nothing has been accepted then.
+    /// If the key function of the pool panics; nothing has been accepted then.
     pub fn try_send(&self, message: M) -> Result<(), TrySendError<M>> {
         let mut message = Some(message);
         match self.door.try_send(&mut message, self.place(), Urgency::Now) {
@@ -283,8 +283,8 @@ impl<M, R, E> Permit<'_, M, R, E> {
     /// Queues a message in the reserved room.
     ///
     /// # Errors
-    /// The message, when the pool was stopped after the permit was taken; and when its key may have
-    /// no more ([`max_per_key`](crate::PoolBuilder::max_per_key)), because the room was taken
+    /// The message, if the pool was stopped after the permit was taken, or if its key may
+    /// have no more ([`max_per_key`](crate::PoolBuilder::max_per_key)): the room was taken
     /// before the key was known.
     pub fn send(mut self, message: M) -> Result<(), SendError<M>> {
         self.used = true;

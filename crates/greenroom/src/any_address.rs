@@ -141,8 +141,8 @@ impl AnyAddress {
         self.signal(Signal::Exit { from: None, reason });
     }
 
-    /// Links the two: when one of them ends abnormally, the other hears of it and stops,
-    /// unless it traps that.
+    /// Links the two: when one of them ends abnormally, the other is notified and stops,
+    /// unless it traps the exit.
     pub fn link(&self, other: &Self) {
         life::link(self, other);
     }

@@ -39,8 +39,8 @@ struct Place {
     restarts: u32,
     /// The pool, without its types.
     home: Weak<dyn Erased>,
-    /// What the actor has asked for: to end, for this reason. In a box, because it is rare and a
-    /// task holds several places.
+    /// The actor's request to end, for this reason. In a box, because it is rare and a task
+    /// holds several places.
     exit: Option<Box<ExitReason>>,
 }
 

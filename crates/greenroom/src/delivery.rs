@@ -1,4 +1,4 @@
-//! A message together with what the runtime knows of it, lent to the actor that handles it.
+//! A message and its metadata, lent to the actor that handles it.
 
 use std::{sync::Arc, time::Duration};
 

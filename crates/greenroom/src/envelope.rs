@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use crate::{AnyAddress, CancellationToken, Class, delivery::About, pool::later};
 
-/// What a message carries besides itself. A plain send has no envelope, and pays for none.
+/// The metadata that a message carries. A plain send has no envelope, and pays for none.
 ///
 /// ```
 /// # use greenroom::{Envelope, prelude::*};
@@ -64,7 +64,7 @@ impl Envelope {
         self
     }
 
-    /// By which its handler learns that the result is not wanted any more.
+    /// Tells its handler that the result is not wanted any more.
     pub fn token(mut self, token: CancellationToken) -> Self {
         self.about.token = Some(token);
         self

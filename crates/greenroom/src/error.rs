@@ -15,11 +15,10 @@ pub enum SendError<M> {
     Stopped(M),
     /// No worker is left to handle it.
     NoWorkers(M),
-    /// As many messages of its key wait as one key may have: see
+    /// The most messages that one key may have wait already: see
     /// [`max_per_key`](crate::PoolBuilder::max_per_key).
     KeyFull(M),
-    /// Its key is parked, and as many messages wait behind it as may: see
-    /// [`max_parked`](crate::PoolBuilder::max_parked).
+    /// Its key is parked, and its line is full: see [`max_parked`](crate::PoolBuilder::max_parked).
     Parked(M),
     /// It has no key, and the pool requires one.
     KeyRequired(M),
@@ -38,11 +37,10 @@ pub enum TrySendError<M> {
     Stopped(M),
     /// No worker is left to handle it.
     NoWorkers(M),
-    /// As many messages of its key wait as one key may have: see
+    /// The most messages that one key may have wait already: see
     /// [`max_per_key`](crate::PoolBuilder::max_per_key).
     KeyFull(M),
-    /// Its key is parked, and as many messages wait behind it as may: see
-    /// [`max_parked`](crate::PoolBuilder::max_parked).
+    /// Its key is parked, and its line is full: see [`max_parked`](crate::PoolBuilder::max_parked).
     Parked(M),
     /// It has no key, and the pool requires one.
     KeyRequired(M),
@@ -71,7 +69,7 @@ pub enum NotAccepted {
     /// As many messages of the key wait as one key may have.
     #[error("as many messages of this key wait as one key may have")]
     KeyFull,
-    /// The key is parked, and as many messages wait behind it as may.
+    /// The key is parked, and its line is full.
     #[error("the key is parked, and as many messages wait behind it as may")]
     Parked,
     /// The message has no key.

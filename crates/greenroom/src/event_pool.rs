@@ -212,7 +212,7 @@ impl<A: Actor> EventPool<A> {
         self.shared.pool.stop(how).await
     }
 
-    /// What the pool's memory is from time to time, without keeping the pool running.
+    /// Reads the memory of the pool on each call, without keeping the pool running.
     fn figures(&self) -> impl Fn() -> PoolMemory + Send + 'static {
         let Shared { pool, sizes, memory, .. } = &*self.shared;
         let (pool, letters) = (pool.admin(), pool.dead_letters().queue().clone());

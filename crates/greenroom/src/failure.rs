@@ -12,9 +12,9 @@ use std::time::Duration;
 
 /// Exponential backoff with jitter.
 ///
-/// The n-th wait is `first * 2^(n-1)`, at most `max`, of which a random half is taken off ("equal
+/// The n-th wait is `first * 2^(n-1)`, at most `max`, less a random part of up to half ("equal
 /// jitter", described by Marc Brooker in "Exponential Backoff And Jitter", AWS Architecture Blog,
-/// 2015), so that what failed together does not come back together.
+/// 2015), so that messages that failed together do not come back together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Backoff {
     /// The first wait.

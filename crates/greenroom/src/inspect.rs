@@ -1,4 +1,4 @@
-//! What workers tell of themselves, to be read while they are stuck.
+//! Values that workers publish about themselves, readable even while they are stuck.
 //!
 //! A message that asks an actor for its state fails when it is needed: the mailbox is full,
 //! or the handler hangs. So the actor is not asked. A worker publishes its values where
@@ -14,9 +14,8 @@
 //! worker. Which are wanted is said with [`Items`].
 //!
 //! # Price
-//! A lock, mostly free, and a search among the keys for each value that is published.
-//! Text is copied. Publish what changes now and then; what changes with every message is
-//! better summed up first.
+//! A lock, mostly free, and a search among the keys for each published value. Text is copied.
+//! Publish values that change occasionally; sum up values that change with every message first.
 
 use std::{collections::BTreeMap, sync::Arc};
 

@@ -88,7 +88,7 @@ pub trait Layer<A: Actor>: Send + 'static {
     /// to the dead letters.
     ///
     /// # Errors
-    /// As [`Actor::handle`]: what the failure policy of the pool decides about.
+    /// As [`Actor::handle`]: an error for the failure policy of the pool to decide about.
     fn receive(
         &mut self,
         delivery: &mut Delivery<A::Message, A::Reply, A::Error>,

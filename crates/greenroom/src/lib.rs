@@ -128,7 +128,7 @@ pub use system::System;
 pub use timer::Timer;
 pub use topic::Topic;
 
-/// What most users import: an actor, its pool, what a message carries, and how a call can end.
+/// The usual imports: an actor, its pool, the metadata of a message, and how a call can end.
 pub mod prelude {
     pub use crate::{
         Actor, Answer, CallError, Context, Delivery, Envelope, Pool, Registry, Stop, Topic,

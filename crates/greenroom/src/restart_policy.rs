@@ -8,7 +8,7 @@
 /// | `Transient` (default) | at rest | started again |
 /// | `Temporary` | at rest | at rest |
 ///
-/// How often, and how soon, is for [`Restarts`](crate::Restarts) to say.
+/// [`Restarts`](crate::Restarts) decides how often, and how soon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum RestartPolicy {
     /// Always.
@@ -21,7 +21,7 @@ pub enum RestartPolicy {
 }
 
 impl RestartPolicy {
-    /// Whether what ended is started again. `normal` says that it ended because its work was
+    /// Whether it is started again. `normal` says that it ended because its work was
     /// done or it was told to.
     pub(crate) const fn starts_again(self, normal: bool) -> bool {
         match self {

@@ -95,7 +95,7 @@ pub struct ActorEnd {
 }
 
 impl SystemReport {
-    /// How many messages were accepted and not handled. A stop through the pool
+    /// The number of messages that were accepted and not handled. A stop through the pool
     /// itself returns them.
     pub fn left_over(&self) -> usize {
         self.ends.iter().map(|end| end.summary.left_over).sum()
@@ -177,11 +177,11 @@ impl System {
     /// handlers are dropped at their await. Returns within a second after the deadline, and names
     /// the workers that did not let go.
     ///
-    /// An actor that is adopted meanwhile is stopped as well. The system can be
+    /// An actor that is adopted during this call is stopped as well. The system can be
     /// used again afterwards.
     ///
     /// # Cancel safety
-    /// A dropped future has begun to stop some. The system owns them still; call
+    /// A dropped future has begun to stop some. The system still owns them; call
     /// again to see them end.
     pub async fn shutdown(&self, within: Duration) -> SystemReport {
         let deadline = Instant::now() + within.min(FOREVER);

@@ -1,4 +1,4 @@
-//! What tests of actors and pools are made of. Behind the feature
+//! Building blocks for tests of actors and pools. Behind the feature
 //! `test-util`, for `[dev-dependencies]`.
 //!
 //! | for | there is |
@@ -180,7 +180,7 @@ impl Drop for InHand<'_> {
 /// Decides how a message is handled.
 type Script<M, R, E> = dyn Fn(&M) -> Behavior<R, E> + Send + Sync;
 
-/// A worker that does what a script says about each message. Clones go by the same script and
+/// A worker that follows a script for each message. Clones follow the same script and
 /// write into the same log.
 pub struct Scripted<M, R, E> {
     script: Arc<Script<M, R, E>>,

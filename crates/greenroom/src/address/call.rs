@@ -49,7 +49,7 @@ impl<M, R, E> Address<M, R, E> {
         self.post(parcel, envelope.timeout).await
     }
 
-    /// As [`try_send`](Self::try_send), with what the envelope says.
+    /// As [`try_send`](Self::try_send), with an envelope.
     ///
     /// # Errors
     /// As `try_send`.
@@ -64,7 +64,7 @@ impl<M, R, E> Address<M, R, E> {
     /// As [`send`](Self::send), but waits for room no longer than this.
     ///
     /// # Errors
-    /// As `send`, and [`SendError::Full`] with the message when there was no room in time.
+    /// As `send`; also [`SendError::Full`] with the message, if there was no room in time.
     ///
     /// # Cancel safety
     /// As `send`.

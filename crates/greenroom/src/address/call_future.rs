@@ -23,7 +23,7 @@ use crate::{
     reply::{self, Reply},
 };
 
-/// What [`Address::call`] returns: resolves once the message has its outcome.
+/// The future of [`Address::call`]: resolves once the message has its outcome.
 ///
 /// Written by hand, so that a poll for the reply looks at nothing else. Waiting for room is
 /// rare, and is in a box.
@@ -176,8 +176,7 @@ impl<'a, M: Send, R: Send, E: Send> Call<'a, M, R, E> {
         polled
     }
 
-    /// Sets the state of a call that has none just now: without a look at what
-    /// there is to be dropped.
+    /// Sets the state of a call that has none at the moment, so there is no old state to drop.
     #[inline]
     fn goes_on(&mut self, state: State<'a, M, R, E>) {
         let before = std::mem::replace(&mut self.state, state);

@@ -79,8 +79,8 @@ impl<M, R, E> OwnedPermit<M, R, E> {
     /// Queues a message in the reserved room.
     ///
     /// # Errors
-    /// The message, when the pool was stopped after the permit was taken; and when its key may have
-    /// no more ([`max_per_key`](crate::PoolBuilder::max_per_key)), because the room was taken
+    /// The message, if the pool was stopped after the permit was taken, or if its key may
+    /// have no more ([`max_per_key`](crate::PoolBuilder::max_per_key)): the room was taken
     /// before the key was known.
     ///
     /// # Panics
@@ -103,7 +103,7 @@ impl<M, R, E> OwnedPermit<M, R, E> {
         self.call_with(message, Envelope::new())
     }
 
-    /// As [`call`](Self::call), with what the envelope says; its timeout is for the caller to keep.
+    /// As [`call`](Self::call), with an envelope; the caller has to keep its timeout.
     ///
     /// # Panics
     /// As `call`.

@@ -12,10 +12,10 @@ use crate::{
     pool::{Address, parcel::Parcel, permits::Refused, urgency::Urgency},
 };
 
-/// What [`Address::send`] returns: resolves once the message is queued.
+/// The future of [`Address::send`]: resolves once the message is queued.
 ///
-/// Written by hand, so that a message is moved from here straight into its place in the queue; what
-/// happens rarely, waiting, is in a box.
+/// Written by hand, so that a message is moved from here straight into its place in the queue.
+/// Waiting is rare, and is in a box.
 #[must_use = "nothing is sent before the future is polled"]
 pub struct Sending<'a, M, R, E> {
     address: &'a Address<M, R, E>,

@@ -16,7 +16,7 @@ use crate::{
 
 /// A pool for streams to flow into, with back-pressure: the stream waits while the pool is full.
 ///
-/// What a sink calls flushed is *accepted* here, not handled: flushing and closing return at
+/// A message counts as flushed once it is *accepted*, not handled: flushing and closing return at
 /// once. Closing gives an unused permit back and leaves the pool running; to see the messages
 /// handled, stop the pool.
 ///

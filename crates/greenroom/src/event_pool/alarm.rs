@@ -1,5 +1,5 @@
-//! Looks now and then whether memory is above its ceiling, and tells of it. Not on
-//! the way of a message.
+//! Checks periodically whether memory is above its ceiling, and reports it. Not on
+//! the path of a message.
 
 use std::time::Duration;
 

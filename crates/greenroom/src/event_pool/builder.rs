@@ -41,7 +41,7 @@ impl<A: Actor> EventPoolBuilder<A> {
         Self { config, pool, key_required: false, size_of: None, memory: Arc::new(Machine) }
     }
 
-    /// What logs and reports call the pool; `pool` unless said otherwise.
+    /// The pool's name in logs and reports; `pool` unless said otherwise.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.pool = self.pool.name(name);
         self

@@ -90,7 +90,7 @@ fn meant(f: &mut fmt::Formatter<'_>, name: Option<&str>) -> fmt::Result {
 
 impl std::error::Error for ConfigError {}
 
-/// Everything that is wrong with a configuration, in the order of its text. There is at least one.
+/// All errors in a configuration, in the order of its text. There is at least one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigErrors(Vec<ConfigError>);
 

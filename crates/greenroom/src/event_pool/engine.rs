@@ -1,4 +1,4 @@
-//! What keeps the messages of one key in order, if anything does.
+//! The mechanism that keeps the messages of one key in order, if there is one.
 
 use std::fmt;
 
@@ -13,14 +13,13 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Engine {
-    /// In order per key, by whichever worker is free. What to take unless
-    /// something speaks for another.
+    /// In order per key, by whichever worker is free. The usual choice.
     #[default]
     Keyed,
-    /// In order per key, by the worker that has it: for workers that keep something
+    /// In order per key, by the worker that has it: for workers that keep state
     /// for each of their keys.
     Sticky,
-    /// Without order: for messages that have nothing to do with one another.
+    /// Without order: for independent messages.
     Shared,
 }
 

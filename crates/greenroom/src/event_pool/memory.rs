@@ -4,7 +4,7 @@ use std::{fs, sync::Arc};
 
 use crate::pool_events::Holding;
 
-/// A pool that may take a larger part of the machine's memory than one in so many is warned about.
+/// A pool is warned about if it may take more than one part in this many of the machine's memory.
 const SHARE: u64 = 4;
 
 /// A source of figures about memory: [`Machine`] unless said otherwise.
@@ -60,9 +60,9 @@ pub struct PoolMemory {
     pub average_message: u64,
     /// Whether that is measured.
     pub is_measured: bool,
-    /// What the messages take when the pool is full: workers x inbox x average.
+    /// The size of all messages when the pool is full: workers x inbox x average.
     pub estimate: u64,
-    /// What those take that wait to be started, for the first time or again.
+    /// The size of the messages that wait to be started, for the first time or again.
     pub queues: u64,
     /// What those take that are in the line of a parked key.
     pub parked: u64,

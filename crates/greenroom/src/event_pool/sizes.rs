@@ -11,7 +11,7 @@ pub(super) const ASSUMED: u64 = 200;
 /// of them would cost too much.
 const SAMPLED: u32 = 64;
 
-/// The average is of about so many of the last samples: sizes change with the time of day.
+/// The average covers about this many of the last samples: sizes change with the time of day.
 const REMEMBERED: u64 = 4_096;
 
 /// How to tell the size of a message, in bytes.

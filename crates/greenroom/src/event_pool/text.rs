@@ -132,7 +132,7 @@ fn line(place: &Place) -> Option<usize> {
     }
 }
 
-/// What stands behind a key, as it is written: a number keeps its form.
+/// The value of a key as text: a number keeps its form.
 fn written(node: &Node, text: &str) -> String {
     match &node.value {
         Value::Text(text) => text.clone(),

@@ -5,9 +5,9 @@ use std::time::Duration;
 use super::{Layer, Next};
 use crate::{Actor, Answer, Delivery};
 
-/// Limits how long the handler may take for each message. A handler that takes longer is dropped at
-/// its await, and the attempt fails with the error given here, which the failure policy then
-/// decides about like any other.
+/// Limits how long the handler may take for each message. A handler that takes longer is dropped
+/// at its await, and the attempt fails with the error given here, which goes to the failure
+/// policy like any other.
 ///
 /// If the handler had not taken the message out of its delivery by then, or the pool keeps a copy
 /// (with [`retry`](crate::PoolBuilder::retry)), the message can be attempted again, or is a dead
