@@ -68,8 +68,8 @@ pub struct DeadLetters<M, E> {
 }
 
 impl<M, E> DeadLetters<M, E> {
-    /// An empty queue for so many letters; 1,000 in [`default`](Self::default). What a letter holds
-    /// is what its message holds. 0 keeps none, and counts them.
+    /// An empty queue for this many letters; 1,000 in [`default`](Self::default). A letter takes
+    /// the memory of its message. 0 keeps none, and counts them.
     pub fn new(bound: usize) -> Self {
         Self { store: Arc::new(Mutex::new(Store::new(bound))) }
     }

@@ -34,17 +34,17 @@
 //! | for | there is |
 //! |---|---|
 //! | many workers, one address, order per key | [`Pool`], [`PoolBuilder`], [`Address`], and the module [`pool`] |
-//! | keys: where they stand, which are parked | [`Pool::keys`], and the module [`keys`] |
+//! | keys: their states, which are parked | [`Pool::keys`], and the module [`keys`] |
 //! | several messages at once for one handler | [`PoolBuilder::batches`], and the module [`batch`] |
 //! | failures | [`FailureTable`], [`Backoff`], [`Restarts`], [`DeadLetter`], and the module [`failure`] |
 //! | dead letters that are kept, and replayed | [`Pool::dead_letters`], [`DeadLetters`] |
 //! | a reply that is given later, a message that stays whole | [`Delivery`], [`ReplyPort`], [`Answer`] |
 //! | parts that depend on one another, started, restarted and stopped in order | [`Supervisor`], and the module [`supervisor`] |
 //! | messages with keys, from a configuration or a preset | [`EventPool`], and the module [`event_pool`] |
-//! | telling many what happens | [`Topic`], and the module [`topic`] |
+//! | events for many subscribers | [`Topic`], and the module [`topic`] |
 //! | hearing of all that happens in pools | [`PoolEvents`], [`PoolEvent`], and the module [`pool_events`] |
-//! | what a pool does, in figures | [`Pool::stats`], [`PoolStats`], and the module [`stats`] |
-//! | what a worker tells of itself, to be read while it is stuck | [`PoolAdmin::inspect`], and the module [`inspect`] |
+//! | the figures of a pool | [`Pool::stats`], [`PoolStats`], and the module [`stats`] |
+//! | values that a worker publishes, readable while it is stuck | [`PoolAdmin::inspect`], and the module [`inspect`] |
 //! | why an actor has ended, and where it panicked | [`ExitReason`], and the module [`panic_location`] |
 //! | a message later, or again and again | [`Address::send_after`], [`Address::send_every`], and the module [`timer`] |
 //! | finding an actor by its name | [`Registry`] |
@@ -52,13 +52,13 @@
 //! | something around every message: a limit, a span, a count | [`Layer`], and the module [`layer`] |
 //! | one end for many actors | [`System`], and the module [`system`] |
 //! | all workers at once, parts of a request, a second attempt for a slow call | the module [`gather`] |
-//! | an actor that looks after a pool: sizes it, answers for it, hears what happens in it | the module [`coordinator`] |
+//! | an actor that looks after a pool: sizes it, answers for it, is told its events | the module [`coordinator`] |
 //! | servers and streams | the module [`service`] |
 //! | which worker gets a message | the module [`policy`] |
-//! | limits and sizes, decided for a pool that obeys them or for a caller who acts | [`limits`], [`autoscale`] |
-//! | what to change in a pool's settings, said or done while it runs | the module [`advisor`] |
+//! | limits and sizes, decided for a pool that obeys them or for a caller that acts | [`limits`], [`autoscale`] |
+//! | changes of a pool's settings, advised or made while it runs | the module [`advisor`] |
 //! | tests | the feature `test-util`: scripted workers, a clock that jumps |
-//! | what is promised, and the tests that hold it | the module [`statements`] |
+//! | the promises, and the tests that hold them | the module [`statements`] |
 
 mod actor;
 mod address;

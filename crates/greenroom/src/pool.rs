@@ -20,7 +20,7 @@
 //! | a place that is kept | [`reserve`](Address::reserve), or [`reserve_owned`](Address::reserve_owned) for a field or a task |
 //! | a stream | [`sink`](Address::sink) |
 //! | a server, a layer of tower | [`service`](Address::service) |
-//! | whoever wants several workers at once | [`gather`] |
+//! | several workers at once | [`gather`] |
 //! | a clock | [`send_after`](Address::send_after), [`send_every`](Address::send_every) |
 //!
 //! # Order
@@ -29,9 +29,9 @@
 //!
 //! | a pool | handles |
 //! |---|---|
-//! | that was built with one worker (or none), while it has one | in the order of acceptance, whoever sent it, per class |
-//! | that was built with several and has shrunk to one | in order what comes from one address; addresses side by side |
-//! | of several workers | in no order that is promised |
+//! | that was built with one worker (or none), while it has one | in the order of acceptance, from all senders, per class |
+//! | that was built with several and has shrunk to one | in order per address; addresses interleaved |
+//! | of several workers | in no promised order |
 //!
 //! The queues of a pool are made when it is built, one for each worker that it begins with, and
 //! a pool that shrinks to one worker still serves all of them: if they were joined into one
@@ -42,7 +42,7 @@
 //!
 //! # Calls in a circle
 //! If a handler calls its own pool and no other worker is free to answer, it gets
-//! [`WouldDeadlock`](crate::CallError::WouldDeadlock). A cycle of several pools is not detected,
+//! [`WouldDeadlock`](crate::CallError::WouldDeadlock). A circle of several pools is not detected,
 //! because every call between pools would have to check all others: if a handler of pool *a* calls
 //! pool *b*, a handler there calls *a*, and each has one worker, both wait for ever. With more
 //! workers it takes as many such calls at once. Remedies:

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | workers that do as they are told | [`Scripted`], with a [`Behavior`] for each message |
 //! | what they have seen | [`Log`] |
-//! | time that passes when nobody has anything to do | [`clock`]: tokio's paused clock, which pools and timers go by |
+//! | time that passes when no task has anything to do | [`clock`]: tokio's paused clock, which pools and timers go by |
 //! | chance that repeats itself | [`PoolBuilder::seed`](crate::PoolBuilder::seed), [`Random::seeded`](crate::policy::Random::seeded) |
 //!
 //! ```

@@ -229,7 +229,8 @@ impl<M, R, E> Address<M, R, E> {
 impl<M: Send, R: Send, E: Send> Future for Call<'_, M, R, E> {
     type Output = Result<R, CallError<E>>;
 
-    // Always inlined: callers see the outcome in place, and the rest is in functions of their own.
+    // Always inlined: the caller looks at the outcome in place, and the rest is in
+    // functions of their own.
     #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;

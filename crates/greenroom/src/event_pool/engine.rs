@@ -7,9 +7,9 @@ use std::fmt;
 ///
 /// | | one key's messages | a slow key delays |
 /// |---|---|---|
-/// | `keyed` | in order, by any worker | nobody else |
+/// | `keyed` | in order, by any worker | no other key |
 /// | `sticky` | in order, by the same worker | the other keys of its worker |
-/// | `shared` | in no order | nobody else |
+/// | `shared` | in no order | no other key |
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Engine {

@@ -10,11 +10,11 @@ use greenroom_config::schema::camel_case;
 /// | preset | workers x inbox | for |
 /// |---|---|---|
 /// | `low_latency` | 256 x 100 | answers that are late are worth little: refuse soon rather than queue long |
-/// | `standard` | 256 x 1,000 | what a pool has anyway |
+/// | `standard` | 256 x 1,000 | the defaults of a pool |
 /// | `high_throughput` | 512 x 5,000 | bursts, by handlers that wait |
 /// | `ultra_throughput` | 1,024 x 10,000 | long bursts; two gigabytes at 200 bytes each, when it is full |
 /// | `memory_limited` | 128 x 500 | small machines |
-/// | `orders` | 256 x 500 | business events, where each counts |
+/// | `orders` | 256 x 500 | business events, each of which counts |
 /// | `logs` | 512 x 10,000 | floods that may wait |
 /// | `iot` | 1,024 x 5,000 | very many devices with little each |
 /// | `edge` | 128 x 200 | devices with little memory |

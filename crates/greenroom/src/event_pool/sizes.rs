@@ -47,7 +47,7 @@ impl<M> Sizes<M> {
         Self { size_of, samples: Mutex::default() }
     }
 
-    /// Looks at a message now and then. Runs user code.
+    /// Measures a message occasionally. Runs user code.
     #[inline]
     pub(super) fn see(&self, message: &M) {
         if let Some(size_of) = &self.size_of

@@ -36,7 +36,7 @@ pub(crate) struct DropLog {
 /// What the caller does about counted drops.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Dropped {
-    /// The caller is to tell of so many.
+    /// The caller tells of this many.
     Tell(u64),
     /// They are the first that are not told yet. The caller has [`DropLog::next_at`] looked at.
     First,

@@ -34,7 +34,7 @@ pub struct PoolEventRecord {
 pub enum PoolEvent {
     /// The pool has started.
     Started {
-        /// With so many workers.
+        /// With this many workers.
         workers: usize,
     },
     /// The pool has stopped.

@@ -2,10 +2,10 @@
 //!
 //! | level | what |
 //! |---|---|
-//! | error | somebody has to act: a slot is disabled, a pool stopped for an abnormal reason |
+//! | error | an operator has to act: a slot is disabled, a pool stopped for an abnormal reason |
 //! | warn | something was lost, or had to be mended: dead letters, drops, restarts, a full mailbox |
 //! | info | the pool is another than before: started, stopped, resized |
-//! | debug | what belongs to the day's work |
+//! | debug | routine events |
 //!
 //! The listener formats a field, so without listeners nothing is formatted.
 
@@ -40,7 +40,7 @@ pub(super) fn log(pool: &str, what: &PoolEvent) {
             error!(pool, kind, slot, ?busy_for, "a worker does not let go of its message");
         }
         Escalated { slot } => error!(pool, kind, slot, "a failure was handed to the supervisor"),
-        // Its caller has gone, so the loss matters to nobody.
+        // Its caller has gone and does not miss it.
         DeadLetter {
             message_type,
             reason: reason @ DeadLetterReason::Abandoned,

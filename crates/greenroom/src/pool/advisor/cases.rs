@@ -37,7 +37,7 @@ fn advised(figures: Figures) -> (Finding, String) {
     says(Advisor::default(), figures)
 }
 
-/// So many times full in five minutes.
+/// This many times full in five minutes.
 fn full(times: u64, figures: Figures) -> Figures {
     Figures { inbox_full: times, ..figures }
 }

@@ -149,7 +149,7 @@ fn judge() -> Judge {
     Judge::new(Advisor::default().act()).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// A burst of so many every two seconds, and nothing between.
+/// A burst of this many every two seconds, and nothing between.
 fn bursts(of: u64) -> impl Fn(u64) -> u64 {
     move |now| if now.is_multiple_of(2_000) { of } else { 0 }
 }

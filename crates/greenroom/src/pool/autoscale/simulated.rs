@@ -73,7 +73,7 @@ impl SimulatedPool {
         }
     }
 
-    /// Lets these seconds pass with so many messages in each.
+    /// Lets these seconds pass with this many messages in each.
     fn run(&mut self, scaler: &mut Autoscaler, seconds: Range<u64>, per_second: u64) {
         self.longest_wait = 0;
         for second in seconds {

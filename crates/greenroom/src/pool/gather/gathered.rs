@@ -118,8 +118,7 @@ pub enum GatherError<R, E> {
     /// The deadline passed before the first reply. Errors that arrived by then are in here.
     #[error("no worker replied in time")]
     TimedOut(Gathered<R, E>),
-    /// So many workers failed that the quorum could not be reached any more, or
-    /// the deadline passed.
+    /// Too many workers failed to reach the quorum any more, or the deadline passed.
     #[error("{got} workers replied, but {wanted} were needed")]
     QuorumMissed {
         /// How many replies were asked for.

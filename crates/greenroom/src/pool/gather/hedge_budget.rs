@@ -27,7 +27,7 @@ impl Default for HedgeBudget {
 }
 
 impl HedgeBudget {
-    /// One hedge for so many calls; 0 is taken as 1. The share should be about that of the calls
+    /// One hedge for this many calls; 0 is taken as 1. The share should be about that of the calls
     /// that take longer than [`after`](crate::gather::Hedged::after): 20 for a 95th percentile.
     pub fn one_in(calls: u32) -> Self {
         Self { one_in: calls.max(1), ..Self::default() }

@@ -252,7 +252,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
 }
 
 impl Seat {
-    /// So many more messages are in hand than the first.
+    /// This many messages are in hand beside the first.
     fn has_more(&self, messages: u64) {
         let more = self.tally.more_in_hand.load(Ordering::Relaxed);
         self.tally.more_in_hand.store(more + messages, Ordering::Relaxed);

@@ -25,7 +25,7 @@ use crate::{
     },
 };
 
-/// One run in so many is timed, with two looks at the clock.
+/// One run in this many is timed, with two looks at the clock.
 const RUNS_PER_TIMING: u32 = 8;
 
 /// Runs from one shard before a worker looks at the others, if handlers are quick.
@@ -238,7 +238,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         None
     }
 
-    /// The last message ended a run if another class, or another queue, had its turn.
+    /// Ends the run of urgent messages, or of mail, if the last message was of
+    /// another class or queue.
     fn count_runs(&mut self) {
         if self.delivery.class == Class::Normal {
             self.urgent_run = 0;
@@ -404,7 +405,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         }
     }
 
-    /// A run without keys is at its end. Now and then its handlers were timed.
+    /// A run without keys is at its end. If the run was timed, its pace is noted.
     #[cold]
     fn end_run(&mut self, index: usize, alone: bool) {
         self.post.source = Source::Attending { index, alone };

@@ -23,7 +23,7 @@ const RECOVERY: f64 = 1.5;
 const CAREFUL: f64 = 0.8;
 const STEP: f64 = 0.02;
 
-/// True when so many failed that the limit gives way.
+/// True if enough failed to lower the limit.
 pub(super) fn are_many(summary: &Summary) -> bool {
     summary.failed > TOLERATED
 }

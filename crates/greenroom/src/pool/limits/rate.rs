@@ -25,12 +25,12 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// So many in this time. `Rate::new(1, Duration::from_secs(60))` is one a minute.
+    /// This many in this time. `Rate::new(1, Duration::from_secs(60))` is one a minute.
     pub const fn new(messages: u64, per: Duration) -> Self {
         Self { messages, per }
     }
 
-    /// So many a second.
+    /// This many a second.
     pub const fn per_second(messages: u64) -> Self {
         Self::new(messages, Duration::from_secs(1))
     }

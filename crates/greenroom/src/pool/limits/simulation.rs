@@ -19,7 +19,8 @@ impl Chance {
     }
 }
 
-/// A service that works on so many at once and queues the rest, and the clients in front of it.
+/// A service that works on a number of messages at once and queues the rest, and the
+/// clients in front of it.
 pub(super) struct Simulation {
     pub(super) limit: AdaptiveLimit,
     chance: Chance,

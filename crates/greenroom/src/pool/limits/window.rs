@@ -50,7 +50,7 @@ pub(super) struct Summary {
 }
 
 impl Window {
-    /// A window in which so many are in flight from the start.
+    /// A window with this many in flight from the start.
     pub(super) fn new(began: Option<Duration>, in_flight: usize) -> Self {
         Self { began, seconds: 0.0, done: 0, failed: 0, peak: in_flight, in_flight: 0 }
     }

@@ -276,7 +276,7 @@ impl<A: Actor, K> Mailbox<A, K> {
         self.letters.lock().tagged.held.as_ref().map_or(0, |held| held.len())
     }
 
-    /// So many messages are not here any more. Under the lock.
+    /// This many messages are not here any more. Under the lock.
     pub(super) fn has_given(&self, messages: usize) {
         let taken = self.taken.load(Ordering::Relaxed) + messages as u64;
         self.taken.store(taken, Ordering::Relaxed);

@@ -43,7 +43,7 @@ impl LatencyHistogram {
         Duration::from_secs(600),
     ];
 
-    /// Something has taken so long, so many times.
+    /// Adds a measured time, counted this often.
     pub fn add(&mut self, time: Duration, times: u64) {
         let bucket = Self::BOUNDS.partition_point(|bound| *bound < time);
         self.counts[bucket] += times;

@@ -198,7 +198,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Post<A, K> {
         self.posture = Posture::Awake;
     }
 
-    /// Gives up the shards that no other worker knows of. True if there is more to give up.
+    /// Gives up a place that is noted nowhere else. True if there is more to give up.
     #[inline]
     fn leaves_shard(&mut self) -> bool {
         if let Source::Shared { alone: false, .. } = self.source {

@@ -38,8 +38,8 @@ pub(super) struct Coalescing {
 }
 
 impl Coalescing {
-    /// A queue has run dry after so many messages in a row. True when the worker is to [`pause`]
-    /// before it looks again, if they came `from_afar`: from a sender on another thread.
+    /// A queue has run dry after this many messages in a row. True if the worker is to [`pause`]
+    /// before it looks again, provided they came `from_afar`: from a sender on another thread.
     pub(super) fn pauses_after(&mut self, in_a_row: u32, from_afar: impl FnOnce() -> bool) -> bool {
         if std::mem::take(&mut self.paused) && in_a_row < WORTH_IT {
             self.skips = SKIPS;
@@ -76,7 +76,7 @@ pub(super) fn pause() {
 mod tests {
     use super::*;
 
-    /// Whether the worker paused after each handful of so many.
+    /// Whether the worker paused after each handful of this size.
     fn pauses(coalescing: &mut Coalescing, handfuls: &[u32]) -> Vec<bool> {
         handfuls.iter().map(|in_a_row| coalescing.pauses_after(*in_a_row, || true)).collect()
     }

@@ -32,7 +32,7 @@ pub(super) struct Turn {
 }
 
 impl Turn {
-    /// Others have had theirs, and so many messages were handled since.
+    /// Others have had theirs, and this many messages were handled since.
     #[inline]
     pub(super) fn begin(&mut self, messages: u32) {
         (self.messages, self.more) = (messages, 0);

@@ -6,7 +6,7 @@ type Boxed = Pin<Box<dyn Future<Output = Result<&'static str, &'static str>>>>;
 
 const AFTER: Duration = Duration::from_millis(50);
 
-/// An attempt that answers after so many milliseconds.
+/// An attempt that answers after this many milliseconds.
 fn answers(ms: u64, answer: Result<&'static str, &'static str>) -> Boxed {
     Box::pin(async move {
         tokio::time::sleep(Duration::from_millis(ms)).await;
