@@ -29,9 +29,10 @@ pub(super) async fn pass<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         if hold.seat.has(HAND_OVER) {
             core.hand_over(hold.post.worker);
         }
-        // Pairs with the store of `Core::end` and with the `fetch_or` of `Seat::order`. A notification
-        // of `over` follows each (an abort, if it is a kill): either this look sees it, or `called`
-        // resolves. A look before `notified` could miss it, and the worker would wait at the gate.
+        // Pairs with the store of `Core::end` and with the `fetch_or` of `Seat::order`. A
+        // notification of `over` follows each (an abort, if it is a kill): either this look
+        // sees it, or `called` resolves. A look before `notified` could miss it, and the worker
+        // would wait at the gate.
         if core.lifecycle.ended.load(Ordering::SeqCst)
             || hold.seat.starts_nothing()
             || hold.seat.has(SIGNAL)
