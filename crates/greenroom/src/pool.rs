@@ -33,7 +33,7 @@
 //! | that was built with several and has shrunk to one | in order per address; addresses interleaved |
 //! | of several workers | in no promised order |
 //!
-//! The queues of a pool are made when it is built, one for each worker that it begins with, and
+//! The queues of a pool are made when it is built, several for each worker that it begins with, and
 //! a pool that shrinks to one worker still serves all of them: if they were joined into one
 //! later, every sender would have to look up its queue. If order across senders matters, build
 //! the pool with one worker; it may grow, and is one line again when it has shrunk. With a
