@@ -14,7 +14,7 @@ use super::{
     autoscale::{Autoscale, Autoscaler, scaling},
     batches::Batches,
     change::SlotOutcome,
-    config::PoolConfig,
+    config::{LimitConfig, PoolConfig},
     core::Core,
     employed::start_clock,
     functions::{CopyOf, FunctionsOf, KeyOf},
@@ -263,7 +263,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// # Ok(()) }
     /// ```
     pub fn autoscale(mut self, settings: Autoscale) -> Self {
-        self.config.size.autoscale = Some(settings);
+        self.config.size.autoscale = Some(Box::new(settings));
         self
     }
 
@@ -308,13 +308,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// # Ok(()) }
     /// ```
     pub fn rate(mut self, rate: Rate) -> Self {
-        self.config.limits.rate = Some(rate);
+        self.limits().rate = Some(rate);
         self
     }
 
     /// Has no more messages in hand at once than so many, whatever the number of workers.
     pub fn concurrency(mut self, messages: usize) -> Self {
-        self.config.limits.at_once = Some(AtOnce::Fixed(messages));
+        self.limits().at_once = Some(AtOnce::Fixed(messages));
         self
     }
 
@@ -324,7 +324,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// there is a limit, it costs a load for each message; and callers of a pool with
     /// [`calls_in_place`](Self::calls_in_place) go through its queue.
     pub fn adjustable_limits(mut self) -> Self {
-        self.config.limits.adjustable = true;
+        self.limits().adjustable = true;
         self
     }
 
@@ -333,7 +333,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// it would be. A handler's error counts as a rejection by the service it uses, so that fast
     /// failures make the limit smaller; a panic says nothing.
     pub fn adaptive(mut self, settings: Adaptive) -> Self {
-        self.config.limits.at_once = Some(AtOnce::Adaptive(settings));
+        self.limits().at_once = Some(AtOnce::Adaptive(settings));
         self
     }
 
@@ -669,9 +669,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         let runtime = threads.as_ref().and_then(Threads::handle);
         let runtime = runtime.map_or_else(|| timed::current(&self.config.name), Ok)?;
         let awake_limit = runtime.metrics().num_workers();
-        let Self { factory, key_of, config, mut functions } = self;
-        let limits = config.limits.clone();
-        derived.gate = Gate::new(limits.rate, limits.at_once, limits.adjustable)?;
+        let Self { factory, key_of, mut config, mut functions } = self;
+        if let Some(limits) = config.limits.take() {
+            derived.gate = Gate::new(limits.rate, limits.at_once, limits.adjustable)?;
+        }
         derived.serves_at_hatch &= derived.gate.is_none();
         functions.policy = bounds::ending(functions.policy, config.failure.finally);
         let settings = Settings { config, functions, factory, key_of, derived };
@@ -706,8 +707,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         })
     }
 
+    fn limits(&mut self) -> &mut LimitConfig {
+        self.config.limits.get_or_insert_default()
+    }
+
     fn check_autoscale(&mut self) -> Result<(), SpawnError> {
-        let Some(settings) = self.config.size.autoscale else { return Ok(()) };
+        let Some(settings) = self.config.size.autoscale.as_deref().copied() else {
+            return Ok(());
+        };
         Autoscaler::new(settings)?;
         self.config.size.bounds = settings.min..=settings.max;
         self.config.size.workers = self.config.size.workers.clamp(settings.min, settings.max);

@@ -28,7 +28,8 @@ pub(crate) struct PoolConfig {
     pub(crate) name: Arc<str>,
     pub(crate) size: SizeConfig,
     pub(crate) keys: KeyConfig,
-    pub(crate) limits: LimitConfig,
+    /// Present if something is limited, or may come to be. Taken out when the pool is made.
+    pub(crate) limits: Option<Box<LimitConfig>>,
     pub(crate) failure: FailureConfig,
     pub(crate) handling: HandlingConfig,
     /// The receiver of its events.
@@ -43,7 +44,7 @@ impl Default for PoolConfig {
             name: Arc::from("pool"),
             size: SizeConfig::default(),
             keys: KeyConfig::default(),
-            limits: LimitConfig::default(),
+            limits: None,
             failure: FailureConfig::default(),
             handling: HandlingConfig::default(),
             notices: PoolEvents::global(),
@@ -64,8 +65,8 @@ pub(crate) struct SizeConfig {
     pub(crate) capacity: Option<usize>,
     /// Without workers, messages are accepted up to the capacity, and wait.
     pub(crate) holds_when_empty: bool,
-    /// Present if the pool sizes itself.
-    pub(crate) autoscale: Option<Autoscale>,
+    /// Present if the pool sizes itself. In a box: actors are many.
+    pub(crate) autoscale: Option<Box<Autoscale>>,
     /// Present if the pool is advised. In a box: actors are many.
     pub(crate) advisor: Option<Box<Advisor>>,
     /// Present if it has threads of its own.

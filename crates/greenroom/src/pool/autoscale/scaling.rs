@@ -32,7 +32,9 @@ struct Seen {
 
 /// Looks after a pool that is set up to.
 pub(crate) fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Arc<Core<A, K>>) {
-    if let Some(Ok(scaler)) = core.settings.config.size.autoscale.map(Autoscaler::new) {
+    if let Some(Ok(scaler)) =
+        core.settings.config.size.autoscale.as_deref().copied().map(Autoscaler::new)
+    {
         core.env.runtime.spawn(run(Employed::new(core), scaler));
     }
 }
