@@ -157,7 +157,7 @@ pub(crate) struct Hold<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     pub(crate) begins_later: bool,
     /// A message that is attempted again is then to be alone in hand.
     alone: bool,
-    /// It was woken because others do not get on.
+    /// It was woken for no shard in particular, and may join another worker at one.
     pub(crate) join: bool,
     /// How often more it looks first where a key gave way, whatever it finds.
     looks_back: u8,

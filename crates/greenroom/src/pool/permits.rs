@@ -24,13 +24,14 @@
 //!
 //! The race is between a waiter that finds no permit, and a worker that starts a message and sees
 //! no waiter. The waiter raises `starved`, fences, and looks at the counters again; a worker raises
-//! its counter, fences (once a batch, and before it suspends or lies down), and looks at `starved`.
-//! One of the two sees the other.
+//! its counter, fences before it lies down, lingers or stops counting as awake, and looks at
+//! `starved`. One of the two sees the other. An uncounted worker suspends without a fence: such
+//! workers exist only in pools with a watch.
 //!
 //! # In blocks
-//! If every handler waits, each message that is started is the last of its batch, and serving
-//! a waiter for each costs more than the message: counters are added up, and a sender is woken
-//! for one message. So a worker that suspends serves waiters only if a block has come free since
+//! If every handler waits, a worker suspends after each message, and serving a waiter for each
+//! costs more than the message: counters are added up, and a sender is woken for one message. So a
+//! worker that suspends serves waiters only if a block has come free since
 //! ([`note_taken`](Permits::note_taken), [`take_block`](Permits::take_block)). While less is free,
 //! the watch serves them, or a worker that rests or ends its turn.
 //!

@@ -10,7 +10,8 @@
 //! that others lack (a cache, a connection, a share of the keys), or if a fixed order is wanted.
 //! Messages that a chosen worker has not started when it leaves or is disabled go to any other.
 //!
-//! A policy runs in the sender, before the message is accepted, under no lock.
+//! A policy runs in the sender, before the message is accepted, under no lock. Only a message that
+//! it [holds](Choice::Hold) is accepted first; then the policy is asked again.
 //!
 //! A worker that calls its own pool is not given its own call, for which it would wait
 //! for ever. If the policy would take another worker ([`is_strict`](Policy::is_strict)

@@ -1,12 +1,13 @@
-//! The watch: a thread that looks after pools whose workers are awake, every two milliseconds.
+//! The watch: a thread that looks after pools that have a reason for it, every 2 ms, or every 10 ms
+//! if no handler computes.
 //!
 //! It takes the drain token from holders that have not finished a message since the last tick, so
 //! that a handler that computes delays its own key only (K03), and wakes one more worker if work is
 //! ready and nothing moves.
 //!
 //! A thread of its own, one for the process, because the runtime's timers do not serve here: the
-//! very thread that should fire them may be the one that computes. It sleeps while no pool has an
-//! awake worker, and never ends.
+//! very thread that should fire them may be the one that computes. It sleeps while no pool is busy
+//! ([`Watched::is_busy`]), and never ends.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},

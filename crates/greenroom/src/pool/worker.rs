@@ -491,8 +491,8 @@ async fn idle<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
                 hold.post.posture = Posture::Awake;
                 if std::mem::take(&mut has_woken) {
                     // This worker was woken as soon as it lay down, perhaps in the same poll. The
-                    // other lies in the slot of this thread, from which no other thread takes it:
-                    // it is polled before this worker computes.
+                    // other lies in the LIFO slot of this thread, from which no other thread takes
+                    // it: it is polled before this worker computes.
                     step_aside().await;
                 }
                 if errand != Errand::Handed {

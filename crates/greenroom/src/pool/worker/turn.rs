@@ -1,6 +1,6 @@
 //! A worker's turn on its thread, after which it lets other tasks of the runtime run.
 //!
-//! Senders have turns as well, of 64 to 128 messages. If a worker that shares the thread with many
+//! Senders have turns as well (`Turns` in `shard.rs`). If a worker that shares the thread with many
 //! of them handled no more than one of them sends, the queue would grow until it is full, and
 //! senders would wait for room, each for a wake-up of its own.
 
