@@ -249,9 +249,9 @@ impl Wake {
     #[inline]
     pub(crate) fn mark(&self, shard: usize) {
         let bit = 1 << shard;
-        // A bit that is cleared by now is not seen as set. A worker that clears it takes the lock of
-        // the shard's inbox afterwards, or holds it (`clear`). If it had the lock before the caller,
-        // the caller sees the bit cleared; otherwise the worker finds what the caller queued.
+        // A bit that was cleared is not seen as set. The worker that clears it holds the lock
+        // of the shard's inbox (`clear`), or takes it afterwards. If it had the lock before the
+        // caller, the caller sees the bit cleared; otherwise it finds what the caller queued.
         if self.ready.load(Ordering::Relaxed) & bit == 0 {
             self.ready.fetch_or(bit, Ordering::AcqRel);
         }
