@@ -1,4 +1,5 @@
-//! A saturated pool behind axum: who comes too many hears 503 at once, through tower's own load-shed layer.
+//! A saturated pool behind axum: who comes too many hears 503 at once, through tower's own
+//! load-shed layer.
 //!
 //! `cargo run -p greenroom --example axum_503`
 

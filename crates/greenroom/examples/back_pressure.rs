@@ -1,7 +1,8 @@
 //! What happens when more is sent than can be handled?
 //!
-//! Whatever has been accepted and not started counts against the capacity. When that is used up, it is the sender that
-//! notices: it waits, or gets its message back, or the pool drops one, as it was set up to.
+//! Whatever has been accepted and not started counts against the capacity. When that is used up, it
+//! is the sender that notices: it waits, or gets its message back, or the pool drops one, as it was
+//! set up to.
 //!
 //! `cargo run -p greenroom --example back_pressure`
 
@@ -63,7 +64,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     assert!(matches!(refused, Err(TrySendError::Full(78))));
     println!("try_send: full, and here is page 78 back");
 
-    // `reserve` waits for room first, so that what is costly to make is made only where there is a place for it.
+    // `reserve` waits for room first, so that what is costly to make is made only where there is a
+    // place for it.
     let permit = pool.reserve().await?;
     permit.send(79)?;
     println!("reserve: a page was made when there was room for it");

@@ -40,7 +40,8 @@ impl Actor for Reception {
     type Reply = u32;
     type Error = String;
 
-    /// Looks before it takes anything out: what is left in the delivery can still be handed on whole.
+    /// Looks before it takes anything out: what is left in the delivery can still be handed on
+    /// whole.
     async fn receive(
         &mut self,
         delivery: &mut Delivery<(u32, u32), u32, String>,

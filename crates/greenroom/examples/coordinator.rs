@@ -1,7 +1,8 @@
 //! Who decides how many workers a pool has, and who knows about it?
 //!
-//! A kitchen has an actor of its own, the chef. It sets how many cooks there are at most, hires when orders find no room,
-//! takes commands from the owner while every cook is busy, and is the last one to leave.
+//! A kitchen has an actor of its own, the chef. It sets how many cooks there are at most, hires
+//! when orders find no room, takes commands from the owner while every cook is busy, and is the
+//! last one to leave.
 
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]
 

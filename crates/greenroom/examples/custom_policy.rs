@@ -1,7 +1,8 @@
 //! How do I decide myself which worker a message is for?
 //!
-//! A policy sees the message, what is known of it, and the live workers with their load. It runs in the sender, before the
-//! message is accepted. Here each worker keeps the images of some users in its cache; who is idle takes what needs no cache.
+//! A policy sees the message, what is known of it, and the live workers with their load. It runs in
+//! the sender, before the message is accepted. Here each worker keeps the images of some users in
+//! its cache; who is idle takes what needs no cache.
 //!
 //! `cargo run -p greenroom --example custom_policy`
 

@@ -1,4 +1,5 @@
-//! How do I handle the events of many orders, each order's in its order, with a few numbers to decide on?
+//! How do I handle the events of many orders, each order's in its order, with a few numbers to
+//! decide on?
 //!
 //! `cargo run -p greenroom --example event_pool`
 
@@ -45,7 +46,8 @@ impl Actor for Orders {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    // What may come from a file; in code: `EventPoolConfig { pool_size: 4, ..Preset::Orders.into() }`.
+    // What may come from a file; in code: `EventPoolConfig { pool_size: 4, ..Preset::Orders.into()
+    // }`.
     let config = EventPoolConfig::from_yaml("preset: orders\npoolSize: 4\n")?;
     assert_eq!(config, EventPoolConfig { pool_size: 4, ..Preset::Orders.into() });
     let mistakes = EventPoolConfig::from_yaml("preset: oders\npool_size: 0\ninbox_sise: 5\n");

@@ -1,7 +1,8 @@
 //! What happens to queued work when a pool stops, and what if handlers do not end?
 //!
-//! A graceful stop refuses new work and handles what is queued. At its deadline it drops handlers at their next await,
-//! gives back what was not handled, and names those who do not let go. Nothing is lost in silence.
+//! A graceful stop refuses new work and handles what is queued. At its deadline it drops handlers
+//! at their next await, gives back what was not handled, and names those who do not let go. Nothing
+//! is lost in silence.
 //!
 //! `cargo run -p greenroom --example graceful_stop`
 

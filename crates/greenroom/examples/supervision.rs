@@ -84,13 +84,15 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let starts = || [&fronts, &sessions, &caches].map(|starts| starts.load(Ordering::Relaxed));
     assert_eq!(starts(), [1, 1, 1]);
 
-    // The pool restarts its worker. The caller hears of the panic at once, and the next call is answered.
+    // The pool restarts its worker. The caller hears of the panic at once, and the next call is
+    // answered.
     assert!(matches!(session.call(POISON).await, Err(CallError::Panicked(_))));
     assert_eq!(session.call("word").await, Ok(4));
     println!("the pool has restarted its worker: {:?} starts", starts());
     assert_eq!(starts(), [1, 2, 1]);
 
-    // The budget of the pool is used up: its supervisor starts it anew, and the cache behind it. The address stays.
+    // The budget of the pool is used up: its supervisor starts it anew, and the cache behind it.
+    // The address stays.
     assert!(session.call(POISON).await.is_err());
     assert_eq!(session.call("words").await, Ok(5));
     while starts() != [1, 3, 2] {

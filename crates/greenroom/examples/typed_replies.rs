@@ -1,7 +1,7 @@
 //! How does one actor give replies of different types?
 //!
-//! Each variant of its message that wants an answer carries a reply port of its own, and [`ask`](greenroom::Address::ask)
-//! puts it in. A port can be kept and answered later.
+//! Each variant of its message that wants an answer carries a reply port of its own, and
+//! [`ask`](greenroom::Address::ask) puts it in. A port can be kept and answered later.
 //!
 //! `cargo run -p greenroom --example typed_replies`
 

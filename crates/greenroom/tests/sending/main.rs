@@ -1,5 +1,5 @@
-//! What is sent to a pool: how much it takes, in which order and how soon, what becomes of the rest,
-//! permits, services and sinks, and what is withdrawn again.
+//! What is sent to a pool: how much it takes, in which order and how soon, what becomes of the
+//! rest, permits, services and sinks, and what is withdrawn again.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
