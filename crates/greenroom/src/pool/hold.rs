@@ -9,7 +9,6 @@ use std::{
 
 use super::{
     core::Core,
-    lanes::LaneId,
     limits::Outcome,
     mailbox::Mailbox,
     seat::{KILLED, REST, Seat},
@@ -19,116 +18,20 @@ use crate::{Actor, Delivery};
 
 mod batch;
 pub(crate) mod fate;
+mod post;
+mod presence;
 mod refused;
 mod settle;
+mod start;
+mod state;
 mod take;
 mod withdrawn;
 
-/// The source of the message in hand, and what the worker owns because of it.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Source {
-    /// Nowhere any more: the message stands alone.
-    None,
-    /// The queue of a shard without order; `alone` if the worker is marked as attending it.
-    Shared { index: usize, alone: bool },
-    /// As `Shared`, between two runs: no message is in hand.
-    Attending { index: usize, alone: bool },
-    /// The head of a keyed shard, with its drain token.
-    Head { index: usize, epoch: u64, hash: Option<u32>, run: u32 },
-    /// The worker's own mailbox.
-    Desk,
-    /// A lane that this worker runs; `run` messages of it in a row.
-    Lane { index: usize, id: LaneId, run: u32 },
-}
-
-impl Source {
-    /// The keyed shard whose queue the worker drained.
-    fn shard_drained(self) -> Option<usize> {
-        match self {
-            Self::Head { index, .. } => Some(index),
-            _ => None,
-        }
-    }
-}
-
-/// What a look for work came to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Taken {
-    /// A message is in hand.
-    InHand,
-    /// A message was settled without being handled.
-    Skipped,
-    /// There is no work, and the worker has no place any more.
-    Nothing,
-}
-
-/// Whether the worker counts as awake, and how it came to rest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Posture {
-    Awake,
-    /// Polled, and not counted as awake: its handler has waited, as handlers here usually
-    /// do. Its only duty is to look for ready work when it lies down. Others rely on the
-    /// workers that count.
-    Uncounted,
-    /// Awake, and stepping aside once before it lies down.
-    Lingering,
-    /// In the idle list, or just taken off it by a waker. It may serve a caller there.
-    LyingDown,
-    /// In a suspended handler, or between restarts.
-    Suspended,
-}
+pub(crate) use post::{Polls, Post};
+pub(crate) use state::{Posture, Source, Taken};
 
 pub(crate) type DeliveryOf<A> =
     Delivery<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error>;
-
-/// The state that changes when a worker's handler suspends, and nothing else, so that a handler is
-/// polled with this beside it while the rest of the hold is lent out.
-#[repr(C)]
-pub(crate) struct Post<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
-    pub(crate) core: Arc<Core<A, K>>,
-    pub(crate) worker: usize,
-    pub(crate) posture: Posture,
-    /// A handler has, since this was last reset.
-    pub(crate) has_suspended: bool,
-    pub(crate) source: Source,
-    /// Present if the times of the message in hand are measured.
-    pub(crate) polls: Option<Polls>,
-}
-
-/// How long the handler of a measured message has computed: the time inside its polls. The time
-/// that it waited says nothing about how many messages may be measured.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Polls {
-    /// When the one at hand began, in nanoseconds.
-    since: u64,
-    /// Those before it.
-    before: Option<Duration>,
-}
-
-impl Polls {
-    fn begin(now: u64) -> Self {
-        Self { since: now, before: None }
-    }
-
-    /// The handler suspends.
-    pub(crate) fn pause(&mut self, now: u64) {
-        self.before = Some(self.computed(now));
-    }
-
-    /// It is polled again.
-    pub(crate) fn go_on(&mut self, now: u64) {
-        self.since = now;
-    }
-
-    fn computed(&self, now: u64) -> Duration {
-        let at_hand = Duration::from_nanos(now.saturating_sub(self.since));
-        self.before.unwrap_or_default() + at_hand
-    }
-
-    fn has_waited(&self) -> bool {
-        self.before.is_some()
-    }
-}
 
 /// In this order, so that what each message needs lies together, in as few cache lines as possible.
 /// Each of a thousand workers that take turns has left the caches when it is polled.
@@ -227,13 +130,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         }
     }
 
-    /// True when the worker is to start no further message.
-    #[inline]
-    pub(crate) fn is_over(&self) -> bool {
-        self.post.core.lifecycle.ended.load(Ordering::Acquire)
-            || (self.seat.has_orders() && self.seat.starts_nothing())
-    }
-
     /// Settles the message that was in hand when the handler panicked, and gives up its place.
     pub(crate) fn panicked(&mut self, panic: String) {
         self.begins_later = false;
@@ -241,24 +137,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             self.settle_panic(panic);
         }
         self.give_up_place();
-    }
-
-    /// Handlers usually waited when the last one of this worker went on, and do not any more: it
-    /// counts as awake again. So does a worker that drains a shard, usual or not: the watch looks
-    /// at its token only if it sees a worker awake.
-    #[inline]
-    pub(crate) fn counts_again(&mut self) {
-        if self.post.posture == Posture::Uncounted
-            && (!self.post.core.queue.wake.waits()
-                || matches!(self.post.source, Source::Head { .. }))
-        {
-            self.wake_up();
-        }
-    }
-
-    pub(crate) fn give_up_place(&mut self) {
-        let source = std::mem::replace(&mut self.post.source, Source::None);
-        self.post.core.release(self.post.worker, source);
     }
 
     /// Settles the message in hand when the worker is dropped, and gives up its place. If the
@@ -277,29 +155,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             }
         }
         self.give_up_place();
-    }
-
-    pub(crate) fn wake_up(&mut self) {
-        self.post.core.note_time();
-        self.post.core.queue.wake.enter(&self.post.core.clock.bell);
-        self.post.posture = Posture::Awake;
-    }
-
-    /// The caller has no message in hand and is not polled for a while.
-    pub(crate) fn rest(&mut self) {
-        let (wake, bell) = (&self.post.core.queue.wake, &self.post.core.clock.bell);
-        match std::mem::replace(&mut self.post.posture, Posture::Suspended) {
-            // A handler may panic when it is dropped, while it is suspended.
-            Posture::Suspended => {}
-            Posture::LyingDown => {
-                wake.forget(self.post.worker, bell);
-                self.post.core.take_back_handed(self.post.worker);
-            }
-            Posture::Awake | Posture::Lingering => wake.leave(bell),
-            Posture::Uncounted => wake.pass_on(bell),
-        }
-        self.post.core.serve_waiters();
-        self.post.core.lifecycle.tell_progress();
     }
 }
 

@@ -13,7 +13,7 @@ use crate::{
     life::Signal,
     pool::{
         core::Core,
-        hold::{Hold, Post, Posture, Source, Taken, fate::BatchEnd},
+        hold::{Hold, Post, Posture, Taken, fate::BatchEnd},
         in_place,
         seat::SIGNAL,
     },
@@ -183,73 +183,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static, F: Future> Future for Polle
     }
 }
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Post<A, K> {
-    fn go_on(&mut self) {
-        if let Some(polls) = &mut self.polls {
-            polls.go_on(self.core.telemetry.coarse.real());
-        }
-        self.core.note_time();
-        if self.core.wakes_by_search() {
-            self.posture = Posture::Uncounted;
-            self.core.clock.bell.ring();
-            return;
-        }
-        self.core.queue.wake.enter(&self.core.clock.bell);
-        self.posture = Posture::Awake;
-    }
-
-    /// Gives up a place that is noted nowhere else. True if there is more to give up.
-    #[inline]
-    fn leaves_shard(&mut self) -> bool {
-        if let Source::Shared { alone: false, .. } = self.source {
-            self.source = Source::None;
-        }
-        !matches!(self.source, Source::None | Source::Lane { .. })
-    }
-
-    fn suspend(&mut self, task: &task::Context<'_>) {
-        self.has_suspended = true;
-        if !self.core.telemetry.coarse.is_watched() {
-            // The message in hand counts from now on, if the clock has not been read for it.
-            self.core
-                .membership
-                .seats
-                .at(self.worker)
-                .busy_since(|| self.core.telemetry.coarse.set());
-        }
-        if self.posture == Posture::LyingDown {
-            debug_assert!(
-                self.core.settings.config.handling.calls_in_place,
-                "others get up for what they are handed"
-            );
-            // It serves a caller, and can be taken off the list for nothing else any more.
-            self.core.queue.wake.forget(self.worker, &self.core.clock.bell);
-        } else {
-            // A used-up cooperative budget makes ready resources look pending, and would
-            // open lanes for nothing.
-            if !tokio::task::coop::has_budget_remaining() {
-                return task.waker().wake_by_ref();
-            }
-            let leaves_shard = self.leaves_shard();
-            if leaves_shard {
-                self.source = self.core.suspend(self.worker, self.source);
-            }
-            match self.posture {
-                Posture::Uncounted if leaves_shard => {
-                    self.core.queue.wake.pass_on(&self.core.clock.bell)
-                }
-                Posture::Uncounted => {}
-                _ => self.core.queue.wake.leave(&self.core.clock.bell),
-            }
-        }
-        if let Some(polls) = &mut self.polls {
-            polls.pause(self.core.telemetry.coarse.real());
-        }
-        self.posture = Posture::Suspended;
-        self.core.serve_waiters_in_blocks();
-    }
-}
-
 /// Handles the waiting signals. Returns the reason if the actor ends because of one.
 #[cold]
 pub(super) async fn hear<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
@@ -278,13 +211,4 @@ pub(super) async fn hear<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: Stan
         }
     }
     None
-}
-
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
-    /// The caller's handler was dropped, perhaps while it was suspended.
-    fn return_to_work(&mut self) {
-        if self.post.posture == Posture::Suspended {
-            self.wake_up();
-        }
-    }
 }

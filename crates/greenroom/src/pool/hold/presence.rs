@@ -1,0 +1,63 @@
+//! Whether a worker counts as awake, and the place that it has in the queues.
+
+use std::{hash::Hash, sync::atomic::Ordering};
+
+use super::{Hold, Posture, Source};
+use crate::Actor;
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
+    /// True when the worker is to start no further message.
+    #[inline]
+    pub(crate) fn is_over(&self) -> bool {
+        self.post.core.lifecycle.ended.load(Ordering::Acquire)
+            || (self.seat.has_orders() && self.seat.starts_nothing())
+    }
+
+    /// Handlers usually waited when the last one of this worker went on, and do not any more: it
+    /// counts as awake again. So does a worker that drains a shard, usual or not: the watch looks
+    /// at its token only if it sees a worker awake.
+    #[inline]
+    pub(crate) fn counts_again(&mut self) {
+        if self.post.posture == Posture::Uncounted
+            && (!self.post.core.queue.wake.waits()
+                || matches!(self.post.source, Source::Head { .. }))
+        {
+            self.wake_up();
+        }
+    }
+
+    pub(crate) fn give_up_place(&mut self) {
+        let source = std::mem::replace(&mut self.post.source, Source::None);
+        self.post.core.release(self.post.worker, source);
+    }
+
+    pub(crate) fn wake_up(&mut self) {
+        self.post.core.note_time();
+        self.post.core.queue.wake.enter(&self.post.core.clock.bell);
+        self.post.posture = Posture::Awake;
+    }
+
+    /// The caller has no message in hand and is not polled for a while.
+    pub(crate) fn rest(&mut self) {
+        let (wake, bell) = (&self.post.core.queue.wake, &self.post.core.clock.bell);
+        match std::mem::replace(&mut self.post.posture, Posture::Suspended) {
+            // A handler may panic when it is dropped, while it is suspended.
+            Posture::Suspended => {}
+            Posture::LyingDown => {
+                wake.forget(self.post.worker, bell);
+                self.post.core.take_back_handed(self.post.worker);
+            }
+            Posture::Awake | Posture::Lingering => wake.leave(bell),
+            Posture::Uncounted => wake.pass_on(bell),
+        }
+        self.post.core.serve_waiters();
+        self.post.core.lifecycle.tell_progress();
+    }
+
+    /// The caller's handler was dropped, perhaps while it was suspended.
+    pub(crate) fn return_to_work(&mut self) {
+        if self.post.posture == Posture::Suspended {
+            self.wake_up();
+        }
+    }
+}
