@@ -4,7 +4,6 @@
 use std::{
     hash::Hash,
     sync::{Arc, atomic::Ordering},
-    time::{Duration, Instant},
 };
 
 use super::{
@@ -12,22 +11,25 @@ use super::{
     limits::Outcome,
     mailbox::Mailbox,
     seat::{KILLED, REST, Seat},
-    stats::Measurement,
 };
 use crate::{Actor, Delivery};
 
 mod batch;
 pub(crate) mod fate;
+mod measures;
 mod post;
 mod presence;
 mod refused;
+mod rounds;
 mod settle;
 mod start;
 mod state;
 mod take;
 mod withdrawn;
 
+use measures::Measures;
 pub(crate) use post::{Polls, Post};
+use rounds::Rounds;
 pub(crate) use state::{Posture, Source, Taken};
 
 pub(crate) type DeliveryOf<A> =
@@ -39,20 +41,7 @@ pub(crate) type DeliveryOf<A> =
 pub(crate) struct Hold<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     pub(crate) post: Post<A, K>,
     pub(crate) seat: Arc<Seat>,
-    /// Urgent messages taken in a row, as long as there are some.
-    urgent_run: u32,
-    /// Messages from its own mailbox taken in a row.
-    mail_run: u32,
-    /// Messages taken in this run without keys, after the first.
-    run: u32,
-    /// How many there may be.
-    longest_run: u32,
-    /// Runs begun.
-    timed: u32,
-    /// Runs in the shard that it attends, one after the other.
-    runs: u32,
-    /// Which shard it looks at first.
-    pub(crate) cursor: u32,
+    pub(crate) rounds: Rounds,
     /// A message has been started whose outcome is not settled.
     pub(crate) in_hand: bool,
     /// The worker awaits something before it begins the message in hand: if it is killed there,
@@ -60,30 +49,16 @@ pub(crate) struct Hold<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     pub(crate) begins_later: bool,
     /// A message that is attempted again is then to be alone in hand.
     alone: bool,
-    /// It was woken for no shard in particular, and may join another worker at one.
-    pub(crate) join: bool,
-    /// How often more it looks first where a key gave way, whatever it finds.
-    looks_back: u8,
     /// What the last attempt says of the load of what its handler uses. For the pool's limits.
     pub(crate) outcome: Outcome,
-    /// Present if the times of the message in hand are measured.
-    measurement: Option<Measurement>,
+    measures: Measures,
     pub(crate) delivery: DeliveryOf<A>,
     /// A copy for another attempt, if one may be asked for.
     pub(crate) spare: Option<A::Message>,
     /// The worker's own mailbox, once there has been something in it.
     mailbox: Option<Arc<Mailbox<A, K>>>,
-    /// When the run began, if it is timed.
-    timed_since: Option<Instant>,
     /// Messages of a batch that are to be attempted again, while the others are settled.
     deferred: Option<Vec<fate::Deferred<A, K>>>,
-    /// The measurements of a batch, whose key others of it may still need.
-    sample: Option<(u32, Duration)>,
-    /// Measured messages with keys.
-    unfed: u32,
-    /// With keys: the shard whose queue has run dry. Valid if the last look for the next message of
-    /// a run found none.
-    ran_dry: Option<usize>,
 }
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
@@ -105,28 +80,16 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
                 has_suspended: false,
                 polls: None,
             },
-            mailbox: None,
-            urgent_run: 0,
-            mail_run: 0,
-            delivery,
-            deferred: None,
-            alone: false,
-            spare: None,
+            rounds: Rounds::new(worker),
             in_hand: false,
             begins_later: false,
-            measurement: None,
-            sample: None,
-            unfed: 0,
+            alone: false,
             outcome: Outcome::Done,
-            run: 0,
-            longest_run: 0,
-            timed_since: None,
-            timed: 0,
-            join: false,
-            runs: 0,
-            cursor: worker as u32 % 64,
-            looks_back: 0,
-            ran_dry: None,
+            measures: Measures::default(),
+            delivery,
+            spare: None,
+            mailbox: None,
+            deferred: None,
         }
     }
 
@@ -161,21 +124,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Hold<A, K> {
     fn drop(&mut self) {
         self.let_go();
+        let wake = &self.post.core.queue.wake;
         match self.post.posture {
-            Posture::Awake => self.post.core.queue.wake.leave(&self.post.core.clock.bell),
-            Posture::Lingering => {
-                self.post.core.queue.wake.look_again();
-                self.post.core.queue.wake.leave(&self.post.core.clock.bell);
+            Posture::Suspended if wake.any_ready() => {
+                wake.one(&self.post.core.clock.bell);
             }
-            Posture::LyingDown => {
-                self.post.core.queue.wake.forget(self.post.worker, &self.post.core.clock.bell);
-                self.post.core.take_back_handed(self.post.worker);
-            }
-            Posture::Uncounted => self.post.core.queue.wake.pass_on(&self.post.core.clock.bell),
-            Posture::Suspended if self.post.core.queue.wake.any_ready() => {
-                self.post.core.queue.wake.one(&self.post.core.clock.bell);
-            }
-            Posture::Suspended => {}
+            _ => self.leave(),
         }
     }
 }

@@ -546,7 +546,7 @@ fn get_up<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core.note_time();
     match errand {
         Errand::Shard(index) => hold.post.source = Source::Attending { index, alone: true },
-        _ => hold.join = true,
+        _ => hold.rounds.join = true,
     }
 }
 

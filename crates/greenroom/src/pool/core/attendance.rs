@@ -76,7 +76,7 @@ async fn who_gives_way_to_a_helper_leaves_the_shard_attended_by_somebody_or_free
     thread::scope(|scope| {
         scope.spawn(|| {
             push(&core);
-            helper.join = true;
+            helper.rounds.join = true;
             assert_eq!(helper.take_anywhere(), Taken::InHand);
             helper.settle(Ok(crate::Answer::Reply(())));
         });

@@ -118,7 +118,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         mem::swap(&mut first, &mut self.delivery);
         let (spare, since) =
             (self.spare.take(), self.seat.busy_since(|| self.post.core.telemetry.coarse.shown()));
-        let measurement = self.measurement.take();
+        let measurement = self.measures.measurement.take();
         // It may be copied, which is user code; messages collected before are whole
         // whatever happens there.
         let begun = catch_unwind(AssertUnwindSafe(|| self.begin(self.post.source, entry)));
@@ -126,11 +126,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             let message = panic_message(&*panic);
             discard(panic);
             // The key is still that of the others.
-            self.measurement = None;
+            self.measures.measurement = None;
             self.dead_letter(DeadLetterReason::Panicked, None, Some(message));
             Taken::Skipped
         });
-        self.measurement = measurement;
+        self.measures.measurement = measurement;
         let second = mem::replace(&mut self.delivery, first);
         let second_spare = mem::replace(&mut self.spare, spare);
         self.in_hand = true;
@@ -168,7 +168,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         }
         let all_done = self.deferred.as_ref().is_some_and(Vec::is_empty);
         self.go_on_with_deferred();
-        if let Some((stands_for, took)) = self.sample.take().filter(|_| all_done) {
+        if let Some((stands_for, took)) = self.measures.sample.take().filter(|_| all_done) {
             self.feed_sketch(u64::from(stands_for), size, took);
         }
     }
@@ -198,7 +198,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             self.put_in_hand(held);
             self.guarded(|hold| hold.end_one(end));
         }
-        self.sample = None;
+        self.measures.sample = None;
         self.go_on_with_deferred();
         true
     }

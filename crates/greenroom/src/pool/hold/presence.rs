@@ -39,19 +39,29 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
 
     /// The caller has no message in hand and is not polled for a while.
     pub(crate) fn rest(&mut self) {
-        let (wake, bell) = (&self.post.core.queue.wake, &self.post.core.clock.bell);
+        self.leave();
+        self.post.core.serve_waiters();
+        self.post.core.lifecycle.tell_progress();
+    }
+
+    /// The worker does not count from here on, however it did.
+    pub(super) fn leave(&mut self) {
+        let (core, worker) = (&self.post.core, self.post.worker);
+        let (wake, bell) = (&core.queue.wake, &core.clock.bell);
         match std::mem::replace(&mut self.post.posture, Posture::Suspended) {
             // A handler may panic when it is dropped, while it is suspended.
             Posture::Suspended => {}
             Posture::LyingDown => {
-                wake.forget(self.post.worker, bell);
-                self.post.core.take_back_handed(self.post.worker);
+                wake.forget(worker, bell);
+                core.take_back_handed(worker);
             }
-            Posture::Awake | Posture::Lingering => wake.leave(bell),
+            Posture::Lingering => {
+                wake.look_again();
+                wake.leave(bell);
+            }
+            Posture::Awake => wake.leave(bell),
             Posture::Uncounted => wake.pass_on(bell),
         }
-        self.post.core.serve_waiters();
-        self.post.core.lifecycle.tell_progress();
     }
 
     /// The caller's handler was dropped, perhaps while it was suspended.

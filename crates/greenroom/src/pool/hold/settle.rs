@@ -31,7 +31,7 @@ use crate::{
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     #[cold]
     fn measured(&mut self, done: bool) {
-        if let Some(measurement) = self.measurement.take() {
+        if let Some(measurement) = self.measures.measurement.take() {
             let stands_for = measurement.stands_for();
             let now = self.post.core.telemetry.coarse.real();
             let took = measurement.end(now, &self.post.core.telemetry.measured);
@@ -39,7 +39,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             match (done && self.post.core.keyed(), self.deferred.is_some()) {
                 (true, false) => self.feed_sketch(stands_for, 1, took),
                 // Of a batch, others may still need the key.
-                (true, true) => self.sample = Some((stands_for as u32, took)),
+                (true, true) => self.measures.sample = Some((stands_for as u32, took)),
                 _ => {}
             }
             if self.post.core.settings.config.handling.quick.is_some() {
@@ -60,9 +60,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     /// This many messages were in hand together, for this long. If all are measured, some of them
     /// stand for the others here.
     pub(super) fn feed_sketch(&mut self, stands_for: u64, messages: u64, took: Duration) {
-        self.unfed = self.unfed.wrapping_add(1);
+        self.measures.unfed = self.measures.unfed.wrapping_add(1);
         let times = match stands_for {
-            1 if !u64::from(self.unfed).is_multiple_of(FED) => return,
+            1 if !u64::from(self.measures.unfed).is_multiple_of(FED) => return,
             1 => FED,
             many => many,
         };
@@ -77,7 +77,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     #[inline(always)]
     pub(super) fn out_of_hand(&mut self, done: bool) {
         self.in_hand = false;
-        if self.measurement.is_some() {
+        if self.measures.measurement.is_some() {
             self.measured(done);
         }
         self.seat.is_free();
@@ -94,7 +94,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             Ok(answer) if !left & delivery.marks.is_empty() => {
                 count(&self.seat.tally.handled);
                 self.in_hand = false;
-                if self.measurement.is_some() {
+                if self.measures.measurement.is_some() {
                     self.measured(true);
                 }
                 discard(answer);

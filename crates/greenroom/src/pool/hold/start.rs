@@ -99,7 +99,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     #[cold]
     fn measure(&mut self) {
         let now = self.post.core.telemetry.coarse.real();
-        self.measurement = Some(Measurement::begin(self.delivery.stamp, now));
+        self.measures.measurement = Some(Measurement::begin(self.delivery.stamp, now));
         self.post.polls = Some(Polls::begin(now));
     }
 

@@ -73,7 +73,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
                 match self.post.core.next(self.post.worker, source, stays) {
                     Some((source, entry)) => self.begin(source, entry),
                     None => {
-                        self.ran_dry = source.shard_drained();
+                        self.rounds.ran_dry = source.shard_drained();
                         self.look_where_a_key_gave_way(source);
                         Taken::Nothing
                     }
@@ -97,7 +97,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         let Source::Lane { index, id, .. } = source else { return None };
         let (core, worker) = (&self.post.core, self.post.worker);
         self.post.source = core.next_near(worker, index, id, &mut self.delivery)?;
-        self.urgent_run = 0;
+        self.rounds.urgent = 0;
         Some(self.start())
     }
 
@@ -107,8 +107,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         if !matches!(source, Source::Lane { .. }) || !self.post.core.queue.wake.waits() {
             return false;
         }
-        self.runs = (self.runs + 1) % LANES_IN_A_SHARD;
-        self.runs != 0
+        self.rounds.runs = (self.rounds.runs + 1) % LANES_IN_A_SHARD;
+        self.rounds.runs != 0
     }
 
     /// A key that has had its quota gives way to others of its shard, not to those of all shards:
@@ -118,8 +118,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         if let Source::Lane { index, run, .. } = source
             && run + 1 >= QUOTA
         {
-            self.cursor = index as u32;
-            self.looks_back = LOOKS_BACK;
+            self.rounds.cursor = index as u32;
+            self.rounds.looks_back = LOOKS_BACK;
         }
     }
 
@@ -130,10 +130,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     }
 
     fn take_next_shared(&mut self, index: usize, alone: bool) -> Taken {
-        self.run += 1;
+        self.rounds.run += 1;
         let core = &self.post.core;
         let shard = &core.queue.shards[index];
-        if self.run <= self.longest_run && core.pop_in_run(index, shard, &mut self.delivery) {
+        if self.rounds.run <= self.rounds.longest_run
+            && core.pop_in_run(index, shard, &mut self.delivery)
+        {
             return self.start_next();
         }
         self.end_run(index, alone);
@@ -156,7 +158,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         }
         *hash = core.step(&core.queue.shards[*index], *epoch, &mut self.delivery)?;
         *run += 1;
-        self.urgent_run = 0;
+        self.rounds.urgent = 0;
         Some(self.start())
     }
 
@@ -168,11 +170,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         most: u32,
     ) -> Option<(&'a ShardOf<A, K>, u32)> {
         let (index, run) = match self.post.source {
-            Source::Shared { index, .. } => (index, self.run),
+            Source::Shared { index, .. } => (index, self.rounds.run),
             Source::Head { index, run, .. } => (index, run),
             _ => return None,
         };
-        Some((core.queue.shards.get(index)?, self.longest_run.saturating_sub(run).min(most)))
+        Some((core.queue.shards.get(index)?, self.rounds.longest_run.saturating_sub(run).min(most)))
     }
 
     /// Counts this many messages of [`take_in_run`](Self::take_in_run), which does not count them
@@ -183,7 +185,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             Source::Head { run, .. } => *run += messages,
             Source::Shared { index, alone } => {
                 let (index, alone) = (*index, *alone);
-                self.run += messages;
+                self.rounds.run += messages;
                 if last == Some(Taken::Nothing) {
                     self.end_run(index, alone);
                 }
@@ -227,7 +229,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         if self.is_normal_due() && matches!(self.post.source, Source::Head { .. }) {
             // Perhaps there are only urgent ones here.
             self.give_up_place();
-            self.ran_dry = None;
+            self.rounds.ran_dry = None;
             return Some(Taken::Nothing);
         }
         None
@@ -237,17 +239,17 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     /// another class or queue.
     fn count_runs(&mut self) {
         if self.delivery.class == Class::Normal {
-            self.urgent_run = 0;
+            self.rounds.urgent = 0;
         }
         match self.post.source {
             Source::Desk => self.post.source = Source::None,
-            _ => self.mail_run = 0,
+            _ => self.rounds.mail = 0,
         }
     }
 
     /// True after a run of urgent messages.
     fn is_normal_due(&self) -> bool {
-        self.urgent_run >= URGENT_RUN
+        self.rounds.urgent >= URGENT_RUN
     }
 
     /// Takes the things that come before the queue: urgent messages, and the worker's own mailbox.
@@ -262,7 +264,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         {
             return Some(taken);
         }
-        match self.mail_run < MAIL_RUN {
+        match self.rounds.mail < MAIL_RUN {
             true => self.take_mail(false),
             false => None,
         }
@@ -308,7 +310,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         }
         let entry = self.own_mailbox()?.pop(urgent_only)?;
         self.give_up_place();
-        self.mail_run += 1;
+        self.rounds.mail += 1;
         Some(self.begin(Source::Desk, entry))
     }
 
@@ -324,11 +326,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             return taken;
         }
         let taken = self.take_from_shards();
-        if taken != Taken::Nothing || self.urgent_run.max(self.mail_run) == 0 {
+        if taken != Taken::Nothing || self.rounds.urgent.max(self.rounds.mail) == 0 {
             return taken;
         }
         // Others have had their turn, and there was nothing.
-        (self.urgent_run, self.mail_run) = (0, 0);
+        (self.rounds.urgent, self.rounds.mail) = (0, 0);
         self.take_first().unwrap_or(Taken::Nothing)
     }
 
@@ -337,19 +339,19 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             return self.take_shared();
         }
         let is_normal_due = self.is_normal_due();
-        if self.post.core.queue.wake.waits() && !is_normal_due && self.looks_back == 0 {
+        if self.post.core.queue.wake.waits() && !is_normal_due && self.rounds.looks_back == 0 {
             return self.take_near();
         }
         let first = if is_normal_due { Class::Normal } else { Class::Urgent };
-        let from = self.cursor;
-        let taken = self.post.core.take(self.post.worker, &mut self.cursor, first);
-        if self.looks_back > 0 {
-            self.looks_back -= 1;
-            self.cursor = from;
+        let from = self.rounds.cursor;
+        let taken = self.post.core.take(self.post.worker, &mut self.rounds.cursor, first);
+        if self.rounds.looks_back > 0 {
+            self.rounds.looks_back -= 1;
+            self.rounds.cursor = from;
         }
         match taken {
             Some((source, entry)) => {
-                self.longest_run = self.post.core.budget();
+                self.rounds.longest_run = self.post.core.budget();
                 self.begin(source, entry)
             }
             None => Taken::Nothing,
@@ -358,12 +360,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
 
     /// As `take_from_shards` with keys, if handlers usually wait.
     fn take_near(&mut self) -> Taken {
-        self.longest_run = self.post.core.budget();
+        self.rounds.longest_run = self.post.core.budget();
         let (core, worker) = (&self.post.core, self.post.worker);
         match core.take_near(worker, &mut self.delivery) {
             Some(TakenNear::InDelivery(source)) => {
                 self.post.source = source;
-                self.urgent_run = 0;
+                self.rounds.urgent = 0;
                 self.start()
             }
             Some(TakenNear::Entry(source, entry)) => self.begin(source, entry),
@@ -378,7 +380,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         let core = &self.post.core;
         let index = match self.post.source {
             Source::Attending { index, .. } => index,
-            Source::None => match self.ran_dry {
+            Source::None => match self.rounds.ran_dry {
                 Some(index) => index,
                 None => return false,
             },
@@ -404,16 +406,16 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     #[cold]
     fn end_run(&mut self, index: usize, alone: bool) {
         self.post.source = Source::Attending { index, alone };
-        if let Some(since) = self.timed_since.take() {
-            self.post.core.tell_pace(since.elapsed() / self.run);
+        if let Some(since) = self.rounds.timed_since.take() {
+            self.post.core.tell_pace(since.elapsed() / self.rounds.run);
         }
     }
 
     /// True for one run in a few, or one message that was handed to this worker.
     #[inline]
     pub(crate) fn times_this(&mut self) -> bool {
-        let times = self.timed.is_multiple_of(RUNS_PER_TIMING);
-        self.timed = self.timed.wrapping_add(1);
+        let times = self.rounds.timed.is_multiple_of(RUNS_PER_TIMING);
+        self.rounds.timed = self.rounds.timed.wrapping_add(1);
         times
     }
 
@@ -421,9 +423,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     fn begin_run(&mut self, index: usize, alone: bool) -> Taken {
         // A run of one message, and the wait of its handler, tell no pace.
         let times = !self.post.core.queue.wake.waits() && self.times_this();
-        self.timed_since = times.then(Instant::now);
+        self.rounds.timed_since = times.then(Instant::now);
         self.post.source = Source::Shared { index, alone };
-        (self.run, self.longest_run) = (0, self.post.core.budget());
+        (self.rounds.run, self.rounds.longest_run) = (0, self.post.core.budget());
         self.start()
     }
 
@@ -431,32 +433,37 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     /// its caches; from time to time, and if there is nothing, goes to the next one.
     fn take_shared(&mut self) -> Taken {
         if let Source::Attending { index, alone } = self.post.source {
-            self.runs += 1;
+            self.rounds.runs += 1;
             let quick = self.post.core.queue.wake.is_quick();
             let most = if quick { RUNS_IN_A_SHARD } else { LONG_RUNS_IN_A_SHARD };
             if quick && self.post.core.queue.wake.is_any_free() {
-                self.runs += self.run / MESSAGES_OF_A_RUN;
+                self.rounds.runs += self.rounds.run / MESSAGES_OF_A_RUN;
             }
             if !self.post.core.queue.wake.is_ready_at(index) {
                 // There is nothing.
             } else if quick && self.post.core.queue.shards[index].is_served_near(self.post.worker) {
                 // The other one has the shard now, and its bit.
                 self.post.source = Source::None;
-            } else if self.runs < most {
+            } else if self.rounds.runs < most {
                 let attendant = alone.then_some(self.post.worker);
                 if self.post.core.pop_shared(index, attendant, &mut self.delivery) {
                     return self.begin_run(index, alone);
                 }
             }
-            self.cursor = (index as u32 + 1) % 64;
+            self.rounds.cursor = (index as u32 + 1) % 64;
             self.give_up_place();
         }
-        self.runs = 0;
-        let join = std::mem::take(&mut self.join);
-        match self.post.core.take_shared(self.post.worker, self.cursor, join, &mut self.delivery) {
+        self.rounds.runs = 0;
+        let join = std::mem::take(&mut self.rounds.join);
+        match self.post.core.take_shared(
+            self.post.worker,
+            self.rounds.cursor,
+            join,
+            &mut self.delivery,
+        ) {
             Some((index, alone)) => {
                 // In whatever way it leaves: a handler may suspend.
-                self.cursor = (index as u32 + 1) % 64;
+                self.rounds.cursor = (index as u32 + 1) % 64;
                 self.begin_run(index, alone)
             }
             None => Taken::Nothing,
@@ -469,8 +476,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         self.delivery.extra = entry.extra;
         self.delivery.class = entry.class;
         self.delivery.stamp = entry.stamp;
-        self.urgent_run = match entry.class {
-            Class::Urgent => self.urgent_run.saturating_add(1),
+        self.rounds.urgent = match entry.class {
+            Class::Urgent => self.rounds.urgent.saturating_add(1),
             Class::Normal => 0,
         };
         let taken = self.start();

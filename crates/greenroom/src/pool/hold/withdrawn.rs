@@ -90,7 +90,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     #[cold]
     pub(super) fn withdraw(&mut self) {
         // It tells nothing of how long others take.
-        (self.measurement, self.post.polls) = (None, None);
+        (self.measures.measurement, self.post.polls) = (None, None);
         self.delivery.open_port();
         self.post.core.telemetry.tally.withdrawn.fetch_add(1, Ordering::Relaxed);
         let (message, extra) = self.finish();
