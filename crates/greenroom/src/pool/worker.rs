@@ -9,8 +9,7 @@ use std::{
         Arc,
         atomic::{Ordering, fence},
     },
-    task::Waker,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use tokio::sync::mpsc;
@@ -24,9 +23,7 @@ use super::{
     in_place,
     limits::Pass,
     seat::{KILLED, REST, SIGNAL, Status},
-    settings::Settings,
     tally::count,
-    wake::{Errand, Rest, own_waker},
 };
 use crate::{
     Actor, Context, ExitReason, PoolEvent, any_address::Erased, panic_location,
@@ -40,7 +37,9 @@ mod catch_unwind;
 mod coalesce;
 mod factory;
 mod habit;
+mod idle;
 mod pass;
+mod patience;
 mod start;
 #[cfg(test)]
 mod tests;
@@ -51,10 +50,12 @@ pub(crate) use factory::Factory;
 
 use self::{
     apart::Apart,
-    attempt::{StandsFor, attempt, hear, serve},
+    attempt::{StandsFor, attempt, hear},
     coalesce::{Coalescing, pause as pause_for_sender},
     habit::Habit,
+    idle::idle,
     pass::{end_pass, pass},
+    patience::Patience,
     start::{first_start, pause, start_again},
     turn::Turn,
 };
@@ -418,162 +419,6 @@ async fn linger<A: Actor, K: Hash + Eq + Send + Sync + 'static>(hold: &mut Hold<
         hold.post.core.queue.wake.look_again();
         hold.post.posture = Posture::Awake;
     }
-}
-
-/// Whether a worker that has had a single message lingers. It does if that was worth it before,
-/// because its caller sends the next one as soon as it has the reply; otherwise now and then,
-/// to find out.
-struct Patience {
-    /// Its caller does its work; it need not be there before.
-    in_place: bool,
-    /// A caller hands an idle worker the next message; for one that lingered it would be queued.
-    is_handed: bool,
-    /// The last time something came.
-    worth_it: bool,
-    /// Times it has not lingered since.
-    skipped: u8,
-}
-
-/// A worker that has lingered for nothing does so again after so many single messages.
-const SKIPS: u8 = 16;
-
-impl Patience {
-    fn new<A: Actor, K>(settings: &Settings<A, K>) -> Self {
-        let (in_place, is_handed) =
-            (settings.config.handling.calls_in_place, settings.derived.serves_at_hatch);
-        Self { in_place, is_handed, worth_it: false, skipped: 0 }
-    }
-
-    /// After so many messages, of which the last was a call, or not.
-    fn lingers_after(&mut self, in_a_row: u32, by_call: bool) -> bool {
-        if in_a_row == 1 && by_call && self.is_handed {
-            return false;
-        }
-        if in_a_row != 1 || self.worth_it || self.in_place {
-            return in_a_row > u32::from(self.in_place);
-        }
-        self.skipped = (self.skipped + 1) % SKIPS;
-        self.skipped == 0
-    }
-
-    fn found(&mut self, something: bool) {
-        self.worth_it = something;
-    }
-}
-
-/// An idle worker handles so many messages that were handed to it in a row before other tasks of
-/// the runtime get a turn.
-const HANDED_PER_TURN: u32 = 64;
-
-/// Waits until there is something to do in the queues. Callers that do this worker's work in that
-/// time are served: the worker counts as idle, and may be taken off the list for other work. True
-/// if a caller was served last. Messages that are handed to it are handled here as well, as long as
-/// nothing else is to be done.
-async fn idle<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
-    hold: &mut Hold<A, K>,
-    core: &Core<A, K>,
-    actor: &mut B,
-    cx: &mut Context<B>,
-) -> bool {
-    let (worker, mut handed) = (hold.post.worker, 0_u32);
-    loop {
-        let ((mut rest, mut has_woken), mut serves) =
-            (lie_down(hold, core, own_waker().await), false);
-        let timed_since = loop {
-            let take = || {
-                let called =
-                    hold.post.core.settings.config.handling.calls_in_place && hold.take_at_hatch();
-                serves &= called;
-                called
-            };
-            let errand = core.queue.wake.woken_or_called(worker, &mut rest, take).await;
-            if let Some(errand) = errand {
-                hold.post.posture = Posture::Awake;
-                if std::mem::take(&mut has_woken) {
-                    // This worker was woken as soon as it lay down, perhaps in the same poll. The
-                    // other lies in the LIFO slot of this thread, from which no other thread takes
-                    // it: it is polled before this worker computes.
-                    step_aside().await;
-                }
-                if errand != Errand::Handed {
-                    get_up(hold, core, errand);
-                    return serves;
-                }
-                // If the clock was late, the caller has set it, or this message carries no time.
-                if !hold.take_handed() {
-                    return false;
-                }
-            }
-            // Now and then a message that was handed over is timed, as runs are, unless its
-            // handler suspends.
-            let since = (errand.is_some() && hold.times_this()).then(Instant::now);
-            hold.post.has_suspended = false;
-            serve(hold, actor, cx).await;
-            if errand.is_some() {
-                break since;
-            }
-            if hold.post.posture != Posture::LyingDown {
-                // It has been suspended, and has got up for that.
-                return true;
-            }
-            serves = true;
-            core.has_served();
-            if cx.is_ending() {
-                core.queue.wake.call(worker, &core.clock.bell);
-            }
-        };
-        if let Some(since) = timed_since
-            && !hold.post.has_suspended
-        {
-            core.tell_pace(since.elapsed());
-        }
-        handed += 1;
-        if handed.is_multiple_of(HANDED_PER_TURN) {
-            step_aside().await;
-        }
-        if core.queue.wake.any_ready() || cx.is_ending() {
-            return false;
-        }
-    }
-}
-
-/// For ready work in a queue.
-fn get_up<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    hold: &mut Hold<A, K>,
-    core: &Core<A, K>,
-    errand: Errand,
-) {
-    core.note_time();
-    match errand {
-        Errand::Shard(index) => hold.post.source = Source::Attending { index, alone: true },
-        _ => hold.rounds.join = true,
-    }
-}
-
-/// Enters the idle list. Says whether another worker was woken for what is ready.
-#[inline(always)]
-fn lie_down<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    hold: &mut Hold<A, K>,
-    core: &Core<A, K>,
-    waker: Waker,
-) -> (Rest, bool) {
-    let worker = hold.post.worker;
-    let rest = core.queue.wake.lie_down(worker, Some(waker));
-    let woken = match std::mem::replace(&mut hold.post.posture, Posture::LyingDown) {
-        Posture::Uncounted => core.queue.wake.pass_on_to(&core.clock.bell),
-        _ => core.queue.wake.leave_to(&core.clock.bell),
-    };
-    core.serve_waiters_at_rest();
-    core.lifecycle.tell_progress();
-    // Pairs with the store in `end`: the worker is in the idle list by now, so it sees the end, or
-    // `all` in `end` finds it. Otherwise it sleeps for ever.
-    if core.lifecycle.ended.load(Ordering::SeqCst) {
-        core.queue.wake.all();
-    }
-    if hold.seat.has_orders() {
-        core.queue.wake.call(worker, &core.clock.bell);
-    }
-    (rest, woken.is_some_and(|woken| woken != worker))
 }
 
 /// `own` is whose hook it is.
