@@ -15,7 +15,7 @@ use super::{
     mailbox::Mailbox,
     parcel::{Load, ParcelOf},
     permits::{Permits, Queues, Refused},
-    seat::Seat,
+    seat::{END, Seat},
     seats::Seats,
     shard::{Inbox, Outbox, Shard, Turns},
     stamp::Stamp,
@@ -125,6 +125,11 @@ type Desk<A, K> = Mutex<Option<Arc<Mailbox<A, K>>>>;
 pub(crate) struct PoolConfig {
     size: SizeConfig,
     keys: KeyConfig,
+    pub(crate) handling: HandlingConfig,
+}
+
+pub(crate) struct HandlingConfig {
+    pub(crate) calls_in_place: bool,
 }
 
 struct SizeConfig {
@@ -136,7 +141,9 @@ struct KeyConfig {
     key_required: bool,
 }
 
-struct Derived {
+pub(crate) struct Derived {
+    /// Nothing is handed past the queues.
+    pub(crate) serves_at_hatch: bool,
     key_bounds: KeyBounds,
     /// No capacity changes here.
     key_share: Option<usize>,
@@ -144,13 +151,21 @@ struct Derived {
 
 /// What of the product's settings is looked at.
 pub(crate) struct Settings<A: Actor, K> {
-    config: PoolConfig,
-    derived: Derived,
+    pub(crate) config: PoolConfig,
+    pub(crate) derived: Derived,
     keyed: bool,
     calls: bool,
     /// Permits that a shard takes at once.
     credit: u64,
     key_of: fn(&A::Message) -> Option<K>,
+}
+
+impl<A: Actor, K> Settings<A, K> {
+    /// No pool has limits here.
+    #[expect(clippy::unused_self, reason = "as in the product")]
+    pub(crate) fn is_limited(&self) -> bool {
+        false
+    }
 }
 
 /// A clock that stands still, and that the watch looks after.
@@ -159,7 +174,15 @@ pub(crate) struct Coarse;
 impl Coarse {
     pub(crate) fn set(&self) {}
 
-    fn is_watched(&self) -> bool {
+    pub(crate) fn shown(&self) -> u64 {
+        0
+    }
+
+    pub(crate) fn real(&self) -> u64 {
+        0
+    }
+
+    pub(crate) fn is_watched(&self) -> bool {
         true
     }
 
@@ -229,8 +252,29 @@ pub(crate) struct Plan {
 const MAILBOX: usize = 1;
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
-    pub(crate) fn tell_pace(&self, each: Duration) {
-        self.queue.wake.tell_pace(each);
+    /// The pace of handlers is the plan's.
+    #[expect(clippy::unused_self, reason = "as in the product")]
+    pub(crate) fn tell_pace(&self, _each: Duration) {}
+
+    /// The clock stands still.
+    #[expect(clippy::unused_self, reason = "as in the product")]
+    pub(crate) fn note_time(&self) {}
+
+    pub(crate) fn wait_usually(&self, waits: bool) {
+        self.queue.wake.set_waits(waits);
+    }
+
+    /// No message is handed past the queues here: that is tried in `hatch.rs`.
+    #[expect(clippy::unused_self, reason = "as in the product")]
+    pub(crate) fn take_back_handed(&self, _worker: usize) {}
+
+    /// No key sticks to a worker here.
+    #[expect(clippy::unused_self, reason = "as in the product")]
+    pub(crate) fn hand_over(&self, _worker: usize) {}
+
+    /// Nobody waits for the pool to be drained.
+    pub(crate) fn serve_waiters_at_rest(&self) {
+        self.serve_waiters();
     }
 
     pub(crate) fn new(
@@ -279,8 +323,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 config: PoolConfig {
                     size: SizeConfig { mailbox: MAILBOX },
                     keys: KeyConfig { key_required: false },
+                    handling: HandlingConfig { calls_in_place: false },
                 },
-                derived: Derived { key_bounds: plan.bounds, key_share: None },
+                derived: Derived {
+                    serves_at_hatch: false,
+                    key_bounds: plan.bounds,
+                    key_share: None,
+                },
                 keyed: plan.keyed,
                 calls: plan.calls,
                 credit: plan.credit,
@@ -289,7 +338,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    fn keyed(&self) -> bool {
+    pub(crate) fn keyed(&self) -> bool {
         self.settings.keyed
     }
 
@@ -542,6 +591,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     pub(crate) fn end(&self) {
         self.lifecycle.ended.store(true, Ordering::SeqCst);
+        self.membership.seats.iter().for_each(|seat| seat.order(END));
         self.queue.wake.all();
     }
 

@@ -55,6 +55,18 @@ pub(crate) mod watch;
 #[path = "../../crates/greenroom/src/pool/worker_task.rs"]
 pub(crate) mod worker_task;
 
+#[path = "worker.rs"]
+pub(crate) mod worker;
+
+/// The parts of the core, whose names files of the product know.
+pub(crate) mod queue {
+    pub(crate) use super::core::ShardOf;
+}
+
+pub(crate) mod settings {
+    pub(crate) use super::core::Settings;
+}
+
 /// The lock around the queues of a shard.
 pub(crate) mod lock {
     pub(crate) type Lock<T> = crate::sync::Mutex<T>;

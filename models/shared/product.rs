@@ -11,7 +11,8 @@
 //! | `crowd`, `key_lines`, `core/crowded`, `core/parked` | the product's: the bound behind a key, its senders in line, keys that are parked |
 //! | `class`, `dead_letter` | the product's |
 //! | `lock` | a mutex of the checker: a spin lock is one whose waiters are not seen to wait |
-//! | `core`, `hold`, `seat`, `worker` | played: they need actors, policies and a runtime; see `core.rs` and `player.rs` |
+//! | `worker/driver`, `worker/pacing` and what they are made of, `hold/take`, `hold/post`, `hold/presence` | the product's: what a worker does next, how it takes messages, suspends, lies down and gets up |
+//! | `core`, `seat`, the rest of `hold` and `worker` | played: they need actors, policies and a runtime; see `core.rs`, `hold.rs` and `player.rs` |
 //! | `watch`, `clock` | played: a thread that looks now and then, and a list of what is parked |
 //! | `coarse` | played: no time passes, no message is measured, and none is late |
 //! | `failed`, a way back | played: what an attempt failed of is a reason, and a port knows that it was resolved |
@@ -115,6 +116,12 @@ pub(crate) mod delivery {
         pub(crate) extra: Option<Box<Extra<R, E>>>,
         pub(crate) class: Class,
         pub(crate) stamp: Stamp,
+    }
+
+    impl<M, R, E> Delivery<M, R, E> {
+        pub(crate) fn is_call(&self) -> bool {
+            self.extra.as_ref().is_some_and(|extra| extra.port.is_some())
+        }
     }
 
     pub(crate) struct Extra<R, E> {

@@ -7,6 +7,8 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering};
 pub(crate) const MAIL: u32 = 2;
 pub(crate) const SIGNAL: u32 = 4;
 pub(crate) const KILLED: u32 = 8;
+/// The pool has ended.
+pub(crate) const END: u32 = 64;
 /// Ordered in sticky pools, of which there is none here.
 pub(crate) const HAND_OVER: u32 = 32;
 
@@ -36,6 +38,23 @@ impl Seat {
     pub(crate) fn done(&self, order: u32) {
         self.orders.fetch_and(!order, Ordering::SeqCst);
     }
+
+    pub(crate) fn starts_nothing(&self) -> bool {
+        self.has(KILLED)
+    }
+
+    /// No time passes here.
+    pub(crate) fn is_busy_since(&self, nanos: u64) {
+        self.tally.in_hand.store(nanos + 1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_free(&self) {
+        self.tally.in_hand.store(0, Ordering::Relaxed);
+    }
+
+    /// The clock is read for every message.
+    #[expect(clippy::unused_self, reason = "as in the product")]
+    pub(crate) fn busy_since(&self, _real: impl FnOnce()) {}
 
     pub(crate) fn is_busy(&self) -> bool {
         self.tally.in_hand.load(Ordering::Relaxed) != 0

@@ -1,33 +1,32 @@
-//! A pool that is played: the product's queues, permits and wake-ups, and workers that take the steps of its `worker.rs`
-//! and `hold.rs` in their order.
+//! A pool that is played: the product's queues, permits, wake-ups and drivers of workers, and handlers that do what a script
+//! says.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     marker::PhantomData,
     pin::pin,
     sync::{Arc, Mutex, PoisonError, atomic::AtomicU32},
-    task::{Poll, Waker},
+    task::{Context, Poll, Waker},
 };
 
 use crate::{
     Actor, Class, DeadLetterReason, ExitReason, ReplyPort,
     checker::{JoinHandle, block_on, spawn, yield_now},
-    class::URGENT_RUN,
-    delivery::{Delivery, Extra},
+    delivery::Extra,
     life::Signal,
     pool::{
-        core::{Core, Plan, ShardOf, sweep::Judge, take::TakenNear},
+        core::{Core, Plan, ShardOf, sweep::Judge},
         discard::discard,
         entry::Queued,
         failed::Failed,
-        hold::{DeliveryOf, Source},
+        hold::{Hold, Posture, Source, Taken},
         lanes::LaneState,
         mailbox::Mailbox,
         parcel::Parcel,
         permits::{Closed, Refused},
-        seat::{SIGNAL, Seat},
-        stamp::Stamp,
-        wake::{Errand, Rest, own_waker},
+        seat::SIGNAL,
+        wake::{Rest, own_waker},
+        worker::{Driver, Step},
     },
     sync::{Notify, Ordering, fence},
 };
@@ -82,9 +81,6 @@ const URGENT: u32 = 900;
 
 /// As in the product, where it is more than a model has messages: so there are messages within and between two turns.
 const QUICK_ATTEMPTS: u32 = 3;
-
-/// As `QUICK_ATTEMPTS`.
-const LANES_IN_A_SHARD: u32 = 3;
 
 /// What becomes of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -428,7 +424,7 @@ impl<K: Keyed> PoolOf<K> {
     pub(super) fn worker(self: &Arc<Self>, worker: usize) -> JoinHandle<()> {
         self.core.queue.wake.enter(&self.core.clock.bell);
         let pool = self.clone();
-        spawn(move || Player::new(&pool, worker).work())
+        spawn(move || Player::new(&pool, worker, Posture::Awake).work())
     }
 
     /// A worker whose handler has waited before anything else happens, and that goes on where
@@ -436,9 +432,7 @@ impl<K: Keyed> PoolOf<K> {
     pub(super) fn uncounted(self: &Arc<Self>, worker: usize) -> JoinHandle<()> {
         let pool = self.clone();
         spawn(move || {
-            let mut player = Player::new(&pool, worker);
-            player.posture = Posture::Uncounted;
-            player.work();
+            Player::new(&pool, worker, Posture::Uncounted).work();
         })
     }
 
@@ -447,7 +441,7 @@ impl<K: Keyed> PoolOf<K> {
         let rest = self.core.queue.wake.lie_down(worker, None);
         let pool = self.clone();
         spawn(move || {
-            let mut player = Player::new(&pool, worker);
+            let mut player = Player::new(&pool, worker, Posture::LyingDown);
             block_on(player.sleep(rest));
             player.work();
         })
@@ -553,419 +547,84 @@ impl<K: Keyed> PoolOf<K> {
     }
 }
 
-/// As in the product, for a worker that is polled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Posture {
-    Awake,
-    Uncounted,
-}
-
-/// A worker: what `worker.rs` and `hold.rs` do, without what users give.
-struct Player<'a, K> {
+/// A worker: the product's driver and hold, and the shell around them without what users give.
+struct Player<'a, K: Keyed> {
     pool: &'a PoolOf<K>,
     core: &'a Core<Numbers, K>,
-    worker: usize,
-    posture: Posture,
-    has_suspended: bool,
-    seat: &'a Seat,
-    mailbox: Option<Arc<Mailbox<Numbers, K>>>,
-    urgent_run: u32,
-    source: Source,
-    delivery: DeliveryOf<Numbers>,
-    run: u32,
-    longest_run: u32,
-    /// Keys of one shard in a row, where handlers usually wait.
-    lanes: u32,
-    cursor: u32,
-    join: bool,
+    hold: Hold<Numbers, K>,
+    driver: Driver,
 }
 
 impl<'a, K: Keyed> Player<'a, K> {
-    fn new(pool: &'a PoolOf<K>, worker: usize) -> Self {
-        Self {
-            pool,
-            core: &pool.core,
-            worker,
-            posture: Posture::Awake,
-            has_suspended: false,
-            seat: pool.core.membership.seats.at(worker),
-            mailbox: None,
-            urgent_run: 0,
-            source: Source::None,
-            delivery: Delivery {
-                message: None,
-                extra: None,
-                class: Class::Normal,
-                stamp: Stamp::default(),
-            },
-            run: 0,
-            longest_run: 0,
-            lanes: 0,
-            cursor: 0,
-            join: false,
-        }
+    fn new(pool: &'a PoolOf<K>, worker: usize, posture: Posture) -> Self {
+        let mut hold = Hold::new(&pool.core, worker);
+        hold.post.posture = posture;
+        Self { pool, core: &pool.core, hold, driver: Driver::new(&pool.core.settings) }
     }
 
-    fn is_over(&self) -> bool {
-        self.core.lifecycle.ended.load(Ordering::Acquire)
-    }
-
+    /// The product's `work`.
     fn work(&mut self) {
-        let (mut in_a_row, mut has_waited) = (0_u32, false);
-        while !self.is_over() {
-            if self.seat.has_orders() && self.seat.has(SIGNAL) {
-                self.hear();
-            }
-            let from_lane = matches!(self.source, Source::Lane { .. });
-            let mut taken = match self.posture {
-                Posture::Uncounted => self.take_after_wait(),
-                Posture::Awake => self.take_next(),
-            };
-            if !taken {
-                let goes_on =
-                    (self.pool.plan.keyed || has_waited) && self.core.queue.wake.any_ready();
-                let is_counted = self.posture == Posture::Awake;
-                if !from_lane && !goes_on && is_counted && in_a_row > 0 {
-                    self.linger();
+        loop {
+            match self.driver.next(&mut self.hold, false) {
+                Step::Run => {
+                    let attempts = self.attempt();
+                    self.driver.ran(&mut self.hold, attempts);
                 }
-                in_a_row = 0;
-                taken = self.take_anywhere();
-            }
-            if taken {
-                in_a_row += 1;
-                self.counts_again();
-                if self.core.queue.wake.wants_more() {
-                    self.core.queue.wake.one(&self.core.clock.bell);
+                Step::Park => {
+                    self.idle();
+                    self.driver.unparked(0);
                 }
-                in_a_row += self.attempt() - 1;
-                has_waited = std::mem::take(&mut self.has_suspended);
-            } else if !self.is_over() {
-                self.idle();
+                Step::Search => {
+                    let lingers = self.hold.begin_search();
+                    yield_now();
+                    self.hold.end_search(lingers);
+                }
+                Step::Yield => {
+                    self.core.serve_waiters();
+                    yield_now();
+                }
+                Step::Defer | Step::Spin => yield_now(),
+                Step::Hear => self.hear(),
+                Step::End => break,
+                Step::Exit | Step::Permit => {
+                    unreachable!("no actor asks to end, and no pool has limits")
+                }
             }
         }
-        self.give_up_place();
-        self.leave();
-        self.core.serve_waiters();
-    }
-
-    /// The caller is not polled any more.
-    fn leave(&self) {
-        match self.posture {
-            Posture::Uncounted => self.core.queue.wake.pass_on(&self.core.clock.bell),
-            Posture::Awake => self.core.queue.wake.leave(&self.core.clock.bell),
-        }
-    }
-
-    fn counts_again(&mut self) {
-        if self.posture == Posture::Uncounted && (!self.core.queue.wake.waits() || self.drains()) {
-            self.wake_up();
-        }
+        self.hold.give_up_place();
+        self.hold.rest();
     }
 
     /// The token of a shard is in its hands.
     fn drains(&self) -> bool {
-        matches!(self.source, Source::Head { .. })
-    }
-
-    fn wake_up(&mut self) {
-        self.core.queue.wake.enter(&self.core.clock.bell);
-        self.posture = Posture::Awake;
+        matches!(self.hold.post.source, Source::Head { .. })
     }
 
     /// The product's `hear`: signals come before every message.
     fn hear(&mut self) {
-        self.give_up_place();
-        while self.seat.has(SIGNAL) {
-            let Some(Signal(_)) = self.own_mailbox().and_then(Mailbox::pop_signal) else { return };
+        self.hold.give_up_place();
+        while self.hold.seat.has(SIGNAL) {
+            let signal = self.hold.own_mailbox().and_then(Mailbox::pop_signal);
+            let Some(Signal(_)) = signal else { return };
             if self.pool.hears() {
                 self.core.end();
             }
         }
     }
 
-    fn own_mailbox(&mut self) -> Option<&Mailbox<Numbers, K>> {
-        if self.mailbox.as_ref().is_none_or(|mailbox| mailbox.has_left()) {
-            self.mailbox = self.core.mailbox_if_any(self.worker);
-        }
-        self.mailbox.as_deref()
-    }
-
-    fn linger(&self) {
-        fence(Ordering::SeqCst);
-        self.core.serve_waiters();
-        let lingers = self.core.queue.wake.linger();
-        yield_now();
-        if lingers {
-            self.core.queue.wake.look_again();
-        }
-    }
-
+    /// The product's `idle`, where no caller hands it anything.
     fn idle(&mut self) {
         block_on(async {
-            let rest = self.lie_down(own_waker().await);
+            let (rest, _) = self.hold.lie_down(own_waker().await);
             self.sleep(rest).await;
         });
     }
 
-    fn lie_down(&self, waker: Waker) -> Rest {
-        let rest = self.core.queue.wake.lie_down(self.worker, Some(waker));
-        self.leave();
-        self.core.serve_waiters();
-        if self.core.lifecycle.ended.load(Ordering::SeqCst) {
-            self.core.queue.wake.all();
-        }
-        if self.seat.has_orders() {
-            self.core.queue.wake.call(self.worker, &self.core.clock.bell);
-        }
-        rest
-    }
-
     async fn sleep(&mut self, mut rest: Rest) {
-        let wake = &self.core.queue.wake;
-        let errand = wake.woken_or_called(self.worker, &mut rest, || false).await;
-        self.posture = Posture::Awake;
-        match errand {
-            Some(Errand::Shard(index)) => self.source = Source::Attending { index, alone: true },
-            _ => self.join = true,
-        }
-    }
-
-    fn take_next(&mut self) -> bool {
-        if self.is_urged() {
-            self.count_runs();
-            if self.take_first() {
-                return true;
-            }
-            if self.urgent_run >= URGENT_RUN && matches!(self.source, Source::Head { .. }) {
-                self.give_up_place();
-                return false;
-            }
-        }
-        match self.source {
-            Source::Shared { index, alone } => self.take_next_shared(index, alone),
-            Source::Attending { .. } => false,
-            source => {
-                if self.take_next_at_head() {
-                    return true;
-                }
-                let stays = self.stays_in_shard(source);
-                if stays && self.take_next_near(source) {
-                    return true;
-                }
-                self.source = Source::None;
-                let taken = self.core.next(self.worker, source, stays);
-                self.begin(taken)
-            }
-        }
-    }
-
-    fn take_after_wait(&mut self) -> bool {
-        match self.source {
-            Source::None if !self.is_urged() => self.take_from_shards(),
-            _ => self.take_next(),
-        }
-    }
-
-    fn take_next_at_head(&mut self) -> bool {
-        let Source::Head { index, epoch, run, .. } = self.source else { return false };
-        let wake = &self.core.queue.wake;
-        if wake.is_quick() || run >= self.core.budget() || wake.is_urged_at(index) {
-            return false;
-        }
-        let stepped = self.core.step(&self.core.queue.shards[index], epoch, &mut self.delivery);
-        let Some(hash) = stepped else { return false };
-        self.source = Source::Head { index, epoch, hash, run: run + 1 };
-        self.urgent_run = 0;
-        self.start()
-    }
-
-    fn take_next_near(&mut self, source: Source) -> bool {
-        let Source::Lane { index, id, .. } = source else { return false };
-        match self.core.next_near(self.worker, index, id, &mut self.delivery) {
-            Some(source) => self.begin_near(source),
-            None => false,
-        }
-    }
-
-    fn begin_near(&mut self, source: Source) -> bool {
-        self.source = source;
-        self.urgent_run = 0;
-        self.start()
-    }
-
-    fn stays_in_shard(&mut self, source: Source) -> bool {
-        if !matches!(source, Source::Lane { .. }) || !self.core.queue.wake.waits() {
-            return false;
-        }
-        self.lanes = (self.lanes + 1) % LANES_IN_A_SHARD;
-        self.lanes != 0
-    }
-
-    fn take_next_shared(&mut self, index: usize, alone: bool) -> bool {
-        self.run += 1;
-        let (core, shard) = (&self.core, &self.core.queue.shards[index]);
-        if self.run <= self.longest_run && core.pop_in_run(index, shard, &mut self.delivery) {
-            return self.start();
-        }
-        self.source = Source::Attending { index, alone };
-        false
-    }
-
-    /// As `take_next`, in the middle of a run.
-    fn take_in_run(&mut self) -> bool {
-        if self.is_over() || self.is_urged() {
-            return false;
-        }
-        match self.source {
-            Source::Shared { index, alone } => self.take_next_shared(index, alone),
-            Source::Head { index, epoch, run, .. } if run < self.core.budget() => {
-                let shard = &self.core.queue.shards[index];
-                let Some(hash) = self.core.step(shard, epoch, &mut self.delivery) else {
-                    return false;
-                };
-                self.source = Source::Head { index, epoch, hash, run: run + 1 };
-                self.start()
-            }
-            _ => false,
-        }
-    }
-
-    fn is_urged(&self) -> bool {
-        self.seat.has_orders() || self.core.queue.wake.is_urged()
-    }
-
-    fn count_runs(&mut self) {
-        if self.delivery.class == Class::Normal {
-            self.urgent_run = 0;
-        }
-        if let Source::Desk = self.source {
-            self.source = Source::None;
-        }
-    }
-
-    fn take_first(&mut self) -> bool {
-        if self.is_over() {
-            return false;
-        }
-        self.urgent_run < URGENT_RUN && self.take_urgent() || self.take_mail(false)
-    }
-
-    fn take_urgent(&mut self) -> bool {
-        if self.take_mail(true) {
-            return true;
-        }
-        if !self.core.queue.wake.is_urged() {
-            return false;
-        }
-        if !self.pool.plan.keyed {
-            let taken = self.core.take_urgent().map(|entry| (self.source, entry));
-            return self.begin(taken);
-        }
-        let own = match self.source {
-            Source::Head { index, .. } => Some(index),
-            _ => None,
-        };
-        let Some(taken) = self.core.take_urged(self.worker, own) else { return false };
-        self.give_up_place();
-        self.begin(Some(taken))
-    }
-
-    fn take_mail(&mut self, urgent_only: bool) -> bool {
-        if !self.seat.has_orders() {
-            return false;
-        }
-        let mailbox = self.own_mailbox();
-        let Some(entry) = mailbox.and_then(|mailbox| mailbox.pop(urgent_only)) else {
-            return false;
-        };
-        self.give_up_place();
-        self.begin(Some((Source::Desk, entry)))
-    }
-
-    fn take_anywhere(&mut self) -> bool {
-        if self.is_over() {
-            return false;
-        }
-        if self.is_urged() && self.take_first() {
-            return true;
-        }
-        if self.take_from_shards() {
-            return true;
-        }
-        self.urgent_run > 0 && {
-            self.urgent_run = 0;
-            self.take_first()
-        }
-    }
-
-    fn take_from_shards(&mut self) -> bool {
-        if !self.pool.plan.keyed {
-            return self.take_shared();
-        }
-        let due = self.urgent_run >= URGENT_RUN;
-        if self.core.queue.wake.waits() && !due {
-            return self.take_near();
-        }
-        let first = if due { Class::Normal } else { Class::Urgent };
-        let taken = self.core.take(self.worker, &mut self.cursor, first);
-        self.begin(taken)
-    }
-
-    fn take_near(&mut self) -> bool {
-        match self.core.take_near(self.worker, &mut self.delivery) {
-            Some(TakenNear::InDelivery(source)) => self.begin_near(source),
-            Some(TakenNear::Entry(source, entry)) => self.begin(Some((source, entry))),
-            None => false,
-        }
-    }
-
-    fn take_shared(&mut self) -> bool {
-        if let Source::Attending { index, alone } = self.source {
-            if self.core.queue.wake.is_quick()
-                && self.core.queue.shards[index].is_served_near(self.worker)
-            {
-                self.source = Source::None;
-            } else {
-                let attendant = alone.then_some(self.worker);
-                if self.core.pop_shared(index, attendant, &mut self.delivery) {
-                    return self.begin_run(index, alone);
-                }
-            }
-            self.cursor = (index as u32 + 1) % 64;
-            self.give_up_place();
-        }
-        let join = std::mem::take(&mut self.join);
-        match self.core.take_shared(self.worker, self.cursor, join, &mut self.delivery) {
-            Some((index, alone)) => self.begin_run(index, alone),
-            None => false,
-        }
-    }
-
-    fn begin_run(&mut self, index: usize, alone: bool) -> bool {
-        self.source = Source::Shared { index, alone };
-        (self.run, self.longest_run) = (0, self.core.budget());
-        self.start()
-    }
-
-    fn begin(&mut self, taken: Option<(Source, Queued<Numbers, K>)>) -> bool {
-        let Some((source, entry)) = taken else { return false };
-        self.source = source;
-        self.delivery.message = Some(entry.message);
-        self.delivery.class = entry.class;
-        self.delivery.stamp = entry.stamp;
-        self.urgent_run = match entry.class {
-            Class::Urgent => self.urgent_run + 1,
-            Class::Normal => 0,
-        };
-        discard(entry.key);
-        self.start()
-    }
-
-    /// The message gives up its permit.
-    fn start(&mut self) -> bool {
-        let started = &self.seat.started;
-        started.store(started.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-        true
+        let (wake, worker) = (&self.core.queue.wake, self.hold.post.worker);
+        let errand = wake.woken_or_called(worker, &mut rest, || false).await;
+        self.hold.post.posture = Posture::Awake;
+        self.hold.get_up(errand.expect("nobody calls it"));
     }
 
     /// What the handler does with a message that it may have had before.
@@ -980,24 +639,34 @@ impl<'a, K: Keyed> Player<'a, K> {
         }
     }
 
-    /// The message in hand, and where handlers are quick those behind it in the same run. Says how many.
+    /// The product's `attempt`: the message in hand, and where handlers are quick those behind it in the same run. Says how
+    /// many.
     fn attempt(&mut self) -> u32 {
-        let most = if self.core.queue.wake.is_quick() { QUICK_ATTEMPTS } else { 1 };
-        let mut attempts = 0;
-        loop {
+        let core = self.core;
+        let quick = core.queue.wake.is_quick();
+        let run = if quick { self.hold.left_of_run(core, QUICK_ATTEMPTS - 1) } else { None };
+        let (shard, most) = run.unwrap_or((&core.queue.shards[0], 0));
+        let mut left = most;
+        let last = loop {
             self.handle();
-            attempts += 1;
-            if attempts >= most || !self.take_in_run() {
-                return attempts;
+            if left == 0 {
+                break None;
             }
-        }
+            match self.hold.take_in_run(core, shard) {
+                Some(Taken::InHand) => left -= 1,
+                last => break last,
+            }
+        };
+        self.hold.seat.is_free();
+        self.hold.count_in_run(most - left, last);
+        most - left + 1
     }
 
     fn handle(&mut self) {
-        let number = self.delivery.message.take().expect("a message is in hand");
-        drop(self.delivery.extra.take());
+        let number = self.hold.delivery.message.take().expect("a message is in hand");
+        drop(self.hold.delivery.extra.take());
         self.pool.begins(number);
-        let is_counted = self.posture == Posture::Awake;
+        let is_counted = self.hold.post.posture == Posture::Awake;
         assert!(is_counted || !self.drains(), "the watch looks at who drains a shard");
         let handler = self.handler(number);
         match handler {
@@ -1024,27 +693,29 @@ impl<'a, K: Keyed> Player<'a, K> {
     }
 
     fn entry(&self, message: u32, extra: Option<Box<Extra<(), ()>>>) -> Queued<Numbers, K> {
-        let (class, stamp) = (self.delivery.class, self.delivery.stamp);
+        let (class, stamp) = (self.hold.delivery.class, self.hold.delivery.stamp);
         Queued::<Numbers, K> { message, extra, key: None, hash: 0, class, stamp }
     }
 
     fn park(&mut self, number: u32) {
         let entry = self.entry(number, Some(Extra::parked(None)));
-        let source = std::mem::replace(&mut self.source, Source::None);
-        self.source = self.core.park(self.worker, source, entry, std::time::Duration::ZERO);
+        let source = std::mem::replace(&mut self.hold.post.source, Source::None);
+        self.hold.post.source =
+            self.core.park(self.hold.post.worker, source, entry, std::time::Duration::ZERO);
     }
 
     fn park_key(&mut self, number: u32) {
         let failed = Failed::new(DeadLetterReason::Failed, Some(()));
         let entry = self.entry(number, Some(Extra::parked(Some(failed.clone()))));
-        let source = std::mem::replace(&mut self.source, Source::None);
-        self.source = self.core.park_key(self.worker, source, vec![entry], failed);
+        let source = std::mem::replace(&mut self.hold.post.source, Source::None);
+        self.hold.post.source =
+            self.core.park_key(self.hold.post.worker, source, vec![entry], failed);
     }
 
     /// The product's `expect_more`, before it suspends.
     fn collect(&mut self) {
-        self.source = self.core.suspend(self.worker, self.source);
-        if let Source::Lane { index, id, .. } = self.source {
+        self.hold.post.source = self.core.suspend(self.hold.post.worker, self.hold.post.source);
+        if let Source::Lane { index, id, .. } = self.hold.post.source {
             let mut outbox = self.core.queue.shards[index].outbox.lock();
             if let Some(lane) = outbox.lanes.get(id) {
                 lane.expect(1, Arc::new(Notify::default()));
@@ -1058,36 +729,10 @@ impl<'a, K: Keyed> Player<'a, K> {
         self.core.re_home(vec![self.entry(number, None)]);
     }
 
-    fn leaves_shard(&mut self) -> bool {
-        if let Source::Shared { alone: false, .. } = self.source {
-            self.source = Source::None;
-        }
-        !matches!(self.source, Source::None | Source::Lane { .. })
-    }
-
-    /// The product's, and its `go_on`.
+    /// The handler is pending for one poll.
     fn suspend(&mut self) {
-        self.has_suspended = true;
-        let leaves_shard = self.leaves_shard();
-        if leaves_shard {
-            self.source = self.core.suspend(self.worker, self.source);
-        }
-        if self.posture == Posture::Awake || leaves_shard {
-            self.leave();
-        }
-        self.core.serve_waiters_in_blocks();
+        self.hold.post.suspend(&Context::from_waker(Waker::noop()));
         yield_now();
-        match self.core.wakes_by_search() {
-            true => {
-                self.posture = Posture::Uncounted;
-                self.core.clock.bell.ring();
-            }
-            false => self.wake_up(),
-        }
-    }
-
-    fn give_up_place(&mut self) {
-        let source = std::mem::replace(&mut self.source, Source::None);
-        self.core.release(self.worker, source);
+        self.hold.post.go_on();
     }
 }

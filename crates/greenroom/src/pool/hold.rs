@@ -19,7 +19,7 @@ pub(crate) mod fate;
 mod measures;
 mod post;
 mod presence;
-mod refused;
+pub(crate) mod refused;
 mod rounds;
 mod settle;
 mod start;

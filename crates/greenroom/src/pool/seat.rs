@@ -224,4 +224,16 @@ impl Seat {
         }
         since.checked_sub(1).map(Stamp::coarse)
     }
+
+    /// This many messages are in hand beside the first.
+    pub(super) fn has_more(&self, messages: u64) {
+        let more = self.tally.more_in_hand.load(Ordering::Relaxed);
+        self.tally.more_in_hand.store(more + messages, Ordering::Relaxed);
+    }
+
+    /// The next of them takes the place of the first.
+    pub(super) fn has_fewer(&self) {
+        let more = self.tally.more_in_hand.load(Ordering::Relaxed);
+        self.tally.more_in_hand.store(more.saturating_sub(1), Ordering::Relaxed);
+    }
 }

@@ -5,10 +5,7 @@ use std::{
     future::Future,
     hash::Hash,
     pin::pin,
-    sync::{
-        Arc,
-        atomic::{Ordering, fence},
-    },
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
@@ -19,10 +16,9 @@ use super::{
     core::{Core, exit::Sequel},
     discard::discard,
     employed::Employed,
-    hold::{Hold, Posture, Source, Taken},
-    in_place,
+    hold::Hold,
     limits::Pass,
-    seat::{KILLED, REST, SIGNAL, Status},
+    seat::{KILLED, REST, Status},
     tally::count,
 };
 use crate::{
@@ -35,9 +31,11 @@ mod apart;
 mod attempt;
 mod catch_unwind;
 mod coalesce;
+mod driver;
 mod factory;
 mod habit;
 mod idle;
+mod pacing;
 mod pass;
 mod patience;
 mod start;
@@ -51,13 +49,11 @@ pub(crate) use factory::Factory;
 use self::{
     apart::Apart,
     attempt::{StandsFor, attempt, hear},
-    coalesce::{Coalescing, pause as pause_for_sender},
-    habit::Habit,
+    coalesce::leave_sender_alone,
+    driver::{Driver, Step},
     idle::idle,
     pass::{end_pass, pass},
-    patience::Patience,
     start::{first_start, pause, start_again},
-    turn::Turn,
 };
 
 /// How a worker came to its end.
@@ -273,151 +269,67 @@ fn bury<A: Actor, K: Hash + Eq + Send + Sync + 'static, B>(
     ExitReason::Panicked { message, location }
 }
 
-/// Handles messages until the pool has ended, the worker is to leave, or it ends by itself.
+/// Handles messages until the pool has ended, the worker is to leave, or it ends by itself. What
+/// to do next is the [`Driver`]'s to say.
 async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
     hold: &mut Hold<A, K>,
     actor: &mut B,
     cx: &mut Context<B>,
 ) -> End {
     let core = hold.post.core.clone();
-    let (mut in_a_row, mut turn) = (0_u32, Turn::default());
-    let mut patience = Patience::new(&core.settings);
-    let mut coalescing = Coalescing::default();
-    let (mut habit, mut has_waited) = (Habit::default(), false);
-    let mut by_call = false;
-    let mut permission = None;
-    while !hold.is_over() {
-        if hold.seat.has_orders()
-            && hold.seat.has(SIGNAL)
-            && let Some(reason) = Box::pin(hear(hold, actor, cx)).await
-        {
-            return End::Exit(reason);
-        }
-        if let Some(reason) = cx.take_exit() {
-            return End::Exit(reason);
-        }
-        if core.settings.is_limited() && permission.is_none() {
-            permission = pass(hold).await;
-            if permission.is_none() {
-                continue;
+    let mut driver = Driver::new(&core.settings);
+    let mut permit = None;
+    loop {
+        match driver.next(hold, cx.is_ending()) {
+            Step::Run => {
+                permit.iter_mut().for_each(Pass::started);
+                let attempts = Apart(pin!(attempt(&core, hold, actor, cx))).await;
+                driver.ran(hold, attempts);
+                if let Some(permit) = permit.take() {
+                    end_pass(hold, permit);
+                }
             }
-        }
-        if turn.has_begun() && in_place::is_driving() {
-            // A caller does the work of one message. Other messages lie where other workers can
-            // take them: this worker's own task may be stuck behind the caller for long.
-            hold.give_up_place();
-            if core.queue.wake.any_ready() {
-                turn.begin(0);
+            Step::Defer => {
+                hold.begins_later = true;
+                step_aside().await;
+                hold.begins_later = false;
+            }
+            Step::Park => {
+                permit = None;
+                let serves = idle(hold, &core, actor, cx).await;
+                driver.unparked(u32::from(serves));
+            }
+            Step::Search => {
+                let lingers = hold.begin_search();
+                step_aside().await;
+                hold.end_search(lingers);
+            }
+            Step::Spin => leave_sender_alone(),
+            Step::Yield => {
                 core.serve_waiters();
-                core.queue.wake.one(&core.clock.bell);
                 step_aside().await;
             }
-        }
-        let from_lane = matches!(hold.post.source, Source::Lane { .. });
-        let mut taken = match hold.post.posture {
-            Posture::Uncounted => hold.take_after_wait(),
-            _ => hold.take_next(),
-        };
-        if taken == Taken::Nothing {
-            // With keys, a sender's messages go to all shards: the ready ones come first. A handler
-            // that has waited has left its shard, and others are ready most likely.
-            let goes_on = (core.keyed() || has_waited) && core.queue.wake.any_ready();
-            let from_afar = || !by_call && hold.is_fed_from_afar();
-            let pauses = coalescing.pauses_after(in_a_row, from_afar);
-            if pauses {
-                pause_for_sender();
+            Step::Permit => {
+                permit = pass(hold).await;
+                driver.permitted(permit.is_some());
             }
-            let is_fed = pauses && hold.finds_something();
-            if pauses && !is_fed {
-                coalescing.was_in_vain();
-            }
-            let lingers = !from_lane
-                && !goes_on
-                && !is_fed
-                && hold.post.posture == Posture::Awake
-                && patience.lingers_after(in_a_row, by_call);
-            if lingers {
-                linger(hold).await;
-                turn.begin(0);
-            }
-            in_a_row = 0;
-            taken = hold.take_anywhere();
-            if lingers {
-                patience.found(taken != Taken::Nothing);
-            }
-        }
-        turn.count(1);
-        if turn.is_over(&core.queue.wake) {
-            turn.begin(0);
-            core.serve_waiters();
-            step_aside().await;
-        }
-        match taken {
-            Taken::Nothing if !hold.is_over() => {
-                permission = None;
-                turn.begin(u32::from(idle(hold, &core, actor, cx).await));
-            }
-            Taken::Nothing | Taken::Skipped => {}
-            Taken::InHand => {
-                in_a_row += 1;
-                // Before the handler is polled, which may compute for long.
-                hold.counts_again();
-                // Another worker is woken for other ready work. The runtime puts it where only
-                // this thread looks, so this worker steps back once, before it perhaps computes for
-                // long. If handlers usually wait, this one makes room as soon as it does.
-                if core.queue.wake.wants_more()
-                    && !in_place::is_driving()
-                    && core.queue.wake.one(&core.clock.bell)
-                    && !core.queue.wake.waits()
-                {
-                    hold.begins_later = true;
-                    step_aside().await;
-                    hold.begins_later = false;
-                    if !hold.still_starts() {
-                        continue;
-                    }
-                }
-                permission.iter_mut().for_each(Pass::started);
-                by_call = hold.delivery.is_call();
-                let attempts = Apart(pin!(attempt(&core, hold, actor, cx))).await;
-                in_a_row += attempts - 1;
-                turn.count(attempts - 1);
-                has_waited = std::mem::take(&mut hold.post.has_suspended);
-                if has_waited {
-                    // Others have had their turn since.
-                    turn.begin(1);
-                }
-                if let Some(waits) = habit.changes(has_waited, core.queue.wake.waits()) {
-                    core.wait_usually(waits);
-                }
-                if let Some(permission) = permission.take() {
-                    end_pass(hold, permission);
+            Step::Hear => {
+                if let Some(reason) = Box::pin(hear(hold, actor, cx)).await {
+                    return End::Exit(reason);
                 }
             }
+            Step::Exit => {
+                if let Some(reason) = cx.take_exit() {
+                    return End::Exit(reason);
+                }
+            }
+            Step::End => break,
         }
     }
     // Pairs with the store in `end`. If the end is missed, the worker ends as one that was killed.
     match hold.seat.has(KILLED) && !core.lifecycle.ended.load(Ordering::SeqCst) {
         true => End::Killed,
         false => End::Over,
-    }
-}
-
-/// Lets other tasks of the runtime have a turn; senders fill the queues in that time, and need not
-/// wake a worker.
-async fn linger<A: Actor, K: Hash + Eq + Send + Sync + 'static>(hold: &mut Hold<A, K>) {
-    // Pairs with the fence in `grant_to_all`: a waiter sees what this worker has started, or the
-    // worker sees `starved`. Otherwise a sender waits while the worker lingers.
-    fence(Ordering::SeqCst);
-    hold.post.core.serve_waiters();
-    let lingers = hold.post.core.queue.wake.linger();
-    if lingers {
-        hold.post.posture = Posture::Lingering;
-    }
-    step_aside().await;
-    if lingers {
-        hold.post.core.queue.wake.look_again();
-        hold.post.posture = Posture::Awake;
     }
 }
 

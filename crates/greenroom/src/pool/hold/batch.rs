@@ -10,7 +10,6 @@ use std::{
     hash::Hash,
     mem,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::atomic::Ordering,
     time::Duration,
 };
 
@@ -23,10 +22,7 @@ use super::{
 use crate::{
     Actor, Answer, DeadLetterReason,
     delivery::{BatchItem, Delivery},
-    pool::{
-        core::batch::Next, discard::discard, entry::Queued, panic_message::panic_message,
-        seat::Seat,
-    },
+    pool::{core::batch::Next, discard::discard, entry::Queued, panic_message::panic_message},
 };
 
 /// How often a worker that waits for more looks into the queue: other workers may be too busy to
@@ -248,19 +244,5 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             Some(failed) => self.post.core.park_key(self.post.worker, source, entries, failed),
             None => self.post.core.park_line(self.post.worker, source, entries, after),
         };
-    }
-}
-
-impl Seat {
-    /// This many messages are in hand beside the first.
-    fn has_more(&self, messages: u64) {
-        let more = self.tally.more_in_hand.load(Ordering::Relaxed);
-        self.tally.more_in_hand.store(more + messages, Ordering::Relaxed);
-    }
-
-    /// The next of them takes the place of the first.
-    pub(super) fn has_fewer(&self) {
-        let more = self.tally.more_in_hand.load(Ordering::Relaxed);
-        self.tally.more_in_hand.store(more.saturating_sub(1), Ordering::Relaxed);
     }
 }

@@ -3,7 +3,7 @@
 use std::{hash::Hash, sync::Arc, task, time::Duration};
 
 use super::{Posture, Source};
-use crate::{Actor, pool::core::Core};
+use crate::{Actor, pool::core::Core, sync::has_budget_remaining};
 
 /// The state that changes when a worker's handler suspends, and nothing else, so that a handler is
 /// polled with this beside it while the rest of the hold is lent out.
@@ -98,7 +98,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Post<A, K> {
         } else {
             // A used-up cooperative budget makes ready resources look pending, and would
             // open lanes for nothing.
-            if !tokio::task::coop::has_budget_remaining() {
+            if !has_budget_remaining() {
                 return task.waker().wake_by_ref();
             }
             let leaves_shard = self.leaves_shard();

@@ -25,16 +25,17 @@ use crate::{
 /// messages without workers.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-impl<M, R, E> Delivery<M, R, E> {
-    /// The worker in this slot does not take it.
-    pub(crate) fn refused_by(&mut self, slot: usize, why: NotAccepted) {
-        let extra = self.extra.get_or_insert_with(|| Extra::new(None));
-        let refusals =
-            extra.refusals.get_or_insert_with(|| Box::new(Refusals { by: Vec::new(), why }));
-        refusals.by.push(slot);
-        refusals.why = why;
-        self.marks.add(Marks::PUT_BACK);
-    }
+/// The worker in this slot does not take this delivery.
+pub(crate) fn note_refusal<M, R, E>(
+    delivery: &mut Delivery<M, R, E>,
+    slot: usize,
+    why: NotAccepted,
+) {
+    let extra = delivery.extra.get_or_insert_with(|| Extra::new(None));
+    let refusals = extra.refusals.get_or_insert_with(|| Box::new(Refusals { by: Vec::new(), why }));
+    refusals.by.push(slot);
+    refusals.why = why;
+    delivery.marks.add(Marks::PUT_BACK);
 }
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {

@@ -18,6 +18,7 @@ use crate::{
         queue::ShardOf,
         seat::HAND_OVER,
     },
+    sync::tuned,
 };
 
 /// One run in this many is timed, with two looks at the clock.
@@ -30,7 +31,7 @@ const RUNS_IN_A_SHARD: u32 = 16;
 const MESSAGES_OF_A_RUN: u32 = 128;
 
 /// Keys of one shard in a row, if handlers usually wait.
-const LANES_IN_A_SHARD: u32 = 8;
+const LANES_IN_A_SHARD: u32 = tuned(8, 3);
 
 /// Looks at the shard of a key that gave way, before its turn: the first look may find the key
 /// that it gave way to.

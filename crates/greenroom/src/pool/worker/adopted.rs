@@ -13,7 +13,7 @@ use crate::{
         change::{Outcomes, SlotOutcome},
         core::Core,
         employed::Employed,
-        hold::Hold,
+        hold::{Hold, refused::note_refusal},
     },
 };
 
@@ -40,7 +40,7 @@ impl<M: Send + 'static, R: Send + 'static, E: Send + 'static> Actor for Forwarde
             if why == NotAccepted::Stopped {
                 cx.exit(ExitReason::Normal);
             }
-            delivery.refused_by(cx.slot(), why);
+            note_refusal(delivery, cx.slot(), why);
         }
         Ok(Answer::Deferred)
     }

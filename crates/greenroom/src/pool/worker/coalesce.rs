@@ -38,8 +38,9 @@ pub(super) struct Coalescing {
 }
 
 impl Coalescing {
-    /// A queue has run dry after this many messages in a row. True if the worker is to [`pause`]
-    /// before it looks again, provided they came `from_afar`: from a sender on another thread.
+    /// A queue has run dry after this many messages in a row. True if the worker is to
+    /// [leave the sender alone](leave_sender_alone) before it looks again, provided they came
+    /// `from_afar`: from a sender on another thread.
     pub(super) fn pauses_after(&mut self, in_a_row: u32, from_afar: impl FnOnce() -> bool) -> bool {
         if std::mem::take(&mut self.paused) && in_a_row < WORTH_IT {
             self.skips = SKIPS;
@@ -65,7 +66,7 @@ impl Coalescing {
 
 /// Leaves the sender alone for a moment. The thread is kept: to hand it to other tasks and to have
 /// it back takes as long.
-pub(super) fn pause() {
+pub(super) fn leave_sender_alone() {
     let since = Instant::now();
     while since.elapsed() < PAUSE {
         (0..SPINS_PER_LOOK).for_each(|_| spin_loop());
@@ -110,7 +111,7 @@ mod tests {
     #[test]
     fn a_pause_is_short() {
         let since = Instant::now();
-        pause();
+        leave_sender_alone();
         assert!(since.elapsed() >= PAUSE);
     }
 }

@@ -1,14 +1,14 @@
 //! A worker that waits for work, and serves callers meanwhile.
 
-use std::{hash::Hash, sync::atomic::Ordering, task::Waker, time::Instant};
+use std::{hash::Hash, time::Instant};
 
 use super::attempt::{StandsFor, serve};
 use crate::{
     Actor, Context,
     pool::{
         core::Core,
-        hold::{Hold, Posture, Source},
-        wake::{Errand, Rest, own_waker},
+        hold::{Hold, Posture},
+        wake::{Errand, own_waker},
     },
     step_aside,
 };
@@ -29,8 +29,7 @@ pub(super) async fn idle<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: Stan
 ) -> bool {
     let (worker, mut handed) = (hold.post.worker, 0_u32);
     loop {
-        let ((mut rest, mut has_woken), mut serves) =
-            (lie_down(hold, core, own_waker().await), false);
+        let ((mut rest, mut has_woken), mut serves) = (hold.lie_down(own_waker().await), false);
         let timed_since = loop {
             let take = || {
                 let called =
@@ -48,7 +47,7 @@ pub(super) async fn idle<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: Stan
                     step_aside().await;
                 }
                 if errand != Errand::Handed {
-                    get_up(hold, core, errand);
+                    hold.get_up(errand);
                     return serves;
                 }
                 // If the clock was late, the caller has set it, or this message carries no time.
@@ -87,43 +86,4 @@ pub(super) async fn idle<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: Stan
             return false;
         }
     }
-}
-
-/// For ready work in a queue.
-fn get_up<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    hold: &mut Hold<A, K>,
-    core: &Core<A, K>,
-    errand: Errand,
-) {
-    core.note_time();
-    match errand {
-        Errand::Shard(index) => hold.post.source = Source::Attending { index, alone: true },
-        _ => hold.rounds.join = true,
-    }
-}
-
-/// Enters the idle list. Says whether another worker was woken for what is ready.
-#[inline(always)]
-fn lie_down<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    hold: &mut Hold<A, K>,
-    core: &Core<A, K>,
-    waker: Waker,
-) -> (Rest, bool) {
-    let worker = hold.post.worker;
-    let rest = core.queue.wake.lie_down(worker, Some(waker));
-    let woken = match std::mem::replace(&mut hold.post.posture, Posture::LyingDown) {
-        Posture::Uncounted => core.queue.wake.pass_on_to(&core.clock.bell),
-        _ => core.queue.wake.leave_to(&core.clock.bell),
-    };
-    core.serve_waiters_at_rest();
-    core.lifecycle.tell_progress();
-    // Pairs with the store in `end`: the worker is in the idle list by now, so it sees the end, or
-    // `all` in `end` finds it. Otherwise it sleeps for ever.
-    if core.lifecycle.ended.load(Ordering::SeqCst) {
-        core.queue.wake.all();
-    }
-    if hold.seat.has_orders() {
-        core.queue.wake.call(worker, &core.clock.bell);
-    }
-    (rest, woken.is_some_and(|woken| woken != worker))
 }

@@ -1,7 +1,6 @@
 //! Whether a worker that has run dry lingers before it lies down.
 
-use crate::Actor;
-use crate::pool::settings::Settings;
+use crate::sync::tuned;
 
 /// Whether a worker that has had a single message lingers. It does if that was worth it before,
 /// because its caller sends the next one as soon as it has the reply; otherwise now and then,
@@ -14,16 +13,14 @@ pub(super) struct Patience {
     /// The last time something came.
     worth_it: bool,
     /// Times it has not lingered since.
-    skipped: u8,
+    skipped: u32,
 }
 
 /// A worker that has lingered for nothing does so again after so many single messages.
-const SKIPS: u8 = 16;
+const SKIPS: u32 = tuned(16, 2);
 
 impl Patience {
-    pub(super) fn new<A: Actor, K>(settings: &Settings<A, K>) -> Self {
-        let (in_place, is_handed) =
-            (settings.config.handling.calls_in_place, settings.derived.serves_at_hatch);
+    pub(super) fn new(in_place: bool, is_handed: bool) -> Self {
         Self { in_place, is_handed, worth_it: false, skipped: 0 }
     }
 
@@ -41,5 +38,44 @@ impl Patience {
 
     pub(super) fn found(&mut self, something: bool) {
         self.worth_it = something;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Which of so many single messages, one after the other and each found without lingering, are
+    /// lingered after.
+    fn lingers(patience: &mut Patience, by_call: bool, times: u32) -> Vec<u32> {
+        (1..=times).filter(|_| patience.lingers_after(1, by_call)).collect()
+    }
+
+    #[test]
+    fn after_a_single_message_a_worker_lingers_now_and_then_or_where_it_was_worth_it() {
+        let mut patience = Patience::new(false, false);
+        assert_eq!(lingers(&mut patience, false, 2 * SKIPS), [SKIPS, 2 * SKIPS]);
+        patience.found(true);
+        assert_eq!(lingers(&mut patience, false, 3), [1, 2, 3]);
+        patience.found(false);
+        assert_eq!(lingers(&mut patience, true, SKIPS), [SKIPS]);
+    }
+
+    #[test]
+    fn after_nothing_it_does_not_and_after_several_it_does() {
+        let mut patience = Patience::new(false, false);
+        assert_eq!(
+            [0, 2, 50].map(|in_a_row| patience.lingers_after(in_a_row, false)),
+            [false, true, true]
+        );
+    }
+
+    #[test]
+    fn who_is_handed_the_next_call_or_polled_by_its_caller_does_not_linger_for_it() {
+        let mut handed = Patience::new(false, true);
+        handed.found(true);
+        assert!(!handed.lingers_after(1, true) && handed.lingers_after(1, false));
+        let mut in_place = Patience::new(true, false);
+        assert_eq!([1, 2].map(|in_a_row| in_place.lingers_after(in_a_row, true)), [false, true]);
     }
 }

@@ -10,7 +10,7 @@ use std::{
 use super::*;
 use crate::{
     Pool, Restarts, Stop,
-    pool::seat::{HAND_OVER, MAIL},
+    pool::seat::{HAND_OVER, MAIL, SIGNAL},
 };
 
 struct Worker;
@@ -58,6 +58,29 @@ async fn a_worker_that_lies_down_just_as_the_pool_ends_gets_up_again() {
     let idle = idle(&mut hold, &core, &mut actor, &mut cx);
     let up = tokio::time::timeout(Duration::from_secs(1), idle).await;
     assert!(up.is_ok(), "it would sleep for ever");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_driver_says_what_comes_before_messages_in_order() {
+    let restarts = Restarts { max: 0, ..Restarts::default() };
+    let pool = Pool::new(|_| Worker).workers(1).concurrency(1).restarts(restarts);
+    let core = pool.spawn_core().await.unwrap();
+    let mut hold = Hold::new(core.clone(), 0);
+    core.push_and_wait_for_the_last_worker().await;
+    hold.wake_up();
+    let mut driver = Driver::new(&core.settings);
+    assert_eq!(driver.next(&mut hold, false), Step::Permit);
+    driver.permitted(false);
+    assert_eq!(driver.next(&mut hold, false), Step::Permit, "it did not come");
+    driver.permitted(true);
+    assert_eq!(driver.next(&mut hold, false), Step::Park, "nothing waits");
+    driver.unparked(0);
+    assert_eq!(driver.next(&mut hold, false), Step::Permit, "it was given back");
+    assert_eq!(driver.next(&mut hold, true), Step::Exit);
+    hold.seat.order(SIGNAL);
+    assert_eq!(driver.next(&mut hold, true), Step::Hear);
+    core.end();
+    assert_eq!(driver.next(&mut hold, true), Step::End);
 }
 
 impl Core<Worker, std::convert::Infallible> {

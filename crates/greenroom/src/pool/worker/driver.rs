@@ -1,0 +1,283 @@
+//! What a worker does next: a state machine that runs nothing and awaits nothing.
+//!
+//! ```text
+//!              ┌───────────────────────── a message is in hand ─────────────────────▶ Run
+//!              │                             │ and another worker was woken ────▶ Defer
+//!  next ──▶ its own shard ── nothing ──▶ every shard ── nothing ────────────────────▶ Park
+//!              │                             ▲
+//!              └── Spin ──┬──────────────────┤
+//!                         └── Search ────────┘
+//! ```
+//!
+//! Before each look come, in this order: the end, signals, an exit that the actor has asked for, a
+//! permit of the pool's limits, and the turn of others. The shell does what the step says and asks
+//! again: in the product that is the loop in `worker.rs`, and in the models one that a checker
+//! runs. A step is taken once a run, and carries no message.
+
+use std::{hash::Hash, mem};
+
+use super::{pacing::Pacing, patience::Patience};
+use crate::{
+    Actor,
+    pool::{
+        hold::{Hold, Posture, Source, Taken},
+        in_place,
+        seat::SIGNAL,
+        settings::Settings,
+    },
+};
+
+/// What a worker is to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// It starts nothing more.
+    End,
+    /// Signals wait.
+    Hear,
+    /// Its actor has asked to end.
+    Exit,
+    /// It needs a permit of the pool's limits. The shell says whether it came.
+    Permit,
+    /// Others have a turn.
+    Yield,
+    /// It leaves its sender alone for a moment.
+    Spin,
+    /// It steps aside once, and counts as one who is about to look.
+    Search,
+    /// There is nothing: it lies down. The shell says how it got up.
+    Park,
+    /// A message is in hand, and another worker was woken for others. The runtime puts that where
+    /// only this thread looks, so this one steps back once before it perhaps computes for long.
+    Defer,
+    /// A message is in hand. The shell says how many were attempted.
+    Run,
+}
+
+/// The step that was just done, if the next one depends on it.
+#[derive(Debug, Default)]
+enum After {
+    #[default]
+    Anything,
+    Hear,
+    Spin {
+        may_search: bool,
+    },
+    Search,
+    Defer,
+}
+
+/// A worker's state between two steps.
+pub(crate) struct Driver {
+    pacing: Pacing,
+    after: After,
+    /// The pool has limits.
+    is_limited: bool,
+    /// A permit is there for the next message.
+    has_permit: bool,
+}
+
+impl Driver {
+    pub(crate) fn new<A: Actor, K>(settings: &Settings<A, K>) -> Self {
+        let in_place = settings.config.handling.calls_in_place;
+        let patience = Patience::new(in_place, settings.derived.serves_at_hatch);
+        Self {
+            pacing: Pacing::new(patience),
+            after: After::Anything,
+            is_limited: settings.is_limited(),
+            has_permit: false,
+        }
+    }
+
+    /// What is to be done now. `exits` if the actor has asked to end.
+    #[inline]
+    pub(crate) fn next<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+        &mut self,
+        hold: &mut Hold<A, K>,
+        exits: bool,
+    ) -> Step {
+        loop {
+            let looked = match mem::take(&mut self.after) {
+                before @ (After::Anything | After::Hear) => {
+                    match self.comes_first(hold, exits, matches!(before, After::Hear)) {
+                        Some(step) => return step,
+                        None => self.look(hold),
+                    }
+                }
+                After::Spin { may_search } => self.look_after_spin(hold, may_search),
+                After::Search => Ok(self.look_after_search(hold)),
+                After::Defer if hold.still_starts() => return Step::Run,
+                After::Defer => Ok(Taken::Skipped),
+            };
+            let taken = match looked {
+                Ok(taken) => taken,
+                Err(step) => return step,
+            };
+            self.pacing.looked();
+            match taken {
+                Taken::InHand => return self.begin(hold),
+                Taken::Skipped => {}
+                Taken::Nothing if hold.is_over() => return Step::End,
+                Taken::Nothing => return Step::Park,
+            }
+        }
+    }
+
+    /// What comes before the next message.
+    #[inline]
+    fn comes_first<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+        &mut self,
+        hold: &mut Hold<A, K>,
+        exits: bool,
+        has_heard: bool,
+    ) -> Option<Step> {
+        if hold.is_over() {
+            return Some(Step::End);
+        }
+        // Once: where there is no mailbox, the order stays, and the look that follows forgets it.
+        if hold.seat.has_orders() && hold.seat.has(SIGNAL) && !has_heard {
+            self.after = After::Hear;
+            return Some(Step::Hear);
+        }
+        if exits {
+            return Some(Step::Exit);
+        }
+        if self.is_limited && !self.has_permit {
+            return Some(Step::Permit);
+        }
+        let is_driven = self.pacing.turn_has_begun() && in_place::is_driving();
+        if is_driven || self.pacing.turn_is_over(&hold.post.core.queue.wake) {
+            return self.give_way(hold, is_driven);
+        }
+        None
+    }
+
+    /// Others have a turn, if the worker `is_driven` only where there is work for them.
+    fn give_way<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+        &mut self,
+        hold: &mut Hold<A, K>,
+        is_driven: bool,
+    ) -> Option<Step> {
+        if is_driven {
+            // A caller does the work of one message. Other messages lie where other workers can
+            // take them: this worker's own task may be stuck behind the caller for long.
+            hold.give_up_place();
+            let core = &hold.post.core;
+            if !core.queue.wake.any_ready() {
+                return None;
+            }
+            core.queue.wake.one(&core.clock.bell);
+        }
+        self.pacing.begin_turn(0);
+        Some(Step::Yield)
+    }
+
+    /// Looks for the next message where the last one was, and then everywhere. Or says what is to
+    /// be done in between.
+    #[inline]
+    fn look<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+        &mut self,
+        hold: &mut Hold<A, K>,
+    ) -> Result<Taken, Step> {
+        let from_lane = matches!(hold.post.source, Source::Lane { .. });
+        let taken = match hold.post.posture {
+            Posture::Uncounted => hold.take_after_wait(),
+            _ => hold.take_next(),
+        };
+        if taken != Taken::Nothing {
+            return Ok(taken);
+        }
+        let core = &hold.post.core;
+        // With keys, a sender's messages go to all shards: the ready ones come first. A handler
+        // that has waited has left its shard, and others are ready most likely.
+        let goes_on = (core.keyed() || self.pacing.has_waited()) && core.queue.wake.any_ready();
+        let may_search = !from_lane && !goes_on && hold.post.posture == Posture::Awake;
+        if self.pacing.spins(|| hold.is_fed_from_afar()) {
+            self.after = After::Spin { may_search };
+            return Err(Step::Spin);
+        }
+        self.look_anywhere(hold, may_search)
+    }
+
+    fn look_after_spin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+        &mut self,
+        hold: &mut Hold<A, K>,
+        may_search: bool,
+    ) -> Result<Taken, Step> {
+        let is_fed = hold.finds_something();
+        if !is_fed {
+            self.pacing.has_spun_in_vain();
+        }
+        self.look_anywhere(hold, may_search && !is_fed)
+    }
+
+    fn look_anywhere<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+        &mut self,
+        hold: &mut Hold<A, K>,
+        may_search: bool,
+    ) -> Result<Taken, Step> {
+        if may_search && self.pacing.searches() {
+            self.after = After::Search;
+            return Err(Step::Search);
+        }
+        self.pacing.begin_row();
+        Ok(hold.take_anywhere())
+    }
+
+    fn look_after_search<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+        &mut self,
+        hold: &mut Hold<A, K>,
+    ) -> Taken {
+        self.pacing.begin_turn(0);
+        self.pacing.begin_row();
+        let taken = hold.take_anywhere();
+        self.pacing.has_searched(taken != Taken::Nothing);
+        taken
+    }
+
+    /// A message is in hand.
+    #[inline]
+    fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+        &mut self,
+        hold: &mut Hold<A, K>,
+    ) -> Step {
+        self.pacing.found(hold.delivery.is_call());
+        // Before the handler is polled, which may compute for long.
+        hold.counts_again();
+        // If handlers usually wait, this worker makes room as soon as its own does.
+        let (wake, bell) = (&hold.post.core.queue.wake, &hold.post.core.clock.bell);
+        let wakes = wake.wants_more() && !in_place::is_driving() && wake.one(bell);
+        if wakes && !wake.waits() {
+            self.after = After::Defer;
+            return Step::Defer;
+        }
+        Step::Run
+    }
+
+    /// A permit was awaited, and is there or not.
+    pub(crate) fn permitted(&mut self, is_there: bool) {
+        self.has_permit = is_there;
+    }
+
+    /// The message in hand has been attempted, and those behind it in the same run: together this
+    /// many. Their permit is used up.
+    #[inline]
+    pub(crate) fn ran<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+        &mut self,
+        hold: &mut Hold<A, K>,
+        attempts: u32,
+    ) {
+        self.has_permit = false;
+        let has_waited = mem::take(&mut hold.post.has_suspended);
+        let usual = hold.post.core.queue.wake.waits();
+        if let Some(waits) = self.pacing.attempted(attempts, has_waited, usual) {
+            hold.post.core.wait_usually(waits);
+        }
+    }
+
+    /// It lay, and is up. Its permit was given back, and this many messages were handled since
+    /// others had a turn.
+    pub(crate) fn unparked(&mut self, messages: u32) {
+        self.has_permit = false;
+        self.pacing.begin_turn(messages);
+    }
+}

@@ -1,0 +1,169 @@
+//! The pace of a worker: when it goes on, lets others have a turn, spins, or searches.
+
+use super::{coalesce::Coalescing, habit::Habit, patience::Patience, turn::Turn};
+use crate::pool::wake::Wake;
+
+/// The pace of a worker: when it goes on, lets others have a turn, spins, or searches. It knows
+/// no queue: the driver tells it what has happened.
+pub(crate) struct Pacing {
+    /// Messages handled one after the other since the worker found nothing.
+    in_a_row: u32,
+    /// The last message was a call.
+    by_call: bool,
+    /// The last handler has waited.
+    has_waited: bool,
+    turn: Turn,
+    patience: Patience,
+    coalescing: Coalescing,
+    habit: Habit,
+}
+
+impl Pacing {
+    pub(super) fn new(patience: Patience) -> Self {
+        Self {
+            in_a_row: 0,
+            by_call: false,
+            has_waited: false,
+            turn: Turn::default(),
+            patience,
+            coalescing: Coalescing::default(),
+            habit: Habit::default(),
+        }
+    }
+
+    /// True if others had no turn since the worker has looked for a message.
+    #[inline]
+    pub(super) fn turn_has_begun(&self) -> bool {
+        self.turn.has_begun()
+    }
+
+    /// True when others are to have theirs.
+    #[inline]
+    pub(super) fn turn_is_over(&mut self, wake: &Wake) -> bool {
+        self.turn.is_over(wake)
+    }
+
+    /// Others have had theirs, and this many messages were handled since.
+    #[inline]
+    pub(super) fn begin_turn(&mut self, messages: u32) {
+        self.turn.begin(messages);
+    }
+
+    /// The worker has looked for a message.
+    #[inline]
+    pub(super) fn looked(&mut self) {
+        self.turn.count(1);
+    }
+
+    /// A message is in hand.
+    #[inline]
+    pub(super) fn found(&mut self, by_call: bool) {
+        self.in_a_row += 1;
+        self.by_call = by_call;
+    }
+
+    /// The message in hand has been attempted, and those behind it in the same run: together this
+    /// many. Present if handlers usually wait now, and did not before, or the other way round.
+    #[inline]
+    pub(super) fn attempted(
+        &mut self,
+        attempts: u32,
+        has_waited: bool,
+        usual: bool,
+    ) -> Option<bool> {
+        self.in_a_row += attempts - 1;
+        self.turn.count(attempts - 1);
+        self.has_waited = has_waited;
+        if has_waited {
+            // Others have had their turn since.
+            self.turn.begin(1);
+        }
+        self.habit.changes(has_waited, usual)
+    }
+
+    #[inline]
+    pub(super) fn has_waited(&self) -> bool {
+        self.has_waited
+    }
+
+    /// True if the worker is to leave its sender alone for a moment, provided its messages came
+    /// `from_afar`: from a sender on another thread.
+    pub(super) fn spins(&mut self, from_afar: impl FnOnce() -> bool) -> bool {
+        let by_call = self.by_call;
+        self.coalescing.pauses_after(self.in_a_row, || !by_call && from_afar())
+    }
+
+    /// The moment has brought nothing.
+    pub(super) fn has_spun_in_vain(&mut self) {
+        self.coalescing.was_in_vain();
+    }
+
+    /// True if the worker is to step aside once before it looks elsewhere.
+    pub(super) fn searches(&mut self) -> bool {
+        self.patience.lingers_after(self.in_a_row, self.by_call)
+    }
+
+    /// It has stepped aside, and looked elsewhere.
+    pub(super) fn has_searched(&mut self, found: bool) {
+        self.patience.found(found);
+    }
+
+    /// The worker looks elsewhere.
+    pub(super) fn begin_row(&mut self) {
+        self.in_a_row = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(messages: u32) -> Pacing {
+        let mut pacing = Pacing::new(Patience::new(false, false));
+        (0..messages).for_each(|_| {
+            pacing.looked();
+            pacing.found(false);
+        });
+        pacing
+    }
+
+    #[test]
+    fn messages_of_a_run_count_as_if_each_had_been_looked_for() {
+        let wake = Wake::new(2, 2);
+        let mut pacing = after(1);
+        assert!(pacing.attempted(64, false, false).is_none() && !pacing.turn_is_over(&wake));
+        pacing.looked();
+        assert!(pacing.turn_is_over(&wake));
+        pacing.begin_turn(0);
+        assert!(!pacing.turn_is_over(&wake) && !pacing.turn_has_begun());
+    }
+
+    #[test]
+    fn who_has_waited_begins_another_turn() {
+        let wake = Wake::new(2, 2);
+        let mut pacing = after(100);
+        assert!(pacing.turn_is_over(&wake));
+        assert!(pacing.attempted(1, true, false).is_none(), "one handler is no habit");
+        assert!(!pacing.turn_is_over(&wake) && pacing.has_waited());
+    }
+
+    #[test]
+    fn a_caller_is_not_a_sender_to_be_left_alone() {
+        let mut by_calls = after(3);
+        by_calls.found(true);
+        assert!(!by_calls.spins(|| true));
+        assert!(after(3).spins(|| true) && !after(3).spins(|| false) && !after(1).spins(|| true));
+        let mut in_vain = after(3);
+        assert!(in_vain.spins(|| true));
+        in_vain.has_spun_in_vain();
+        assert!(!in_vain.spins(|| true));
+    }
+
+    #[test]
+    fn who_looks_elsewhere_begins_another_row() {
+        let mut pacing = after(3);
+        assert!(pacing.searches());
+        pacing.begin_row();
+        assert!(!pacing.searches());
+    }
+}
