@@ -11,11 +11,10 @@ use super::{
     handoff::{Handoff, HatchOf},
     in_place,
     lifecycle::{Gate, Lifecycle},
-    lock::locked,
     membership::Membership,
     occupied::{Inside, Occupied, slot_at_work},
     parcel::{Load, ParcelOf},
-    permits::{Closed, Queues, Refused},
+    permits::Closed,
     places::{KEYED_SHARDS, Places},
     queue::{InboxGuard, OutboxOf, Queue, ShardOf, credit_for},
     routing::{Routing, WayIn},
@@ -26,7 +25,7 @@ use super::{
     threads::Threads,
     urgency::Urgency,
 };
-use crate::{Actor, Class, DeadLetters, delivery::Extra};
+use crate::{Actor, DeadLetters, delivery::Extra};
 
 mod accept;
 mod alarms;
@@ -58,6 +57,7 @@ mod parked;
 mod place;
 #[cfg(test)]
 mod points;
+mod push;
 mod ready;
 pub(crate) mod serve;
 mod stick;
@@ -68,6 +68,7 @@ mod tell;
 mod together;
 #[cfg(test)]
 mod unaided;
+mod waiters;
 mod withdraw;
 
 /// One pool. Its addresses, workers and administration share it.
@@ -186,81 +187,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         place as usize & (self.queue.shards.len() - 1)
     }
 
-    /// Takes a permit and queues a message, or says why not.
-    #[inline(always)]
-    pub(crate) fn take_and_push(
-        &self,
-        load: &mut impl Load<A::Message, A::Reply, A::Error>,
-        key: Hashed<K>,
-        sender: u32,
-        urgency: Urgency,
-    ) -> Result<(), Refused> {
-        if self.lacks_key(&key) {
-            return Err(Refused::KeyRequired);
-        }
-        let index = self.shard_of(&key, sender);
-        let mut inbox = locked(&self.queue.shards[index].inbox);
-        if inbox.is_easy() && load.class() == Class::Normal && self.is_timely() {
-            inbox.push_easily(load, key, self.telemetry.coarse.coarse_stamp());
-            return Ok(());
-        }
-        self.look_and_push(index, inbox, load, key, urgency)
-    }
-
-    /// As `take_and_push`, with a look at every rare duty.
-    #[inline(never)]
-    fn look_and_push(
-        &self,
-        index: usize,
-        mut inbox: InboxGuard<'_, A, K>,
-        load: &mut impl Load<A::Message, A::Reply, A::Error>,
-        key: Hashed<K>,
-        urgency: Urgency,
-    ) -> Result<(), Refused> {
-        inbox.look_again();
-        if inbox.step_aside && urgency == Urgency::CanStepAside {
-            inbox.step_aside = false;
-            drop(inbox);
-            // The key is made again when the message comes back; dropping a key is the user's code.
-            discard(key);
-            return Err(Refused::NotNow);
-        }
-        if inbox.credit == 0 && !inbox.closed {
-            let credit = self.queue.credit.load(Ordering::Relaxed);
-            self.queue.credit_map.note(index);
-            inbox.credit = self.queue.permits.take_known(credit.min(inbox.headroom()));
-        }
-        if inbox.credit == 0 {
-            let wanted = self.queue.credit.load(Ordering::Relaxed).min(inbox.headroom()).max(1);
-            drop(inbox);
-            let in_blocks = urgency == Urgency::CanStepAside
-                && self.settings.functions.overflow.waits()
-                && self.wakes_by_search();
-            return load.lent(|parcel| self.search_and_push(index, wanted, parcel, key, in_blocks));
-        }
-        inbox.credit -= 1;
-        let is_late = self.is_late();
-        let urgent = load.class() == Class::Urgent;
-        let first = inbox.push(load, key, |number| self.telemetry.coarse.stamp(number, is_late));
-        if urgent {
-            self.queue.wake.urge(index);
-        }
-        let invited = inbox.take_invite();
-        if !invited {
-            let unmeasured = self.telemetry.coarse.unmeasured_from(inbox.accepted);
-            inbox.take_it_easy(unmeasured);
-        }
-        drop(inbox);
-        if first && urgency == Urgency::InPlace && self.may_drive() {
-            self.announce_in_place(index);
-        } else if first {
-            self.announce(index);
-        } else if invited {
-            self.queue.wake.invite(index, &self.clock.bell);
-        }
-        Ok(())
-    }
-
     /// As `announce`, for a caller that then waits: it does the work of the worker that is
     /// taken for it.
     fn announce_in_place(&self, index: usize) {
@@ -283,93 +209,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             && self.queue.wake.is_quick()
             && in_place::may_drive()
             && here()
-    }
-
-    #[cold]
-    fn search_and_push(
-        &self,
-        index: usize,
-        wanted: u64,
-        parcel: &mut ParcelOf<A>,
-        key: Hashed<K>,
-        in_blocks: bool,
-    ) -> Result<(), Refused> {
-        let taken = match in_blocks {
-            true => self.queue.permits.try_take_block(wanted, self)?,
-            false => self.queue.permits.try_take(wanted, self)?,
-        };
-        let pushed = self.push(index, parcel, key);
-        let unused = if pushed.is_ok() { taken - 1 } else { taken };
-        self.give_credit(index, unused);
-        pushed
-    }
-
-    /// Leaves permits in a shard, unless a sender waits for them.
-    fn give_credit(&self, index: usize, permits: u64) {
-        if permits == 0 {
-            return;
-        }
-        let mut inbox = self.queue.shards[index].inbox.lock();
-        self.queue.credit_map.note(index);
-        // A waiter says first that it waits, and then takes back the credit of noted shards,
-        // under this lock.
-        let has_headroom = inbox.headroom() >= permits;
-        if inbox.closed || self.queue.permits.is_starved() || !has_headroom {
-            drop(inbox);
-            return self.queue.permits.give(permits, self);
-        }
-        inbox.credit += permits;
-    }
-
-    /// Queues a message whose permit has been taken, unless the pool is closing, or its key may
-    /// have no more.
-    pub(crate) fn push(
-        &self,
-        index: usize,
-        parcel: &mut ParcelOf<A>,
-        key: Hashed<K>,
-    ) -> Result<(), Refused> {
-        self.push_in_line(index, parcel, key, false)
-    }
-
-    /// As `push`. `waited` if its sender has stood in line behind its key.
-    pub(crate) fn push_in_line(
-        &self,
-        index: usize,
-        parcel: &mut ParcelOf<A>,
-        key: Hashed<K>,
-        waited: bool,
-    ) -> Result<(), Refused> {
-        if self.push_quietly(index, parcel, key, waited)? {
-            self.announce(index);
-        }
-        Ok(())
-    }
-
-    /// As `push`, but the caller announces the shard if that is needed (true), whatever happens.
-    pub(crate) fn push_quietly(
-        &self,
-        index: usize,
-        parcel: &mut ParcelOf<A>,
-        key: Hashed<K>,
-        waited: bool,
-    ) -> Result<bool, Refused> {
-        if self.lacks_key(&key) {
-            return Err(Refused::KeyRequired);
-        }
-        let mut inbox = self.queue.shards[index].inbox.lock();
-        if inbox.headroom() == 0 {
-            drop(inbox);
-            return self.push_counted(index, parcel, key, waited);
-        }
-        if inbox.closed {
-            return Err(Refused::Closed);
-        }
-        let first = inbox.push(parcel, key, |number| self.stamp(number));
-        if parcel.class == Class::Urgent {
-            self.queue.wake.urge(index);
-        }
-        Ok(first)
     }
 
     /// Queues messages without keys whose permits have been taken, up to `most` of them
@@ -433,73 +272,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             && self.settings.config.handling.batches.is_none()
         {
             self.queue.wake.set_waits(waits);
-        }
-    }
-
-    /// Grants permits to senders that wait for them. Call it after messages have been started, and
-    /// behind a fence if the caller then rests for long (see [`Permits`]).
-    pub(crate) fn serve_waiters(&self) {
-        self.grant_waiters();
-        if self.telemetry.full.is_full() {
-            self.look_now_and_then();
-        }
-    }
-
-    /// As `serve_waiters`, for a worker that has just been suspended: in blocks. While less than
-    /// a block is free, waiters are served by the watch, or, if there is no watch, by the last
-    /// worker awake.
-    pub(crate) fn serve_waiters_in_blocks(&self) {
-        let is_starved = self.queue.permits.is_starved();
-        let has_block = is_starved && self.queue.permits.take_block();
-        let is_unwatched = !self.telemetry.coarse.is_watched();
-        if has_block || (is_starved && is_unwatched && self.queue.wake.awake() == 0) {
-            self.queue.permits.grant(self);
-        }
-        self.serve_key_lines();
-        // That costs a look at the clock, and the watch does it with each tick.
-        if (has_block || (!is_starved && is_unwatched)) && self.telemetry.full.is_full() {
-            self.look_now_and_then();
-        }
-    }
-
-    /// A message was taken from this shard, to be started: now and then, that makes a block of
-    /// permits for waiters.
-    #[inline]
-    pub(crate) fn note_taken(&self, index: usize, outbox: &OutboxOf<A, K>) {
-        self.queue.permits.note_taken(index as u64, outbox.taken);
-    }
-
-    /// True if a worker that goes on after a wait does not count as awake. On one thread it does:
-    /// there the count says whether the clock is looked after.
-    #[inline]
-    pub(crate) fn wakes_by_search(&self) -> bool {
-        self.queue.wake.waits() && self.telemetry.coarse.is_watched()
-    }
-
-    /// As `serve_waiters`, for a worker that lies down or serves where it lies: it also looks
-    /// whether the pool is drained.
-    #[inline]
-    pub(crate) fn serve_waiters_at_rest(&self) {
-        self.grant_waiters();
-        self.look_if_drained();
-    }
-
-    #[inline]
-    fn grant_waiters(&self) {
-        if self.queue.permits.is_starved() {
-            self.queue.permits.grant(self);
-        }
-        self.serve_key_lines();
-    }
-
-    /// Marks a shard as ready and wakes a worker for it. Not for workers that go on to look for
-    /// work themselves.
-    pub(crate) fn announce(&self, index: usize) {
-        self.queue.wake.mark(index);
-        if self.keyed() {
-            self.queue.wake.one(&self.clock.bell);
-        } else {
-            self.queue.wake.one_for(index, &self.clock.bell);
         }
     }
 
@@ -572,13 +344,3 @@ pub(crate) fn is_watched(runtime: &tokio::runtime::Handle) -> bool {
 }
 
 pub(crate) type ExtraOf<A> = Extra<<A as Actor>::Reply, <A as Actor>::Error>;
-
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Queues for Core<A, K> {
-    fn started(&self) -> u64 {
-        self.membership.seats.iter().map(|seat| seat.tally.started.load(Ordering::Relaxed)).sum()
-    }
-
-    fn reclaim(&self) -> u64 {
-        self.queue.credit_map.reclaim(|shard| self.queue.shards[shard].inbox.lock().take_credit())
-    }
-}

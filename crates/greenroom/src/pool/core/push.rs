@@ -1,0 +1,191 @@
+//! How a message gets into a shard: a permit, a place, and a worker that is woken for it.
+
+use std::{hash::Hash, sync::atomic::Ordering};
+
+use super::{Core, InboxGuard};
+use crate::{
+    Actor, Class,
+    pool::{
+        discard::discard,
+        entry::Hashed,
+        lock::locked,
+        parcel::{Load, ParcelOf},
+        permits::Refused,
+        urgency::Urgency,
+    },
+};
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+    /// Takes a permit and queues a message, or says why not.
+    #[inline(always)]
+    pub(crate) fn take_and_push(
+        &self,
+        load: &mut impl Load<A::Message, A::Reply, A::Error>,
+        key: Hashed<K>,
+        sender: u32,
+        urgency: Urgency,
+    ) -> Result<(), Refused> {
+        if self.lacks_key(&key) {
+            return Err(Refused::KeyRequired);
+        }
+        let index = self.shard_of(&key, sender);
+        let mut inbox = locked(&self.queue.shards[index].inbox);
+        if inbox.is_easy() && load.class() == Class::Normal && self.is_timely() {
+            inbox.push_easily(load, key, self.telemetry.coarse.coarse_stamp());
+            return Ok(());
+        }
+        self.look_and_push(index, inbox, load, key, urgency)
+    }
+
+    /// As `take_and_push`, with a look at every rare duty.
+    #[inline(never)]
+    fn look_and_push(
+        &self,
+        index: usize,
+        mut inbox: InboxGuard<'_, A, K>,
+        load: &mut impl Load<A::Message, A::Reply, A::Error>,
+        key: Hashed<K>,
+        urgency: Urgency,
+    ) -> Result<(), Refused> {
+        inbox.look_again();
+        if inbox.step_aside && urgency == Urgency::CanStepAside {
+            inbox.step_aside = false;
+            drop(inbox);
+            // The key is made again when the message comes back; dropping a key is the user's code.
+            discard(key);
+            return Err(Refused::NotNow);
+        }
+        if inbox.credit == 0 && !inbox.closed {
+            let credit = self.queue.credit.load(Ordering::Relaxed);
+            self.queue.credit_map.note(index);
+            inbox.credit = self.queue.permits.take_known(credit.min(inbox.headroom()));
+        }
+        if inbox.credit == 0 {
+            let wanted = self.queue.credit.load(Ordering::Relaxed).min(inbox.headroom()).max(1);
+            drop(inbox);
+            let in_blocks = urgency == Urgency::CanStepAside
+                && self.settings.functions.overflow.waits()
+                && self.wakes_by_search();
+            return load.lent(|parcel| self.search_and_push(index, wanted, parcel, key, in_blocks));
+        }
+        inbox.credit -= 1;
+        let is_late = self.is_late();
+        let urgent = load.class() == Class::Urgent;
+        let first = inbox.push(load, key, |number| self.telemetry.coarse.stamp(number, is_late));
+        if urgent {
+            self.queue.wake.urge(index);
+        }
+        let invited = inbox.take_invite();
+        if !invited {
+            let unmeasured = self.telemetry.coarse.unmeasured_from(inbox.accepted);
+            inbox.take_it_easy(unmeasured);
+        }
+        drop(inbox);
+        if first && urgency == Urgency::InPlace && self.may_drive() {
+            self.announce_in_place(index);
+        } else if first {
+            self.announce(index);
+        } else if invited {
+            self.queue.wake.invite(index, &self.clock.bell);
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn search_and_push(
+        &self,
+        index: usize,
+        wanted: u64,
+        parcel: &mut ParcelOf<A>,
+        key: Hashed<K>,
+        in_blocks: bool,
+    ) -> Result<(), Refused> {
+        let taken = match in_blocks {
+            true => self.queue.permits.try_take_block(wanted, self)?,
+            false => self.queue.permits.try_take(wanted, self)?,
+        };
+        let pushed = self.push(index, parcel, key);
+        let unused = if pushed.is_ok() { taken - 1 } else { taken };
+        self.give_credit(index, unused);
+        pushed
+    }
+
+    /// Leaves permits in a shard, unless a sender waits for them.
+    pub(super) fn give_credit(&self, index: usize, permits: u64) {
+        if permits == 0 {
+            return;
+        }
+        let mut inbox = self.queue.shards[index].inbox.lock();
+        self.queue.credit_map.note(index);
+        // A waiter says first that it waits, and then takes back the credit of noted shards,
+        // under this lock.
+        let has_headroom = inbox.headroom() >= permits;
+        if inbox.closed || self.queue.permits.is_starved() || !has_headroom {
+            drop(inbox);
+            return self.queue.permits.give(permits, self);
+        }
+        inbox.credit += permits;
+    }
+
+    /// Queues a message whose permit has been taken, unless the pool is closing, or its key may
+    /// have no more.
+    pub(crate) fn push(
+        &self,
+        index: usize,
+        parcel: &mut ParcelOf<A>,
+        key: Hashed<K>,
+    ) -> Result<(), Refused> {
+        self.push_in_line(index, parcel, key, false)
+    }
+
+    /// As `push`. `waited` if its sender has stood in line behind its key.
+    pub(crate) fn push_in_line(
+        &self,
+        index: usize,
+        parcel: &mut ParcelOf<A>,
+        key: Hashed<K>,
+        waited: bool,
+    ) -> Result<(), Refused> {
+        if self.push_quietly(index, parcel, key, waited)? {
+            self.announce(index);
+        }
+        Ok(())
+    }
+
+    /// As `push`, but the caller announces the shard if that is needed (true), whatever happens.
+    pub(crate) fn push_quietly(
+        &self,
+        index: usize,
+        parcel: &mut ParcelOf<A>,
+        key: Hashed<K>,
+        waited: bool,
+    ) -> Result<bool, Refused> {
+        if self.lacks_key(&key) {
+            return Err(Refused::KeyRequired);
+        }
+        let mut inbox = self.queue.shards[index].inbox.lock();
+        if inbox.headroom() == 0 {
+            drop(inbox);
+            return self.push_counted(index, parcel, key, waited);
+        }
+        if inbox.closed {
+            return Err(Refused::Closed);
+        }
+        let first = inbox.push(parcel, key, |number| self.stamp(number));
+        if parcel.class == Class::Urgent {
+            self.queue.wake.urge(index);
+        }
+        Ok(first)
+    }
+
+    /// Marks a shard as ready and wakes a worker for it. Not for workers that go on to look for
+    /// work themselves.
+    pub(crate) fn announce(&self, index: usize) {
+        self.queue.wake.mark(index);
+        if self.keyed() {
+            self.queue.wake.one(&self.clock.bell);
+        } else {
+            self.queue.wake.one_for(index, &self.clock.bell);
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Who waits for room, and who serves them.
+
+use std::{hash::Hash, sync::atomic::Ordering};
+
+use super::{Core, OutboxOf};
+use crate::{Actor, pool::permits::Queues};
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+    /// Grants permits to senders that wait for them. Call it after messages have been started, and
+    /// behind a fence if the caller then rests for long (see [`Permits`]).
+    pub(crate) fn serve_waiters(&self) {
+        self.grant_waiters();
+        if self.telemetry.full.is_full() {
+            self.look_now_and_then();
+        }
+    }
+
+    /// As `serve_waiters`, for a worker that has just been suspended: in blocks. While less than
+    /// a block is free, waiters are served by the watch, or, if there is no watch, by the last
+    /// worker awake.
+    pub(crate) fn serve_waiters_in_blocks(&self) {
+        let is_starved = self.queue.permits.is_starved();
+        let has_block = is_starved && self.queue.permits.take_block();
+        let is_unwatched = !self.telemetry.coarse.is_watched();
+        if has_block || (is_starved && is_unwatched && self.queue.wake.awake() == 0) {
+            self.queue.permits.grant(self);
+        }
+        self.serve_key_lines();
+        // That costs a look at the clock, and the watch does it with each tick.
+        if (has_block || (!is_starved && is_unwatched)) && self.telemetry.full.is_full() {
+            self.look_now_and_then();
+        }
+    }
+
+    /// A message was taken from this shard, to be started: now and then, that makes a block of
+    /// permits for waiters.
+    #[inline]
+    pub(crate) fn note_taken(&self, index: usize, outbox: &OutboxOf<A, K>) {
+        self.queue.permits.note_taken(index as u64, outbox.taken);
+    }
+
+    /// True if a worker that goes on after a wait does not count as awake. On one thread it does:
+    /// there the count says whether the clock is looked after.
+    #[inline]
+    pub(crate) fn wakes_by_search(&self) -> bool {
+        self.queue.wake.waits() && self.telemetry.coarse.is_watched()
+    }
+
+    /// As `serve_waiters`, for a worker that lies down or serves where it lies: it also looks
+    /// whether the pool is drained.
+    #[inline]
+    pub(crate) fn serve_waiters_at_rest(&self) {
+        self.grant_waiters();
+        self.look_if_drained();
+    }
+
+    #[inline]
+    fn grant_waiters(&self) {
+        if self.queue.permits.is_starved() {
+            self.queue.permits.grant(self);
+        }
+        self.serve_key_lines();
+    }
+}
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Queues for Core<A, K> {
+    fn started(&self) -> u64 {
+        self.membership.seats.iter().map(|seat| seat.tally.started.load(Ordering::Relaxed)).sum()
+    }
+
+    fn reclaim(&self) -> u64 {
+        self.queue.credit_map.reclaim(|shard| self.queue.shards[shard].inbox.lock().take_credit())
+    }
+}
