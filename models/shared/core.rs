@@ -1,8 +1,11 @@
-//! A core with what the product's `take`, `place`, `park`, `parked`, `crowded` and `sweep` need of
-//! it. What senders do and how a pool ends is played here, step by step as in the product's
-//! `core.rs` and `core/close.rs`; no decision of theirs is left out that other threads could see.
+//! A core with what the product's files of it need: how messages are pushed, taken, parked and swept. How a pool ends is
+//! played here, step by step as in the product's `core/close.rs`; no decision of it is left out that other threads could see.
 
-use std::{hash::Hash, sync::Arc, time::Duration};
+use std::{
+    hash::Hash,
+    sync::{Arc, atomic::AtomicU64},
+    time::Duration,
+};
 
 use super::{
     bell::Bell,
@@ -13,8 +16,8 @@ use super::{
     lanes::LaneId,
     lock::Locked,
     mailbox::Mailbox,
-    parcel::{Load, ParcelOf},
-    permits::{Permits, Queues, Refused},
+    parcel::Load,
+    permits::{Permits, Queues},
     seat::{END, Seat},
     seats::Seats,
     shard::{Inbox, Outbox, Shard, Turns},
@@ -23,7 +26,7 @@ use super::{
     wake::Wake,
 };
 use crate::{
-    Actor, AnyAddress, Class, DeadLetter, ExitReason, PoolEvent,
+    Actor, AnyAddress, DeadLetter, ExitReason, PoolEvent,
     delivery::Extra,
     life::Signal,
     sync::{AtomicBool, AtomicUsize, Handle, Mutex, Ordering},
@@ -39,10 +42,14 @@ mod park;
 mod parked;
 #[path = "../../crates/greenroom/src/pool/core/place.rs"]
 mod place;
+#[path = "../../crates/greenroom/src/pool/core/push.rs"]
+mod push;
 #[path = "../../crates/greenroom/src/pool/core/sweep.rs"]
 pub(crate) mod sweep;
 #[path = "../../crates/greenroom/src/pool/core/take.rs"]
 pub(crate) mod take;
+#[path = "../../crates/greenroom/src/pool/core/waiters.rs"]
+mod waiters;
 
 pub(crate) type ShardOf<A, K> =
     Shard<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error, K>;
@@ -72,6 +79,8 @@ pub(crate) struct Core<A: Actor, K> {
 pub(crate) struct Queue<A: Actor, K> {
     pub(crate) shards: Box<[ShardOf<A, K>]>,
     pub(crate) permits: Permits,
+    /// Permits that a shard takes at once; one in the product, in so small a pool.
+    pub(crate) credit: AtomicU64,
     credit_map: CreditMap,
     pub(crate) wake: Wake,
 }
@@ -112,6 +121,7 @@ impl<A: Actor> Lifecycle<A> {
 pub(crate) struct Telemetry {
     pub(crate) tally: PoolTally,
     pub(crate) coarse: Coarse,
+    pub(crate) full: Full,
 }
 
 pub(crate) struct Env {
@@ -149,14 +159,27 @@ pub(crate) struct Derived {
     key_share: Option<usize>,
 }
 
+pub(crate) struct Functions {
+    pub(crate) overflow: Overflow,
+}
+
+/// Every sender waits.
+pub(crate) struct Overflow;
+
+impl Overflow {
+    #[expect(clippy::unused_self, reason = "as in the product")]
+    pub(crate) fn waits(&self) -> bool {
+        true
+    }
+}
+
 /// What of the product's settings is looked at.
 pub(crate) struct Settings<A: Actor, K> {
     pub(crate) config: PoolConfig,
     pub(crate) derived: Derived,
     keyed: bool,
     calls: bool,
-    /// Permits that a shard takes at once.
-    credit: u64,
+    pub(crate) functions: Functions,
     key_of: fn(&A::Message) -> Option<K>,
 }
 
@@ -164,6 +187,16 @@ impl<A: Actor, K> Settings<A, K> {
     /// No pool has limits here.
     #[expect(clippy::unused_self, reason = "as in the product")]
     pub(crate) fn is_limited(&self) -> bool {
+        false
+    }
+}
+
+/// Nobody listens for a full pool.
+pub(crate) struct Full;
+
+impl Full {
+    #[expect(clippy::unused_self, reason = "as in the product")]
+    pub(crate) fn is_full(&self) -> bool {
         false
     }
 }
@@ -180,6 +213,10 @@ impl Coarse {
 
     pub(crate) fn real(&self) -> u64 {
         0
+    }
+
+    fn stamp(&self, _number: u64, _is_late: bool) -> Stamp {
+        Stamp::default()
     }
 
     pub(crate) fn is_watched(&self) -> bool {
@@ -272,11 +309,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     #[expect(clippy::unused_self, reason = "as in the product")]
     pub(crate) fn hand_over(&self, _worker: usize) {}
 
-    /// Nobody waits for the pool to be drained.
-    pub(crate) fn serve_waiters_at_rest(&self) {
-        self.serve_waiters();
-    }
-
     pub(crate) fn new(
         plan: &Plan,
         key_of: fn(&A::Message) -> Option<K>,
@@ -295,6 +327,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                     .map(|_| Shard::new(Turns::OF_A_SENDER, plan.bounds))
                     .collect(),
                 permits: Permits::new(plan.capacity),
+                credit: AtomicU64::new(plan.credit),
                 credit_map: CreditMap::new(),
                 wake,
             },
@@ -316,7 +349,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 left_over: Mutex::new(Vec::new()),
             },
             clock: Clock { bell, lanes, messages, mail },
-            telemetry: Telemetry { tally: PoolTally::default(), coarse: Coarse },
+            telemetry: Telemetry { tally: PoolTally::default(), coarse: Coarse, full: Full },
             letters: Mutex::new(Vec::new()),
             env: Env { runtime: Handle },
             settings: Settings {
@@ -332,7 +365,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 },
                 keyed: plan.keyed,
                 calls: plan.calls,
-                credit: plan.credit,
+                functions: Functions { overflow: Overflow },
                 key_of,
             },
         }
@@ -360,162 +393,36 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         (key, hash)
     }
 
-    pub(crate) fn shard_of(&self, (key, hash): &Hashed<K>, sender: u32) -> usize {
-        let place = if key.is_some() { *hash } else { sender };
-        place as usize & (self.queue.shards.len() - 1)
+    /// The one that the model names, also with keys.
+    fn shard_of(&self, _key: &Hashed<K>, sender: u32) -> usize {
+        sender as usize & (self.queue.shards.len() - 1)
     }
 
-    /// The product's, for a shard that the model names.
-    pub(crate) fn take_and_push(
-        &self,
-        index: usize,
-        parcel: &mut ParcelOf<A>,
-    ) -> Result<(), Refused> {
-        let key = self.key(parcel);
-        let mut inbox = self.queue.shards[index].inbox.lock();
-        if inbox.is_easy() && parcel.class == Class::Normal {
-            inbox.push_easily(parcel, key, self.telemetry.coarse.coarse_stamp());
-            return Ok(());
-        }
-        self.look_and_push(index, inbox, parcel, key)
+    /// The clock does not stand still for anybody.
+    #[expect(clippy::unused_self, reason = "as in the product")]
+    fn is_timely(&self) -> bool {
+        true
     }
 
-    /// The product's, for senders that never step aside: no model has so many messages.
-    fn look_and_push(
-        &self,
-        index: usize,
-        mut inbox: InboxGuard<'_, A, K>,
-        parcel: &mut ParcelOf<A>,
-        key: Hashed<K>,
-    ) -> Result<(), Refused> {
-        inbox.look_again();
-        if inbox.credit == 0 && !inbox.closed {
-            self.queue.credit_map.note(index);
-            inbox.credit =
-                self.queue.permits.take_known(self.settings.credit.min(inbox.headroom()));
-        }
-        if inbox.credit == 0 {
-            let wanted = self.settings.credit.min(inbox.headroom()).max(1);
-            drop(inbox);
-            return self.search_and_push(index, wanted, parcel, key);
-        }
-        inbox.credit -= 1;
-        let first = inbox.push(parcel, key, |number| self.stamp(number));
-        if parcel.class == Class::Urgent {
-            self.queue.wake.urge(index);
-        }
-        let invited = inbox.take_invite();
-        if !invited {
-            let unmeasured = self.telemetry.coarse.unmeasured_from(inbox.accepted);
-            inbox.take_it_easy(unmeasured);
-        }
-        drop(inbox);
-        if first && self.settings.calls && self.queue.wake.is_quick() {
-            self.announce_in_place(index);
-        } else if first {
-            self.announce(index);
-        } else if invited {
-            self.queue.wake.invite(index, &self.clock.bell);
-        }
-        Ok(())
+    #[expect(clippy::unused_self, reason = "as in the product")]
+    fn is_late(&self) -> bool {
+        false
     }
 
-    fn search_and_push(
-        &self,
-        index: usize,
-        wanted: u64,
-        parcel: &mut ParcelOf<A>,
-        key: Hashed<K>,
-    ) -> Result<(), Refused> {
-        // Whoever may wait does so where there is nothing, as in the product.
-        let taken = match self.wakes_by_search() {
-            true => self.queue.permits.try_take_block(wanted, self)?,
-            false => self.queue.permits.try_take(wanted, self)?,
-        };
-        let pushed = self.push_in_line(index, parcel, key, false);
-        let unused = if pushed.is_ok() { taken - 1 } else { taken };
-        self.give_credit(index, unused);
-        pushed
+    /// Handlers are quick, and nobody is driven by the caller.
+    fn may_drive(&self) -> bool {
+        self.settings.calls && self.queue.wake.is_quick()
     }
 
-    pub(crate) fn give_credit(&self, index: usize, permits: u64) {
-        if permits == 0 {
-            return;
-        }
-        let mut inbox = self.queue.shards[index].inbox.lock();
-        self.queue.credit_map.note(index);
-        if inbox.closed || self.queue.permits.is_starved() || inbox.headroom() < permits {
-            drop(inbox);
-            return self.queue.permits.give(permits, self);
-        }
-        inbox.credit += permits;
-    }
+    /// Nobody is told that the pool is full, or drained.
+    #[expect(clippy::unused_self, reason = "as in the product")]
+    fn look_now_and_then(&self) {}
 
-    /// Queues a message whose permit has been taken, in a shard that the model names.
-    pub(crate) fn push(&self, index: usize, parcel: &mut ParcelOf<A>) -> Result<(), Refused> {
-        let key = self.key(parcel);
-        self.push_in_line(index, parcel, key, false)
-    }
-
-    /// The product's, and its `push_quietly`.
-    pub(crate) fn push_in_line(
-        &self,
-        index: usize,
-        parcel: &mut ParcelOf<A>,
-        key: Hashed<K>,
-        waited: bool,
-    ) -> Result<(), Refused> {
-        if self.lacks_key(&key) {
-            return Err(Refused::KeyRequired);
-        }
-        let mut inbox = self.queue.shards[index].inbox.lock();
-        let first = if inbox.headroom() == 0 {
-            drop(inbox);
-            self.push_counted(index, parcel, key, waited)?
-        } else {
-            if inbox.closed {
-                return Err(Refused::Closed);
-            }
-            let first = inbox.push(parcel, key, |number| self.stamp(number));
-            if parcel.class == Class::Urgent {
-                self.queue.wake.urge(index);
-            }
-            first
-        };
-        if first {
-            self.announce(index);
-        }
-        Ok(())
-    }
+    #[expect(clippy::unused_self, reason = "as in the product")]
+    fn look_if_drained(&self) {}
 
     pub(crate) fn stamp(&self, _number: u64) -> Stamp {
         Stamp::default()
-    }
-
-    pub(crate) fn serve_waiters(&self) {
-        if self.queue.permits.is_starved() {
-            self.queue.permits.grant(self);
-        }
-        self.serve_key_lines();
-    }
-
-    /// The product's, where the watch looks. Nobody is told that the pool is full.
-    pub(crate) fn serve_waiters_in_blocks(&self) {
-        let is_starved = self.queue.permits.is_starved();
-        let has_block = is_starved && self.queue.permits.take_block();
-        let is_unwatched = !self.telemetry.coarse.is_watched();
-        if has_block || (is_starved && is_unwatched && self.queue.wake.awake() == 0) {
-            self.queue.permits.grant(self);
-        }
-        self.serve_key_lines();
-    }
-
-    pub(crate) fn note_taken(&self, index: usize, outbox: &OutboxOf<A, K>) {
-        self.queue.permits.note_taken(index as u64, outbox.taken);
-    }
-
-    pub(crate) fn wakes_by_search(&self) -> bool {
-        self.queue.wake.waits() && self.telemetry.coarse.is_watched()
     }
 
     pub(crate) fn age_of(&self, _entry: &Queued<A, K>) -> Option<Duration> {
@@ -545,15 +452,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Nothing is handed past the queues here: that is tried in `hatch.rs`.
     fn take_back_what_is_left(&self) -> u64 {
         0
-    }
-
-    pub(crate) fn announce(&self, index: usize) {
-        self.queue.wake.mark(index);
-        if self.keyed() {
-            self.queue.wake.one(&self.clock.bell);
-        } else {
-            self.queue.wake.one_for(index, &self.clock.bell);
-        }
     }
 
     /// The product's, where somebody else polls the worker; what becomes of it otherwise is tried in `in_place.rs`.

@@ -46,6 +46,8 @@ pub(crate) mod shard;
 pub(crate) mod stamp;
 #[path = "../../crates/greenroom/src/pool/tally.rs"]
 pub(crate) mod tally;
+#[path = "../../crates/greenroom/src/pool/urgency.rs"]
+pub(crate) mod urgency;
 #[path = "../../crates/greenroom/src/pool/visits.rs"]
 mod visits;
 #[path = "../../crates/greenroom/src/pool/wake.rs"]

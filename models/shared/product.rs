@@ -2,7 +2,7 @@
 //!
 //! | file | here |
 //! |---|---|
-//! | `wake`, `bell`, `permits`, `shard`, `mailbox`, `core/mail`, `core/take`, `core/place`, `core/park` | the product's |
+//! | `wake`, `bell`, `permits`, `shard`, `mailbox`, `core/push`, `core/waiters`, `core/mail`, `core/take`, `core/place`, `core/park` | the product's |
 //! | `hatch` | the product's |
 //! | `in_place`, `worker_task` | the product's; whether a thread drives somebody is not asked: the threads of a model share one |
 //! | `block_queue`, `entry`, `lanes`, `padded`, `parcel`, `seats`, `stamp`, `tally`, `discard` | the product's |

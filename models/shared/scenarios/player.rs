@@ -25,6 +25,7 @@ use crate::{
         parcel::Parcel,
         permits::{Closed, Refused},
         seat::SIGNAL,
+        urgency::Urgency,
         wake::{Rest, own_waker},
         worker::{Driver, Step},
     },
@@ -174,14 +175,22 @@ impl<K: Keyed> PoolOf<K> {
         self.plan.keyed && key != NO_KEY
     }
 
+    /// Takes a permit and queues a message in this shard, or says why not.
+    fn push(&self, shard: usize, parcel: &mut Parcel<u32, (), ()>) -> Result<(), Refused> {
+        let key = self.core.key(parcel);
+        let urgency = if self.plan.calls { Urgency::InPlace } else { Urgency::CanStepAside };
+        self.core.take_and_push(parcel, key, shard as u32, urgency)
+    }
+
     /// Sends a message to this shard, and waits for room where there is none.
     pub(super) fn send(&self, shard: usize, number: u32) -> Result<(), Closed> {
         let mut parcel = Self::parcel(number);
-        match self.core.take_and_push(shard, &mut parcel) {
+        match self.push(shard, &mut parcel) {
             Ok(()) => Ok(()),
             Err(Refused::Full) => {
                 block_on(self.core.await_permit())?;
-                self.core.push(shard, &mut parcel).map_err(|_| Closed)
+                let key = self.core.key(&parcel);
+                self.core.push(shard, &mut parcel, key).map_err(|_| Closed)
             }
             Err(_) => Err(Closed),
         }
@@ -190,7 +199,7 @@ impl<K: Keyed> PoolOf<K> {
     /// Sends a message, and waits for room in the pool and behind its key: the steps of the product's `push_waiting`.
     pub(super) fn send_in_turn(&self, number: u32) -> Result<(), Refused> {
         let mut parcel = Self::parcel(number);
-        let sent = match self.core.take_and_push(0, &mut parcel) {
+        let sent = match self.push(0, &mut parcel) {
             Err(Refused::Full | Refused::KeyFull) => {
                 block_on(self.core.push_in_its_turn(&mut parcel, 0))
             }
@@ -220,7 +229,7 @@ impl<K: Keyed> PoolOf<K> {
 
     /// Sends a message where there is room now.
     pub(super) fn try_send(&self, number: u32) -> Result<(), Refused> {
-        let sent = self.core.take_and_push(0, &mut Self::parcel(number));
+        let sent = self.push(0, &mut Self::parcel(number));
         self.check_bounds();
         sent
     }
@@ -229,7 +238,7 @@ impl<K: Keyed> PoolOf<K> {
     pub(super) fn try_call(&self, number: u32, told: &Arc<AtomicU32>) -> Result<(), Refused> {
         let mut parcel = Self::parcel(number);
         parcel.extra = Some(Extra::new(Some(ReplyPort::new(told))));
-        self.core.take_and_push(0, &mut parcel)
+        self.push(0, &mut parcel)
     }
 
     pub(super) fn sender_in_turn(self: &Arc<Self>, numbers: &'static [u32]) -> JoinHandle<()> {

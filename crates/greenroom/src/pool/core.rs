@@ -14,7 +14,7 @@ use super::{
     membership::Membership,
     occupied::{Inside, Occupied, slot_at_work},
     parcel::{Load, ParcelOf},
-    permits::Closed,
+    permits::{Closed, Queues},
     places::{KEYED_SHARDS, Places},
     queue::{InboxGuard, OutboxOf, Queue, ShardOf, credit_for},
     routing::{Routing, WayIn},
@@ -344,3 +344,13 @@ pub(crate) fn is_watched(runtime: &tokio::runtime::Handle) -> bool {
 }
 
 pub(crate) type ExtraOf<A> = Extra<<A as Actor>::Reply, <A as Actor>::Error>;
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Queues for Core<A, K> {
+    fn started(&self) -> u64 {
+        self.membership.seats.iter().map(|seat| seat.tally.started.load(Ordering::Relaxed)).sum()
+    }
+
+    fn reclaim(&self) -> u64 {
+        self.queue.credit_map.reclaim(|shard| self.queue.shards[shard].inbox.lock().take_credit())
+    }
+}

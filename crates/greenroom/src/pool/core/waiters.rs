@@ -1,9 +1,9 @@
 //! Who waits for room, and who serves them.
 
-use std::{hash::Hash, sync::atomic::Ordering};
+use std::hash::Hash;
 
 use super::{Core, OutboxOf};
-use crate::{Actor, pool::permits::Queues};
+use crate::Actor;
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Grants permits to senders that wait for them. Call it after messages have been started, and
@@ -60,15 +60,5 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             self.queue.permits.grant(self);
         }
         self.serve_key_lines();
-    }
-}
-
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Queues for Core<A, K> {
-    fn started(&self) -> u64 {
-        self.membership.seats.iter().map(|seat| seat.tally.started.load(Ordering::Relaxed)).sum()
-    }
-
-    fn reclaim(&self) -> u64 {
-        self.queue.credit_map.reclaim(|shard| self.queue.shards[shard].inbox.lock().take_credit())
     }
 }
