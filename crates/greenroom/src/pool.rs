@@ -112,8 +112,6 @@ use std::{fmt, ops::Deref, sync::Arc, time::Duration};
 
 mod admin;
 mod admin_error;
-pub mod advisor;
-pub mod autoscale;
 pub mod batch;
 mod batch_bytes;
 mod batches;
@@ -126,7 +124,6 @@ mod clock;
 mod coarse;
 mod config;
 mod constructors;
-mod control;
 mod controllers;
 pub mod coordinator;
 mod core;
@@ -145,7 +142,6 @@ mod handoff;
 pub(crate) mod hatch;
 mod hold;
 mod in_place;
-mod inbox;
 mod key_lines;
 pub mod keys;
 mod lanes;
@@ -195,7 +191,11 @@ mod withdrawal;
 mod worker;
 mod worker_task;
 
-pub use crate::address::{Address, Call, Calling, Permit, Sending, WeakAddress, service};
+pub use crate::{
+    address::{Address, Call, Calling, Permit, Sending, WeakAddress, service},
+    control::{advisor, autoscale},
+    size::Inbox,
+};
 pub use admin::PoolAdmin;
 pub use admin_error::AdminError;
 pub use builder::PoolBuilder;
@@ -206,7 +206,6 @@ pub(crate) use core::Core;
 pub(crate) use failed::Failed;
 pub use gather::Worker;
 pub(crate) use hatch::Hatch;
-pub use inbox::Inbox;
 pub use letters::PoolDeadLetters;
 pub use overflow::Overflow;
 pub(crate) use refusals::Refusals;
@@ -220,11 +219,10 @@ pub use supervised::PoolChild;
 pub(crate) use {parcel::Parcel, permits::Refused, stamp::Stamp, timed::later, urgency::Urgency};
 
 use self::{
-    control::Control,
     gather::{BroadcastAddress, SplitJoin, SplitJoinAddress},
     keys::{Keys, WrongKeyType},
 };
-use crate::Actor;
+use crate::{Actor, pool::admin::control::Control};
 
 /// A running pool: an [`Address`] (to which it dereferences) together with the right to look
 /// at it and to stop it.

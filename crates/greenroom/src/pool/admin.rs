@@ -1,14 +1,13 @@
 //! Administration, apart from work: sizes, slots, figures and the end of a pool.
 
+pub(crate) mod control;
+
 use std::{fmt, hash::Hash, ops::RangeInclusive, sync::Arc, time::Duration};
 
 use super::{
     admin_error::AdminError,
-    advisor::{Advice, Advisor},
     change::Change,
-    control::Control,
     gather::{BroadcastAddress, Worker},
-    inbox::Inbox,
     keys::{Keys, WrongKeyType},
     letters::PoolDeadLetters,
     limits::Rate,
@@ -20,7 +19,10 @@ use super::{
 use crate::{
     Actor,
     address::Address,
+    control::advisor::{Advice, Advisor},
     inspect::{Inspection, Items},
+    pool::admin::control::Control,
+    size::Inbox,
 };
 
 /// A pool's administration. Each method answers in bounded time, however busy the pool is, and says

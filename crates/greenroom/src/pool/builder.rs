@@ -10,20 +10,16 @@ mod sticky;
 
 use super::{
     Pool,
-    advisor::{Advisor, Judge, task},
-    autoscale::{Autoscale, Autoscaler, scaling},
     batches::Batches,
     change::SlotOutcome,
     config::{LimitConfig, PoolConfig},
     core::Core,
     employed::start_clock,
     functions::{CopyOf, FunctionsOf, KeyOf},
-    inbox::MAX_CAPACITY,
     limits::{Adaptive, AtOnce, Gate, Rate},
     overflow::Overflow,
     policy::Policy,
     restart::{Restarts, WhenExhausted},
-    roster::MAX_WORKERS,
     seat::Status,
     settings::{Derived, Settings},
     supervised::{self, PoolChild},
@@ -34,7 +30,14 @@ use super::{
 };
 use crate::{
     Actor, Backoff, DeadLetter, ExitReason, FailurePolicy, FailureTable, FinalAction, Layer,
-    PoolEvent, PoolEvents, RestartPolicy, Rule, SpawnError, layer::Layered,
+    PoolEvent, PoolEvents, RestartPolicy, Rule, SpawnError,
+    control::{
+        advisor::{Advisor, Judge},
+        autoscale::{Autoscale, Autoscaler},
+    },
+    layer::Layered,
+    pool::controllers::{advisor, autoscale},
+    size::{MAX_CAPACITY, MAX_WORKERS},
 };
 
 /// The most threads of one pool's own.
@@ -624,8 +627,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     pub fn supervised(mut self) -> Result<(Pool<A>, PoolChild), SpawnError> {
         self.config.failure.when_exhausted = WhenExhausted::Escalate;
         let core = self.into_core()?;
-        scaling::begin(&core);
-        task::begin(&core);
+        autoscale::begin(&core);
+        advisor::begin(&core);
         start_clock(&core);
         watch(&core);
         Ok(supervised::kept(core))
@@ -795,8 +798,8 @@ pub(super) async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
                 if slots.is_empty() || drops || core.routing.sticky.is_some() {
                     start_clock(core);
                 }
-                scaling::begin(core);
-                task::begin(core);
+                autoscale::begin(core);
+                advisor::begin(core);
                 watch(core);
                 core.close_if_deserted();
                 if core.settings.functions.dispatch.is_some() {

@@ -3,14 +3,16 @@
 use std::{ops::RangeInclusive, sync::Arc, time::Duration};
 
 use super::{
-    advisor::Advisor,
-    autoscale::Autoscale,
     batches::Batches,
     limits::{AtOnce, Rate},
     restart::{Restarts, WhenExhausted},
-    roster::MAX_WORKERS,
 };
-use crate::{FinalAction, PoolEvents, RestartPolicy, dead_letters::DEFAULT_BOUND};
+use crate::{
+    FinalAction, PoolEvents, RestartPolicy,
+    control::{advisor::Advisor, autoscale::Autoscale},
+    dead_letters::DEFAULT_BOUND,
+    size::MAX_WORKERS,
+};
 
 /// The default number of workers.
 const DEFAULT_WORKERS: usize = 3;

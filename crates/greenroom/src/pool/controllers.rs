@@ -1,12 +1,15 @@
 //! The controllers of a pool: its advisor, its coordinator, its supervisor.
 
+pub(crate) mod advising;
+pub(crate) mod advisor;
+pub(crate) mod autoscale;
+
 use std::sync::{OnceLock, atomic::AtomicBool};
 
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::{
-    advisor::advising::Advising,
     coordinator::{
         PoolNotice,
         coordination::{AddressOf, Coordination},
@@ -14,7 +17,9 @@ use super::{
     parcel::ParcelOf,
     restart::Escalation,
 };
-use crate::{Actor, AnyAddress, Class, ExitReason, life::Signal};
+use crate::{
+    Actor, AnyAddress, Class, ExitReason, life::Signal, pool::controllers::advising::Advising,
+};
 
 /// The controllers of a pool: its advisor, its coordinator, its supervisor.
 pub(crate) struct Controllers<A: Actor> {

@@ -2,9 +2,9 @@
 
 use std::{any::type_name, fmt, hash::Hash, sync::Arc, time::Duration};
 
+use super::core::Core;
 pub use super::sketch::HotKey;
-use super::{control::Control, core::Core};
-use crate::{Actor, DeadLetterReason};
+use crate::{Actor, DeadLetterReason, pool::admin::control::Control};
 
 /// The keys of a pool with [`ordered_by`](crate::PoolBuilder::ordered_by).
 ///

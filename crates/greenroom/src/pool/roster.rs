@@ -2,9 +2,6 @@
 
 use std::{collections::BTreeSet, ops::RangeInclusive};
 
-/// The most workers of one pool.
-pub(super) const MAX_WORKERS: usize = 65_536;
-
 /// In the place of one that is nowhere.
 const NONE: usize = usize::MAX;
 

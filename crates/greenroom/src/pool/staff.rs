@@ -2,14 +2,11 @@
 
 use std::sync::{Arc, Weak};
 
-use super::{
-    control::Control,
-    gather::{
-        Worker,
-        crew::{Crew, WeakCrew},
-    },
+use super::gather::{
+    Worker,
+    crew::{Crew, WeakCrew},
 };
-use crate::{Actor, Address, WeakAddress};
+use crate::{Actor, Address, WeakAddress, pool::admin::control::Control};
 
 /// Those of this pool, which `alive` keeps running.
 pub(super) fn crew<A: Actor>(

@@ -8,11 +8,8 @@ use std::{
 use super::kind::Kind;
 use crate::{
     DeadLetterReason, ExitReason,
-    pool::{
-        advisor::Advice,
-        autoscale::Reason,
-        limits::{LimitReason, Mode},
-    },
+    control::{advisor::Advice, autoscale::Reason},
+    pool::limits::{LimitReason, Mode},
 };
 
 /// An event, its pool, and its time.

@@ -9,11 +9,9 @@ use std::{hash::Hash, sync::atomic::Ordering};
 use super::{Core, credit_for};
 use crate::{
     Actor, PoolEvent,
-    pool::{
-        AdminError,
-        inbox::{Inbox, MAX_CAPACITY},
-    },
+    pool::AdminError,
     pool_events::ResizeReason,
+    size::{Inbox, MAX_CAPACITY},
 };
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {

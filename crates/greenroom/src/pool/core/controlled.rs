@@ -14,20 +14,21 @@ use super::Core;
 use crate::{
     Actor, DeadLetters, SpawnError,
     address::Address,
+    control::advisor::{Advice, Advisor},
     inspect::{Inspection, Items},
     pool::{
+        admin::control::{BoxFuture, Control},
         admin_error::AdminError,
-        advisor::{Advice, Advisor, task},
         change::Change,
-        control::{BoxFuture, Control},
+        controllers::advisor,
         gather::Worker,
-        inbox::Inbox,
         limits::{Gate, Rate},
         starts::NotReady,
         stats::{Latencies, LatencySnapshot, PoolStats, WorkerStats},
         stop::{self, Stop, StopReport},
     },
     pool_events::ResizeReason,
+    size::Inbox,
 };
 
 impl<A, K> Control<A> for Core<A, K>
@@ -145,7 +146,7 @@ where
     fn set_advisor(self: Arc<Self>, advisor: Option<Advisor>) -> Result<(), AdminError> {
         self.lifecycle.check_running()?;
         let out_of_range = |error: SpawnError| AdminError::AdvisorOutOfRange(error.to_string());
-        task::replace(&self, advisor).map_err(out_of_range)
+        advisor::replace(&self, advisor).map_err(out_of_range)
     }
 
     fn set_rate(&self, rate: Option<Rate>) -> Result<(), AdminError> {

@@ -16,12 +16,13 @@ use crate::{
         change::{Outcomes, SlotOutcome},
         employed::Employed,
         restart::RestartLog,
-        roster::{MAX_WORKERS, Roster},
+        roster::Roster,
         seat::{KILLED, LEAVE, Place, REST, Seat, Status},
         worker,
         worker_task::Task,
     },
     pool_events::ResizeReason,
+    size::MAX_WORKERS,
 };
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {

@@ -1,6 +1,6 @@
 //! What a pool keeps of its advisor.
 
-use super::Advice;
+use crate::control::advisor::Advice;
 
 /// What the advisor of a pool has said, and which one it is.
 #[derive(Debug, Default)]

@@ -6,17 +6,17 @@ use super::{Figures, Inbox};
 
 /// What a pool looks like at one moment.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Look {
+pub(crate) struct Look {
     /// Messages that hold a place: queued, or waiting for another attempt.
-    pub(super) queued: usize,
-    pub(super) capacity: usize,
-    pub(super) busy: usize,
-    pub(super) workers: usize,
+    pub(crate) queued: usize,
+    pub(crate) capacity: usize,
+    pub(crate) busy: usize,
+    pub(crate) workers: usize,
 }
 
 /// Observations since the period began.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Period {
+pub(crate) struct Period {
     looks: u32,
     queued: f64,
     used: f64,
@@ -25,7 +25,7 @@ pub(super) struct Period {
 }
 
 impl Period {
-    pub(super) fn look(&mut self, look: &Look) {
+    pub(crate) fn look(&mut self, look: &Look) {
         let share = |part: usize, whole: usize| part as f64 / whole.max(1) as f64;
         self.looks += 1;
         self.queued += look.queued as f64;
@@ -36,7 +36,7 @@ impl Period {
 
     /// Ends the period and begins the next: the averages, in the figures of a pool with
     /// this bound and size.
-    pub(super) fn end(
+    pub(crate) fn end(
         &mut self,
         at: Duration,
         over: Duration,

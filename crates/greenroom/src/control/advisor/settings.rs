@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{SpawnError, pool::inbox::MAX_CAPACITY};
+use crate::{SpawnError, size::MAX_CAPACITY};
 
 /// The length of a period unless said otherwise: longer than most bursts, and short enough for
 /// a person who watches.

@@ -1,7 +1,7 @@
 //! The rules, in their order, and what each asks for.
 
 use super::{Advisor, Edit, Figures, Finding, Inbox, Proposal};
-use crate::pool::roster::MAX_WORKERS;
+use crate::size::MAX_WORKERS;
 
 /// If workers are busy for a smaller share of their time, messages do not wait for lack of workers.
 const BUSY_ENOUGH: f64 = 0.5;

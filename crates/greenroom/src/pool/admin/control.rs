@@ -2,24 +2,24 @@
 
 use std::{any::Any, future::Future, ops::RangeInclusive, pin::Pin, sync::Arc, time::Duration};
 
-use super::{
-    admin_error::AdminError,
-    advisor::{Advice, Advisor},
-    change::Change,
-    gather::Worker,
-    inbox::Inbox,
-    limits::Rate,
-    starts::NotReady,
-    stats::{Latencies, LatencySnapshot, PoolStats, WorkerStats},
-    stop::{Stop, StopReport},
-};
 use crate::{
     Actor, DeadLetters,
     address::Address,
+    control::advisor::{Advice, Advisor},
     inspect::{Inspection, Items},
+    pool::{
+        admin_error::AdminError,
+        change::Change,
+        gather::Worker,
+        limits::Rate,
+        starts::NotReady,
+        stats::{Latencies, LatencySnapshot, PoolStats, WorkerStats},
+        stop::{Stop, StopReport},
+    },
+    size::Inbox,
 };
 
-pub(super) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+pub(crate) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// What a pool can be told, whatever its keys are.
 pub(crate) trait Control<A: Actor>: Send + Sync {

@@ -43,7 +43,7 @@ pub struct Advice {
 
 impl Advice {
     /// True if both say the same, whatever their figures.
-    pub(super) fn says_as(&self, other: &Self) -> bool {
+    pub(crate) fn says_as(&self, other: &Self) -> bool {
         (self.finding, self.change, self.acted) == (other.finding, other.change, other.acted)
     }
 }

@@ -4,7 +4,7 @@ use std::{collections::VecDeque, time::Duration};
 
 /// A stretch of calm, and the most workers that were busy at a time in its last part.
 #[derive(Debug, Clone)]
-pub(in crate::pool) struct Calm {
+pub(in crate::control) struct Calm {
     since: Duration,
     /// When, and how many were busy: falling from front to back, so that the front is the peak. A
     /// sample that is not higher than a later one can never be the peak again and is not kept.
@@ -12,12 +12,12 @@ pub(in crate::pool) struct Calm {
 }
 
 impl Calm {
-    pub(in crate::pool) fn since(at: Duration) -> Self {
+    pub(in crate::control) fn since(at: Duration) -> Self {
         Self { since: at, peaks: VecDeque::new() }
     }
 
     /// Adds a sample and forgets samples older than `window`.
-    pub(in crate::pool) fn add(&mut self, at: Duration, busy_workers: f64, window: Duration) {
+    pub(in crate::control) fn add(&mut self, at: Duration, busy_workers: f64, window: Duration) {
         while self.peaks.back().is_some_and(|(_, busy)| *busy <= busy_workers) {
             self.peaks.pop_back();
         }
@@ -32,7 +32,7 @@ impl Calm {
     }
 
     /// The most workers that were busy at a time within the window.
-    pub(in crate::pool) fn peak(&self) -> f64 {
+    pub(in crate::control) fn peak(&self) -> f64 {
         self.peaks.front().map_or(0.0, |(_, busy)| *busy)
     }
 }

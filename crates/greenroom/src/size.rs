@@ -1,7 +1,11 @@
-//! The bound on messages that are accepted and not started.
+//! How large a pool may be: its workers, and its bound on messages that are accepted and not
+//! started.
+
+/// The most workers of one pool.
+pub(crate) const MAX_WORKERS: usize = 65_536;
 
 /// The largest capacity of one pool: what tokio's semaphore can count on every platform is larger.
-pub(super) const MAX_CAPACITY: usize = 100_000_000;
+pub(crate) const MAX_CAPACITY: usize = 100_000_000;
 
 /// The bound of a pool: so many messages for each worker, or in all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

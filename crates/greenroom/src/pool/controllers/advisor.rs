@@ -9,13 +9,13 @@ use std::{
 
 use tokio::{sync::mpsc, time::Instant};
 
-use super::{
-    Advice, Advisor, Figures, Finding, Judge, Proposal,
-    period::{Look, Period},
-};
 use crate::{
     Actor, PoolEvent, SpawnError,
-    pool::{AdminError, autoscale::scaling::is_over, core::Core, employed::Employed},
+    control::advisor::{
+        Advice, Advisor, Figures, Finding, Judge, Proposal,
+        period::{Look, Period},
+    },
+    pool::{AdminError, controllers::autoscale::is_over, core::Core, employed::Employed},
     pool_events::ResizeReason,
 };
 

@@ -8,9 +8,9 @@ use std::{
 
 use tokio::{sync::mpsc, time::Instant};
 
-use super::{Autoscaler, Decision, Sample};
 use crate::{
     Actor,
+    control::autoscale::{Autoscaler, Decision, Sample},
     pool::{AdminError, core::Core, employed::Employed},
     pool_events::ResizeReason,
 };
@@ -57,7 +57,7 @@ async fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 }
 
 /// Waits until the pool has ended (true), or this moment has come.
-pub(in crate::pool) async fn is_over<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+pub(super) async fn is_over<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Core<A, K>,
     at: Instant,
 ) -> bool {

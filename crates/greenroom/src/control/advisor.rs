@@ -61,16 +61,14 @@ use std::time::Duration;
 use crate::SpawnError;
 
 mod advice;
-pub(crate) mod advising;
 mod course;
 mod figures;
 mod finding;
-mod period;
+pub(crate) mod period;
 mod rules;
 mod settings;
-pub(super) mod task;
 
-pub use super::inbox::Inbox;
+pub use crate::size::Inbox;
 pub use advice::{Advice, Edit, Proposal};
 pub use figures::Figures;
 pub use finding::Finding;

@@ -33,7 +33,6 @@ use crate::SpawnError;
 
 pub(super) mod calm;
 mod decision;
-pub(crate) mod scaling;
 mod settings;
 mod throughput;
 

@@ -1,0 +1,12 @@
+//! Decisions about the size of a pool, made from what it looks like.
+//!
+//! ```text
+//! pool ──sample──▶ autoscale, advisor ──change, if any──▶ pool
+//! ```
+//!
+//! Nothing here knows a pool, an actor, a task or a clock: the caller builds the samples, says what
+//! time it is, and applies the changes. So each decision is tried on plain samples. The tasks that
+//! do this for a pool lie in `pool/controllers/`.
+
+pub mod advisor;
+pub mod autoscale;
