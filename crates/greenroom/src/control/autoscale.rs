@@ -33,6 +33,7 @@ use crate::SpawnError;
 
 pub(super) mod calm;
 mod decision;
+pub(crate) mod looks;
 mod settings;
 mod throughput;
 

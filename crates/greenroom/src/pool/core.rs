@@ -347,7 +347,7 @@ pub(crate) type ExtraOf<A> = Extra<<A as Actor>::Reply, <A as Actor>::Error>;
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Queues for Core<A, K> {
     fn started(&self) -> u64 {
-        self.membership.seats.iter().map(|seat| seat.tally.started.load(Ordering::Relaxed)).sum()
+        self.membership.started()
     }
 
     fn reclaim(&self) -> u64 {

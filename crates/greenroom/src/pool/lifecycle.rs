@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use parking_lot::Mutex;
-use tokio::sync::Notify;
+use tokio::{sync::Notify, time::Instant};
 
 use super::admin_error::AdminError;
 use crate::{Actor, AnyAddress, ExitReason, life::Life};
@@ -72,6 +72,24 @@ impl<A: Actor> Lifecycle<A> {
 }
 
 impl<A: Actor> Lifecycle<A> {
+    /// Waits until the pool has ended (true), or this moment has come.
+    pub(crate) async fn ends_by(&self, at: Instant) -> bool {
+        loop {
+            let over = self.over.notified();
+            // Pairs with the store of `Core::end`, which notifies `over` next: either this load
+            // sees the end, or `over` resolves. Loaded before `notified`, an end in between would
+            // be missed.
+            if self.ended.load(Ordering::SeqCst) {
+                return true;
+            }
+            if tokio::time::timeout_at(at, over).await.is_err() {
+                // Pairs with nothing: after a stale `false` the caller looks at the pool once more,
+                // and its next call sees the end.
+                return self.ended.load(Ordering::SeqCst);
+            }
+        }
+    }
+
     /// Tells stops that a message may have been the last one.
     pub(crate) fn tell_progress(&self) {
         // Pairs with the store in `close`, through the fence in `wait_until`: the caller, behind a

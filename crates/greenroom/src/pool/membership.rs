@@ -86,6 +86,30 @@ impl<A: Actor, K> Membership<A, K> {
         }
     }
 
+    /// Workers that the pool is set to have, started or not.
+    pub(crate) fn size(&self) -> usize {
+        self.roster.lock().len()
+    }
+
+    /// Workers that have a message in hand.
+    pub(crate) fn busy(&self) -> usize {
+        self.seats.iter().filter(|seat| seat.is_busy()).count()
+    }
+
+    /// Attempts that workers have begun.
+    pub(crate) fn started(&self) -> u64 {
+        self.seats.iter().map(|seat| seat.tally.started.load(Ordering::Relaxed)).sum()
+    }
+
+    /// Attempts that have ended. Of a batch in hand, all but one message count as ended.
+    pub(crate) fn ended(&self) -> u64 {
+        let (started, busy) = self.seats.iter().fold((0, 0), |(started, busy), seat| {
+            let of_seat = seat.tally.started.load(Ordering::Relaxed);
+            (started + of_seat, busy + u64::from(seat.is_busy()))
+        });
+        started.saturating_sub(busy)
+    }
+
     /// Slots with a worker that runs or is being started.
     pub(crate) fn active_slots(&self) -> Vec<usize> {
         let active =

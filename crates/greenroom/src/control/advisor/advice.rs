@@ -42,8 +42,14 @@ pub struct Advice {
 }
 
 impl Advice {
+    /// True if it is worth being told of after the advice `before`, because it says something else.
+    /// The first advice is no news if the pool is fine.
+    pub(crate) fn is_news_after(&self, before: Option<&Self>) -> bool {
+        before.map_or(self.finding != Finding::Fine, |before| !before.says_as(self))
+    }
+
     /// True if both say the same, whatever their figures.
-    pub(crate) fn says_as(&self, other: &Self) -> bool {
+    fn says_as(&self, other: &Self) -> bool {
         (self.finding, self.change, self.acted) == (other.finding, other.change, other.acted)
     }
 }

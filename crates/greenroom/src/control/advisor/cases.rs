@@ -240,6 +240,20 @@ fn h10_advice_states_its_figures_and_the_lines() {
 }
 
 #[test]
+fn h10_advice_is_news_when_it_says_something_else() {
+    let of = |figures| judge(Advisor::default()).advise(&figures);
+    let (fine, crowded) = (of(calm()), of(full(51, used(0.9, 1000))));
+    assert!(crowded.is_news_after(None) && !fine.is_news_after(None), "it was always fine");
+    assert!(fine.is_news_after(Some(&crowded)) && crowded.is_news_after(Some(&fine)));
+    let fuller = of(full(90, used(0.95, 1000)));
+    assert!(!fuller.is_news_after(Some(&crowded)), "other figures, the same advice");
+    let further = of(full(51, used(0.9, 2000)));
+    assert!(further.is_news_after(Some(&crowded)), "other lines");
+    let done = judge(Advisor::default().act()).advise(&full(51, used(0.9, 1000)));
+    assert!(done.is_news_after(Some(&crowded)), "the pool follows it");
+}
+
+#[test]
 fn h10_settings_out_of_range_are_refused() {
     let default = Advisor::default();
     let wrong = [

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::{
-    period::{Look, Period},
+    period::{Counts, Look, Period, PeriodEnd},
     *,
 };
 
@@ -96,15 +96,10 @@ impl SimulatedPool {
         self.times.sort_unstable();
         let p99 = self.times.get(self.times.len() * 99 / 100).map(|time| *time as u32 * MILLI);
         self.times.clear();
-        let at = self.now as u32 * MILLI;
-        let inbox = Inbox::PerWorker(self.each);
-        Figures {
-            p99,
-            most_workers: self.most_workers,
-            inbox_full: std::mem::take(&mut self.inbox_full),
-            started: std::mem::take(&mut self.started),
-            ..self.period.end(at, PERIOD as u32 * MILLI, inbox, self.workers)
-        }
+        let (at, inbox_full, started) = (self.now as u32 * MILLI, self.inbox_full, self.started);
+        let (workers, most_workers) = (self.workers, self.most_workers);
+        let ending = PeriodEnd { inbox: Inbox::PerWorker(self.each), workers, most_workers, p99 };
+        self.period.end(Counts { at, inbox_full, started }, ending)
     }
 
     fn follow(&mut self, advice: &Advice) {

@@ -12,27 +12,12 @@ use tokio::{sync::mpsc, time::Instant};
 use crate::{
     Actor, PoolEvent, SpawnError,
     control::advisor::{
-        Advice, Advisor, Figures, Finding, Judge, Proposal,
-        period::{Look, Period},
+        Advice, Advisor, Figures, Judge, Proposal,
+        period::{Counts, Look, Period, PeriodEnd, moments},
     },
-    pool::{AdminError, controllers::autoscale::is_over, core::Core, employed::Employed},
+    pool::{AdminError, core::Core, employed::Employed},
     pool_events::ResizeReason,
 };
-
-/// The time between two looks: short enough for an average, and long enough that the locks of the
-/// queues do not matter.
-const LOOK: Duration = Duration::from_secs(1);
-/// The fewest looks in a period: if it is short, they come sooner.
-const LEAST_LOOKS: u32 = 10;
-/// The most looks in a period: if it is long, they come later.
-const MOST_LOOKS: u32 = 300;
-
-/// The counts at the beginning of the period.
-struct Before {
-    at: Duration,
-    inbox_full: u64,
-    started: u64,
-}
 
 /// Looks after a pool that is set up to.
 pub(crate) fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Arc<Core<A, K>>) {
@@ -87,10 +72,10 @@ async fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     mut judge: Judge,
     turn: u64,
 ) {
-    let period = judge.settings().period;
-    let mut before = Before::of(&core);
-    while let Some(seen) = watch(&core, period, turn).await {
-        let figures = figures(&core, &mut before, seen);
+    let length = judge.settings().period;
+    let mut period = Period::begin(counts(&core));
+    while observe(&core, &mut period, length, turn).await {
+        let figures = period.end(counts(&core), ending(&core));
         let advice = judge.advise(&figures);
         if !take_down(&core, &advice, turn) {
             break;
@@ -106,77 +91,58 @@ async fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     }
 }
 
-/// Observes a pool for a period. `None` if the pool ends in between, or has another
-/// advisor. The moments are random: an event that recurs on every second would otherwise be
-/// seen always, or never.
-async fn watch<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+/// Observes a pool for a period. False if the pool ends in between, or has another advisor.
+async fn observe<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Core<A, K>,
-    period: Duration,
+    period: &mut Period,
+    length: Duration,
     turn: u64,
-) -> Option<Period> {
-    let looks = (period.div_duration_f64(LOOK) as u32).clamp(LEAST_LOOKS, MOST_LOOKS);
-    let (start, mut seen) = (Instant::now(), Period::default());
-    for look in 0..looks {
-        let share = (f64::from(look) + core.env.chance()) / f64::from(looks);
-        if is_over(core, start + period.mul_f64(share)).await
+) -> bool {
+    let start = Instant::now();
+    for moment in moments(length, || core.env.chance()) {
+        if core.lifecycle.ends_by(start + moment).await
             || !core.controllers.advising.lock().is_turn(turn)
         {
-            return None;
+            return false;
         }
-        seen.look(&Look::at(core));
+        period.look(&look(core));
     }
-    let over = is_over(core, start + period).await;
-    (!over).then_some(seen)
+    !core.lifecycle.ends_by(start + length).await
 }
 
-impl Look {
-    fn at<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>) -> Self {
-        Self {
-            queued: core.depth(),
-            capacity: core.queue.permits.capacity(),
-            busy: core.membership.seats.iter().filter(|seat| seat.is_busy()).count(),
-            workers: core.membership.roster.lock().len(),
-        }
+fn look<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>) -> Look {
+    Look {
+        queued: core.depth(),
+        capacity: core.queue.permits.capacity(),
+        busy: core.membership.busy(),
+        workers: core.membership.size(),
     }
 }
 
-impl Before {
-    fn of<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>) -> Self {
-        let started =
-            core.membership.seats.iter().map(|seat| seat.tally.started.load(Ordering::Relaxed));
-        Self {
-            at: Duration::from_nanos(core.telemetry.coarse.real()),
-            inbox_full: core.telemetry.full_episodes(),
-            started: started.sum(),
-        }
+fn counts<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>) -> Counts {
+    Counts {
+        at: Duration::from_nanos(core.telemetry.coarse.real()),
+        inbox_full: core.telemetry.full_episodes(),
+        started: core.membership.started(),
     }
 }
 
-fn figures<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: &Core<A, K>,
-    before: &mut Before,
-    mut seen: Period,
-) -> Figures {
-    let now = Before::of(core);
-    let then = std::mem::replace(before, Before { ..now });
+fn ending<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>) -> PeriodEnd {
     let (workers, bounds) = {
         let roster = core.membership.roster.lock();
         (roster.len(), roster.bounds())
     };
     // A pool that sizes itself does so each second.
-    let most_workers =
-        if core.settings.config.size.autoscale.is_some() { workers } else { *bounds.end() };
-    Figures {
-        most_workers,
-        inbox_full: now.inbox_full - then.inbox_full,
-        started: now.started.saturating_sub(then.started),
+    let sizes_itself = core.settings.config.size.autoscale.is_some();
+    PeriodEnd {
+        inbox: core.inbox(),
+        workers,
+        most_workers: if sizes_itself { workers } else { *bounds.end() },
         p99: core.telemetry.measured.take_residence().or_else(|| core.oldest()),
-        ..seen.end(now.at, now.at.saturating_sub(then.at), core.inbox(), workers)
     }
 }
 
-/// Keeps the advice, and emits it if it differs from the last one. The first advice is no news if
-/// the pool is fine. False if the pool has another advisor by now.
+/// Keeps the advice, and tells of it if it is news. False if the pool has another advisor by now.
 fn take_down<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Core<A, K>,
     advice: &Advice,
@@ -189,11 +155,7 @@ fn take_down<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         }
         advising.take_down(advice)
     };
-    let is_news = match before {
-        Some(before) => !before.says_as(advice),
-        None => advice.finding != Finding::Fine,
-    };
-    if is_news {
+    if advice.is_news_after(before.as_deref()) {
         core.tell(PoolEvent::Advised { advice: Box::new(*advice) });
     }
     true

@@ -122,7 +122,7 @@ where
     }
 
     fn resize(self: Arc<Self>, workers: usize) -> Result<Change, AdminError> {
-        let size = self.membership.roster.lock().len();
+        let size = self.membership.size();
         match workers.checked_sub(size) {
             Some(more) => self.add(more),
             None => self.remove(size - workers),

@@ -22,7 +22,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let waiting = self.telemetry.tally.waiting.load(Ordering::Relaxed);
         let mut stats = PoolStats {
             worker_behavior: std::any::type_name::<A>(),
-            configured: self.membership.roster.lock().len(),
+            configured: self.membership.size(),
             live: self.membership.live.load(Ordering::Relaxed),
             starting: 0,
             idle: self.queue.wake.idle(),
