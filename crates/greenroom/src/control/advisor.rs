@@ -61,9 +61,9 @@ use std::time::Duration;
 use crate::SpawnError;
 
 mod advice;
-mod course;
 mod figures;
 mod finding;
+mod hysteresis;
 pub(crate) mod period;
 mod rules;
 mod settings;
@@ -75,7 +75,7 @@ pub use finding::Finding;
 pub use settings::Advisor;
 
 use super::autoscale::calm::Calm;
-use course::{Course, Way};
+use hysteresis::{Hysteresis, Way};
 
 /// How long the number of waiting messages is remembered: a day has its busy hours.
 const REMEMBERED: Duration = Duration::from_secs(24 * 3600);
@@ -88,7 +88,7 @@ pub struct Judge {
     settings: Advisor,
     /// For how many messages room was needed at a time, lately.
     peaks: Calm,
-    course: Course,
+    hysteresis: Hysteresis,
 }
 
 impl Judge {
@@ -98,7 +98,7 @@ impl Judge {
     /// A setting out of range.
     pub fn new(settings: Advisor) -> Result<Self, SpawnError> {
         let settings = settings.checked()?;
-        Ok(Self { settings, peaks: Calm::since(Duration::ZERO), course: Course::default() })
+        Ok(Self { settings, peaks: Calm::since(Duration::ZERO), hysteresis: Hysteresis::default() })
     }
 
     /// The settings.
@@ -124,7 +124,7 @@ impl Judge {
             _ => finding,
         };
         let way = finding.way().filter(|_| change.is_some());
-        let acted = self.settings.acts && self.course.follow(way);
+        let acted = self.settings.acts && self.hysteresis.follow(way);
         Advice { finding, figures: *figures, change, acted }
     }
 }

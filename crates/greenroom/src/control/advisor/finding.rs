@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::course::Way::{self, Grow, Shrink};
+use super::hysteresis::Way::{self, Grow, Shrink};
 
 /// A finding, and the change that it asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -16,7 +16,7 @@ pub(super) enum Way {
 /// The last act, and the requests of the figures since. Each period after an act is a whole one, so
 /// one period is watched in full before the next act.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Course {
+pub(super) struct Hysteresis {
     /// The last act.
     last: Option<Way>,
     /// What the figures ask for, and for how many periods in a row since the last act.
@@ -26,7 +26,7 @@ pub(super) struct Course {
     turns: u32,
 }
 
-impl Course {
+impl Hysteresis {
     /// The figures of a period ask for this. True if it is to be done.
     pub(super) fn follow(&mut self, way: Option<Way>) -> bool {
         self.periods = if way == self.asked { self.periods.saturating_add(1) } else { 1 };
@@ -44,14 +44,14 @@ impl Course {
 #[cfg(test)]
 mod tests {
     use super::{
-        Course,
+        Hysteresis,
         Way::{self, Grow, Shrink},
     };
 
     /// In which of the periods something is done.
     fn done(asked: impl IntoIterator<Item = Option<Way>>) -> Vec<usize> {
-        let mut course = Course::default();
-        let followed = asked.into_iter().map(|way| course.follow(way));
+        let mut hysteresis = Hysteresis::default();
+        let followed = asked.into_iter().map(|way| hysteresis.follow(way));
         followed.enumerate().filter_map(|(period, done)| done.then_some(period)).collect()
     }
 
@@ -74,11 +74,11 @@ mod tests {
 
     #[test]
     fn h10_each_turn_takes_twice_as_long_as_the_one_before() {
-        let mut course = Course::default();
+        let mut hysteresis = Hysteresis::default();
         let mut way = Grow;
         let mut waited = Vec::new();
         for _ in 0..8 {
-            waited.push((1..).find(|_: &u32| course.follow(Some(way))));
+            waited.push((1..).find(|_: &u32| hysteresis.follow(Some(way))));
             way = if way == Grow { Shrink } else { Grow };
         }
         assert_eq!(waited, [1, 2, 4, 8, 16, 32, 32, 32].map(Some));
