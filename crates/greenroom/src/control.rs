@@ -10,3 +10,4 @@
 
 pub mod advisor;
 pub mod autoscale;
+mod peaks;

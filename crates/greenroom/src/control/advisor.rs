@@ -74,7 +74,7 @@ pub use figures::Figures;
 pub use finding::Finding;
 pub use settings::Advisor;
 
-use super::autoscale::calm::Calm;
+use super::peaks::Peaks;
 use hysteresis::{Hysteresis, Way};
 
 /// How long the number of waiting messages is remembered: a day has its busy hours.
@@ -87,7 +87,7 @@ const REMEMBERED: Duration = Duration::from_secs(24 * 3600);
 pub struct Judge {
     settings: Advisor,
     /// For how many messages room was needed at a time, lately.
-    peaks: Calm,
+    peaks: Peaks,
     hysteresis: Hysteresis,
 }
 
@@ -98,7 +98,7 @@ impl Judge {
     /// A setting out of range.
     pub fn new(settings: Advisor) -> Result<Self, SpawnError> {
         let settings = settings.checked()?;
-        Ok(Self { settings, peaks: Calm::since(Duration::ZERO), hysteresis: Hysteresis::default() })
+        Ok(Self { settings, peaks: Peaks::default(), hysteresis: Hysteresis::default() })
     }
 
     /// The settings.

@@ -31,7 +31,7 @@ use std::time::Duration;
 
 use crate::SpawnError;
 
-pub(super) mod calm;
+mod cooldown;
 mod decision;
 pub(crate) mod looks;
 mod settings;
@@ -40,7 +40,7 @@ mod throughput;
 pub use decision::{Decision, Reason, Sample};
 pub use settings::Autoscale;
 
-use calm::Calm;
+use cooldown::Cooldown;
 use throughput::Throughput;
 
 /// The state between two samples.
@@ -53,7 +53,7 @@ pub struct Autoscaler {
     changed: Option<Duration>,
     /// Ends when the pool is late, and with every change: how busy workers were at another size
     /// says little.
-    calm: Option<Calm>,
+    cooldown: Option<Cooldown>,
 }
 
 /// What the last sample said.
@@ -74,7 +74,7 @@ impl Autoscaler {
             last: None,
             throughput: Throughput::default(),
             changed: None,
-            calm: None,
+            cooldown: None,
         })
     }
 
@@ -99,7 +99,7 @@ impl Autoscaler {
             None => self.correct(sample),
         }?;
         self.changed = Some(sample.at);
-        self.calm = None;
+        self.cooldown = None;
         Some(decision)
     }
 
@@ -118,7 +118,7 @@ impl Autoscaler {
         let busy_workers = busy_share(sample) * sample.workers as f64;
         self.throughput.add(sample.handled, busy_workers * seconds);
         let Some(reason) = self.late(sample) else { return self.shrink(sample, busy_workers) };
-        self.calm = None;
+        self.cooldown = None;
         self.grow(sample, last, seconds, reason)
     }
 
@@ -161,12 +161,12 @@ impl Autoscaler {
 
     fn shrink(&mut self, sample: &Sample, busy_workers: f64) -> Option<Decision> {
         let Autoscale { min, down_cooldown, busy_share, .. } = self.settings;
-        let calm = self.calm.get_or_insert_with(|| Calm::since(sample.at));
-        calm.add(sample.at, busy_workers, down_cooldown);
-        if !calm.has_lasted(sample.at, down_cooldown) {
+        let cooldown = self.cooldown.get_or_insert_with(|| Cooldown::since(sample.at));
+        cooldown.add(sample.at, busy_workers, down_cooldown);
+        if !cooldown.has_lasted(sample.at, down_cooldown) {
             return None;
         }
-        let peak_busy = calm.peak();
+        let peak_busy = cooldown.peak();
         let enough = (peak_busy / busy_share).ceil() as usize;
         let reason = Reason::Idle { peak_busy, within: down_cooldown };
         let to = enough.max(min);

@@ -1,0 +1,100 @@
+//! The looks at a pool that make up a sample.
+
+use std::time::Duration;
+
+use super::Sample;
+
+/// The time between two looks at how busy the workers are. A sample is made of ten looks, so that
+/// a handler that takes part of a second counts for that part.
+pub(crate) const LOOK: Duration = Duration::from_millis(100);
+const LOOKS: u32 = 10;
+
+/// What a pool says of itself when a sample is taken.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Totals {
+    /// By a clock that never goes back.
+    pub(crate) at: Duration,
+    /// Messages accepted and not started.
+    pub(crate) queued: usize,
+    /// How long the oldest of them has waited.
+    pub(crate) oldest: Duration,
+    /// Workers that the pool is set to have.
+    pub(crate) workers: usize,
+    /// Attempts that have ended, since the pool was built.
+    pub(crate) ended: u64,
+}
+
+/// Looks since the last sample.
+#[derive(Debug, Default)]
+pub(crate) struct Looks {
+    taken: u32,
+    /// The sum of the shares of workers that were busy.
+    busy: f64,
+    /// Attempts that had ended at the last sample.
+    ended: u64,
+}
+
+impl Looks {
+    /// So many of the workers are busy at this moment.
+    pub(crate) fn add(&mut self, busy: usize, workers: usize) {
+        self.taken += 1;
+        self.busy += (busy as f64 / workers.max(1) as f64).min(1.0);
+    }
+
+    /// It is time for a sample.
+    pub(crate) fn are_enough(&self) -> bool {
+        self.taken >= LOOKS
+    }
+
+    /// Takes a sample; the looks for the next one begin.
+    pub(crate) fn sample(&mut self, now: &Totals) -> Sample {
+        let before = std::mem::replace(self, Self { ended: now.ended, ..Self::default() });
+        Sample {
+            at: now.at,
+            queued: now.queued,
+            oldest: now.oldest,
+            busy: before.busy / f64::from(before.taken.max(1)),
+            workers: now.workers,
+            handled: now.ended.saturating_sub(before.ended),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn totals(ended: u64) -> Totals {
+        Totals { at: LOOK, queued: 5, oldest: LOOK, workers: 4, ended }
+    }
+
+    #[test]
+    fn p23_a_sample_is_the_average_of_ten_looks() {
+        let mut looks = Looks::default();
+        for busy in 0..10 {
+            assert!(!looks.are_enough(), "after {busy} looks");
+            looks.add(busy % 2, 2);
+        }
+        assert!(looks.are_enough());
+        let expected =
+            Sample { at: LOOK, queued: 5, oldest: LOOK, busy: 0.25, workers: 4, handled: 7 };
+        assert_eq!(looks.sample(&totals(7)), expected);
+        assert!(!looks.are_enough(), "the next sample has looks of its own");
+    }
+
+    #[test]
+    fn p23_each_sample_has_what_has_ended_since_the_last_one() {
+        let mut looks = Looks::default();
+        let handled = [7, 7, 12, 11].map(|ended| looks.sample(&totals(ended)).handled);
+        assert_eq!(handled, [7, 0, 5, 0], "a count that was read a little early is no flood");
+    }
+
+    #[test]
+    fn p23_workers_that_still_end_are_not_more_than_all() {
+        let mut looks = Looks::default();
+        looks.add(3, 1);
+        assert_eq!(looks.sample(&totals(0)).busy, 1.0);
+        looks.add(0, 0);
+        assert_eq!(looks.sample(&totals(0)).busy, 0.0, "a pool without workers");
+    }
+}
