@@ -29,8 +29,6 @@ use crate::{Actor, DeadLetters, delivery::Extra};
 
 mod accept;
 mod alarms;
-#[cfg(test)]
-mod attendance;
 pub(crate) mod batch;
 mod capacity;
 mod carry;
@@ -41,22 +39,16 @@ mod coordinated;
 mod crew;
 pub(crate) mod crowded;
 pub(crate) mod dispatch;
-#[cfg(test)]
-mod easy;
 mod elsewhere;
 mod evict;
 pub(crate) mod exit;
 mod figures;
-#[cfg(test)]
-mod interleavings;
 mod keys;
 mod look;
 mod mail;
 mod park;
 mod parked;
 mod place;
-#[cfg(test)]
-mod points;
 mod push;
 mod ready;
 pub(crate) mod serve;
@@ -65,9 +57,7 @@ mod sweep;
 pub(crate) mod take;
 mod tell;
 #[cfg(test)]
-mod together;
-#[cfg(test)]
-mod unaided;
+mod tests;
 mod waiters;
 mod withdraw;
 

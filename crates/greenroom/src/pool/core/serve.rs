@@ -261,8 +261,4 @@ fn into_entry<M, R, E, K>((message, stamp, port): Retracted<M, R, E>) -> Entry<M
 }
 
 #[cfg(test)]
-mod handed;
-#[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod times;

@@ -7,8 +7,7 @@ use std::{
     time::Duration,
 };
 
-use super::Core;
-use crate::{Actor, Address, Context, Pool};
+use crate::{Actor, Address, Context, Pool, pool::core::Core};
 
 struct Quick;
 

@@ -10,12 +10,15 @@ use std::{
 
 use proptest::prelude::*;
 
-use super::{Core, Queued, Settings, Urgency, take::TakenNear};
 use crate::{
     Actor, Class, Context, Delivery,
     delivery::Extra,
     pool::{
         config::{PoolConfig, SizeConfig},
+        core::{
+            Core, Queued, Settings, Urgency,
+            take::{TakenNear, find_lane},
+        },
         entry::Entry,
         functions::Functions,
         hold::Source,
@@ -455,5 +458,5 @@ fn k05_a_comparison_that_panics_loses_nothing() {
     impl Eq for Touchy {}
     let mut lanes = crate::pool::lanes::Lanes::<(), (), (), Touchy>::new();
     let id = lanes.open(7, Touchy, crate::pool::lanes::LaneState::Retrying);
-    assert_eq!(super::take::find_lane(lanes.candidates(7), Some(&Touchy)), Some(id));
+    assert_eq!(find_lane(lanes.candidates(7), Some(&Touchy)), Some(id));
 }

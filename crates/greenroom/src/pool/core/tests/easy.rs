@@ -2,10 +2,10 @@
 
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
-use super::{Core, Urgency};
 use crate::{
     Actor, Context, Pool,
     pool::{
+        core::{Core, Urgency},
         parcel::Parcel,
         permits::{Queues, Refused},
         stamp::SAMPLED_OF_QUICK,

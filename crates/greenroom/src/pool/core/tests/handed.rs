@@ -5,7 +5,7 @@ use std::{
     convert::Infallible,
     future::{Future, poll_fn},
     pin::{Pin, pin},
-    sync::Arc,
+    sync::{Arc, atomic::Ordering},
     task::{Context as Task, Poll, Waker},
     time::{Duration, Instant},
 };
@@ -13,14 +13,15 @@ use std::{
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
-use super::{AtHatch, Core, Ordering, Served};
 use crate::{
     Actor, Answer, CallError, Class, Context, DeadLetterReason, Delivery, Envelope, Overflow, Pool,
     PoolBuilder, ReplyPort, Restarts, Stop,
     pool::{
         Urgency,
+        core::Core,
         hatch::Told,
         seat::{KILLED, LEAVE},
+        served::{AtHatch, Served},
         watch::Watched,
     },
     step_aside,

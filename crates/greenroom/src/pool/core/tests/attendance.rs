@@ -9,11 +9,11 @@ use std::{
     time::Duration,
 };
 
-use super::{Core, Urgency};
 use crate::{
     Actor, Class, Context, Pool, Restarts, Stop,
     pool::{
         builder::PoolBuilder,
+        core::{Core, Urgency},
         entry::Entry,
         hold::{Hold, Source, Taken},
         parcel::Parcel,

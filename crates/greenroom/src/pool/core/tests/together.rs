@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::is_run;
+use crate::pool::core::is_run;
 
 fn deque<M: Clone>(message: M, messages: usize, room: usize) -> VecDeque<M> {
     let mut deque = VecDeque::with_capacity(room);

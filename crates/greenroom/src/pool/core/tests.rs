@@ -1,0 +1,10 @@
+//! Tests of what several parts of the core do together.
+
+mod attendance;
+mod easy;
+mod handed;
+mod interleavings;
+mod points;
+mod times;
+mod together;
+mod unaided;
