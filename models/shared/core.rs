@@ -44,6 +44,8 @@ mod parked;
 mod place;
 #[path = "../../crates/greenroom/src/pool/core/push.rs"]
 mod push;
+#[path = "../../crates/greenroom/src/pool/core/room.rs"]
+mod room;
 #[path = "../../crates/greenroom/src/pool/core/sweep.rs"]
 pub(crate) mod sweep;
 #[path = "../../crates/greenroom/src/pool/core/take.rs"]

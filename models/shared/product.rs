@@ -8,7 +8,7 @@
 //! | `block_queue`, `entry`, `lanes`, `padded`, `parcel`, `seats`, `stamp`, `tally`, `discard` | the product's |
 //! | `visits`, `places` | the product's; a thread is the model's, whichever token it was given |
 //! | `core/sweep` | the product's: messages that are withdrawn from a shard |
-//! | `crowd`, `key_lines`, `core/crowded`, `core/parked` | the product's: the bound behind a key, its senders in line, keys that are parked |
+//! | `crowd`, `key_lines`, `core/crowded`, `core/room`, `core/parked` | the product's: the bound behind a key, its senders in line, keys that are parked |
 //! | `class`, `dead_letter` | the product's |
 //! | `lock` | a mutex of the checker: a spin lock is one whose waiters are not seen to wait |
 //! | `worker/driver`, `worker/pacing` and what they are made of, `hold/take`, `hold/post`, `hold/presence` | the product's: what a worker does next, how it takes messages, suspends, lies down and gets up |

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use super::{Core, Hashed, WayIn, crowded::Granted, dispatch::Crowd};
+use super::{Core, Hashed, WayIn, dispatch::Crowd, room::Granted};
 use crate::{
     Actor, NotAccepted,
     address::door::{BoxFuture, Door, WeakDoor, push_one_by_one},

@@ -2,22 +2,16 @@
 //! wait for room behind a key (K10).
 //!
 //! A sender that finds no room behind its key stands in line there, without a permit of the pool,
-//! and tries again when it is woken: once for each message of the key that was started or taken
-//! out, and once more by a sender that has found room while there is more. Workers wake these
-//! senders when they serve waiters of the pool, because they hold no lock then.
+//! and tries again when it is woken (`room.rs`): once for each message of the key that was started
+//! or taken out, and once more by a sender that has found room while there is more. Workers wake
+//! these senders when they serve waiters of the pool, because they hold no lock then.
 
 use std::{hash::Hash, sync::Arc};
 
 use super::{Core, Hashed, ShardOf};
 use crate::{
     Actor, CallError, Class,
-    pool::{
-        crowd::KeyBounds,
-        discard::discard,
-        parcel::ParcelOf,
-        permits::{Closed, Refused},
-        shard::Shard,
-    },
+    pool::{crowd::KeyBounds, discard::discard, parcel::ParcelOf, permits::Refused, shard::Shard},
     sync::{Notify, Ordering},
 };
 
@@ -81,52 +75,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// Queues a message whose permit has been taken, in a pool whose workers pull.
-    pub(crate) fn push_keyed(
-        &self,
-        parcel: &mut ParcelOf<A>,
-        sender: u32,
-        waited: bool,
-    ) -> Result<(), Refused> {
-        let key = self.key(parcel);
-        let index = self.shard_of(&key, sender);
-        self.push_in_line(index, parcel, key, waited)
-    }
-
-    /// Waits for room in the pool, and behind the message's key.
-    pub(crate) async fn push_in_its_turn(
-        &self,
-        parcel: &mut ParcelOf<A>,
-        sender: u32,
-    ) -> Result<(), Refused> {
-        let mut line: Option<InLine<'_, A, K>> = None;
-        loop {
-            self.await_permit().await.map_err(|Closed| Refused::Closed)?;
-            let mut granted = Granted(Some(self));
-            match self.push_keyed(parcel, sender, line.is_some()) {
-                Ok(()) => {
-                    granted.0 = None;
-                    if let Some(line) = line {
-                        line.used();
-                    }
-                    return Ok(());
-                }
-                Err(Refused::KeyFull) => drop(granted),
-                Err(refused) => return Err(refused),
-            }
-            let place = line.get_or_insert_with(|| self.stand_in_line(parcel));
-            // The first in line looks once more: there may be room by now.
-            if !std::mem::take(&mut place.alone) {
-                place.woken().await;
-            }
-        }
-    }
-
-    /// Waits for room in the pool. If less than a block comes free, the watch serves the waiter.
-    pub(crate) async fn await_permit(&self) -> Result<(), Closed> {
-        self.queue.permits.take(self, self.wakes_by_search(), || self.clock.bell.ring()).await
-    }
-
     /// How many messages may wait behind one key.
     pub(crate) fn key_bounds(&self) -> KeyBounds {
         let waiting = self.routing.max_per_key.load(Ordering::Relaxed);
@@ -168,7 +116,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// Takes a place in line behind the key of this message.
-    fn stand_in_line(&self, parcel: &ParcelOf<A>) -> InLine<'_, A, K> {
+    pub(super) fn stand_in_line(&self, parcel: &ParcelOf<A>) -> InLine<'_, A, K> {
         let key = self.key(parcel);
         let (index, hash) = (self.shard_of(&key, 0), key.1);
         discard(key);
@@ -233,41 +181,28 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 }
 
-/// Gives a permit back unless it was used, also when the key function panics.
-pub(crate) struct Granted<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    pub(crate) Option<&'a Core<A, K>>,
-);
-
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Granted<'_, A, K> {
-    fn drop(&mut self) {
-        if let Some(core) = self.0 {
-            core.queue.permits.give(1, core);
-        }
-    }
-}
-
 /// A place in line behind a key. A sender that leaves it after having been woken passes that on.
-struct InLine<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static> {
+pub(super) struct InLine<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     core: &'a Core<A, K>,
     index: usize,
     hash: u32,
     room: Arc<Notify>,
     /// The line was empty before, and the sender has not looked again yet.
-    alone: bool,
+    pub(super) alone: bool,
     /// It has been told that there may be room, or was the first, and has not passed that on.
     woken: bool,
 }
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InLine<'_, A, K> {
     /// Waits until there may be room.
-    async fn woken(&mut self) {
+    pub(super) async fn woken(&mut self) {
         self.woken = false;
         self.room.notified().await;
         self.woken = true;
     }
 
     /// The message was queued: nothing is to be passed on.
-    fn used(mut self) {
+    pub(super) fn used(mut self) {
         self.woken = false;
     }
 }

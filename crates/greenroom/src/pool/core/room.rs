@@ -1,0 +1,73 @@
+//! Senders that wait for room: in the pool, and behind the key of their message.
+
+use std::hash::Hash;
+
+use super::{Core, crowded::InLine};
+use crate::{
+    Actor,
+    pool::{
+        parcel::ParcelOf,
+        permits::{Closed, Refused},
+    },
+};
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+    /// Queues a message whose permit has been taken, in a pool whose workers pull.
+    pub(crate) fn push_keyed(
+        &self,
+        parcel: &mut ParcelOf<A>,
+        sender: u32,
+        waited: bool,
+    ) -> Result<(), Refused> {
+        let key = self.key(parcel);
+        let index = self.shard_of(&key, sender);
+        self.push_in_line(index, parcel, key, waited)
+    }
+
+    /// Waits for room in the pool, and behind the message's key.
+    pub(crate) async fn push_in_its_turn(
+        &self,
+        parcel: &mut ParcelOf<A>,
+        sender: u32,
+    ) -> Result<(), Refused> {
+        let mut line: Option<InLine<'_, A, K>> = None;
+        loop {
+            self.await_permit().await.map_err(|Closed| Refused::Closed)?;
+            let mut granted = Granted(Some(self));
+            match self.push_keyed(parcel, sender, line.is_some()) {
+                Ok(()) => {
+                    granted.0 = None;
+                    if let Some(line) = line {
+                        line.used();
+                    }
+                    return Ok(());
+                }
+                Err(Refused::KeyFull) => drop(granted),
+                Err(refused) => return Err(refused),
+            }
+            let place = line.get_or_insert_with(|| self.stand_in_line(parcel));
+            // The first in line looks once more: there may be room by now.
+            if !std::mem::take(&mut place.alone) {
+                place.woken().await;
+            }
+        }
+    }
+
+    /// Waits for room in the pool. If less than a block comes free, the watch serves the waiter.
+    pub(crate) async fn await_permit(&self) -> Result<(), Closed> {
+        self.queue.permits.take(self, self.wakes_by_search(), || self.clock.bell.ring()).await
+    }
+}
+
+/// Gives a permit back unless it was used, also when the key function panics.
+pub(crate) struct Granted<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    pub(crate) Option<&'a Core<A, K>>,
+);
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Granted<'_, A, K> {
+    fn drop(&mut self) {
+        if let Some(core) = self.0 {
+            core.queue.permits.give(1, core);
+        }
+    }
+}
