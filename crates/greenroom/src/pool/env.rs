@@ -20,9 +20,7 @@ impl Env {
     pub(super) fn new(runtime: Handle, threads: Option<Threads>, seed: u64) -> Self {
         Self { runtime, _threads: threads, chance: AtomicU64::new(seed) }
     }
-}
 
-impl Env {
     /// A random number between 0 and 1, for jitter (Steele, Lea, Flood: SplitMix64, OOPSLA 2014).
     pub(crate) fn chance(&self) -> f64 {
         let mut z = self.chance.fetch_add(0x9E37_79B9_7F4A_7C15, Ordering::Relaxed);

@@ -29,9 +29,7 @@ impl<A: Actor> Handoff<A> {
             calls: OwnCalls::default(),
         }
     }
-}
 
-impl<A: Actor> Handoff<A> {
     /// The hatch of this worker.
     pub(crate) fn hatch(&self, worker: usize) -> &Arc<HatchOf<A>> {
         self.hatches.at(worker).get_or_init(|| Arc::new(Hatch::new()))

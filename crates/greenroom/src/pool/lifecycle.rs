@@ -69,9 +69,7 @@ impl<A: Actor> Lifecycle<A> {
             left_over: Mutex::default(),
         }
     }
-}
 
-impl<A: Actor> Lifecycle<A> {
     /// Waits until the pool has ended (true), or this moment has come.
     pub(crate) async fn ends_by(&self, at: Instant) -> bool {
         loop {

@@ -59,9 +59,7 @@ impl<A: Actor, K> Membership<A, K> {
             live: AtomicUsize::new(size.workers),
         }
     }
-}
 
-impl<A: Actor, K> Membership<A, K> {
     /// A worker has come or gone.
     pub(crate) fn crew_changed(&self) {
         // Pairs with the loads in `crew`, `hold_back`, `ask_again` and `sweep_held`: otherwise a

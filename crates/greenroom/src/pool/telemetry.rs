@@ -44,9 +44,7 @@ impl<K> Telemetry<K> {
             drops: DropLog::new(now),
         }
     }
-}
 
-impl<K> Telemetry<K> {
     /// A sender that has found no room begins to wait for some.
     #[cold]
     pub(crate) fn count_wait(&self) {
