@@ -89,15 +89,28 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Employed<A, K> {
 pub(crate) fn start_clock<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Arc<Core<A, K>>,
 ) -> bool {
+    start(core, Employed::new)
+}
+
+/// Starts the clock of a pool, unless that was done before (false). `employ` makes what the task
+/// holds of the pool: it counts as one of the pool's tasks.
+fn start<A, K, Held>(core: &Arc<Core<A, K>>, employ: impl FnOnce(&Arc<Core<A, K>>) -> Held) -> bool
+where
+    A: Actor,
+    K: Hash + Eq + Send + Sync + 'static,
+    Held: Deref<Target = Arc<Core<A, K>>> + Send + 'static,
+{
     if !core.clock.begin() {
         return false;
     }
-    core.env.runtime.spawn(run_clock(Employed::new(core)));
+    core.env.runtime.spawn(run(employ(core)));
     true
 }
 
 /// Runs until the pool has ended.
-async fn run_clock<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: Employed<A, K>) {
+async fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: impl Deref<Target = Arc<Core<A, K>>>,
+) {
     while !core.lifecycle.ended.load(Ordering::Acquire) {
         while core.ring_next() {}
         core.tell_due_drops();
