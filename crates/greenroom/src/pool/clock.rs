@@ -25,6 +25,8 @@ use super::{
 };
 use crate::Actor;
 
+pub(super) mod task;
+
 pub(crate) struct Clock<A: Actor, K> {
     pub(crate) bell: Bell,
     /// The task has been started. Set once.

@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, atomic::Ordering},
 };
 
-use super::core::Core;
+use super::{clock::task, core::Core};
 use crate::Actor;
 
 /// What a task of the pool holds of it for as long as it exists, started or not.
@@ -89,38 +89,5 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Employed<A, K> {
 pub(crate) fn start_clock<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Arc<Core<A, K>>,
 ) -> bool {
-    start(core, Employed::new)
-}
-
-/// Starts the clock of a pool, unless that was done before (false). `employ` makes what the task
-/// holds of the pool: it counts as one of the pool's tasks.
-fn start<A, K, Held>(core: &Arc<Core<A, K>>, employ: impl FnOnce(&Arc<Core<A, K>>) -> Held) -> bool
-where
-    A: Actor,
-    K: Hash + Eq + Send + Sync + 'static,
-    Held: Deref<Target = Arc<Core<A, K>>> + Send + 'static,
-{
-    if !core.clock.begin() {
-        return false;
-    }
-    core.env.runtime.spawn(run(employ(core)));
-    true
-}
-
-/// Runs until the pool has ended.
-async fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: impl Deref<Target = Arc<Core<A, K>>>,
-) {
-    while !core.lifecycle.ended.load(Ordering::Acquire) {
-        while core.ring_next() {}
-        core.tell_due_drops();
-        let changed = core.clock.changed();
-        let drops_at = core.telemetry.drops.next_at();
-        match core.clock.next_at().into_iter().chain(drops_at).min() {
-            Some(at) => {
-                let _ = tokio::time::timeout_at(at, changed).await;
-            }
-            None => changed.await,
-        }
-    }
+    task::start(core, Employed::new)
 }
