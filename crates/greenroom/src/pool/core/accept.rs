@@ -95,20 +95,16 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// it keeps nothing for the rare steps. False if there is more to do; the message then stays
     /// with the caller.
     #[inline(always)]
-    fn push_easily(
-        &self,
-        load: &mut impl Load<A::Message, A::Reply, A::Error>,
-        sender: u32,
-    ) -> bool {
+    fn push_easily(&self, message: &mut Option<A::Message>, sender: u32) -> bool {
         let Some(shard) = self.queue.shards.get(sender as usize & (self.queue.shards.len() - 1))
         else {
             return false;
         };
         // A sender that can wait has it taken another way.
         let Some(mut inbox) = shard.inbox.try_lock() else { return false };
-        let easy = inbox.is_easy() && self.is_timely() && load.message().is_some();
+        let easy = inbox.is_easy() && self.is_timely() && message.is_some();
         if easy {
-            inbox.push_easily(load, (None, 0), self.telemetry.coarse.coarse_stamp());
+            inbox.push_easily(message, (None, 0), self.telemetry.coarse.coarse_stamp());
         }
         easy
     }
