@@ -1,4 +1,4 @@
-//! CloudEvents 1.0, cheap to clone, data kept as bytes until somebody asks for a type.
+//! CloudEvents 1.0, cheap to clone, data kept as bytes until a handler asks for a type.
 //!
 //! An [`Event`] is one reference to its attributes and its data; a clone costs one atomic
 //! increment. Reading one from JSON takes four allocations (the attributes lie in one text),

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-/// So many bytes are shown: more than any sentence or identifier that somebody wrote by hand.
+/// So many bytes are shown: more than any sentence or identifier that was written by hand.
 const SHOWN: usize = 1_024;
 
 /// The text, or its beginning and how much more there is.

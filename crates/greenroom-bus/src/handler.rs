@@ -96,8 +96,8 @@ pub trait Handler: Send + 'static {
     /// ([`PoolConfig::batches`](crate::engine::PoolConfig::batches)). Where this is not done in one
     /// go, one comes after the other, and those behind one that failed are given back unstarted.
     ///
-    /// Whoever does it in one go keeps the order of the line by the same rule: what succeeds behind
-    /// an event that is to be tried again has left it, and is counted as out of order.
+    /// A handler that does it in one go keeps the order of the line by the same rule: what succeeds
+    /// behind an event that is to be tried again has left it, and is counted as out of order.
     fn handle_all<'a>(
         &'a mut self,
         events: &'a [(&'a Event, Attempt)],

@@ -1,5 +1,5 @@
-//! What an engine counts, as metrics: names, units and labels, and their values when
-//! somebody asks (O02, O03).
+//! What an engine counts, as metrics: names, units and labels, and their values on request (O02,
+//! O03).
 //!
 //! ```text
 //! engine ──▶ Control ──look, once a second──▶ Observer ──families──▶ Families ──▶ Prometheus text

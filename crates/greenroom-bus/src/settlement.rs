@@ -179,8 +179,8 @@ struct Shared<S: Settle + ?Sized = dyn Settle> {
     /// The number of the outcome or refusal: it only rises, so that the order in which
     /// parts go does not matter.
     state: AtomicU8,
-    /// Somebody wants to be told beside `settle`. Set by holders of a part, so
-    /// that the last one sees it.
+    /// A listener is to be told beside `settle`. Set by holders of a part, so that the last one
+    /// sees it.
     is_watched: AtomicBool,
     /// Who that is.
     watchers: Mutex<Option<Box<Watchers>>>,

@@ -72,8 +72,8 @@ pub trait Sink: Send + Sync + 'static {
     /// after files were rotated. Never waits; what comes of it is told as a failure or a remark.
     fn reopen(&self) {}
 
-    /// What happened to what it writes to that somebody should know, in words: for example that it
-    /// was rotated.
+    /// What happened to its target that an operator should know, in words: for example that it was
+    /// rotated.
     fn remark(&self) -> Option<String> {
         None
     }
@@ -100,8 +100,8 @@ pub struct Outgoing {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Trouble {
-    /// True where somebody has to correct it, such as a credential that its target refuses: it
-    /// probes now and then. False where it is tried again because it may pass by itself.
+    /// True if an operator has to correct it, such as a credential that its target refuses: it
+    /// probes now and then. False if it is tried again because it may pass by itself.
     pub paused: bool,
     /// For how long.
     pub lasted: Duration,
@@ -110,7 +110,7 @@ pub struct Trouble {
 }
 
 impl Trouble {
-    /// That of a sink that waits for somebody to correct it.
+    /// That of a sink that waits for an operator to correct it.
     pub fn paused(lasted: Duration, error: impl Into<String>) -> Self {
         Self { paused: true, lasted, error: error.into() }
     }

@@ -1,4 +1,4 @@
-//! Spans of deliveries, for whoever exports traces (O06).
+//! Spans of deliveries, for exporters of traces (O06).
 //!
 //! ```text
 //! producer ──traceparent──▶ event ──▶ waiting ──┬──▶ attempt 1 (failed)

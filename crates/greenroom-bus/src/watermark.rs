@@ -108,7 +108,7 @@ pub enum Received {
 pub enum Told {
     /// It counts.
     Counted,
-    /// It is of an epoch that has ended, and changes nothing: whoever has the partition now
+    /// It is of an epoch that has ended, and changes nothing: the new owner of the partition
     /// handles the event again.
     Fenced,
     /// The event is not in hand: a result for it has come before.

@@ -43,7 +43,7 @@ impl FileDeadLetterStore {
     ///
     /// # Errors
     /// Its directory is missing or not writable, the file ends in something that is no torn letter,
-    /// or somebody else writes it.
+    /// or another process writes it.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, SinkError> {
         Self::start(path.as_ref(), None)
     }

@@ -19,10 +19,10 @@ pub(crate) struct Connection {
     client: Client,
     /// Credentials and configured headers, marked as secret so that no log shows their values.
     pub(crate) headers: HeaderMap,
-    /// Somebody is told who it is that posts.
+    /// Requests carry credentials: the target is told who posts.
     pub(crate) has_credentials: bool,
     timeout: Duration,
-    /// Somebody was told of a header that is not understood.
+    /// The log has a warning of a header that is not understood.
     pub(crate) warned: AtomicBool,
 }
 
@@ -35,8 +35,8 @@ pub(crate) struct NoAnswer {
     pub(crate) text: String,
     /// The target may have had the event. False where it is known that it has not.
     pub(crate) reached: bool,
-    /// One of the two sides does not trust the certificate of the other: to be corrected by
-    /// somebody.
+    /// One of the two sides does not trust the certificate of the other: an operator has to correct
+    /// that.
     pub(crate) untrusted: bool,
 }
 

@@ -70,7 +70,7 @@ fn secret(mut value: HeaderValue) -> HeaderValue {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BadAuth {
-    /// Whoever reads it would take the rest for the password.
+    /// The target would take the rest for the password.
     #[error("the user has a colon in it")]
     Colon,
     /// A token is letters, digits and `-._~+/=` (RFC 6750).
@@ -136,7 +136,7 @@ pub(super) fn headers(of_url: HeaderMap, config: &TargetConfig) -> Result<Header
     Ok(map)
 }
 
-/// Whether somebody is told who it is that posts.
+/// Whether the target is told who posts.
 pub(super) fn are_in(headers: &HeaderMap) -> bool {
     headers.contains_key(AUTHORIZATION)
 }

@@ -33,7 +33,7 @@ pub struct Posted {
 #[error("{text}")]
 #[non_exhaustive]
 pub struct NotPosted {
-    /// What happened, for whoever posts.
+    /// What happened, in words.
     pub text: String,
     /// The certificate of one side is not trusted by the other: trying again does not help.
     pub untrusted: bool,
@@ -43,8 +43,7 @@ impl Poster {
     /// Connects to nothing yet.
     ///
     /// # Errors
-    /// A sentence for whoever posts, where the URL, a header or TLS cannot be used. It repeats no
-    /// secret.
+    /// A sentence for the caller, if the URL, a header or TLS cannot be used. It repeats no secret.
     pub fn new(target: &TargetConfig) -> Result<Self, String> {
         Connection::new(target).map(Self)
     }

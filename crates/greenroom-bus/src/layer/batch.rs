@@ -147,7 +147,7 @@ async fn handle(handler: &HandlerOfWorker, arrivals: Vec<BatchArrival>) {
         handler.lock().await.handle_all(&events).await
     };
     for (arrival, result) in arrivals.into_iter().zip(results) {
-        // Whoever is gone by now has a result.
+        // An attempt that is gone by now has a result.
         let _ = arrival.result.send(result);
     }
 }

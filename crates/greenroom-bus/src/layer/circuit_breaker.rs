@@ -19,10 +19,10 @@ use crate::handler::{Failure, FailureKind, HandlerResult};
 ///    └────────────────────────────────────────────────────── it succeeded ──────────────────┘
 /// ```
 ///
-/// While it is open, and beside a probe, events are given back unstarted: no attempt is
-/// counted, their keys wait and their workers do not. A failure is an attempt that is to be
-/// tried again, that timed out, crashed or was dropped on its way; an event that was rejected
-/// shows that somebody is there.
+/// While it is open, and beside a probe, events are given back unstarted: no attempt is counted,
+/// their keys wait and their workers do not. A failure is an attempt that is to be tried again,
+/// that timed out, crashed or was dropped on its way; an event that was rejected shows that the
+/// system answers.
 ///
 /// Clones share their state: put around several handlers that call the same system, one breaker
 /// stands for that system. That is what it is for; of a single handler, the engine sees an outage

@@ -185,7 +185,8 @@ impl Around for Deduplication {
                 let why = "another event with its source and id is in hand";
                 Err(Err(Failure::new(FailureKind::Released, why)))
             }
-            // A dead letter counts as seen. Whoever has it handled again means that.
+            // A dead letter counts as seen. An operator who replays it means it to be handled
+            // again.
             Meets::Acknowledged if request.event.local::<Replayed>().is_some() => Ok(()),
             Meets::Acknowledged => {
                 self.window.skipped.fetch_add(1, Ordering::Relaxed);

@@ -10,8 +10,8 @@ use super::way::{HandlerOfWorker, Own, Way};
 /// One attempt at an event, on its way through the layers to the handler of
 /// the worker that makes it.
 ///
-/// Whoever does not pass it on answers in the handler's place. It cannot be cloned:
-/// an attempt is made once.
+/// A layer that does not pass it on answers in the handler's place. It cannot be cloned: an attempt
+/// is made once.
 #[derive(Debug)]
 pub struct Request {
     /// The event. A layer may put another in its place; settlement, order and dead letters stay

@@ -1,4 +1,4 @@
-//! Looks at an engine once a second, and says what it counts when somebody asks.
+//! Looks at an engine once a second, and reports what it counts on request.
 
 use std::{convert::Infallible, fmt, time::Duration};
 
@@ -24,8 +24,8 @@ pub const WEDGED_AFTER: Duration = Duration::from_secs(60);
 /// Looks at an engine, and says what it counts. Does not keep it running. What is asked of it is
 /// answered in bounded time, also while every handler blocks its thread.
 ///
-/// Somebody has to [look](Self::look) once a second, so that rates and ages are right:
-/// [`keep_looking`](Self::keep_looking) does. Who asks looks as well.
+/// Call [`look`](Self::look) once a second, so that rates and ages are right, or spawn
+/// [`keep_looking`](Self::keep_looking). Each request looks as well.
 pub struct Observer {
     control: Control,
     options: Options,

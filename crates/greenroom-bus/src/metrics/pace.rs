@@ -7,7 +7,7 @@ use tokio::time::Instant;
 /// The rate is that of so long: shorter, and a number of replicas would follow every burst.
 const OVER: Duration = Duration::from_secs(10);
 
-/// So far apart counts are kept at least, however often somebody looks.
+/// Kept counts are at least so far apart, however often they are read.
 const APART: Duration = Duration::from_millis(500);
 
 /// The rate at which events are settled now, or were last.

@@ -54,8 +54,8 @@ pub struct PoolConfig {
     /// [`Event::approximate_bytes`](crate::event::Event::approximate_bytes)) such a batch is full,
     /// too; `None`: only with its number of events.
     pub batch_bytes: Option<usize>,
-    /// Attempts started in such a time, at most; without limit unless said otherwise. Whoever waits
-    /// for its turn holds no key.
+    /// Attempts started in such a time, at most; without limit unless said otherwise. An event that
+    /// waits for its turn holds no key.
     pub rate: Option<Rate>,
     /// Attempts in hand at once, at most, where that is fewer than the workers; without
     /// limit unless said otherwise.
@@ -66,11 +66,11 @@ pub struct PoolConfig {
     /// Lets the pool change its workers by itself, between these bounds.
     pub autoscale: Option<Autoscale>,
     /// Looks at the pool for minutes at a time and says what to change in its settings, or changes
-    /// it: a queue and a number of workers that fit. Nobody does unless said otherwise.
+    /// it: a queue and a number of workers that fit. No advisor does unless said otherwise.
     pub advisor: Option<Advisor>,
-    /// The fewest and the most workers that it may have while it runs, whoever changes that; as
-    /// many as wanted unless said otherwise. Those of [`autoscale`](Self::autoscale) take their
-    /// place.
+    /// The fewest and the most workers that it may have while it runs, whether an operator or the
+    /// pool changes that; as many as wanted unless said otherwise. Those of
+    /// [`autoscale`](Self::autoscale) take their place.
     pub bounds: Option<(usize, usize)>,
     /// Runs the workers on so many threads of the pool's own, for handlers that compute or block:
     /// otherwise they hold up the inputs and every other pool.

@@ -168,7 +168,7 @@ impl Router {
         self.routes.get_or_init(|| self.table()).explain(event)
     }
 
-    /// The table by which events are routed, for whoever asks again and again.
+    /// The table by which events are routed, for callers that ask again and again.
     pub(crate) fn table(&self) -> Routes {
         Routes::new(self.handlers.iter().map(rule).collect())
     }

@@ -20,7 +20,7 @@ enum Step {
     Drop(usize),
     /// Its holder panics.
     Panic(usize),
-    /// Somebody wants to know, and panics when he does where the flag is set.
+    /// A listener is added. If the flag is set, it panics when it is told.
     Watch(usize, bool),
 }
 
@@ -71,7 +71,7 @@ impl Naive {
     }
 }
 
-/// Whoever is told, in order; the source panics where it is asked to.
+/// Records what it is told, in order; as a source, it panics if it is asked to.
 #[derive(Clone, Default)]
 struct Listener {
     told: Arc<Mutex<Vec<Settled>>>,

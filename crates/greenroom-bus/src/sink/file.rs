@@ -45,7 +45,7 @@ impl FileSink {
     ///
     /// # Errors
     /// The file cannot be opened for writing, ends in something that is no torn event, is to rotate
-    /// and no regular file, or somebody else writes it.
+    /// and no regular file, or another process writes it.
     pub fn open(path: impl AsRef<Path>, options: FileSinkOptions) -> Result<Self, SinkError> {
         let path = path.as_ref();
         let name = format!("file:{}", path.display());

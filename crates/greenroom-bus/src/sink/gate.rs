@@ -1,8 +1,9 @@
 //! When a request of a remote sink may go: at once, not before a moment that the target named, or
 //! as the one that probes (D13).
 //!
-//! A request that failed of what may pass waits by itself, and the others go on. What somebody has
-//! to correct pauses them all: one at a time probes, and the first that is settled opens the gate.
+//! A request whose failure may pass waits by itself, and the others go on. A failure that an
+//! operator has to correct pauses them all: one at a time probes, and the first that is settled
+//! opens the gate.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -39,7 +40,7 @@ struct State {
     told: Option<Instant>,
 }
 
-/// Somebody has to correct it.
+/// What an operator has to correct.
 #[derive(Debug)]
 struct Paused {
     since: Instant,
@@ -141,8 +142,8 @@ impl Gate {
         }
     }
 
-    /// A request has failed of what somebody has to correct: the next probe goes once `probe` says
-    /// so, of which `chance`, from 0 to 1, is the jitter.
+    /// A request has failed of what an operator has to correct: the next probe goes once `probe`
+    /// says so, of which `chance`, from 0 to 1, is the jitter.
     pub fn pause(&self, target: &str, error: String, probe: &Backoff, chance: f64) {
         let (now, mut state) = (Instant::now(), self.state.lock());
         if state.paused.is_none() {

@@ -4,7 +4,7 @@
 //! accept ──room──▶ queue ──request──▶ target ── 2xx ──▶ confirmed
 //!            ▲       ▲                  │
 //!            │       │                  ├─ 503, no answer, ...: again after a backoff, in its place
-//!            └ given back               ├─ 401, a certificate: paused, and probed until somebody has corrected it
+//!            └ given back               ├─ 401, a certificate: paused, and probed until an operator has corrected it
 //!              once settled             └─ another 4xx: rejected for good
 //! ```
 //!

@@ -293,7 +293,7 @@ impl<L: Line> Shared<L> {
     /// Nothing is stored from here on; what is queued is refused.
     fn fail(&self, reason: String) {
         let error = SinkError::new(self.name.clone(), reason);
-        // Whoever runs the sink tells the user.
+        // The engine that runs the sink tells the user.
         tracing::debug!(%error, "stopped storing");
         let refused = {
             let mut state = self.state.lock();

@@ -43,7 +43,8 @@ impl Drop for Locked {
 /// locked: devices and pipes are shared.
 ///
 /// # Errors
-/// It cannot be opened; or somebody else writes it: of the kind `ResourceBusy`, and who that is.
+/// It cannot be opened; or another process writes it: of the kind `ResourceBusy`, and says which
+/// process.
 pub(crate) fn open_locked(
     path: &Path,
     open: impl Fn(&Path) -> io::Result<File>,
@@ -55,7 +56,7 @@ pub(crate) fn open_locked(
         }
         lock(&file, path)?;
         let file = Locked(file);
-        // Whoever had the lock may have put another file there before it was let go of.
+        // The last holder of the lock may have put another file there before it released it.
         if is_at(&file, path)? {
             return Ok(file);
         }

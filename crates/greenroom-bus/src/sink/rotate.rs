@@ -135,7 +135,7 @@ impl<S: Steps> RotatingFile<S> {
 
 impl<S: Steps> Storage for RotatingFile<S> {
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        // Another one may be in its place since: somebody has rotated it, or cut it.
+        // Another one may be in its place since: another process has rotated it, or cut it.
         if self.begun.is_none() || self.file.length() == 0 {
             self.begun = Some((self.clock)());
         }
@@ -172,7 +172,7 @@ impl<S: Steps> Storage for RotatingFile<S> {
             return Ok(());
         }
         if !self.file.is_in_place()? {
-            // Somebody else has rotated it.
+            // Another process has rotated it.
             self.begun = None;
             return self.file.reopen();
         }

@@ -155,7 +155,7 @@ impl AppendFile {
             next.revert()?;
             return Err(error);
         }
-        // Unless somebody else has written to it since: that would be cut as well.
+        // Unless another process has written to it since: that would be cut as well.
         if self.file.metadata()?.len() == self.length {
             self.file.set_len(self.synced)?;
         }
@@ -195,7 +195,7 @@ impl AppendFile {
         Ok(RENAMED.to_owned())
     }
 
-    /// Somebody else may have cut the file, or written to it. What was appended last, at the end,
+    /// Another process may have cut the file, or written to it. What was appended last, at the end,
     /// must be there.
     fn look_at_length(&mut self) -> io::Result<()> {
         let (length, unconfirmed) = (self.file.metadata()?.len(), self.length - self.synced);
@@ -233,8 +233,8 @@ pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
 /// Where the last whole line ends.
 ///
 /// # Errors
-/// The rest does not look like the beginning of a line of ours: cutting it would
-/// destroy somebody's data.
+/// The rest does not look like the beginning of a line of ours: cutting it would destroy data that
+/// is not ours.
 fn whole_lines(file: &mut File, path: &Path) -> io::Result<u64> {
     let length = file.metadata()?.len();
     let end = last_line_feed(file, length)?.map_or(0, |at| at + 1);

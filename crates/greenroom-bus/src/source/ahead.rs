@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A crash repeats what was taken and not stored, so a commit promises how far will be taken at
-//! most, and nothing beyond is taken before the next one. It is due early enough that whoever reads
+//! most, and nothing beyond is taken before the next one. It is due early enough that the reader
 //! does not wait for it, and whenever much was settled, so that a crash repeats little.
 
 use tokio::sync::Notify;

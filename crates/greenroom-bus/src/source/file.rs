@@ -125,7 +125,7 @@ pub struct FileSource {
     positions: Option<FilePositions>,
     /// Who keeps it, unless that is a set of files.
     keeper: Option<Keeper>,
-    /// Somebody commits them.
+    /// The engine commits them.
     is_committed: bool,
     /// A batch that another thread is about to make.
     promised: Option<oneshot::Receiver<Items>>,
@@ -203,7 +203,7 @@ impl FileSource {
         opened.map_err(|reason| SourceError::new(name, reason))
     }
 
-    /// As [`with_checkpoint`](Self::with_checkpoint), for somebody who only looks: another run may
+    /// As [`with_checkpoint`](Self::with_checkpoint), for a caller that only looks: another run may
     /// be using the checkpoint, and nothing may be committed.
     ///
     /// # Errors
@@ -301,7 +301,8 @@ impl FileSource {
         any
     }
 
-    /// The next batch, whoever makes it. `None` where its thread ended unexpectedly.
+    /// The next batch, from the reading thread or from one that parses. `None` if its thread ended
+    /// unexpectedly.
     async fn next_batch(&mut self) -> Option<ReadBatch> {
         if self.promised.is_none() {
             match self.batches.recv().await? {

@@ -7,9 +7,9 @@
 //! ```
 //!
 //! The queue holds what the engine has not asked for yet; an engine whose pools are full asks for
-//! nothing, and [`send`](MemoryInput::send) waits. Nothing that was accepted is dropped in
-//! silence: what the engine has not taken when its run ends comes back to whoever delivers it, or
-//! to [`take_back`](MemoryInput::take_back).
+//! nothing, and [`send`](MemoryInput::send) waits. Nothing that was accepted is dropped in silence:
+//! what the engine has not taken when its run ends comes back to the caller that delivers it, or to
+//! [`take_back`](MemoryInput::take_back).
 //!
 //! ```
 //! use std::sync::Arc;
@@ -82,8 +82,8 @@ pub fn channel(name: &str, capacity: usize) -> (MemoryInput, MemorySource) {
     (input, source)
 }
 
-/// The end of a source. Whoever puts an event into the queue does so under this lock, so that it is
-/// either seen by the source that ends, or not accepted.
+/// The end of a source. Events are put into the queue under this lock, so that each is either seen
+/// by the source that ends, or not accepted.
 #[derive(Default)]
 struct SourceEnd {
     has_come: bool,
@@ -156,7 +156,7 @@ impl MemoryInput {
         self.queue(room, Sent { event, waiting: Some(waiting) })?;
         match answer.await {
             Ok(answer) => answer.map_err(InputClosed),
-            // Whoever was to tell it is gone: nobody knows that it is safe.
+            // The answer was dropped unsent: whether the event is safe is unknown.
             Err(_) => Ok(Settled::Refused(Refusal::Dropped)),
         }
     }
@@ -221,7 +221,7 @@ pub struct MemorySource {
     /// Events given so far: the position of the last.
     taken: u64,
     delivered: Arc<Delivered>,
-    /// Somebody waits for one of the last pull.
+    /// A caller waits for the outcome of an event of the last pull.
     is_delivered: bool,
     end: Arc<Mutex<SourceEnd>>,
 }
@@ -269,7 +269,7 @@ impl Drop for MemorySource {
         let mut left = Vec::new();
         while let Ok(Sent { event, waiting }) = self.receiver.try_recv() {
             match waiting {
-                // Whoever has dropped the receiver wants to hear of nothing.
+                // If the receiver was dropped, no caller waits for the outcome.
                 Some(waiting) => _ = waiting.send(Err(event)),
                 None => left.push(event),
             }
@@ -298,7 +298,7 @@ impl Receipts for Delivered {
     fn settled(&self, position: u64, how: Settled) {
         let waiting = self.0.lock().remove(&position);
         if let Some(waiting) = waiting {
-            // Whoever has dropped the receiver wants to hear of nothing.
+            // If the receiver was dropped, no caller waits for the outcome.
             let _ = waiting.send(Ok(how));
         }
     }

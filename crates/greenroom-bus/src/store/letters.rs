@@ -12,7 +12,7 @@
 //!
 //! A letter of any size is cut into pieces of 192 KiB, which are written and read one at a time.
 //! Where the disk is full, a reserve of 8 MiB is given back to it, and letters go on being stored
-//! while somebody makes room. Once that is used up as well, letters wait in memory, their events
+//! while an operator makes room. Once that is used up as well, letters wait in memory, their events
 //! stay unsettled, and the writer tries again. A write or a sync that fails in another way is final
 //! for the store.
 

@@ -74,8 +74,8 @@ pub trait EventLog: Send + Sync + 'static {
     /// Nothing of it was stored, except after [`AppendError::Failed`], where nobody knows.
     ///
     /// # Cancel safety
-    /// A dropped future may have stored all of it, or nothing. Whoever does not know posts again:
-    /// that is what ids are remembered for.
+    /// A dropped future may have stored all of it, or nothing. A caller that does not know posts
+    /// again: that is what ids are remembered for.
     fn append<'a>(&'a self, events: Vec<Event>) -> BoxFuture<'a, Result<Appended, AppendError>>;
 }
 

@@ -84,7 +84,7 @@ impl SeenStore {
     /// the oldest first, and at most so much.
     ///
     /// # Errors
-    /// Somebody else writes it, it is of a later version, or it cannot be read or written.
+    /// Another process writes it, it is of a later version, or it cannot be read or written.
     pub(crate) fn open(
         directory: &Path,
         within: Duration,
@@ -212,7 +212,7 @@ impl SeenWriter {
         }
     }
 
-    /// What comes within a moment, or all that there is once somebody waits for it.
+    /// What comes within a moment, or all that there is once a caller waits for it.
     fn gather(
         &self,
         first: SeenOrder,

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! directory (0700) ─┬─ NAME.db (0600), NAME.db-wal, NAME.db-shm
-//!                   └─ lock        held by whoever writes, for as long as it lives
+//!                   └─ lock        held by the writing process, for as long as it lives
 //! ```
 //!
 //! The journal is a write-ahead log, and each commit is synced (`synchronous = FULL`). Readers need
@@ -119,7 +119,7 @@ pub(crate) fn lock(directory: &Path) -> Result<Locked, NotOpened> {
     })
 }
 
-/// Opens a store to read it, whoever writes it meanwhile.
+/// Opens a store to read it, even while another process writes it.
 ///
 /// # Errors
 /// There is none, or it is of another version.
@@ -281,7 +281,7 @@ fn migrate(connection: &mut Connection, schema: &Schema) -> Result<(), NotOpened
 pub(crate) enum Failed {
     /// There is no room: it may be tried again once there is.
     Full,
-    /// Somebody holds the database: it may be tried again.
+    /// Another connection holds the database: it may be tried again.
     Busy,
     /// A write or a sync failed, or the database is damaged. Another try may seem to succeed with
     /// data lost: a sync that failed drops what it was for from the memory of the system.

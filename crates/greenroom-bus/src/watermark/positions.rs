@@ -13,7 +13,7 @@ pub struct Positions {
     open: Vec<Range<u64>>,
 }
 
-/// Ranges that cannot be those of open positions: stored by somebody else, or damaged.
+/// Ranges that cannot be those of open positions: stored by another program, or damaged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the open positions {}..{} do not lie above {above} and up to {next}", range.start, range.end)]
 #[non_exhaustive]

@@ -30,7 +30,7 @@ enum Step {
     Confirm(usize),
     Refuse(usize),
     Drop(usize),
-    /// Whoever holds the part panics.
+    /// The holder of the part panics.
     Panic(usize),
     /// A commit is sent, and stored where the flag says so.
     Commit(usize, bool),

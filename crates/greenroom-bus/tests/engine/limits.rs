@@ -139,7 +139,7 @@ async fn r06_a_pool_scales_with_what_waits_and_back_again() {
     checked(run.await.unwrap());
 }
 
-/// A handler that tells on which threads it ran, and blocks them until somebody lets it go.
+/// A handler that tells on which threads it ran, and blocks them until the test lets it go.
 fn blocking(threads: &Arc<Mutex<BTreeSet<String>>>) -> (Arc<dyn HandlerFactory>, mpsc::Sender<()>) {
     let (go, wait) = mpsc::channel();
     let (wait, threads) = (Arc::new(Mutex::new(wait)), threads.clone());

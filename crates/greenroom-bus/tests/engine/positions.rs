@@ -179,8 +179,8 @@ async fn d01_what_is_refused_stays_open_in_the_last_commit() {
     assert_eq!(report.positions[0].standing.repeated_at_most, report.refused);
 }
 
-/// Whoever comes after an input that was removed may keep its positions in the same place: the
-/// last ones are stored before.
+/// An input that is added after another one was removed may keep its positions in the same place:
+/// the last ones are stored before.
 #[tokio::test(start_paused = true)]
 async fn g01_d10_a_name_is_free_once_the_last_positions_of_an_input_are_stored() {
     let endless = || Box::new(Script::new("endless", [Step::Never]));

@@ -301,7 +301,7 @@ async fn run(program: &Program) -> Result<(), TestCaseError> {
         letter.event.as_ref().is_some_and(|event| program.sink.rejects(event.id()))
     };
     prop_assert!(rejected.clone().all(by_output), "{letters:?}");
-    // Whoever has its partition next has the others.
+    // The next owner of its partition has the others.
     prop_assert!(rejected.count() as u64 <= report.outputs[0].rejected, "{report:?}");
     prop_assert_eq!(world.broker.misuse(), [""; 0]);
     for partition in 0..PARTITIONS {

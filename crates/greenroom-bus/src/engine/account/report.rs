@@ -78,8 +78,8 @@ pub struct RunReport {
     pub positions: Vec<PositionsReport>,
     /// Where dead letters went.
     pub dead_letters: String,
-    /// What somebody should know, although nothing was lost by it: for example that an output was
-    /// rotated.
+    /// What an operator should know, although nothing was lost by it: for example that an output
+    /// was rotated.
     pub warnings: Vec<String>,
     /// What went wrong with inputs, outputs, dead letters or workers, in words.
     pub errors: Vec<String>,
@@ -198,8 +198,8 @@ pub struct Progress {
     /// Dead letters that were handed to their store and are not stored: their events stay open.
     /// While it rises, the store is too slow or down; inputs pause at 10,000.
     pub dead_letters_open: u64,
-    /// Dead letters that could not be stored: their events are refused. Anything but
-    /// 0 wants somebody to look.
+    /// Dead letters that could not be stored: their events are refused. Anything but 0 needs an
+    /// operator.
     pub dead_letters_lost: u64,
     /// Bytes of events that were handed on and are not settled, over all inputs.
     pub in_flight_bytes: u64,

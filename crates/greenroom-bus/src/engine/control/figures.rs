@@ -1,4 +1,4 @@
-//! Figures for monitoring systems (O01, O02): what was counted so far, read when somebody asks.
+//! Figures for monitoring systems (O01, O02): what was counted so far, read on request.
 
 use std::{collections::BTreeMap, sync::atomic::Ordering};
 
@@ -23,8 +23,8 @@ pub struct LedgerView {
     pub refused: u64,
     /// Events of partitions that were taken away before they were done.
     pub revoked: u64,
-    /// Events that were done after their partition was taken away: whoever has that now may handle
-    /// them again.
+    /// Events that were done after their partition was taken away: its new owner may handle them
+    /// again.
     pub stale: u64,
     /// Attempts that did not succeed and may have had an effect all the same.
     pub unanswered: u64,

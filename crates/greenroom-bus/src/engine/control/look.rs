@@ -1,8 +1,8 @@
 //! Looking at an engine while it runs, and deciding about keys that wait: what an operator asks.
 //!
-//! Nothing is counted for it while events pass. Whoever asks takes the locks of a pool's
-//! shards for a moment each, so an answer comes in bounded time, also where a pool is
-//! saturated and its handlers are stuck.
+//! Nothing is counted for it while events pass. A request takes the locks of a pool's shards for a
+//! moment each, so its answer comes in bounded time, even if a pool is saturated and its handlers
+//! are stuck.
 
 use std::{
     sync::{Arc, atomic::Ordering},

@@ -375,7 +375,7 @@ impl EngineOutputs {
         door.all.iter().filter(|output| !output.fate.lock().over).cloned().collect()
     }
 
-    /// What happened to them that somebody should know.
+    /// What happened to them that an operator should know.
     pub(crate) fn remarks(&self) -> Vec<String> {
         let door = self.door.lock();
         let remark = |output: &Arc<Output>| {

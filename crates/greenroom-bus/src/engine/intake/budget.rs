@@ -68,8 +68,8 @@ const ALONE: usize = 1 << 20;
 /// No number of bytes is so small: nobody waits.
 const NOBODY: i64 = i64::MIN;
 
-/// The bounds of one partition, and how far they are used. Its intake takes, on one task;
-/// whoever settles gives back.
+/// The bounds of one partition, and how far they are used. Its intake takes, on one task; the
+/// thread that settles an event gives back.
 #[derive(Debug)]
 pub(crate) struct Budget {
     run_ahead: AtomicUsize,
@@ -104,7 +104,7 @@ pub(crate) struct ParkedPart {
 impl ParkedPart {
     /// So many events of an input wait behind parked keys, of which so many passed with so many
     /// bytes in all. With half of the bytes there, they take no more, until it is a quarter:
-    /// otherwise events that nobody handles would keep those out that somebody does.
+    /// otherwise events that are not handled would keep out those that are.
     pub(crate) fn hold(&self, events: u64, (passed, passed_bytes): (u64, u64), limit: u64) {
         let average = passed_bytes as f64 / passed.max(1) as f64;
         let bytes = (events as f64 * average) as u64;
@@ -216,7 +216,7 @@ impl Budget {
             return;
         }
         // Pairs with the load in `give_back`. Written before `in_flight` is read, so that either
-        // this task sees what was given back, or whoever gives back sees that it waits.
+        // this task sees what was given back, or the thread that gives back sees that it waits.
         self.wanted.store(at_most, Ordering::SeqCst);
         // Pairs with the subtraction in `give_back`: the other half.
         while self.in_flight.load(Ordering::SeqCst) > at_most {

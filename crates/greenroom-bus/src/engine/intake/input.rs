@@ -28,7 +28,7 @@ pub(crate) struct Input {
     pub(crate) label: Arc<str>,
     /// Where a position of it is, if it reads several things.
     places: Option<Arc<dyn Places>>,
-    /// Whether somebody gave it a source: it is neither the way back nor the callers of a router.
+    /// Whether it was given a source: it is neither the way back nor the callers of a router.
     pub(crate) has_source: bool,
     /// Its source may give more.
     is_read: AtomicBool,

@@ -94,7 +94,7 @@ impl Assigned {
     }
 
     /// An event of it ended like this. One that was done after its partition was taken away may be
-    /// handled again by whoever has that now.
+    /// handled again by its new owner.
     pub(crate) fn count_stale(&self, how: Settled) {
         if how.is_acknowledged() && self.is_revoked.load(Ordering::Relaxed) {
             self.revocations.stale.fetch_add(1, Ordering::Relaxed);
@@ -118,9 +118,9 @@ impl Assigned {
         // rests any more (`Budget::show_waiting`): a thread that sees the second sees the first.
         // The other way round it could miss events that move from one to the other.
         //
-        // Pairs with the subtraction in `OpenBatch::drop`: whoever waits has enabled its
-        // wake before it looks here, so the last batch is seen as gone, or wakes it.
-        // Otherwise it would wait for ever.
+        // Pairs with the subtraction in `OpenBatch::drop`: the waiter has enabled its wake before
+        // it looks here, so the last batch is seen as gone, or wakes it. Otherwise it would wait
+        // for ever.
         self.budget.resting() == 0 && self.batches.load(Ordering::SeqCst) == 0
     }
 
@@ -254,8 +254,8 @@ impl Revocations {
 
     /// True while something of a revoked assignment may be under way.
     pub(crate) fn any(&self) -> bool {
-        // Pairs with the stores in `add` and `forget`: whoever was told of a revocation sees it.
-        // Otherwise events of a partition that was taken away could be started.
+        // Pairs with the stores in `add` and `forget`: a task that was told of a revocation sees
+        // it. Otherwise events of a partition that was taken away could be started.
         self.count.load(Ordering::SeqCst) > 0
     }
 

@@ -164,7 +164,8 @@ impl InputReader {
             self.source = None;
         }
         self.reading = None;
-        // A source of partitions is asked on, and its events are of whoever has them then.
+        // A source of partitions is still asked, and its events belong to the owner of their
+        // partitions at that time.
         if how.is_ok() && !self.input.partitions.come_and_go {
             self.linger(&mut phase).await;
         }

@@ -21,9 +21,9 @@ use crate::{
     source::{Partition, Receipts},
 };
 
-/// What the events of one batch share. One for each batch rather than one for all events: the
-/// count of its owners is written for every event, by the input and by whoever settles, and these
-/// do not meet on the same batch.
+/// What the events of one batch share. One for each batch rather than one for all events: the count
+/// of its owners is written for every event, by the input and by the thread that settles it, and
+/// these do not meet on the same batch.
 pub(crate) struct Batch {
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) taken_at: Instant,

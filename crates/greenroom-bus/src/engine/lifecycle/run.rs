@@ -382,8 +382,8 @@ impl Run {
         stats
     }
 
-    /// What a pool gives back that had all the time it wanted: it waits for somebody to
-    /// decide, and nobody will.
+    /// What a pool gives back that had all the time it wanted: it waits for an operator's decision,
+    /// which will not come.
     fn unhandled(&mut self, engine: &Parts, pool: usize, events: &[PoolJob]) {
         let name = &engine.shared.process.pools[pool].name;
         let stopped = engine.pools[pool].erase().exit_reason().is_some_and(|end| has_failed(&end));
@@ -572,7 +572,7 @@ impl Run {
     }
 }
 
-/// What happened to outputs and dead letters that somebody should know.
+/// What happened to outputs and dead letters that an operator should know.
 fn warnings(engine: &Parts) -> Vec<String> {
     let mut warnings = engine.shared.egress.outputs.remarks();
     let letters = &engine.shared.egress.dead_letters.store;

@@ -188,7 +188,8 @@ fn in_words(shared: &Shared) -> String {
     format!("nothing goes on: {keys} keys are parked with {events} events{full}")
 }
 
-/// True where all that the pools still hold waits for somebody to decide, and something does.
+/// True if everything that the pools still hold waits for an operator to decide, and there is
+/// something.
 pub(crate) fn is_parked(engine: &Parts) -> bool {
     let stats = engine.pools.iter().map(|pool| pool.stats());
     let (held, parked) = stats.fold((0, 0), |(held, parked), stats| {

@@ -99,7 +99,8 @@ struct Down {
     since: Instant,
     /// Probes that have failed, the failure that began the outage included.
     probes: u32,
-    /// A probe is under way. Whoever was admitted as one lowers this, whatever becomes of it.
+    /// A probe is under way. The attempt that was admitted as the probe clears this, whatever its
+    /// outcome.
     probing: bool,
     next_probe: Instant,
     /// The last error.

@@ -94,7 +94,7 @@ impl PoolJob {
         self
     }
 
-    /// For somebody who wants to know what its handler makes of it.
+    /// For a caller that wants to know what its handler makes of it.
     pub(crate) fn with_produced(mut self, produced: Arc<Produced>) -> Self {
         self.extras_mut().produced = Some(produced);
         self

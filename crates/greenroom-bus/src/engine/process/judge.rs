@@ -203,7 +203,7 @@ pub(crate) fn policy(attempt: FailedAttempt<'_, BusError>, chance: f64) -> Failu
         _ => return row(Retry::default()).action(attempt.failures, chance),
     };
     if error.is_revoked {
-        // Dropped, its settlement refuses it: whoever has its partition now handles it.
+        // Dropped, its settlement refuses it: the new owner of its partition handles it.
         return FailureAction::Drop;
     }
     if let Some(after) = error.waits {
@@ -301,7 +301,7 @@ pub(crate) fn bury(shared: &Shared, letter: DeadLetter<PoolJob, BusError>) {
         }
         return;
     };
-    // Whoever has its partition now handles it, and may do better: dropped, it is refused.
+    // The new owner of its partition handles it, and may do better: dropped, it is refused.
     if is_revoked(shared, &job) {
         return;
     }

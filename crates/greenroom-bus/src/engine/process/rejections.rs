@@ -117,7 +117,7 @@ impl Settle for AllAnswered {
 }
 
 fn give_up(shared: &Shared, input: InputEvent, rejected: Vec<OutputRejection>, ack: Ack) {
-    // Whoever has its partition now handles it, and may do better.
+    // The new owner of its partition handles it, and may do better.
     if shared.inputs.revocations.has(input.origin.assigned) {
         return ack.refuse(Refusal::Revoked);
     }

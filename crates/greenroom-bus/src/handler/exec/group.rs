@@ -111,8 +111,8 @@ mod system {
         Pid::from_raw(id).is_some_and(|group| kill_process_group(group, Signal::TERM).is_ok())
     }
 
-    /// The dead are members until somebody has waited for them. That is us where nobody else is: as
-    /// the first process of a container, greenroom inherits what its workers leave behind.
+    /// A dead process stays a member until its parent has waited for it. As the first process of a
+    /// container, greenroom is the parent of what its workers leave behind.
     pub(super) fn is_there(id: i32) -> bool {
         Pid::from_raw(id).is_some_and(|group| {
             while let Ok(Some(_)) = waitpgid(group, WaitOptions::NOHANG) {}

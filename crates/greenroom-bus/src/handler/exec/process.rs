@@ -262,7 +262,7 @@ impl Process {
     }
 
     /// Closes the process's stdin, which tells it to finish, and waits for its exit; then ends what
-    /// it started. Whoever is still there after `patience` is killed.
+    /// it started. What is still there after `patience` is killed.
     pub(super) async fn drain(mut self, patience: Duration) {
         let grace = END_GRACE.min(patience / 3);
         self.stdin = None;

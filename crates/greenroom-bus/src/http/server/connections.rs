@@ -2,8 +2,8 @@
 //!
 //! A connection *waits* while its client is the one to do something: send a request, send the rest
 //! of one, take an answer. It is *answering* while greenroom works on a request. When as many are
-//! open as there may be, a new one takes the place of the one that has waited longest. So whoever
-//! holds connections open with half requests only ever loses them, and a request that arrives
+//! open as there may be, a new one takes the place of the one that has waited longest. So a client
+//! that holds connections open with half requests only ever loses them, and a request that arrives
 //! whole is answered.
 
 use std::{

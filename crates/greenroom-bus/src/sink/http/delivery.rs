@@ -35,7 +35,7 @@ enum Attempted {
         after: Option<Duration>,
         reached: bool,
     },
-    /// Somebody has to correct it.
+    /// An operator has to correct it.
     Misconfigured(String),
 }
 

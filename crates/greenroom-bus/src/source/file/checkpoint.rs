@@ -182,7 +182,7 @@ impl Checkpoint {
     /// Takes it for oneself, until it is let go of or dropped.
     ///
     /// # Errors
-    /// Somebody else has it, and who.
+    /// Another process has it; the text says which.
     pub(super) fn claimed(mut self) -> Result<Self, String> {
         self.held = match open_locked(&self.path, |path| File::open(path)) {
             Ok(file) => Some(file),
@@ -192,7 +192,7 @@ impl Checkpoint {
                     "its checkpoint {path} is in use: {error}; wait for its end, or name another checkpoint"
                 ));
             }
-            // Whoever reads it says what is wrong with it.
+            // Reading it will say what is wrong with it.
             Err(_) => None,
         };
         Ok(self)

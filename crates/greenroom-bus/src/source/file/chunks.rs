@@ -63,7 +63,7 @@ impl<F: FnMut(Chunk) -> bool> Chunks<F> {
 
     /// Reads to the end, to the first error, or until nobody wants more.
     pub(super) fn read(mut self, input: impl Read + Send + 'static) {
-        // Whoever has dropped the receiver needs no word.
+        // If the receiver was dropped, there is no reader to tell.
         let _ = match decompressed(input, &self.name) {
             Ok(mut input) => self.read_all(&mut *input),
             Err(error) => self.fail(&error),
@@ -102,7 +102,7 @@ impl<F: FnMut(Chunk) -> bool> Chunks<F> {
         }
         self.skip_byte_order_mark();
         let start = start.min(self.pending.len());
-        // Whoever has dropped the receiver needs no word.
+        // If the receiver was dropped, there is no reader to tell.
         let _ = self.hand_over_lines(start);
         Ok(true)
     }
@@ -138,7 +138,7 @@ impl<F: FnMut(Chunk) -> bool> Chunks<F> {
         }
     }
 
-    /// As [`read_on`](Self::read_on), of what somebody looks at after each step.
+    /// As [`read_on`](Self::read_on), with a look at the buffer after each step.
     #[cfg(test)]
     pub(super) fn observe(&mut self, input: &mut dyn Read, look: impl Fn(&Vec<u8>)) {
         while matches!(self.fill(input), Ok(1..)) {

@@ -31,7 +31,7 @@ use crate::{
 /// to read on from stays what it was last, which costs a later run some lines to skip.
 const HELD_OPEN: usize = 16;
 
-/// Shared by a source and by whoever commits.
+/// Shared by a source and the task that commits.
 #[derive(Clone)]
 pub(super) struct Keeper(Arc<Shared>);
 

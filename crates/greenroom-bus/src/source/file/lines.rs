@@ -53,7 +53,7 @@ pub(super) struct Lines {
     /// The number of the last line, blank ones included.
     line: u64,
     demand: Demand,
-    /// Whoever reads takes a step at a time: nothing is waited for, and nobody else parses.
+    /// The reader takes a step at a time: it waits for nothing, and no other thread parses.
     is_stepwise: bool,
 }
 
@@ -78,7 +78,7 @@ impl Lines {
         Self { parser: Arc::new(parser), line, demand: Demand::default(), is_stepwise: false }
     }
 
-    /// For somebody who takes a step at a time, and waits for none.
+    /// For a reader that takes a step at a time, and waits for none.
     pub(super) fn stepwise(self) -> Self {
         Self { is_stepwise: true, ..self }
     }

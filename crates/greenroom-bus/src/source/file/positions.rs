@@ -33,7 +33,7 @@ use crate::{
     watermark::{Positions, Snapshot},
 };
 
-/// Shared by the source, by the settlements of its lines and by whoever commits.
+/// Shared by the source, the settlements of its lines, and the task that commits.
 #[derive(Clone)]
 pub(super) struct FilePositions(Arc<Shared>);
 

@@ -142,7 +142,7 @@ impl FileSetSource {
         Self::with(path.as_ref(), |name| Self::go_on(name, set, checkpoint.claimed()?, options))
     }
 
-    /// As [`with_checkpoint`](Self::with_checkpoint), for somebody who only looks: another run may
+    /// As [`with_checkpoint`](Self::with_checkpoint), for a caller that only looks: another run may
     /// be using the checkpoint, and nothing may be committed.
     ///
     /// # Errors

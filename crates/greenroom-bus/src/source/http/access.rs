@@ -11,7 +11,8 @@ use hyper::{HeaderMap, header::HeaderName};
 /// Who may post.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub enum Access {
-    /// Whoever can connect; but no page of a browser, which says so by the header `origin`.
+    /// Any client that can connect, except a page of a browser, which says so by the header
+    /// `origin`.
     #[default]
     Anybody,
     /// Who has one of these tokens: `authorization: Bearer TOKEN`. Several, so that a new one can
@@ -47,7 +48,7 @@ pub enum Encoding {
 }
 
 /// A time of which the signature is as well: what is signed is the time as it stands in its header,
-/// a full stop, and the body. A message that somebody has kept is no good later on.
+/// a full stop, and the body. So a recorded message cannot be sent again later.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignedTime {
     /// The header that has it, in seconds since 1970.
@@ -97,7 +98,7 @@ pub enum BadAccess {
 }
 
 impl Access {
-    /// Whether somebody could post so.
+    /// Checks that a client could post with these settings.
     ///
     /// # Errors
     /// What is missing or wrong.

@@ -28,7 +28,7 @@ pub(super) enum Guard {
     },
 }
 
-/// Why a request is refused. What is wrong is for the log of whoever runs this, and not told.
+/// Why a request is refused. What is wrong goes to the operator's log, and not to the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Refused {
     /// Who posts is not known. True: by a token, which the answer asks for.

@@ -122,7 +122,7 @@ where
     let patience = STANDS_STILL.max(current.settings.header_timeout);
     let ended = async {
         tokio::select! {
-            // Whoever broke it off, or was too slow, is told nothing more.
+            // A client that broke it off, or was too slow, gets no further answer.
             _ = connection.as_mut() => return,
             _ = closing.wait_for(|closing| *closing) => {}
         }

@@ -20,8 +20,7 @@ pub struct ServerTls {
     pub cert: Vec<u8>,
     /// Its private key. Never shown.
     pub key: Vec<u8>,
-    /// Authorities of clients: with them, whoever connects has to show a certificate of one of
-    /// them.
+    /// Authorities of clients: with them, each client has to show a certificate of one of them.
     pub client_ca: Option<Vec<u8>>,
 }
 

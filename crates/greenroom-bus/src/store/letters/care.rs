@@ -25,13 +25,13 @@ pub fn is_letter_store(directory: &Path) -> bool {
 }
 
 /// Gives the room that a store keeps for letters back to the disk, so that it can be opened on one
-/// that is full. False where none was kept, or somebody writes the store. Whoever writes it next
-/// keeps room again, once there is some.
+/// that is full. False if none was kept, or a process writes the store. The next writer keeps room
+/// again, once there is some.
 pub fn give_reserve_back(directory: &Path) -> bool {
     is_letter_store(directory) && lock(directory).is_ok_and(|_held| Reserve::remove(directory))
 }
 
-/// Looks at every page of the store, whoever writes it meanwhile.
+/// Looks at every page of the store, even while a process writes it.
 ///
 /// # Errors
 /// It cannot be opened or read.
@@ -46,8 +46,8 @@ pub fn check(directory: &Path) -> Result<Checked, LetterError> {
     Ok(Checked { letters, damage })
 }
 
-/// Copies the store, as it is at one moment, into a directory that does not exist yet. Whoever
-/// writes it goes on. The copy is a store itself, and is on disk when this returns.
+/// Copies the store, as it is at one moment, into a directory that does not exist yet. A process
+/// that writes it goes on. The copy is a store itself, and is on disk when this returns.
 ///
 /// # Errors
 /// It cannot be read, or the copy cannot be written; what was written of it is removed.

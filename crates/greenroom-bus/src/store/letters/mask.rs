@@ -69,8 +69,8 @@ impl Mask {
 }
 
 impl Mask {
-    /// Puts back into an event what somebody who was shown it without could not see, and has left
-    /// as it was.
+    /// Puts back into an edited event what was masked when it was shown, and has been left as it
+    /// was.
     ///
     /// # Errors
     /// One of the two is no JSON.

@@ -12,6 +12,6 @@ pub struct LetterStoreOptions {
     /// The oldest letters are removed while all together have more bytes; `None`: whatever they
     /// have.
     pub size: Option<u64>,
-    /// What is not shown of letters, unless somebody asks for it.
+    /// What is not shown of letters, unless it is asked for.
     pub mask: Mask,
 }

@@ -1,4 +1,4 @@
-//! Letters, read while somebody else writes them.
+//! Letters, read while a writer may write more.
 
 use std::{
     io::{self, Write},
@@ -94,7 +94,8 @@ impl LetterRow {
 }
 
 impl Letters {
-    /// Opens the store in this directory, whoever writes it. What its mask hides stays hidden.
+    /// Opens the store in this directory, even while another process writes it. What its mask hides
+    /// stays hidden.
     ///
     /// # Errors
     /// There is none, or it cannot be read.

@@ -62,7 +62,7 @@ pub(super) enum WriterOrder {
     Finish(oneshot::Sender<Result<(), SinkError>>),
 }
 
-/// A change that somebody waits for.
+/// A change that a caller waits for.
 pub(super) type Change = Box<dyn FnOnce(&mut Connection) + Send>;
 
 /// What others see of the writer.
@@ -224,7 +224,7 @@ impl LetterWriter {
                 self.due.asked.push(order);
             }
             WriterOrder::Mark(order) => self.due.asked.push(order),
-            // Whoever has dropped the receiver wants to hear of nothing.
+            // If the receiver was dropped, no caller waits for the answer.
             WriterOrder::GiveBack(tell) => drop(tell.send(self.gives_reserve_back())),
             WriterOrder::Finish(tell) => self.due.finish = Some(tell),
         }

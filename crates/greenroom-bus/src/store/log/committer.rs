@@ -92,7 +92,7 @@ impl LogCommitter {
             }
         }
         for (append, counts) in appends.into_iter().zip(counts) {
-            // Whoever has dropped the receiver wants to hear of nothing.
+            // If the receiver was dropped, no caller waits for the answer.
             let _ = append.answer.send(written.clone().map(|()| counts));
         }
         match written {

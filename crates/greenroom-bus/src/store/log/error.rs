@@ -9,7 +9,7 @@ pub enum LogError {
     /// Options that contradict each other.
     #[error("{0}")]
     Options(String),
-    /// Somebody else has it.
+    /// Another process has it.
     #[error(
         "{}: the log is in use: {by}; wait for its end, or name another directory",
         directory.display()

@@ -42,7 +42,7 @@ pub struct Inspection {
     pub damage: Vec<Damage>,
     /// Its consumers, by name.
     pub consumers: Vec<ConsumerStanding>,
-    /// Somebody has it open.
+    /// A process has it open.
     pub is_in_use: bool,
 }
 

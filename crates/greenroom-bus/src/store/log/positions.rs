@@ -18,7 +18,7 @@ use crate::{
     },
 };
 
-/// Shared by the source, by the settlements of its events and by whoever commits.
+/// Shared by the source, the settlements of its events, and the task that commits.
 #[derive(Clone)]
 pub(super) struct LogPositions(Arc<Inner>);
 
@@ -91,7 +91,7 @@ impl LogPositions {
     /// Takes as long as the disk takes.
     fn store(&self) -> std::io::Result<()> {
         let _one_at_a_time = self.0.committing.lock();
-        // Kept to the end of this, whoever gives it back meanwhile.
+        // Kept to the end of this function, even if the source gives it back meanwhile.
         let Some(_held) = self.0.held.lock().clone() else { return Ok(()) };
         let snapshot = self.0.ahead.lock().snapshot();
         let Some((snapshot, room)) = snapshot else { return Ok(()) };

@@ -180,8 +180,9 @@ fn remember(walk: &Walk, block: &Block, identities: &mut Identities) -> Result<(
     Ok(())
 }
 
-/// Whoever failed to sync may have left blocks in memory that are whole there, and not on the disk;
-/// a second sync would then say nothing. So the last block is written again before it is trusted.
+/// A process whose sync failed may have left blocks in memory that are whole there, and not on the
+/// disk; a second sync would then say nothing. So the last block is written again before it is
+/// trusted.
 fn make_durable(
     active: &Active,
     last: Option<&(u64, Block)>,

@@ -74,7 +74,7 @@ pub struct SegmentLog {
 /// Closes the log when it is dropped.
 struct Handle {
     shared: Arc<Shared>,
-    /// Until somebody has waited for its end.
+    /// Present until a caller has waited for its end.
     committer: Mutex<Option<JoinHandle<()>>>,
     held: Held,
 }
@@ -135,7 +135,7 @@ impl SegmentLog {
     /// as that takes.
     ///
     /// # Errors
-    /// The options contradict each other, somebody else writes the log, it is of a later version,
+    /// The options contradict each other, another process writes the log, it is of a later version,
     /// it is damaged, or its files cannot be read or written.
     pub fn open(directory: impl AsRef<Path>, options: LogOptions) -> Result<Self, LogError> {
         Self::open_on(Arc::new(RealDisk), directory.as_ref(), options, LogClock::after)

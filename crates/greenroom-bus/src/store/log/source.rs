@@ -39,7 +39,7 @@ pub struct LogSource {
     /// Events below this may be given.
     room_below: u64,
     positions: LogPositions,
-    /// Somebody commits them.
+    /// The engine commits them.
     is_committed: bool,
 }
 

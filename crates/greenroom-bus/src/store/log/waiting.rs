@@ -20,7 +20,8 @@ const BLOCK_EVENTS: usize = 4_096;
 /// And so many bytes.
 const BLOCK_BYTES: u64 = 8 * 1024 * 1024;
 
-/// Events as they will be stored: made by whoever appends, so that the committer has little to do.
+/// Events as they will be stored: made by the appending task, so that the committer has little to
+/// do.
 pub(super) struct PreparedEvents {
     bytes: Vec<u8>,
     events: Vec<PreparedEvent>,
@@ -156,7 +157,7 @@ impl Waiting {
             std::mem::take(&mut state.queue)
         };
         for append in queue {
-            // Whoever has dropped the receiver wants to hear of nothing.
+            // If the receiver was dropped, no caller waits for the answer.
             let _ = append.answer.send(Err(why.clone()));
         }
     }

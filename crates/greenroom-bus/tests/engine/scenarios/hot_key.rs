@@ -49,8 +49,8 @@ async fn z05_with_uneven_keys_the_total_is_within_a_tenth_of_what_all_workers_ne
 }
 
 /// Here the hottest key decides. It gives way to others after 16 events in a row (K04) as long as
-/// they wait, which is three tenths of the time; whoever had it looks at its shard first, so that
-/// it does not stand in line behind all shards.
+/// they wait, which is three tenths of the time; the worker that had it looks at its shard first,
+/// so that it does not stand in line behind all shards.
 #[tokio::test(start_paused = true)]
 async fn z05_with_a_hot_key_the_total_is_within_a_tenth_of_what_that_needs_although_it_gives_way() {
     for seed in SEEDS {

@@ -90,7 +90,7 @@ struct SinkState {
     stumbled: Mutex<Option<Instant>>,
 }
 
-/// Somebody who waits for room.
+/// An event that waits for room.
 struct Accepting<'a>(&'a AtomicUsize);
 
 impl Drop for Accepting<'_> {
@@ -124,7 +124,8 @@ impl MemorySink {
         self.stored().iter().map(|stored| stored.event.id().to_owned()).collect()
     }
 
-    /// Whether somebody broke the contract: nothing is accepted after the sink was told to finish.
+    /// Whether the engine broke the contract: nothing is accepted after the sink was told to
+    /// finish.
     pub(crate) fn is_misused(&self) -> bool {
         self.misused.load(Ordering::Relaxed)
     }

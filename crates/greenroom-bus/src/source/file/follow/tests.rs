@@ -536,7 +536,7 @@ fn b01_standard_input_and_what_is_no_file_are_refused() {
 #[tokio::test(start_paused = true)]
 async fn b01_a_file_that_may_not_be_read_is_tried_again() {
     let stage = Stage::new();
-    // A link to itself cannot be opened by anybody, whoever runs the test.
+    // No user, not even root, can open a link to itself.
     std::os::unix::fs::symlink("log", stage.path("log")).unwrap();
     let refused = FollowSource::open(stage.path("log"), POLL, FileSourceOptions::default());
     assert!(refused.is_err(), "at the start, it is told");
