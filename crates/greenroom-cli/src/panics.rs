@@ -11,7 +11,7 @@ use greenroom_bus::handler::exec::kill_all;
 use crate::version;
 
 /// Replaces the hook that prints a stack trace. A panic of the main thread ends the process with
-/// exit code 1; in other threads it is caught by whoever runs them.
+/// exit code 1; in other threads the code that runs them catches it.
 pub(crate) fn install() {
     panic::set_hook(Box::new(|info| {
         // Nothing is left to be told when standard error is gone.

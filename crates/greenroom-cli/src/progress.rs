@@ -37,7 +37,7 @@ pub struct Snapshot {
     pub parked_keys: u64,
     /// Events behind them.
     pub parked_events: u64,
-    /// Somebody can decide about them, through the admin listener.
+    /// An operator can decide about them, through the admin listener.
     pub has_admin: bool,
     /// How much of all finite inputs was read, between 0 and 1; `None` where an end is not known.
     pub fraction: Option<f64>,

@@ -58,7 +58,7 @@ fn c06_a_rate_adds_latencies_of_arrivals_that_wait_for_nobody() {
         let open = &row["open_loop"];
         assert_adds_up(open);
         assert_eq!(open["rate"], 2_000.0);
-        // Whoever is late has sent less, but nobody sends more than was drawn: 600 on average.
+        // A sender that is late has sent less, but none sends more than was drawn: 600 on average.
         assert!(open["events"].as_u64().unwrap() < 1_000, "{open}");
         let [p50, p99, p999] =
             ["p50_us", "p99_us", "p999_us"].map(|name| open[name].as_f64().unwrap());

@@ -6,7 +6,7 @@
 //!
 //! A finding says what is so, the figures, why it matters, what to change, and the exact lines of
 //! the configuration or the request that does it. Each rule is a function of what was seen, without
-//! a clock. Nothing is looked at unless somebody asks; what pools are advised about their sizes
+//! a clock. Nothing is looked at unless a client asks; what pools are advised about their sizes
 //! comes from the advisor of each ([`greenroom::advisor`]).
 
 mod finding;

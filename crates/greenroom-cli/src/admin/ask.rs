@@ -58,7 +58,7 @@ pub(crate) fn copy(address: &str, path: &str, out: &mut dyn Write) -> Result<(),
     copy_within(address, path, DONE_WITHIN, out)
 }
 
-/// As [`copy`], of what comes piece by piece for as long as somebody listens.
+/// As [`copy`], of what comes piece by piece for as long as the connection stays open.
 ///
 /// # Errors
 /// As those of [`copy`]; and nothing came for [`SILENCE`].

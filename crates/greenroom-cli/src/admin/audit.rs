@@ -18,7 +18,7 @@ use super::guard::{Role, is_change};
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Peer(pub(super) SocketAddr);
 
-/// Something that somebody wants to be done.
+/// A change that a client asks for.
 pub(super) struct Action {
     from: String,
     what: String,

@@ -1,5 +1,5 @@
-//! Who may ask, and for what (O09): without a token only programs of this machine, and never a
-//! web page of somebody else.
+//! Who may ask, and for what (O09): without a token only programs of this machine, and never a web
+//! page from elsewhere.
 //!
 //! A browser on this machine can reach the listener, and does so for any page that it shows. Such a
 //! page is kept out twice: it has another origin than the listener, so nothing is changed for it,

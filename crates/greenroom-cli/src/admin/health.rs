@@ -14,7 +14,7 @@ enum Colour {
     /// Something is wrong that may pass, or was meant: a handler in outage, a pool that was paused,
     /// a key that is parked.
     Yellow,
-    /// Something is wrong that somebody has to mend.
+    /// Something is wrong that an operator has to mend.
     Red,
 }
 

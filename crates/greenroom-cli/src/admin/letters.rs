@@ -224,7 +224,7 @@ impl Wanted {
     }
 }
 
-/// None where the file is not there: somebody has renamed or removed it.
+/// None if the file is not there: it was renamed or removed.
 fn open(path: &Path) -> io::Result<Option<LetterLines>> {
     match File::open(path) {
         Ok(file) => Ok(Some(LetterLines::of(file))),

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! engine ──views──▶ sampler ──watch (the latest sample alone)──▶ stream of each tab
-//!                      └─ runs while somebody listens
+//!                      └─ runs while a client listens
 //! ```
 //!
 //! One sampler serves all tabs, so a second tab costs its connection and no more. A tab that does
@@ -130,7 +130,7 @@ pub(super) async fn live(
         let mut sampler = Sampler::new(daemon);
         move || sampler.sample().to_string()
     });
-    // What there is comes at once, where somebody else listens already.
+    // If another client listens already, the latest sample comes at once.
     samples.mark_changed();
     let version = env!("CARGO_PKG_VERSION");
     let hello = json!({ "role": role.name(), "may_change": role.may_change(), "version": version });

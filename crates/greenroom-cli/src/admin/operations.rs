@@ -4,7 +4,7 @@
 /// One thing that can be asked or told.
 pub(super) struct Operation {
     pub(super) method: &'static str,
-    /// What stands in braces is chosen by whoever asks.
+    /// The client chooses what stands in braces.
     pub(super) path: &'static str,
     pub(super) about: &'static str,
     /// What may stand behind the `?`.

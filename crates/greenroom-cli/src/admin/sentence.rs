@@ -15,8 +15,8 @@ pub(super) fn of(key: &KeyView, outage: Option<&OutageView>) -> String {
             )
         }
         Some(why) => {
-            // One that somebody has let go on begins anew, and its attempts are more than those of
-            // one go.
+            // A key that an operator has released begins anew, and its attempts are more than those
+            // of one go.
             let attempt = match why.attempt <= key.attempts {
                 true => format!("head attempt {} of {}", why.attempt, key.attempts),
                 false => format!("head attempt {} in all", why.attempt),

@@ -99,7 +99,7 @@ where
         .max_buf_size(LARGEST_HEADERS)
         .serve_connection(TokioIo::new(stream), service);
     tokio::select! {
-        // Whoever broke it off, or was too slow, is told nothing more.
+        // A client that broke it off, or was too slow, gets no further answer.
         _ = connection => {}
         () = place.taken_over() => {}
         () = last_move.stands_still(STANDS_STILL, || place.is_answering()) => {}
@@ -108,7 +108,7 @@ where
 
 async fn answer(mut router: Router, place: &Place, request: Request<Incoming>) -> Response {
     let (head, body) = request.into_parts();
-    // Read by whoever it is for, once the guard has let it in.
+    // The handler of the request reads it, once the guard has let it in.
     if takes_body(&head.method, head.uri.path()) {
         let _answering = place.answering();
         let Ok(answer) = router.call(Request::from_parts(head, Body::new(body))).await;

@@ -44,7 +44,7 @@ const LARGEST_EVENT: usize = 64 << 20;
 /// So many edits hold an event at a time.
 static EDITS: Semaphore = Semaphore::const_new(2);
 
-/// The pieces of an export, and how many wait for whoever takes them.
+/// The pieces of an export, and how many wait for the client.
 const PIECE: usize = 64 << 10;
 const PIECES: usize = 4;
 
@@ -299,7 +299,7 @@ pub(super) async fn order(
     Ok(Json::ok(json!(job)))
 }
 
-/// Drops letters, if there are as many as whoever asks has seen.
+/// Drops letters, if there are as many as the client has seen.
 pub(super) async fn drop_letters(
     State(daemon): Asked,
     Extension(readers): Extension<Readers>,
@@ -359,7 +359,7 @@ pub(super) async fn edit(
             (true, true) => return Err(wrong("nothing says what the event is to be".to_owned())),
             (true, false) => change::set(&known, sets.iter().map(String::as_str)),
             (false, _) => match serde_json::from_slice::<serde::de::IgnoredAny>(&known) {
-                // Whoever edits may not have seen all of it.
+                // The editor may not have seen all of it.
                 Ok(_) => letters.mask().restore(&known, &body).map_err(|error| error.to_string()),
                 Err(_) => Ok(body.to_vec()),
             },

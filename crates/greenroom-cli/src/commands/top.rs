@@ -25,8 +25,8 @@ const HOME: &str = "\x1b[H";
 const TO_END_OF_LINE: &str = "\x1b[K";
 const TO_END: &str = "\x1b[J";
 
-/// Shows a running greenroom until somebody interrupts it; once, where that is wanted or where
-/// standard output is no terminal.
+/// Shows a running greenroom until it is interrupted; once, if that is wanted or if standard output
+/// is no terminal.
 pub fn top(arguments: &TopArgs) -> ExitCode {
     let is_drawn = !arguments.once && io::stdout().is_terminal();
     let mut looks = Looks { address: &arguments.address, is_drawn, last: None, gone: None };
@@ -57,7 +57,7 @@ pub fn top(arguments: &TopArgs) -> ExitCode {
 /// What was seen so far.
 struct Looks<'a> {
     address: &'a str,
-    /// Each over the last one, until somebody interrupts it.
+    /// Each over the last one, until it is interrupted.
     is_drawn: bool,
     /// Rates are told from two.
     last: Option<Value>,
@@ -73,7 +73,7 @@ impl Looks<'_> {
         self.gone = None;
         let text = screen::of(self.address, &before, now);
         let shown = if self.is_drawn { draw(&text) } else { print(&text) };
-        // Whoever reads it may have had enough.
+        // The reader of standard output may have closed it.
         !self.is_drawn || shown.is_err()
     }
 

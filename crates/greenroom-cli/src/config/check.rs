@@ -417,7 +417,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// To run without order is a choice; that somebody has asked for order as well is worth a word.
+    /// To run without order is a choice; asking for order as well is worth a warning.
     fn order_is_kept(&mut self, at: &str, pool: &PoolConfig) {
         if pool.engine == Engine::Shared {
             let text = format!("the pool `{}` keeps no order: its `engine` is `shared`", pool.name);

@@ -5,7 +5,7 @@ use greenroom_config::{Places, Problem, Problems};
 
 use super::options::{Autotune, Config, PoolConfig};
 
-/// Reports sizes outside of their bounds, and whoever is to act without knowing how far.
+/// Reports sizes outside of their bounds, and pools that are to act without bounds.
 pub(super) fn check(config: &Config, places: &Places, problems: &mut Problems) {
     let mut checker = SizeChecker { places, problems };
     for pool in &config.pools {

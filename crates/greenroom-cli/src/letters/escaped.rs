@@ -1,7 +1,7 @@
 //! JSON that no terminal takes for orders.
 //!
 //! JSON escapes control characters below U+0020. A terminal heeds U+007F to U+009F as well: here
-//! they are written as `\u009b`, which is the same text to whoever reads it as JSON.
+//! they are written as `\u009b`, which is the same text to a reader of JSON.
 
 use std::io::{self, Write};
 

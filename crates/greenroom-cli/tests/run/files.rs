@@ -236,7 +236,7 @@ fn a_pipe_without_a_writer_is_told_and_ends_with_an_interrupt() {
     let made = std::process::Command::new("mkfifo").arg(stage.path("in")).status().unwrap();
     assert!(made.success());
     let daemon = Daemon::start(&stage);
-    // Whoever answers handles signals, too.
+    // A daemon that answers handles signals, too.
     daemon.get("/api/run");
     wait(|| daemon.log().contains("when somebody writes to it").then_some(()));
     assert_eq!(drained(daemon).code, 0);

@@ -169,7 +169,7 @@ fn b02_tokens_are_reloaded_and_what_needs_a_restart_is_named() {
     drained(daemon);
 }
 
-/// Who posts over TLS to whoever shows a certificate of this name.
+/// Posts over TLS to a server that shows a certificate of this name.
 fn over_tls(at: &str, name: &str) -> Posts<StreamOwned<ClientConnection, TcpStream>> {
     let mut authorities = RootCertStore::empty();
     authorities.add(CertificateDer::from_pem_file(certificate("ca.pem")).unwrap()).unwrap();

@@ -81,7 +81,7 @@ impl Stage {
         let mut child = self.start(arguments);
         let mut stdin = child.stdin.take().unwrap();
         let input = input.to_vec();
-        // Whoever does not read its input closes the pipe.
+        // A program that does not read its input closes the pipe.
         let writer = thread::spawn(move || drop(stdin.write_all(&input)));
         let run = Run::of(end(child), started);
         writer.join().unwrap();

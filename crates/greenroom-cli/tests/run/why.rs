@@ -1,4 +1,4 @@
-//! `greenroom why`, and parked keys that somebody decides about.
+//! `greenroom why`, and parked keys about which an operator decides.
 
 use std::process::Output;
 

@@ -5,7 +5,7 @@ use super::lines::OptionLines;
 /// How much it matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in super::super) enum Severity {
-    /// Events are not handled until somebody does something.
+    /// Events are not handled until an operator does something.
     Critical,
     /// Something is wrong, and may become worse.
     Warning,

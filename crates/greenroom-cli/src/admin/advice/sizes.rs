@@ -64,7 +64,8 @@ pub(super) fn sizes(seen: &Seen, found: &mut Vec<Finding>) {
     found.extend(others.filter_map(|pool| size(pool, pool.advice.as_ref()?)));
 }
 
-/// Pools whose sizes are no longer those of the file, because somebody acted on advice.
+/// Pools whose sizes are no longer those of the file, because an operator or the pool acted on
+/// advice.
 pub(super) fn kept(seen: &Seen, found: &mut Vec<Finding>) {
     let acts = seen.pools.iter().filter(|pool| pool.autotune == Autotune::Act);
     let told = |pool: &Pool| pool.advice.is_some_and(|advice| advice.acted);

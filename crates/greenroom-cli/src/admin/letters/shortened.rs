@@ -1,5 +1,5 @@
-//! JSON with every long text in it cut short, so that whoever decodes it needs memory for what is
-//! shown and not for what was written.
+//! JSON with every long text in it cut short, so that a decoder needs memory for what is shown and
+//! not for what was written.
 
 use std::io::{self, BufRead, Read, Write};
 

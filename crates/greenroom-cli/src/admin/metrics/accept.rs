@@ -3,7 +3,7 @@
 /// A text format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MetricsFormat {
-    /// Prometheus' own, version 0.0.4: for whoever does not ask for the other.
+    /// Prometheus' own, version 0.0.4: for clients that do not ask for the other.
     Prometheus,
     /// OpenMetrics 1.0.0.
     OpenMetrics,
@@ -33,7 +33,7 @@ pub(super) fn chosen(accept: &str) -> MetricsFormat {
     }
 }
 
-/// One of the media types that somebody accepts.
+/// One of the media types that a client accepts.
 struct Range<'a> {
     media_type: &'a str,
     version: Option<&'a str>,

@@ -26,7 +26,7 @@ impl Drop for Draft {
     }
 }
 
-/// The event as somebody has edited it; `None` where it is as it was.
+/// The event as it was edited; `None` if it is as it was.
 ///
 /// # Errors
 /// There is no editor, it failed, or what it has left is no event.
@@ -70,7 +70,7 @@ fn draft(content: &[u8]) -> io::Result<Draft> {
     Ok(draft)
 }
 
-/// A new directory: one that somebody else has put there is not used.
+/// A new directory: one that another user has put there is not used.
 fn private_directory() -> io::Result<PathBuf> {
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]

@@ -15,7 +15,7 @@ const CONFIG: &str = include_str!("dashboard.yaml");
 pub(super) fn dashboard(address: &str) -> process::ExitCode {
     let directory = env::temp_dir().join(format!("greenroom-demo-{}", process::id()));
     let file = directory.join("greenroom.yaml");
-    // Fails where somebody has put something else there.
+    // Fails if something else is there.
     let made = fs::create_dir(&directory).and_then(|()| fs::write(&file, CONFIG));
     if let Err(error) = made {
         let next = "set TMPDIR to a directory that can be written";

@@ -185,8 +185,8 @@ pub(super) async fn source(
     }
 }
 
-/// As [`source`], for somebody who only looks: nothing is settled or written, and nobody is
-/// listened to.
+/// As [`source`], for a caller that only looks: nothing is settled or written, and no connection is
+/// accepted.
 pub(super) async fn looking(input: &InputConfig) -> Result<Box<dyn Source>, String> {
     match &input.kind {
         InputKind::File(file) => files(input, file, true),

@@ -54,7 +54,7 @@ options! {
         header_timeout: Duration = duration(1..=DAY_MS).live().default("30s");
         /// How long it may take for the body.
         body_timeout: Duration = duration(1..=DAY_MS).live().default("30s");
-        /// Who may post. Without it, whoever can connect; but no page of a browser.
+        /// Who may post. Without it, any client that can connect may, but no page of a browser.
         auth: Option<HttpInputAuth> = group().live().optional();
         /// HTTPS in place of HTTP.
         tls: Option<ServerTlsConfig> = group().live().optional();
@@ -142,7 +142,7 @@ options! {
         cert: PathBuf = path();
         /// The file with its private key, without a passphrase.
         key: PathBuf = path();
-        /// A file with authorities of clients: whoever connects has to show a certificate of one of
+        /// A file with authorities of clients: each client has to show a certificate of one of
         /// them.
         client_ca: Option<PathBuf> = path().optional();
     }

@@ -61,11 +61,11 @@ options! {
         /// up, a queue that is full.
         event_stream as "enable_event_stream": bool = flag().default("true");
         /// What happens to a key whose event failed for good: `skip` stores the event as a dead
-        /// letter and goes on with the next; `park` keeps the event and all that follow it of
-        /// its key until somebody decides (docs/admin.md), and refuses them when the run ends,
-        /// so that nothing of the key is ever handled out of order; other keys go on meanwhile
-        /// (docs/order.md); that needs `engine: keyed`; `stop` stores the event, stops the
-        /// pool, and ends the run.
+        /// letter and goes on with the next; `park` keeps the event and all that follow it of its
+        /// key until an operator decides (docs/admin.md), and refuses them when the run ends, so
+        /// that nothing of the key is ever handled out of order; other keys go on meanwhile
+        /// (docs/order.md); that needs `engine: keyed`; `stop` stores the event, stops the pool,
+        /// and ends the run.
         on_final_failure: OnFinalFailure = word().default("skip");
         /// How many attempts are started in such a time, at most. Without it, as many as the
         /// workers manage.
@@ -93,10 +93,10 @@ options! {
         /// Lets the pool change its workers by itself, between bounds. It begins with
         /// `workers`, or with `min` when neither that nor a `preset` is given.
         autoscale: Option<AutoscaleConfig> = group().optional();
-        /// Whether somebody looks at the pool for minutes at a time and says what to change in its
-        /// `queue` and `workers` (`greenroom advise`, the dashboard), or changes it as well: `off`,
-        /// `say` or `act`, which needs `bounds`. As `autotune` at the top says when this is not
-        /// given. What was changed so holds until greenroom ends; the line to keep it is told.
+        /// Whether an advisor looks at the pool for minutes at a time and says what to change in
+        /// its `queue` and `workers` (`greenroom advise`, the dashboard), or changes it as well:
+        /// `off`, `say` or `act`, which needs `bounds`. As `autotune` at the top says when this is
+        /// not given. What was changed so holds until greenroom ends; the line to keep it is told.
         autotune: Autotune = word().live().inherits("say");
         /// How far `autotune` may go.
         bounds: Option<BoundsConfig> = group().live().optional();

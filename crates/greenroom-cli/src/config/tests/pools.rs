@@ -166,7 +166,7 @@ fn the_json_schema_takes_a_limit_in_both_forms() {
     assert_eq!(schema["properties"]["buffer"]["default"], 1_000);
 }
 
-/// What somebody who looks at the pool `p` goes by.
+/// The settings of the advisor of the pool `p`.
 fn advised(text: &str) -> Option<Advisor> {
     named(&load(text).good(), "p").advised()
 }
