@@ -38,6 +38,8 @@ mod controlled;
 mod coordinated;
 mod crew;
 mod crowded;
+#[cfg(test)]
+mod deserted;
 pub(crate) mod dispatch;
 mod elsewhere;
 mod evict;

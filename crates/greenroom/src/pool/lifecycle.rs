@@ -30,7 +30,8 @@ pub(crate) struct Lifecycle<A: Actor> {
     pub(crate) cause: OnceLock<ExitReason>,
     /// Whether messages are accepted; held while that changes.
     pub(crate) gate: Mutex<Gate>,
-    /// The last slot was disabled: queued messages become dead letters.
+    /// The last slot was disabled: queued messages become dead letters. Written under `gate`, and
+    /// never true while that is open: a pool with a worker does not bury what it accepts.
     pub(crate) ruined: AtomicBool,
     /// The pool accepts nothing any more.
     pub(crate) closing: AtomicBool,

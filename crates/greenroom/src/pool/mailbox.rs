@@ -30,7 +30,7 @@ use crate::{
     Actor, AnyAddress, Class,
     class::URGENT_RUN,
     life::{Life, Signal},
-    sync::{AtomicU64, AtomicUsize, Ordering, fence},
+    sync::{AtomicU64, AtomicUsize, Ordering, Semaphore, fence},
 };
 
 #[path = "mailbox/tagged.rs"]
@@ -314,7 +314,14 @@ impl<A: Actor, K> Mailbox<A, K> {
 
     /// Refuses every later message, and returns waiting ones, in order.
     pub(crate) fn close(&self) -> Vec<Queued<A, K>> {
-        self.permits.close();
+        let (rest, cleared) = self.clear();
+        cleared.close();
+        rest
+    }
+
+    /// As `close`, for a caller that holds a lock. It closes what is left under none.
+    pub(crate) fn clear(&self) -> (Vec<Queued<A, K>>, Cleared) {
+        let room = self.permits.refuse_later();
         let mut letters = self.letters.lock();
         letters.closed = true;
         letters.left = true;
@@ -325,9 +332,23 @@ impl<A: Actor, K> Mailbox<A, K> {
         let signals = std::mem::take(&mut letters.signals);
         self.waiting.store(0, Ordering::Relaxed);
         self.seat.done(MAIL | SIGNAL);
-        drop(letters);
-        drop(signals);
-        rest
+        (rest, Cleared { room, signals })
+    }
+}
+
+/// What is left of a mailbox that was cleared. Both run user code: wakers, and the last address of
+/// an actor.
+#[must_use = "those who wait for room wait on"]
+pub(crate) struct Cleared {
+    room: Arc<Semaphore>,
+    signals: VecDeque<Signal<AnyAddress>>,
+}
+
+impl Cleared {
+    /// Tells those who wait for room that there will be none, and forgets the signals.
+    pub(crate) fn close(self) {
+        self.room.close();
+        drop(self.signals);
     }
 }
 

@@ -6,14 +6,39 @@ use std::{
     sync::{Arc, atomic::Ordering},
 };
 
-use super::{Core, Gate, Queued};
+use super::{Core, Gate, Queued, sweep::LaneOf};
 use crate::{
     Actor, CallError, DeadLetter, DeadLetterReason,
-    pool::{discard::discard, mailbox::Mailbox, seat::END},
+    pool::{
+        discard::discard,
+        mailbox::{Cleared, Mailbox},
+        seat::END,
+    },
 };
 
 /// The mailboxes of all workers, and held messages.
 type Desks<A, K> = (Vec<Arc<Mailbox<A, K>>>, VecDeque<Queued<A, K>>);
+
+/// What was taken out of the queues, and what goes with it.
+#[must_use = "it is to be closed under no lock"]
+struct Drained<A: Actor, K> {
+    entries: Vec<Queued<A, K>>,
+    /// Lanes that no worker runs.
+    unowned: Vec<LaneOf<A, K>>,
+    /// Of workers.
+    mailboxes: Vec<Cleared>,
+}
+
+impl<A: Actor, K> Drained<A, K> {
+    /// Tells those who wait for room in the mailboxes, and drops keys: both run user code. Returns
+    /// the messages, those of a key in their order.
+    fn close(mut self) -> Vec<Queued<A, K>> {
+        self.mailboxes.into_iter().for_each(Cleared::close);
+        self.unowned.into_iter().for_each(discard);
+        self.entries.iter_mut().for_each(|entry| discard(entry.key.take()));
+        self.entries
+    }
+}
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Refuses every later message, under the lock of each shard.
@@ -59,13 +84,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Accepts messages again, if there is a worker.
     pub(super) fn revive(&self) {
         let mut gate = self.lifecycle.gate.lock();
-        // Pairs with the loads in `bury_if_ruined`, `settle_if_over` and `take_home`: it comes
-        // before the shards open, so messages accepted from here on are not buried.
-        self.lifecycle.ruined.store(false, Ordering::SeqCst);
         // Pairs with the `fetch_sub` in `one_less` before `desert`: the later of the two under the
         // gate sees that no worker is left. Otherwise a pool without workers accepts messages.
         if *gate == Gate::Deserted && self.membership.live.load(Ordering::SeqCst) > 0 {
             *gate = Gate::Open;
+            // Pairs with the load in `bury_if_ruined`: it comes before the shards open, so messages
+            // that are accepted from here on are not buried.
+            self.lifecycle.ruined.store(false, Ordering::SeqCst);
             self.queue.permits.reopen();
             self.queue.shards.iter().for_each(|shard| shard.inbox.lock().closed = false);
         }
@@ -119,7 +144,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// Gives back every message that waits anywhere. Only after `close`, when none will be handled.
     pub(crate) fn give_back_queued(&self) {
-        for entry in self.drain_queues() {
+        let mut entries = self.drain_queues().close();
+        entries.extend(self.take_handed());
+        for entry in entries {
             self.telemetry.tally.returned.fetch_add(1, Ordering::Relaxed);
             if let Some(port) = entry.extra.and_then(|extra| extra.port) {
                 port.resolve(CallError::Stopped);
@@ -128,14 +155,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// Makes a dead letter of every message that waits anywhere. Only when no slot is left, and
-    /// nothing is accepted.
+    /// Makes a dead letter of every message that waits anywhere, and of those that are on their way
+    /// from one place to another. Only if no worker is left and nothing is accepted: if one has
+    /// joined since the caller looked, the messages are left to it.
     pub(crate) fn bury_queued(&self) {
-        // Pairs with the load in `bury_if_ruined`: a message between two places is in a queue
-        // before the queues are drained below, or its mover buries it.
-        self.lifecycle.ruined.store(true, Ordering::SeqCst);
-        for entry in self.drain_queues() {
-            self.queue.permits.return_unused(1);
+        // First, and under no lock, as this wakes callers. In the queue it is found by whoever is
+        // right: the worker that has joined, or the drain.
+        self.re_home(self.take_handed().collect());
+        let Some(drained) = self.drain_if_deserted() else { return };
+        for entry in drained.close() {
             self.telemetry.tally.dead_letters.count_shared(DeadLetterReason::NoWorkers);
             let age = self.age_of(&entry);
             let (port, attempts) = match entry.extra {
@@ -152,14 +180,45 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
+    /// Takes every message that waits anywhere, and has later ones buried, unless there is a
+    /// worker.
+    ///
+    /// All of it under the gate: a worker that joins opens the pool before, and is left what is
+    /// queued, or afterwards, and then nothing that is accepted for it is buried.
+    fn drain_if_deserted(&self) -> Option<Drained<A, K>> {
+        let gate = self.lifecycle.gate.lock();
+        // Pairs with each `fetch_add` to `live` before `revive`: if it is missed here, `revive`
+        // comes later. Otherwise a pool that was opened and closed again buries what its worker
+        // handles.
+        if *gate == Gate::Open || self.membership.live.load(Ordering::SeqCst) > 0 {
+            return None;
+        }
+        // Pairs with the load in `bury_if_ruined`: a message between two places is in a queue
+        // before the queues are drained below, or its mover buries it.
+        self.lifecycle.ruined.store(true, Ordering::SeqCst);
+        let drained = self.drain_queues();
+        self.queue.permits.return_unused(drained.entries.len() as u64);
+        Some(drained)
+    }
+
     /// The last worker may have gone, and what was queued with it, while a message was between two
     /// places: in the hand of a worker that leaves, or with the clock.
     pub(super) fn bury_if_ruined(&self) {
-        // Pairs with the store in `bury_queued`, before the queues are drained: the drain finds
-        // what the caller queued, or the caller buries it here. Otherwise it waits for a worker
-        // that never comes.
+        // Pairs with the store in `drain_if_deserted`, before the queues are drained: the drain
+        // finds what the caller queued, or the caller buries it here. Otherwise it waits for a
+        // worker that never comes.
         if self.lifecycle.ruined.load(Ordering::SeqCst) {
             self.bury_queued();
+        }
+    }
+
+    /// As `bury_if_ruined`, if all that was queued may also have been given back in that time.
+    pub(super) fn settle_if_over(&self) {
+        self.bury_if_ruined();
+        // Pairs with the store in `end`, before the queues are drained: the drain finds what the
+        // caller queued, or it is given back here. Otherwise its callers wait for ever.
+        if self.lifecycle.ended.load(Ordering::SeqCst) {
+            self.give_back_queued();
         }
     }
 
@@ -174,35 +233,35 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         (mailboxes, held)
     }
 
-    /// Takes every message that waits anywhere, those of a key in their order.
-    fn drain_queues(&self) -> Vec<Queued<A, K>> {
-        let mut drained = Vec::new();
+    /// Takes every message that waits anywhere, but for those that were handed to workers. Runs no
+    /// user code.
+    fn drain_queues(&self) -> Drained<A, K> {
+        let (mut entries, mut unowned) = (Vec::new(), Vec::new());
         for (index, shard) in self.queue.shards.iter().enumerate() {
             let mut outbox = shard.outbox.lock();
             outbox.forget_ready();
             // The callers count a permit for each message.
             (0..outbox.lanes.apart()).for_each(|_| self.queue.permits.take_back());
-            let unowned = outbox.lanes.drain(&mut drained);
-            drained.extend(std::iter::from_fn(|| outbox.queue.pop_front()));
+            unowned.extend(outbox.lanes.drain(&mut entries));
+            entries.extend(std::iter::from_fn(|| outbox.queue.pop_front()));
             let mut inbox = shard.inbox.lock();
-            drained.extend(inbox.urgent.drain(..));
+            entries.extend(inbox.urgent.drain(..));
             self.queue.wake.calm(index);
-            drained.extend(std::iter::from_fn(|| inbox.queue.pop_front()));
+            entries.extend(std::iter::from_fn(|| inbox.queue.pop_front()));
             outbox.crowd.iter_mut().for_each(|crowd| crowd.clear());
-            drop((inbox, outbox));
-            discard(unowned);
         }
-        let (mailboxes, held) = self.take_desks();
-        for mailbox in mailboxes {
-            drained.extend(mailbox.close());
+        let (desks, held) = self.take_desks();
+        let mut mailboxes = Vec::new();
+        for mailbox in desks {
+            let (rest, cleared) = mailbox.clear();
+            entries.extend(rest);
+            mailboxes.push(cleared);
             self.telemetry.tally.accepted.fetch_add(mailbox.accepted(), Ordering::Relaxed);
         }
-        drained.extend(held);
-        drained.extend(self.take_handed());
-        drained.extend(self.clock.drain());
-        let retries = drained.iter().filter(|entry| entry.is_retry()).count();
+        entries.extend(held);
+        entries.extend(self.clock.drain());
+        let retries = entries.iter().filter(|entry| entry.is_retry()).count();
         self.telemetry.tally.waiting.fetch_sub(retries, Ordering::Relaxed);
-        drained.iter_mut().for_each(|entry| discard(entry.key.take()));
-        drained
+        Drained { entries, unowned, mailboxes }
     }
 }

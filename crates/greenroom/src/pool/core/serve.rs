@@ -151,17 +151,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     fn take_home(&self, retracted: Option<Retracted<A::Message, A::Reply, A::Error>>) {
         let Some(retracted) = retracted else { return };
         self.re_home(vec![into_entry(retracted)]);
-        // All queued messages may have been given back, or buried, while this message was between
-        // two places. Pairs with the store in `bury_queued`, before it drains the queues: the drain
-        // finds the message, or it is buried here.
-        if self.lifecycle.ruined.load(Ordering::SeqCst) {
-            self.bury_queued();
-        }
-        // Pairs with the store in `end`, before the queues are drained: the drain finds the
-        // message, or it is given back here. Otherwise its caller waits for ever.
-        else if self.lifecycle.ended.load(Ordering::SeqCst) {
-            self.give_back_queued();
-        }
+        self.settle_if_over();
     }
 
     fn serve_now(&self, message: &mut Option<A::Message>, sender: u32) -> Option<ServedBy<'_, A>> {

@@ -105,7 +105,8 @@ type LiftedOf<A, K> =
 
 type LineOf<A, K> = LiftedLine<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error, K>;
 
-type LaneOf<A, K> = Lane<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error, K>;
+pub(super) type LaneOf<A, K> =
+    Lane<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error, K>;
 
 /// What waited in a lane.
 struct Line<A: Actor, K> {

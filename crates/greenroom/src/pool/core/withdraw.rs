@@ -201,21 +201,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn withdrawal(&self) -> Withdrawal {
         Withdrawal(self.identity())
     }
-
-    /// All that was queued may have been given back, or buried, while this was out of its places.
-    fn settle_if_over(&self) {
-        // Pairs with the store in `bury_queued`, before it drains the queues: the drain finds the
-        // messages that were put back, or they are buried here.
-        if self.lifecycle.ruined.load(Ordering::SeqCst) {
-            self.bury_queued();
-        }
-        // Pairs with the store in `end`, before the queues are drained: the drain finds the
-        // messages that were put back, or they are given back here. Otherwise its callers
-        // wait for ever.
-        else if self.lifecycle.ended.load(Ordering::SeqCst) {
-            self.give_back_queued();
-        }
-    }
 }
 
 /// The table slots of messages that wait for another attempt.

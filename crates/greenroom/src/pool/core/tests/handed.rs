@@ -346,6 +346,8 @@ async fn what_is_taken_back_when_all_is_over_has_its_outcome() {
             false => (&office.core.lifecycle.ended, Err(CallError::Stopped)),
         };
         over.store(true, Ordering::SeqCst);
+        let live = office.core.membership.live.swap(usize::from(!ruined), Ordering::SeqCst);
+        assert_eq!(live, 1);
         office.core.take_back_handed(0);
         assert_eq!((told(waits).await, office.handled()), (outcome, vec![]));
         assert_eq!(office.pool.depth(), 0);

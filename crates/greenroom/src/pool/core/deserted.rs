@@ -1,0 +1,85 @@
+//! The last worker of a pool goes, and another joins between two steps of that.
+
+use std::{
+    convert::Infallible,
+    pin::pin,
+    sync::{Arc, atomic::Ordering},
+    task::{Context as TaskContext, Wake, Waker},
+};
+
+use tokio::sync::mpsc;
+
+use super::Core;
+use crate::{Actor, Address, Context, ExitReason, Pool, SendError, step_aside};
+
+/// Handles everything at once.
+struct Handles;
+
+impl Actor for Handles {
+    type Message = u64;
+    type Reply = u64;
+    type Error = ();
+
+    async fn handle(&mut self, number: u64, _cx: &mut Context<Self>) -> Result<u64, ()> {
+        Ok(number)
+    }
+}
+
+type Handlers = Arc<Core<Handles, Infallible>>;
+
+/// A pool for one message, whose only worker has no task any more.
+async fn lifeless() -> (Pool<Handles>, Handlers) {
+    let core = Pool::new(|_| Handles).workers(1).capacity(1).spawn_core().await.unwrap();
+    crate::pool::employed::start_clock(&core);
+    core.membership.abort(0..1);
+    while core.lifecycle.running.load(Ordering::SeqCst) > 1 {
+        step_aside().await;
+    }
+    (Pool::spawned(core.clone()), core)
+}
+
+/// Enables the worker again at the moment at which a sender is told that there is none.
+struct Enables(Handlers);
+
+impl Wake for Enables {
+    fn wake(self: Arc<Self>) {
+        self.0.enable(0, &mpsc::unbounded_channel().0).unwrap();
+    }
+}
+
+/// The messages became dead letters, and later ones as well, each at its next move.
+#[tokio::test]
+async fn a_worker_that_joins_before_the_queue_is_buried_has_its_messages() {
+    let (pool, core) = lifeless().await;
+    let address: Address<u64, u64, ()> = pool.address();
+    let mut call = pin!(address.call(1));
+    assert!(call.as_mut().poll(&mut TaskContext::from_waker(Waker::noop())).is_pending());
+    let waker = Waker::from(Arc::new(Enables(core.clone())));
+    let mut refused = pin!(address.send(2));
+    assert!(refused.as_mut().poll(&mut TaskContext::from_waker(&waker)).is_pending());
+    assert!(core.disable(0, &ExitReason::Normal));
+    assert_eq!(core.membership.live.load(Ordering::SeqCst), 1, "it was enabled in between");
+    assert!(!core.lifecycle.ruined.load(Ordering::SeqCst));
+    assert!(matches!(refused.await, Err(SendError::NoWorkers(2))));
+    assert_eq!(call.await, Ok(1));
+    core.re_home(core.take_handed().collect());
+    core.bury_if_ruined();
+    assert_eq!(address.call(3).await, Ok(3));
+    assert!(pool.stats().dead_lettered == 0 && pool.stats().ledger_holds());
+}
+
+/// As a pool that is stopped at once after that: its gate is shut again, and not for want of
+/// workers.
+#[tokio::test]
+async fn a_worker_that_joins_before_a_stop_has_its_messages() {
+    let (pool, core) = lifeless().await;
+    let address: Address<u64, u64, ()> = pool.address();
+    let mut call = pin!(address.call(1));
+    assert!(call.as_mut().poll(&mut TaskContext::from_waker(Waker::noop())).is_pending());
+    core.close();
+    core.bury_queued();
+    assert_eq!(core.depth(), 1, "a worker is there");
+    core.membership.live.store(0, Ordering::SeqCst);
+    core.bury_queued();
+    assert_eq!((core.depth(), pool.stats().dead_lettered), (0, 1));
+}
