@@ -15,6 +15,7 @@ tried! {
         a_sender_and_an_uncounted_worker_that_lies_down,
         a_sender_and_the_only_counted_worker_that_suspends,
         an_order_for_a_worker_that_lies_down,
+        a_sender_and_a_worker_that_is_called_and_suspends,
         a_worker_that_dies_with_a_wake_up_in_its_hands,
         a_lingerer_and_senders_on_its_thread,
         the_end_of_a_pool_and_a_worker_that_lies_down,

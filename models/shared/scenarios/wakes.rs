@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Arc, Weak,
+        Arc,
         atomic::{AtomicU32, Ordering},
     },
     task::Waker,
@@ -266,6 +266,33 @@ pub fn an_order_for_a_worker_that_lies_down() {
     });
 }
 
+/// Point 7: a worker that is called has a handler that suspends at once. A sender never sees fewer awake than there are.
+pub fn a_sender_and_a_worker_that_is_called_and_suspends() {
+    check(Effort::Changes(2), || {
+        let pool = Pool::new(2, 1, 1);
+        let other = pool.asleep(0);
+        pool.wake.enter(&pool.bell);
+        let suspended = spawn({
+            let pool = pool.clone();
+            move || {
+                block_on(async {
+                    let rest = pool.lie_down(1, Some(own_waker().await));
+                    pool.woken(1, rest).await
+                });
+                pool.wake.leave(&pool.bell);
+            }
+        });
+        let caller = spawn({
+            let pool = pool.clone();
+            move || {
+                pool.wake.call(1, &pool.bell);
+            }
+        });
+        pool.send(3);
+        pool.finish([other, suspended, caller]);
+    });
+}
+
 /// Point 8: a worker that was woken and is dropped before it looks passes the wake-up on.
 pub fn a_worker_that_dies_with_a_wake_up_in_its_hands() {
     check(Effort::Changes(5), || {
@@ -323,14 +350,18 @@ impl Watched for Pool {
     }
 }
 
+/// A pool, as the watch sees it.
+fn watched(pool: &Arc<Pool>) -> Arc<dyn Watched> {
+    pool.clone()
+}
+
 /// A pool with a worker that is awake is watched, once. The bell rests on sequentially consistent accesses, which only
 /// one of the checkers knows.
 pub fn a_watch_that_turns_away_and_a_bell_that_rings() {
     check(Effort::Large, || {
         watch::calls();
         let pool = Pool::new(1, 1, 0);
-        let weak: Weak<dyn Watched> = Arc::downgrade(&(pool.clone() as Arc<dyn Watched>));
-        pool.bell.connect(weak);
+        pool.bell.connect(Arc::downgrade(&watched(&pool)));
         pool.bell.ring();
         assert_eq!(watch::calls(), 1, "it is watched from now on");
         let worker = spawn({

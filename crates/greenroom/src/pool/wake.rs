@@ -591,18 +591,17 @@ impl Wake {
         }
         let mut idle = locked(&self.idle);
         let Some(picked) = idle.remove(worker) else { return false };
-        self.get_up(&idle, worker, ANY);
-        // Pairs with the loads in `Bell::ring` and `Wake::awake`, as in `pick`.
-        self.awake.fetch_add(1, Ordering::SeqCst);
+        self.get_up_counted(&idle, worker);
         drop(idle);
         picked.rouse();
         bell.ring();
         true
     }
 
-    /// A worker has been taken off the idle list. If it is sent to a shard that is attended
-    /// already, the first to depart clears the bit of both; that costs a meeting there, and no
-    /// message. Under the lock of the list, so that a worker that dies now finds its errand.
+    /// A worker has been taken off the idle list. `awake` has been raised on its behalf before,
+    /// unless it goes: once it is told here, it may lower it. If it is sent to a shard that is
+    /// attended already, the first to depart clears the bit of both; that costs a meeting there,
+    /// and no message. Under the lock of the list, so that a worker that dies now finds its errand.
     #[inline]
     fn get_up(&self, idle: &Idle, worker: usize, errand: u32) {
         let bed = self.beds.at(worker);
@@ -657,11 +656,27 @@ impl Wake {
 
     /// Wakes every idle worker, to look at the change.
     pub(crate) fn all(&self) {
-        while let Some(picked) = self.pop_idle(None) {
-            // Pairs with nothing: no ring follows, since a pool that ends need not be watched.
-            self.awake.fetch_add(1, Ordering::SeqCst);
+        while let Some(picked) = self.pop_any() {
             picked.rouse();
         }
+    }
+
+    /// Takes the last worker off the idle list, however many are awake.
+    fn pop_any(&self) -> Option<Picked> {
+        let mut idle = locked(&self.idle);
+        let picked = idle.pop()?;
+        self.get_up_counted(&idle, picked.worker);
+        Some(picked)
+    }
+
+    /// A worker has been taken off the idle list, and counts as awake. In this order: otherwise a
+    /// worker whose handler suspends at once lowers `awake` below zero, and a sender of that moment
+    /// takes it for more than the limit and wakes nobody.
+    fn get_up_counted(&self, idle: &Idle, worker: usize) {
+        // Pairs with the loads in `Bell::ring` and `Wake::awake`, as in `pick`. A pool that ends
+        // need not be watched: `all` does not ring.
+        self.awake.fetch_add(1, Ordering::SeqCst);
+        self.get_up(idle, worker, ANY);
     }
 
     /// The caller is polled (again); from now on it is watched for how long.
