@@ -19,7 +19,8 @@ tried! {
         a_worker_that_dies_with_a_wake_up_in_its_hands,
         a_lingerer_and_senders_on_its_thread,
         the_end_of_a_pool_and_a_worker_that_lies_down,
-        a_watch_that_turns_away_and_a_bell_that_rings;
+        a_watch_that_turns_away_and_a_bell_that_rings,
+        a_bell_that_is_connected_as_a_worker_gets_up;
     withdrawals:
         a_withdrawal_and_the_only_worker,
         a_withdrawal_and_the_only_worker_with_keys,

@@ -297,8 +297,8 @@ pub fn one_who_waits_in_blocks_and_a_watch_that_turns_away() {
     check(Effort::Changes(3), || {
         watch::calls();
         let pool = Pool::full(IN_BLOCKS);
-        let weak: Weak<dyn Watched> = Arc::downgrade(&(pool.clone() as Arc<dyn Watched>));
-        pool.bell.connect(weak);
+        let watched: Arc<dyn Watched> = pool.clone();
+        pool.bell.connect(&watched);
         pool.bell.ring();
         assert_eq!(watch::calls(), 1, "it is watched from now on");
         let worker = spawn({

@@ -361,7 +361,7 @@ pub fn a_watch_that_turns_away_and_a_bell_that_rings() {
     check(Effort::Large, || {
         watch::calls();
         let pool = Pool::new(1, 1, 0);
-        pool.bell.connect(Arc::downgrade(&watched(&pool)));
+        pool.bell.connect(&watched(&pool));
         pool.bell.ring();
         assert_eq!(watch::calls(), 1, "it is watched from now on");
         let worker = spawn({
@@ -374,5 +374,20 @@ pub fn a_watch_that_turns_away_and_a_bell_that_rings() {
         };
         worker.join().expect("it did not panic");
         assert_eq!(watch::calls() + u32::from(stays), 1, "one watch looks after the pool");
+    });
+}
+
+/// The watch is told of a pool whose first worker gets up before the pool is known to it, or in that moment.
+pub fn a_bell_that_is_connected_as_a_worker_gets_up() {
+    check(Effort::Large, || {
+        watch::calls();
+        let pool = Pool::new(1, 1, 0);
+        let worker = spawn({
+            let pool = pool.clone();
+            move || pool.wake.enter(&pool.bell)
+        });
+        pool.bell.connect(&watched(&pool));
+        worker.join().expect("it did not panic");
+        assert_eq!(watch::calls(), 1, "one watch looks after the pool");
     });
 }

@@ -20,12 +20,14 @@ impl Bell {
         Self { watched: AtomicBool::new(true), pool: OnceLock::new(), nudging: Arc::default() }
     }
 
-    /// From now on this pool is watched when the bell rings.
-    pub(crate) fn connect(&self, pool: Weak<dyn Watched>) {
-        if self.pool.set(pool).is_ok() {
-            // Pairs with the load in `ring`. A worker that was woken earlier rang in vain: the
-            // watch begins with the next ring.
-            self.watched.store(false, Ordering::SeqCst);
+    /// From now on this pool is watched when the bell rings. Its workers may have begun before, and
+    /// have rung in vain: so it is looked for a reason as when the watch turns away.
+    pub(crate) fn connect(&self, pool: &Arc<dyn Watched>) {
+        if self.pool.set(Arc::downgrade(pool)).is_ok() {
+            self.turn_away();
+            if pool.is_busy() {
+                self.ring();
+            }
         }
     }
 

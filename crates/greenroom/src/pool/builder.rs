@@ -823,10 +823,11 @@ pub(super) async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     Err(SpawnError::NoWorkerStarted { pool: core.settings.config.name.to_string(), reason })
 }
 
-fn watch<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Arc<Core<A, K>>) {
+/// From now on the watch looks at this pool while it is busy.
+pub(super) fn watch<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Arc<Core<A, K>>) {
     if core.telemetry.coarse.is_watched() {
         let watched: Arc<dyn Watched> = core.clone();
-        core.clock.bell.connect(Arc::downgrade(&watched));
+        core.clock.bell.connect(&watched);
     }
 }
 

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use crate::{Actor, Address, Context, Overflow, Pool};
+use crate::{Actor, Address, Context, Overflow, Pool, pool::builder::watch};
 
 /// Does what a closure does with a message.
 struct Does<F>(F);
@@ -163,4 +163,15 @@ async fn a04_a_place_that_is_freed_for_want_of_room_goes_to_who_waits_for_it() {
     while pool.stats().handled < 3 {
         tokio::task::yield_now().await;
     }
+}
+
+/// Point 5: whoever woke before the pool was known to the watch has rung in vain.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_pool_that_is_busy_from_its_start_is_watched() {
+    let done: fn(u64) -> std::future::Ready<()> = |_| std::future::ready(());
+    let core = Pool::new(move |_| Does(done)).workers(1).into_core().unwrap();
+    core.queue.wake.enter(&core.clock.bell);
+    watch(&core);
+    assert!(core.clock.bell.is_watched(), "a worker is awake");
+    core.queue.wake.leave(&core.clock.bell);
 }
