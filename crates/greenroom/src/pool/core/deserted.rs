@@ -10,7 +10,9 @@ use std::{
 use tokio::sync::mpsc;
 
 use super::Core;
-use crate::{Actor, Address, Context, ExitReason, Pool, SendError, step_aside};
+use crate::{
+    Actor, Address, Context, ExitReason, Pool, SendError, pool::parcel::Parcel, step_aside,
+};
 
 /// Handles everything at once.
 struct Handles;
@@ -82,4 +84,16 @@ async fn a_worker_that_joins_before_a_stop_has_its_messages() {
     core.membership.live.store(0, Ordering::SeqCst);
     core.bury_queued();
     assert_eq!((core.depth(), pool.stats().dead_lettered), (0, 1));
+}
+
+/// It was held for a worker, in a pool without any, and its caller waited.
+#[tokio::test]
+async fn a_message_that_is_to_be_held_as_the_last_worker_goes_is_refused() {
+    let (pool, core) = lifeless().await;
+    core.queue.permits.try_take(1, &*core).unwrap();
+    let seen = core.membership.crew_changes.load(Ordering::SeqCst);
+    assert!(core.disable(0, &ExitReason::Normal));
+    let mut parcel = Parcel::new(1, None);
+    assert!(core.hold_back(&mut parcel, seen).is_err());
+    assert_eq!((parcel.message, pool.depth()), (Some(1), 0));
 }

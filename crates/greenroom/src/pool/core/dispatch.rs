@@ -373,9 +373,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// seen. Not in a pool that is closing: held messages may not be looked at any more.
     pub(super) fn hold_back(&self, parcel: &mut ParcelOf<A>, seen: u64) -> Result<(), Closed> {
         let mut held = self.routing.held.lock();
-        // Pairs with the store in `close`, before `take_desks` takes this lock: otherwise a message
-        // is held that is never given back.
-        if self.lifecycle.closing.load(Ordering::SeqCst) {
+        // Pairs with the stores in `close` and `refuse_later`, before `take_desks` takes this lock:
+        // otherwise a message is held that is never given back, or never buried.
+        if self.lifecycle.closing.load(Ordering::SeqCst) || self.queue.permits.is_closed() {
             return Err(Closed);
         }
         let Some(entry) = entry_of::<A, K>(parcel, self.stamp(0)) else { return Err(Closed) };
