@@ -581,6 +581,10 @@ impl Wake {
 
     /// Wakes this worker if it is idle: something waits that only it can do. True when it was
     /// woken. The caller has published what waits; a worker that lies down looks for it afterwards.
+    ///
+    /// On a thread of the runtime the worker then lies where no other thread takes it, until the
+    /// task of the caller awaits something. No other worker can do what waits. If the caller may
+    /// compute on, see "A worker that wakes another" in wake/README.md.
     pub(crate) fn call(&self, worker: usize, bell: &Bell) -> bool {
         // Pairs with the fence in `pass_on` of a worker that lies down: this load sees it in the
         // idle list, or it sees what the caller has published. Otherwise it sleeps over an order or

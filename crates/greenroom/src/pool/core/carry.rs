@@ -16,6 +16,7 @@ use crate::{
         seat::{HAND_OVER, Status},
         sticky::{HeldSince, LIMBO, Moves, NOBODY, PATIENCE, Sticky},
     },
+    step_aside::push_aside,
     sync::yield_now,
 };
 
@@ -246,9 +247,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if let Some(sticky) = self.routing.sticky.as_ref().filter(|_| !carried.touched.is_empty()) {
             sticky.moved.notify_waiters();
         }
+        let mut has_woken = false;
         for mailbox in carried.touched {
             mailbox.serve_waiters();
-            self.queue.wake.call(mailbox.slot, &self.clock.bell);
+            has_woken |= self.queue.wake.call(mailbox.slot, &self.clock.bell);
+        }
+        // The caller may be a worker that goes on with a message of its own, and its handler may
+        // compute for long. The last one called would wait for that.
+        if has_woken && self.telemetry.coarse.is_watched() {
+            push_aside(&self.env.runtime);
         }
         if !carried.holding.is_empty() && self.settings.derived.gate.is_some() {
             self.lifecycle.over.notify_waiters();

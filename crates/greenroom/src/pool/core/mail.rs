@@ -54,6 +54,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         parcel: &mut ParcelOf<A>,
     ) -> Result<(), Closed> {
         mailbox.push(parcel, |number| self.stamp(number))?;
+        // A caller that computes on, and does not await, holds up this worker, as it would the
+        // receiver of a channel: it is for the sender to await. A step aside or an empty task for
+        // each message to an idle worker would cost more than the message.
         self.queue.wake.call(mailbox.slot, &self.clock.bell);
         Ok(())
     }

@@ -7,10 +7,13 @@ use std::{
         atomic::{AtomicU64, Ordering},
     },
     task::{Context as TaskContext, Poll, Wake, Waker},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
-use crate::{Actor, Address, Context, Overflow, Pool, pool::builder::watch};
+use crate::{
+    Actor, Address, Context, Overflow, Pool,
+    pool::{builder::watch, parcel::Parcel},
+};
 
 /// Does what a closure does with a message.
 struct Does<F>(F);
@@ -72,6 +75,62 @@ fn who_wakes_another_worker_steps_aside_before_it_computes() {
     });
     runtime.shutdown_background();
     assert!(met.is_ok(), "the other worker lies where only a thread that computes looks");
+}
+
+/// Point 3, for a sender: its worker lies behind it, and the watch wakes another one elsewhere.
+#[test]
+fn a_sender_that_computes_on_does_not_hold_what_it_has_sent() {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    let runtime = builder.worker_threads(2).enable_all().build().unwrap();
+    let handled = runtime.block_on(async {
+        let done: fn(u64) -> std::future::Ready<()> = |_| std::future::ready(());
+        let pool = Pool::new(move |_| Does(done)).workers(2).spawn().await.unwrap();
+        let sender = tokio::spawn(async move {
+            while pool.stats().idle < 2 {
+                tokio::task::yield_now().await;
+            }
+            let since = Instant::now();
+            pool.try_send(1).unwrap();
+            while pool.stats().handled == 0 && since.elapsed() < Duration::from_secs(20) {
+                std::hint::spin_loop();
+            }
+            pool.stats().handled
+        });
+        sender.await.unwrap()
+    });
+    runtime.shutdown_background();
+    assert_eq!(handled, 1, "what is sent lies where only a thread that computes looks");
+}
+
+/// Point 3, for a worker of a sticky pool that goes on once it has given keys away.
+#[test]
+fn who_gives_keys_to_another_worker_and_computes_does_not_hold_it_up() {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    let runtime = builder.worker_threads(2).enable_all().build().unwrap();
+    let handled = runtime.block_on(async {
+        let done: fn(u64) -> std::future::Ready<()> = |_| std::future::ready(());
+        let pool = Pool::new(move |_| Does(done)).workers(1);
+        let core = pool.sticky_by(|number: &u64| *number).spawn_core().await.unwrap();
+        let pool = Pool::spawned(core.clone());
+        let giver = tokio::spawn(async move {
+            while pool.stats().idle < 1 {
+                tokio::task::yield_now().await;
+            }
+            let mailbox = core.mailbox(0);
+            core.queue.permits.try_take(1, &*core).unwrap();
+            mailbox.try_reserve().unwrap();
+            assert!(mailbox.push(&mut Parcel::new(1, None), |number| core.stamp(number)).is_ok());
+            core.hand_over(0);
+            let since = Instant::now();
+            while pool.stats().handled == 0 && since.elapsed() < Duration::from_secs(5) {
+                std::hint::spin_loop();
+            }
+            pool.stats().handled
+        });
+        giver.await.unwrap()
+    });
+    runtime.shutdown_background();
+    assert_eq!(handled, 1, "the other worker lies where only a thread that computes looks");
 }
 
 /// Point 4.
