@@ -42,6 +42,7 @@ mod happened;
 #[cfg(test)]
 mod late;
 mod member;
+mod moment;
 mod order;
 mod orders;
 #[cfg(test)]
@@ -53,8 +54,8 @@ mod tests;
 
 use self::entry::{Debut, Entry, Phase, Wish};
 pub(crate) use self::{
-    happened::Moment,
     member::Member,
+    moment::Moment,
     order::{Fall, Notice, Order},
 };
 

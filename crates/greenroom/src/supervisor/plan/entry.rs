@@ -1,10 +1,14 @@
 //! A child in a plan: its present state, and its intended one.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 
-use super::{member::Member, order::Fall};
+use super::{
+    member::Member,
+    moment::Moment,
+    order::{Fall, Order},
+};
 use crate::{
     ExitReason, RestartPolicy,
     pool::RestartLog,
@@ -166,6 +170,13 @@ impl Entry {
         }
     }
 
+    /// A new life.
+    pub(super) fn start(&mut self) -> Order {
+        self.phase = Phase::Starting;
+        self.life += 1;
+        Order::Start { child: self.id, life: self.life }
+    }
+
     pub(super) fn has_started(&mut self) {
         self.phase = Phase::Up;
         self.failures = 0;
@@ -173,6 +184,14 @@ impl Entry {
         if self.debut.take().is_none() {
             self.restarts += 1;
         }
+    }
+
+    /// Returns the wait before the next attempt.
+    pub(super) fn try_again(&mut self, at: Moment) -> Duration {
+        self.failures = self.failures.saturating_add(1);
+        let after = self.rules.restarts.backoff.wait(self.failures, at.chance);
+        self.not_before = Some(at.now + after);
+        after
     }
 
     /// It is restarted together with another child. A child that is never restarted ends here.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::{
-    Fall, Notice, Plan,
+    Fall, Moment, Notice, Plan,
     entry::{Debut, Entry, Phase, Wish},
 };
 use crate::{
@@ -16,13 +16,6 @@ use crate::{
         spec::OnExceeded,
     },
 };
-
-/// When something happened, and a random number between 0 and 1, for jitter.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Moment {
-    pub(crate) now: Instant,
-    pub(crate) chance: f64,
-}
 
 impl Plan {
     /// A child has ended by itself. A report of an earlier life, or one that crosses with an order
@@ -144,15 +137,5 @@ impl Plan {
                 self.end_as(SupervisorEnd::Exceeded { child, reason });
             }
         }
-    }
-}
-
-impl Entry {
-    /// Returns the wait before the next attempt.
-    fn try_again(&mut self, at: Moment) -> Duration {
-        self.failures = self.failures.saturating_add(1);
-        let after = self.rules.restarts.backoff.wait(self.failures, at.chance);
-        self.not_before = Some(at.now + after);
-        after
     }
 }

@@ -60,12 +60,3 @@ impl Plan {
         }
     }
 }
-
-impl Entry {
-    /// A new life.
-    fn start(&mut self) -> Order {
-        self.phase = Phase::Starting;
-        self.life += 1;
-        Order::Start { child: self.id, life: self.life }
-    }
-}
