@@ -150,7 +150,7 @@ impl Plan {
     }
 
     fn find(&mut self, id: ChildId) -> Option<&mut Entry> {
-        self.entries.iter_mut().find(|entry| entry.id == id)
+        self.entries.iter_mut().find(|entry| entry.member.id == id)
     }
 
     /// Why it ends, if it does.
@@ -169,7 +169,7 @@ impl Plan {
         for entry in self.entries.iter_mut().rev() {
             if let Some(fall) = entry.pending_fall() {
                 entry.has_fallen(fall);
-                given_up.push(entry.id);
+                given_up.push(entry.member.id);
             }
         }
         given_up
@@ -177,12 +177,12 @@ impl Plan {
 
     /// The child is up, or on its way.
     pub(crate) fn wants_up(&self, id: ChildId) -> bool {
-        self.entries.iter().any(|entry| entry.id == id && entry.wants_up())
+        self.entries.iter().any(|entry| entry.member.id == id && entry.wants_up())
     }
 
     /// The name of a child. Empty if it is forgotten.
     pub(crate) fn name_of(&self, id: ChildId) -> Arc<str> {
-        let entry = self.entries.iter().find(|entry| entry.id == id);
+        let entry = self.entries.iter().find(|entry| entry.member.id == id);
         entry.map(Entry::name).unwrap_or_default()
     }
 
@@ -195,7 +195,7 @@ impl Plan {
     /// they had been added.
     pub(crate) fn kept(&self) -> impl Iterator<Item = (ChildId, bool)> {
         let kept = self.entries.iter().filter(|entry| entry.phase != Phase::Stopped);
-        kept.map(|entry| (entry.id, entry.added))
+        kept.map(|entry| (entry.member.id, entry.member.added))
     }
 
     /// The children in start order.

@@ -12,11 +12,7 @@ use super::{
 use crate::{
     ExitReason, RestartPolicy,
     pool::RestartLog,
-    supervisor::{
-        child::ChildId,
-        info::{ChildInfo, ChildState},
-        spec::Rules,
-    },
+    supervisor::info::{ChildInfo, ChildState},
 };
 
 /// How a child is.
@@ -71,11 +67,7 @@ pub(super) enum Debut {
 }
 
 pub(super) struct Entry {
-    pub(super) id: ChildId,
-    name: Arc<str>,
-    pub(super) rules: Rules,
-    /// It was added to a running supervisor.
-    pub(super) added: bool,
+    pub(super) member: Member,
     pub(super) phase: Phase,
     pub(super) wish: Wish,
     /// It goes down only after the later ones in line, and comes up only when the earlier ones in
@@ -100,10 +92,7 @@ pub(super) struct Entry {
 impl Entry {
     pub(super) fn new(member: Member, debut: Debut) -> Self {
         Self {
-            id: member.id,
-            name: member.name,
-            rules: member.rules,
-            added: member.added,
+            member,
             phase: Phase::Down,
             wish: Wish::Up,
             in_line: true,
@@ -118,7 +107,7 @@ impl Entry {
     }
 
     pub(super) fn name(&self) -> Arc<str> {
-        self.name.clone()
+        self.member.name.clone()
     }
 
     /// It is, or is to be, at work.
@@ -174,7 +163,7 @@ impl Entry {
     pub(super) fn start(&mut self) -> Order {
         self.phase = Phase::Starting;
         self.life += 1;
-        Order::Start { child: self.id, life: self.life }
+        Order::Start { child: self.member.id, life: self.life }
     }
 
     pub(super) fn has_started(&mut self) {
@@ -189,7 +178,7 @@ impl Entry {
     /// Returns the wait before the next attempt.
     pub(super) fn try_again(&mut self, at: Moment) -> Duration {
         self.failures = self.failures.saturating_add(1);
-        let after = self.rules.restarts.backoff.wait(self.failures, at.chance);
+        let after = self.member.rules.restarts.backoff.wait(self.failures, at.chance);
         self.not_before = Some(at.now + after);
         after
     }
@@ -199,7 +188,7 @@ impl Entry {
         if !self.wants_up() {
             return;
         }
-        if self.rules.policy == RestartPolicy::Temporary && self.debut.is_none() {
+        if self.member.rules.policy == RestartPolicy::Temporary && self.debut.is_none() {
             self.end_for_good();
         } else {
             if self.phase == Phase::Up || self.phase == Phase::Starting {
@@ -212,7 +201,7 @@ impl Entry {
 
     /// It has ended and is not restarted. A child that had been added later is forgotten.
     pub(super) fn end_for_good(&mut self) {
-        self.wish = if self.added { Wish::Gone } else { Wish::Off(Off::Ended) };
+        self.wish = if self.member.added { Wish::Gone } else { Wish::Off(Off::Ended) };
         self.in_line = false;
     }
 
@@ -247,6 +236,6 @@ impl Entry {
             (Wish::Off(Off::Exceeded), _) => ChildState::Disabled,
             (Wish::Off(Off::Ended) | Wish::Down | Wish::Gone, _) => ChildState::Stopped,
         };
-        ChildInfo { id: self.id, name: self.name(), state, restarts: self.restarts }
+        ChildInfo { id: self.member.id, name: self.name(), state, restarts: self.restarts }
     }
 }

@@ -80,13 +80,13 @@ impl Plan {
         let Some(entry) = self.find(child) else { return };
         entry.has_fallen(how);
         if how == Fall::Stop && self.end.is_none() {
-            self.entries.retain(|entry| entry.id != child);
+            self.entries.retain(|entry| entry.member.id != child);
         }
     }
 
     fn living(&mut self, child: ChildId, life: u64) -> Option<(usize, &mut Entry)> {
         let mut entries = self.entries.iter_mut().enumerate();
-        entries.find(|(_, entry)| entry.id == child && entry.life == life)
+        entries.find(|(_, entry)| entry.member.id == child && entry.life == life)
     }
 
     /// Decides about a child that has ended and is down now. If it was to go down and up again,
@@ -96,13 +96,13 @@ impl Plan {
         if !entry.wants_up() {
             return self.notices.push(Notice::Spent(reason));
         }
-        if !entry.rules.policy.starts_again(reason.is_normal()) {
+        if !entry.member.rules.policy.starts_again(reason.is_normal()) {
             return self.ended(place, reason);
         }
         if restarted_anyway {
             return self.notices.push(Notice::Spent(reason));
         }
-        match entry.log.next(&entry.rules.restarts, at.now, at.chance) {
+        match entry.log.next(&entry.member.rules.restarts, at.now, at.chance) {
             Some(after) => self.restart(place, reason, after, at.now),
             None => self.exceeded(place, reason),
         }
@@ -111,15 +111,15 @@ impl Plan {
     fn ended(&mut self, place: usize, reason: ExitReason) {
         let entry = &mut self.entries[place];
         entry.end_for_good();
-        self.notices.push(Notice::Ended { child: entry.id, reason: reason.clone() });
-        if entry.rules.significant {
+        self.notices.push(Notice::Ended { child: entry.member.id, reason: reason.clone() });
+        if entry.member.rules.significant {
             let child = entry.name();
             self.end_as(SupervisorEnd::Significant { child, reason });
         }
     }
 
     fn restart(&mut self, place: usize, reason: ExitReason, after: Duration, now: Instant) {
-        let child = self.entries[place].id;
+        let child = self.entries[place].member.id;
         self.notices.push(Notice::Restarts { child, after, reason });
         for affected in self.strategy.affected(place, self.entries.len()) {
             self.entries[affected].restart_with(now + after);
@@ -129,8 +129,8 @@ impl Plan {
 
     fn exceeded(&mut self, place: usize, reason: ExitReason) {
         let entry = &mut self.entries[place];
-        self.notices.push(Notice::Exceeded { child: entry.id, reason: reason.clone() });
-        match entry.rules.on_exceeded {
+        self.notices.push(Notice::Exceeded { child: entry.member.id, reason: reason.clone() });
+        match entry.member.rules.on_exceeded {
             OnExceeded::DisableChild => entry.disable(),
             OnExceeded::StopSupervisor => {
                 let child = entry.name();

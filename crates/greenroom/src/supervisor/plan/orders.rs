@@ -32,7 +32,7 @@ impl Plan {
             let has_its_turn = !(entry.in_line && line_falls);
             if has_its_turn && !entry.is_falling(how) {
                 entry.phase = Phase::Falling(how);
-                orders.push(Order::Fall { child: entry.id, how });
+                orders.push(Order::Fall { child: entry.member.id, how });
             }
             line_falls |= entry.in_line;
         }

@@ -232,7 +232,7 @@ fn s02_a_nested_supervisor_that_gives_up_keeps_its_children_until_it_is_stopped(
     let mut bench = Bench::up(OneForOne, &[]);
     let second = Rules { on_exceeded: OnExceeded::StopSupervisor, ..DISABLES };
     bench.plan = super::Plan::new(OneForOne, Fall::Suspend, members);
-    bench.plan.entries[1].rules = second;
+    bench.plan.entries[1].member.rules = second;
     bench.run();
     bench.exit(2, abnormal());
     assert_eq!(bench.given(), "suspend 3");
