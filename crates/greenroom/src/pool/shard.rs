@@ -141,25 +141,11 @@ pub(crate) struct Inbox<M, R, E, K> {
     /// the credit. While there are any, the shard is scheduled, no worker is to be invited, and
     /// neither the sender's turn nor the next measurement is due.
     easy: u32,
-    turns: Turns,
-    /// As many may wait before each message is counted by its key.
-    uncounted: usize,
+    pub(crate) turn: SenderTurn,
+    uncounted: Uncounted,
     /// Of the queue, with keys.
     variety: Variety,
-    /// The length of the outbox and its lanes when it was last filled: never less than it is now.
-    beyond: usize,
-    /// Messages may be counted by their keys: the outbox knows.
-    counted: bool,
-    /// The next sender that can wait lets others run first.
-    pub(crate) step_aside: bool,
-    /// The thread of the last sender.
-    sender: usize,
-    /// The last attendant of this shard (its bit in the map of attended shards is set for it) that
-    /// took the messages here, and its thread then. Others yield to it and leave it the bit, so it
-    /// must be a worker that clears it.
-    drainer: (usize, usize),
-    /// The next sender is to wake a worker on its own thread.
-    invite: bool,
+    near: Affinity,
     /// See the module's documentation.
     pub(crate) scheduled: bool,
     /// The messages of the shard are out of it, and come back before those here: workers find
@@ -202,6 +188,35 @@ impl Variety {
     }
 }
 
+/// When a sender lets others run.
+pub(crate) struct SenderTurn {
+    turns: Turns,
+    /// The next sender that can wait lets others run first.
+    pub(crate) is_over: bool,
+}
+
+/// Whether messages may be queued that are not counted by their keys.
+struct Uncounted {
+    /// As many may wait before each message is counted by its key.
+    bound: usize,
+    /// The length of the outbox and its lanes when it was last filled: never less than it is now.
+    beyond: usize,
+    /// Messages may be counted by their keys: the outbox knows.
+    counted: bool,
+}
+
+/// On which threads a shard is filled and emptied.
+struct Affinity {
+    /// The thread of the last sender.
+    sender: usize,
+    /// The last attendant of this shard (its bit in the map of attended shards is set for it) that
+    /// took the messages here, and its thread then. Others yield to it and leave it the bit, so it
+    /// must be a worker that clears it.
+    drainer: (usize, usize),
+    /// The next sender is to wake a worker on its own thread.
+    invite: bool,
+}
+
 /// What the sender has to do once messages are queued and the lock is free.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wanted {
@@ -215,19 +230,13 @@ pub(crate) enum Wanted {
 pub(crate) struct Outbox<M, R, E, K> {
     pub(crate) queue: BlockQueue<Entry<M, R, E, K>>,
     pub(crate) lanes: Lanes<M, R, E, K>,
-    /// Lanes that no worker owns, in the order in which they became ready.
-    ready: VecDeque<LaneId>,
-    /// Those of them with an urgent message, which come before the others and before the queue. A
-    /// lane that was ready when its first urgent message came stands in both lists; a worker that
-    /// takes it from one leaves a meaningless name in the other.
-    urgent_ready: VecDeque<LaneId>,
+    pub(crate) ready: ReadyLanes,
     /// Present while a worker drains the outbox of a keyed pool.
     pub(crate) token: Option<Token<K>>,
     /// The hash of a message that the holder has between two places while it compares keys
     /// outside the lock.
     pub(crate) carried: Option<u32>,
-    /// The epoch of the next token.
-    next_epoch: u64,
+    epochs: Epochs,
     /// When it was last filled, from empty, the last sender ran on another thread than the worker
     /// that filled it.
     pub(crate) from_afar: bool,
@@ -235,18 +244,40 @@ pub(crate) struct Outbox<M, R, E, K> {
     pub(crate) taken: u64,
     /// What `taken` was when a message that is attempted again was last put before the others.
     put_first: u64,
-    /// What the watch saw at its last tick.
-    seen: Option<(u64, u64)>,
-    /// Of the queue, with keys.
-    variety: Variety,
-    /// How many messages of one hash were taken from the queue in a row, and that hash.
-    streak: (u32, u32),
-    /// Whether the next worker looks at the queue before the ready lanes: they take turns.
-    pub(crate) queue_first: bool,
+    hashes: Hashes,
     /// Present while messages are counted by their keys, here and in the inbox.
     pub(crate) crowd: Option<Box<Crowd>>,
     /// Present while the messages of the shard are out of it.
     lifted: Option<Box<LiftedCount>>,
+}
+
+/// Lanes that no worker owns, in the order in which they became ready.
+#[derive(Default)]
+pub(crate) struct ReadyLanes {
+    all: VecDeque<LaneId>,
+    /// Those of them with an urgent message, which come before the others and before the queue. A
+    /// lane that was ready when its first urgent message came stands in both lists; a worker that
+    /// takes it from one leaves a meaningless name in the other.
+    urgent: VecDeque<LaneId>,
+    /// Whether the next worker looks at the queue before the ready lanes: they take turns.
+    pub(crate) queue_first: bool,
+}
+
+/// The drain tokens that there have been.
+#[derive(Default)]
+struct Epochs {
+    /// Of the next one.
+    next: u64,
+    /// The epoch of the token that the watch saw at its last tick, and its progress then.
+    seen: Option<(u64, u64)>,
+}
+
+/// What is known of the keys of the queue.
+#[derive(Default)]
+struct Hashes {
+    variety: Variety,
+    /// How many messages of one hash were taken from the queue in a row, and that hash.
+    streak: (u32, u32),
 }
 
 /// How much is out of a shard.
@@ -295,15 +326,10 @@ impl<M, R, E, K> Shard<M, R, E, K> {
             accepted: 0,
             credit: 0,
             easy: 0,
-            turns,
-            uncounted: bounds.waiting,
+            turn: SenderTurn { turns, is_over: false },
+            uncounted: Uncounted { bound: bounds.waiting, beyond: 0, counted: false },
             variety: Variety::default(),
-            beyond: 0,
-            counted: false,
-            step_aside: false,
-            sender: NOBODY,
-            drainer: (0, NOBODY),
-            invite: false,
+            near: Affinity { sender: NOBODY, drainer: (0, NOBODY), invite: false },
             scheduled: false,
             lifted: false,
             closed: false,
@@ -311,18 +337,14 @@ impl<M, R, E, K> Shard<M, R, E, K> {
         let outbox = Outbox {
             queue: BlockQueue::new(),
             lanes: Lanes::new(),
-            ready: VecDeque::new(),
-            urgent_ready: VecDeque::new(),
+            ready: ReadyLanes::default(),
             token: None,
             carried: None,
-            next_epoch: 0,
+            epochs: Epochs::default(),
             from_afar: false,
             taken: 0,
             put_first: LONG_AGO,
-            seen: None,
-            variety: Variety::default(),
-            streak: (0, 0),
-            queue_first: false,
+            hashes: Hashes::default(),
             crowd: None,
             lifted: None,
         };
@@ -374,13 +396,13 @@ impl<M, R, E, K> Shard<M, R, E, K> {
         }
         inbox.invite_from(thread);
         if let Some(worker) = attendant {
-            inbox.drainer = (worker, thread);
+            inbox.near.drainer = (worker, thread);
         }
         if inbox.urgent.is_empty()
             && let Some(last) = inbox.queue.pop_only()
         {
             outbox.taken = outbox.taken.wrapping_add(1);
-            inbox.beyond = outbox.queued();
+            inbox.uncounted.beyond = outbox.queued();
             inbox.unschedule();
             empty();
             return Some(Refilled::Last(last));
@@ -395,13 +417,13 @@ impl<M, R, E, K> Shard<M, R, E, K> {
     /// True if a key that has had its quota need not give way, because all messages here are its
     /// own. It may have another quota then.
     pub(crate) fn is_all_of(&self, outbox: &mut Outbox<M, R, E, K>, hash: u32) -> bool {
-        if !outbox.variety.is_only(hash) || outbox.has_ready() {
+        if !outbox.hashes.variety.is_only(hash) || outbox.has_ready() {
             return false;
         }
         let inbox = self.inbox.lock();
         let is_alone = inbox.is_empty() || (inbox.urgent.is_empty() && inbox.variety.is_only(hash));
         if is_alone {
-            outbox.streak.0 = 1;
+            outbox.hashes.streak.0 = 1;
         }
         is_alone
     }
@@ -413,13 +435,13 @@ impl<M, R, E, K> Shard<M, R, E, K> {
             return;
         }
         let variety = inbox.variety.begin();
-        outbox.variety = match (outbox.queue.is_empty(), inbox.queue.is_empty()) {
+        outbox.hashes.variety = match (outbox.queue.is_empty(), inbox.queue.is_empty()) {
             (true, _) => variety,
-            (_, true) => outbox.variety,
-            _ => outbox.variety.and(variety),
+            (_, true) => outbox.hashes.variety,
+            _ => outbox.hashes.variety.and(variety),
         };
         outbox.queue.append(&mut inbox.queue);
-        inbox.beyond = outbox.queued();
+        inbox.uncounted.beyond = outbox.queued();
     }
 
     /// Queues a message without a key that has waited for its next attempt. It comes before the
@@ -434,7 +456,7 @@ impl<M, R, E, K> Shard<M, R, E, K> {
         if !self.inbox.lock().queue.is_empty() {
             self.refill_behind(outbox);
         }
-        outbox.variety.is_mixed = true;
+        outbox.hashes.variety.is_mixed = true;
         outbox.queue.push_back(entry);
     }
 
@@ -458,7 +480,7 @@ impl<M, R, E, K> Shard<M, R, E, K> {
         let lines = outbox.lanes.lift();
         outbox.lifted = Some(Box::new(LiftedCount { messages, hashes: hashes(&lifted, &lines) }));
         (inbox.lifted, inbox.scheduled) = (true, true);
-        inbox.beyond = outbox.queued();
+        inbox.uncounted.beyond = outbox.queued();
         Some((lifted, lines))
     }
 
@@ -474,7 +496,7 @@ impl<M, R, E, K> Shard<M, R, E, K> {
         outbox.lifted = None;
         inbox.lifted = false;
         stay.queues.into_iter().for_each(|mut queue| outbox.queue.append(&mut queue));
-        outbox.variety.is_mixed = true;
+        outbox.hashes.variety.is_mixed = true;
         let later = std::mem::replace(&mut inbox.urgent, stay.urgent);
         inbox.urgent.extend(later);
         inbox.has_urgent()
@@ -482,7 +504,7 @@ impl<M, R, E, K> Shard<M, R, E, K> {
 
     /// The outbox has changed in another way than by taking.
     pub(crate) fn note_outbox(&self, outbox: &Outbox<M, R, E, K>) {
-        self.inbox.lock().beyond = outbox.queued();
+        self.inbox.lock().uncounted.beyond = outbox.queued();
     }
 
     /// Counts the waiting messages of each key, if that was not done. The caller has both locks.
@@ -491,7 +513,7 @@ impl<M, R, E, K> Shard<M, R, E, K> {
         outbox: &'a mut Outbox<M, R, E, K>,
         bounds: KeyBounds,
     ) -> &'a mut Crowd {
-        inbox.counted = true;
+        inbox.uncounted.counted = true;
         let (queue, lanes, carried) = (&outbox.queue, &outbox.lanes, outbox.carried);
         let lifted = outbox.lifted.iter().flat_map(|lifted| &lifted.hashes);
         outbox.crowd.get_or_insert_with(|| {
@@ -507,17 +529,17 @@ impl<M, R, E, K> Shard<M, R, E, K> {
     /// This worker does not serve the shard any more.
     pub(crate) fn forget_drainer(&self, worker: usize) {
         let mut inbox = self.inbox.lock();
-        if inbox.drainer.0 == worker {
-            inbox.drainer = (worker, NOBODY);
+        if inbox.near.drainer.0 == worker {
+            inbox.near.drainer = (worker, NOBODY);
         }
     }
 
     /// True when the sender is on another thread, and another worker has taken messages there last.
     pub(crate) fn is_served_near(&self, worker: usize) -> bool {
         let inbox = self.inbox.lock();
-        let (other, thread) = inbox.drainer;
+        let (other, thread) = inbox.near.drainer;
         let somebody = thread != NOBODY && other != worker;
-        somebody && thread == inbox.sender && thread != this_thread()
+        somebody && thread == inbox.near.sender && thread != this_thread()
     }
 
     /// True if there are messages in the outbox or the inbox. Otherwise the shard is no longer
@@ -576,24 +598,25 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
     fn hand_over(&mut self, outbox: &mut Outbox<M, R, E, K>) {
         std::mem::swap(&mut self.queue, &mut outbox.queue);
         self.queue.lies_here();
-        outbox.from_afar = self.sender != this_thread();
-        outbox.variety = self.variety.begin();
-        self.beyond = outbox.queued();
+        outbox.from_afar = self.near.sender != this_thread();
+        outbox.hashes.variety = self.variety.begin();
+        self.uncounted.beyond = outbox.queued();
     }
 
     /// One key may have another number.
     pub(crate) fn bound_keys(&mut self, bounds: KeyBounds) {
-        self.uncounted = bounds.waiting;
+        self.uncounted.bound = bounds.waiting;
     }
 
     /// How many messages more may be queued without being counted by their keys, besides those that
     /// the credit is for.
     #[inline]
     pub(crate) fn headroom(&self) -> u64 {
-        if self.counted {
+        if self.uncounted.counted {
             return 0;
         }
-        let room = self.uncounted.saturating_sub(self.queued() + self.beyond) as u64;
+        let room =
+            self.uncounted.bound.saturating_sub(self.queued() + self.uncounted.beyond) as u64;
         room.saturating_sub(self.credit + u64::from(self.easy))
     }
 
@@ -622,8 +645,9 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
     /// Messages are taken on this thread. If the sender runs on another, and others send here, a
     /// worker is wanted there, until the sender has heard of it.
     fn invite_from(&mut self, thread: usize) {
-        self.invite = self.sender != thread && (self.invite || has_sent_elsewhere(self.place()));
-        if self.invite {
+        self.near.invite =
+            self.near.sender != thread && (self.near.invite || has_sent_elsewhere(self.place()));
+        if self.near.invite {
             self.look_again();
         }
     }
@@ -632,8 +656,8 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
     /// so that this worker gets its turn: as long as the shard is drained from afar little waits
     /// there, and the sender would go on.
     pub(crate) fn take_invite(&mut self) -> bool {
-        let invited = std::mem::take(&mut self.invite);
-        self.step_aside |= invited;
+        let invited = std::mem::take(&mut self.near.invite);
+        self.turn.is_over |= invited;
         invited
     }
 
@@ -668,10 +692,10 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
     /// are not measured. A message has just been queued, and the shard is scheduled: if it was not
     /// before, its sender is about to announce it.
     pub(crate) fn take_it_easy(&mut self, unmeasured: u64) {
-        if self.step_aside || self.invite || !self.scheduled || self.closed {
+        if self.turn.is_over || self.near.invite || !self.scheduled || self.closed {
             return;
         }
-        let turn = self.turns.rest(self.accepted, self.queue.len());
+        let turn = self.turn.turns.rest(self.accepted, self.queue.len());
         self.easy = self.credit.min(turn).min(unmeasured) as u32;
         self.credit -= u64::from(self.easy);
     }
@@ -679,12 +703,12 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
     /// Ends counting messages by their keys if that is not needed any more. The caller has the lock
     /// of the outbox.
     pub(crate) fn take_stock(&mut self, outbox: &mut Outbox<M, R, E, K>) {
-        self.beyond = outbox.queued();
-        let queued = self.queued() + self.beyond;
+        self.uncounted.beyond = outbox.queued();
+        let queued = self.queued() + self.uncounted.beyond;
         if outbox.crowd.as_ref().is_some_and(|crowd| crowd.is_needless(queued)) {
             outbox.crowd = None;
         }
-        self.counted = outbox.crowd.is_some();
+        self.uncounted.counted = outbox.crowd.is_some();
     }
 
     /// Appends a message, stamped by its number. True if no worker is bound to look at the shard
@@ -724,7 +748,7 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
             return None;
         }
         let entry = self.urgent.pop_front()?;
-        self.beyond += 1;
+        self.uncounted.beyond += 1;
         Some(entry)
     }
 
@@ -769,10 +793,10 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
 
     fn filled(&mut self) -> Wanted {
         self.look_again();
-        self.step_aside = self.turns.is_over(0, self.queue.len());
-        self.sender = this_thread();
+        self.turn.is_over = self.turn.turns.is_over(0, self.queue.len());
+        self.near.sender = this_thread();
         sends_to(self.place());
-        let invited = std::mem::take(&mut self.invite);
+        let invited = std::mem::take(&mut self.near.invite);
         match std::mem::replace(&mut self.scheduled, true) {
             false => Wanted::Announcement,
             true if invited => Wanted::Invitation,
@@ -783,9 +807,9 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
     fn note_sender(&mut self) -> bool {
         // Those that were easy were so many from the number before this one on.
         self.look_again();
-        self.sender = this_thread();
+        self.near.sender = this_thread();
         sends_to(self.place());
-        self.step_aside |= self.turns.is_over(self.accepted, self.queue.len());
+        self.turn.is_over |= self.turn.turns.is_over(self.accepted, self.queue.len());
         !std::mem::replace(&mut self.scheduled, true)
     }
 }
@@ -793,8 +817,8 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
 impl<M, R, E, K> Outbox<M, R, E, K> {
     /// Gives the token to `worker`, without a message yet.
     pub(crate) fn grant(&mut self, worker: usize) -> u64 {
-        let epoch = self.next_epoch;
-        self.next_epoch += 1;
+        let epoch = self.epochs.next;
+        self.epochs.next += 1;
         self.token = Some(Token { epoch, worker, taken: 0, in_hand: None, comparing: false });
         epoch
     }
@@ -877,26 +901,27 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
 
     /// False if no lane is ready; true if one is, or was at the last look.
     pub(crate) fn has_ready(&mut self) -> bool {
-        !self.ready.is_empty() || self.has_urgent_ready()
+        !self.ready.all.is_empty() || self.has_urgent_ready()
     }
 
     /// Takes the lane that has been ready for longest off the list. The list does not keep the
     /// memory of a crowd.
     pub(crate) fn next_ready(&mut self) -> Option<LaneId> {
-        let id = std::iter::from_fn(|| self.ready.pop_front()).find(|id| self.lanes.is_ready(*id));
-        if self.ready.is_empty() && self.ready.capacity() > KEPT_WHEN_EMPTY {
-            self.ready = VecDeque::new();
+        let id =
+            std::iter::from_fn(|| self.ready.all.pop_front()).find(|id| self.lanes.is_ready(*id));
+        if self.ready.all.is_empty() && self.ready.all.capacity() > KEPT_WHEN_EMPTY {
+            self.ready.all = VecDeque::new();
         }
         id
     }
 
     /// True when a lane with an urgent message is ready.
     pub(crate) fn has_urgent_ready(&mut self) -> bool {
-        while let Some(id) = self.urgent_ready.front() {
+        while let Some(id) = self.ready.urgent.front() {
             if self.lanes.is_ready(*id) {
                 return true;
             }
-            self.urgent_ready.pop_front();
+            self.ready.urgent.pop_front();
         }
         false
     }
@@ -904,7 +929,7 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
     /// Takes the next of these lanes off the list.
     pub(crate) fn next_urgent_ready(&mut self) -> Option<LaneId> {
         let ready = self.has_urgent_ready();
-        ready.then(|| self.urgent_ready.pop_front()).flatten()
+        ready.then(|| self.ready.urgent.pop_front()).flatten()
     }
 
     /// No worker owns this lane from here on. True if it has an urgent message.
@@ -913,8 +938,8 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
         lane.state = LaneState::Ready;
         let urgent = lane.is_urgent();
         match urgent {
-            true => self.urgent_ready.push_back(id),
-            false => self.ready.push_back(id),
+            true => self.ready.urgent.push_back(id),
+            false => self.ready.all.push_back(id),
         }
         urgent
     }
@@ -923,20 +948,20 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
     pub(crate) fn urge(&mut self, id: LaneId) -> Option<LaneState> {
         let state = self.lanes.get(id)?.state;
         if state == LaneState::Ready {
-            self.urgent_ready.push_back(id);
+            self.ready.urgent.push_back(id);
         }
         Some(state)
     }
 
     #[cfg(test)]
     pub(crate) fn room_for_ready(&self) -> usize {
-        self.ready.capacity()
+        self.ready.all.capacity()
     }
 
     /// Nothing is ready any more: all lanes have been emptied.
     pub(crate) fn forget_ready(&mut self) {
-        self.ready.clear();
-        self.urgent_ready.clear();
+        self.ready.all.clear();
+        self.ready.urgent.clear();
     }
 
     /// Takes the token away from its holder and gives the key in hand a lane that the holder runs.
@@ -951,8 +976,8 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
     /// wait behind it.
     pub(crate) fn revoke(&mut self, waiting: bool) -> bool {
         let now = self.token.as_ref().map(|token| (token.epoch, token.taken));
-        let stuck = now.is_some() && now == self.seen;
-        self.seen = now;
+        let stuck = now.is_some() && now == self.epochs.seen;
+        self.epochs.seen = now;
         let comparing = self.token.as_ref().is_some_and(|token| token.comparing);
         let revoked = stuck && waiting && !comparing;
         if revoked {
@@ -964,10 +989,10 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
     /// True when a key has had its quota in a row and others may be ready behind it (K04). Goes by
     /// the hash: keys that collide share a streak, which costs them a lane and no order.
     pub(crate) fn exceeds(&mut self, entry: &Entry<M, R, E, K>, quota: u32) -> bool {
-        let (count, hash) = self.streak;
+        let (count, hash) = self.hashes.streak;
         let same = entry.key.is_some() && count > 0 && hash == entry.hash;
-        self.streak = if same { (count + 1, hash) } else { (1, entry.hash) };
-        self.streak.0 > quota && !self.queue.is_empty()
+        self.hashes.streak = if same { (count + 1, hash) } else { (1, entry.hash) };
+        self.hashes.streak.0 > quota && !self.queue.is_empty()
     }
 
     /// The next message of the queue goes into the delivery, and its key into the hands of the
@@ -987,13 +1012,13 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
         // Taken first, and put back if it has to wait, which is rare: looking at it in its place
         // costs as much again.
         let mut entry = self.queue.pop_front()?;
-        let (count, hash) = self.streak;
+        let (count, hash) = self.hashes.streak;
         let same = entry.key.is_some() && hash == entry.hash;
         if same && count >= quota {
             self.put_back(entry);
             return None;
         }
-        self.streak = (if same { count + 1 } else { 1 }, entry.hash);
+        self.hashes.streak = (if same { count + 1 } else { 1 }, entry.hash);
         self.taken = self.taken.wrapping_add(1);
         token.taken += 1;
         let key = entry.key.take().map(|key| (entry.hash, key));
@@ -1007,7 +1032,7 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
     /// that is ready, no key that is counted.
     #[inline(always)]
     pub(crate) fn is_plain(&self) -> bool {
-        let is_nothing_ready = self.ready.is_empty() && self.urgent_ready.is_empty();
+        let is_nothing_ready = self.ready.all.is_empty() && self.ready.urgent.is_empty();
         self.token.is_none() && self.crowd.is_none() && is_nothing_ready
     }
 
@@ -1033,13 +1058,13 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
             }
             entry = self.queue.pop_front()?;
         }
-        let (count, hash) = self.streak;
+        let (count, hash) = self.hashes.streak;
         let same = entry.key.is_some() && hash == entry.hash;
         if same && count >= quota {
             self.put_back(entry);
             return None;
         }
-        self.streak = (if same { count + 1 } else { 1 }, entry.hash);
+        self.hashes.streak = (if same { count + 1 } else { 1 }, entry.hash);
         self.taken = self.taken.wrapping_add(1);
         let of = (entry.hash, entry.key.take());
         entry.put_into(delivery);
@@ -1060,7 +1085,7 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
             Some(_) => entry.hash != hash && !lanes.has(entry.hash),
             None => true,
         })?;
-        self.streak = (1, other.hash);
+        self.hashes.streak = (1, other.hash);
         Some(other)
     }
 
@@ -1069,7 +1094,7 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
     pub(crate) fn has_nobody_else(&mut self) -> bool {
         let alone = self.queue.len() < LOOK_AHEAD && !self.has_ready();
         if alone {
-            self.streak.0 = 1;
+            self.hashes.streak.0 = 1;
         }
         alone
     }
@@ -1081,7 +1106,7 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
         let unplaced = self.lanes.push_back(id, entry);
         debug_assert!(unplaced.is_ok(), "a lane just opened is there");
         self.make_ready(id);
-        self.streak = (0, 0);
+        self.hashes.streak = (0, 0);
     }
 
     /// Messages in the outbox and its lanes, on the way between them, and out of the shard to be
@@ -1158,7 +1183,7 @@ mod tests {
             (0..waiting).for_each(|number| _ = send(&shard, number));
             let mut inbox = shard.inbox.lock();
             (inbox.accepted, inbox.credit, inbox.easy) = (accepted, credit, 0);
-            inbox.step_aside = false;
+            inbox.turn.is_over = false;
             inbox.take_it_easy(unmeasured);
             let case = (accepted, waiting, credit, unmeasured);
             assert_eq!((inbox.easy, inbox.credit), (easy, credit - u64::from(easy)), "{case:?}");
@@ -1173,8 +1198,8 @@ mod tests {
         let hindrances: [Hinders; 4] = [
             |inbox| inbox.closed = true,
             |inbox| inbox.scheduled = false,
-            |inbox| inbox.step_aside = true,
-            |inbox| inbox.invite = true,
+            |inbox| inbox.turn.is_over = true,
+            |inbox| inbox.near.invite = true,
         ];
         for (which, hinder) in hindrances.iter().enumerate() {
             let shard = easy();
@@ -1196,7 +1221,7 @@ mod tests {
             let (mut over, mut easily) = (0, 0);
             for number in 0..4_000 {
                 easily += u64::from(send(&shard, number));
-                let is_over = std::mem::take(&mut shard.inbox.lock().step_aside);
+                let is_over = std::mem::take(&mut shard.inbox.lock().turn.is_over);
                 assert_eq!(is_over, turns.is_over(number + 1, number as usize + 1), "{number}");
                 over += u64::from(is_over);
             }
@@ -1280,9 +1305,13 @@ mod tests {
             let mut outbox = shard.outbox.lock();
             assert!(shard.refill(&mut outbox));
             inside.iter().for_each(|key| send_of(&shard, *key));
-            outbox.streak = (17, 7);
+            outbox.hashes.streak = (17, 7);
             assert_eq!(shard.is_all_of(&mut outbox, 7), alone, "{outside:?} {inside:?}");
-            assert_eq!(outbox.streak.0, if alone { 1 } else { 17 }, "another quota, or none");
+            assert_eq!(
+                outbox.hashes.streak.0,
+                if alone { 1 } else { 17 },
+                "another quota, or none"
+            );
             shard.refill_behind(&mut outbox);
             assert_eq!(shard.is_all_of(&mut outbox, 7), alone, "{outside:?} {inside:?}, moved");
         }
@@ -1342,10 +1371,10 @@ mod tests {
     fn a_sender_on_a_thread_by_itself_is_not_asked_to_wake_a_worker_there() {
         let shard = easy();
         taken_elsewhere(&shard, || {});
-        assert!(!shard.inbox.lock().invite, "two threads have one sender");
+        assert!(!shard.inbox.lock().near.invite, "two threads have one sender");
         let shard = easy();
         taken_elsewhere(&shard, || sends_to(shard.inbox.lock().place()));
-        assert!(!shard.inbox.lock().invite, "it was there itself");
+        assert!(!shard.inbox.lock().near.invite, "it was there itself");
     }
 
     #[test]
@@ -1357,14 +1386,14 @@ mod tests {
         shard.inbox.lock().push(&mut Some(3), (None, 0), |_| Stamp::default());
         taken_elsewhere(&shard, || {});
         let mut inbox = shard.inbox.lock();
-        assert!(inbox.invite && inbox.scheduled, "still, as no sender has looked");
+        assert!(inbox.near.invite && inbox.scheduled, "still, as no sender has looked");
         assert!(!inbox.is_easy(), "the invitation would wait");
         let mut send = |message| inbox.push_each([message].into_iter(), |_| Stamp::default());
         assert_eq!((send(2), send(3)), (Wanted::Invitation, Wanted::Nothing), "once");
-        assert!(!inbox.step_aside, "whoever sends many steps aside soon enough");
-        inbox.invite = true;
+        assert!(!inbox.turn.is_over, "whoever sends many steps aside soon enough");
+        inbox.near.invite = true;
         assert_eq!((inbox.take_invite(), inbox.take_invite()), (true, false));
-        assert!(inbox.step_aside, "for the worker that is woken");
+        assert!(inbox.turn.is_over, "for the worker that is woken");
     }
 
     #[test]

@@ -234,7 +234,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// True once for a sender whose messages pile up, if all of them lie together.
     fn should_step_aside(&self, sender: u32) -> bool {
         let index = self.shard_of(&(None, 0), sender);
-        !self.keyed() && std::mem::take(&mut self.queue.shards[index].inbox.lock().step_aside)
+        !self.keyed() && std::mem::take(&mut self.queue.shards[index].inbox.lock().turn.is_over)
     }
 }
 

@@ -48,8 +48,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         urgency: Urgency,
     ) -> Result<(), Refused> {
         inbox.look_again();
-        if inbox.step_aside && urgency == Urgency::CanStepAside {
-            inbox.step_aside = false;
+        if inbox.turn.is_over && urgency == Urgency::CanStepAside {
+            inbox.turn.is_over = false;
             drop(inbox);
             // The key is made again when the message comes back; dropping a key is the user's code.
             discard(key);

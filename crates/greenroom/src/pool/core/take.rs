@@ -318,16 +318,16 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return self.take_lane(index, outbox, id, worker);
         }
         let urged = urged && may_drain && shard.inbox.lock().has_urgent();
-        let queue_first = outbox.queue_first && may_drain && shard.refill(&mut outbox);
+        let queue_first = outbox.ready.queue_first && may_drain && shard.refill(&mut outbox);
         if !urged
             && !queue_first
             && let Some(id) = outbox.next_ready()
         {
-            outbox.queue_first = true;
+            outbox.ready.queue_first = true;
             return self.take_lane(index, outbox, id, worker);
         }
         if !urged {
-            outbox.queue_first = false;
+            outbox.ready.queue_first = false;
         }
         let taken = match may_drain {
             true => {
