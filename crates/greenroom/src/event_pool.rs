@@ -56,8 +56,6 @@ mod engine;
 mod memory;
 mod preset;
 mod sizes;
-#[cfg(feature = "config")]
-mod text;
 
 use self::sizes::{ASSUMED, Sizes};
 pub use self::{

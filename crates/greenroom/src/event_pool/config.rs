@@ -14,6 +14,9 @@ use super::{
     preset::Preset,
 };
 
+#[cfg(feature = "config")]
+mod text;
+
 /// What a whole pool can hold; as many as [`PoolBuilder::capacity`](crate::PoolBuilder::capacity)
 /// takes.
 const MAX_CAPACITY: usize = 100_000_000;

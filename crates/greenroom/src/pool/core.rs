@@ -48,6 +48,7 @@ mod figures;
 mod keys;
 mod look;
 mod mail;
+mod oldest;
 mod park;
 mod parked;
 mod place;

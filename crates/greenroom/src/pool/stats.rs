@@ -15,7 +15,6 @@ use super::limits::LimitStats;
 mod dead_letters;
 mod latencies;
 mod latency_summary;
-mod oldest;
 mod worker;
 
 pub use dead_letters::DeadLetterCounts;

@@ -2,10 +2,8 @@
 
 use std::{hash::Hash, time::Duration};
 
-use crate::{
-    Actor,
-    pool::{core::Core, entry::first},
-};
+use super::Core;
+use crate::{Actor, pool::entry::first};
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// How long the oldest waiting message has waited. Messages that wait for another attempt do

@@ -9,10 +9,7 @@ use greenroom_config::{
     tree::{Entry, Node, Value},
 };
 
-use super::{
-    config::{EventPoolConfig, PRESET, known},
-    config_error::{ConfigError, ConfigErrors, ConfigProblem},
-};
+use super::{ConfigError, ConfigErrors, ConfigProblem, EventPoolConfig, PRESET, known};
 
 impl EventPoolConfig {
     /// The settings of a YAML text: a mapping from keys to values. A key that is left out is
