@@ -9,6 +9,10 @@ use crate::{
     pool::{Claim, Failed, Hatch, Refusals, Seat, Stamp},
 };
 
+mod forward;
+
+pub use self::forward::ForwardError;
+
 /// A message on loan: the runtime owns it until its outcome is settled.
 #[derive(Debug)]
 pub struct Delivery<M, R, E> {

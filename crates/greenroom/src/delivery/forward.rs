@@ -12,9 +12,9 @@
 
 use tokio::time::Instant;
 
+use super::{Delivery, Marks, Waiter};
 use crate::{
-    Address, Delivery, NotAccepted,
-    delivery::{Marks, Waiter},
+    Address, NotAccepted,
     pool::{Parcel, Refusals, Refused, Urgency},
 };
 
