@@ -216,7 +216,7 @@ pub use starts::NotReady;
 pub use stats::PoolStats;
 pub use stop::{Stop, StopReport, StopSummary};
 pub use supervised::PoolChild;
-pub(crate) use {parcel::Parcel, permits::Refused, stamp::Stamp, timed::later, urgency::Urgency};
+pub(crate) use {parcel::Parcel, stamp::Stamp, timed::later, urgency::Urgency};
 
 use self::{
     gather::{BroadcastAddress, SplitJoin, SplitJoinAddress},

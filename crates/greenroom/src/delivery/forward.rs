@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use super::{Delivery, Marks, Waiter};
 use crate::{
     Address, NotAccepted,
-    pool::{Parcel, Refusals, Refused, Urgency},
+    pool::{Parcel, Refusals, Urgency},
 };
 
 /// Why a delivery was not forwarded. It is still whole.
@@ -46,9 +46,10 @@ impl<M, R, E> Delivery<M, R, E> {
             return Err(ForwardError::Empty);
         }
         let mut lent = Lent::new(self);
-        if let Err(refused) = to.try_push_parcel(&mut lent.parcel, Urgency::CanStepAside) {
+        if let Err(refused) = to.door.try_push(&mut lent.parcel, to.place(), Urgency::CanStepAside)
+        {
             let pushed = to.wait_and_push(&mut lent.parcel, refused).await;
-            pushed.map_err(|why| to.not_forwarded(why))?;
+            pushed.map_err(|why| not_forwarded(to, why))?;
         }
         lent.forwarded();
         Ok(())
@@ -71,8 +72,9 @@ impl<M, R, E> Delivery<M, R, E> {
             return Err(ForwardError::Empty);
         }
         let mut lent = Lent::new(self);
-        to.try_push_parcel(&mut lent.parcel, Urgency::Now)
-            .map_err(|refused| to.not_forwarded(to.why(refused)))?;
+        to.door
+            .try_push(&mut lent.parcel, to.place(), Urgency::Now)
+            .map_err(|refused| not_forwarded(to, to.why(refused)))?;
         lent.forwarded();
         Ok(())
     }
@@ -118,17 +120,7 @@ impl<M, R, E> Drop for Lent<'_, M, R, E> {
     }
 }
 
-impl<M, R, E> Address<M, R, E> {
-    fn not_forwarded(&self, why: NotAccepted) -> ForwardError {
-        self.door.count_rejected();
-        ForwardError::NotAccepted(why)
-    }
-
-    fn try_push_parcel(
-        &self,
-        parcel: &mut Parcel<M, R, E>,
-        urgency: Urgency,
-    ) -> Result<(), Refused> {
-        self.door.try_push(parcel, self.place(), urgency)
-    }
+fn not_forwarded<M, R, E>(to: &Address<M, R, E>, why: NotAccepted) -> ForwardError {
+    to.door.count_rejected();
+    ForwardError::NotAccepted(why)
 }
