@@ -31,6 +31,7 @@ mod recipient;
 mod send;
 pub mod service;
 mod sink;
+mod timers;
 mod weak;
 
 pub use call_future::Call;

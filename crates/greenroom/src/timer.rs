@@ -48,57 +48,27 @@ pub struct Timer {
     wheel: Weak<Wheel>,
 }
 
-impl<M: Send + 'static, R: Send + 'static, E: Send + 'static> Address<M, R, E> {
-    /// Sends a message after this long. When the mailbox is full then, the message waits in line
-    /// like that of any sender, in a task of its own, and holds the address meanwhile. When the
-    /// actor is gone, it is dropped.
-    ///
-    /// May be called from any thread: the timer runs on the pool's runtime.
-    ///
-    /// ```
-    /// # use greenroom::prelude::*;
-    /// # use std::time::Duration;
-    /// # struct Clerk; impl Actor for Clerk { type Message = &'static str; type Reply = (); type Error = ();
-    /// # async fn handle(&mut self, _: &'static str, _: &mut Context<Self>) -> Result<(), ()> { Ok(()) } }
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let clerk = Pool::new(|_slot| Clerk).workers(1).spawn().await?;
-    /// let timer = clerk.send_after("time is up", Duration::from_secs(30));
-    /// assert!(timer.cancel(), "it was still pending");
-    /// # Ok(()) }
-    /// ```
-    pub fn send_after(&self, message: M, delay: Duration) -> Timer {
-        let once = Once::new(self.downgrade(), message);
-        Timer::set(self, delay, |_| Box::new(once))
+impl Timer {
+    /// For a message that is sent once.
+    pub(crate) fn once<M: Send + 'static, R: Send + 'static, E: Send + 'static>(
+        to: &Address<M, R, E>,
+        message: M,
+        delay: Duration,
+    ) -> Self {
+        let once = Once::new(to.downgrade(), message);
+        Self::set(to, delay, |_| Box::new(once))
     }
 
-    /// Sends copies of a message, the first one after one period. See
-    /// [`send_every_with`](Self::send_every_with).
-    pub fn send_every(&self, message: M, period: Duration) -> Timer
-    where
-        M: Clone,
-    {
-        self.send_every_with(move || message.clone(), period)
-    }
-
-    /// Sends what `make` returns, the first time after one period (of at least a millisecond). A
-    /// tick that finds the mailbox full is skipped, and so are ticks that the runtime was too
-    /// late for: they are [counted](Timer::skipped), never sent in a burst. The time between
-    /// ticks does not drift.
-    ///
-    /// `make` runs on the task that serves all timers of the runtime: it must not block. A panic
-    /// in it ends the timer.
-    pub fn send_every_with(
-        &self,
+    /// For messages that `make` returns.
+    pub(crate) fn every<M: Send + 'static, R: Send + 'static, E: Send + 'static>(
+        to: &Address<M, R, E>,
         make: impl FnMut() -> M + Send + 'static,
         period: Duration,
-    ) -> Timer {
-        let period = period.max(SHORTEST_PERIOD);
-        let to = self.downgrade();
-        Timer::set(self, period, |first| Box::new(Every::new(to, period, first, make)))
+    ) -> Self {
+        let (weak, period) = (to.downgrade(), period.max(SHORTEST_PERIOD));
+        Self::set(to, period, |first| Box::new(Every::new(weak, period, first, make)))
     }
-}
 
-impl Timer {
     fn set<M, R, E>(
         address: &Address<M, R, E>,
         delay: Duration,
