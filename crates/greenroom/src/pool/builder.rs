@@ -5,6 +5,7 @@ use std::{convert::Infallible, hash::Hash, ops::RangeInclusive, sync::Arc, time:
 use tokio::sync::mpsc;
 
 mod bounds;
+mod coordinator;
 mod keys;
 mod sticky;
 

@@ -44,17 +44,13 @@ pub struct CoordinatedBuilder<A: Actor, C: Coordinator<A>, K = Infallible> {
     urgent: Option<Diversion<A, C>>,
 }
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
-    /// Gives the pool an actor of its own, which looks after it. See [`Coordinator`]. It comes
-    /// last: set everything else before.
-    pub fn coordinator<C: Coordinator<A>>(self, coordinator: C) -> CoordinatedBuilder<A, C, K> {
-        CoordinatedBuilder { builder: self, coordinator, mailbox: DEFAULT_MAILBOX, urgent: None }
-    }
-}
-
 impl<A: Actor, C: Coordinator<A>, K: Hash + Eq + Send + Sync + 'static>
     CoordinatedBuilder<A, C, K>
 {
+    pub(in crate::pool) fn new(builder: PoolBuilder<A, K>, coordinator: C) -> Self {
+        Self { builder, coordinator, mailbox: DEFAULT_MAILBOX, urgent: None }
+    }
+
     /// How many commands may wait for the coordinator; 1,000 unless said otherwise.
     pub fn commands_mailbox(mut self, commands: usize) -> Self {
         self.mailbox = commands;
