@@ -127,7 +127,7 @@ async fn suspend<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     patience: Duration,
 ) {
     core.controllers.escalation.lock().take();
-    core.tell_to_rest();
+    tell_to_rest(core);
     let rests = || core.membership.active_slots().is_empty();
     if !wait_until(core, later(patience), rests).await {
         core.membership.abort(core.membership.active_slots().into_iter());
@@ -135,12 +135,10 @@ async fn suspend<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     }
 }
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
-    fn tell_to_rest(&self) {
-        for slot in self.membership.active_slots() {
-            self.membership.seats.at(slot).order(REST);
-            self.queue.wake.call(slot, &self.clock.bell);
-        }
-        self.lifecycle.over.notify_waiters();
+fn tell_to_rest<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>) {
+    for slot in core.membership.active_slots() {
+        core.membership.seats.at(slot).order(REST);
+        core.queue.wake.call(slot, &core.clock.bell);
     }
+    core.lifecycle.over.notify_waiters();
 }
