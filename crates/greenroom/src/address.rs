@@ -26,6 +26,7 @@ mod call_future;
 mod calling;
 pub(crate) mod door;
 mod owned_permit;
+mod parcels;
 mod readiness;
 mod recipient;
 mod send;

@@ -3,38 +3,14 @@
 use std::{collections::VecDeque, future::Future, pin::pin, time::Duration};
 
 use crate::{
-    CallError, Class, Envelope, NotAccepted, ReplyPort, SendError, TrySendError,
-    address::call_future::{Call, Sent},
-    delivery::{About, Extra, Waiter},
+    CallError, Envelope, NotAccepted, ReplyPort, SendError, TrySendError,
+    address::{
+        call_future::{Call, Sent},
+        parcels::{enveloped, refusal_of},
+    },
     pool::{Address, parcel::Parcel, permits::Refused, timed, urgency::Urgency},
     reply,
 };
-
-impl<M, R, E> Parcel<M, R, E> {
-    /// A message with what its sender says of it.
-    pub(crate) fn enveloped(
-        message: M,
-        class: Class,
-        about: About,
-        port: Option<ReplyPort<R, E>>,
-    ) -> Self {
-        let extra = (port.is_some() || !about.is_empty()).then(|| Extra::with(port, about));
-        Self { message: Some(message), extra, class }
-    }
-
-    /// A worker of the pool waits for it.
-    pub(crate) fn mark_own_call(&mut self) {
-        self.extra.get_or_insert_with(|| Extra::new(None)).waiter = Waiter::Worker;
-    }
-
-    /// What its caller hears of a pool that takes it not.
-    pub(crate) fn refusal<F>(&self, why: NotAccepted) -> CallError<F> {
-        match self.extra.as_ref().map(|extra| extra.waiter) {
-            Some(Waiter::Chosen) => CallError::WouldDeadlock,
-            _ => refusal(why),
-        }
-    }
-}
 
 impl<M, R, E> Address<M, R, E> {
     /// As [`send`](Self::send), with what the envelope says.
@@ -45,7 +21,7 @@ impl<M, R, E> Address<M, R, E> {
     /// # Cancel safety
     /// As `send`.
     pub async fn send_with(&self, message: M, envelope: Envelope) -> Result<(), SendError<M>> {
-        let parcel = Parcel::enveloped(message, envelope.class, envelope.about, None);
+        let parcel = enveloped(message, envelope.class, envelope.about, None);
         self.post(parcel, envelope.timeout).await
     }
 
@@ -54,7 +30,7 @@ impl<M, R, E> Address<M, R, E> {
     /// # Errors
     /// As `try_send`.
     pub fn try_send_with(&self, message: M, envelope: Envelope) -> Result<(), TrySendError<M>> {
-        let mut parcel = Parcel::enveloped(message, envelope.class, envelope.about, None);
+        let mut parcel = enveloped(message, envelope.class, envelope.about, None);
         match self.door.try_push(&mut parcel, self.place(), Urgency::Now) {
             Ok(()) => Ok(()),
             Err(refused) => Err(self.refuse(parcel, self.why(refused)).into()),
@@ -104,7 +80,7 @@ impl<M, R, E> Address<M, R, E> {
     /// As `call`.
     pub async fn call_with(&self, message: M, envelope: Envelope) -> Result<R, CallError<E>> {
         let (port, reply) = reply::channel();
-        let mut parcel = Parcel::enveloped(message, envelope.class, envelope.about, Some(port));
+        let mut parcel = enveloped(message, envelope.class, envelope.about, Some(port));
         let called = pin!(self.call_parcel(&mut parcel, reply));
         self.within(envelope.timeout, called).await.unwrap_or(Err(CallError::TimedOut))
     }
@@ -188,7 +164,7 @@ impl<M, R, E> Address<M, R, E> {
         };
         if let Err(why) = self.push_or_wait(&mut parcel).await {
             self.door.count_rejected();
-            return Err(parcel.refusal(why));
+            return Err(refusal_of(&parcel, why));
         }
         drop(parcel);
         reply.await.unwrap_or(Err(CallError::Dropped))
@@ -240,19 +216,5 @@ impl<M, R, E> Address<M, R, E> {
             Some(limit) => timed::within(self.runtime(), limit, future).await.ok(),
             None => Some(future.await),
         }
-    }
-}
-
-/// What a caller hears of a pool that takes no message.
-pub(crate) fn refusal<E>(why: NotAccepted) -> CallError<E> {
-    match why {
-        NotAccepted::Full => CallError::Full,
-        NotAccepted::Dropped => CallError::Dropped,
-        NotAccepted::Refused => CallError::Refused,
-        NotAccepted::NoWorkers => CallError::NoWorkers,
-        NotAccepted::Stopped => CallError::Stopped,
-        NotAccepted::KeyFull => CallError::KeyFull,
-        NotAccepted::Parked => CallError::Parked,
-        NotAccepted::KeyRequired => CallError::KeyRequired,
     }
 }

@@ -11,7 +11,7 @@ use tokio::sync::oneshot::error::TryRecvError;
 
 use crate::{
     CallError, Class, ReplyPort,
-    address::door::NotSent,
+    address::{door::NotSent, parcels::refusal_of},
     delivery::Extra,
     pool::{
         Address,
@@ -220,7 +220,7 @@ impl<M, R, E> Address<M, R, E> {
             Ok(()) => Ok((inside, true)),
             Err(why) => {
                 self.door.count_rejected();
-                Err(parcel.refusal(why))
+                Err(refusal_of(parcel, why))
             }
         }
     }

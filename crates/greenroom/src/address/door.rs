@@ -10,6 +10,7 @@ use std::{
 
 use crate::{
     AnyAddress, NotAccepted,
+    address::parcels::mark_own_call,
     any_address::Erased,
     pool::{
         occupied::{Inside, Occupied},
@@ -91,7 +92,7 @@ pub(crate) trait Door<M, R, E>: Erased {
     fn enter(&self, parcel: &mut Parcel<M, R, E>) -> Result<Option<Inside>, Occupied> {
         let inside = self.enter_call(parcel)?;
         if inside.is_some() {
-            parcel.mark_own_call();
+            mark_own_call(parcel);
         }
         Ok(inside)
     }

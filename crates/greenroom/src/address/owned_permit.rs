@@ -4,7 +4,11 @@ use std::fmt;
 
 use crate::{
     Envelope, NotAccepted, SendError,
-    address::{Address, calling::Calling},
+    address::{
+        Address,
+        calling::Calling,
+        parcels::{enveloped, mark_own_call, refusal_of},
+    },
     pool::{occupied::is_at_work, parcel::Parcel, permits::Closed},
     reply,
 };
@@ -110,16 +114,16 @@ impl<M, R, E> OwnedPermit<M, R, E> {
     pub fn call_with(mut self, message: M, envelope: Envelope) -> Calling<R, E> {
         let (port, reply) = reply::channel();
         let Envelope { class, about, .. } = envelope;
-        let mut parcel = Parcel::enveloped(message, class, about, Some(port));
+        let mut parcel = enveloped(message, class, about, Some(port));
         let own = is_at_work().then(|| self.address.door.clone().own_call(&parcel)).flatten();
         if own.is_some() {
-            parcel.mark_own_call();
+            mark_own_call(&mut parcel);
         }
         match self.push(&mut parcel) {
             Ok(()) => Calling::waiting(reply, own),
             Err(why) => {
                 self.address.door.count_rejected();
-                Calling::refused(parcel.refusal(why))
+                Calling::refused(refusal_of(&parcel, why))
             }
         }
     }

@@ -9,7 +9,7 @@ use tower_service::Service;
 
 use crate::{
     CallError,
-    address::{Address, call::refusal, calling::Calling, readiness::Readiness},
+    address::{Address, calling::Calling, parcels::refusal, readiness::Readiness},
 };
 
 pub use crate::address::{
