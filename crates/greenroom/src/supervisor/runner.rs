@@ -52,10 +52,7 @@ pub(crate) struct Runner {
     children: HashMap<ChildId, ChildSpec>,
     hands: Hands,
     commands: mpsc::UnboundedReceiver<Command>,
-    /// Children report their exits here.
-    exits: mpsc::UnboundedReceiver<ChildExit>,
-    /// Given to each child that is started.
-    reports: mpsc::UnboundedSender<ChildExit>,
+    exits: Exits,
     /// On what terms children go down.
     terms: watch::Sender<Terms>,
     /// The deadline has passed.
@@ -67,6 +64,13 @@ pub(crate) struct Runner {
     /// Children that have stopped, in that order.
     stops: Vec<ChildStop>,
     chance: Chance,
+}
+
+/// Where children report their exits.
+struct Exits {
+    told: mpsc::UnboundedReceiver<ChildExit>,
+    /// Given to each child that is started.
+    reports: mpsc::UnboundedSender<ChildExit>,
 }
 
 /// The rest of a supervisor that has gone down.
@@ -88,15 +92,14 @@ impl Runner {
         commands: mpsc::UnboundedReceiver<Command>,
         chance: Chance,
     ) -> Self {
-        let (reports, exits) = mpsc::unbounded_channel();
+        let (reports, told) = mpsc::unbounded_channel();
         Self {
             name,
             plan,
             children: kept.into_iter().map(|kept| (kept.id, kept.spec)).collect(),
             hands: Hands::new(),
             commands,
-            exits,
-            reports,
+            exits: Exits { told, reports },
             terms: watch::Sender::new(Terms::default()),
             late: false,
             waiting: Waiting::default(),
@@ -137,7 +140,7 @@ impl Runner {
         match order {
             Order::Start { child, life } => {
                 let Some(spec) = self.children.get(&child) else { return };
-                let exits = ExitReporter::new(child, life, self.reports.clone());
+                let exits = ExitReporter::new(child, life, self.exits.reports.clone());
                 self.hands.start(child, life, spec.child.clone(), exits);
             }
             Order::Fall { child, how } => {
@@ -153,7 +156,7 @@ impl Runner {
         tokio::select! {
             biased;
             (child, outcome) = self.hands.next() => self.done(child, outcome),
-            Some(exit) = self.exits.recv() => {
+            Some(exit) = self.exits.told.recv() => {
                 let at = self.moment();
                 self.plan.lock().exited(exit, at);
             }
