@@ -114,8 +114,7 @@ pub(crate) struct Extra<R, E> {
     pub(crate) kills: u32,
     /// It waits for another attempt, and is counted as waiting.
     pub(crate) parked: bool,
-    /// Its bytes, until it is started, in a pool that bounds them.
-    pub(crate) claim: Option<Claim>,
+    pub(crate) admission: Admission,
     /// It is not batched with others: a batch with it has failed as a whole before.
     pub(crate) alone: bool,
     /// No further attempt is made of itself: it waits for an operator.
@@ -125,11 +124,18 @@ pub(crate) struct Extra<R, E> {
     /// When it was accepted, if its stamp has become something later: the time when an attempt
     /// was due, for instance.
     pub(crate) accepted: Option<Instant>,
-    pub(crate) waiter: Waiter,
     /// Workers that were adopted and do not take it.
     pub(crate) refusals: Option<Box<Refusals>>,
     /// Metadata from the sender, if there is any: most calls have none.
     pub(crate) about: Option<Box<About>>,
+}
+
+/// What is known of a message before a pool has taken it.
+#[derive(Debug)]
+pub(crate) struct Admission {
+    pub(crate) waiter: Waiter,
+    /// Its bytes, until it is started, in a pool that bounds them.
+    pub(crate) claim: Option<Claim>,
 }
 
 /// Who waits for the reply, as far as a policy needs it.
@@ -174,12 +180,11 @@ impl<R, E> Extra<R, E> {
             attempts: 0,
             kills: 0,
             parked: false,
-            claim: None,
+            admission: Admission { waiter: Waiter::Other, claim: None },
             alone: false,
             for_good: false,
             failed: None,
             accepted: None,
-            waiter: Waiter::Other,
             refusals: None,
             about: None,
         }
@@ -198,7 +203,7 @@ impl<R, E> Extra<R, E> {
     /// its caller still waits.
     #[inline]
     pub(crate) fn wants_a_look(&self) -> bool {
-        let is_more = self.parked | self.claim.is_some() | self.about.is_some();
+        let is_more = self.parked | self.admission.claim.is_some() | self.about.is_some();
         is_more || self.port.as_ref().is_some_and(ReplyPort::is_abandoned)
     }
 

@@ -20,12 +20,12 @@ pub(crate) fn enveloped<M, R, E>(
 /// A worker of the pool waits for it.
 pub(crate) fn mark_own_call<M, R, E>(parcel: &mut Parcel<M, R, E>) {
     let extra = parcel.extra.get_or_insert_with(|| Extra::new(None));
-    extra.waiter = Waiter::Worker;
+    extra.admission.waiter = Waiter::Worker;
 }
 
 /// What the caller of a message hears of a pool that takes it not.
 pub(crate) fn refusal_of<M, R, E, F>(parcel: &Parcel<M, R, E>, why: NotAccepted) -> CallError<F> {
-    match parcel.extra.as_ref().map(|extra| extra.waiter) {
+    match parcel.extra.as_ref().map(|extra| extra.admission.waiter) {
         Some(Waiter::Chosen) => CallError::WouldDeadlock,
         _ => refusal(why),
     }

@@ -97,7 +97,7 @@ impl<'a, M, R, E> Lent<'a, M, R, E> {
         delivery.open_port();
         let (message, mut extra) = (delivery.message.take(), delivery.extra.take());
         let (accepted, refusals) = extra.as_mut().map_or((None, None), |extra| {
-            extra.waiter = Waiter::Other;
+            extra.admission.waiter = Waiter::Other;
             (extra.accepted.take(), extra.refusals.take())
         });
         let parcel = Parcel { message, extra, class: delivery.class };

@@ -17,11 +17,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let (Some(bytes), Some(message)) = (&self.settings.derived.bytes, &parcel.message) else {
             return Ok(());
         };
-        if parcel.extra.as_ref().is_some_and(|extra| extra.claim.is_some()) {
+        if parcel.extra.as_ref().is_some_and(|extra| extra.admission.claim.is_some()) {
             return Ok(());
         }
         let claim = bytes.try_claim(message)?;
-        parcel.extra.get_or_insert_with(|| ExtraOf::<A>::new(None)).claim = Some(claim);
+        parcel.extra.get_or_insert_with(|| ExtraOf::<A>::new(None)).admission.claim = Some(claim);
         Ok(())
     }
 
@@ -32,7 +32,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return Ok(());
         };
         let claim = bytes.claim(units, || self.queue.permits.is_closed()).await?;
-        parcel.extra.get_or_insert_with(|| ExtraOf::<A>::new(None)).claim = Some(claim);
+        parcel.extra.get_or_insert_with(|| ExtraOf::<A>::new(None)).admission.claim = Some(claim);
         Ok(())
     }
 
@@ -47,7 +47,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let placed = self.try_place_claimed(parcel, sender, urgency);
         if placed.is_err() {
             // Others may have its room while it waits for what it has not.
-            parcel.extra.iter_mut().for_each(|extra| extra.claim = None);
+            parcel.extra.iter_mut().for_each(|extra| extra.admission.claim = None);
         }
         placed
     }

@@ -84,7 +84,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         };
         let choice = policy.choose(message, &about, &Crew { members: &*crew });
         let find = |slot| crew.members.iter().find(|member| member.slot == slot).cloned();
-        let caller = match parcel.extra.as_ref().map(|extra| extra.waiter) {
+        let caller = match parcel.extra.as_ref().map(|extra| extra.admission.waiter) {
             None | Some(Waiter::Other) => None,
             Some(_) => slot_at_work(self.identity()),
         };
@@ -115,7 +115,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return Chosen::Gone;
         }
         if let Some(extra) = &mut parcel.extra {
-            extra.waiter = Waiter::Chosen;
+            extra.admission.waiter = Waiter::Chosen;
         }
         Chosen::Refused
     }

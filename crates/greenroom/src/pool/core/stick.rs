@@ -166,11 +166,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         tag: u32,
     ) -> Result<Option<Arc<Mailbox<A, K>>>, Refused> {
         if let Some(extra) = &mut parcel.extra
-            && extra.waiter != Waiter::Other
+            && extra.admission.waiter != Waiter::Other
             && let Some(caller) = slot_at_work(self.identity())
             && sticky.sticks_to(tag, caller as u32)
         {
-            extra.waiter = Waiter::Chosen;
+            extra.admission.waiter = Waiter::Chosen;
             return Err(Refused::ByPolicy);
         }
         let found = match sticky.owner(tag) {

@@ -108,7 +108,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     fn is_settled_already(&mut self) -> bool {
         let Some(extra) = &mut self.delivery.extra else { return false };
         // Wakes a sender that waits for these bytes.
-        extra.claim = None;
+        extra.admission.claim = None;
         if std::mem::take(&mut extra.parked) {
             self.post.core.telemetry.tally.waiting.fetch_sub(1, Ordering::Relaxed);
             self.seat.note_attempt(extra.attempts + 1);
