@@ -64,6 +64,7 @@ mod tell;
 mod tests;
 mod waiters;
 mod withdraw;
+mod workers;
 
 /// One pool. Its addresses, workers and administration share it.
 pub(crate) struct Core<A: Actor, K> {

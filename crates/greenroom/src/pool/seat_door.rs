@@ -12,7 +12,6 @@ use tokio::{runtime::Handle, sync::mpsc};
 
 use super::{
     core::Core,
-    gather::Worker,
     mailbox::Mailbox,
     occupied::{Inside, Occupied, slot_at_work},
     own_call::OwnCall,
@@ -24,10 +23,7 @@ use super::{
 };
 use crate::{
     Actor, AnyAddress, NotAccepted,
-    address::{
-        Address,
-        door::{BoxFuture, Door, WeakDoor, WeakSeat, push_one_by_one},
-    },
+    address::door::{BoxFuture, Door, WeakDoor, WeakSeat, push_one_by_one},
     any_address::Erased,
     inspect::{TooManyKeys, Value, WorkerStatus},
     life::Signal,
@@ -35,36 +31,11 @@ use crate::{
 
 /// The way to one worker.
 pub(crate) struct SeatDoor<A: Actor, K> {
-    core: Arc<Core<A, K>>,
-    mailbox: Arc<Mailbox<A, K>>,
+    pub(super) core: Arc<Core<A, K>>,
+    pub(super) mailbox: Arc<Mailbox<A, K>>,
     /// A message that finds no room here is treated like one that finds none in the pool. Otherwise
     /// it is for this worker, and waits.
-    overflows: bool,
-}
-
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
-    /// The workers that are there (or, unless only `live` ones are wanted, are being started), in
-    /// the order in which they joined, each with its own address. A message for all live ones that
-    /// finds one full is treated there as the pool's overflow policy says.
-    pub(crate) fn workers(
-        self: &Arc<Self>,
-        live: bool,
-    ) -> Vec<Worker<A::Message, A::Reply, A::Error>> {
-        let roster = self.membership.roster.lock();
-        let members = roster.members();
-        let mailboxes: Vec<_> =
-            members.filter_map(|slot| self.member_mailbox(slot, live)).collect();
-        drop(roster);
-        mailboxes
-            .into_iter()
-            .map(|mailbox| {
-                let slot = mailbox.slot;
-                let door = SeatDoor { core: self.clone(), mailbox, overflows: live };
-                let door = Arc::new(door);
-                Worker::new(slot, Address::new(door))
-            })
-            .collect()
-    }
+    pub(super) overflows: bool,
 }
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> SeatDoor<A, K> {
