@@ -38,8 +38,6 @@ mod controlled;
 mod coordinated;
 mod crew;
 mod crowded;
-#[cfg(test)]
-mod deserted;
 pub(crate) mod dispatch;
 mod elsewhere;
 mod evict;

@@ -1,6 +1,7 @@
 //! Tests of what several parts of the core do together.
 
 mod attendance;
+mod deserted;
 mod easy;
 mod handed;
 mod interleavings;

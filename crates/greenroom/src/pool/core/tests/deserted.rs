@@ -9,9 +9,10 @@ use std::{
 
 use tokio::sync::mpsc;
 
-use super::Core;
 use crate::{
-    Actor, Address, Context, ExitReason, Pool, SendError, pool::parcel::Parcel, step_aside,
+    Actor, Address, Context, ExitReason, Pool, SendError,
+    pool::{core::Core, parcel::Parcel},
+    step_aside,
 };
 
 /// Handles everything at once.
