@@ -34,8 +34,8 @@ const REMEMBERED: usize = 100_000;
 /// of two is not settled yet, the second is given back unstarted and asks again soon. A retry is
 /// not a duplicate of itself.
 ///
-/// The window lies in memory: a process that starts anew has seen nothing, unless it is
-/// [stored](Self::stored). How often an event is repeated is bounded by what its source says of a
+/// The window lies in memory: a process that starts anew has seen nothing, unless it is `stored`
+/// (cargo feature `store`). How often an event is repeated is bounded by what its source says of a
 /// restart; to shut that gap, the handler itself has to be idempotent.
 ///
 /// A dead letter that is [replayed](crate::dead_letter::replay) is handled although it counts as

@@ -13,13 +13,10 @@ use super::{
     engine::Engine,
     preset::Preset,
 };
+use crate::size::MAX_CAPACITY;
 
 #[cfg(feature = "config")]
 mod text;
-
-/// What a whole pool can hold; as many as [`PoolBuilder::capacity`](crate::PoolBuilder::capacity)
-/// takes.
-const MAX_CAPACITY: usize = 100_000_000;
 
 options! {
     /// The settings of an [`EventPool`](super::EventPool). In YAML, TOML and code they have the
