@@ -8,22 +8,22 @@ use std::{
 };
 
 use super::{
-    bell::Bell,
+    backlog::KeyBounds,
+    counters::PoolCounters,
     credit_map::CreditMap,
-    crowd::KeyBounds,
     entry::{Hashed, Queued},
     key_lines::KeyLines,
     lanes::LaneId,
     lock::Locked,
     mailbox::Mailbox,
-    parcel::Load,
+    payload::LendPayload,
+    per_slot::PerSlot,
     permits::{Permits, Queues},
-    seat::{END, Seat},
-    seats::Seats,
-    shard::{Inbox, Outbox, Shard, Turns},
+    shard::{Shard, ShardInbox, ShardOutbox, Turns},
+    slot_state::{END, SlotState},
     stamp::Stamp,
-    tally::PoolTally,
     wake::Wake,
+    watchdog_handle::WatchdogHandle,
 };
 use crate::{
     Actor, AnyAddress, DeadLetter, ExitReason, PoolEvent,
@@ -32,8 +32,8 @@ use crate::{
     sync::{AtomicBool, AtomicUsize, Handle, Mutex, Ordering},
 };
 
-#[path = "../../crates/greenroom/src/pool/core/crowded.rs"]
-mod crowded;
+#[path = "../../crates/greenroom/src/pool/core/backlog.rs"]
+mod backlog;
 #[path = "../../crates/greenroom/src/pool/core/mail.rs"]
 mod mail;
 #[path = "../../crates/greenroom/src/pool/core/park.rs"]
@@ -57,10 +57,10 @@ pub(crate) type ShardOf<A, K> =
     Shard<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error, K>;
 
 type InboxGuard<'a, A, K> =
-    Locked<'a, Inbox<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error, K>>;
+    Locked<'a, ShardInbox<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error, K>>;
 
 pub(crate) type OutboxOf<A, K> =
-    Outbox<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error, K>;
+    ShardOutbox<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error, K>;
 
 pub(crate) type ExtraOf<A> = Extra<<A as Actor>::Reply, <A as Actor>::Error>;
 
@@ -102,8 +102,8 @@ impl<K> Routing<K> {
 }
 
 pub(crate) struct Membership<A: Actor, K> {
-    pub(crate) seats: Seats<Arc<Seat>>,
-    pub(crate) desks: Seats<Desk<A, K>>,
+    pub(crate) slots: PerSlot<Arc<SlotState>>,
+    pub(crate) mailboxes: PerSlot<MailboxCell<A, K>>,
     live: AtomicUsize,
 }
 
@@ -117,11 +117,11 @@ pub(crate) struct Lifecycle<A: Actor> {
 impl<A: Actor> Lifecycle<A> {
     /// Nobody stops the pool.
     #[expect(clippy::unused_self, reason = "as in the product")]
-    pub(crate) fn tell_progress(&self) {}
+    pub(crate) fn notify_progress(&self) {}
 }
 
 pub(crate) struct Telemetry {
-    pub(crate) tally: PoolTally,
+    pub(crate) counters: PoolCounters,
     pub(crate) coarse: Coarse,
     pub(crate) full: Full,
 }
@@ -131,7 +131,7 @@ pub(crate) struct Env {
 }
 
 /// Where the mailbox of a worker is, once there is one.
-type Desk<A, K> = Mutex<Option<Arc<Mailbox<A, K>>>>;
+type MailboxCell<A, K> = Mutex<Option<Arc<Mailbox<A, K>>>>;
 
 /// The groups of the product's settings, as far as they are looked at.
 pub(crate) struct PoolConfig {
@@ -155,7 +155,7 @@ struct KeyConfig {
 
 pub(crate) struct Derived {
     /// Nothing is handed past the queues.
-    pub(crate) serves_at_hatch: bool,
+    pub(crate) uses_handoff: bool,
     key_bounds: KeyBounds,
     /// No capacity changes here.
     key_share: Option<usize>,
@@ -203,7 +203,7 @@ impl Full {
     }
 }
 
-/// A clock that stands still, and that the watch looks after.
+/// A clock that stands still, and that the watchdog looks after.
 pub(crate) struct Coarse;
 
 impl Coarse {
@@ -237,7 +237,7 @@ impl Coarse {
 
 /// What is parked, until the model lets it come due.
 pub(crate) struct Clock<A: Actor, K> {
-    pub(crate) bell: Bell,
+    pub(crate) watchdog: WatchdogHandle,
     pub(crate) lanes: Mutex<Vec<(usize, LaneId)>>,
     pub(crate) messages: Mutex<Vec<(usize, Queued<A, K>)>>,
     pub(crate) mail: Mutex<Vec<(usize, Queued<A, K>)>>,
@@ -293,7 +293,7 @@ const MAILBOX: usize = 1;
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// The pace of handlers is the plan's.
     #[expect(clippy::unused_self, reason = "as in the product")]
-    pub(crate) fn tell_pace(&self, _each: Duration) {}
+    pub(crate) fn note_pace(&self, _each: Duration) {}
 
     /// The clock stands still.
     #[expect(clippy::unused_self, reason = "as in the product")]
@@ -303,7 +303,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.queue.wake.set_waits(waits);
     }
 
-    /// No message is handed past the queues here: that is tried in `hatch.rs`.
+    /// No message is handed past the queues here: that is tried in `handoff_slot.rs`.
     #[expect(clippy::unused_self, reason = "as in the product")]
     pub(crate) fn take_back_handed(&self, _worker: usize) {}
 
@@ -316,12 +316,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         key_of: fn(&A::Message) -> Option<K>,
         hash_of: fn(&K) -> u32,
     ) -> Self {
-        let bell = Bell::silent();
+        let watchdog = WatchdogHandle::none();
         let (lanes, messages) = (Mutex::default(), Mutex::new(Vec::new()));
         let mail = Mutex::new(Vec::new());
         let wake = Wake::new(plan.workers, plan.awake);
         if plan.quick {
-            wake.tell_pace(Duration::ZERO);
+            wake.note_pace(Duration::ZERO);
         }
         Self {
             queue: Queue {
@@ -340,8 +340,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 hashes: plan.hashes,
             },
             membership: Membership {
-                seats: Seats::new(plan.workers),
-                desks: Seats::new(plan.workers),
+                slots: PerSlot::new(plan.workers),
+                mailboxes: PerSlot::new(plan.workers),
                 live: AtomicUsize::new(plan.workers),
             },
             lifecycle: Lifecycle {
@@ -350,8 +350,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 ended: AtomicBool::new(false),
                 left_over: Mutex::new(Vec::new()),
             },
-            clock: Clock { bell, lanes, messages, mail },
-            telemetry: Telemetry { tally: PoolTally::default(), coarse: Coarse, full: Full },
+            clock: Clock { watchdog, lanes, messages, mail },
+            telemetry: Telemetry { counters: PoolCounters::default(), coarse: Coarse, full: Full },
             letters: Mutex::new(Vec::new()),
             env: Env { runtime: Handle },
             settings: Settings {
@@ -360,11 +360,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                     keys: KeyConfig { key_required: false },
                     handling: HandlingConfig { calls_in_place: false },
                 },
-                derived: Derived {
-                    serves_at_hatch: false,
-                    key_bounds: plan.bounds,
-                    key_share: None,
-                },
+                derived: Derived { uses_handoff: false, key_bounds: plan.bounds, key_share: None },
                 keyed: plan.keyed,
                 calls: plan.calls,
                 functions: Functions { overflow: Overflow },
@@ -382,15 +378,18 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.clock.park_mail(slot, entry, after);
     }
 
-    fn bury_if_ruined(&self) {
+    fn dead_letter_if_ruined(&self) {
         assert!(!self.lifecycle.ruined.load(Ordering::SeqCst), "no model loses its last worker");
     }
 
-    pub(crate) fn key(&self, load: &impl Load<A::Message, A::Reply, A::Error>) -> Hashed<K> {
+    pub(crate) fn key(
+        &self,
+        payload: &impl LendPayload<A::Message, A::Reply, A::Error>,
+    ) -> Hashed<K> {
         if !self.keyed() {
             return (None, 0);
         }
-        let key = load.message().and_then(self.settings.key_of);
+        let key = payload.message().and_then(self.settings.key_of);
         let hash = key.as_ref().map_or(0, |key| self.routing.hash(key));
         (key, hash)
     }
@@ -412,7 +411,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// Handlers are quick, and nobody is driven by the caller.
-    fn may_drive(&self) -> bool {
+    fn may_run_in_place(&self) -> bool {
         self.settings.calls && self.queue.wake.is_quick()
     }
 
@@ -438,20 +437,20 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Messages that a key may have more, where they are counted; none where somebody waits.
     pub(crate) fn room_behind(&self, index: usize, hash: u32) -> Option<usize> {
         let mut outbox = self.queue.shards[index].outbox.lock();
-        let crowd = outbox.crowd.as_mut()?;
-        let admitted = (0..1_000).take_while(|_| crowd.admit(hash, false).is_ok());
+        let backlog = outbox.backlog.as_mut()?;
+        let admitted = (0..1_000).take_while(|_| backlog.admit(hash, false).is_ok());
         Some(admitted.count())
     }
 
     /// Nobody listens.
-    fn tell(&self, _happening: PoolEvent) {}
+    fn notify(&self, _happening: PoolEvent) {}
 
     /// No choice comes back to the pool.
     fn is_withdrawing_here(&self) -> bool {
         false
     }
 
-    /// Nothing is handed past the queues here: that is tried in `hatch.rs`.
+    /// Nothing is handed past the queues here: that is tried in `handoff_slot.rs`.
     fn take_back_what_is_left(&self) -> u64 {
         0
     }
@@ -460,8 +459,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     fn announce_in_place(&self, index: usize) {
         self.queue.wake.mark(index);
         let shard = (!self.keyed()).then_some(index);
-        if let Some(picked) = self.queue.wake.pick_for(shard, &self.clock.bell) {
-            picked.rouse();
+        if let Some(picked) = self.queue.wake.pick_for(shard, &self.clock.watchdog) {
+            picked.wake();
         }
     }
 
@@ -473,9 +472,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         room.close();
         self.close_key_lines();
         self.membership
-            .desks
+            .mailboxes
             .iter()
-            .filter_map(|desk| desk.lock().clone())
+            .filter_map(|cell| cell.lock().clone())
             .for_each(|mailbox| mailbox.shut());
     }
 
@@ -491,14 +490,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     pub(crate) fn end(&self) {
         self.lifecycle.ended.store(true, Ordering::SeqCst);
-        self.membership.seats.iter().for_each(|seat| seat.order(END));
+        self.membership.slots.iter().for_each(|slot_state| slot_state.order(END));
         self.queue.wake.all();
     }
 
     /// The product's `signal_worker`, for signals that do not kill.
     pub(crate) fn signal_worker(&self, mailbox: &Mailbox<A, K>, signal: Signal<AnyAddress>) {
         mailbox.push_signal(signal);
-        self.queue.wake.call(mailbox.slot, &self.clock.bell);
+        self.queue.wake.call(mailbox.slot, &self.clock.watchdog);
     }
 
     pub(crate) fn end_of_worker(
@@ -512,7 +511,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Queues for Core<A, K> {
     fn started(&self) -> u64 {
-        self.membership.seats.iter().map(|seat| seat.started.load(Ordering::Relaxed)).sum()
+        self.membership
+            .slots
+            .iter()
+            .map(|slot_state| slot_state.started.load(Ordering::Relaxed))
+            .sum()
     }
 
     fn reclaim(&self) -> u64 {

@@ -1,25 +1,25 @@
 //! A pool: the product's files, and those that are played.
 
-#[path = "../../crates/greenroom/src/pool/bell.rs"]
-pub(crate) mod bell;
+#[path = "../../crates/greenroom/src/pool/backlog.rs"]
+pub(crate) mod backlog;
 #[path = "../../crates/greenroom/src/pool/block_queue.rs"]
 mod block_queue;
 #[path = "core.rs"]
 pub(crate) mod core;
+#[path = "../../crates/greenroom/src/pool/counters.rs"]
+pub(crate) mod counters;
 #[path = "../../crates/greenroom/src/pool/credit_map.rs"]
 pub(crate) mod credit_map;
-#[path = "../../crates/greenroom/src/pool/crowd.rs"]
-pub(crate) mod crowd;
 #[path = "../../crates/greenroom/src/pool/discard.rs"]
 pub(crate) mod discard;
 #[path = "../../crates/greenroom/src/pool/entry.rs"]
 pub(crate) mod entry;
 #[path = "failed.rs"]
 pub(crate) mod failed;
-#[path = "../../crates/greenroom/src/pool/hatch.rs"]
-pub(crate) mod hatch;
-#[path = "hold.rs"]
-pub(crate) mod hold;
+#[path = "../../crates/greenroom/src/pool/handoff_slot.rs"]
+pub(crate) mod handoff_slot;
+#[path = "in_flight.rs"]
+pub(crate) mod in_flight;
 #[path = "../../crates/greenroom/src/pool/in_place.rs"]
 pub(crate) mod in_place;
 #[path = "../../crates/greenroom/src/pool/key_lines.rs"]
@@ -30,30 +30,30 @@ pub(crate) mod lanes;
 pub(crate) mod mailbox;
 #[path = "../../crates/greenroom/src/pool/padded.rs"]
 mod padded;
-#[path = "../../crates/greenroom/src/pool/parcel.rs"]
-pub(crate) mod parcel;
+#[path = "../../crates/greenroom/src/pool/payload.rs"]
+pub(crate) mod payload;
+#[path = "../../crates/greenroom/src/pool/per_slot.rs"]
+mod per_slot;
 #[path = "../../crates/greenroom/src/pool/permits.rs"]
 pub(crate) mod permits;
 #[path = "../../crates/greenroom/src/pool/places.rs"]
 mod places;
-#[path = "seat.rs"]
-pub(crate) mod seat;
-#[path = "../../crates/greenroom/src/pool/seats.rs"]
-mod seats;
 #[path = "../../crates/greenroom/src/pool/shard.rs"]
 pub(crate) mod shard;
+#[path = "slot_state.rs"]
+pub(crate) mod slot_state;
 #[path = "../../crates/greenroom/src/pool/stamp.rs"]
 pub(crate) mod stamp;
-#[path = "../../crates/greenroom/src/pool/tally.rs"]
-pub(crate) mod tally;
 #[path = "../../crates/greenroom/src/pool/urgency.rs"]
 pub(crate) mod urgency;
 #[path = "../../crates/greenroom/src/pool/visits.rs"]
 mod visits;
 #[path = "../../crates/greenroom/src/pool/wake.rs"]
 pub(crate) mod wake;
-#[path = "watch.rs"]
-pub(crate) mod watch;
+#[path = "watchdog.rs"]
+pub(crate) mod watchdog;
+#[path = "../../crates/greenroom/src/pool/watchdog_handle.rs"]
+pub(crate) mod watchdog_handle;
 #[path = "../../crates/greenroom/src/pool/worker_task.rs"]
 pub(crate) mod worker_task;
 

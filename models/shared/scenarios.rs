@@ -1,9 +1,9 @@
 //! What is tried. Each public function of these modules is one scenario, tried by a test of the same name.
 
-#[path = "scenarios/crowds.rs"]
-pub mod crowds;
-#[path = "scenarios/hatch.rs"]
-pub mod hatch;
+#[path = "scenarios/backlogs.rs"]
+pub mod backlogs;
+#[path = "scenarios/handoff.rs"]
+pub mod handoff;
 #[path = "scenarios/in_place.rs"]
 pub mod in_place;
 #[path = "scenarios/keys.rs"]

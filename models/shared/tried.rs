@@ -8,19 +8,19 @@ macro_rules! tried {
 
 tried! {
     wakes:
-        a_sender_and_the_last_worker_that_lies_down,
+        a_sender_and_the_last_worker_that_parks,
         two_senders_and_one_worker,
         two_wakers_and_one_who_is_idle,
         a_sender_and_a_handler_that_suspends,
-        a_sender_and_an_uncounted_worker_that_lies_down,
+        a_sender_and_an_uncounted_worker_that_parks,
         a_sender_and_the_only_counted_worker_that_suspends,
-        an_order_for_a_worker_that_lies_down,
+        an_order_for_a_worker_that_parks,
         a_sender_and_a_worker_that_is_called_and_suspends,
         a_worker_that_dies_with_a_wake_up_in_its_hands,
-        a_lingerer_and_senders_on_its_thread,
-        the_end_of_a_pool_and_a_worker_that_lies_down,
-        a_watch_that_turns_away_and_a_bell_that_rings,
-        a_bell_that_is_connected_as_a_worker_gets_up;
+        a_searcher_and_senders_on_its_thread,
+        the_end_of_a_pool_and_a_worker_that_parks,
+        a_watchdog_that_turns_away_and_a_pool_that_calls_it,
+        a_watchdog_that_is_connected_as_a_worker_is_woken;
     withdrawals:
         a_withdrawal_and_the_only_worker,
         a_withdrawal_and_the_only_worker_with_keys,
@@ -33,14 +33,14 @@ tried! {
     kills:
         a_worker_that_is_killed_wherever_it_is,
         a_worker_that_is_killed_while_its_caller_polls_it,
-        a_caller_at_the_hatch_of_a_worker_that_is_killed,
+        a_caller_at_the_handoff_slot_of_a_worker_that_is_killed,
         a_message_that_is_handed_to_a_worker_that_is_killed;
     permits:
         one_who_waits_and_a_worker_that_starts_a_message,
         one_who_waits_and_two_workers_that_suspend,
         one_who_waits_and_two_workers_that_free_a_block,
         one_who_waits_unwatched_and_two_workers_that_suspend,
-        one_who_waits_in_blocks_and_a_watch_that_turns_away,
+        one_who_waits_in_blocks_and_a_watchdog_that_turns_away,
         two_who_wait_and_one_of_them_goes,
         no_more_permits_than_the_bound,
         credit_left_in_a_shard_and_one_who_waits,
@@ -58,22 +58,22 @@ tried! {
         two_workers_whose_handlers_usually_wait,
         a_sender_and_two_uncounted_workers,
         uncounted_workers_and_what_is_usual_changes,
-        a_worker_that_departs_and_leaves_work_behind,
-        a_message_that_comes_back_and_a_worker_that_lies_down,
-        a_sender_elsewhere_that_calls_a_worker_to_its_thread,
-        an_easy_push_and_a_worker_that_finds_the_shard_empty,
-        easy_pushes_and_workers_that_come_and_go,
-        an_easy_push_and_one_who_waits_for_room,
-        an_easy_push_and_a_pool_that_closes,
+        a_worker_that_releases_its_affinity_and_leaves_work_behind,
+        a_message_that_comes_back_and_a_worker_that_parks,
+        a_remote_sender_that_calls_a_worker_to_its_thread,
+        a_fast_push_and_a_worker_that_finds_the_shard_empty,
+        fast_pushes_and_workers_that_come_and_go,
+        a_fast_push_and_one_who_waits_for_room,
+        a_fast_push_and_a_pool_that_closes,
         a_push_and_a_pool_that_closes;
     mailboxes:
-        mail_for_a_worker_that_lies_down,
+        mail_for_a_worker_that_parks,
         one_who_waits_for_a_place_in_a_mailbox,
         one_who_waits_for_a_place_and_a_message_that_is_evicted,
         mail_for_a_worker_that_leaves,
         mail_for_the_next_worker_of_a_slot,
         a_mailbox_that_is_made_while_the_pool_closes,
-        a_signal_for_a_worker_that_lies_down,
+        a_signal_for_a_worker_that_parks,
         a_signal_beside_mail,
         mail_that_is_put_back_for_any_other,
         mail_and_messages_for_anybody,
@@ -84,7 +84,7 @@ tried! {
         urgent_messages_of_a_key_that_waits_in_a_lane;
     keys:
         one_worker_drains_what_one_sends,
-        an_easy_push_and_a_worker_that_lets_go_of_the_token,
+        a_fast_push_and_a_worker_that_lets_go_of_the_token,
         two_workers_take_turns_with_the_token,
         a_key_that_suspends_gets_a_lane,
         a_key_has_its_lane_at_once_where_handlers_usually_wait,
@@ -97,7 +97,7 @@ tried! {
         a_token_stays_with_who_compares_keys,
         a_key_waits_for_its_next_attempt,
         a_message_that_ends_the_pool_and_a_worker_on_its_way;
-    crowds:
+    backlogs:
         a_sender_behind_its_key_and_the_only_worker,
         three_senders_behind_a_key_and_a_worker,
         senders_behind_a_key_in_a_pool_that_is_full,
@@ -126,25 +126,25 @@ tried! {
         a_key_with_many_messages_in_a_run,
         callers_of_a_keyed_pool,
         a_message_that_ends_the_pool_and_a_worker_that_steps;
-    hatch:
-        a_caller_at_the_hatch_of_a_worker_that_lies_down,
-        two_callers_at_one_hatch,
-        a_caller_at_the_hatch_of_a_handler_that_suspends,
+    handoff:
+        a_caller_at_the_handoff_slot_of_a_worker_that_parks,
+        two_callers_at_one_handoff_slot,
+        a_caller_at_the_handoff_slot_of_a_handler_that_suspends,
         two_callers_and_a_handler_that_suspends,
-        a_message_that_is_handed_to_a_worker_that_lies_down,
+        a_message_that_is_handed_to_a_worker_that_parks,
         two_callers_that_hand_over,
         a_message_that_is_handed_to_a_handler_that_suspends,
         a_message_that_is_handed_to_a_worker_that_is_dropped,
         a_caller_that_gives_up_what_it_has_handed,
-        a_watch_that_takes_back_what_was_handed;
+        a_watchdog_that_takes_back_what_was_handed;
     in_place:
-        a_task_that_is_called_while_it_is_driven,
-        a_task_that_is_driven_by_two,
-        a_task_that_is_dropped_while_it_is_driven,
-        work_that_ends_while_it_is_driven,
-        work_that_panics_while_it_is_driven,
-        work_whose_drop_panics_while_it_is_driven,
+        a_task_that_is_called_while_a_caller_runs_it,
+        a_task_that_two_callers_run,
+        a_task_that_is_dropped_while_a_caller_runs_it,
+        work_that_ends_while_a_caller_runs_it,
+        work_that_panics_while_a_caller_runs_it,
+        work_whose_drop_panics_while_a_caller_runs_it,
         the_next_task_of_a_slot,
-        callers_and_a_worker_that_lies_down,
+        callers_and_a_worker_that_parks,
         a_caller_and_a_worker_that_is_dropped;
 }

@@ -11,12 +11,12 @@ use std::{
 
 use crate::{
     AnyAddress, Class, NotAccepted, SendError, TrySendError,
-    address::door::{Door, Lent},
+    address::vtable::{LentPayload, SenderVtable},
     any_address::Erased,
     pool::{
-        parcel::Parcel,
+        payload::Payload,
         permits::{Closed, Refused},
-        places::{Beginning, NOWHERE},
+        places::{FirstMessage, NOWHERE},
         urgency::Urgency,
     },
 };
@@ -24,7 +24,6 @@ use crate::{
 mod call;
 mod call_future;
 mod calling;
-pub(crate) mod door;
 mod owned_permit;
 mod parcels;
 mod readiness;
@@ -33,6 +32,7 @@ mod send;
 pub mod service;
 mod sink;
 mod timers;
+pub(crate) mod vtable;
 mod weak;
 
 pub use call_future::Call;
@@ -46,20 +46,20 @@ pub use weak::WeakAddress;
 ///
 /// Without keys, messages of one address are queued together, in order; a clone is another sender.
 pub struct Address<M, R, E> {
-    pub(crate) door: Arc<dyn Door<M, R, E>>,
+    pub(crate) vtable: Arc<dyn SenderVtable<M, R, E>>,
     /// The place where its messages are queued; [`NOWHERE`] until it has sent one.
     place: AtomicU32,
 }
 
 impl<M, R, E> Clone for Address<M, R, E> {
     fn clone(&self) -> Self {
-        Self::new(self.door.clone())
+        Self::new(self.vtable.clone())
     }
 }
 
 impl<M, R, E> Drop for Address<M, R, E> {
     fn drop(&mut self) {
-        self.door.clone().handle_dropped();
+        self.vtable.clone().handle_dropped();
     }
 }
 
@@ -72,21 +72,21 @@ impl<M, R, E> fmt::Debug for Address<M, R, E> {
 }
 
 impl<M, R, E> Address<M, R, E> {
-    pub(crate) fn new(door: Arc<dyn Door<M, R, E>>) -> Self {
-        door.handle_made();
-        Self::at(door, NOWHERE)
+    pub(crate) fn new(vtable: Arc<dyn SenderVtable<M, R, E>>) -> Self {
+        vtable.handle_made();
+        Self::at(vtable, NOWHERE)
     }
 
     /// For a handle that is counted: of the sender with this place.
-    pub(super) fn at(door: Arc<dyn Door<M, R, E>>, place: u32) -> Self {
-        Self { door, place: AtomicU32::new(place) }
+    pub(super) fn at(vtable: Arc<dyn SenderVtable<M, R, E>>, place: u32) -> Self {
+        Self { vtable, place: AtomicU32::new(place) }
     }
 
     /// The queue for messages of this sender, if the next one is a send.
     #[inline(always)]
     pub(crate) fn place(&self) -> u32 {
         match self.place.load(Ordering::Relaxed) {
-            NOWHERE => self.take_place(Beginning::Sends),
+            NOWHERE => self.take_place(FirstMessage::Sends),
             place => place,
         }
     }
@@ -95,7 +95,7 @@ impl<M, R, E> Address<M, R, E> {
     #[inline(always)]
     pub(crate) fn place_of_call(&self) -> u32 {
         match self.place.load(Ordering::Relaxed) {
-            NOWHERE => self.take_place(Beginning::Calls),
+            NOWHERE => self.take_place(FirstMessage::Calls),
             place => place,
         }
     }
@@ -104,8 +104,8 @@ impl<M, R, E> Address<M, R, E> {
     /// message through this address finds the place where it went.
     #[cold]
     #[inline(never)]
-    fn take_place(&self, beginning: Beginning) -> u32 {
-        let place = self.door.next_place(beginning);
+    fn take_place(&self, beginning: FirstMessage) -> u32 {
+        let place = self.vtable.next_place(beginning);
         let taken =
             self.place.compare_exchange(NOWHERE, place, Ordering::Relaxed, Ordering::Relaxed);
         taken.map_or_else(|other| other, |_| place)
@@ -120,11 +120,11 @@ impl<M, R, E> Address<M, R, E> {
     /// If the key function of the pool panics; nothing has been accepted then.
     pub fn try_send(&self, message: M) -> Result<(), TrySendError<M>> {
         let mut message = Some(message);
-        match self.door.try_send(&mut message, self.place(), Urgency::Now) {
+        match self.vtable.try_send(&mut message, self.place(), Urgency::Now) {
             Ok(()) => Ok(()),
             Err(refused) => {
-                let parcel = Parcel { message, extra: None, class: Class::Normal };
-                Err(self.refuse(parcel, self.why(refused)).into())
+                let payload = Payload { message, extra: None, class: Class::Normal };
+                Err(self.refuse(payload, self.why(refused)).into())
             }
         }
     }
@@ -145,8 +145,8 @@ impl<M, R, E> Address<M, R, E> {
         if messages.is_empty() {
             return Ok(0);
         }
-        self.door.try_push_many(messages, self.place(), Urgency::Now).map_err(|refused| {
-            self.door.count_rejected();
+        self.vtable.try_push_many(messages, self.place(), Urgency::Now).map_err(|refused| {
+            self.vtable.count_rejected();
             self.why(refused)
         })
     }
@@ -167,7 +167,7 @@ impl<M, R, E> Address<M, R, E> {
     pub async fn send_many(&self, messages: &mut VecDeque<M>) -> Result<(), NotAccepted> {
         let mut urgency = Urgency::CanStepAside;
         while !messages.is_empty() {
-            let pushed = self.door.try_push_many(messages, self.place(), urgency);
+            let pushed = self.vtable.try_push_many(messages, self.place(), urgency);
             urgency = Urgency::CanStepAside;
             match pushed {
                 Ok(_) => {}
@@ -177,7 +177,7 @@ impl<M, R, E> Address<M, R, E> {
                 }
                 Err(Refused::Full | Refused::KeyFull) => self.wait_and_push_first(messages).await?,
                 Err(refused) => {
-                    self.door.count_rejected();
+                    self.vtable.count_rejected();
                     return Err(self.why(refused));
                 }
             }
@@ -186,39 +186,41 @@ impl<M, R, E> Address<M, R, E> {
     }
 
     async fn wait_and_push_first(&self, messages: &mut VecDeque<M>) -> Result<(), NotAccepted> {
-        let Some(mut lent) = Lent::first_of(messages) else { return Ok(()) };
-        let pushed = self.door.push_waiting(&mut lent.parcel, self.place()).await;
-        pushed.inspect_err(|_| self.door.count_rejected())
+        let Some(mut lent) = LentPayload::first_of(messages) else { return Ok(()) };
+        let pushed = self.vtable.push_waiting(&mut lent.payload, self.place()).await;
+        pushed.inspect_err(|_| self.vtable.count_rejected())
     }
 
     #[cold]
-    pub(super) fn refuse(&self, parcel: Parcel<M, R, E>, why: NotAccepted) -> SendError<M> {
-        self.door.count_rejected();
-        match parcel.message {
+    pub(super) fn refuse(&self, payload: Payload<M, R, E>, why: NotAccepted) -> SendError<M> {
+        self.vtable.count_rejected();
+        match payload.message {
             Some(message) => SendError::new(message, why),
             None => SendError::Dropped,
         }
     }
 
     pub(crate) fn why(&self, refused: Refused) -> NotAccepted {
-        refused.told(|| self.door.why_closed())
+        refused.told(|| self.vtable.why_closed())
     }
 
     /// Lets others run, or waits for room, whichever was asked for, and queues the message.
     pub(crate) async fn wait_and_push(
         &self,
-        parcel: &mut Parcel<M, R, E>,
+        payload: &mut Payload<M, R, E>,
         mut refused: Refused,
     ) -> Result<(), NotAccepted> {
         if refused == Refused::NotNow {
             crate::step_aside().await;
-            match self.door.try_push(parcel, self.place(), Urgency::Now) {
+            match self.vtable.try_push(payload, self.place(), Urgency::Now) {
                 Ok(()) => return Ok(()),
                 Err(again) => refused = again,
             }
         }
         match refused {
-            Refused::Full | Refused::KeyFull => self.door.push_waiting(parcel, self.place()).await,
+            Refused::Full | Refused::KeyFull => {
+                self.vtable.push_waiting(payload, self.place()).await
+            }
             refused => Err(self.why(refused)),
         }
     }
@@ -231,9 +233,9 @@ impl<M, R, E> Address<M, R, E> {
     /// # Cancel safety
     /// A dropped future has reserved nothing.
     pub async fn reserve(&self) -> Result<Permit<'_, M, R, E>, NotAccepted> {
-        match self.door.permit().await {
+        match self.vtable.permit().await {
             Ok(()) => Ok(Permit { address: self, used: false }),
-            Err(Closed) => Err(self.door.why_closed()),
+            Err(Closed) => Err(self.vtable.why_closed()),
         }
     }
 
@@ -242,7 +244,7 @@ impl<M, R, E> Address<M, R, E> {
     /// # Errors
     /// Why there is none.
     pub fn try_reserve(&self) -> Result<Permit<'_, M, R, E>, NotAccepted> {
-        match self.door.try_permit() {
+        match self.vtable.try_permit() {
             Ok(()) => Ok(Permit { address: self, used: false }),
             Err(refused) => Err(self.why(refused)),
         }
@@ -252,24 +254,24 @@ impl<M, R, E> Address<M, R, E> {
 impl<M, R, E> Address<M, R, E> {
     /// The runtime that the pool was spawned on.
     pub(crate) fn runtime(&self) -> &tokio::runtime::Handle {
-        self.door.runtime()
+        self.vtable.runtime()
     }
 
     /// The pool without its types, independent of this address.
-    pub(crate) fn door(&self) -> Arc<dyn Erased>
+    pub(crate) fn vtable(&self) -> Arc<dyn Erased>
     where
         M: 'static,
         R: 'static,
         E: 'static,
     {
-        self.door.clone()
+        self.vtable.clone()
     }
 }
 
 impl<M: 'static, R: 'static, E: 'static> Address<M, R, E> {
     /// The address without its types. It does not keep the pool alive.
     pub fn erase(&self) -> AnyAddress {
-        self.door().any()
+        self.vtable().any()
     }
 }
 
@@ -290,16 +292,16 @@ impl<M, R, E> Permit<'_, M, R, E> {
     /// before the key was known.
     pub fn send(mut self, message: M) -> Result<(), SendError<M>> {
         self.used = true;
-        let mut parcel = Parcel::new(message, None);
-        let pushed = self.address.door.push_permitted(&mut parcel, self.address.place());
-        pushed.map_err(|why| self.address.refuse(parcel, why))
+        let mut payload = Payload::new(message, None);
+        let pushed = self.address.vtable.push_permitted(&mut payload, self.address.place());
+        pushed.map_err(|why| self.address.refuse(payload, why))
     }
 }
 
 impl<M, R, E> Drop for Permit<'_, M, R, E> {
     fn drop(&mut self) {
         if !self.used {
-            self.address.door.give_permit();
+            self.address.vtable.give_permit();
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::{
     life::{self, Alive, Life, Signal},
     pool::{
         StopSummary,
-        occupied::{Inside, Occupied},
+        reentrancy::{ReentrancyGuard, Reentrant},
     },
 };
 
@@ -25,7 +25,7 @@ pub(crate) trait Erased: Send + Sync {
     fn name(&self) -> Arc<str>;
     /// A caller is about to wait for a reply. Refused if it would wait for itself,
     /// whatever the message is.
-    fn enter_any_call(&self) -> Result<Option<Inside>, Occupied>;
+    fn enter_any_call(&self) -> Result<Option<ReentrancyGuard>, Reentrant>;
     /// Which life it is.
     fn life_id(&self) -> u64;
     /// It without its types.
@@ -84,7 +84,7 @@ pub(crate) trait Erased: Send + Sync {
 /// ```
 #[derive(Clone)]
 pub struct AnyAddress {
-    door: Weak<dyn Erased>,
+    vtable: Weak<dyn Erased>,
     /// The slot, if it is a worker of a pool.
     slot: Option<usize>,
     /// Its identity, which outlives it.
@@ -95,17 +95,17 @@ pub struct AnyAddress {
 
 impl AnyAddress {
     pub(crate) fn new(
-        door: Weak<dyn Erased>,
+        vtable: Weak<dyn Erased>,
         slot: Option<usize>,
         life: Arc<Life<Self>>,
         name: Arc<str>,
     ) -> Self {
-        Self { door, slot, life, name }
+        Self { vtable, slot, life, name }
     }
 
     /// The address of an actor that has gone entirely.
-    pub(crate) fn gone(door: Weak<dyn Erased>) -> Self {
-        Self::new(door, None, Arc::new(Life::over()), Arc::from(""))
+    pub(crate) fn gone(vtable: Weak<dyn Erased>) -> Self {
+        Self::new(vtable, None, Arc::new(Life::over()), Arc::from(""))
     }
 
     /// The name, also after it has gone; empty if it had already gone when this was made
@@ -116,7 +116,7 @@ impl AnyAddress {
 
     /// True while it accepts messages. It may end right afterwards.
     pub fn is_alive(&self) -> bool {
-        self.living().is_some_and(|door| !door.is_closed())
+        self.living().is_some_and(|vtable| !vtable.is_closed())
     }
 
     /// How it has ended, if it has.
@@ -159,17 +159,17 @@ impl AnyAddress {
     /// # Cancel safety
     /// A dropped future has closed the pool once it was polled; call again to see it end.
     pub async fn stop(&self, how: Stop) -> Option<StopSummary> {
-        let door = self.living()?;
-        Some(door.stop_unknown(how).await)
+        let vtable = self.living()?;
+        Some(vtable.stop_unknown(how).await)
     }
 
     /// For callers that hold a lock: the last one to drop the pool's core runs user code, so it
     /// must be dropped after the lock.
     pub(crate) fn living(&self) -> Option<Arc<dyn Erased>> {
-        let door = self.door.upgrade()?;
+        let vtable = self.vtable.upgrade()?;
         match self.slot {
-            Some(slot) => door.worker(slot, self.life.id()),
-            None => Some(door),
+            Some(slot) => vtable.worker(slot, self.life.id()),
+            None => Some(vtable),
         }
     }
 }
@@ -180,8 +180,8 @@ impl Alive for AnyAddress {
     }
 
     fn signal(&self, signal: Signal<Self>) {
-        if let Some(door) = self.living() {
-            door.signal(signal);
+        if let Some(vtable) = self.living() {
+            vtable.signal(signal);
         }
     }
 }

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use crate::{
     AnyAddress, CancellationToken, Class, ReplyPort,
-    pool::{Claim, Failed, Hatch, Refusals, Seat, Stamp},
+    pool::{Claim, Failed, HandoffSlot, Refusals, SlotState, Stamp},
 };
 
 mod forward;
@@ -29,10 +29,10 @@ pub struct Delivery<M, R, E> {
     /// Notes for the moment when the handler returns.
     pub(crate) marks: Marks,
     /// The slot for calls that skip the queue, in a pool whose callers may do its work.
-    pub(crate) hatch: Option<Arc<Hatch<M, R, E>>>,
-    /// The seat of its worker. It knows the start time, which may be the only known
-    /// time (see [`came_at`](Self::came_at)).
-    pub(crate) seat: Option<Arc<Seat>>,
+    pub(crate) handoff_slot: Option<Arc<HandoffSlot<M, R, E>>>,
+    /// The slot of its worker. It knows the start time, which may be the only known time (see
+    /// [`came_at`](Self::came_at)).
+    pub(crate) slot_state: Option<Arc<SlotState>>,
     /// The other messages of its batch, in a pool of batches.
     pub(crate) more: Vec<BatchItem<M, R, E>>,
 }
@@ -51,8 +51,8 @@ impl Marks {
     pub(crate) const CRASHED: Self = Self(2);
     /// It was not this worker's to handle: another is to have it.
     pub(crate) const PUT_BACK: Self = Self(4);
-    /// Its caller waits at the hatch, and there is no port yet.
-    pub(crate) const AT_HATCH: Self = Self(8);
+    /// Its caller waits at the handoff slot, and there is no port yet.
+    pub(crate) const BY_HANDOFF: Self = Self(8);
 
     #[inline]
     pub(crate) fn has(self, mark: Self) -> bool {
@@ -127,7 +127,7 @@ pub(crate) struct Extra<R, E> {
     /// Workers that were adopted and do not take it.
     pub(crate) refusals: Option<Box<Refusals>>,
     /// Metadata from the sender, if there is any: most calls have none.
-    pub(crate) about: Option<Box<About>>,
+    pub(crate) about: Option<Box<SenderInfo>>,
 }
 
 /// What is known of a message before a pool has taken it.
@@ -151,7 +151,7 @@ pub(crate) enum Waiter {
 
 /// What a sender has said of a message.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct About {
+pub(crate) struct SenderInfo {
     pub(crate) sender: Option<AnyAddress>,
     /// Not to be handled after this moment.
     pub(crate) deadline: Option<Instant>,
@@ -159,7 +159,7 @@ pub(crate) struct About {
     pub(crate) token: Option<CancellationToken>,
 }
 
-impl About {
+impl SenderInfo {
     pub(crate) fn is_empty(&self) -> bool {
         self.sender.is_none()
             && self.deadline.is_none()
@@ -190,7 +190,7 @@ impl<R, E> Extra<R, E> {
         }
     }
 
-    pub(crate) fn with(port: Option<ReplyPort<R, E>>, about: About) -> Box<Self> {
+    pub(crate) fn with(port: Option<ReplyPort<R, E>>, about: SenderInfo) -> Box<Self> {
         let about = (!about.is_empty()).then(|| Box::new(about));
         Box::new(Self { about, ..Self::plain(port) })
     }
@@ -223,8 +223,8 @@ impl<M, R, E> Delivery<M, R, E> {
             stamp: Stamp::default(),
             start,
             marks: Marks::default(),
-            hatch: None,
-            seat: None,
+            handoff_slot: None,
+            slot_state: None,
             more: Vec::new(),
         }
     }
@@ -279,15 +279,16 @@ impl<M, R, E> Delivery<M, R, E> {
     /// does not come when the handler returns, or there is none.
     #[inline]
     pub(crate) fn open_port(&mut self) {
-        if self.marks.has(Marks::AT_HATCH) {
-            self.open_port_of_hatch();
+        if self.marks.has(Marks::BY_HANDOFF) {
+            self.open_port_of_handoff();
         }
     }
 
     #[cold]
-    fn open_port_of_hatch(&mut self) {
-        self.marks.remove(Marks::AT_HATCH);
-        if let Some(port) = self.hatch.as_ref().and_then(|hatch| hatch.port()) {
+    fn open_port_of_handoff(&mut self) {
+        self.marks.remove(Marks::BY_HANDOFF);
+        if let Some(port) = self.handoff_slot.as_ref().and_then(|handoff_slot| handoff_slot.port())
+        {
             self.extra.get_or_insert_with(|| Extra::new(None)).port = Some(port);
         }
     }
@@ -371,7 +372,8 @@ impl<M, R, E> Delivery<M, R, E> {
     /// When it was queued, or this attempt was due. For a message that was not queued and has no
     /// clock reading: the first query since it was started.
     pub(crate) fn came_at(&self) -> Stamp {
-        let started = || self.seat.as_ref()?.busy_since(|| self.start.elapsed().as_nanos() as u64);
+        let started =
+            || self.slot_state.as_ref()?.busy_since(|| self.start.elapsed().as_nanos() as u64);
         match self.stamp {
             Stamp::UNDATED => started().unwrap_or(Stamp::NONE),
             stamp => Stamp::coarse(stamp.nanos()),
@@ -392,8 +394,8 @@ impl<M, R, E> Delivery<M, R, E> {
 
     /// True if a caller waits for the reply.
     pub fn is_call(&self) -> bool {
-        let at_hatch = self.marks.has(Marks::AT_HATCH);
-        at_hatch || self.extra.as_ref().is_some_and(|extra| extra.port.is_some())
+        let by_handoff = self.marks.has(Marks::BY_HANDOFF);
+        by_handoff || self.extra.as_ref().is_some_and(|extra| extra.port.is_some())
     }
 
     /// Which attempt this is; 1 for the first. Attempts that do not count towards

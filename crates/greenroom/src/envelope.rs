@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use crate::{AnyAddress, CancellationToken, Class, delivery::About, pool::later};
+use crate::{AnyAddress, CancellationToken, Class, delivery::SenderInfo, pool::later};
 
 /// The metadata that a message carries. A plain send has no envelope, and pays for none.
 ///
@@ -21,7 +21,7 @@ use crate::{AnyAddress, CancellationToken, Class, delivery::About, pool::later};
 #[must_use = "an envelope is for a message"]
 pub struct Envelope {
     pub(crate) class: Class,
-    pub(crate) about: About,
+    pub(crate) about: SenderInfo,
     /// How long the caller waits.
     pub(crate) timeout: Option<Duration>,
 }

@@ -59,7 +59,7 @@ static INSTALLED: Once = Once::new();
 
 thread_local! {
     /// The last panic on this thread that has not been asked for.
-    static LAST: Cell<Option<(Carried, PanicLocation)>> = const { Cell::new(None) };
+    static LAST: Cell<Option<(PanicPayload, PanicLocation)>> = const { Cell::new(None) };
 }
 
 /// Has the locations of panics remembered, for the whole process and for good. The hook that is in
@@ -88,13 +88,13 @@ pub fn install() {
 /// this. Each is told once.
 pub(crate) fn of(caught: &(dyn Any + Send)) -> Option<PanicLocation> {
     let (carried, location) = LAST.try_with(Cell::take).ok()??;
-    (carried == Carried::by(caught)).then_some(location)
+    (carried == PanicPayload::by(caught)).then_some(location)
 }
 
 fn remember(panic: &PanicHookInfo<'_>) {
     let Some(at) = panic.location() else { return };
     let location = PanicLocation { file: at.file().into(), line: at.line(), column: at.column() };
-    let last = (Carried::by(panic.payload()), location);
+    let last = (PanicPayload::by(panic.payload()), location);
     // A panic while the thread's locals are torn down is not remembered.
     let _ = LAST.try_with(|cell| cell.set(Some(last)));
 }
@@ -103,13 +103,13 @@ fn remember(panic: &PanicHookInfo<'_>) {
 /// text is the same piece of memory. So a location is not mistaken for that of a later panic
 /// that the hook did not see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Carried {
+struct PanicPayload {
     of: TypeId,
     /// Address and length, if it is text.
     text: Option<(usize, usize)>,
 }
 
-impl Carried {
+impl PanicPayload {
     fn by(payload: &dyn Any) -> Self {
         let text = payload.downcast_ref::<&str>().copied();
         let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));

@@ -112,10 +112,10 @@ use std::{fmt, ops::Deref, sync::Arc, time::Duration};
 
 mod admin;
 mod admin_error;
+mod backlog;
 pub mod batch;
 mod batch_bytes;
 mod batches;
-mod bell;
 mod block_queue;
 mod builder;
 mod bytes;
@@ -127,11 +127,9 @@ mod constructors;
 mod controllers;
 pub mod coordinator;
 mod core;
+mod counters;
 mod credit_map;
-mod crew_list;
-mod crowd;
 pub(crate) mod discard;
-mod employed;
 mod entry;
 mod env;
 mod erased;
@@ -139,8 +137,8 @@ mod failed;
 mod functions;
 pub mod gather;
 mod handoff;
-pub(crate) mod hatch;
-mod hold;
+pub(crate) mod handoff_slot;
+mod in_flight;
 mod in_place;
 mod key_lines;
 pub mod keys;
@@ -148,47 +146,49 @@ mod lanes;
 mod letters;
 mod lifecycle;
 pub mod limits;
+mod live_members;
+mod live_workers;
 mod lock;
 mod mailbox;
+mod member_list;
 mod membership;
-pub(crate) mod occupied;
 mod overflow;
 pub(crate) mod own_call;
 mod padded;
 mod panic_message;
-pub(crate) mod parcel;
+pub(crate) mod payload;
+mod per_slot;
 pub(crate) mod permits;
 pub(crate) mod places;
 pub mod policy;
 mod queue;
+pub(crate) mod reentrancy;
 mod refusals;
 mod restart;
-mod roster;
 mod routing;
-mod seat;
-mod seat_door;
-mod seats;
 pub(crate) mod served;
 mod settings;
 mod shard;
 mod sketch;
-mod staff;
+mod slot_state;
 mod stamp;
 mod starts;
 pub mod stats;
 pub mod sticky;
 mod stop;
 mod supervised;
-mod tally;
+mod task_guard;
 mod telemetry;
 mod threads;
 pub(crate) mod timed;
 pub(crate) mod urgency;
 mod visits;
 mod wake;
-mod watch;
+mod watchdog;
+mod watchdog_handle;
 mod withdrawal;
 mod worker;
+mod worker_sender;
 mod worker_task;
 
 pub use crate::{
@@ -205,18 +205,18 @@ pub use change::{Change, ChangeReport};
 pub(crate) use core::Core;
 pub(crate) use failed::Failed;
 pub use gather::Worker;
-pub(crate) use hatch::Hatch;
+pub(crate) use handoff_slot::HandoffSlot;
 pub use letters::PoolDeadLetters;
 pub use overflow::Overflow;
 pub(crate) use refusals::Refusals;
 pub(crate) use restart::RestartLog;
 pub use restart::{Restarts, WhenExhausted};
-pub(crate) use seat::Seat;
+pub(crate) use slot_state::SlotState;
 pub use starts::NotReady;
 pub use stats::PoolStats;
 pub use stop::{Stop, StopReport, StopSummary};
 pub use supervised::PoolChild;
-pub(crate) use {parcel::Parcel, stamp::Stamp, timed::later, urgency::Urgency};
+pub(crate) use {payload::Payload, stamp::Stamp, timed::later, urgency::Urgency};
 
 use self::{
     gather::{BroadcastAddress, SplitJoin, SplitJoinAddress},
@@ -312,7 +312,7 @@ impl<A: Actor> Pool<A> {
     where
         A::Message: Clone,
     {
-        BroadcastAddress::new(staff::crew(&self.control, self.address.clone()))
+        BroadcastAddress::new(live_workers::group(&self.control, self.address.clone()))
     }
 
     /// The pool as an address that divides each request among its live workers and joins
@@ -321,7 +321,7 @@ impl<A: Actor> Pool<A> {
         &self,
         settings: SplitJoin<A::Message, A::Reply, A::Error, S>,
     ) -> SplitJoinAddress<A::Message, A::Reply, A::Error, S> {
-        settings.among(staff::crew(&self.control, self.address.clone()))
+        settings.among(live_workers::group(&self.control, self.address.clone()))
     }
 
     /// Messages that could not be handled, unless a hook takes them

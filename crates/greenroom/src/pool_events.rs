@@ -40,7 +40,7 @@ mod kind;
 mod log;
 mod receiver;
 
-use self::hub::Hub;
+use self::hub::EventHub;
 pub use self::{
     counts::PoolEventCounts,
     event::{Holding, LimitChangeReason, PoolEvent, PoolEventRecord, ResizeReason},
@@ -76,7 +76,7 @@ const GLOBAL_CAPACITY: usize = 1024;
 #[derive(Clone)]
 pub struct PoolEvents {
     /// `None` if it is switched off.
-    hub: Option<Arc<Hub>>,
+    hub: Option<Arc<EventHub>>,
 }
 
 impl PoolEvents {
@@ -89,7 +89,7 @@ impl PoolEvents {
     /// A hub of its own. Each receiver may be this many notices behind before it misses the oldest;
     /// one takes some hundred bytes while it is kept, so a thousand is little.
     pub fn new(capacity: usize) -> Self {
-        Self { hub: Some(Arc::new(Hub::new(capacity))) }
+        Self { hub: Some(Arc::new(EventHub::new(capacity))) }
     }
 
     /// Nothing is sent, counted or logged.

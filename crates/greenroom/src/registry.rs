@@ -78,13 +78,13 @@ pub struct Registry {
 
 #[derive(Default)]
 struct Names {
-    entries: HashMap<Arc<str>, Entry, foldhash::quality::RandomState>,
+    entries: HashMap<Arc<str>, Registered, foldhash::quality::RandomState>,
     /// How many entries there were after the last sweep.
     after_sweep: usize,
 }
 
 /// All of it is weak: dropping an entry runs no user code.
-struct Entry {
+struct Registered {
     any: AnyAddress,
     /// A `WeakAddress<M, R, E>`.
     typed: Arc<dyn Any + Send + Sync>,
@@ -93,7 +93,7 @@ struct Entry {
 
 /// Pools that were looked at under the lock, to be dropped after it: if this is the last hold on a
 /// pool, its drop runs user code.
-type Seen = Vec<Arc<dyn Erased>>;
+type LookedAt = Vec<Arc<dyn Erased>>;
 
 impl Registry {
     /// An empty registry.
@@ -115,7 +115,7 @@ impl Registry {
         R: 'static,
         E: 'static,
     {
-        let (name, entry) = (name.into(), Entry::new(address));
+        let (name, entry) = (name.into(), Registered::new(address));
         self.locked(|names, seen| match names.holder(&name, seen) {
             Some(holder) => Err(NameTaken { name: name.to_string(), holder }),
             None => {
@@ -175,8 +175,8 @@ impl Registry {
     }
 
     /// Acts under the lock, and drops the pools it has seen there after it.
-    fn locked<T>(&self, act: impl FnOnce(&mut Names, &mut Seen) -> T) -> T {
-        let mut seen = Seen::new();
+    fn locked<T>(&self, act: impl FnOnce(&mut Names, &mut LookedAt) -> T) -> T {
+        let mut seen = LookedAt::new();
         let done = act(&mut self.names.lock(), &mut seen);
         drop(seen);
         done
@@ -184,23 +184,23 @@ impl Registry {
 }
 
 impl Names {
-    fn holder(&self, name: &str, seen: &mut Seen) -> Option<AnyAddress> {
+    fn holder(&self, name: &str, seen: &mut LookedAt) -> Option<AnyAddress> {
         self.entries.get(name).filter(|entry| entry.lives(seen)).map(|entry| entry.any.clone())
     }
 
-    fn sweep_if_doubled(&mut self, seen: &mut Seen) {
+    fn sweep_if_doubled(&mut self, seen: &mut LookedAt) {
         if self.entries.len() >= FIRST_SWEEP.max(2 * self.after_sweep) {
             self.sweep(seen);
         }
     }
 
-    fn sweep(&mut self, seen: &mut Seen) {
+    fn sweep(&mut self, seen: &mut LookedAt) {
         self.entries.retain(|_, entry| entry.lives(seen));
         self.after_sweep = self.entries.len();
     }
 }
 
-impl Entry {
+impl Registered {
     fn new<M: 'static, R: 'static, E: 'static>(address: &Address<M, R, E>) -> Self {
         Self {
             any: address.erase(),
@@ -209,10 +209,10 @@ impl Entry {
         }
     }
 
-    fn lives(&self, seen: &mut Seen) -> bool {
-        let Some(door) = self.any.living() else { return false };
-        let lives = !door.is_closed();
-        seen.push(door);
+    fn lives(&self, seen: &mut LookedAt) -> bool {
+        let Some(vtable) = self.any.living() else { return false };
+        let lives = !vtable.is_closed();
+        seen.push(vtable);
         lives
     }
 }

@@ -1,10 +1,10 @@
 //! What the waiting protocols of a pool are made of.
 //!
 //! Whether a message or a wake-up can be lost between threads is decided in a few files: the
-//! wake-ups, the permits, the bell, the shards. They take atomics, locks and notifications from
-//! here and from nowhere else. So the very same files can be compiled with other ones, which try
-//! every order in which threads may meet: the workspace `models/` does that, and gives them a
-//! module of this name of its own.
+//! wake-ups, the permits, the watchdog's handle, the shards. They take atomics, locks and
+//! notifications from here and from nowhere else. So the very same files can be compiled with other
+//! ones, which try every order in which threads may meet: the workspace `models/` does that, and
+//! gives them a module of this name of its own.
 //!
 //! Adding to the list costs a stand-in for each of the two model checkers.
 

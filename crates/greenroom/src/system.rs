@@ -60,7 +60,7 @@ pub struct System {
 #[derive(Default)]
 struct Owned {
     /// In the order of their start.
-    actors: Vec<Adopted>,
+    actors: Vec<SystemEntry>,
     /// The number left by the last sweep. The next sweep is at twice as many, so that a program
     /// that starts actors for ever does not keep the ended ones.
     after_sweep: usize,
@@ -68,9 +68,9 @@ struct Owned {
 
 /// An actor or a pool. Dropping the last handle of a pool runs its owner's code, so none is
 /// dropped under the lock.
-struct Adopted {
-    /// Its door, for orders.
-    door: Arc<dyn Erased>,
+struct SystemEntry {
+    /// Its vtable, for orders.
+    vtable: Arc<dyn Erased>,
     /// The address that keeps it alive.
     address: Box<dyn Any + Send + Sync>,
 }
@@ -111,8 +111,8 @@ impl SystemReport {
         self.left_over() == 0 && self.wedged().next().is_none()
     }
 
-    fn note(&mut self, door: &dyn Erased, summary: StopSummary) {
-        self.ends.push(ActorEnd { name: door.name().to_string(), summary });
+    fn note(&mut self, vtable: &dyn Erased, summary: StopSummary) {
+        self.ends.push(ActorEnd { name: vtable.name().to_string(), summary });
     }
 }
 
@@ -144,10 +144,10 @@ impl System {
     /// Owns an actor or a pool from now on, as the one that was started last. An actor that it owns
     /// already keeps its place.
     pub fn adopt<M: 'static, R: 'static, E: 'static>(&self, address: &Address<M, R, E>) {
-        let adopted = Adopted { door: address.door(), address: Box::new(address.clone()) };
+        let adopted = SystemEntry { vtable: address.vtable(), address: Box::new(address.clone()) };
         let unused = {
             let mut owned = self.owned.lock();
-            let known = |other: &Adopted| Arc::ptr_eq(&other.door, &adopted.door);
+            let known = |other: &SystemEntry| Arc::ptr_eq(&other.vtable, &adopted.vtable);
             match owned.actors.iter().any(known) {
                 true => vec![adopted],
                 false => owned.add(adopted),
@@ -203,12 +203,13 @@ impl System {
     async fn stop_rest(&self, report: &mut SystemReport) {
         let rest: Vec<_> = {
             let owned = self.owned.lock();
-            owned.actors.iter().rev().map(|actor| actor.door.clone()).collect()
+            owned.actors.iter().rev().map(|actor| actor.vtable.clone()).collect()
         };
-        for (door, summary) in rest.iter().zip(stop_all(&rest, Stop::within(Duration::ZERO)).await)
+        for (vtable, summary) in
+            rest.iter().zip(stop_all(&rest, Stop::within(Duration::ZERO)).await)
         {
-            report.note(&**door, summary);
-            self.release(door);
+            report.note(&**vtable, summary);
+            self.release(vtable);
         }
     }
 
@@ -216,17 +217,17 @@ impl System {
         let (last, ended) = {
             let mut owned = self.owned.lock();
             let ended = owned.sweep();
-            (owned.actors.last().map(|actor| actor.door.clone()), ended)
+            (owned.actors.last().map(|actor| actor.vtable.clone()), ended)
         };
         discard(ended);
         last
     }
 
     /// Forgets an actor that has ended, or that does not let go.
-    fn release(&self, door: &Arc<dyn Erased>) {
+    fn release(&self, vtable: &Arc<dyn Erased>) {
         let released: Vec<_> = {
             let mut owned = self.owned.lock();
-            owned.actors.extract_if(.., |actor| Arc::ptr_eq(&actor.door, door)).collect()
+            owned.actors.extract_if(.., |actor| Arc::ptr_eq(&actor.vtable, vtable)).collect()
         };
         discard(released);
     }
@@ -238,7 +239,7 @@ const FOREVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 /// Stops these at once: each is told in the order given, before any is waited for.
 async fn stop_all(doors: &[Arc<dyn Erased>], how: Stop) -> Vec<StopSummary> {
     let mut stops: Vec<_> =
-        doors.iter().map(|door| (door.clone().stop_unknown(how), None)).collect();
+        doors.iter().map(|vtable| (vtable.clone().stop_unknown(how), None)).collect();
     poll_fn(|task| {
         for (stop, ended) in stops.iter_mut().filter(|(_, ended)| ended.is_none()) {
             if let Poll::Ready(summary) = stop.as_mut().poll(task) {
@@ -256,7 +257,7 @@ async fn stop_all(doors: &[Arc<dyn Erased>], how: Stop) -> Vec<StopSummary> {
 
 impl Owned {
     /// Adds an actor. If a sweep is due, returns the ended ones.
-    fn add(&mut self, actor: Adopted) -> Vec<Adopted> {
+    fn add(&mut self, actor: SystemEntry) -> Vec<SystemEntry> {
         let full = self.actors.len() >= FIRST_SWEEP.max(2 * self.after_sweep);
         let ended = if full { self.sweep() } else { Vec::new() };
         self.actors.push(actor);
@@ -264,8 +265,8 @@ impl Owned {
     }
 
     /// Takes out the ended ones, to be dropped by the caller after the lock.
-    fn sweep(&mut self) -> Vec<Adopted> {
-        let ended = self.actors.extract_if(.., |actor| actor.door.is_over()).collect();
+    fn sweep(&mut self) -> Vec<SystemEntry> {
+        let ended = self.actors.extract_if(.., |actor| actor.vtable.is_over()).collect();
         self.after_sweep = self.actors.len();
         ended
     }
@@ -274,8 +275,8 @@ impl Owned {
 impl Drop for System {
     fn drop(&mut self) {
         let actors = mem::take(&mut self.owned.get_mut().actors);
-        for Adopted { door, address } in actors.into_iter().rev() {
-            door.stop_behind(Stop::Now);
+        for SystemEntry { vtable, address } in actors.into_iter().rev() {
+            vtable.stop_behind(Stop::Now);
             discard(address);
         }
     }
@@ -285,7 +286,7 @@ impl fmt::Debug for System {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<_> = {
             let owned = self.owned.lock();
-            owned.actors.iter().map(|actor| actor.door.name()).collect()
+            owned.actors.iter().map(|actor| actor.vtable.name()).collect()
         };
         f.debug_struct("System").field("actors", &names).finish()
     }

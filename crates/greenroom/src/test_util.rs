@@ -157,20 +157,20 @@ impl Log {
         self.0.most_in_hand.load(Ordering::SeqCst)
     }
 
-    fn begin(&self, seen: Seen) -> InHand<'_> {
+    fn begin(&self, seen: Seen) -> InHandGuard<'_> {
         self.0.seen.lock().push(seen);
         // Pairs with nothing: additions to one counter have an order anyway.
         let now = self.0.in_hand.fetch_add(1, Ordering::SeqCst) + 1;
         // Pairs with nothing: the highest count wins, in any order.
         self.0.most_in_hand.fetch_max(now, Ordering::SeqCst);
-        InHand(&self.0)
+        InHandGuard(&self.0)
     }
 }
 
 /// A message is in hand until this is dropped, also in a panic.
-struct InHand<'a>(&'a Notes);
+struct InHandGuard<'a>(&'a Notes);
 
-impl Drop for InHand<'_> {
+impl Drop for InHandGuard<'_> {
     fn drop(&mut self) {
         // Pairs with nothing: a count by itself, which guards no other data.
         self.0.in_hand.fetch_sub(1, Ordering::SeqCst);

@@ -215,7 +215,7 @@ impl<E: Clone + Send + Sync + 'static> Topic<E> {
         R: 'static,
         F: 'static,
     {
-        let feeds = Feeds::new(workers.weak_crew(), convert, self.hub.missed());
+        let feeds = Feeds::new(workers.weak_group(), convert, self.hub.missed());
         Subscription::new(&self.hub, Arc::new(feeds))
     }
 

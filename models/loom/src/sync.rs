@@ -35,7 +35,8 @@ impl<T> Mutex<T> {
         self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// Who finds the lock taken comes again, as the watch does with its next tick: as if it had waited.
+    /// Who finds the lock taken comes again, as the watchdog does with its next tick: as if it had
+    /// waited.
     pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         Some(self.lock())
     }

@@ -14,19 +14,19 @@ use std::{
 use super::wakes::Pool;
 use crate::{
     checker::{Effort, JoinHandle, block_on, check, spawn, yield_now},
-    pool::{in_place::lend, seat::Seat, wake::own_waker, worker_task::Task},
+    pool::{in_place::lend, slot_state::SlotState, wake::own_waker, worker_task::Task},
     sync::{self, AtomicWaker},
 };
 
-/// Polls the work of this seat, once. False where somebody else does so.
-fn drive(seat: &Seat) -> bool {
-    lend(&seat.bench).map(|lent| lent.drive(|| {})).is_some()
+/// Polls the work of this slot, once. False where somebody else does so.
+fn run_by_caller(slot_state: &SlotState) -> bool {
+    lend(&slot_state.work).map(|lent| lent.run(|| {})).is_some()
 }
 
 /// Work that waits until it has been called so often, and what has become of it.
 #[derive(Default)]
 struct Work {
-    seat: Arc<Seat>,
+    slot_state: Arc<SlotState>,
     calls: sync::AtomicU32,
     /// Calls after which it is done.
     expected: u32,
@@ -45,8 +45,8 @@ struct Work {
 }
 
 impl Work {
-    fn new(seat: &Arc<Seat>, expected: u32) -> Arc<Self> {
-        Arc::new(Self { seat: seat.clone(), expected, ..Self::default() })
+    fn new(slot_state: &Arc<SlotState>, expected: u32) -> Arc<Self> {
+        Arc::new(Self { slot_state: slot_state.clone(), expected, ..Self::default() })
     }
 
     fn call(&self) {
@@ -56,7 +56,7 @@ impl Work {
 
     /// The task that does it.
     fn task(self: &Arc<Self>) -> Task {
-        Task::new(&self.seat, Doing(self.clone()))
+        Task::new(&self.slot_state, Doing(self.clone()))
     }
 
     /// The thread of a runtime that polls a task until it ends. True where that panics, which the runtime catches.
@@ -65,20 +65,20 @@ impl Work {
         spawn(move || catch_unwind(AssertUnwindSafe(|| block_on(task))).is_err())
     }
 
-    /// One who drives it, once.
+    /// One who runs it, once.
     fn driver(self: &Arc<Self>) -> JoinHandle<bool> {
         let work = self.clone();
-        spawn(move || drive(&work.seat))
+        spawn(move || run_by_caller(&work.slot_state))
     }
 
-    /// Waits until the task has polled it, and drives it then to its end, unless the task comes first: a runtime may poll for
-    /// no reason.
-    fn drive_to_its_end(&self) {
+    /// Waits until the task has polled it, and runs it then to its end, unless the task comes
+    /// first: a runtime may poll for no reason.
+    fn run_to_its_end(&self) {
         while self.polls.load(Ordering::Acquire) == 0 {
             yield_now();
         }
         self.calls.store(self.expected, Ordering::Release);
-        while !drive(&self.seat) && self.dropped.load(Ordering::Relaxed) == 0 {
+        while !run_by_caller(&self.slot_state) && self.dropped.load(Ordering::Relaxed) == 0 {
             yield_now();
         }
     }
@@ -115,10 +115,10 @@ impl Future for Doing {
 }
 
 impl Drop for Doing {
-    /// What users' drops do may need the seat, and who drives it.
+    /// What users' drops do may need the slot, and who runs it.
     fn drop(&mut self) {
         self.0.dropped.fetch_add(1, Ordering::Relaxed);
-        drive(&self.0.seat);
+        run_by_caller(&self.0.slot_state);
         if self.0.panics_late {
             resume_unwind(Box::new("as planned"));
         }
@@ -126,7 +126,7 @@ impl Drop for Doing {
 }
 
 /// Whoever has the work: the task hears of every call.
-pub fn a_task_that_is_called_while_it_is_driven() {
+pub fn a_task_that_is_called_while_a_caller_runs_it() {
     check(Effort::Changes(3), || {
         let work = Work::new(&Arc::default(), 2);
         let (task, driver) = (work.run(), work.driver());
@@ -139,11 +139,11 @@ pub fn a_task_that_is_called_while_it_is_driven() {
 }
 
 /// As before; one of them comes in vain.
-pub fn a_task_that_is_driven_by_two() {
+pub fn a_task_that_two_callers_run() {
     check(Effort::Changes(2), || {
         let work = Work::new(&Arc::default(), 1);
         let (task, driver) = (work.run(), work.driver());
-        drive(&work.seat);
+        run_by_caller(&work.slot_state);
         work.call();
         driver.join().expect("it did not panic");
         assert!(!task.join().expect("it did not panic"));
@@ -152,7 +152,7 @@ pub fn a_task_that_is_driven_by_two() {
 }
 
 /// Whoever has the work drops it.
-pub fn a_task_that_is_dropped_while_it_is_driven() {
+pub fn a_task_that_is_dropped_while_a_caller_runs_it() {
     check(Effort::Changes(4), || {
         let work = Work::new(&Arc::default(), 2);
         let driver = work.driver();
@@ -163,8 +163,8 @@ pub fn a_task_that_is_dropped_while_it_is_driven() {
     });
 }
 
-/// The runtime catches what the drop of a task does, and who drives it hears nothing of it either.
-pub fn work_whose_drop_panics_while_it_is_driven() {
+/// The runtime catches what the drop of a task does, and who runs it hears nothing of it either.
+pub fn work_whose_drop_panics_while_a_caller_runs_it() {
     check(Effort::Changes(4), || {
         let work = Arc::new(Work { expected: 1, panics_late: true, ..Work::default() });
         let driver = work.driver();
@@ -181,32 +181,32 @@ pub(super) fn poll_once_and_drop(mut task: Task) {
 }
 
 /// The task of work that is done ends.
-pub fn work_that_ends_while_it_is_driven() {
+pub fn work_that_ends_while_a_caller_runs_it() {
     check(Effort::Changes(4), || {
         let work = Work::new(&Arc::default(), 1);
         let task = work.run();
-        work.drive_to_its_end();
+        work.run_to_its_end();
         assert!(!task.join().expect("it did not panic"));
         work.finish();
     });
 }
 
 /// The panic goes to the task, and not to who drove it.
-pub fn work_that_panics_while_it_is_driven() {
+pub fn work_that_panics_while_a_caller_runs_it() {
     check(Effort::Changes(4), || {
         let work = Arc::new(Work { expected: 1, panics: true, ..Work::default() });
         let task = work.run();
-        work.drive_to_its_end();
+        work.run_to_its_end();
         assert!(task.join().expect("it was caught"), "the runtime has it");
         work.finish();
     });
 }
 
-/// Who drives the one before does not touch the next, and who drives the next polls it alone.
+/// Who runs the one before does not touch the next, and who runs the next polls it alone.
 pub fn the_next_task_of_a_slot() {
     check(Effort::Changes(3), || {
-        let seat = Arc::default();
-        let (before, next) = (Work::new(&seat, 1), Work::new(&seat, 1));
+        let slot_state = Arc::default();
+        let (before, next) = (Work::new(&slot_state, 1), Work::new(&slot_state, 1));
         let driver = before.driver();
         let task = spawn({
             let (before, next) = (before.clone(), next.clone());
@@ -239,8 +239,8 @@ impl Worker {
             }
             if !self.pool.is_over() {
                 self.lies_down = true;
-                let rest = self.pool.lie_down(self.number, Some(own_waker().await));
-                self.pool.woken(self.number, rest).await;
+                let park_token = self.pool.park(self.number, Some(own_waker().await));
+                self.pool.woken(self.number, park_token).await;
                 self.lies_down = false;
             }
         }
@@ -248,11 +248,11 @@ impl Worker {
 }
 
 impl Drop for Worker {
-    /// The product's drop of a `Hold`.
+    /// The product's drop of a `InFlight`.
     fn drop(&mut self) {
         match self.lies_down {
-            true => self.pool.wake.forget(self.number, &self.pool.bell),
-            false => self.pool.wake.leave(&self.pool.bell),
+            true => self.pool.wake.forget(self.number, &self.pool.watchdog),
+            false => self.pool.wake.leave(&self.pool.watchdog),
         }
     }
 }
@@ -271,33 +271,33 @@ pub(super) async fn step_aside() {
 }
 
 /// The task of a worker that is awake before anything else happens.
-fn employ(pool: &Arc<Pool>, number: usize, seat: &Arc<Seat>) -> Task {
-    pool.wake.enter(&pool.bell);
+fn spawn_task(pool: &Arc<Pool>, number: usize, slot_state: &Arc<SlotState>) -> Task {
+    pool.wake.enter(&pool.watchdog);
     let worker = Worker { pool: pool.clone(), number, lies_down: false };
-    Task::new(seat, worker.work())
+    Task::new(slot_state, worker.work())
 }
 
 /// The steps of the product's `announce_in_place`.
-pub(super) fn announce_in_place(pool: &Pool, shard: usize, seats: &[Arc<Seat>]) {
+pub(super) fn announce_in_place(pool: &Pool, shard: usize, slots: &[Arc<SlotState>]) {
     pool.wake.mark(shard);
-    if let Some(picked) = pool.wake.pick_for(Some(shard), &pool.bell)
-        && !seats.get(picked.worker).is_some_and(|seat| drive(seat))
+    if let Some(picked) = pool.wake.pick_for(Some(shard), &pool.watchdog)
+        && !slots.get(picked.worker).is_some_and(|slot_state| run_by_caller(slot_state))
     {
-        picked.rouse();
+        picked.wake();
     }
 }
 
 /// Point 7, where callers poll the worker: it is polled by its caller, or woken, or sees the bit.
-pub fn callers_and_a_worker_that_lies_down() {
+pub fn callers_and_a_worker_that_parks() {
     check(Effort::Changes(2), || {
-        let (pool, seats) = (Pool::new(1, 1, 2), [Arc::new(Seat::default())]);
-        let task = employ(&pool, 0, &seats[0]);
+        let (pool, slots) = (Pool::new(1, 1, 2), [Arc::new(SlotState::default())]);
+        let task = spawn_task(&pool, 0, &slots[0]);
         let worker = spawn(move || block_on(task));
         let caller = spawn({
-            let (pool, seats) = (pool.clone(), seats.clone());
-            move || announce_in_place(&pool, 0, &seats)
+            let (pool, slots) = (pool.clone(), slots.clone());
+            move || announce_in_place(&pool, 0, &slots)
         });
-        announce_in_place(&pool, 1, &seats);
+        announce_in_place(&pool, 1, &slots);
         pool.finish([worker, caller]);
     });
 }
@@ -305,11 +305,11 @@ pub fn callers_and_a_worker_that_lies_down() {
 /// Point 8, where its caller polls it: a wake-up that it was given goes to another, or was of use.
 pub fn a_caller_and_a_worker_that_is_dropped() {
     check(Effort::Changes(3), || {
-        let (pool, seats) = (Pool::new(2, 1, 1), [Arc::new(Seat::default())]);
+        let (pool, slots) = (Pool::new(2, 1, 1), [Arc::new(SlotState::default())]);
         let other = pool.asleep(1);
-        let task = employ(&pool, 0, &seats[0]);
+        let task = spawn_task(&pool, 0, &slots[0]);
         let dropped = spawn(move || poll_once_and_drop(task));
-        announce_in_place(&pool, 0, &seats);
+        announce_in_place(&pool, 0, &slots);
         pool.finish([other, dropped]);
     });
 }

@@ -3,7 +3,7 @@
 use super::player::{Handler, PlainPool, Pool};
 use crate::{
     checker::{Effort, check, spawn, yield_now},
-    pool::{core::Plan, crowd::KeyBounds},
+    pool::{backlog::KeyBounds, core::Plan},
 };
 
 fn plan(workers: usize, awake: usize) -> Plan {
@@ -38,16 +38,16 @@ pub fn one_worker_drains_what_one_sends() {
 }
 
 /// Point 7: what is queued without a look at the shard lies in one whose token somebody holds, or is about to.
-pub fn an_easy_push_and_a_worker_that_lets_go_of_the_token() {
+pub fn a_fast_push_and_a_worker_that_lets_go_of_the_token() {
     check(Effort::Changes(3), || {
         let plan = Plan { credit: 4, ..plan(1, 1) };
         let pool = Pool::new(plan, 4, |_| Handler::Returns);
         pool.send(0, 11).expect("it is open");
         pool.send(0, 12).expect("it is open");
-        assert!(pool.core.queue.shards[0].inbox.lock().is_easy(), "somebody is bound to look");
+        assert!(pool.core.queue.shards[0].inbox.lock().is_fast(), "somebody is bound to look");
         let worker = pool.worker(0);
         pool.send(0, 13).expect("it is open");
-        // Time enough for a worker that lingers to lie down.
+        // Time enough for a worker that searches to park.
         (0..2).for_each(|_| yield_now());
         pool.send(0, 14).expect("it is open");
         pool.finish([worker]);

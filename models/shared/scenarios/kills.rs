@@ -9,14 +9,14 @@ use std::{
 };
 
 use super::{
-    hatch::{Counter, compare, compare_told},
+    handoff::{Counter, compare, compare_told},
     in_place::{announce_in_place, step_aside},
     wakes::Pool,
 };
 use crate::{
     checker::{Effort, JoinHandle, block_on, check, spawn},
     pool::{
-        seat::{KILLED, Seat},
+        slot_state::{KILLED, SlotState},
         wake::own_waker,
         worker_task::Task,
     },
@@ -37,8 +37,8 @@ impl Abort {
     }
 
     /// The steps of the product's `kill`.
-    fn kill(&self, seat: &Seat) {
-        seat.order(KILLED);
+    fn kill(&self, slot_state: &SlotState) {
+        slot_state.order(KILLED);
         self.abort();
     }
 }
@@ -67,7 +67,7 @@ impl Future for Abortable {
 /// The only slot of a pool, whose first worker may be killed.
 struct Slot {
     pool: Arc<Pool>,
-    seats: [Arc<Seat>; 1],
+    slots: [Arc<SlotState>; 1],
     abort: Arc<Abort>,
     state: Mutex<State>,
     changed: Notify,
@@ -98,7 +98,7 @@ impl Slot {
     fn open() -> Arc<Self> {
         Arc::new(Self {
             pool: Pool::new(1, 1, 1),
-            seats: [Arc::default()],
+            slots: [Arc::default()],
             abort: Arc::default(),
             state: Mutex::default(),
             changed: Notify::default(),
@@ -107,7 +107,7 @@ impl Slot {
 
     fn task(self: &Arc<Self>) -> Task {
         let worker = Worker { slot: self.clone(), counts: Counts::NotYet };
-        Task::new(&self.seats[0], worker.work())
+        Task::new(&self.slots[0], worker.work())
     }
 
     /// The thread of a runtime.
@@ -137,18 +137,18 @@ impl Slot {
 
     fn killer(self: &Arc<Self>) -> JoinHandle<()> {
         let slot = self.clone();
-        spawn(move || slot.abort.kill(&slot.seats[0]))
+        spawn(move || slot.abort.kill(&slot.slots[0]))
     }
 }
 
 impl Worker {
     fn is_over(&self) -> bool {
-        self.slot.pool.is_over() || self.slot.seats[0].has(KILLED)
+        self.slot.pool.is_over() || self.slot.slots[0].has(KILLED)
     }
 
     async fn work(mut self) {
         let slot = self.slot.clone();
-        slot.pool.wake.enter(&slot.pool.bell);
+        slot.pool.wake.enter(&slot.pool.watchdog);
         self.counts = Counts::Awake;
         while !self.is_over() {
             while !self.is_over() && slot.pool.claim_one() {
@@ -156,11 +156,11 @@ impl Worker {
             }
             if !self.is_over() {
                 self.counts = Counts::LiesDown;
-                let rest = slot.pool.lie_down(0, Some(own_waker().await));
-                if slot.seats[0].has_orders() {
-                    slot.pool.wake.call(0, &slot.pool.bell);
+                let park_token = slot.pool.park(0, Some(own_waker().await));
+                if slot.slots[0].has_orders() {
+                    slot.pool.wake.call(0, &slot.pool.watchdog);
                 }
-                slot.pool.woken(0, rest).await;
+                slot.pool.woken(0, park_token).await;
                 self.counts = Counts::Awake;
             }
         }
@@ -168,17 +168,17 @@ impl Worker {
 }
 
 impl Drop for Worker {
-    /// The product's drop of a `Hold`, and then that of an `Undertaker`.
+    /// The product's drop of a `InFlight`, and then that of an `ExitGuard`.
     fn drop(&mut self) {
-        let (slot, seat) = (&self.slot, &self.slot.seats[0]);
+        let (slot, slot_state) = (&self.slot, &self.slot.slots[0]);
         match self.counts {
             Counts::NotYet => {}
-            Counts::Awake => slot.pool.wake.leave(&slot.pool.bell),
-            Counts::LiesDown => slot.pool.wake.forget(0, &slot.pool.bell),
+            Counts::Awake => slot.pool.wake.leave(&slot.pool.watchdog),
+            Counts::LiesDown => slot.pool.wake.forget(0, &slot.pool.watchdog),
         }
-        let goes_on = seat.has(KILLED) && !slot.pool.is_over();
+        let goes_on = slot_state.has(KILLED) && !slot.pool.is_over();
         if goes_on {
-            seat.done(KILLED);
+            slot_state.done(KILLED);
         }
         let next = goes_on.then(|| slot.task());
         let mut state = slot.state.lock();
@@ -189,7 +189,7 @@ impl Drop for Worker {
     }
 }
 
-/// Awake, on its way to lie down, or idle: it ends, and the next one finds what was announced.
+/// Awake, on its way to park, or idle: it ends, and the next one finds what was announced.
 pub fn a_worker_that_is_killed_wherever_it_is() {
     check(Effort::Changes(3), || {
         let slot = Slot::open();
@@ -205,7 +205,7 @@ pub fn a_worker_that_is_killed_while_its_caller_polls_it() {
     check(Effort::Changes(3), || {
         let slot = Slot::open();
         let threads = [slot.run(), slot.killer()];
-        announce_in_place(&slot.pool, 0, &slot.seats);
+        announce_in_place(&slot.pool, 0, &slot.slots);
         slot.pool.finish(threads);
     });
 }
@@ -218,8 +218,8 @@ fn kill_at_the_counter<T>(call: impl FnOnce(&Counter) -> T) -> T {
     let abort = Arc::new(Abort::default());
     let killed = Abortable { task: Some(task), abort: abort.clone() };
     let killed = spawn(move || block_on(killed));
-    let seat = counter.seat.clone();
-    let killer = spawn(move || abort.kill(&seat));
+    let slot_state = counter.slot_state.clone();
+    let killer = spawn(move || abort.kill(&slot_state));
     let told = call(&counter);
     counter.announce();
     counter.pool.finish([other, killed, killer]);
@@ -228,7 +228,7 @@ fn kill_at_the_counter<T>(call: impl FnOnce(&Counter) -> T) -> T {
 }
 
 /// It is served, or has its message back.
-pub fn a_caller_at_the_hatch_of_a_worker_that_is_killed() {
+pub fn a_caller_at_the_handoff_slot_of_a_worker_that_is_killed() {
     check(Effort::Changes(2), || compare(0, kill_at_the_counter(|counter| counter.call(0))));
 }
 

@@ -3,7 +3,7 @@
 use super::player::{Handler, Pool};
 use crate::{
     checker::{Effort, check, spawn, yield_now},
-    pool::{core::Plan, crowd::KeyBounds},
+    pool::{backlog::KeyBounds, core::Plan},
 };
 
 fn plan(workers: usize, awake: usize) -> Plan {
@@ -21,8 +21,8 @@ fn plan(workers: usize, awake: usize) -> Plan {
     }
 }
 
-/// The worker finds its mail when it lies down, or is called.
-pub fn mail_for_a_worker_that_lies_down() {
+/// The worker finds its mail when it parks, or is called.
+pub fn mail_for_a_worker_that_parks() {
     check(Effort::Changes(4), || {
         let pool = Pool::new(plan(1, 1), 1, |_| Handler::Returns);
         let worker = pool.worker(0);
@@ -71,7 +71,8 @@ pub fn mail_for_a_worker_that_leaves() {
     });
 }
 
-/// What comes for the next worker of a slot while the desk of the one before is cleared is not forgotten with it.
+/// What comes for the next worker of a slot while the mailbox of the one before is cleared is not
+/// forgotten with it.
 pub fn mail_for_the_next_worker_of_a_slot() {
     check(Effort::Large, || {
         let pool = Pool::new(plan(1, 1), 2, |_| Handler::Returns);
@@ -97,8 +98,8 @@ pub fn a_mailbox_that_is_made_while_the_pool_closes() {
     });
 }
 
-/// A worker hears of a signal when it lies down, or is called.
-pub fn a_signal_for_a_worker_that_lies_down() {
+/// A worker hears of a signal when it parks, or is called.
+pub fn a_signal_for_a_worker_that_parks() {
     check(Effort::Changes(4), || {
         let pool = Pool::new(plan(1, 1), 1, |_| Handler::Returns);
         let worker = pool.worker(0);
@@ -117,7 +118,7 @@ pub fn a_signal_beside_mail() {
     });
 }
 
-/// A message that its worker puts back is found by who lies down, be it the same.
+/// A message that its worker puts back is found by who parks, be it the same.
 pub fn mail_that_is_put_back_for_any_other() {
     check(Effort::Changes(2), || {
         let pool = Pool::new(plan(2, 1), 1, |_| Handler::PutsBack);
@@ -127,7 +128,7 @@ pub fn mail_that_is_put_back_for_any_other() {
     });
 }
 
-/// Both ways in, and a worker that lingers between them.
+/// Both ways in, and a worker that searches between them.
 pub fn mail_and_messages_for_anybody() {
     check(Effort::Changes(1), || {
         let pool = Pool::new(plan(2, 2), 2, |_| Handler::Returns);

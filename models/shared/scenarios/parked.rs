@@ -8,7 +8,7 @@ use std::sync::{
 use super::player::{Handler, Pool};
 use crate::{
     checker::{Effort, check, spawn, yield_now},
-    pool::{core::Plan, crowd::KeyBounds, permits::Refused},
+    pool::{backlog::KeyBounds, core::Plan, permits::Refused},
 };
 
 fn plan(workers: usize, awake: usize) -> Plan {

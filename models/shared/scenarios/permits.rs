@@ -12,10 +12,10 @@ use std::{
 use crate::{
     checker::{Effort, JoinHandle, block_on, check, spawn},
     pool::{
-        bell::Bell,
         credit_map::CreditMap,
         permits::{Closed, Permits, Queues, Refused},
-        watch::{self, Watched},
+        watchdog::{self, Watched},
+        watchdog_handle::WatchdogHandle,
     },
     sync::{self, Mutex, fence},
 };
@@ -30,7 +30,7 @@ struct Pool {
     awake: sync::AtomicUsize,
     /// Messages taken from the only shard.
     taken: Mutex<u64>,
-    bell: Bell,
+    watchdog: WatchdogHandle,
     is_watched: bool,
 }
 
@@ -65,7 +65,7 @@ impl Pool {
             capacity,
             awake: sync::AtomicUsize::new(0),
             taken: Mutex::new(0),
-            bell: Bell::silent(),
+            watchdog: WatchdogHandle::none(),
             is_watched: true,
         }
     }
@@ -150,7 +150,7 @@ impl Pool {
 
     /// The steps of the core's `await_permit`, where handlers usually wait.
     async fn wait_in_blocks(&self) -> Result<(), Closed> {
-        let taken = self.permits.take(&self.queues, true, || self.bell.ring()).await;
+        let taken = self.permits.take(&self.queues, true, || self.watchdog.call()).await;
         if taken.is_ok() {
             self.hold(1);
         }
@@ -224,7 +224,7 @@ fn join(threads: impl IntoIterator<Item = JoinHandle<()>>) {
 /// Of the bound of these pools, a block is two permits.
 const IN_BLOCKS: u64 = 48;
 
-/// Workers that suspend serve who waits where a block has come free; otherwise the watch does.
+/// Workers that suspend serve who waits where a block has come free; otherwise the watchdog does.
 pub fn one_who_waits_and_two_workers_that_suspend() {
     check(Effort::Changes(3), || {
         let pool = Pool::full(IN_BLOCKS);
@@ -243,7 +243,7 @@ pub fn one_who_waits_and_two_workers_that_suspend() {
     });
 }
 
-/// The watch is not needed where a block comes free while somebody waits.
+/// The watchdog is not needed where a block comes free while somebody waits.
 pub fn one_who_waits_and_two_workers_that_free_a_block() {
     check(Effort::Changes(3), || {
         let pool = Pool::full(IN_BLOCKS);
@@ -283,24 +283,24 @@ impl Watched for Pool {
     }
 
     fn turn_away(&self) {
-        self.bell.turn_away();
+        self.watchdog.turn_away();
     }
 
     fn stay(&self) -> bool {
-        self.bell.stay()
+        self.watchdog.stay()
     }
 }
 
-/// Who waits for less than a block has the watch look: that one sees it when it turns away, or is
-/// called.
-pub fn one_who_waits_in_blocks_and_a_watch_that_turns_away() {
+/// Who waits for less than a block has the watchdog look: that one sees it when it turns away, or
+/// is called.
+pub fn one_who_waits_in_blocks_and_a_watchdog_that_turns_away() {
     check(Effort::Changes(3), || {
-        watch::calls();
+        watchdog::calls();
         let pool = Pool::full(IN_BLOCKS);
         let watched: Arc<dyn Watched> = pool.clone();
-        pool.bell.connect(&watched);
-        pool.bell.ring();
-        assert_eq!(watch::calls(), 1, "it is watched from now on");
+        pool.watchdog.connect(&watched);
+        pool.watchdog.call();
+        assert_eq!(watchdog::calls(), 1, "it is watched from now on");
         let worker = spawn({
             let pool = pool.clone();
             move || {
@@ -311,10 +311,10 @@ pub fn one_who_waits_in_blocks_and_a_watch_that_turns_away() {
         let turning = spawn({
             let pool = pool.clone();
             move || {
-                pool.bell.turn_away();
-                if pool.is_busy() && pool.bell.stay() {
+                pool.watchdog.turn_away();
+                if pool.is_busy() && pool.watchdog.stay() {
                     // It has been called by itself.
-                    watch::over(Weak::<Pool>::new());
+                    watchdog::over(Weak::<Pool>::new());
                 }
             }
         });
@@ -322,7 +322,7 @@ pub fn one_who_waits_in_blocks_and_a_watch_that_turns_away() {
             let mut wait = pin!(pool.wait_in_blocks());
             let waits = poll_once(wait.as_mut()).await.is_none();
             join([worker, turning]);
-            let looks = watch::calls();
+            let looks = watchdog::calls();
             if waits && poll_once(wait.as_mut()).await.is_none() {
                 assert_eq!(looks, 1, "one watch looks after the pool");
                 pool.tick(0);

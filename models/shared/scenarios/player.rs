@@ -15,18 +15,18 @@ use crate::{
     delivery::Extra,
     life::Signal,
     pool::{
-        core::{Core, Plan, ShardOf, sweep::Judge},
+        core::{Core, Plan, ShardOf, sweep::Predicate},
         discard::discard,
         entry::Queued,
         failed::Failed,
-        hold::{Hold, Posture, Source, Taken},
+        in_flight::{InFlight, RunState, Source, Taken},
         lanes::LaneState,
         mailbox::Mailbox,
-        parcel::Parcel,
+        payload::Payload,
         permits::{Closed, Refused},
-        seat::SIGNAL,
+        slot_state::SIGNAL,
         urgency::Urgency,
-        wake::{Rest, own_waker},
+        wake::{ParkToken, own_waker},
         worker::{Driver, Step},
     },
     sync::{Notify, Ordering, fence},
@@ -160,9 +160,9 @@ impl<K: Keyed> PoolOf<K> {
         }
     }
 
-    fn parcel(number: u32) -> Parcel<u32, (), ()> {
+    fn payload(number: u32) -> Payload<u32, (), ()> {
         let class = if number < URGENT { Class::Normal } else { Class::Urgent };
-        Parcel { message: Some(number), extra: None, class }
+        Payload { message: Some(number), extra: None, class }
     }
 
     /// The core's key function.
@@ -176,21 +176,21 @@ impl<K: Keyed> PoolOf<K> {
     }
 
     /// Takes a permit and queues a message in this shard, or says why not.
-    fn push(&self, shard: usize, parcel: &mut Parcel<u32, (), ()>) -> Result<(), Refused> {
-        let key = self.core.key(parcel);
+    fn push(&self, shard: usize, payload: &mut Payload<u32, (), ()>) -> Result<(), Refused> {
+        let key = self.core.key(payload);
         let urgency = if self.plan.calls { Urgency::InPlace } else { Urgency::CanStepAside };
-        self.core.take_and_push(parcel, key, shard as u32, urgency)
+        self.core.take_and_push(payload, key, shard as u32, urgency)
     }
 
     /// Sends a message to this shard, and waits for room where there is none.
     pub(super) fn send(&self, shard: usize, number: u32) -> Result<(), Closed> {
-        let mut parcel = Self::parcel(number);
-        match self.push(shard, &mut parcel) {
+        let mut payload = Self::payload(number);
+        match self.push(shard, &mut payload) {
             Ok(()) => Ok(()),
             Err(Refused::Full) => {
                 block_on(self.core.await_permit())?;
-                let key = self.core.key(&parcel);
-                self.core.push(shard, &mut parcel, key).map_err(|_| Closed)
+                let key = self.core.key(&payload);
+                self.core.push(shard, &mut payload, key).map_err(|_| Closed)
             }
             Err(_) => Err(Closed),
         }
@@ -198,10 +198,10 @@ impl<K: Keyed> PoolOf<K> {
 
     /// Sends a message, and waits for room in the pool and behind its key: the steps of the product's `push_waiting`.
     pub(super) fn send_in_turn(&self, number: u32) -> Result<(), Refused> {
-        let mut parcel = Self::parcel(number);
-        let sent = match self.push(0, &mut parcel) {
+        let mut payload = Self::payload(number);
+        let sent = match self.push(0, &mut payload) {
             Err(Refused::Full | Refused::KeyFull) => {
-                block_on(self.core.push_in_its_turn(&mut parcel, 0))
+                block_on(self.core.push_in_its_turn(&mut payload, 0))
             }
             sent => sent,
         };
@@ -211,10 +211,10 @@ impl<K: Keyed> PoolOf<K> {
 
     /// As `send_in_turn`, but goes away where it has to wait for the so-manieth time. True where the message was queued.
     pub(super) fn send_with_patience(&self, number: u32, waits: usize) -> bool {
-        let mut parcel = Self::parcel(number);
+        let mut payload = Self::payload(number);
         let mut polls = 0;
         block_on(async {
-            let mut send = pin!(self.core.push_in_its_turn(&mut parcel, 0));
+            let mut send = pin!(self.core.push_in_its_turn(&mut payload, 0));
             std::future::poll_fn(|task| {
                 polls += 1;
                 match send.as_mut().poll(task) {
@@ -229,16 +229,16 @@ impl<K: Keyed> PoolOf<K> {
 
     /// Sends a message where there is room now.
     pub(super) fn try_send(&self, number: u32) -> Result<(), Refused> {
-        let sent = self.push(0, &mut Self::parcel(number));
+        let sent = self.push(0, &mut Self::payload(number));
         self.check_bounds();
         sent
     }
 
     /// As `try_send`, for somebody who waits for the reply. It is counted where that says that the key is parked.
     pub(super) fn try_call(&self, number: u32, told: &Arc<AtomicU32>) -> Result<(), Refused> {
-        let mut parcel = Self::parcel(number);
-        parcel.extra = Some(Extra::new(Some(ReplyPort::new(told))));
-        self.push(0, &mut parcel)
+        let mut payload = Self::payload(number);
+        payload.extra = Some(Extra::new(Some(ReplyPort::new(told))));
+        self.push(0, &mut payload)
     }
 
     pub(super) fn sender_in_turn(self: &Arc<Self>, numbers: &'static [u32]) -> JoinHandle<()> {
@@ -253,7 +253,7 @@ impl<K: Keyed> PoolOf<K> {
         let Some((source, entry)) = self.core.take(worker, &mut 0, Class::Normal) else {
             return false;
         };
-        let started = &self.core.membership.seats.at(worker).started;
+        let started = &self.core.membership.slots.at(worker).started;
         started.store(started.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         discard((entry.message, entry.key));
         self.core.release(worker, source);
@@ -292,7 +292,7 @@ impl<K: Keyed> PoolOf<K> {
                 assert!(room.is_none_or(|room| room == self.plan.bounds.waiting), "{room:?}");
             }
             let outbox = shard.outbox.lock();
-            assert!(outbox.crowd.as_ref().is_none_or(|crowd| crowd.is_needless(0)));
+            assert!(outbox.backlog.as_ref().is_none_or(|backlog| backlog.is_needless(0)));
         }
     }
 
@@ -338,10 +338,10 @@ impl<K: Keyed> PoolOf<K> {
     /// Withdraws what waits in the shards and is chosen: the steps of the product's `withdraw`.
     /// Says which messages those were.
     pub(super) fn withdraw(&self, mut is_such: impl FnMut(&u32) -> bool) -> Vec<u32> {
-        let mut judge = Judge::new(&mut is_such);
+        let mut predicate = Predicate::new(&mut is_such);
         let mut withdrawn = Vec::new();
         for index in 0..self.core.queue.shards.len() {
-            self.core.sweep(index, &mut judge, &mut withdrawn);
+            self.core.sweep(index, &mut predicate, &mut withdrawn);
         }
         let mut ledger = self.ledger();
         let numbers: Vec<_> = withdrawn.iter().map(|entry| entry.message).collect();
@@ -375,7 +375,8 @@ impl<K: Keyed> PoolOf<K> {
         })
     }
 
-    /// Sends a message to one worker, and waits for room there: the steps of the product's `SeatDoor`.
+    /// Sends a message to one worker, and waits for room there: the steps of the product's
+    /// `WorkerSender`.
     pub(super) fn mail(&self, worker: usize, number: u32) -> Result<(), Closed> {
         self.mail_to(&self.core.mailbox(worker), number)
     }
@@ -383,7 +384,7 @@ impl<K: Keyed> PoolOf<K> {
     pub(super) fn mail_to(&self, mailbox: &Mailbox<Numbers, K>, number: u32) -> Result<(), Closed> {
         block_on(mailbox.reserve())?;
         block_on(self.core.await_permit())?;
-        let pushed = self.core.push_to(mailbox, &mut Self::parcel(number));
+        let pushed = self.core.push_to(mailbox, &mut Self::payload(number));
         pushed.inspect_err(|Closed| self.core.queue.permits.give(1, &*self.core))
     }
 
@@ -395,9 +396,9 @@ impl<K: Keyed> PoolOf<K> {
     /// The worker of a slot has gone; the slot is the next worker's from here on. What is left in the mailbox is seen to by
     /// the thread that is begun.
     pub(super) fn leave(self: &Arc<Self>, slot: usize) -> JoinHandle<()> {
-        let mailbox = self.core.membership.desks.at(slot).lock().take();
+        let mailbox = self.core.membership.mailboxes.at(slot).lock().take();
         let pool = self.clone();
-        spawn(move || pool.core.clear_desk(mailbox, &ExitReason::Normal))
+        spawn(move || pool.core.clear_mailbox(mailbox, &ExitReason::Normal))
     }
 
     /// Takes a message out of a worker's mailbox, whose room is needed. Its permit goes back.
@@ -431,9 +432,9 @@ impl<K: Keyed> PoolOf<K> {
 
     /// A worker that is awake before anything else happens.
     pub(super) fn worker(self: &Arc<Self>, worker: usize) -> JoinHandle<()> {
-        self.core.queue.wake.enter(&self.core.clock.bell);
+        self.core.queue.wake.enter(&self.core.clock.watchdog);
         let pool = self.clone();
-        spawn(move || Player::new(&pool, worker, Posture::Awake).work())
+        spawn(move || Player::new(&pool, worker, RunState::Awake).work())
     }
 
     /// A worker whose handler has waited before anything else happens, and that goes on where
@@ -441,17 +442,17 @@ impl<K: Keyed> PoolOf<K> {
     pub(super) fn uncounted(self: &Arc<Self>, worker: usize) -> JoinHandle<()> {
         let pool = self.clone();
         spawn(move || {
-            Player::new(&pool, worker, Posture::Uncounted).work();
+            Player::new(&pool, worker, RunState::Uncounted).work();
         })
     }
 
     /// A worker that sleeps before anything else happens.
     pub(super) fn sleeper(self: &Arc<Self>, worker: usize) -> JoinHandle<()> {
-        let rest = self.core.queue.wake.lie_down(worker, None);
+        let park_token = self.core.queue.wake.park(worker, None);
         let pool = self.clone();
         spawn(move || {
-            let mut player = Player::new(&pool, worker, Posture::LyingDown);
-            block_on(player.sleep(rest));
+            let mut player = Player::new(&pool, worker, RunState::Parked);
+            block_on(player.sleep(park_token));
             player.work();
         })
     }
@@ -461,7 +462,7 @@ impl<K: Keyed> PoolOf<K> {
         self.core.queue.wake.end_visits();
         let (revoked, _) = self.core.revoke_stuck_tokens();
         if revoked || self.core.queue.wake.any_ready() {
-            self.core.queue.wake.one_more(&self.core.clock.bell);
+            self.core.queue.wake.one_more(&self.core.clock.watchdog);
         }
         self.core.serve_waiters();
     }
@@ -556,37 +557,38 @@ impl<K: Keyed> PoolOf<K> {
     }
 }
 
-/// A worker: the product's driver and hold, and the shell around them without what users give.
+/// A worker: the product's driver and what it has in flight, and the shell around them without what
+/// users give.
 struct Player<'a, K: Keyed> {
     pool: &'a PoolOf<K>,
     core: &'a Core<Numbers, K>,
-    hold: Hold<Numbers, K>,
+    in_flight: InFlight<Numbers, K>,
     driver: Driver,
 }
 
 impl<'a, K: Keyed> Player<'a, K> {
-    fn new(pool: &'a PoolOf<K>, worker: usize, posture: Posture) -> Self {
-        let mut hold = Hold::new(&pool.core, worker);
-        hold.post.posture = posture;
-        Self { pool, core: &pool.core, hold, driver: Driver::new(&pool.core.settings) }
+    fn new(pool: &'a PoolOf<K>, worker: usize, run_state: RunState) -> Self {
+        let mut in_flight = InFlight::new(&pool.core, worker);
+        in_flight.worker.run_state = run_state;
+        Self { pool, core: &pool.core, in_flight, driver: Driver::new(&pool.core.settings) }
     }
 
     /// The product's `work`.
     fn work(&mut self) {
         loop {
-            match self.driver.next(&mut self.hold, false) {
+            match self.driver.next(&mut self.in_flight, false) {
                 Step::Run => {
                     let attempts = self.attempt();
-                    self.driver.ran(&mut self.hold, attempts);
+                    self.driver.ran(&mut self.in_flight, attempts);
                 }
                 Step::Park => {
                     self.idle();
                     self.driver.unparked(0);
                 }
                 Step::Search => {
-                    let lingers = self.hold.begin_search();
+                    let searches = self.in_flight.begin_search();
                     yield_now();
-                    self.hold.end_search(lingers);
+                    self.in_flight.end_search(searches);
                 }
                 Step::Yield => {
                     self.core.serve_waiters();
@@ -600,20 +602,20 @@ impl<'a, K: Keyed> Player<'a, K> {
                 }
             }
         }
-        self.hold.give_up_place();
-        self.hold.rest();
+        self.in_flight.give_up_place();
+        self.in_flight.rest();
     }
 
     /// The token of a shard is in its hands.
     fn drains(&self) -> bool {
-        matches!(self.hold.post.source, Source::Head { .. })
+        matches!(self.in_flight.worker.source, Source::Head { .. })
     }
 
     /// The product's `hear`: signals come before every message.
     fn hear(&mut self) {
-        self.hold.give_up_place();
-        while self.hold.seat.has(SIGNAL) {
-            let signal = self.hold.own_mailbox().and_then(Mailbox::pop_signal);
+        self.in_flight.give_up_place();
+        while self.in_flight.slot_state.has(SIGNAL) {
+            let signal = self.in_flight.own_mailbox().and_then(Mailbox::pop_signal);
             let Some(Signal(_)) = signal else { return };
             if self.pool.hears() {
                 self.core.end();
@@ -624,16 +626,16 @@ impl<'a, K: Keyed> Player<'a, K> {
     /// The product's `idle`, where no caller hands it anything.
     fn idle(&mut self) {
         block_on(async {
-            let (rest, _) = self.hold.lie_down(own_waker().await);
-            self.sleep(rest).await;
+            let (park_token, _) = self.in_flight.park(own_waker().await);
+            self.sleep(park_token).await;
         });
     }
 
-    async fn sleep(&mut self, mut rest: Rest) {
-        let (wake, worker) = (&self.core.queue.wake, self.hold.post.worker);
-        let errand = wake.woken_or_called(worker, &mut rest, || false).await;
-        self.hold.post.posture = Posture::Awake;
-        self.hold.get_up(errand.expect("nobody calls it"));
+    async fn sleep(&mut self, mut park_token: ParkToken) {
+        let (wake, worker) = (&self.core.queue.wake, self.in_flight.worker.slot);
+        let wake_reason = wake.woken_or_called(worker, &mut park_token, || false).await;
+        self.in_flight.worker.run_state = RunState::Awake;
+        self.in_flight.resume(wake_reason.expect("nobody calls it"));
     }
 
     /// What the handler does with a message that it may have had before.
@@ -653,7 +655,7 @@ impl<'a, K: Keyed> Player<'a, K> {
     fn attempt(&mut self) -> u32 {
         let core = self.core;
         let quick = core.queue.wake.is_quick();
-        let run = if quick { self.hold.left_of_run(core, QUICK_ATTEMPTS - 1) } else { None };
+        let run = if quick { self.in_flight.left_of_run(core, QUICK_ATTEMPTS - 1) } else { None };
         let (shard, most) = run.unwrap_or((&core.queue.shards[0], 0));
         let mut left = most;
         let last = loop {
@@ -661,21 +663,21 @@ impl<'a, K: Keyed> Player<'a, K> {
             if left == 0 {
                 break None;
             }
-            match self.hold.take_in_run(core, shard) {
+            match self.in_flight.take_in_run(core, shard) {
                 Some(Taken::InHand) => left -= 1,
                 last => break last,
             }
         };
-        self.hold.seat.is_free();
-        self.hold.count_in_run(most - left, last);
+        self.in_flight.slot_state.is_free();
+        self.in_flight.count_in_run(most - left, last);
         most - left + 1
     }
 
     fn handle(&mut self) {
-        let number = self.hold.delivery.message.take().expect("a message is in hand");
-        drop(self.hold.delivery.extra.take());
+        let number = self.in_flight.delivery.message.take().expect("a message is in hand");
+        drop(self.in_flight.delivery.extra.take());
         self.pool.begins(number);
-        let is_counted = self.hold.post.posture == Posture::Awake;
+        let is_counted = self.in_flight.worker.run_state == RunState::Awake;
         assert!(is_counted || !self.drains(), "the watch looks at who drains a shard");
         let handler = self.handler(number);
         match handler {
@@ -702,29 +704,30 @@ impl<'a, K: Keyed> Player<'a, K> {
     }
 
     fn entry(&self, message: u32, extra: Option<Box<Extra<(), ()>>>) -> Queued<Numbers, K> {
-        let (class, stamp) = (self.hold.delivery.class, self.hold.delivery.stamp);
+        let (class, stamp) = (self.in_flight.delivery.class, self.in_flight.delivery.stamp);
         Queued::<Numbers, K> { message, extra, key: None, hash: 0, class, stamp }
     }
 
     fn park(&mut self, number: u32) {
         let entry = self.entry(number, Some(Extra::parked(None)));
-        let source = std::mem::replace(&mut self.hold.post.source, Source::None);
-        self.hold.post.source =
-            self.core.park(self.hold.post.worker, source, entry, std::time::Duration::ZERO);
+        let source = std::mem::replace(&mut self.in_flight.worker.source, Source::None);
+        self.in_flight.worker.source =
+            self.core.park(self.in_flight.worker.slot, source, entry, std::time::Duration::ZERO);
     }
 
     fn park_key(&mut self, number: u32) {
         let failed = Failed::new(DeadLetterReason::Failed, Some(()));
         let entry = self.entry(number, Some(Extra::parked(Some(failed.clone()))));
-        let source = std::mem::replace(&mut self.hold.post.source, Source::None);
-        self.hold.post.source =
-            self.core.park_key(self.hold.post.worker, source, vec![entry], failed);
+        let source = std::mem::replace(&mut self.in_flight.worker.source, Source::None);
+        self.in_flight.worker.source =
+            self.core.park_key(self.in_flight.worker.slot, source, vec![entry], failed);
     }
 
     /// The product's `expect_more`, before it suspends.
     fn collect(&mut self) {
-        self.hold.post.source = self.core.suspend(self.hold.post.worker, self.hold.post.source);
-        if let Source::Lane { index, id, .. } = self.hold.post.source {
+        self.in_flight.worker.source =
+            self.core.suspend(self.in_flight.worker.slot, self.in_flight.worker.source);
+        if let Source::Lane { index, id, .. } = self.in_flight.worker.source {
             let mut outbox = self.core.queue.shards[index].outbox.lock();
             if let Some(lane) = outbox.lanes.get(id) {
                 lane.expect(1, Arc::new(Notify::default()));
@@ -740,8 +743,8 @@ impl<'a, K: Keyed> Player<'a, K> {
 
     /// The handler is pending for one poll.
     fn suspend(&mut self) {
-        self.hold.post.suspend(&Context::from_waker(Waker::noop()));
+        self.in_flight.worker.suspend(&Context::from_waker(Waker::noop()));
         yield_now();
-        self.hold.post.go_on();
+        self.in_flight.worker.go_on();
     }
 }

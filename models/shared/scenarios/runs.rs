@@ -4,7 +4,7 @@
 use super::player::{Handler, Pool};
 use crate::{
     checker::{Effort, JoinHandle, check, spawn, yield_now},
-    pool::{core::Plan, crowd::KeyBounds},
+    pool::{backlog::KeyBounds, core::Plan},
 };
 
 use std::sync::Arc;
@@ -29,7 +29,7 @@ fn send_all(pool: &Pool, numbers: impl IntoIterator<Item = u32>) {
     numbers.into_iter().for_each(|number| pool.send(0, number).expect("it is open"));
 }
 
-/// A watch that looks so often.
+/// A watchdog that looks so often.
 fn watch(pool: &Arc<Pool>, times: usize) -> JoinHandle<()> {
     let pool = pool.clone();
     spawn(move || {
@@ -51,7 +51,8 @@ pub fn one_worker_that_steps_and_a_sender() {
     });
 }
 
-/// The watch finds the token where it was, twice; the holder, back again, runs the lane of its key.
+/// The watchdog finds the token where it was, twice; the holder, back again, runs the lane of its
+/// key.
 pub fn a_token_is_taken_between_two_steps() {
     check(Effort::Changes(2), || taken_between_two_steps([11, 12, 21]));
 }

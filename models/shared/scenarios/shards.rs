@@ -1,9 +1,10 @@
-//! Pools without keys: the swap of the inbox, the ready and the attended bits, and waiting for room.
+//! Pools without keys: the swap of the inbox, the ready bits and those of affinity, and waiting for
+//! room.
 
 use super::player::{Handler, Pool};
 use crate::{
     checker::{Effort, check, spawn, yield_now},
-    pool::{core::Plan, crowd::KeyBounds, permits::Refused},
+    pool::{backlog::KeyBounds, core::Plan, permits::Refused},
     sync::run_on,
 };
 
@@ -44,7 +45,7 @@ pub fn a_sender_at_the_bound_and_the_only_worker() {
     });
 }
 
-/// Quick handlers: a shard that is attended is left to its worker, and is not left alone.
+/// Quick handlers: a shard to which a worker keeps is left to it, and is not left alone.
 pub fn two_workers_that_keep_to_a_shard() {
     check(Effort::Changes(1), || {
         let plan = Plan { quick: true, ..plan(2, 2, 8) };
@@ -127,20 +128,20 @@ pub fn uncounted_workers_and_what_is_usual_changes() {
     });
 }
 
-/// A shard with messages whose attendant goes: who departs looks afterwards.
-pub fn a_worker_that_departs_and_leaves_work_behind() {
+/// A shard with messages whose worker goes: who leaves looks afterwards.
+pub fn a_worker_that_releases_its_affinity_and_leaves_work_behind() {
     check(Effort::Changes(2), || {
         let plan = Plan { quick: true, ..plan(2, 2, 8) };
         let pool = Pool::new(plan, 1, |_| Handler::Returns);
         let worker = pool.worker(0);
         let leaving = spawn({
             let pool = pool.clone();
-            pool.core.queue.wake.enter(&pool.core.clock.bell);
+            pool.core.queue.wake.enter(&pool.core.clock.watchdog);
             move || {
-                if let Some((index, true)) = pool.core.queue.wake.attend(0, false) {
-                    pool.core.queue.wake.depart(index);
+                if let Some((index, true)) = pool.core.queue.wake.acquire_affinity(0, false) {
+                    pool.core.queue.wake.release_affinity(index);
                 }
-                pool.core.queue.wake.leave(&pool.core.clock.bell);
+                pool.core.queue.wake.leave(&pool.core.clock.watchdog);
             }
         });
         pool.send(0, 1).expect("it is open");
@@ -149,7 +150,7 @@ pub fn a_worker_that_departs_and_leaves_work_behind() {
 }
 
 /// What goes back to the front of a queue is found there.
-pub fn a_message_that_comes_back_and_a_worker_that_lies_down() {
+pub fn a_message_that_comes_back_and_a_worker_that_parks() {
     check(Effort::Changes(2), || {
         let pool = Pool::new(plan(1, 1, 8), 2, |number| match number {
             1 => Handler::Fails,
@@ -161,8 +162,8 @@ pub fn a_message_that_comes_back_and_a_worker_that_lies_down() {
     });
 }
 
-/// Senders and workers on different threads of the runtime: the one that drains from afar gives way.
-pub fn a_sender_elsewhere_that_calls_a_worker_to_its_thread() {
+/// Senders and workers on different threads of the runtime: the one that drains remotely gives way.
+pub fn a_remote_sender_that_calls_a_worker_to_its_thread() {
     check(Effort::Large, || {
         let plan = Plan { quick: true, ..plan(3, 2, 4) };
         let pool = Pool::new(plan, 6, |number| match number {
@@ -180,28 +181,28 @@ pub fn a_sender_elsewhere_that_calls_a_worker_to_its_thread() {
 }
 
 /// Permits at once for which a third message in a row is queued without a look at anything else.
-const EASY: u64 = 4;
+const FAST: u64 = 4;
 
 /// Sends two messages, of which the second finds the shard scheduled.
-fn send_until_it_is_easy(pool: &Pool) {
+fn send_until_it_is_fast(pool: &Pool) {
     for number in [1, 2] {
         pool.send(0, number).expect("it is open");
     }
     assert!(
-        pool.core.queue.shards[0].inbox.lock().is_easy(),
+        pool.core.queue.shards[0].inbox.lock().is_fast(),
         "a worker is bound to look at the shard"
     );
 }
 
 /// Point 7: what is queued without a look at the shard lies in one at which somebody is bound to look.
-pub fn an_easy_push_and_a_worker_that_finds_the_shard_empty() {
+pub fn a_fast_push_and_a_worker_that_finds_the_shard_empty() {
     check(Effort::Changes(3), || {
-        let plan = Plan { credit: EASY, ..plan(1, 1, 8) };
+        let plan = Plan { credit: FAST, ..plan(1, 1, 8) };
         let pool = Pool::new(plan, 4, |_| Handler::Returns);
-        send_until_it_is_easy(&pool);
+        send_until_it_is_fast(&pool);
         let worker = pool.worker(0);
         pool.send(0, 3).expect("it is open");
-        // Time enough for a worker that lingers to lie down.
+        // Time enough for a worker that searches to park.
         (0..2).for_each(|_| yield_now());
         pool.send(0, 4).expect("it is open");
         pool.finish([worker]);
@@ -209,9 +210,9 @@ pub fn an_easy_push_and_a_worker_that_finds_the_shard_empty() {
 }
 
 /// As before, with quick handlers, two workers, and permits that are used up now and then.
-pub fn easy_pushes_and_workers_that_come_and_go() {
+pub fn fast_pushes_and_workers_that_come_and_go() {
     check(Effort::Large, || {
-        let plan = Plan { quick: true, shards: 2, credit: EASY, ..plan(3, 2, 6) };
+        let plan = Plan { quick: true, shards: 2, credit: FAST, ..plan(3, 2, 6) };
         let pool = Pool::new(plan, 12, |number| match number {
             3 | 13 => Handler::Suspends,
             _ => Handler::Returns,
@@ -231,13 +232,13 @@ pub fn easy_pushes_and_workers_that_come_and_go() {
     });
 }
 
-/// Point 9: permits for messages that may be queued easily are found by who waits. As many as the bound are accepted, though no
-/// worker starts any, and not one more.
-pub fn an_easy_push_and_one_who_waits_for_room() {
+/// Point 9: permits for the fast path are found by who waits. As many as the bound are accepted,
+/// though no worker starts any, and not one more.
+pub fn a_fast_push_and_one_who_waits_for_room() {
     check(Effort::Changes(3), || {
-        let plan = Plan { shards: 2, credit: EASY, ..plan(1, 1, 4) };
+        let plan = Plan { shards: 2, credit: FAST, ..plan(1, 1, 4) };
         let pool = Pool::new(plan, 0, |_| Handler::Returns);
-        send_until_it_is_easy(&pool);
+        send_until_it_is_fast(&pool);
         let other = pool.sender(1, &[11]);
         pool.send(0, 3).expect("it is open");
         other.join().expect("it did not panic");
@@ -248,12 +249,12 @@ pub fn an_easy_push_and_one_who_waits_for_room() {
     });
 }
 
-/// Point 14: a pool that closes takes the permits for easy messages along.
-pub fn an_easy_push_and_a_pool_that_closes() {
+/// Point 14: a pool that closes takes the permits for the fast path along.
+pub fn a_fast_push_and_a_pool_that_closes() {
     check(Effort::Changes(3), || {
-        let plan = Plan { credit: EASY, ..plan(1, 1, 8) };
+        let plan = Plan { credit: FAST, ..plan(1, 1, 8) };
         let pool = Pool::new(plan, 0, |_| Handler::Returns);
-        send_until_it_is_easy(&pool);
+        send_until_it_is_fast(&pool);
         let closing = spawn({
             let pool = pool.clone();
             move || pool.core.close()

@@ -11,9 +11,9 @@ use std::{
 use crate::{
     checker::{Effort, JoinHandle, block_on, check, spawn, yield_now},
     pool::{
-        bell::Bell,
-        wake::{Errand, Rest, Wake, own_waker},
-        watch::{self, Watched},
+        wake::{ParkToken, Wake, WakeReason, own_waker},
+        watchdog::{self, Watched},
+        watchdog_handle::WatchdogHandle,
     },
     sync::AtomicBool,
 };
@@ -21,7 +21,7 @@ use crate::{
 /// Workers that do nothing but claim bits, and count them.
 pub(super) struct Pool {
     pub(super) wake: Wake,
-    pub(super) bell: Bell,
+    pub(super) watchdog: WatchdogHandle,
     /// Bits claimed, and those after which all is done. Not seen by the checker.
     claimed: AtomicU32,
     expected: u32,
@@ -32,7 +32,7 @@ impl Pool {
     pub(super) fn new(workers: usize, awake: usize, expected: u32) -> Arc<Self> {
         Arc::new(Self {
             wake: Wake::new(workers, awake),
-            bell: Bell::silent(),
+            watchdog: WatchdogHandle::none(),
             claimed: AtomicU32::new(0),
             expected,
             ended: AtomicBool::new(false),
@@ -41,7 +41,7 @@ impl Pool {
 
     pub(super) fn send(&self, shard: usize) {
         self.wake.mark(shard);
-        self.wake.one(&self.bell);
+        self.wake.one(&self.watchdog);
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -60,7 +60,7 @@ impl Pool {
         if self.claimed.fetch_add(1, Ordering::Relaxed) + 1 == self.expected {
             self.end();
         } else if self.wake.wants_more() {
-            self.wake.one(&self.bell);
+            self.wake.one(&self.watchdog);
         }
         true
     }
@@ -71,64 +71,64 @@ impl Pool {
 
     /// The steps of the product's `idle`, before it waits.
     /// Says what it was woken for.
-    pub(super) async fn woken(&self, worker: usize, mut rest: Rest) -> Errand {
-        let errand = self.wake.woken_or_called(worker, &mut rest, || false).await;
-        errand.expect("there is nobody to call it")
+    pub(super) async fn woken(&self, worker: usize, mut park_token: ParkToken) -> WakeReason {
+        let wake_reason = self.wake.woken_or_called(worker, &mut park_token, || false).await;
+        wake_reason.expect("there is nobody to call it")
     }
 
-    pub(super) fn lie_down(&self, worker: usize, waker: Option<Waker>) -> Rest {
-        let rest = self.wake.lie_down(worker, waker);
-        self.wake.leave(&self.bell);
+    pub(super) fn park(&self, worker: usize, waker: Option<Waker>) -> ParkToken {
+        let park_token = self.wake.park(worker, waker);
+        self.wake.leave(&self.watchdog);
         if self.is_over() {
             self.wake.all();
         }
-        rest
+        park_token
     }
 
     fn idle(&self, worker: usize) {
         block_on(async {
-            let rest = self.lie_down(worker, Some(own_waker().await));
-            self.woken(worker, rest).await
+            let park_token = self.park(worker, Some(own_waker().await));
+            self.woken(worker, park_token).await
         });
     }
 
-    /// The steps of the product's `linger`.
-    fn linger(&self) {
-        let lingers = self.wake.linger();
+    /// The steps of the product's `search`.
+    fn search(&self) {
+        let searches = self.wake.begin_search();
         yield_now();
-        if lingers {
-            self.wake.look_again();
+        if searches {
+            self.wake.end_search();
         }
     }
 
     /// A worker that is awake already.
-    fn work(&self, worker: usize, lingers: bool) {
+    fn work(&self, worker: usize, searches: bool) {
         while !self.is_over() {
             self.claim_all();
-            if lingers {
-                self.linger();
+            if searches {
+                self.search();
                 self.claim_all();
             }
             if !self.is_over() {
                 self.idle(worker);
             }
         }
-        self.wake.leave(&self.bell);
+        self.wake.leave(&self.watchdog);
     }
 
     /// A worker that is awake before anything else happens.
-    fn awake(self: &Arc<Self>, worker: usize, lingers: bool) -> JoinHandle<()> {
-        self.wake.enter(&self.bell);
+    fn awake(self: &Arc<Self>, worker: usize, searches: bool) -> JoinHandle<()> {
+        self.wake.enter(&self.watchdog);
         let pool = self.clone();
-        spawn(move || pool.work(worker, lingers))
+        spawn(move || pool.work(worker, searches))
     }
 
     /// A worker that sleeps before anything else happens.
     pub(super) fn asleep(self: &Arc<Self>, worker: usize) -> JoinHandle<()> {
-        let rest = self.wake.lie_down(worker, None);
+        let park_token = self.wake.park(worker, None);
         let pool = self.clone();
         spawn(move || {
-            block_on(pool.woken(worker, rest));
+            block_on(pool.woken(worker, park_token));
             pool.work(worker, false);
         })
     }
@@ -143,12 +143,12 @@ impl Pool {
                 return;
             }
             block_on(async {
-                let rest = pool.wake.lie_down(worker, Some(own_waker().await));
-                pool.wake.pass_on(&pool.bell);
+                let park_token = pool.wake.park(worker, Some(own_waker().await));
+                pool.wake.pass_on(&pool.watchdog);
                 if pool.is_over() {
                     pool.wake.all();
                 }
-                pool.woken(worker, rest).await
+                pool.woken(worker, park_token).await
             });
             pool.work(worker, false);
         })
@@ -167,7 +167,7 @@ impl Pool {
 }
 
 /// Point 7: either the sender sees that there is room for one more, or the worker sees the bit.
-pub fn a_sender_and_the_last_worker_that_lies_down() {
+pub fn a_sender_and_the_last_worker_that_parks() {
     check(Effort::Changes(5), || {
         let pool = Pool::new(1, 1, 1);
         let worker = pool.awake(0, false);
@@ -201,10 +201,10 @@ pub fn a_sender_and_a_handler_that_suspends() {
     check(Effort::Changes(4), || {
         let pool = Pool::new(2, 1, 1);
         let other = pool.asleep(0);
-        pool.wake.enter(&pool.bell);
+        pool.wake.enter(&pool.watchdog);
         let suspended = spawn({
             let pool = pool.clone();
-            move || pool.wake.leave(&pool.bell)
+            move || pool.wake.leave(&pool.watchdog)
         });
         pool.send(0);
         pool.finish([other, suspended]);
@@ -212,7 +212,7 @@ pub fn a_sender_and_a_handler_that_suspends() {
 }
 
 /// Point 7, for a worker that does not count as awake: it looks as well before it sleeps.
-pub fn a_sender_and_an_uncounted_worker_that_lies_down() {
+pub fn a_sender_and_an_uncounted_worker_that_parks() {
     check(Effort::Changes(5), || {
         let pool = Pool::new(1, 1, 1);
         let worker = pool.uncounted(0);
@@ -227,10 +227,10 @@ pub fn a_sender_and_the_only_counted_worker_that_suspends() {
     check(Effort::Changes(2), || {
         let pool = Pool::new(2, 1, 2);
         pool.wake.mark(0);
-        pool.wake.enter(&pool.bell);
+        pool.wake.enter(&pool.watchdog);
         let suspended = spawn({
             let pool = pool.clone();
-            move || pool.wake.leave(&pool.bell)
+            move || pool.wake.leave(&pool.watchdog)
         });
         let threads = [pool.asleep(0), pool.uncounted(1), suspended];
         pool.send(1);
@@ -238,30 +238,30 @@ pub fn a_sender_and_the_only_counted_worker_that_suspends() {
     });
 }
 
-/// What only one worker can do: it finds the order when it lies down, or is called.
-pub fn an_order_for_a_worker_that_lies_down() {
+/// What only one worker can do: it finds the order when it parks, or is called.
+pub fn an_order_for_a_worker_that_parks() {
     check(Effort::Changes(5), || {
         let pool = Pool::new(1, 1, 0);
         let ordered = Arc::new(AtomicBool::new(false));
-        pool.wake.enter(&pool.bell);
+        pool.wake.enter(&pool.watchdog);
         let worker = spawn({
             let (pool, ordered) = (pool.clone(), ordered.clone());
             move || {
                 while !ordered.load(Ordering::Relaxed) {
                     block_on(async {
-                        let rest = pool.wake.lie_down(0, Some(own_waker().await));
-                        pool.wake.leave(&pool.bell);
+                        let park_token = pool.wake.park(0, Some(own_waker().await));
+                        pool.wake.leave(&pool.watchdog);
                         if ordered.load(Ordering::Relaxed) {
-                            pool.wake.call(0, &pool.bell);
+                            pool.wake.call(0, &pool.watchdog);
                         }
-                        pool.woken(0, rest).await
+                        pool.woken(0, park_token).await
                     });
                 }
-                pool.wake.leave(&pool.bell);
+                pool.wake.leave(&pool.watchdog);
             }
         });
         ordered.store(true, Ordering::Relaxed);
-        pool.wake.call(0, &pool.bell);
+        pool.wake.call(0, &pool.watchdog);
         pool.finish([worker]);
     });
 }
@@ -271,21 +271,21 @@ pub fn a_sender_and_a_worker_that_is_called_and_suspends() {
     check(Effort::Changes(2), || {
         let pool = Pool::new(2, 1, 1);
         let other = pool.asleep(0);
-        pool.wake.enter(&pool.bell);
+        pool.wake.enter(&pool.watchdog);
         let suspended = spawn({
             let pool = pool.clone();
             move || {
                 block_on(async {
-                    let rest = pool.lie_down(1, Some(own_waker().await));
-                    pool.woken(1, rest).await
+                    let park_token = pool.park(1, Some(own_waker().await));
+                    pool.woken(1, park_token).await
                 });
-                pool.wake.leave(&pool.bell);
+                pool.wake.leave(&pool.watchdog);
             }
         });
         let caller = spawn({
             let pool = pool.clone();
             move || {
-                pool.wake.call(1, &pool.bell);
+                pool.wake.call(1, &pool.watchdog);
             }
         });
         pool.send(3);
@@ -298,18 +298,18 @@ pub fn a_worker_that_dies_with_a_wake_up_in_its_hands() {
     check(Effort::Changes(5), || {
         let pool = Pool::new(2, 1, 1);
         let other = pool.asleep(0);
-        let _ = pool.wake.lie_down(1, None);
+        let _ = pool.wake.park(1, None);
         let dying = spawn({
             let pool = pool.clone();
-            move || pool.wake.forget(1, &pool.bell)
+            move || pool.wake.forget(1, &pool.watchdog)
         });
         pool.send(0);
         pool.finish([other, dying]);
     });
 }
 
-/// Point 6: a lingerer that absorbs a wake-up sees what it was for.
-pub fn a_lingerer_and_senders_on_its_thread() {
+/// Point 6: a searcher that absorbs a wake-up sees what it was for.
+pub fn a_searcher_and_senders_on_its_thread() {
     check(Effort::Changes(1), || {
         let pool = Pool::new(2, 2, 2);
         let threads = [pool.awake(0, true), pool.asleep(1), pool.sender(0)];
@@ -318,8 +318,8 @@ pub fn a_lingerer_and_senders_on_its_thread() {
     });
 }
 
-/// Whoever lies down while the pool ends gets up again.
-pub fn the_end_of_a_pool_and_a_worker_that_lies_down() {
+/// Whoever parks while the pool ends is woken again.
+pub fn the_end_of_a_pool_and_a_worker_that_parks() {
     check(Effort::Changes(4), || {
         let pool = Pool::new(2, 2, 0);
         let threads = [pool.awake(0, true), pool.asleep(1)];
@@ -342,52 +342,53 @@ impl Watched for Pool {
     }
 
     fn turn_away(&self) {
-        self.bell.turn_away();
+        self.watchdog.turn_away();
     }
 
     fn stay(&self) -> bool {
-        self.bell.stay()
+        self.watchdog.stay()
     }
 }
 
-/// A pool, as the watch sees it.
+/// A pool, as the watchdog sees it.
 fn watched(pool: &Arc<Pool>) -> Arc<dyn Watched> {
     pool.clone()
 }
 
-/// A pool with a worker that is awake is watched, once. The bell rests on sequentially consistent accesses, which only
-/// one of the checkers knows.
-pub fn a_watch_that_turns_away_and_a_bell_that_rings() {
+/// A pool with a worker that is awake is watched, once. The call of the watchdog rests on
+/// sequentially consistent accesses, which only one of the checkers knows.
+pub fn a_watchdog_that_turns_away_and_a_pool_that_calls_it() {
     check(Effort::Large, || {
-        watch::calls();
+        watchdog::calls();
         let pool = Pool::new(1, 1, 0);
-        pool.bell.connect(&watched(&pool));
-        pool.bell.ring();
-        assert_eq!(watch::calls(), 1, "it is watched from now on");
+        pool.watchdog.connect(&watched(&pool));
+        pool.watchdog.call();
+        assert_eq!(watchdog::calls(), 1, "it is watched from now on");
         let worker = spawn({
             let pool = pool.clone();
-            move || pool.wake.enter(&pool.bell)
+            move || pool.wake.enter(&pool.watchdog)
         });
         let stays = pool.is_busy() || {
-            pool.bell.turn_away();
-            pool.is_busy() && pool.bell.stay()
+            pool.watchdog.turn_away();
+            pool.is_busy() && pool.watchdog.stay()
         };
         worker.join().expect("it did not panic");
-        assert_eq!(watch::calls() + u32::from(stays), 1, "one watch looks after the pool");
+        assert_eq!(watchdog::calls() + u32::from(stays), 1, "one watch looks after the pool");
     });
 }
 
-/// The watch is told of a pool whose first worker gets up before the pool is known to it, or in that moment.
-pub fn a_bell_that_is_connected_as_a_worker_gets_up() {
+/// The watchdog is told of a pool whose first worker is woken before the pool is known to it, or in
+/// that moment.
+pub fn a_watchdog_that_is_connected_as_a_worker_is_woken() {
     check(Effort::Large, || {
-        watch::calls();
+        watchdog::calls();
         let pool = Pool::new(1, 1, 0);
         let worker = spawn({
             let pool = pool.clone();
-            move || pool.wake.enter(&pool.bell)
+            move || pool.wake.enter(&pool.watchdog)
         });
-        pool.bell.connect(&watched(&pool));
+        pool.watchdog.connect(&watched(&pool));
         worker.join().expect("it did not panic");
-        assert_eq!(watch::calls(), 1, "one watch looks after the pool");
+        assert_eq!(watchdog::calls(), 1, "one watch looks after the pool");
     });
 }

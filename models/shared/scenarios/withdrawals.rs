@@ -4,7 +4,7 @@
 use super::player::{Handler, PlainPool, Pool};
 use crate::{
     checker::{Effort, check, spawn, yield_now},
-    pool::{core::Plan, crowd::KeyBounds},
+    pool::{backlog::KeyBounds, core::Plan},
 };
 
 fn plan(workers: usize, awake: usize, keyed: bool) -> Plan {
@@ -22,7 +22,7 @@ fn plan(workers: usize, awake: usize, keyed: bool) -> Plan {
     }
 }
 
-/// Its shard looks empty meanwhile, and is announced afterwards: nobody lies down for ever.
+/// Its shard looks empty meanwhile, and is announced afterwards: nobody parks for ever.
 pub fn a_withdrawal_and_the_only_worker() {
     check(Effort::Changes(2), || {
         let pool = Pool::new(plan(1, 1, false), 2, |_| Handler::Returns);

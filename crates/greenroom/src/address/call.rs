@@ -5,10 +5,10 @@ use std::{collections::VecDeque, future::Future, pin::pin, time::Duration};
 use crate::{
     CallError, Envelope, NotAccepted, ReplyPort, SendError, TrySendError,
     address::{
-        call_future::{Call, Sent},
+        call_future::{Call, QueuedCall},
         parcels::{enveloped, refusal_of},
     },
-    pool::{Address, parcel::Parcel, permits::Refused, timed, urgency::Urgency},
+    pool::{Address, payload::Payload, permits::Refused, timed, urgency::Urgency},
     reply,
 };
 
@@ -21,8 +21,8 @@ impl<M, R, E> Address<M, R, E> {
     /// # Cancel safety
     /// As `send`.
     pub async fn send_with(&self, message: M, envelope: Envelope) -> Result<(), SendError<M>> {
-        let parcel = enveloped(message, envelope.class, envelope.about, None);
-        self.post(parcel, envelope.timeout).await
+        let payload = enveloped(message, envelope.class, envelope.about, None);
+        self.post(payload, envelope.timeout).await
     }
 
     /// As [`try_send`](Self::try_send), with an envelope.
@@ -30,10 +30,10 @@ impl<M, R, E> Address<M, R, E> {
     /// # Errors
     /// As `try_send`.
     pub fn try_send_with(&self, message: M, envelope: Envelope) -> Result<(), TrySendError<M>> {
-        let mut parcel = enveloped(message, envelope.class, envelope.about, None);
-        match self.door.try_push(&mut parcel, self.place(), Urgency::Now) {
+        let mut payload = enveloped(message, envelope.class, envelope.about, None);
+        match self.vtable.try_push(&mut payload, self.place(), Urgency::Now) {
             Ok(()) => Ok(()),
-            Err(refused) => Err(self.refuse(parcel, self.why(refused)).into()),
+            Err(refused) => Err(self.refuse(payload, self.why(refused)).into()),
         }
     }
 
@@ -45,29 +45,29 @@ impl<M, R, E> Address<M, R, E> {
     /// # Cancel safety
     /// As `send`.
     pub async fn send_timeout(&self, message: M, limit: Duration) -> Result<(), SendError<M>> {
-        self.post(Parcel::new(message, None), Some(limit)).await
+        self.post(Payload::new(message, None), Some(limit)).await
     }
 
     /// Queues the message of a caller that waits for its reply.
-    async fn push_or_wait(&self, parcel: &mut Parcel<M, R, E>) -> Result<(), NotAccepted> {
-        match self.door.try_push(parcel, self.place_of_call(), Urgency::CanStepAside) {
+    async fn push_or_wait(&self, payload: &mut Payload<M, R, E>) -> Result<(), NotAccepted> {
+        match self.vtable.try_push(payload, self.place_of_call(), Urgency::CanStepAside) {
             Ok(()) => Ok(()),
-            Err(refused) => Box::pin(self.wait_and_push(parcel, refused)).await,
+            Err(refused) => Box::pin(self.wait_and_push(payload, refused)).await,
         }
     }
 
     async fn post(
         &self,
-        mut parcel: Parcel<M, R, E>,
+        mut payload: Payload<M, R, E>,
         limit: Option<Duration>,
     ) -> Result<(), SendError<M>> {
-        let Err(refused) = self.door.try_push(&mut parcel, self.place(), Urgency::CanStepAside)
+        let Err(refused) = self.vtable.try_push(&mut payload, self.place(), Urgency::CanStepAside)
         else {
             return Ok(());
         };
-        let waiting = Box::pin(self.wait_and_push(&mut parcel, refused));
+        let waiting = Box::pin(self.wait_and_push(&mut payload, refused));
         let pushed = self.within(limit, waiting).await.unwrap_or(Err(NotAccepted::Full));
-        pushed.map_err(|why| self.refuse(parcel, why))
+        pushed.map_err(|why| self.refuse(payload, why))
     }
 
     /// As [`call`](Self::call), with what the envelope says.
@@ -80,8 +80,8 @@ impl<M, R, E> Address<M, R, E> {
     /// As `call`.
     pub async fn call_with(&self, message: M, envelope: Envelope) -> Result<R, CallError<E>> {
         let (port, reply) = reply::channel();
-        let mut parcel = enveloped(message, envelope.class, envelope.about, Some(port));
-        let called = pin!(self.call_parcel(&mut parcel, reply));
+        let mut payload = enveloped(message, envelope.class, envelope.about, Some(port));
+        let called = pin!(self.call_payload(&mut payload, reply));
         self.within(envelope.timeout, called).await.unwrap_or(Err(CallError::TimedOut))
     }
 
@@ -96,16 +96,16 @@ impl<M, R, E> Address<M, R, E> {
         self.call_with(message, Envelope::new().timeout(limit)).await
     }
 
-    async fn call_parcel(
+    async fn call_payload(
         &self,
-        parcel: &mut Parcel<M, R, E>,
+        payload: &mut Payload<M, R, E>,
         reply: reply::Reply<R, E>,
     ) -> Result<R, CallError<E>> {
-        let (inside, in_place) = match self.door.push_call(parcel, self.place_of_call()) {
+        let (inside, in_place) = match self.vtable.push_call(payload, self.place_of_call()) {
             Ok(queued) => queued,
-            Err(why) => self.wait_and_push_call(parcel, why).await?,
+            Err(why) => self.wait_and_push_call(payload, why).await?,
         };
-        Sent { reply, _inside: inside, in_place }.reply().await
+        QueuedCall { reply, _inside: inside, in_place }.reply().await
     }
 
     /// Makes a message that carries its own reply port, sends it, and waits for the reply: so one
@@ -157,23 +157,23 @@ impl<M, R, E> Address<M, R, E> {
         message: impl FnOnce(ReplyPort<T, F>) -> M,
     ) -> Result<T, CallError<F>> {
         let (port, reply) = reply::channel();
-        let mut parcel = Parcel::new(message(port), None);
-        let Ok(_inside) = self.door.enter(&mut parcel) else {
-            self.door.count_rejected();
+        let mut payload = Payload::new(message(port), None);
+        let Ok(_inside) = self.vtable.enter(&mut payload) else {
+            self.vtable.count_rejected();
             return Err(CallError::WouldDeadlock);
         };
-        if let Err(why) = self.push_or_wait(&mut parcel).await {
-            self.door.count_rejected();
-            return Err(refusal_of(&parcel, why));
+        if let Err(why) = self.push_or_wait(&mut payload).await {
+            self.vtable.count_rejected();
+            return Err(refusal_of(&payload, why));
         }
-        drop(parcel);
+        drop(payload);
         reply.await.unwrap_or(Err(CallError::Dropped))
     }
 
     /// Hands this pool a message that was sent to another pool: this one is its fallback. A refused
     /// message stays in its place.
-    pub(crate) fn take_over(&self, parcel: &mut Parcel<M, R, E>) -> Result<(), Refused> {
-        self.door.try_push(parcel, self.place(), Urgency::Now).map_err(|refused| match refused {
+    pub(crate) fn take_over(&self, payload: &mut Payload<M, R, E>) -> Result<(), Refused> {
+        self.vtable.try_push(payload, self.place(), Urgency::Now).map_err(|refused| match refused {
             Refused::Dropped => Refused::Dropped,
             _ => Refused::Rejected,
         })
@@ -184,7 +184,7 @@ impl<M, R, E> Address<M, R, E> {
         if messages.is_empty() {
             return Ok(0);
         }
-        let taken = self.door.try_push_many(messages, self.place(), Urgency::Now);
+        let taken = self.vtable.try_push_many(messages, self.place(), Urgency::Now);
         taken.map_err(|_| Refused::Rejected)
     }
 }

@@ -11,14 +11,14 @@ use tokio::sync::oneshot::error::TryRecvError;
 
 use crate::{
     CallError, Class, ReplyPort,
-    address::{door::NotSent, parcels::refusal_of},
+    address::{parcels::refusal_of, vtable::NotSent},
     delivery::Extra,
     pool::{
         Address,
-        hatch::Told,
-        occupied::Inside,
-        parcel::Parcel,
-        served::{AtHatch, Served},
+        handoff_slot::HandedOutcome,
+        payload::Payload,
+        reentrancy::ReentrancyGuard,
+        served::{HandoffWait, Served},
     },
     reply::{self, Reply},
 };
@@ -36,9 +36,9 @@ pub struct Call<'a, M, R, E> {
 enum State<'a, M, R, E> {
     /// To be sent.
     Message(M),
-    Sent(Sent<R, E>),
+    QueuedCall(QueuedCall<R, E>),
     /// A worker has been woken for it.
-    Handed(AtHatch<'a, M, R, E>),
+    Handed(HandoffWait<'a, M, R, E>),
     /// Waits for room, and then for the reply.
     Waits(Waits<'a, R, E>),
     Done,
@@ -48,15 +48,15 @@ type Waits<'a, R, E> = Pin<Box<dyn Future<Output = Result<R, CallError<E>>> + Se
 
 /// A queued call. Its fields drop in this order, so that the reentrancy guard
 /// outlives the receiver.
-pub(super) struct Sent<R, E> {
+pub(super) struct QueuedCall<R, E> {
     pub(super) reply: Reply<R, E>,
     /// The caller is a worker of the pool.
-    pub(super) _inside: Option<Inside>,
+    pub(super) _inside: Option<ReentrancyGuard>,
     /// The worker may have been polled here and now.
     pub(super) in_place: bool,
 }
 
-impl<R, E> Sent<R, E> {
+impl<R, E> QueuedCall<R, E> {
     /// The reply, if it has arrived. Such a look costs nothing of the budget that the runtime
     /// gives a task for one turn. It is left out if the reply is never there by now: then only
     /// the look would cost.
@@ -97,13 +97,13 @@ impl<'a, M: Send, R: Send, E: Send> Call<'a, M, R, E> {
     fn start(&mut self, message: M, cx: &mut Context<'_>) -> Poll<Result<R, CallError<E>>> {
         let address = self.address;
         let mut message = Some(message);
-        let sent = match address.door.serve(&mut message, address.place_of_call(), cx.waker()) {
+        let sent = match address.vtable.serve(&mut message, address.place_of_call(), cx.waker()) {
             Some(Served::Reply(reply)) => return Poll::Ready(Ok(reply)),
             Some(Served::Handed(waits)) => {
                 self.goes_on(State::Handed(waits));
                 return Poll::Pending;
             }
-            Some(Served::Later(reply)) => Sent { reply, _inside: None, in_place: false },
+            Some(Served::Later(reply)) => QueuedCall { reply, _inside: None, in_place: false },
             None => {
                 let (port, reply) = reply::channel();
                 return self.queue(message, port, reply, cx);
@@ -122,11 +122,13 @@ impl<'a, M: Send, R: Send, E: Send> Call<'a, M, R, E> {
         cx: &mut Context<'_>,
     ) -> Poll<Result<R, CallError<E>>> {
         let address = self.address;
-        let mut parcel =
-            Parcel { message, extra: Some(Extra::new(Some(port))), class: Class::Normal };
-        match address.door.push_call(&mut parcel, address.place_of_call()) {
-            Ok((inside, in_place)) => self.wait_for(Sent { reply, _inside: inside, in_place }, cx),
-            Err(why) => self.refused(why, parcel, reply, cx),
+        let mut payload =
+            Payload { message, extra: Some(Extra::new(Some(port))), class: Class::Normal };
+        match address.vtable.push_call(&mut payload, address.place_of_call()) {
+            Ok((inside, in_place)) => {
+                self.wait_for(QueuedCall { reply, _inside: inside, in_place }, cx)
+            }
+            Err(why) => self.refused(why, payload, reply, cx),
         }
     }
 
@@ -134,15 +136,15 @@ impl<'a, M: Send, R: Send, E: Send> Call<'a, M, R, E> {
     #[inline]
     fn was_handed(
         &mut self,
-        told: Told<R, E>,
+        told: HandedOutcome<R, E>,
         cx: &mut Context<'_>,
     ) -> Poll<Result<R, CallError<E>>> {
         if let State::Handed(waits) = std::mem::replace(&mut self.state, State::Done) {
             waits.leave();
         }
         match told {
-            Told::Reply(reply) => Poll::Ready(Ok(reply)),
-            Told::Later(reply) => self.wait_longer(reply, cx),
+            HandedOutcome::Reply(reply) => Poll::Ready(Ok(reply)),
+            HandedOutcome::Later(reply) => self.wait_longer(reply, cx),
         }
     }
 
@@ -152,10 +154,10 @@ impl<'a, M: Send, R: Send, E: Send> Call<'a, M, R, E> {
         reply: Reply<R, E>,
         cx: &mut Context<'_>,
     ) -> Poll<Result<R, CallError<E>>> {
-        let mut sent = Sent { reply, _inside: None, in_place: false };
+        let mut sent = QueuedCall { reply, _inside: None, in_place: false };
         let polled = sent.poll(cx);
         if polled.is_pending() {
-            self.state = State::Sent(sent);
+            self.state = State::QueuedCall(sent);
         }
         polled
     }
@@ -163,7 +165,7 @@ impl<'a, M: Send, R: Send, E: Send> Call<'a, M, R, E> {
     #[inline]
     fn wait_for(
         &mut self,
-        mut sent: Sent<R, E>,
+        mut sent: QueuedCall<R, E>,
         cx: &mut Context<'_>,
     ) -> Poll<Result<R, CallError<E>>> {
         if let Some(reply) = sent.look() {
@@ -171,7 +173,7 @@ impl<'a, M: Send, R: Send, E: Send> Call<'a, M, R, E> {
         }
         let polled = sent.poll(cx);
         if polled.is_pending() {
-            self.goes_on(State::Sent(sent));
+            self.goes_on(State::QueuedCall(sent));
         }
         polled
     }
@@ -188,14 +190,14 @@ impl<'a, M: Send, R: Send, E: Send> Call<'a, M, R, E> {
     fn refused(
         &mut self,
         why: NotSent,
-        mut parcel: Parcel<M, R, E>,
+        mut payload: Payload<M, R, E>,
         reply: Reply<R, E>,
         cx: &mut Context<'_>,
     ) -> Poll<Result<R, CallError<E>>> {
         let address = self.address;
         let mut waits: Waits<'a, R, E> = Box::pin(async move {
-            let (inside, in_place) = address.wait_and_push_call(&mut parcel, why).await?;
-            Sent { reply, _inside: inside, in_place }.reply().await
+            let (inside, in_place) = address.wait_and_push_call(&mut payload, why).await?;
+            QueuedCall { reply, _inside: inside, in_place }.reply().await
         });
         let polled = waits.as_mut().poll(cx);
         if polled.is_pending() {
@@ -209,18 +211,18 @@ impl<M, R, E> Address<M, R, E> {
     /// Queues a call that was not queued at once, as soon as there is room for it.
     pub(super) async fn wait_and_push_call(
         &self,
-        parcel: &mut Parcel<M, R, E>,
+        payload: &mut Payload<M, R, E>,
         why: NotSent,
-    ) -> Result<(Option<Inside>, bool), CallError<E>> {
+    ) -> Result<(Option<ReentrancyGuard>, bool), CallError<E>> {
         let NotSent::Refused(refused, inside) = why else {
-            self.door.count_rejected();
+            self.vtable.count_rejected();
             return Err(CallError::WouldDeadlock);
         };
-        match Box::pin(self.wait_and_push(parcel, refused)).await {
+        match Box::pin(self.wait_and_push(payload, refused)).await {
             Ok(()) => Ok((inside, true)),
             Err(why) => {
-                self.door.count_rejected();
-                Err(refusal_of(parcel, why))
+                self.vtable.count_rejected();
+                Err(refusal_of(payload, why))
             }
         }
     }
@@ -239,9 +241,9 @@ impl<M: Send, R: Send, E: Send> Future for Call<'_, M, R, E> {
                 let told = ready!(waits.poll(cx));
                 return this.was_handed(told, cx);
             }
-            State::Sent(sent) => {
+            State::QueuedCall(sent) => {
                 let reply = ready!(sent.poll(cx));
-                if let State::Sent(sent) = std::mem::replace(&mut this.state, State::Done) {
+                if let State::QueuedCall(sent) = std::mem::replace(&mut this.state, State::Done) {
                     drop(sent);
                 }
                 return Poll::Ready(reply);
@@ -264,7 +266,7 @@ impl<M, R, E> fmt::Debug for Call<'_, M, R, E> {
         let state = match &self.state {
             State::Message(_) => "not sent",
             State::Waits(_) => "waits for room",
-            State::Sent(_) | State::Handed(_) => "waits for its reply",
+            State::QueuedCall(_) | State::Handed(_) => "waits for its reply",
             State::Done => "done",
         };
         f.debug_struct("Call").field("state", &state).finish_non_exhaustive()

@@ -9,8 +9,8 @@ use std::{
 use crate::{
     CallError,
     pool::{
-        occupied::{Inside, Occupied},
         own_call::OwnCall,
+        reentrancy::{ReentrancyGuard, Reentrant},
     },
     reply::Reply,
 };
@@ -38,7 +38,7 @@ enum State<R, E> {
         /// Present if a worker of the pool has queued it and has not waited so far.
         own: Option<OwnCall>,
         /// A worker of the pool waits.
-        inside: Option<Inside>,
+        inside: Option<ReentrancyGuard>,
     },
     /// The pool took no message; `None` once this has been told.
     Refused(Option<CallError<E>>),
@@ -74,7 +74,7 @@ impl<R, E> Future for Calling<R, E> {
                 match own.take().map_or(Ok(None), OwnCall::enter) {
                     Ok(None) => {}
                     Ok(entered) => *inside = entered,
-                    Err(Occupied) => {
+                    Err(Reentrant) => {
                         self.0 = State::Refused(None);
                         return Poll::Ready(Err(CallError::WouldDeadlock));
                     }

@@ -9,7 +9,7 @@ use crate::{
         calling::Calling,
         parcels::{enveloped, mark_own_call, refusal_of},
     },
-    pool::{occupied::is_at_work, parcel::Parcel, permits::Closed},
+    pool::{payload::Payload, permits::Closed, reentrancy::is_at_work},
     reply,
 };
 
@@ -23,7 +23,7 @@ pub struct OwnedPermit<M, R, E> {
     /// A handle of the sender that reserved, so that messages sent through it queue in order with
     /// the sender's others.
     address: Address<M, R, E>,
-    /// The door has taken the permit over.
+    /// The pool has taken the permit over.
     used: bool,
 }
 
@@ -53,9 +53,9 @@ impl<M, R, E> Address<M, R, E> {
     ) -> impl Future<Output = Result<OwnedPermit<M, R, E>, NotAccepted>> + Send + use<M, R, E> {
         let address = self.same_sender();
         async move {
-            match address.door.permit().await {
+            match address.vtable.permit().await {
                 Ok(()) => Ok(OwnedPermit { address, used: false }),
-                Err(Closed) => Err(address.door.why_closed()),
+                Err(Closed) => Err(address.vtable.why_closed()),
             }
         }
     }
@@ -65,7 +65,7 @@ impl<M, R, E> Address<M, R, E> {
     /// # Errors
     /// Why there is no room.
     pub fn try_reserve_owned(&self) -> Result<OwnedPermit<M, R, E>, NotAccepted> {
-        match self.door.try_permit() {
+        match self.vtable.try_permit() {
             Ok(()) => Ok(OwnedPermit { address: self.same_sender(), used: false }),
             Err(refused) => Err(self.why(refused)),
         }
@@ -74,8 +74,8 @@ impl<M, R, E> Address<M, R, E> {
     /// Another handle of the same sender. A clone would be another sender, and its messages would
     /// lie in another line.
     pub(super) fn same_sender(&self) -> Self {
-        self.door.handle_made();
-        Self::at(self.door.clone(), self.place())
+        self.vtable.handle_made();
+        Self::at(self.vtable.clone(), self.place())
     }
 }
 
@@ -90,9 +90,9 @@ impl<M, R, E> OwnedPermit<M, R, E> {
     /// # Panics
     /// When the key function of the pool panics; nothing has been accepted then.
     pub fn send(mut self, message: M) -> Result<(), SendError<M>> {
-        let mut parcel = Parcel::new(message, None);
-        let pushed = self.push(&mut parcel);
-        pushed.map_err(|why| self.address.refuse(parcel, why))
+        let mut payload = Payload::new(message, None);
+        let pushed = self.push(&mut payload);
+        pushed.map_err(|why| self.address.refuse(payload, why))
     }
 
     /// Queues a message in the reserved room, at once; the future waits for the reply.
@@ -114,31 +114,31 @@ impl<M, R, E> OwnedPermit<M, R, E> {
     pub fn call_with(mut self, message: M, envelope: Envelope) -> Calling<R, E> {
         let (port, reply) = reply::channel();
         let Envelope { class, about, .. } = envelope;
-        let mut parcel = enveloped(message, class, about, Some(port));
-        let own = is_at_work().then(|| self.address.door.clone().own_call(&parcel)).flatten();
+        let mut payload = enveloped(message, class, about, Some(port));
+        let own = is_at_work().then(|| self.address.vtable.clone().own_call(&payload)).flatten();
         if own.is_some() {
-            mark_own_call(&mut parcel);
+            mark_own_call(&mut payload);
         }
-        match self.push(&mut parcel) {
+        match self.push(&mut payload) {
             Ok(()) => Calling::waiting(reply, own),
             Err(why) => {
-                self.address.door.count_rejected();
-                Calling::refused(refusal_of(&parcel, why))
+                self.address.vtable.count_rejected();
+                Calling::refused(refusal_of(&payload, why))
             }
         }
     }
 
-    /// The door uses the permit or gives it back, also when the key function panics.
-    fn push(&mut self, parcel: &mut Parcel<M, R, E>) -> Result<(), NotAccepted> {
+    /// The pool uses the permit or gives it back, also when the key function panics.
+    fn push(&mut self, payload: &mut Payload<M, R, E>) -> Result<(), NotAccepted> {
         self.used = true;
-        self.address.door.push_permitted(parcel, self.address.place())
+        self.address.vtable.push_permitted(payload, self.address.place())
     }
 }
 
 impl<M, R, E> Drop for OwnedPermit<M, R, E> {
     fn drop(&mut self) {
         if !self.used {
-            self.address.door.give_permit();
+            self.address.vtable.give_permit();
         }
     }
 }

@@ -2,30 +2,30 @@
 
 use crate::{
     CallError, Class, NotAccepted, ReplyPort,
-    delivery::{About, Extra, Waiter},
-    pool::parcel::Parcel,
+    delivery::{Extra, SenderInfo, Waiter},
+    pool::payload::Payload,
 };
 
 /// A message with what its sender says of it.
 pub(crate) fn enveloped<M, R, E>(
     message: M,
     class: Class,
-    about: About,
+    about: SenderInfo,
     port: Option<ReplyPort<R, E>>,
-) -> Parcel<M, R, E> {
+) -> Payload<M, R, E> {
     let extra = (port.is_some() || !about.is_empty()).then(|| Extra::with(port, about));
-    Parcel { message: Some(message), extra, class }
+    Payload { message: Some(message), extra, class }
 }
 
 /// A worker of the pool waits for it.
-pub(crate) fn mark_own_call<M, R, E>(parcel: &mut Parcel<M, R, E>) {
-    let extra = parcel.extra.get_or_insert_with(|| Extra::new(None));
+pub(crate) fn mark_own_call<M, R, E>(payload: &mut Payload<M, R, E>) {
+    let extra = payload.extra.get_or_insert_with(|| Extra::new(None));
     extra.admission.waiter = Waiter::Worker;
 }
 
 /// What the caller of a message hears of a pool that takes it not.
-pub(crate) fn refusal_of<M, R, E, F>(parcel: &Parcel<M, R, E>, why: NotAccepted) -> CallError<F> {
-    match parcel.extra.as_ref().map(|extra| extra.admission.waiter) {
+pub(crate) fn refusal_of<M, R, E, F>(payload: &Payload<M, R, E>, why: NotAccepted) -> CallError<F> {
+    match payload.extra.as_ref().map(|extra| extra.admission.waiter) {
         Some(Waiter::Chosen) => CallError::WouldDeadlock,
         _ => refusal(why),
     }

@@ -12,7 +12,7 @@ use crate::{
     address::{Address, owned_permit::OwnedPermit},
 };
 
-type Waiting<M, R, E> =
+type PermitFuture<M, R, E> =
     Pin<Box<dyn Future<Output = Result<OwnedPermit<M, R, E>, NotAccepted>> + Send>>;
 
 /// A permit that is asked for by polling.
@@ -25,7 +25,7 @@ enum State<M, R, E> {
     /// Not polled since the last permit was used. Left by `poll`.
     Unasked,
     /// In line for room. Leaves when there is room, or when the pool has stopped.
-    Waiting(Waiting<M, R, E>),
+    PermitFuture(PermitFuture<M, R, E>),
     /// Leaves by `take`.
     Held(OwnedPermit<M, R, E>),
 }
@@ -39,7 +39,7 @@ impl<M, R, E> Readiness<M, R, E> {
     pub(super) fn take(&mut self) -> Option<OwnedPermit<M, R, E>> {
         match std::mem::replace(self.0.get_mut(), State::Unasked) {
             State::Held(permit) => Some(permit),
-            State::Unasked | State::Waiting(_) => None,
+            State::Unasked | State::PermitFuture(_) => None,
         }
     }
 }
@@ -56,11 +56,11 @@ impl<M: 'static, R: 'static, E: 'static> Readiness<M, R, E> {
         if let State::Unasked = state {
             *state = match address.try_reserve_owned() {
                 Ok(permit) => State::Held(permit),
-                Err(NotAccepted::Full) => State::Waiting(Box::pin(address.reserve_owned())),
+                Err(NotAccepted::Full) => State::PermitFuture(Box::pin(address.reserve_owned())),
                 Err(closed) => return Poll::Ready(Err(closed)),
             };
         }
-        if let State::Waiting(waiting) = state {
+        if let State::PermitFuture(waiting) = state {
             let outcome = ready!(waiting.as_mut().poll(task));
             *state = State::Unasked;
             *state = State::Held(outcome?);

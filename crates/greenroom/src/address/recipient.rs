@@ -4,12 +4,12 @@ use std::{fmt, future::Future, pin::Pin, sync::Arc};
 
 use crate::{Address, AnyAddress, SendError, TrySendError};
 
-type Sending<'a, M> = Pin<Box<dyn Future<Output = Result<(), SendError<M>>> + Send + 'a>>;
+type BoxedSend<'a, M> = Pin<Box<dyn Future<Output = Result<(), SendError<M>>> + Send + 'a>>;
 
 /// Accepts an `M`, whatever its reply and error types. Object-safe.
 trait Takes<M>: Send + Sync {
     fn try_send(&self, message: M) -> Result<(), TrySendError<M>>;
-    fn send(&self, message: M) -> Sending<'_, M>;
+    fn send(&self, message: M) -> BoxedSend<'_, M>;
     fn erase(&self) -> AnyAddress;
 }
 
@@ -23,7 +23,7 @@ where
         Address::try_send(self, message)
     }
 
-    fn send(&self, message: M) -> Sending<'_, M> {
+    fn send(&self, message: M) -> BoxedSend<'_, M> {
         Box::pin(Address::send(self, message))
     }
 

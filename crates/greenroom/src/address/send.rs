@@ -9,7 +9,7 @@ use std::{
 
 use crate::{
     Class, NotAccepted, SendError,
-    pool::{Address, parcel::Parcel, permits::Refused, urgency::Urgency},
+    pool::{Address, payload::Payload, permits::Refused, urgency::Urgency},
 };
 
 /// The future of [`Address::send`]: resolves once the message is queued.
@@ -21,11 +21,11 @@ pub struct Sending<'a, M, R, E> {
     address: &'a Address<M, R, E>,
     /// Present until it is queued, or waits.
     message: Option<M>,
-    waiting: Option<Waiting<'a, M, R, E>>,
+    waiting: Option<WaitingSend<'a, M, R, E>>,
 }
 
-type Waiting<'a, M, R, E> =
-    Pin<Box<dyn Future<Output = (Parcel<M, R, E>, Result<(), NotAccepted>)> + Send + 'a>>;
+type WaitingSend<'a, M, R, E> =
+    Pin<Box<dyn Future<Output = (Payload<M, R, E>, Result<(), NotAccepted>)> + Send + 'a>>;
 
 impl<M: Send, R: Send, E: Send> Address<M, R, E> {
     /// Queues a message, waiting for room. Waiting senders are served first come, first served.
@@ -59,10 +59,10 @@ impl<'a, M: Send, R: Send, E: Send> Sending<'a, M, R, E> {
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), SendError<M>>> {
         let (address, message) = (self.address, self.message.take());
-        let mut parcel = Parcel { message, extra: None, class: Class::Normal };
-        let waiting: Waiting<'a, M, R, E> = Box::pin(async move {
-            let pushed = address.wait_and_push(&mut parcel, refused).await;
-            (parcel, pushed)
+        let mut payload = Payload { message, extra: None, class: Class::Normal };
+        let waiting: WaitingSend<'a, M, R, E> = Box::pin(async move {
+            let pushed = address.wait_and_push(&mut payload, refused).await;
+            (payload, pushed)
         });
         self.waiting = Some(waiting);
         self.wait(cx)
@@ -71,9 +71,9 @@ impl<'a, M: Send, R: Send, E: Send> Sending<'a, M, R, E> {
     #[cold]
     fn wait(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), SendError<M>>> {
         let Some(waiting) = &mut self.waiting else { return Poll::Ready(Ok(())) };
-        let (parcel, pushed) = ready!(waiting.as_mut().poll(cx));
+        let (payload, pushed) = ready!(waiting.as_mut().poll(cx));
         self.waiting = None;
-        Poll::Ready(pushed.map_err(|why| self.address.refuse(parcel, why)))
+        Poll::Ready(pushed.map_err(|why| self.address.refuse(payload, why)))
     }
 }
 
@@ -87,8 +87,8 @@ impl<M: Send, R: Send, E: Send> Future for Sending<'_, M, R, E> {
             return this.wait(cx);
         }
         assert!(this.message.is_some(), "a send is polled again although it is done");
-        let (door, sender) = (&this.address.door, this.address.place());
-        match door.try_send(&mut this.message, sender, Urgency::CanStepAside) {
+        let (vtable, sender) = (&this.address.vtable, this.address.place());
+        match vtable.try_send(&mut this.message, sender, Urgency::CanStepAside) {
             Ok(()) => Poll::Ready(Ok(())),
             Err(refused) => this.refused(refused, cx),
         }

@@ -39,10 +39,10 @@ pub struct PoolSink<M, R, E> {
     address: Address<M, R, E>,
     readiness: Readiness<M, R, E>,
     /// A message for which there was room in the pool and none behind its key: it waits there.
-    behind_key: Option<Waiting<M>>,
+    behind_key: Option<SinkFuture<M>>,
 }
 
-type Waiting<M> = Pin<Box<dyn Future<Output = Result<(), SinkError<M>>> + Send>>;
+type SinkFuture<M> = Pin<Box<dyn Future<Output = Result<(), SinkError<M>>> + Send>>;
 
 impl<M, R, E> Address<M, R, E> {
     /// This pool as a sink. The sink is another sender, and counts as an address.

@@ -8,7 +8,7 @@ use std::fmt;
 
 use crate::{
     AnyAddress,
-    address::{Address, door::WeakDoor},
+    address::{Address, vtable::WeakSenderVtable},
 };
 
 /// An address that does not keep its pool alive. Cheap to clone.
@@ -26,7 +26,7 @@ use crate::{
 /// # Ok(()) }
 /// ```
 pub struct WeakAddress<M, R, E> {
-    door: WeakDoor<M, R, E>,
+    vtable: WeakSenderVtable<M, R, E>,
     /// Of the address that it was made from: messages through either are queued together, in order.
     place: u32,
 }
@@ -34,7 +34,7 @@ pub struct WeakAddress<M, R, E> {
 impl<M, R, E> Address<M, R, E> {
     /// The same address, without keeping the pool alive.
     pub fn downgrade(&self) -> WeakAddress<M, R, E> {
-        WeakAddress { door: self.door.clone().downgrade(), place: self.place() }
+        WeakAddress { vtable: self.vtable.clone().downgrade(), place: self.place() }
     }
 }
 
@@ -46,24 +46,24 @@ impl<M, R, E> WeakAddress<M, R, E> {
     /// `None` once the last address of the pool has been dropped. A pool that was stopped
     /// explicitly has an address as long as one is held; sends to it are refused.
     pub fn upgrade(&self) -> Option<Address<M, R, E>> {
-        let door = self.door.upgrade()?;
-        door.try_handle_made().then(|| Address::at(door, self.place))
+        let vtable = self.vtable.upgrade()?;
+        vtable.try_handle_made().then(|| Address::at(vtable, self.place))
     }
 
     /// True while the pool accepts messages. It may end right afterwards.
     pub fn is_alive(&self) -> bool {
-        self.door.upgrade().is_some_and(|door| !door.is_closed())
+        self.vtable.upgrade().is_some_and(|vtable| !vtable.is_closed())
     }
 }
 
 impl<M: 'static, R: 'static, E: 'static> WeakAddress<M, R, E> {
     /// The address without its types.
     pub fn erase(&self) -> AnyAddress {
-        match &self.door {
-            WeakDoor::Worker(seat) => seat.any(),
-            WeakDoor::Pool(door) => match door.upgrade() {
+        match &self.vtable {
+            WeakSenderVtable::Worker(worker) => worker.any(),
+            WeakSenderVtable::Pool(vtable) => match vtable.upgrade() {
                 Some(there) => there.any(),
-                None => AnyAddress::gone(door.clone()),
+                None => AnyAddress::gone(vtable.clone()),
             },
         }
     }
@@ -71,7 +71,7 @@ impl<M: 'static, R: 'static, E: 'static> WeakAddress<M, R, E> {
 
 impl<M, R, E> Clone for WeakAddress<M, R, E> {
     fn clone(&self) -> Self {
-        Self { door: self.door.clone(), place: self.place }
+        Self { vtable: self.vtable.clone(), place: self.place }
     }
 }
 

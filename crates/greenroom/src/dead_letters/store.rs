@@ -7,7 +7,7 @@ use crate::DeadLetter;
 
 pub(super) struct Store<M, E> {
     /// Never more than `bound`.
-    letters: BTreeMap<u64, Place<M, E>>,
+    letters: BTreeMap<u64, LetterPlace<M, E>>,
     /// How many may be kept.
     bound: usize,
     /// Rises with every letter, so that numbers are in the order of age.
@@ -17,7 +17,7 @@ pub(super) struct Store<M, E> {
 }
 
 /// The place of a letter.
-struct Place<M, E> {
+struct LetterPlace<M, E> {
     /// Its information, whether in use or not.
     info: LetterInfo,
     /// `None` while it is in use.
@@ -52,7 +52,7 @@ impl<M, E> Store<M, E> {
         info.id = self.next_id;
         self.next_id += 1;
         let id = info.id;
-        self.letters.insert(id, Place { info, letter: Some(letter) });
+        self.letters.insert(id, LetterPlace { info, letter: Some(letter) });
         Kept { id: Some(id), dropped }
     }
 

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use super::{Delivery, Marks, Waiter};
 use crate::{
     Address, NotAccepted,
-    pool::{Parcel, Refusals, Urgency},
+    pool::{Payload, Refusals, Urgency},
 };
 
 /// Why a delivery was not forwarded. It is still whole.
@@ -45,10 +45,11 @@ impl<M, R, E> Delivery<M, R, E> {
         if self.message.is_none() {
             return Err(ForwardError::Empty);
         }
-        let mut lent = Lent::new(self);
-        if let Err(refused) = to.door.try_push(&mut lent.parcel, to.place(), Urgency::CanStepAside)
+        let mut lent = LentDelivery::new(self);
+        if let Err(refused) =
+            to.vtable.try_push(&mut lent.payload, to.place(), Urgency::CanStepAside)
         {
-            let pushed = to.wait_and_push(&mut lent.parcel, refused).await;
+            let pushed = to.wait_and_push(&mut lent.payload, refused).await;
             pushed.map_err(|why| not_forwarded(to, why))?;
         }
         lent.forwarded();
@@ -57,8 +58,8 @@ impl<M, R, E> Delivery<M, R, E> {
 
     /// As `forward`, but waits for room even if the other pool does not let its senders wait.
     pub(crate) async fn hand_on(&mut self, to: &Address<M, R, E>) -> Result<(), NotAccepted> {
-        let mut lent = Lent::new(self);
-        to.door.push_waiting(&mut lent.parcel, to.place()).await?;
+        let mut lent = LentDelivery::new(self);
+        to.vtable.push_waiting(&mut lent.payload, to.place()).await?;
         lent.forwarded();
         Ok(())
     }
@@ -71,9 +72,9 @@ impl<M, R, E> Delivery<M, R, E> {
         if self.message.is_none() {
             return Err(ForwardError::Empty);
         }
-        let mut lent = Lent::new(self);
-        to.door
-            .try_push(&mut lent.parcel, to.place(), Urgency::Now)
+        let mut lent = LentDelivery::new(self);
+        to.vtable
+            .try_push(&mut lent.payload, to.place(), Urgency::Now)
             .map_err(|refused| not_forwarded(to, to.why(refused)))?;
         lent.forwarded();
         Ok(())
@@ -82,16 +83,16 @@ impl<M, R, E> Delivery<M, R, E> {
 
 /// The contents of a delivery, on their way to another address. If the message is not accepted
 /// there, they go back.
-struct Lent<'a, M, R, E> {
+struct LentDelivery<'a, M, R, E> {
     delivery: &'a mut Delivery<M, R, E>,
-    parcel: Parcel<M, R, E>,
+    payload: Payload<M, R, E>,
     /// When it was accepted here, if that is noted: the other address accepts it anew.
     accepted: Option<Instant>,
     /// Workers here that do not take it: the other address has others.
     refusals: Option<Box<Refusals>>,
 }
 
-impl<'a, M, R, E> Lent<'a, M, R, E> {
+impl<'a, M, R, E> LentDelivery<'a, M, R, E> {
     fn new(delivery: &'a mut Delivery<M, R, E>) -> Self {
         // A caller that waits for the reply then waits for the other pool's.
         delivery.open_port();
@@ -100,8 +101,8 @@ impl<'a, M, R, E> Lent<'a, M, R, E> {
             extra.admission.waiter = Waiter::Other;
             (extra.accepted.take(), extra.refusals.take())
         });
-        let parcel = Parcel { message, extra, class: delivery.class };
-        Self { delivery, parcel, accepted, refusals }
+        let payload = Payload { message, extra, class: delivery.class };
+        Self { delivery, payload, accepted, refusals }
     }
 
     fn forwarded(self) {
@@ -109,10 +110,10 @@ impl<'a, M, R, E> Lent<'a, M, R, E> {
     }
 }
 
-impl<M, R, E> Drop for Lent<'_, M, R, E> {
+impl<M, R, E> Drop for LentDelivery<'_, M, R, E> {
     fn drop(&mut self) {
-        self.delivery.message = self.parcel.message.take();
-        self.delivery.extra = self.parcel.extra.take();
+        self.delivery.message = self.payload.message.take();
+        self.delivery.extra = self.payload.extra.take();
         if let Some(extra) = &mut self.delivery.extra {
             extra.accepted = self.accepted;
             extra.refusals = self.refusals.take();
@@ -121,6 +122,6 @@ impl<M, R, E> Drop for Lent<'_, M, R, E> {
 }
 
 fn not_forwarded<M, R, E>(to: &Address<M, R, E>, why: NotAccepted) -> ForwardError {
-    to.door.count_rejected();
+    to.vtable.count_rejected();
     ForwardError::NotAccepted(why)
 }

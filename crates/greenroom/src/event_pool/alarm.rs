@@ -16,12 +16,12 @@ const FALLEN: u64 = 9;
 
 /// Whether it was told that memory is above the ceiling.
 #[derive(Debug)]
-pub(super) struct Alarm {
+pub(super) struct MemoryAlarm {
     ceiling: u64,
     told: bool,
 }
 
-impl Alarm {
+impl MemoryAlarm {
     pub(super) fn new(ceiling: u64) -> Self {
         Self { ceiling, told: false }
     }
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn h12_memory_around_the_ceiling_is_told_once_until_it_has_fallen() {
-        let mut alarm = Alarm::new(1_000);
+        let mut alarm = MemoryAlarm::new(1_000);
         for (used, told) in [
             (1_000, false),
             (1_001, true),
@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn h12_where_the_process_is_not_known_what_the_pool_holds_counts() {
         let memory = PoolMemory { process: None, ..using(0) };
-        assert!(Alarm::new(59).look(&memory).is_some());
-        assert!(Alarm::new(60).look(&memory).is_none());
+        assert!(MemoryAlarm::new(59).look(&memory).is_some());
+        assert!(MemoryAlarm::new(60).look(&memory).is_none());
     }
 }

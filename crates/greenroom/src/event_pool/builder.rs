@@ -4,12 +4,12 @@ use std::{fmt, hash::Hash, sync::Arc};
 
 use super::{
     EventPool, Keyed, Shared,
-    alarm::Alarm,
+    alarm::MemoryAlarm,
     config::EventPoolConfig,
     config_error::ConfigErrors,
     engine::Engine,
     memory::{Machine, MemoryReading},
-    sizes::{SizeOf, Sizes},
+    sizes::{MessageSize, Sizes},
 };
 use crate::{Actor, Pool, PoolBuilder, PoolEvents, SpawnError};
 
@@ -20,7 +20,7 @@ pub struct EventPoolBuilder<A: Actor> {
     config: EventPoolConfig,
     pool: PoolBuilder<A>,
     key_required: bool,
-    size_of: Option<SizeOf<A::Message>>,
+    size_of: Option<MessageSize<A::Message>>,
     memory: Arc<dyn MemoryReading>,
 }
 
@@ -116,7 +116,7 @@ where
         if notices.is_on() {
             let (end, figures) = (pool.pool().erase(), pool.figures());
             let runtime = pool.pool().runtime().clone();
-            runtime.spawn(Alarm::new(config.memory_ceiling).watch(end, notices, figures));
+            runtime.spawn(MemoryAlarm::new(config.memory_ceiling).watch(end, notices, figures));
         }
         Ok(pool)
     }

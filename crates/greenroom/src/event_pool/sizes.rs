@@ -15,13 +15,13 @@ const SAMPLED: u32 = 64;
 const REMEMBERED: u64 = 4_096;
 
 /// How to tell the size of a message, in bytes.
-pub(super) type SizeOf<M> = Box<dyn Fn(&M) -> usize + Send + Sync>;
+pub(super) type MessageSize<M> = Box<dyn Fn(&M) -> usize + Send + Sync>;
 
 /// The average size of messages. A message that is not sampled costs a look at a
 /// number of its thread.
 pub(super) struct Sizes<M> {
     /// `None` if nothing is measured.
-    size_of: Option<SizeOf<M>>,
+    size_of: Option<MessageSize<M>>,
     /// No user code runs under it.
     samples: Mutex<Samples>,
 }
@@ -43,7 +43,7 @@ impl Samples {
 }
 
 impl<M> Sizes<M> {
-    pub(super) fn new(size_of: Option<SizeOf<M>>) -> Self {
+    pub(super) fn new(size_of: Option<MessageSize<M>>) -> Self {
         Self { size_of, samples: Mutex::default() }
     }
 

@@ -17,7 +17,7 @@ pub struct Layered<A, L> {
 }
 
 /// The parts needed to enter: the actor, its layer, and the context lent to the actor.
-type Inside<'a, A, L> = (&'a mut A, &'a mut L, Loan<'a, Layered<A, L>, A>);
+type LayeredParts<'a, A, L> = (&'a mut A, &'a mut L, Loan<'a, Layered<A, L>, A>);
 
 impl<A: Actor, L: Layer<A>> Layered<A, L> {
     /// Puts a layer around an actor.
@@ -35,7 +35,7 @@ impl<A: Actor, L: Layer<A>> Layered<A, L> {
         &self.layer
     }
 
-    fn inside<'a>(&'a mut self, cx: &'a mut Context<Self>) -> Inside<'a, A, L> {
+    fn inside<'a>(&'a mut self, cx: &'a mut Context<Self>) -> LayeredParts<'a, A, L> {
         let inner = self.inner.get_or_insert_with(|| cx.inner());
         (&mut self.actor, &mut self.layer, cx.lend(inner))
     }

@@ -11,7 +11,7 @@ use super::{
     keys::{Keys, WrongKeyType},
     letters::PoolDeadLetters,
     limits::Rate,
-    staff,
+    live_workers,
     starts::NotReady,
     stats::{Latencies, LatencySnapshot, PoolStats, WorkerStats},
     stop::{Stop, StopReport},
@@ -368,7 +368,7 @@ impl<A: Actor> PoolAdmin<A> {
     where
         A::Message: Clone,
     {
-        BroadcastAddress::new(staff::crew(&self.control, self.control.clone().address()))
+        BroadcastAddress::new(live_workers::group(&self.control, self.control.clone().address()))
     }
 
     /// The latest advice of the pool's [advisor](crate::pool::advisor). `None` if it has no advisor

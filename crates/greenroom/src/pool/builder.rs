@@ -15,18 +15,18 @@ use super::{
     change::SlotOutcome,
     config::{LimitConfig, PoolConfig},
     core::Core,
-    employed::start_clock,
     functions::{CopyOf, FunctionsOf, KeyOf},
     limits::{Adaptive, AtOnce, Gate, Rate},
     overflow::Overflow,
     policy::Policy,
     restart::{Restarts, WhenExhausted},
-    seat::Status,
     settings::{Derived, Settings},
+    slot_state::Status,
     supervised::{self, PoolChild},
+    task_guard::start_clock,
     threads::Threads,
     timed,
-    watch::Watched,
+    watchdog::Watched,
     worker::Factory,
 };
 use crate::{
@@ -677,7 +677,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         if let Some(limits) = config.limits.take() {
             derived.gate = Gate::new(limits.rate, limits.at_once, limits.adjustable)?;
         }
-        derived.serves_at_hatch &= derived.gate.is_none();
+        derived.uses_handoff &= derived.gate.is_none();
         functions.policy = bounds::ending(functions.policy, config.failure.finally);
         let settings = Settings { config, functions, factory, key_of, derived };
         Ok(Arc::new(Core::new(settings, awake_limit, runtime, threads)))
@@ -706,7 +706,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
             gate: None,
             is_weighed,
             looks_at_start: functions.copy.is_some() || asks,
-            serves_at_hatch: !chooses && !handles_together && !asks,
+            uses_handoff: !chooses && !handles_together && !asks,
             seed: self.config.seed.unwrap_or_else(random_seed),
         })
     }
@@ -782,7 +782,7 @@ pub(super) async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     let slots: Vec<usize> = (0..core.settings.config.size.workers).collect();
     slots
         .iter()
-        .for_each(|slot| core.membership.seats.at(*slot).place.lock().status = Status::Starting);
+        .for_each(|slot| core.membership.slots.at(*slot).details.lock().status = Status::Starting);
     core.start_in(&slots, &outcomes);
     drop(outcomes);
     let (mut reason, mut failed) = (None, Vec::new());
@@ -814,7 +814,7 @@ pub(super) async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
                     core.give_keys_to_others(&failed);
                 }
                 guard.defuse();
-                core.tell(PoolEvent::Started { workers: slots.len() });
+                core.notify(PoolEvent::Started { workers: slots.len() });
                 return Ok(());
             }
         }
@@ -824,11 +824,11 @@ pub(super) async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     Err(SpawnError::NoWorkerStarted { pool: core.settings.config.name.to_string(), reason })
 }
 
-/// From now on the watch looks at this pool while it is busy.
+/// From now on the watchdog looks at this pool while it is busy.
 pub(super) fn watch<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Arc<Core<A, K>>) {
     if core.telemetry.coarse.is_watched() {
         let watched: Arc<dyn Watched> = core.clone();
-        core.clock.bell.connect(&watched);
+        core.clock.watchdog.connect(&watched);
     }
 }
 
@@ -847,7 +847,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for AbortOnDrop<'_, A,
             core.close();
             core.end();
             core.end_unheard(ExitReason::Killed);
-            core.membership.abort(0..core.membership.seats.len());
+            core.membership.abort(0..core.membership.slots.len());
         }
     }
 }

@@ -18,36 +18,36 @@ use tokio::{
 };
 
 use super::{
-    bell::Bell,
     entry::Queued,
     lanes::{KEPT_WHEN_EMPTY, LaneId},
     timed::later,
+    watchdog_handle::WatchdogHandle,
 };
 use crate::Actor;
 
 pub(super) mod task;
 
 pub(crate) struct Clock<A: Actor, K> {
-    pub(crate) bell: Bell,
+    pub(crate) watchdog: WatchdogHandle,
     /// The task has been started. Set once.
     started: AtomicBool,
     /// An alarm has become the earliest, or the pool has ended.
     changed: Notify,
-    due: Mutex<BinaryHeap<Reverse<Alarm<A, K>>>>,
+    due: Mutex<BinaryHeap<Reverse<ClockEntry<A, K>>>>,
     /// Orders alarms of the same instant.
     next: AtomicU64,
     /// Messages without a key among the alarms.
     messages: AtomicUsize,
 }
 
-pub(super) struct Alarm<A: Actor, K> {
+pub(super) struct ClockEntry<A: Actor, K> {
     at: Instant,
     number: u64,
     pub(super) index: usize,
-    pub(super) what: What<A, K>,
+    pub(super) what: AlarmOf<A, K>,
 }
 
-pub(super) enum What<A: Actor, K> {
+pub(super) enum AlarmOf<A: Actor, K> {
     /// In the mailbox of the worker in this slot.
     Mail(usize, Box<Queued<A, K>>),
     Lane(LaneId),
@@ -59,40 +59,40 @@ pub(super) enum What<A: Actor, K> {
 }
 
 /// A message without a key that waits for another attempt, out of the clock.
-pub(crate) struct Waiting<A: Actor, K>(Alarm<A, K>);
+pub(crate) struct WaitingRetry<A: Actor, K>(ClockEntry<A, K>);
 
-impl<A: Actor, K> Waiting<A, K> {
+impl<A: Actor, K> WaitingRetry<A, K> {
     /// None for an alarm without a message, which is not lifted.
     pub(crate) fn message(&self) -> Option<&A::Message> {
         match &self.0.what {
-            What::Message(entry) | What::Mail(_, entry) => Some(&entry.message),
-            What::Lane(_) | What::Tag(_) | What::Held(_) => None,
+            AlarmOf::Message(entry) | AlarmOf::Mail(_, entry) => Some(&entry.message),
+            AlarmOf::Lane(_) | AlarmOf::Tag(_) | AlarmOf::Held(_) => None,
         }
     }
 
     pub(crate) fn into_entry(self) -> Option<Queued<A, K>> {
         match self.0.what {
-            What::Message(entry) | What::Mail(_, entry) => Some(*entry),
-            What::Lane(_) | What::Tag(_) | What::Held(_) => None,
+            AlarmOf::Message(entry) | AlarmOf::Mail(_, entry) => Some(*entry),
+            AlarmOf::Lane(_) | AlarmOf::Tag(_) | AlarmOf::Held(_) => None,
         }
     }
 }
 
-impl<A: Actor, K> PartialEq for Alarm<A, K> {
+impl<A: Actor, K> PartialEq for ClockEntry<A, K> {
     fn eq(&self, other: &Self) -> bool {
         self.number == other.number
     }
 }
 
-impl<A: Actor, K> Eq for Alarm<A, K> {}
+impl<A: Actor, K> Eq for ClockEntry<A, K> {}
 
-impl<A: Actor, K> PartialOrd for Alarm<A, K> {
+impl<A: Actor, K> PartialOrd for ClockEntry<A, K> {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<A: Actor, K> Ord for Alarm<A, K> {
+impl<A: Actor, K> Ord for ClockEntry<A, K> {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         (self.at, self.number).cmp(&(other.at, other.number))
     }
@@ -101,7 +101,7 @@ impl<A: Actor, K> Ord for Alarm<A, K> {
 impl<A: Actor, K> Clock<A, K> {
     pub(crate) fn new() -> Self {
         Self {
-            bell: Bell::silent(),
+            watchdog: WatchdogHandle::none(),
             started: AtomicBool::new(false),
             changed: Notify::new(),
             due: Mutex::default(),
@@ -111,30 +111,30 @@ impl<A: Actor, K> Clock<A, K> {
     }
 
     pub(crate) fn park_lane(&self, index: usize, id: LaneId, after: Duration) {
-        self.set(index, after, What::Lane(id));
+        self.set(index, after, AlarmOf::Lane(id));
     }
 
     pub(crate) fn park_message(&self, index: usize, entry: Queued<A, K>, after: Duration) {
         self.messages.fetch_add(1, Ordering::Relaxed);
-        self.set(index, after, What::Message(Box::new(entry)));
+        self.set(index, after, AlarmOf::Message(Box::new(entry)));
     }
 
     pub(crate) fn park_mail(&self, slot: usize, entry: Queued<A, K>, after: Duration) {
         self.messages.fetch_add(1, Ordering::Relaxed);
-        self.set(0, after, What::Mail(slot, Box::new(entry)));
+        self.set(0, after, AlarmOf::Mail(slot, Box::new(entry)));
     }
 
     pub(crate) fn park_tag(&self, tag: u32, after: Duration) {
-        self.set(0, after, What::Tag(tag));
+        self.set(0, after, AlarmOf::Tag(tag));
     }
 
     pub(crate) fn look_at_held(&self, slot: u32, after: Duration) {
-        self.set(0, after, What::Held(slot));
+        self.set(0, after, AlarmOf::Held(slot));
     }
 
-    fn set(&self, index: usize, after: Duration, what: What<A, K>) {
+    fn set(&self, index: usize, after: Duration, what: AlarmOf<A, K>) {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let alarm = Alarm { at: later(after), number, index, what };
+        let alarm = ClockEntry { at: later(after), number, index, what };
         let earliest = {
             let mut due = self.due.lock();
             due.push(Reverse(alarm));
@@ -164,7 +164,7 @@ impl<A: Actor, K> Clock<A, K> {
         self.due.lock().peek().map(|Reverse(alarm)| alarm.at)
     }
 
-    pub(super) fn pop_due(&self, now: Instant) -> Option<Alarm<A, K>> {
+    pub(super) fn pop_due(&self, now: Instant) -> Option<ClockEntry<A, K>> {
         let mut due = self.due.lock();
         if due.peek().is_none_or(|Reverse(alarm)| alarm.at > now) {
             return None;
@@ -177,7 +177,7 @@ impl<A: Actor, K> Clock<A, K> {
     }
 
     /// Lets the task look at the change.
-    pub(crate) fn rouse(&self) {
+    pub(crate) fn notify(&self) {
         self.changed.notify_one();
     }
 
@@ -188,20 +188,20 @@ impl<A: Actor, K> Clock<A, K> {
 
     /// Takes every message without a key that waits out, to be looked at under no lock. They are
     /// counted as if they were there.
-    pub(crate) fn lift(&self) -> Vec<Waiting<A, K>> {
+    pub(crate) fn lift(&self) -> Vec<WaitingRetry<A, K>> {
         let mut due = self.due.lock();
         let (lifted, stay) = std::mem::take(&mut *due)
             .into_iter()
             .map(|Reverse(alarm)| alarm)
             .partition::<Vec<_>, _>(|alarm| {
-                matches!(alarm.what, What::Message(_) | What::Mail(..))
+                matches!(alarm.what, AlarmOf::Message(_) | AlarmOf::Mail(..))
             });
         due.extend(stay.into_iter().map(Reverse));
-        lifted.into_iter().map(Waiting).collect()
+        lifted.into_iter().map(WaitingRetry).collect()
     }
 
     /// Puts back the lifted alarms that stay; so many were withdrawn.
-    pub(crate) fn set_down(&self, stay: Vec<Waiting<A, K>>, withdrawn: usize) {
+    pub(crate) fn set_down(&self, stay: Vec<WaitingRetry<A, K>>, withdrawn: usize) {
         self.messages.fetch_sub(withdrawn, Ordering::Relaxed);
         self.due.lock().extend(stay.into_iter().map(|waiting| Reverse(waiting.0)));
         // The earliest of them may be due by now.
@@ -211,24 +211,26 @@ impl<A: Actor, K> Clock<A, K> {
     /// The message is gone for which this lane was to be woken.
     pub(crate) fn forget_lane(&self, index: usize, id: LaneId) {
         self.forget(|alarm| {
-            alarm.index == index && matches!(alarm.what, What::Lane(of) if of == id)
+            alarm.index == index && matches!(alarm.what, AlarmOf::Lane(of) if of == id)
         });
     }
 
     /// The messages are gone for which these table slots were to be woken.
     pub(crate) fn forget_tags(&self, tags: &[u32]) {
-        self.forget(|alarm| matches!(alarm.what, What::Tag(tag) if tags.contains(&tag)));
+        self.forget(|alarm| matches!(alarm.what, AlarmOf::Tag(tag) if tags.contains(&tag)));
     }
 
-    fn forget(&self, is_such: impl Fn(&Alarm<A, K>) -> bool) {
+    fn forget(&self, is_such: impl Fn(&ClockEntry<A, K>) -> bool) {
         self.due.lock().retain(|Reverse(alarm)| !is_such(alarm));
     }
 
     /// Takes every message without a key that waits. Lanes keep theirs.
     pub(crate) fn drain(&self) -> Vec<Queued<A, K>> {
         let alarms = std::mem::take(&mut *self.due.lock()).into_vec();
-        let messages: Vec<_> =
-            alarms.into_iter().filter_map(|Reverse(alarm)| Waiting(alarm).into_entry()).collect();
+        let messages: Vec<_> = alarms
+            .into_iter()
+            .filter_map(|Reverse(alarm)| WaitingRetry(alarm).into_entry())
+            .collect();
         self.messages.fetch_sub(messages.len(), Ordering::Relaxed);
         messages
     }

@@ -2,14 +2,14 @@
 //!
 //! | on | looked at by | so it is late by |
 //! |---|---|---|
-//! | several threads | the watch, each tick, while a worker is awake or work is ready; whoever comes when it does not look | a tick (10 ms where handlers usually wait), or what the watch is late |
+//! | several threads | the watchdog, each tick, while a worker is awake or work is ready; whoever comes when it does not look | a tick (10 ms where handlers usually wait), or what the watchdog is late |
 //! | one thread | a sender that finds no worker awake or the clock standing, a worker that is woken for a queue, a handler that suspends or goes on | what a handler or a sender computes without a pause |
 //!
-//! On one thread time passes unseen only while a task computes: as long as a worker is awake,
-//! the runtime does not rest before that worker has had its turn. So, if handlers are quick, a
-//! message that an idle worker is given at its [hatch](super::hatch) gets no real time there:
-//! most are settled before their age is asked for. The first to ask (an observer, or the
-//! handler) reads the clock, and so does a worker whose handler suspends. Until then this clock
+//! On one thread time passes unseen only while a task computes: as long as a worker is awake, the
+//! runtime does not rest before that worker has had its turn. So, if handlers are quick, a message
+//! that an idle worker is given at its [handoff slot](super::handoff_slot) gets no real time there:
+//! most are settled before their age is asked for. The first to ask (an observer, or the handler)
+//! reads the clock, and so does a worker whose handler suspends. Until then this clock
 //! [stands](CoarseClock::stands), and senders know it.
 
 use std::{
@@ -22,7 +22,7 @@ use tokio::time::Instant;
 use super::{
     stamp::{SAMPLED_OF_BRISK, SAMPLED_OF_QUICK, Stamp},
     wake::QUICK,
-    watch::TICK,
+    watchdog::TICK,
 };
 
 /// The time since a pool was made, in nanoseconds.
@@ -40,7 +40,7 @@ pub(crate) struct CoarseClock {
     first: u64,
 }
 
-/// The watch looks after a clock.
+/// The watchdog looks after a clock.
 const WATCHED: usize = 0;
 
 /// On one thread: a caller that comes while no worker is awake sets the clock.
@@ -57,7 +57,7 @@ const BRISK: Duration = Duration::from_micros(32);
 /// are measured.
 const SLOW_IN_A_ROW: u32 = 4;
 
-/// If the watch is later than this, senders that read the real clock set this one.
+/// If the watchdog is later than this, senders that read the real clock set this one.
 const LATE: u64 = 2 * TICK.as_nanos() as u64;
 
 impl CoarseClock {
@@ -115,11 +115,11 @@ impl CoarseClock {
         }
     }
 
-    /// As `stamp`, for a message that an idle worker is given at its hatch. On one thread it is
-    /// undated if the real time has not been read for a while, and handlers are so quick that
+    /// As `stamp`, for a message that an idle worker is given at its handoff slot. On one thread it
+    /// is undated if the real time has not been read for a while, and handlers are so quick that
     /// reading it would be felt.
     #[inline]
-    pub(crate) fn stamp_at_hatch(&self, number: u64, is_late: bool, is_quick: bool) -> Stamp {
+    pub(crate) fn stamp_of_handoff(&self, number: u64, is_late: bool, is_quick: bool) -> Stamp {
         if self.measures(number) {
             return self.sample();
         }
@@ -135,7 +135,7 @@ impl CoarseClock {
         is_measured(number, self.unmeasured.load(Ordering::Relaxed)) && number >= self.first
     }
 
-    /// True if the watch sets it.
+    /// True if the watchdog sets it.
     #[inline]
     pub(crate) fn is_watched(&self) -> bool {
         self.care.load(Ordering::Relaxed) == WATCHED
@@ -147,7 +147,7 @@ impl CoarseClock {
         self.care.load(Ordering::Relaxed) == STANDS
     }
 
-    /// True if it is not late, or the watch keeps it. `awake` counts the awake workers, and is
+    /// True if it is not late, or the watchdog keeps it. `awake` counts the awake workers, and is
     /// called only if that matters.
     #[inline]
     pub(crate) fn is_timely(&self, awake: impl FnOnce() -> usize) -> bool {
@@ -213,7 +213,7 @@ impl CoarseClock {
 
     /// The longer handlers take, the more messages are measured, so that this makes no difference.
     /// A long one among quick ones was put aside by the operating system.
-    pub(crate) fn tell_pace(&self, took: Duration) {
+    pub(crate) fn note_pace(&self, took: Duration) {
         let one_in = match took {
             took if took < QUICK => SAMPLED_OF_QUICK,
             took if took < BRISK => SAMPLED_OF_BRISK,
@@ -301,7 +301,7 @@ mod tests {
     fn o01_the_longer_handlers_take_the_more_messages_are_measured() {
         let clock = clock();
         let unmeasured = || clock.unmeasured.load(Ordering::Relaxed);
-        let tell = |micros| clock.tell_pace(Duration::from_micros(micros));
+        let tell = |micros| clock.note_pace(Duration::from_micros(micros));
         assert_eq!(unmeasured(), 0, "before anything is known, every message is");
         for (micros, one_in) in [(40, 1), (31, 8), (1, 512)] {
             tell(micros);
@@ -319,7 +319,7 @@ mod tests {
     #[test]
     fn a_quick_message_between_slow_ones_begins_the_count_again() {
         let clock = clock();
-        let tell = |micros| clock.tell_pace(Duration::from_micros(micros));
+        let tell = |micros| clock.note_pace(Duration::from_micros(micros));
         [0, 9, 9, 9, 0, 9, 9, 9].into_iter().for_each(tell);
         assert!(clock.measures_few());
         tell(9);

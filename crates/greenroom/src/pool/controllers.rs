@@ -14,7 +14,7 @@ use super::{
         PoolNotice,
         coordination::{AddressOf, Coordination},
     },
-    parcel::ParcelOf,
+    payload::PayloadOf,
     restart::Escalation,
 };
 use crate::{
@@ -47,26 +47,26 @@ impl<A: Actor> Default for Controllers<A> {
 
 impl<A: Actor> Controllers<A> {
     /// A worker handles messages. Not under a lock.
-    pub(crate) fn tell_up(&self, slot: usize) {
+    pub(crate) fn notify_up(&self, slot: usize) {
         if let Some(coordination) = self.coordination.get() {
-            coordination.tell(PoolNotice::WorkerUp { slot });
+            coordination.notify(PoolNotice::WorkerUp { slot });
         }
     }
 
     /// A worker that was up does not. Not under a lock.
-    pub(crate) fn tell_down(&self, slot: usize, reason: &ExitReason) {
+    pub(crate) fn notify_down(&self, slot: usize, reason: &ExitReason) {
         if let Some(coordination) = self.coordination.get() {
-            coordination.tell(PoolNotice::WorkerDown { slot, reason: reason.clone() });
+            coordination.notify(PoolNotice::WorkerDown { slot, reason: reason.clone() });
         }
     }
 
     /// A message has found no room.
     #[cold]
-    pub(crate) fn tell_saturated(&self) {
+    pub(crate) fn notify_saturated(&self) {
         if let Some(coordination) = self.coordination.get()
             && coordination.saturated.may_say(Instant::now())
         {
-            coordination.tell(PoolNotice::Saturated);
+            coordination.notify(PoolNotice::Saturated);
         }
     }
 
@@ -80,15 +80,15 @@ impl<A: Actor> Controllers<A> {
     /// The address that takes this message instead of a worker. Costs one look at the class of a
     /// message that is not urgent.
     #[inline]
-    pub(crate) fn diverted(&self, parcel: &ParcelOf<A>) -> Option<&AddressOf<A>> {
-        match parcel.class {
+    pub(crate) fn diverted(&self, payload: &PayloadOf<A>) -> Option<&AddressOf<A>> {
+        match payload.class {
             Class::Urgent => self.coordination.get()?.urgent.as_ref(),
             _ => None,
         }
     }
 
     /// Tells the supervisor, if it has not been told since it started the pool.
-    pub(crate) fn tell_supervisor(&self, reason: &ExitReason) {
+    pub(crate) fn notify_supervisor(&self, reason: &ExitReason) {
         let supervisor = self.escalation.lock().take();
         if let Some(tell) = supervisor {
             tell(reason.clone());

@@ -37,9 +37,9 @@ use std::{
 mod builder;
 mod coordinated;
 pub(super) mod coordination;
-mod ears;
+mod driver;
 mod notice;
-mod office;
+mod notice_queue;
 mod setup;
 
 pub(crate) use self::coordination::Coordination;

@@ -8,15 +8,15 @@ use super::{
     discard::discard,
     entry::{Hashed, Queued},
     env::Env,
-    handoff::{Handoff, HatchOf},
+    handoff::{Handoff, HandoffSlotOf},
     in_place,
-    lifecycle::{Gate, Lifecycle},
+    lifecycle::{Acceptance, Lifecycle},
     membership::Membership,
-    occupied::{Inside, Occupied, slot_at_work},
-    parcel::{Load, ParcelOf},
+    payload::{LendPayload, PayloadOf},
     permits::{Closed, Queues},
     places::{KEYED_SHARDS, Places},
     queue::{InboxGuard, OutboxOf, Queue, ShardOf, credit_for},
+    reentrancy::{ReentrancyGuard, Reentrant, slot_at_work},
     routing::{Routing, WayIn},
     settings::Settings,
     shard::Wanted,
@@ -29,23 +29,24 @@ use crate::{Actor, DeadLetters, delivery::Extra};
 
 mod accept;
 mod alarms;
+mod assign;
+mod backlog;
 pub(crate) mod batch;
 mod capacity;
-mod carry;
 mod claims;
 mod close;
 mod controlled;
 mod coordinated;
-mod crew;
-mod crowded;
 pub(crate) mod dispatch;
 mod elsewhere;
 mod evict;
 pub(crate) mod exit;
 mod figures;
 mod keys;
-mod look;
 mod mail;
+mod members;
+mod migrate;
+mod notify;
 mod oldest;
 mod park;
 mod parked;
@@ -54,10 +55,9 @@ mod push;
 mod ready;
 mod room;
 pub(crate) mod serve;
-mod stick;
+mod snapshot;
 mod sweep;
 pub(crate) mod take;
-mod tell;
 #[cfg(test)]
 mod tests;
 mod waiters;
@@ -142,15 +142,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if let Some(quick) = core.settings.config.handling.quick {
             core.queue.wake.set_quick(quick);
             let pace = if quick { Duration::ZERO } else { Duration::MAX };
-            core.telemetry.coarse.tell_pace(pace);
+            core.telemetry.coarse.note_pace(pace);
         }
         core
     }
 
     /// Tells how long a handler took, on average over a few.
-    pub(crate) fn tell_pace(&self, each: Duration) {
+    pub(crate) fn note_pace(&self, each: Duration) {
         if self.settings.config.handling.quick.is_none() {
-            self.queue.wake.tell_pace(each);
+            self.queue.wake.note_pace(each);
         }
     }
 
@@ -161,8 +161,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// The key of a message and its hash. Runs user code: call it before admission, under no lock.
     #[inline]
-    pub(crate) fn key(&self, load: &impl Load<A::Message, A::Reply, A::Error>) -> Hashed<K> {
-        self.key_of(load.message())
+    pub(crate) fn key(
+        &self,
+        payload: &impl LendPayload<A::Message, A::Reply, A::Error>,
+    ) -> Hashed<K> {
+        self.key_of(payload.message())
     }
 
     /// As `key`, for a message that lies elsewhere.
@@ -185,22 +188,22 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     fn announce_in_place(&self, index: usize) {
         self.queue.wake.mark(index);
         let shard = (!self.keyed()).then_some(index);
-        let Some(picked) = self.queue.wake.pick_for(shard, &self.clock.bell) else { return };
-        match in_place::lend(&self.membership.seats.at(picked.worker).bench) {
-            Some(lent) => self.drive(lent, || {}),
-            None => picked.rouse(),
+        let Some(picked) = self.queue.wake.pick_for(shard, &self.clock.watchdog) else { return };
+        match in_place::lend(&self.membership.slots.at(picked.worker).work) {
+            Some(lent) => self.run_in_place(lent, || {}),
+            None => picked.wake(),
         }
     }
 
     /// True if the caller, here and now, may do a worker's work.
-    pub(super) fn may_drive(&self) -> bool {
+    pub(super) fn may_run_in_place(&self) -> bool {
         let here = || {
             let current = tokio::runtime::Handle::try_current();
             current.is_ok_and(|current| current.id() == self.env.runtime.id())
         };
         self.settings.config.handling.calls_in_place
             && self.queue.wake.is_quick()
-            && in_place::may_drive()
+            && in_place::may_run()
             && here()
     }
 
@@ -229,7 +232,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// False if the coarse clock may have stood still since the last look at a scheduled shard:
-    /// without the watch, while every worker waits.
+    /// without the watchdog, while every worker waits.
     #[inline(always)]
     pub(super) fn is_timely(&self) -> bool {
         self.telemetry.coarse.is_timely(|| self.queue.wake.awake())
@@ -244,14 +247,16 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// True when the coarse clock may have stood still for long (see there).
     #[inline]
     fn is_late(&self) -> bool {
-        self.telemetry.coarse.is_late(|| !self.clock.bell.is_watched(), || self.queue.wake.awake())
+        self.telemetry
+            .coarse
+            .is_late(|| !self.clock.watchdog.is_watched(), || self.queue.wake.awake())
     }
 
-    /// A worker is woken: sets the coarse clock unless the watch does. Before the worker
-    /// counts as awake.
+    /// A worker is woken: sets the coarse clock unless the watchdog does. Before the worker counts
+    /// as awake.
     #[inline]
     pub(crate) fn note_time(&self) {
-        if !self.telemetry.coarse.is_watched() || !self.clock.bell.is_watched() {
+        if !self.telemetry.coarse.is_watched() || !self.clock.watchdog.is_watched() {
             self.telemetry.coarse.set();
         }
     }
@@ -277,16 +282,16 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 outbox.queued() + shard.inbox.lock().queued()
             })
             .sum();
-        let desks = self.membership.desks.iter().filter_map(|desk| desk.lock().clone());
-        let private: usize = desks.map(|mailbox| mailbox.waiting()).sum();
+        let mailboxes = self.membership.mailboxes.iter().filter_map(|cell| cell.lock().clone());
+        let private: usize = mailboxes.map(|mailbox| mailbox.waiting()).sum();
         queued + private + self.handed() + self.routing.held.lock().len() + self.clock.messages()
     }
 
     pub(crate) fn accepted(&self) -> u64 {
         let shared: u64 = self.queue.shards.iter().map(|shard| shard.inbox.lock().accepted).sum();
-        let desks = self.membership.desks.iter().filter_map(|desk| desk.lock().clone());
-        let private: u64 = desks.map(|mailbox| mailbox.accepted()).sum();
-        shared + private + self.telemetry.tally.accepted.load(Ordering::Relaxed)
+        let mailboxes = self.membership.mailboxes.iter().filter_map(|cell| cell.lock().clone());
+        let private: u64 = mailboxes.map(|mailbox| mailbox.accepted()).sum();
+        shared + private + self.telemetry.counters.accepted.load(Ordering::Relaxed)
     }
 
     pub(crate) fn worker_name(&self, slot: usize) -> String {
@@ -300,17 +305,24 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// The caller is about to wait for a reply of this pool.
     #[inline]
-    pub(crate) fn enter_own_call(&self, parcel: &ParcelOf<A>) -> Result<Option<Inside>, Occupied> {
+    pub(crate) fn enter_own_call(
+        &self,
+        payload: &PayloadOf<A>,
+    ) -> Result<Option<ReentrancyGuard>, Reentrant> {
         match slot_at_work(self.identity()) {
-            Some(slot) => self.enter_call_of(slot, parcel),
+            Some(slot) => self.enter_call_of(slot, payload),
             None => Ok(None),
         }
     }
 
     #[cold]
-    fn enter_call_of(&self, slot: usize, parcel: &ParcelOf<A>) -> Result<Option<Inside>, Occupied> {
-        if self.has_key_in_hand(parcel, slot) {
-            return Err(Occupied);
+    fn enter_call_of(
+        &self,
+        slot: usize,
+        payload: &PayloadOf<A>,
+    ) -> Result<Option<ReentrancyGuard>, Reentrant> {
+        if self.has_key_in_hand(payload, slot) {
+            return Err(Reentrant);
         }
         // Pairs with nothing: one count, compared once. A worker that joins or leaves meanwhile
         // might as well have come later.
@@ -318,11 +330,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// True if a worker is the owner of this message's key.
-    pub(crate) fn has_key_in_hand(&self, parcel: &ParcelOf<A>, slot: usize) -> bool {
+    pub(crate) fn has_key_in_hand(&self, payload: &PayloadOf<A>, slot: usize) -> bool {
         if !self.keyed() {
-            return self.would_stick_to(parcel, slot);
+            return self.is_assigned_to(payload, slot);
         }
-        let key = self.key(parcel);
+        let key = self.key(payload);
         let index = self.shard_of(&key, 0);
         let own = key.0.is_some() && self.queue.shards[index].outbox.lock().is_owner(key.1, slot);
         discard(key);

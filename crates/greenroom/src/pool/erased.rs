@@ -11,9 +11,9 @@ use tokio::runtime::Handle;
 
 use super::{
     core::Core,
-    occupied::{Inside, Occupied},
-    seat_door::SeatDoor,
+    reentrancy::{ReentrancyGuard, Reentrant},
     stop::{Stop, StopSummary, run::stop},
+    worker_sender::WorkerSender,
 };
 use crate::{
     Actor, AnyAddress,
@@ -27,7 +27,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for Core<A, K> {
         self.settings.config.name.clone()
     }
 
-    fn enter_any_call(&self) -> Result<Option<Inside>, Occupied> {
+    fn enter_any_call(&self) -> Result<Option<ReentrancyGuard>, Reentrant> {
         // Pairs with nothing: one count, compared once. A worker that joins or leaves meanwhile
         // might as well have come later.
         self.handoff.calls.enter(self.identity(), self.membership.live.load(Ordering::SeqCst))
@@ -39,8 +39,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for Core<A, K> {
 
     fn any(self: Arc<Self>) -> AnyAddress {
         let (life, name) = (self.lifecycle.life.clone(), self.settings.config.name.clone());
-        let door: Arc<dyn Erased> = self;
-        AnyAddress::new(Arc::downgrade(&door), None, life, name)
+        let vtable: Arc<dyn Erased> = self;
+        AnyAddress::new(Arc::downgrade(&vtable), None, life, name)
     }
 
     fn any_worker(self: Arc<Self>, slot: usize) -> AnyAddress {
@@ -53,17 +53,17 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for Core<A, K> {
         }
         let life = mailbox.life().clone();
         let name = Arc::from(self.worker_name(slot));
-        let door: Arc<dyn Erased> = self;
-        AnyAddress::new(Arc::downgrade(&door), Some(slot), life, name)
+        let vtable: Arc<dyn Erased> = self;
+        AnyAddress::new(Arc::downgrade(&vtable), Some(slot), life, name)
     }
 
     fn worker(self: Arc<Self>, slot: usize, life: u64) -> Option<Arc<dyn Erased>> {
         let mailbox = self.mailbox_if_any(slot).filter(|mailbox| mailbox.life().id() == life)?;
-        Some(Arc::new(SeatDoor::new(self, mailbox)))
+        Some(Arc::new(WorkerSender::new(self, mailbox)))
     }
 
     fn publish(&self, slot: usize, key: &str, value: Value) -> Result<(), TooManyKeys> {
-        self.membership.seats.at(slot).published.publish(key, value)
+        self.membership.slots.at(slot).published.publish(key, value)
     }
 
     fn signal(self: Arc<Self>, signal: Signal<AnyAddress>) {
@@ -92,7 +92,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for Core<A, K> {
         // Pairs with the `fetch_sub` in `one_less` and `lay_off`. If it is missed, the next look
         // sees it.
         let nobody_left = self.is_closed() && self.membership.live.load(Ordering::SeqCst) == 0;
-        // Pairs with the exchange in the drop of `Employed`. If it is missed, the next
+        // Pairs with the exchange in the drop of `TaskGuard`. If it is missed, the next
         // look sees it.
         nobody_left || self.lifecycle.running.load(Ordering::SeqCst) == 0
     }

@@ -28,10 +28,10 @@
 
 mod attempt;
 mod broadcast;
-pub(crate) mod crew;
 mod fold;
 mod gathered;
 mod gathering;
+pub(crate) mod group;
 mod hedge_budget;
 mod hedged;
 mod partial;
@@ -41,9 +41,9 @@ mod split_join;
 mod together;
 
 pub use broadcast::BroadcastAddress;
-pub use crew::Worker;
 pub use gathered::{FirstReply, GatherError, Gathered, SlotResult};
 pub use gathering::Gathering;
+pub use group::Worker;
 pub use hedge_budget::HedgeBudget;
 pub use hedged::Hedged;
 pub use partial::{PartialPolicy, SplitJoinError};

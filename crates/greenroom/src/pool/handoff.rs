@@ -5,16 +5,17 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use super::{hatch::Hatch, occupied::OwnCalls, seats::Seats};
+use super::{handoff_slot::HandoffSlot, per_slot::PerSlot, reentrancy::OwnCalls};
 use crate::Actor;
 
 /// The meeting point of a worker and its callers.
-pub(crate) type HatchOf<A> = Hatch<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error>;
+pub(crate) type HandoffSlotOf<A> =
+    HandoffSlot<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error>;
 
 /// Calls that skip the queue.
 pub(crate) struct Handoff<A: Actor> {
-    /// The hatches of single workers, in a pool that uses them.
-    pub(crate) hatches: Seats<OnceLock<Arc<HatchOf<A>>>>,
+    /// The handoff slots of single workers, in a pool that uses them.
+    pub(crate) slots: PerSlot<OnceLock<Arc<HandoffSlotOf<A>>>>,
     /// A caller has given a message to a worker and had it woken.
     pub(crate) hands: AtomicBool,
     /// Workers that wait for their own pool.
@@ -24,21 +25,21 @@ pub(crate) struct Handoff<A: Actor> {
 impl<A: Actor> Handoff<A> {
     pub(super) fn new(workers: usize) -> Self {
         Self {
-            hatches: Seats::new(workers),
+            slots: PerSlot::new(workers),
             hands: AtomicBool::new(false),
             calls: OwnCalls::default(),
         }
     }
 
-    /// The hatch of this worker.
-    pub(crate) fn hatch(&self, worker: usize) -> &Arc<HatchOf<A>> {
-        self.hatches.at(worker).get_or_init(|| Arc::new(Hatch::new()))
+    /// The handoff slot of this worker.
+    pub(crate) fn slot(&self, worker: usize) -> &Arc<HandoffSlotOf<A>> {
+        self.slots.at(worker).get_or_init(|| Arc::new(HandoffSlot::new()))
     }
 
-    /// Every hatch at which a caller may wait for a worker that has been woken.
-    pub(crate) fn hatches_of_waiters(&self) -> impl Iterator<Item = &HatchOf<A>> {
+    /// Every handoff slot at which a caller may wait for a worker that has been woken.
+    pub(crate) fn slots_of_waiters(&self) -> impl Iterator<Item = &HandoffSlotOf<A>> {
         let hands = self.hands.load(Ordering::Relaxed);
-        let hatches = hands.then(|| self.hatches.iter()).into_iter().flatten();
-        hatches.filter_map(|hatch| hatch.get().map(|hatch| &**hatch))
+        let slots = hands.then(|| self.slots.iter()).into_iter().flatten();
+        slots.filter_map(|handoff_slot| handoff_slot.get().map(|handoff_slot| &**handoff_slot))
     }
 }

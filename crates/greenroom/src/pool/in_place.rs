@@ -8,7 +8,7 @@
 //! waits for the reply, both as usual.
 //!
 //! ```text
-//!            task polls, caller drives              returned Pending
+//!            task polls, caller runs                returned Pending
 //!   Here ──────────────────────────────▶ Away ─────────────────────────▶ Here   (and the task is woken, if it called meanwhile)
 //!    │                                     │ returned Ready, panicked
 //!    │ task dropped                        ├─────────────────────────────▶ Done  (the task is woken, and ends)
@@ -17,7 +17,8 @@
 //! ```
 //!
 //! If nothing waits, a call to a pool without keys is not even queued: its message is left at the
-//! worker's [`Hatch`](super::hatch::Hatch), and taken from there by the work that is polled.
+//! worker's [`HandoffSlot`](super::handoff_slot::HandoffSlot), and taken from there by the work
+//! that is polled.
 //!
 //! The price: two short locks for each turn of a worker's task, and a box for its future, in pools
 //! that ask for it; and a handler may run inside the caller's turn. So it is done only if handlers
@@ -50,10 +51,10 @@ const IN_A_ROW: u32 = 512;
 const CALLS_PER_TIMING: u32 = 8;
 
 thread_local! {
-    /// A worker is driven on this thread by its caller.
-    static DRIVING: Cell<bool> = const { Cell::new(false) };
+    /// A worker is run on this thread by its caller.
+    static RUN_BY_CALLER: Cell<bool> = const { Cell::new(false) };
     /// How many have been.
-    static DRIVEN: Cell<u32> = const { Cell::new(0) };
+    static CALLER_RUNS: Cell<u32> = const { Cell::new(0) };
     /// The number of this thread; 0 while it has none.
     static NUMBER: Cell<usize> = const { Cell::new(0) };
 }
@@ -76,36 +77,36 @@ fn take_number() -> usize {
 
 /// True while the current task is polled by a caller of it, which waits to go on.
 #[inline]
-pub(crate) fn is_driving() -> bool {
-    DRIVING.get()
+pub(crate) fn is_run_by_caller() -> bool {
+    RUN_BY_CALLER.get()
 }
 
 /// True for one call in a few: handlers that have become slow must not run in their callers' turns.
 pub(crate) fn is_timed() -> bool {
-    DRIVEN.get().is_multiple_of(CALLS_PER_TIMING)
+    CALLER_RUNS.get().is_multiple_of(CALLS_PER_TIMING)
 }
 
-/// False for a task that is driven itself, and if others must have their turn.
-pub(crate) fn may_drive() -> bool {
-    let driven = DRIVEN.get().wrapping_add(1);
-    DRIVEN.set(driven);
-    !driven.is_multiple_of(IN_A_ROW) && !is_driving()
+/// False for a task that is run by a caller itself, and if others must have their turn.
+pub(crate) fn may_run() -> bool {
+    let runs = CALLER_RUNS.get().wrapping_add(1);
+    CALLER_RUNS.set(runs);
+    !runs.is_multiple_of(IN_A_ROW) && !is_run_by_caller()
 }
 
 /// The work of a slot's task, one task after the other: the work of a task that is killed may be
 /// away while the next has begun.
 #[derive(Default)]
-pub(crate) struct Bench(Lock<Desk>);
+pub(crate) struct WorkCell(Lock<TaskWork>);
 
 #[derive(Default)]
-struct Desk {
-    /// Of the task whose place it is; 0 before the first.
+struct TaskWork {
+    /// Of the task whose work it is; 0 before the first.
     number: u64,
-    place: Place,
+    state: WorkState,
 }
 
 #[derive(Default)]
-pub(super) enum Place {
+pub(super) enum WorkState {
     /// To be polled; with the waker of its task, once that has been polled.
     Here(Work, Option<Waker>),
     /// It is being polled. `called` once its task wants to.
@@ -117,41 +118,41 @@ pub(super) enum Place {
     Nobody,
 }
 
-impl Desk {
-    /// The place of this task, if it still has one.
-    fn of(&mut self, number: u64) -> Option<&mut Place> {
-        (self.number == number).then_some(&mut self.place)
+impl TaskWork {
+    /// The work of this task, if it still has one.
+    fn of(&mut self, number: u64) -> Option<&mut WorkState> {
+        (self.number == number).then_some(&mut self.state)
     }
 }
 
-impl Bench {
+impl WorkCell {
     /// The next task begins, with this work. Returns its number.
     pub(super) fn begin(&self, work: Work) -> u64 {
-        let mut desk = locked(&self.0);
-        desk.number += 1;
-        let number = desk.number;
-        let before = std::mem::replace(&mut desk.place, Place::Here(work, None));
-        drop(desk);
+        let mut task = locked(&self.0);
+        task.number += 1;
+        let number = task.number;
+        let before = std::mem::replace(&mut task.state, WorkState::Here(work, None));
+        drop(task);
         drop(before);
         number
     }
 
     /// The task comes to poll its work.
-    pub(super) fn come(&self, number: u64) -> Place {
-        let mut desk = locked(&self.0);
-        let Some(place) = desk.of(number) else { return Place::Nobody };
-        let away = Place::Away { called: matches!(*place, Place::Away { .. }) };
-        std::mem::replace(place, away)
+    pub(super) fn come(&self, number: u64) -> WorkState {
+        let mut task = locked(&self.0);
+        let Some(state) = task.of(number) else { return WorkState::Nobody };
+        let away = WorkState::Away { called: matches!(*state, WorkState::Away { .. }) };
+        std::mem::replace(state, away)
     }
 
     /// Lends the work to a caller, with the waker and the number of its task.
     fn lend(&self) -> Option<(Work, Waker, u64)> {
-        let mut desk = locked(&self.0);
-        match std::mem::replace(&mut desk.place, Place::Away { called: false }) {
-            Place::Here(work, Some(waker)) => Some((work, waker, desk.number)),
+        let mut task = locked(&self.0);
+        match std::mem::replace(&mut task.state, WorkState::Away { called: false }) {
+            WorkState::Here(work, Some(waker)) => Some((work, waker, task.number)),
             other => {
                 // There is nothing in it to be dropped.
-                std::mem::forget(std::mem::replace(&mut desk.place, other));
+                std::mem::forget(std::mem::replace(&mut task.state, other));
                 None
             }
         }
@@ -165,12 +166,12 @@ impl Bench {
         work: Work,
         waker: Waker,
     ) -> Result<Option<Waker>, Work> {
-        let mut desk = locked(&self.0);
-        match desk.of(number) {
-            Some(place @ Place::Away { .. }) => {
-                let wake = matches!(place, Place::Away { called: true }).then(|| waker.clone());
+        let mut task = locked(&self.0);
+        match task.of(number) {
+            Some(state @ WorkState::Away { .. }) => {
+                let wake = matches!(state, WorkState::Away { called: true }).then(|| waker.clone());
                 // As in `lend`.
-                std::mem::forget(std::mem::replace(place, Place::Here(work, Some(waker))));
+                std::mem::forget(std::mem::replace(state, WorkState::Here(work, Some(waker))));
                 Ok(wake)
             }
             _ => Err(work),
@@ -180,10 +181,10 @@ impl Bench {
     /// The work is done. Its task is to be woken, to end. If the task has gone, a panic of the work
     /// has no receiver.
     fn end(&self, number: u64, panic: Option<Box<dyn Any + Send>>) -> Option<Box<dyn Any + Send>> {
-        let mut desk = locked(&self.0);
-        match desk.of(number) {
-            Some(place @ Place::Away { .. }) => {
-                *place = Place::Done(panic);
+        let mut task = locked(&self.0);
+        match task.of(number) {
+            Some(state @ WorkState::Away { .. }) => {
+                *state = WorkState::Done(panic);
                 None
             }
             _ => panic,
@@ -191,23 +192,23 @@ impl Bench {
     }
 
     /// The task has gone, even if its work is away.
-    pub(super) fn leave(&self, number: u64) -> Place {
-        locked(&self.0).of(number).map_or(Place::Nobody, std::mem::take)
+    pub(super) fn leave(&self, number: u64) -> WorkState {
+        locked(&self.0).of(number).map_or(WorkState::Nobody, std::mem::take)
     }
 }
 
-/// When it is dropped, no worker is driven on this thread any more.
-struct Driving;
+/// When it is dropped, no worker is run by a caller on this thread any more.
+struct RunByCaller;
 
-impl Drop for Driving {
+impl Drop for RunByCaller {
     fn drop(&mut self) {
-        DRIVING.set(false);
+        RUN_BY_CALLER.set(false);
     }
 }
 
-/// The work of a worker, lent to a caller that is about to do it: to be driven at once.
-pub(crate) struct Lent<'a> {
-    bench: &'a Bench,
+/// The work of a worker, lent to a caller that is about to do it: to be run at once.
+pub(crate) struct LentWork<'a> {
+    cell: &'a WorkCell,
     number: u64,
     work: Work,
     waker: Waker,
@@ -215,42 +216,42 @@ pub(crate) struct Lent<'a> {
 
 /// Borrows the work of this worker. None if another caller does it, or it has not been
 /// polled before.
-pub(crate) fn lend(bench: &Bench) -> Option<Lent<'_>> {
-    let (work, waker, number) = bench.lend()?;
-    Some(Lent { bench, number, work, waker })
+pub(crate) fn lend(cell: &WorkCell) -> Option<LentWork<'_>> {
+    let (work, waker, number) = cell.lend()?;
+    Some(LentWork { cell, number, work, waker })
 }
 
-impl Lent<'_> {
+impl LentWork<'_> {
     /// Polls it once, and gives it back. `then` runs in between, before that worker can be
     /// polled again.
-    pub(crate) fn drive<T>(self, then: impl FnOnce() -> T) -> T {
-        let Self { bench, number, mut work, waker } = self;
-        DRIVING.set(true);
-        let driving = Driving;
+    pub(crate) fn run<T>(self, then: impl FnOnce() -> T) -> T {
+        let Self { cell, number, mut work, waker } = self;
+        RUN_BY_CALLER.set(true);
+        let run_by_caller = RunByCaller;
         let poll = || work.as_mut().poll(&mut Context::from_waker(&waker));
         let polled = catch_unwind(AssertUnwindSafe(poll));
-        drop(driving);
+        drop(run_by_caller);
         match polled {
             Ok(Poll::Pending) => {
                 let then = then();
-                put_back(bench, number, work, waker);
+                put_back(cell, number, work, waker);
                 then
             }
-            Ok(Poll::Ready(())) => finish(bench, number, (work, waker), None, then),
-            Err(panic) => finish(bench, number, (work, waker), Some(panic), then),
+            Ok(Poll::Ready(())) => finish(cell, number, (work, waker), None, then),
+            Err(panic) => finish(cell, number, (work, waker), Some(panic), then),
         }
     }
 
     /// Gives it back as it was.
     pub(crate) fn leave(self) {
-        put_back(self.bench, self.number, self.work, self.waker);
+        put_back(self.cell, self.number, self.work, self.waker);
     }
 }
 
-fn put_back(bench: &Bench, number: u64, work: Work, waker: Waker) {
-    match bench.put_back(number, work, waker) {
+fn put_back(cell: &WorkCell, number: u64, work: Work, waker: Waker) {
+    match cell.put_back(number, work, waker) {
         Ok(wake) => wake.into_iter().for_each(Waker::wake),
-        // Its contents are the user's, and do not concern the caller that drives it.
+        // Its contents are the user's, and do not concern the caller that runs it.
         Err(left) => discard(left),
     }
 }
@@ -258,19 +259,19 @@ fn put_back(bench: &Bench, number: u64, work: Work, waker: Waker) {
 /// The work is done, perhaps by a panic.
 #[cold]
 fn finish<T>(
-    bench: &Bench,
+    cell: &WorkCell,
     number: u64,
     (work, waker): (Work, Waker),
     panic: Option<Box<dyn Any + Send>>,
     then: impl FnOnce() -> T,
 ) -> T {
     // As in its own task: its contents are settled before its end is known.
-    DRIVING.set(true);
-    let driving = Driving;
+    RUN_BY_CALLER.set(true);
+    let run_by_caller = RunByCaller;
     discard(work);
-    drop(driving);
+    drop(run_by_caller);
     let then = then();
-    discard(bench.end(number, panic));
+    discard(cell.end(number, panic));
     waker.wake();
     then
 }

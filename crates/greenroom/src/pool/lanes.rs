@@ -20,7 +20,7 @@ use std::{any::TypeId, collections::VecDeque, sync::Arc};
 use hashbrown::HashTable;
 
 use super::{
-    crowd::Crowd,
+    backlog::Backlog,
     entry::{Entry, first},
     failed::Failed,
     stamp::Stamp,
@@ -299,7 +299,7 @@ impl<M, R, E, K> Line<M, R, E, K> {
 pub(crate) type LiftedLine<M, R, E, K> = (LaneId, VecDeque<Entry<M, R, E, K>>);
 
 /// A withdrawal is looking at the messages of a lane.
-pub(crate) struct Lifted;
+pub(crate) struct LineIsLifted;
 
 /// A message that was evicted, and its lane if that is to be closed.
 pub(crate) type Evicted<M, R, E, K> = (Entry<M, R, E, K>, Option<LaneId>);
@@ -482,11 +482,11 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
     pub(crate) fn close_unless_lifted(
         &mut self,
         id: LaneId,
-    ) -> Result<Option<Lane<M, R, E, K>>, Lifted> {
+    ) -> Result<Option<Lane<M, R, E, K>>, LineIsLifted> {
         let found = self.table.find_entry(spread(id.hash), |lane| lane.id == id);
         let Ok(found) = found else { return Ok(None) };
         if found.get().is_lifted() {
-            return Err(Lifted);
+            return Err(LineIsLifted);
         }
         let (mut lane, _) = found.remove();
         if self.table.is_empty() && self.table.capacity() > KEPT_WHEN_EMPTY {
@@ -579,11 +579,11 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
     }
 
     /// Counts the waiting messages of lanes by their keys.
-    pub(crate) fn count_into(&self, crowd: &mut Crowd) {
+    pub(crate) fn count_into(&self, backlog: &mut Backlog) {
         for lane in &self.table {
-            lane.iter().for_each(|entry| crowd.count_of(lane.id.hash, entry));
+            lane.iter().for_each(|entry| backlog.count_of(lane.id.hash, entry));
             if lane.state == LaneState::Parked {
-                crowd.park(lane.id.hash);
+                backlog.park(lane.id.hash);
             }
         }
     }

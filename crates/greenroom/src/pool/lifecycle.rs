@@ -13,7 +13,7 @@ use crate::{Actor, AnyAddress, ExitReason, life::Life};
 
 /// Whether a pool accepts messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Gate {
+pub(crate) enum Acceptance {
     /// It does. Left when the last worker goes, or by a stop.
     Open,
     /// It has no worker. Left when one joins, or by a stop.
@@ -29,9 +29,9 @@ pub(crate) struct Lifecycle<A: Actor> {
     /// Why it ends, if it is not simply stopped. The first reason counts.
     pub(crate) cause: OnceLock<ExitReason>,
     /// Whether messages are accepted; held while that changes.
-    pub(crate) gate: Mutex<Gate>,
+    pub(crate) gate: Mutex<Acceptance>,
     /// The last slot was disabled: queued messages become dead letters. Written under `gate`, and
-    /// never true while that is open: a pool with a worker does not bury what it accepts.
+    /// never true while that is open: a pool with a worker does not dead-letter what it accepts.
     pub(crate) ruined: AtomicBool,
     /// The pool accepts nothing any more.
     pub(crate) closing: AtomicBool,
@@ -58,7 +58,7 @@ impl<A: Actor> Lifecycle<A> {
         Self {
             life: Arc::default(),
             cause: OnceLock::new(),
-            gate: Mutex::new(Gate::Open),
+            gate: Mutex::new(Acceptance::Open),
             ruined: AtomicBool::new(false),
             closing: AtomicBool::new(false),
             ended: AtomicBool::new(false),
@@ -90,7 +90,7 @@ impl<A: Actor> Lifecycle<A> {
     }
 
     /// Tells stops that a message may have been the last one.
-    pub(crate) fn tell_progress(&self) {
+    pub(crate) fn notify_progress(&self) {
         // Pairs with the store in `close`, through the fence in `wait_until`: the caller, behind a
         // fence, has counted its message before. It sees that the pool closes, or the stop sees the
         // count. Otherwise the stop sleeps to its deadline.

@@ -10,7 +10,7 @@
 //!                                                         └── the worker leaves: to any other ──▶ the pool's queue
 //! ```
 //!
-//! A sender sets the seat's order, and then wakes the worker if it is idle; a worker that lies down
+//! A sender sets the slot's order, and then wakes the worker if it is idle; a worker that parks
 //! looks at its orders afterwards. Sequentially consistent fences stand between the two steps, so
 //! one of the two sees the other.
 
@@ -20,10 +20,10 @@ use super::{
     block_queue::BlockQueue,
     entry::{Entry, Queued, first},
     lock::Lock,
-    parcel::ParcelOf,
+    payload::PayloadOf,
     permits::{Closed, Permits, Queues, Refused},
-    seat::{MAIL, SIGNAL, Seat},
     shard::LONG_AGO,
+    slot_state::{MAIL, SIGNAL, SlotState},
     stamp::Stamp,
 };
 use crate::{
@@ -45,7 +45,7 @@ use self::tags::Tagged;
 /// The mailbox of one worker, from its start to its end. Restarts do not end it.
 pub(crate) struct Mailbox<A: Actor, K> {
     pub(crate) slot: usize,
-    pub(super) seat: Arc<Seat>,
+    pub(super) slot_state: Arc<SlotState>,
     life: Arc<Life<AnyAddress>>,
     permits: Permits,
     letters: Lock<Letters<A, K>>,
@@ -78,7 +78,7 @@ struct Letters<A: Actor, K> {
 }
 
 impl<A: Actor, K> Mailbox<A, K> {
-    pub(super) fn new(slot: usize, seat: Arc<Seat>, capacity: usize) -> Self {
+    pub(super) fn new(slot: usize, slot_state: Arc<SlotState>, capacity: usize) -> Self {
         let letters = Letters {
             signals: VecDeque::new(),
             urgent: VecDeque::new(),
@@ -93,7 +93,7 @@ impl<A: Actor, K> Mailbox<A, K> {
         };
         Self {
             slot,
-            seat,
+            slot_state,
             life: Arc::default(),
             permits: Permits::new(capacity),
             letters: Lock::new(letters),
@@ -112,7 +112,7 @@ impl<A: Actor, K> Mailbox<A, K> {
         let mut letters = self.letters.lock();
         if !letters.left {
             letters.signals.push_back(signal);
-            self.seat.order(SIGNAL);
+            self.slot_state.order(SIGNAL);
         }
     }
 
@@ -121,7 +121,7 @@ impl<A: Actor, K> Mailbox<A, K> {
         let mut letters = self.letters.lock();
         let signal = letters.signals.pop_front();
         if letters.signals.is_empty() {
-            self.seat.done(SIGNAL);
+            self.slot_state.done(SIGNAL);
         }
         signal
     }
@@ -133,7 +133,7 @@ impl<A: Actor, K> Mailbox<A, K> {
 
     /// 1 while the worker has a message in hand.
     pub(crate) fn in_hand(&self) -> usize {
-        usize::from(self.seat.is_busy())
+        usize::from(self.slot_state.is_busy())
     }
 
     pub(crate) fn capacity(&self) -> usize {
@@ -175,15 +175,15 @@ impl<A: Actor, K> Mailbox<A, K> {
     /// Queues a message that has a place, stamped by its number. The caller then wakes the worker.
     pub(crate) fn push(
         &self,
-        parcel: &mut ParcelOf<A>,
+        payload: &mut PayloadOf<A>,
         stamp: impl FnOnce(u64) -> Stamp,
     ) -> Result<(), Closed> {
         let mut letters = self.letters.lock();
         if letters.closed {
             return Err(Closed);
         }
-        let Some(message) = parcel.message.take() else { return Err(Closed) };
-        let (extra, class) = (parcel.extra.take(), parcel.class);
+        let Some(message) = payload.message.take() else { return Err(Closed) };
+        let (extra, class) = (payload.extra.take(), payload.class);
         let stamp = stamp(letters.accepted);
         letters.accepted += 1;
         letters.push(Entry { message, extra, key: None, hash: 0, class, stamp });
@@ -222,7 +222,7 @@ impl<A: Actor, K> Mailbox<A, K> {
     /// Under the lock.
     fn told(&self, letters: &Letters<A, K>) {
         self.waiting.store(letters.all(), Ordering::Relaxed);
-        self.seat.order(MAIL);
+        self.slot_state.order(MAIL);
     }
 
     /// Takes the next message; urgent ones first, or only these.
@@ -235,14 +235,14 @@ impl<A: Actor, K> Mailbox<A, K> {
         }
         if letters.lifted > 0 {
             // It is told again when they are back.
-            self.seat.done(MAIL);
+            self.slot_state.done(MAIL);
             return None;
         }
         let entry = letters.pop(urgent_only);
         letters.tagged.in_hand = entry.as_ref().map_or(0, |entry| entry.hash);
         // A message that waits for its next attempt orders the worker when it is due.
         if letters.len() == 0 || (entry.is_none() && !urgent_only) {
-            self.seat.done(MAIL);
+            self.slot_state.done(MAIL);
         }
         self.waiting.store(letters.all(), Ordering::Relaxed);
         let entry = entry?;
@@ -331,7 +331,7 @@ impl<A: Actor, K> Mailbox<A, K> {
         rest.extend(held.into_iter().flat_map(|held| held.urgent.into_iter().chain(held.normal)));
         let signals = std::mem::take(&mut letters.signals);
         self.waiting.store(0, Ordering::Relaxed);
-        self.seat.done(MAIL | SIGNAL);
+        self.slot_state.done(MAIL | SIGNAL);
         (rest, Cleared { room, signals })
     }
 }

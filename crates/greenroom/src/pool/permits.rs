@@ -24,21 +24,21 @@
 //!
 //! The race is between a waiter that finds no permit, and a worker that starts a message and sees
 //! no waiter. The waiter raises `starved`, fences, and looks at the counters again; a worker raises
-//! its counter, fences before it lies down, lingers or stops counting as awake, and looks at
+//! its counter, fences before it parks, searches or stops counting as awake, and looks at
 //! `starved`. One of the two sees the other. An uncounted worker suspends without a fence: such
-//! workers exist only in pools with a watch.
+//! workers exist only in pools with a watchdog.
 //!
 //! # In blocks
 //! If every handler waits, a worker suspends after each message, and serving a waiter for each
 //! costs more than the message: counters are added up, and a sender is woken for one message. So a
 //! worker that suspends serves waiters only if a block has come free since
 //! ([`note_taken`](Permits::note_taken), [`take_block`](Permits::take_block)). While less is free,
-//! the watch serves them, or a worker that rests or ends its turn.
+//! the watchdog serves them, or a worker that rests or ends its turn.
 //!
 //! There, senders that can wait do so in blocks as well: adding up all counters for the few permits
 //! that came free while the last few were used costs more than these are worth. Once a pool was
 //! full, and until it is found half empty, such a sender waits until a block is free, or until the
-//! watch looks ([`try_take_block`](Permits::try_take_block)).
+//! watchdog looks ([`try_take_block`](Permits::try_take_block)).
 
 use std::sync::Arc;
 
@@ -69,7 +69,7 @@ pub(crate) struct Permits {
     has_block: AtomicBool,
     /// There was no permit, and since then never half of them. A hint.
     was_full: AtomicBool,
-    line: Mutex<Line>,
+    line: Mutex<WaitLine>,
 }
 
 /// One less than the block, a part of the capacity: so many permits, each of a message that has
@@ -86,7 +86,7 @@ struct Count {
     limit: AtomicU64,
 }
 
-struct Line {
+struct WaitLine {
     capacity: u64,
     /// The room of the waiters. A new one after the pool was closed and opened again.
     room: Arc<Semaphore>,
@@ -149,7 +149,7 @@ impl Permits {
             block: AtomicU64::new(block_of(capacity)),
             has_block: AtomicBool::new(false),
             was_full: AtomicBool::new(false),
-            line: Mutex::new(Line {
+            line: Mutex::new(WaitLine {
                 capacity,
                 room: Arc::new(Semaphore::new(0)),
                 waiting: 0,
@@ -254,7 +254,7 @@ impl Permits {
     }
 
     /// Adds up the messages started since, and takes unused credit back, until there is a permit.
-    fn search(&self, line: &Line, wanted: u64, queues: &impl Queues) -> u64 {
+    fn search(&self, line: &WaitLine, wanted: u64, queues: &impl Queues) -> u64 {
         self.add_up(line, queues);
         let taken = self.reserve(wanted);
         if taken > 0 {
@@ -271,7 +271,7 @@ impl Permits {
     }
 
     /// How many permits are free, not counting those that lie unused in the shards.
-    fn count_free(&self, line: &Line, queues: &impl Queues) -> u64 {
+    fn count_free(&self, line: &WaitLine, queues: &impl Queues) -> u64 {
         self.add_up(line, queues);
         let (limit, reserved) = (&self.count.limit, &self.count.reserved);
         let free = limit.load(Ordering::Relaxed).saturating_sub(reserved.load(Ordering::Relaxed));
@@ -282,13 +282,13 @@ impl Permits {
     }
 
     /// Under the lock of the line, so that the limit follows the capacity that holds now.
-    fn add_up(&self, line: &Line, queues: &impl Queues) {
+    fn add_up(&self, line: &WaitLine, queues: &impl Queues) {
         let returned = self.returned.load(Ordering::Relaxed);
         self.count.limit.store(line.capacity + queues.started() + returned, Ordering::Relaxed);
     }
 
     /// Waits for a permit. Cancel-safe: a cancelled wait has taken none. `in_blocks` if the
-    /// watch serves waiters while less than a block is free; `waits` is called once this waiter
+    /// watchdog serves waiters while less than a block is free; `waits` is called once this waiter
     /// can be seen.
     pub(crate) async fn take(
         &self,
@@ -296,7 +296,7 @@ impl Permits {
         in_blocks: bool,
         waits: impl FnOnce(),
     ) -> Result<(), Closed> {
-        let waiter = Waiter::queue_up(self);
+        let waiter = PermitWaiter::queue_up(self);
         self.grant_to_all(in_blocks, queues);
         if self.is_starved() {
             waits();
@@ -346,7 +346,7 @@ impl Permits {
     }
 
     /// Permits that were handed over to waiters that have gone come back.
-    fn take_strays(&self, line: &mut Line) {
+    fn take_strays(&self, line: &mut WaitLine) {
         while line.granted > line.waiting {
             let Ok(stray) = line.room.try_acquire() else { return };
             stray.forget();
@@ -433,14 +433,14 @@ impl Permits {
 }
 
 /// A place among the waiters, until it is served or dropped.
-struct Waiter<'a> {
+struct PermitWaiter<'a> {
     permits: &'a Permits,
     /// Its room. The line has another one once the pool was closed and opened again.
     room: Arc<Semaphore>,
     served: bool,
 }
 
-impl<'a> Waiter<'a> {
+impl<'a> PermitWaiter<'a> {
     fn queue_up(permits: &'a Permits) -> Self {
         let mut line = permits.line.lock();
         line.waiting += 1;
@@ -465,7 +465,7 @@ impl<'a> Waiter<'a> {
     }
 }
 
-impl Drop for Waiter<'_> {
+impl Drop for PermitWaiter<'_> {
     /// The wait was cancelled, or the pool has closed. The semaphore has passed a permit on
     /// already, or kept it.
     fn drop(&mut self) {

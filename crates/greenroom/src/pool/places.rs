@@ -24,7 +24,7 @@ pub(crate) const NOWHERE: u32 = u32::MAX;
 
 /// How a sender begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Beginning {
+pub(crate) enum FirstMessage {
     Sends,
     Calls,
 }
@@ -57,10 +57,10 @@ impl Places {
 
     /// The place of one more sender. Its last bits say which shard.
     #[cold]
-    pub(crate) fn next(&self, beginning: Beginning) -> u32 {
+    pub(crate) fn next(&self, beginning: FirstMessage) -> u32 {
         match beginning {
-            Beginning::Sends => self.senders.fetch_add(1, Ordering::Relaxed) % NOWHERE,
-            Beginning::Calls => self.callers.fetch_add(1, Ordering::Relaxed) % self.for_callers,
+            FirstMessage::Sends => self.senders.fetch_add(1, Ordering::Relaxed) % NOWHERE,
+            FirstMessage::Calls => self.callers.fetch_add(1, Ordering::Relaxed) % self.for_callers,
         }
     }
 }
@@ -69,7 +69,7 @@ impl Places {
 mod tests {
     use super::*;
 
-    fn shards_of(beginning: Beginning, workers: usize, senders: usize) -> Vec<usize> {
+    fn shards_of(beginning: FirstMessage, workers: usize, senders: usize) -> Vec<usize> {
         let places = Places::new(workers);
         let shards = Places::shards(workers, false);
         (0..senders).map(|_| places.next(beginning) as usize & (shards - 1)).collect()
@@ -86,16 +86,16 @@ mod tests {
 
     #[test]
     fn senders_have_a_shard_each_as_long_as_there_are_some() {
-        assert_eq!(shards_of(Beginning::Sends, 2, 10), [0, 1, 2, 3, 4, 5, 6, 7, 0, 1]);
-        assert_eq!(shards_of(Beginning::Sends, 1, 3), [0; 3]);
+        assert_eq!(shards_of(FirstMessage::Sends, 2, 10), [0, 1, 2, 3, 4, 5, 6, 7, 0, 1]);
+        assert_eq!(shards_of(FirstMessage::Sends, 1, 3), [0; 3]);
     }
 
     #[test]
     fn callers_share_as_many_as_there_are_workers() {
-        assert_eq!(shards_of(Beginning::Calls, 2, 5), [0, 1, 0, 1, 0]);
-        assert_eq!(shards_of(Beginning::Calls, 3, 5), [0, 1, 2, 3, 0]);
-        assert_eq!(shards_of(Beginning::Calls, 1, 2), [0; 2]);
-        let of_many = shards_of(Beginning::Calls, 1_000, 65);
+        assert_eq!(shards_of(FirstMessage::Calls, 2, 5), [0, 1, 0, 1, 0]);
+        assert_eq!(shards_of(FirstMessage::Calls, 3, 5), [0, 1, 2, 3, 0]);
+        assert_eq!(shards_of(FirstMessage::Calls, 1, 2), [0; 2]);
+        let of_many = shards_of(FirstMessage::Calls, 1_000, 65);
         assert!(of_many[..64].iter().copied().eq(0..64) && of_many[64] == 0);
     }
 
@@ -103,6 +103,6 @@ mod tests {
     fn nobody_is_nowhere() {
         let places = Places::new(4);
         places.senders.store(NOWHERE - 1, Ordering::Relaxed);
-        assert_eq!([(); 3].map(|()| places.next(Beginning::Sends)), [NOWHERE - 1, 0, 0]);
+        assert_eq!([(); 3].map(|()| places.next(FirstMessage::Sends)), [NOWHERE - 1, 0, 0]);
     }
 }

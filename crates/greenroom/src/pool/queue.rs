@@ -3,11 +3,11 @@
 use std::sync::atomic::AtomicU64;
 
 use super::{
+    backlog::KeyBounds,
     credit_map::CreditMap,
-    crowd::KeyBounds,
     lock::Locked,
     permits::Permits,
-    shard::{Inbox, Outbox, Shard, Turns},
+    shard::{Shard, ShardInbox, ShardOutbox, Turns},
     wake::Wake,
 };
 use crate::Actor;
@@ -16,10 +16,10 @@ pub(crate) type ShardOf<A, K> =
     Shard<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error, K>;
 
 pub(crate) type InboxGuard<'a, A, K> =
-    Locked<'a, Inbox<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error, K>>;
+    Locked<'a, ShardInbox<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error, K>>;
 
 pub(crate) type OutboxOf<A, K> =
-    Outbox<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error, K>;
+    ShardOutbox<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error, K>;
 
 /// Unused permits of all shards together are at most this part of the capacity, so that they need
 /// not be searched for while the pool is far from full.

@@ -47,7 +47,7 @@ pub(crate) struct Routing<A: Actor, K> {
     pub(crate) hasher: SeedableRandomState,
     /// Senders that wait for room behind a key.
     pub(crate) key_lines: KeyLines,
-    /// How many messages may wait behind one key. Written under the roster's lock.
+    /// How many messages may wait behind one key. Written under the lock of the members.
     pub(crate) max_per_key: AtomicUsize,
     /// Messages that the policy has given to no worker yet, or of keys without an owner.
     pub(crate) held: Mutex<VecDeque<Queued<A, K>>>,

@@ -2,7 +2,7 @@
 
 use std::task::{Context, Poll};
 
-use super::hatch::{Hatch, Told};
+use super::handoff_slot::{HandedOutcome, HandoffSlot};
 use crate::{Actor, reply::Reply};
 
 /// What a call that is not queued comes to.
@@ -11,18 +11,18 @@ pub(crate) enum Served<'a, M, R, E> {
     /// The handler has suspended, for example: it is to come.
     Later(Reply<R, E>),
     /// A worker has been woken for it: here the caller waits.
-    Handed(AtHatch<'a, M, R, E>),
+    Handed(HandoffWait<'a, M, R, E>),
 }
 
 /// [`Served`] by a pool.
 pub(crate) type ServedBy<'a, A> =
     Served<'a, <A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error>;
 
-/// A caller that waits at a hatch, until it is dropped.
-pub(crate) struct AtHatch<'a, M, R, E>(pub(super) &'a Hatch<M, R, E>);
+/// A caller that waits at a handoff slot, until it is dropped.
+pub(crate) struct HandoffWait<'a, M, R, E>(pub(super) &'a HandoffSlot<M, R, E>);
 
-impl<'a, M, R, E> AtHatch<'a, M, R, E> {
-    pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Poll<Told<R, E>> {
+impl<'a, M, R, E> HandoffWait<'a, M, R, E> {
+    pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Poll<HandedOutcome<R, E>> {
         self.0.poll(cx)
     }
 
@@ -32,7 +32,7 @@ impl<'a, M, R, E> AtHatch<'a, M, R, E> {
     }
 }
 
-impl<M, R, E> Drop for AtHatch<'_, M, R, E> {
+impl<M, R, E> Drop for HandoffWait<'_, M, R, E> {
     fn drop(&mut self) {
         self.0.give_up();
     }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::{
+    backlog::KeyBounds,
     batch_bytes::BatchBytes,
     bytes::ByteBound,
     config::PoolConfig,
-    crowd::KeyBounds,
     functions::{FunctionsOf, KeyOf},
     limits::Gate,
     worker::Factory,
@@ -43,7 +43,7 @@ pub(crate) struct Derived<M> {
     /// Copies are made, or `starts_if` is asked: a message is not simply started.
     pub(crate) looks_at_start: bool,
     /// Callers may give a worker the message past the queue: it only has to be handled.
-    pub(crate) serves_at_hatch: bool,
+    pub(crate) uses_handoff: bool,
     pub(crate) seed: u64,
 }
 

@@ -15,8 +15,9 @@
 //! In a keyed pool only the holder of the token takes from the outbox, one message at a time, so no
 //! message of a key can overtake. The holder leaves the key that it has in hand in the token. When
 //! its handler suspends, that key gets a lane and the token is passed on. When its handler computes
-//! for longer than a tick, the watch does the same on its behalf ([`revoke`](Outbox::revoke)): the
-//! epoch tells the holder, when it comes back, that it now runs a lane.
+//! for longer than a tick, the watchdog does the same on its behalf
+//! ([`revoke`](ShardOutbox::revoke)): the epoch tells the holder, when it comes back, that it now
+//! runs a lane.
 //!
 //! # Urgent
 //! Urgent messages stay in the inbox until they are started, or go to the front of the lane of
@@ -43,13 +44,13 @@
 use std::collections::VecDeque;
 
 use super::{
+    backlog::{Backlog, KeyBounds},
     block_queue::{BlockQueue, OfRun, Run},
-    crowd::{Crowd, KeyBounds},
     entry::Entry,
     lanes::{KEPT_WHEN_EMPTY, LaneId, LaneState, Lanes, LiftedLine},
     lock::Lock,
     padded::Padded,
-    parcel::Load,
+    payload::LendPayload,
     stamp::Stamp,
     wake::NOBODY,
 };
@@ -125,11 +126,11 @@ pub(crate) const LOOK_AHEAD: usize = 64;
 pub(crate) const LONG_AGO: u64 = u64::MAX - 1;
 
 pub(crate) struct Shard<M, R, E, K> {
-    pub(crate) inbox: Padded<Lock<Inbox<M, R, E, K>>>,
-    pub(crate) outbox: Padded<Lock<Outbox<M, R, E, K>>>,
+    pub(crate) inbox: Padded<Lock<ShardInbox<M, R, E, K>>>,
+    pub(crate) outbox: Padded<Lock<ShardOutbox<M, R, E, K>>>,
 }
 
-pub(crate) struct Inbox<M, R, E, K> {
+pub(crate) struct ShardInbox<M, R, E, K> {
     pub(crate) queue: BlockQueue<Entry<M, R, E, K>>,
     /// Messages to be taken before those in the queue, here or in the outbox.
     pub(crate) urgent: VecDeque<Entry<M, R, E, K>>,
@@ -138,9 +139,9 @@ pub(crate) struct Inbox<M, R, E, K> {
     /// Permits for messages to come. None in a closed inbox.
     pub(crate) credit: u64,
     /// How many messages may be queued without a look at anything else: permits for them, besides
-    /// the credit. While there are any, the shard is scheduled, no worker is to be invited, and
-    /// neither the sender's turn nor the next measurement is due.
-    easy: u32,
+    /// the credit. While there are any, the shard is scheduled, no worker is to be woken on the
+    /// sender's thread, and neither the sender's turn nor the next measurement is due.
+    fast: u32,
     pub(crate) turn: SenderTurn,
     uncounted: Uncounted,
     /// Of the queue, with keys.
@@ -209,12 +210,12 @@ struct Uncounted {
 struct Affinity {
     /// The thread of the last sender.
     sender: usize,
-    /// The last attendant of this shard (its bit in the map of attended shards is set for it) that
-    /// took the messages here, and its thread then. Others yield to it and leave it the bit, so it
-    /// must be a worker that clears it.
+    /// The last worker with affinity to this shard (its bit in the map of affinities is set for it)
+    /// that took the messages here, and its thread then. Others yield to it and leave it the bit,
+    /// so it must be a worker that clears it.
     drainer: (usize, usize),
     /// The next sender is to wake a worker on its own thread.
-    invite: bool,
+    wake_near: bool,
 }
 
 /// What the sender has to do once messages are queued and the lock is free.
@@ -223,11 +224,11 @@ pub(crate) enum Wanted {
     Nothing,
     /// No worker is bound to look at the shard yet.
     Announcement,
-    /// It is drained from afar: a worker is to be woken here.
-    Invitation,
+    /// It is drained remotely: a worker is to be woken here.
+    WakeNear,
 }
 
-pub(crate) struct Outbox<M, R, E, K> {
+pub(crate) struct ShardOutbox<M, R, E, K> {
     pub(crate) queue: BlockQueue<Entry<M, R, E, K>>,
     pub(crate) lanes: Lanes<M, R, E, K>,
     pub(crate) ready: ReadyLanes,
@@ -239,14 +240,14 @@ pub(crate) struct Outbox<M, R, E, K> {
     epochs: Epochs,
     /// When it was last filled, from empty, the last sender ran on another thread than the worker
     /// that filled it.
-    pub(crate) from_afar: bool,
-    /// Messages taken so far, from the queue and from lanes: what the watch sees of progress.
+    pub(crate) from_remote: bool,
+    /// Messages taken so far, from the queue and from lanes: what the watchdog sees of progress.
     pub(crate) taken: u64,
     /// What `taken` was when a message that is attempted again was last put before the others.
     put_first: u64,
     hashes: Hashes,
     /// Present while messages are counted by their keys, here and in the inbox.
-    pub(crate) crowd: Option<Box<Crowd>>,
+    pub(crate) backlog: Option<Box<Backlog>>,
     /// Present while the messages of the shard are out of it.
     lifted: Option<Box<LiftedCount>>,
 }
@@ -268,7 +269,7 @@ pub(crate) struct ReadyLanes {
 struct Epochs {
     /// Of the next one.
     next: u64,
-    /// The epoch of the token that the watch saw at its last tick, and its progress then.
+    /// The epoch of the token that the watchdog saw at its last tick, and its progress then.
     seen: Option<(u64, u64)>,
 }
 
@@ -303,7 +304,7 @@ pub(crate) enum Refilled<T> {
 }
 
 /// A key that is done with, and the hash of the next.
-pub(crate) type Step<K> = (Option<(u32, K)>, Option<u32>);
+pub(crate) type KeyChange<K> = (Option<(u32, K)>, Option<u32>);
 
 /// The right to take from the outbox.
 pub(crate) struct Token<K> {
@@ -320,32 +321,32 @@ pub(crate) struct Token<K> {
 
 impl<M, R, E, K> Shard<M, R, E, K> {
     pub(crate) fn new(turns: Turns, bounds: KeyBounds) -> Self {
-        let inbox = Inbox {
+        let inbox = ShardInbox {
             queue: BlockQueue::new(),
             urgent: VecDeque::new(),
             accepted: 0,
             credit: 0,
-            easy: 0,
+            fast: 0,
             turn: SenderTurn { turns, is_over: false },
             uncounted: Uncounted { bound: bounds.waiting, beyond: 0, counted: false },
             variety: Variety::default(),
-            near: Affinity { sender: NOBODY, drainer: (0, NOBODY), invite: false },
+            near: Affinity { sender: NOBODY, drainer: (0, NOBODY), wake_near: false },
             scheduled: false,
             lifted: false,
             closed: false,
         };
-        let outbox = Outbox {
+        let outbox = ShardOutbox {
             queue: BlockQueue::new(),
             lanes: Lanes::new(),
             ready: ReadyLanes::default(),
             token: None,
             carried: None,
             epochs: Epochs::default(),
-            from_afar: false,
+            from_remote: false,
             taken: 0,
             put_first: LONG_AGO,
             hashes: Hashes::default(),
-            crowd: None,
+            backlog: None,
             lifted: None,
         };
         Self { inbox: Padded(Lock::new(inbox)), outbox: Padded(Lock::new(outbox)) }
@@ -354,13 +355,17 @@ impl<M, R, E, K> Shard<M, R, E, K> {
     /// Fills an empty outbox from the inbox. False, and no longer scheduled, if both are empty.
     /// Urgent messages stay in the inbox, and later ones stand behind them; so the outbox may be
     /// empty still.
-    pub(crate) fn refill(&self, outbox: &mut Outbox<M, R, E, K>) -> bool {
+    pub(crate) fn refill(&self, outbox: &mut ShardOutbox<M, R, E, K>) -> bool {
         self.refill_or(outbox, || {})
     }
 
     /// As `refill`; calls `empty` if there is nothing, before any sender can schedule the
     /// shard again.
-    pub(crate) fn refill_or(&self, outbox: &mut Outbox<M, R, E, K>, empty: impl FnOnce()) -> bool {
+    pub(crate) fn refill_or(
+        &self,
+        outbox: &mut ShardOutbox<M, R, E, K>,
+        empty: impl FnOnce(),
+    ) -> bool {
         if !outbox.queue.is_empty() {
             return true;
         }
@@ -375,16 +380,16 @@ impl<M, R, E, K> Shard<M, R, E, K> {
     }
 
     /// As `refill_or`, for a worker that takes the first message at once: if that is the last, the
-    /// shard is no longer scheduled, so that no second look is needed. `attendant` is the worker,
-    /// if it clears the shard's bit in the map of attended shards when it departs.
+    /// shard is no longer scheduled, so that no second look is needed. `affine` is the worker, if
+    /// it has affinity to the shard, and clears its bit in that map when it leaves.
     ///
     /// A message from another thread's sender comes through the memory of another core. If senders
     /// run on this thread as well, one of them is asked to wake a worker beside itself, so that
     /// each thread has its own. If none does, one thread sends while the other works.
     pub(crate) fn refill_near(
         &self,
-        outbox: &mut Outbox<M, R, E, K>,
-        attendant: Option<usize>,
+        outbox: &mut ShardOutbox<M, R, E, K>,
+        affine: Option<usize>,
         empty: impl FnOnce(),
     ) -> Option<Refilled<Entry<M, R, E, K>>> {
         let thread = this_thread();
@@ -394,8 +399,8 @@ impl<M, R, E, K> Shard<M, R, E, K> {
             empty();
             return None;
         }
-        inbox.invite_from(thread);
-        if let Some(worker) = attendant {
+        inbox.ask_wake_near(thread);
+        if let Some(worker) = affine {
             inbox.near.drainer = (worker, thread);
         }
         if inbox.urgent.is_empty()
@@ -408,7 +413,7 @@ impl<M, R, E, K> Shard<M, R, E, K> {
             return Some(Refilled::Last(last));
         }
         inbox.hand_over(outbox);
-        if outbox.from_afar {
+        if outbox.from_remote {
             inbox.queue.lies_elsewhere(outbox.queue.len());
         }
         Some(Refilled::More)
@@ -416,7 +421,7 @@ impl<M, R, E, K> Shard<M, R, E, K> {
 
     /// True if a key that has had its quota need not give way, because all messages here are its
     /// own. It may have another quota then.
-    pub(crate) fn is_all_of(&self, outbox: &mut Outbox<M, R, E, K>, hash: u32) -> bool {
+    pub(crate) fn is_all_of(&self, outbox: &mut ShardOutbox<M, R, E, K>, hash: u32) -> bool {
         if !outbox.hashes.variety.is_only(hash) || outbox.has_ready() {
             return false;
         }
@@ -429,7 +434,7 @@ impl<M, R, E, K> Shard<M, R, E, K> {
     }
 
     /// Moves the messages of the inbox behind those of the outbox, to be looked at together.
-    pub(crate) fn refill_behind(&self, outbox: &mut Outbox<M, R, E, K>) {
+    pub(crate) fn refill_behind(&self, outbox: &mut ShardOutbox<M, R, E, K>) {
         let mut inbox = self.inbox.lock();
         if inbox.lifted {
             return;
@@ -448,7 +453,7 @@ impl<M, R, E, K> Shard<M, R, E, K> {
     /// others if a message besides the last such one has been taken since that was put there;
     /// otherwise behind all that wait by now. So messages that are attempted at once again take
     /// every other turn at most, however many they are.
-    pub(crate) fn put_again(&self, outbox: &mut Outbox<M, R, E, K>, entry: Entry<M, R, E, K>) {
+    pub(crate) fn put_again(&self, outbox: &mut ShardOutbox<M, R, E, K>, entry: Entry<M, R, E, K>) {
         if outbox.may_put_first() {
             outbox.put_first = outbox.taken;
             return outbox.queue.push_front(entry);
@@ -465,7 +470,7 @@ impl<M, R, E, K> Shard<M, R, E, K> {
     #[expect(clippy::type_complexity, reason = "two parts, each of which has a name")]
     pub(crate) fn lift(
         &self,
-        outbox: &mut Outbox<M, R, E, K>,
+        outbox: &mut ShardOutbox<M, R, E, K>,
     ) -> Option<(Lifted<M, R, E, K>, Vec<LiftedLine<M, R, E, K>>)> {
         let mut inbox = self.inbox.lock();
         let messages = outbox.queue.len() + outbox.lanes.queued() + inbox.queued();
@@ -489,7 +494,7 @@ impl<M, R, E, K> Shard<M, R, E, K> {
     /// urgent message lies in the inbox.
     pub(crate) fn set_down(
         &self,
-        outbox: &mut Outbox<M, R, E, K>,
+        outbox: &mut ShardOutbox<M, R, E, K>,
         stay: Lifted<M, R, E, K>,
     ) -> bool {
         let mut inbox = self.inbox.lock();
@@ -503,26 +508,26 @@ impl<M, R, E, K> Shard<M, R, E, K> {
     }
 
     /// The outbox has changed in another way than by taking.
-    pub(crate) fn note_outbox(&self, outbox: &Outbox<M, R, E, K>) {
+    pub(crate) fn note_outbox(&self, outbox: &ShardOutbox<M, R, E, K>) {
         self.inbox.lock().uncounted.beyond = outbox.queued();
     }
 
     /// Counts the waiting messages of each key, if that was not done. The caller has both locks.
     pub(crate) fn count<'a>(
-        inbox: &mut Inbox<M, R, E, K>,
-        outbox: &'a mut Outbox<M, R, E, K>,
+        inbox: &mut ShardInbox<M, R, E, K>,
+        outbox: &'a mut ShardOutbox<M, R, E, K>,
         bounds: KeyBounds,
-    ) -> &'a mut Crowd {
+    ) -> &'a mut Backlog {
         inbox.uncounted.counted = true;
         let (queue, lanes, carried) = (&outbox.queue, &outbox.lanes, outbox.carried);
         let lifted = outbox.lifted.iter().flat_map(|lifted| &lifted.hashes);
-        outbox.crowd.get_or_insert_with(|| {
-            let mut crowd = Crowd::new(bounds);
+        outbox.backlog.get_or_insert_with(|| {
+            let mut backlog = Backlog::new(bounds);
             let queued = queue.iter().chain(inbox.queue.iter()).chain(&inbox.urgent);
-            queued.for_each(|entry| crowd.count(entry));
-            lanes.count_into(&mut crowd);
-            carried.iter().chain(lifted).for_each(|hash| crowd.count_one(*hash));
-            Box::new(crowd)
+            queued.for_each(|entry| backlog.count(entry));
+            lanes.count_into(&mut backlog);
+            carried.iter().chain(lifted).for_each(|hash| backlog.count_one(*hash));
+            Box::new(backlog)
         })
     }
 
@@ -544,7 +549,11 @@ impl<M, R, E, K> Shard<M, R, E, K> {
 
     /// True if there are messages in the outbox or the inbox. Otherwise the shard is no longer
     /// scheduled, and `empty` is called before any sender can schedule it again.
-    pub(crate) fn has_more_or(&self, outbox: &Outbox<M, R, E, K>, empty: impl FnOnce()) -> bool {
+    pub(crate) fn has_more_or(
+        &self,
+        outbox: &ShardOutbox<M, R, E, K>,
+        empty: impl FnOnce(),
+    ) -> bool {
         if !outbox.queue.is_empty() {
             return true;
         }
@@ -558,12 +567,12 @@ impl<M, R, E, K> Shard<M, R, E, K> {
     }
 
     /// True when messages wait behind the holder of the token.
-    pub(crate) fn has_waiting(&self, outbox: &Outbox<M, R, E, K>) -> bool {
+    pub(crate) fn has_waiting(&self, outbox: &ShardOutbox<M, R, E, K>) -> bool {
         !outbox.queue.is_empty() || !self.inbox.lock().is_empty()
     }
 
     /// As `has_waiting`, or one is just coming. Waits for no lock.
-    pub(crate) fn seems_to_have_waiting(&self, outbox: &Outbox<M, R, E, K>) -> bool {
+    pub(crate) fn seems_to_have_waiting(&self, outbox: &ShardOutbox<M, R, E, K>) -> bool {
         !outbox.queue.is_empty() || self.inbox.try_lock().is_none_or(|inbox| !inbox.is_empty())
     }
 }
@@ -578,7 +587,7 @@ fn hashes<M, R, E, K>(lifted: &Lifted<M, R, E, K>, lines: &[LiftedLine<M, R, E, 
     queued.map(|entry| entry.hash).chain(in_lanes).collect()
 }
 
-impl<M, R, E, K> Inbox<M, R, E, K> {
+impl<M, R, E, K> ShardInbox<M, R, E, K> {
     /// True if there is nothing for a worker.
     pub(crate) fn is_empty(&self) -> bool {
         self.lifted || (self.queue.is_empty() && self.urgent.is_empty())
@@ -595,10 +604,10 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
     }
 
     /// Moves the normal messages that lie here into an empty outbox, whole.
-    fn hand_over(&mut self, outbox: &mut Outbox<M, R, E, K>) {
+    fn hand_over(&mut self, outbox: &mut ShardOutbox<M, R, E, K>) {
         std::mem::swap(&mut self.queue, &mut outbox.queue);
         self.queue.lies_here();
-        outbox.from_afar = self.near.sender != this_thread();
+        outbox.from_remote = self.near.sender != this_thread();
         outbox.hashes.variety = self.variety.begin();
         self.uncounted.beyond = outbox.queued();
     }
@@ -617,23 +626,23 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
         }
         let room =
             self.uncounted.bound.saturating_sub(self.queued() + self.uncounted.beyond) as u64;
-        room.saturating_sub(self.credit + u64::from(self.easy))
+        room.saturating_sub(self.credit + u64::from(self.fast))
     }
 
     /// The permits that lie here unused, taken out.
     pub(crate) fn take_credit(&mut self) -> u64 {
-        self.look_again();
+        self.end_fast_path();
         std::mem::take(&mut self.credit)
     }
 
     /// The next message is not queued without a look.
-    pub(crate) fn look_again(&mut self) {
-        self.credit += u64::from(std::mem::take(&mut self.easy));
+    pub(crate) fn end_fast_path(&mut self) {
+        self.credit += u64::from(std::mem::take(&mut self.fast));
     }
 
     /// No worker is bound to look at the shard any more, unless its messages are lifted.
     fn unschedule(&mut self) {
-        self.look_again();
+        self.end_fast_path();
         self.scheduled = self.lifted;
     }
 
@@ -644,46 +653,46 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
 
     /// Messages are taken on this thread. If the sender runs on another, and others send here, a
     /// worker is wanted there, until the sender has heard of it.
-    fn invite_from(&mut self, thread: usize) {
-        self.near.invite =
-            self.near.sender != thread && (self.near.invite || has_sent_elsewhere(self.place()));
-        if self.near.invite {
-            self.look_again();
+    fn ask_wake_near(&mut self, thread: usize) {
+        self.near.wake_near =
+            self.near.sender != thread && (self.near.wake_near || has_sent_elsewhere(self.place()));
+        if self.near.wake_near {
+            self.end_fast_path();
         }
     }
 
     /// True if the sender of a message is to wake a worker on its own thread. It then steps aside,
-    /// so that this worker gets its turn: as long as the shard is drained from afar little waits
+    /// so that this worker gets its turn: as long as the shard is drained remotely little waits
     /// there, and the sender would go on.
-    pub(crate) fn take_invite(&mut self) -> bool {
-        let invited = std::mem::take(&mut self.near.invite);
-        self.turn.is_over |= invited;
-        invited
+    pub(crate) fn take_wake_near(&mut self) -> bool {
+        let wakes_near = std::mem::take(&mut self.near.wake_near);
+        self.turn.is_over |= wakes_near;
+        wakes_near
     }
 
-    /// True if the next message can be queued by [`push_easily`](Self::push_easily).
+    /// True if the next message can be queued by [`push_fast`](Self::push_fast).
     #[inline(always)]
-    pub(crate) fn is_easy(&self) -> bool {
-        self.easy > 0
+    pub(crate) fn is_fast(&self) -> bool {
+        self.fast > 0
     }
 
-    /// Appends a normal message if that [is easy](Self::is_easy).
+    /// Appends a normal message if that [is fast](Self::is_fast).
     #[inline(always)]
-    pub(crate) fn push_easily(
+    pub(crate) fn push_fast(
         &mut self,
-        load: &mut impl Load<M, R, E>,
+        payload: &mut impl LendPayload<M, R, E>,
         (key, hash): (Option<K>, u32),
         stamp: Stamp,
     ) {
-        if load.message().is_none() {
+        if payload.message().is_none() {
             return;
         }
-        self.easy -= 1;
+        self.fast -= 1;
         self.accepted += 1;
         self.note_key(hash);
         self.queue.push_made(|| {
             #[expect(clippy::expect_used, reason = "it was there just now, and nobody else has it")]
-            let (message, extra) = load.unload().expect("a message");
+            let (message, extra) = payload.unpack().expect("a message");
             Entry { message, extra, key, hash, class: Class::Normal, stamp }
         });
     }
@@ -691,24 +700,24 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
     /// Sets how many messages may come without a look at anything else here; `unmeasured` of them
     /// are not measured. A message has just been queued, and the shard is scheduled: if it was not
     /// before, its sender is about to announce it.
-    pub(crate) fn take_it_easy(&mut self, unmeasured: u64) {
-        if self.turn.is_over || self.near.invite || !self.scheduled || self.closed {
+    pub(crate) fn open_fast_path(&mut self, unmeasured: u64) {
+        if self.turn.is_over || self.near.wake_near || !self.scheduled || self.closed {
             return;
         }
         let turn = self.turn.turns.rest(self.accepted, self.queue.len());
-        self.easy = self.credit.min(turn).min(unmeasured) as u32;
-        self.credit -= u64::from(self.easy);
+        self.fast = self.credit.min(turn).min(unmeasured) as u32;
+        self.credit -= u64::from(self.fast);
     }
 
     /// Ends counting messages by their keys if that is not needed any more. The caller has the lock
     /// of the outbox.
-    pub(crate) fn take_stock(&mut self, outbox: &mut Outbox<M, R, E, K>) {
+    pub(crate) fn take_stock(&mut self, outbox: &mut ShardOutbox<M, R, E, K>) {
         self.uncounted.beyond = outbox.queued();
         let queued = self.queued() + self.uncounted.beyond;
-        if outbox.crowd.as_ref().is_some_and(|crowd| crowd.is_needless(queued)) {
-            outbox.crowd = None;
+        if outbox.backlog.as_ref().is_some_and(|backlog| backlog.is_needless(queued)) {
+            outbox.backlog = None;
         }
-        self.uncounted.counted = outbox.crowd.is_some();
+        self.uncounted.counted = outbox.backlog.is_some();
     }
 
     /// Appends a message, stamped by its number. True if no worker is bound to look at the shard
@@ -716,14 +725,14 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
     #[inline(always)]
     pub(crate) fn push(
         &mut self,
-        load: &mut impl Load<M, R, E>,
+        payload: &mut impl LendPayload<M, R, E>,
         (key, hash): (Option<K>, u32),
         stamp: impl FnOnce(u64) -> Stamp,
     ) -> bool {
-        let (stamp, class) = (stamp(self.accepted), load.class());
+        let (stamp, class) = (stamp(self.accepted), payload.class());
         self.queue.make_room();
         // Moved from its sender straight into its place.
-        let Some((message, extra)) = load.unload() else { return false };
+        let Some((message, extra)) = payload.unpack() else { return false };
         if class == Class::Urgent {
             self.push_urgent(Entry { message, extra, key, hash, class, stamp });
             return self.note_sender();
@@ -792,21 +801,21 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
     }
 
     fn filled(&mut self) -> Wanted {
-        self.look_again();
+        self.end_fast_path();
         self.turn.is_over = self.turn.turns.is_over(0, self.queue.len());
         self.near.sender = this_thread();
         sends_to(self.place());
-        let invited = std::mem::take(&mut self.near.invite);
+        let wakes_near = std::mem::take(&mut self.near.wake_near);
         match std::mem::replace(&mut self.scheduled, true) {
             false => Wanted::Announcement,
-            true if invited => Wanted::Invitation,
+            true if wakes_near => Wanted::WakeNear,
             true => Wanted::Nothing,
         }
     }
 
     fn note_sender(&mut self) -> bool {
-        // Those that were easy were so many from the number before this one on.
-        self.look_again();
+        // Those on the fast path were so many from the number before this one on.
+        self.end_fast_path();
         self.near.sender = this_thread();
         sends_to(self.place());
         self.turn.is_over |= self.turn.turns.is_over(self.accepted, self.queue.len());
@@ -814,7 +823,7 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
     }
 }
 
-impl<M, R, E, K> Outbox<M, R, E, K> {
+impl<M, R, E, K> ShardOutbox<M, R, E, K> {
     /// Gives the token to `worker`, without a message yet.
     pub(crate) fn grant(&mut self, worker: usize) -> u64 {
         let epoch = self.epochs.next;
@@ -886,8 +895,8 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
     /// A message that waited here is started, or taken out.
     #[inline]
     pub(crate) fn left(&mut self, entry: &Entry<M, R, E, K>) {
-        if let Some(crowd) = &mut self.crowd {
-            crowd.left(entry);
+        if let Some(backlog) = &mut self.backlog {
+            backlog.left(entry);
         }
     }
 
@@ -945,7 +954,7 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
     }
 
     /// An urgent message has come into this lane. Says what its state is.
-    pub(crate) fn urge(&mut self, id: LaneId) -> Option<LaneState> {
+    pub(crate) fn set_urgent(&mut self, id: LaneId) -> Option<LaneState> {
         let state = self.lanes.get(id)?.state;
         if state == LaneState::Ready {
             self.ready.urgent.push_back(id);
@@ -1004,9 +1013,9 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
         epoch: u64,
         quota: u32,
         delivery: &mut Delivery<M, R, E>,
-    ) -> Option<Step<K>> {
+    ) -> Option<KeyChange<K>> {
         let token = self.token.as_mut().filter(|token| token.epoch == epoch)?;
-        if !self.lanes.is_empty() || self.crowd.is_some() {
+        if !self.lanes.is_empty() || self.backlog.is_some() {
             return None;
         }
         // Taken first, and put back if it has to wait, which is rare: looking at it in its place
@@ -1033,7 +1042,7 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
     #[inline(always)]
     pub(crate) fn is_plain(&self) -> bool {
         let is_nothing_ready = self.ready.all.is_empty() && self.ready.urgent.is_empty();
-        self.token.is_none() && self.crowd.is_none() && is_nothing_ready
+        self.token.is_none() && self.backlog.is_none() && is_nothing_ready
     }
 
     /// The next message of the queue whose key has no lane goes into the delivery, and the hash of
@@ -1132,34 +1141,34 @@ mod tests {
         shard
     }
 
-    /// One in which the next message is easy: of eight permits, two are used.
-    fn easy() -> Numbers {
+    /// One in which the next message takes the fast path: of eight permits, two are used.
+    fn fast() -> Numbers {
         let shard = shard(Turns::OF_A_SENDER, 8);
-        assert!([0, 1].map(|number| send(&shard, number)).iter().all(|easily| !easily));
-        assert!(shard.inbox.lock().is_easy());
+        assert!([0, 1].map(|number| send(&shard, number)).iter().all(|fast| !fast));
+        assert!(shard.inbox.lock().is_fast());
         shard
     }
 
     /// The steps of the core's `take_and_push`, if there is a permit and nothing is measured. True
-    /// if it was easy.
+    /// if it took the fast path.
     fn send(shard: &Numbers, number: u64) -> bool {
         let mut inbox = shard.inbox.lock();
-        if inbox.is_easy() {
-            inbox.push_easily(&mut Some(number), (None, 0), Stamp::default());
+        if inbox.is_fast() {
+            inbox.push_fast(&mut Some(number), (None, 0), Stamp::default());
             return true;
         }
         inbox.credit -= 1;
         let first = inbox.push(&mut Some(number), (None, 0), |_| Stamp::default());
         if !first {
-            inbox.take_it_easy(u64::MAX);
+            inbox.open_fast_path(u64::MAX);
         }
         false
     }
 
     #[test]
-    fn as_many_messages_are_easy_as_permits_the_turn_and_measurements_allow() {
+    fn as_many_messages_take_the_fast_path_as_permits_the_turn_and_measurements_allow() {
         let cases = [
-            // accepted, waiting, credit, unmeasured; easy
+            // accepted, waiting, credit, unmeasured; fast
             (1, 1, 64, u64::MAX, 64),
             (1, 1, 200, u64::MAX, 126),
             (1, 1, 3, u64::MAX, 3),
@@ -1178,54 +1187,54 @@ mod tests {
             (1_602, 1_024, 64, u64::MAX, 1),
             (1_603, 1_024, 64, u64::MAX, 0),
         ];
-        for (accepted, waiting, credit, unmeasured, easy) in cases {
+        for (accepted, waiting, credit, unmeasured, fast) in cases {
             let shard = shard(Turns::OF_A_SENDER, PLENTY);
             (0..waiting).for_each(|number| _ = send(&shard, number));
             let mut inbox = shard.inbox.lock();
-            (inbox.accepted, inbox.credit, inbox.easy) = (accepted, credit, 0);
+            (inbox.accepted, inbox.credit, inbox.fast) = (accepted, credit, 0);
             inbox.turn.is_over = false;
-            inbox.take_it_easy(unmeasured);
+            inbox.open_fast_path(unmeasured);
             let case = (accepted, waiting, credit, unmeasured);
-            assert_eq!((inbox.easy, inbox.credit), (easy, credit - u64::from(easy)), "{case:?}");
+            assert_eq!((inbox.fast, inbox.credit), (fast, credit - u64::from(fast)), "{case:?}");
             assert_eq!(inbox.take_credit(), credit, "who takes the credit gets both");
-            assert!(!inbox.is_easy());
+            assert!(!inbox.is_fast());
         }
     }
 
     #[test]
-    fn nothing_is_easy_where_something_else_is_to_be_seen_to() {
-        type Hinders = fn(&mut Inbox<u64, (), (), ()>);
+    fn nothing_takes_the_fast_path_where_something_else_is_to_be_seen_to() {
+        type Hinders = fn(&mut ShardInbox<u64, (), (), ()>);
         let hindrances: [Hinders; 4] = [
             |inbox| inbox.closed = true,
             |inbox| inbox.scheduled = false,
             |inbox| inbox.turn.is_over = true,
-            |inbox| inbox.near.invite = true,
+            |inbox| inbox.near.wake_near = true,
         ];
         for (which, hinder) in hindrances.iter().enumerate() {
-            let shard = easy();
+            let shard = fast();
             let mut inbox = shard.inbox.lock();
-            inbox.look_again();
+            inbox.end_fast_path();
             hinder(&mut inbox);
-            inbox.take_it_easy(u64::MAX);
-            assert!(!inbox.is_easy(), "hindrance {which}");
+            inbox.open_fast_path(u64::MAX);
+            assert!(!inbox.is_fast(), "hindrance {which}");
             assert_eq!(inbox.take_credit(), 6);
         }
     }
 
     #[test]
-    fn a_sender_has_its_turns_as_if_nothing_were_easy() {
+    fn a_sender_has_its_turns_as_if_there_were_no_fast_path() {
         let of_large = [65_536, 1 << 30].map(|bytes| Turns::OF_A_SENDER.of_messages_of(bytes));
         assert_eq!(of_large.map(|turns| turns.well), [16, 8]);
         for turns in [Turns::OF_A_SENDER, Turns::OF_KEYS, of_large[0], of_large[1]] {
             let shard = shard(turns, PLENTY);
-            let (mut over, mut easily) = (0, 0);
+            let (mut over, mut fast) = (0, 0);
             for number in 0..4_000 {
-                easily += u64::from(send(&shard, number));
+                fast += u64::from(send(&shard, number));
                 let is_over = std::mem::take(&mut shard.inbox.lock().turn.is_over);
                 assert_eq!(is_over, turns.is_over(number + 1, number as usize + 1), "{number}");
                 over += u64::from(is_over);
             }
-            assert!(over > 0 && easily > 2_000, "{over} turns, {easily} easy messages");
+            assert!(over > 0 && fast > 2_000, "{over} turns, {fast} easy messages");
         }
     }
 
@@ -1237,29 +1246,29 @@ mod tests {
     }
 
     #[test]
-    fn a_shard_that_is_found_empty_is_not_easy_any_more() {
-        type Finds = fn(&Numbers, &mut Outbox<u64, (), (), ()>) -> bool;
+    fn a_shard_that_is_found_empty_has_no_fast_path_any_more() {
+        type Finds = fn(&Numbers, &mut ShardOutbox<u64, (), (), ()>) -> bool;
         let ways: [Finds; 3] = [
             |shard, outbox| shard.refill(outbox),
             |shard, outbox| shard.has_more_or(outbox, || {}),
             |shard, outbox| shard.refill_near(outbox, None, || {}).is_some(),
         ];
         for (which, finds) in ways.iter().enumerate() {
-            let shard = easy();
+            let shard = fast();
             let mut outbox = shard.outbox.lock();
             assert!(shard.refill(&mut outbox));
-            assert!(shard.inbox.lock().is_easy(), "the worker has not seen it empty");
+            assert!(shard.inbox.lock().is_fast(), "the worker has not seen it empty");
             while outbox.pop_queue().is_some() {}
             assert!(!finds(&shard, &mut outbox), "way {which}");
             let mut inbox = shard.inbox.lock();
-            assert!(!inbox.scheduled && !inbox.is_easy(), "way {which}");
+            assert!(!inbox.scheduled && !inbox.is_fast(), "way {which}");
             assert_eq!(inbox.take_credit(), 6);
         }
     }
 
     #[test]
-    fn who_takes_the_last_message_of_a_shard_leaves_nothing_easy_there() {
-        let shard = easy();
+    fn who_takes_the_last_message_of_a_shard_leaves_no_fast_path_there() {
+        let shard = fast();
         let mut outbox = shard.outbox.lock();
         assert!(shard.refill(&mut outbox));
         while outbox.pop_queue().is_some() {}
@@ -1267,7 +1276,7 @@ mod tests {
         let refilled = shard.refill_near(&mut outbox, None, || {});
         assert!(matches!(refilled, Some(Refilled::Last(_))) && outbox.queue.is_empty());
         let mut inbox = shard.inbox.lock();
-        assert!(!inbox.scheduled && !inbox.is_easy());
+        assert!(!inbox.scheduled && !inbox.is_fast());
         assert_eq!(inbox.take_credit(), 5);
     }
 
@@ -1346,13 +1355,13 @@ mod tests {
 
     #[test]
     fn a_worker_knows_whether_it_is_fed_from_another_thread() {
-        let shard = easy();
+        let shard = fast();
         taken_elsewhere(&shard, || {});
-        assert!(shard.outbox.lock().from_afar);
+        assert!(shard.outbox.lock().from_remote);
         shard.outbox.lock().queue = BlockQueue::new();
         shard.inbox.lock().push(&mut Some(2), (None, 0), |_| Stamp::default());
         let mut outbox = shard.outbox.lock();
-        assert!(shard.refill(&mut outbox) && !outbox.from_afar);
+        assert!(shard.refill(&mut outbox) && !outbox.from_remote);
     }
 
     /// Takes the shard's messages on another thread, on which a sender has sent there before.
@@ -1369,50 +1378,50 @@ mod tests {
 
     #[test]
     fn a_sender_on_a_thread_by_itself_is_not_asked_to_wake_a_worker_there() {
-        let shard = easy();
+        let shard = fast();
         taken_elsewhere(&shard, || {});
-        assert!(!shard.inbox.lock().near.invite, "two threads have one sender");
-        let shard = easy();
+        assert!(!shard.inbox.lock().near.wake_near, "two threads have one sender");
+        let shard = fast();
         taken_elsewhere(&shard, || sends_to(shard.inbox.lock().place()));
-        assert!(!shard.inbox.lock().near.invite, "it was there itself");
+        assert!(!shard.inbox.lock().near.wake_near, "it was there itself");
     }
 
     #[test]
     fn a_sender_elsewhere_is_asked_with_its_next_message_to_wake_a_worker_there() {
-        let shard = easy();
-        taken_elsewhere(&shard, || _ = easy());
+        let shard = fast();
+        taken_elsewhere(&shard, || _ = fast());
         shard.outbox.lock().queue = BlockQueue::new();
         shard.inbox.lock().push(&mut Some(2), (None, 0), |_| Stamp::default());
         shard.inbox.lock().push(&mut Some(3), (None, 0), |_| Stamp::default());
         taken_elsewhere(&shard, || {});
         let mut inbox = shard.inbox.lock();
-        assert!(inbox.near.invite && inbox.scheduled, "still, as no sender has looked");
-        assert!(!inbox.is_easy(), "the invitation would wait");
+        assert!(inbox.near.wake_near && inbox.scheduled, "still, as no sender has looked");
+        assert!(!inbox.is_fast(), "the invitation would wait");
         let mut send = |message| inbox.push_each([message].into_iter(), |_| Stamp::default());
-        assert_eq!((send(2), send(3)), (Wanted::Invitation, Wanted::Nothing), "once");
+        assert_eq!((send(2), send(3)), (Wanted::WakeNear, Wanted::Nothing), "once");
         assert!(!inbox.turn.is_over, "whoever sends many steps aside soon enough");
-        inbox.near.invite = true;
-        assert_eq!((inbox.take_invite(), inbox.take_invite()), (true, false));
+        inbox.near.wake_near = true;
+        assert_eq!((inbox.take_wake_near(), inbox.take_wake_near()), (true, false));
         assert!(inbox.turn.is_over, "for the worker that is woken");
     }
 
     #[test]
     fn what_is_queued_otherwise_is_seen_to_by_who_sends_next() {
-        let shard = easy();
+        let shard = fast();
         let mut inbox = shard.inbox.lock();
         assert!(!inbox.push(&mut Some(2), (None, 0), |_| Stamp::default()));
-        assert!(!inbox.is_easy(), "the turn and the next measurement were for fewer messages");
+        assert!(!inbox.is_fast(), "the turn and the next measurement were for fewer messages");
         assert_eq!(inbox.take_credit(), 6);
         drop(inbox);
-        let shard = easy();
+        let shard = fast();
         let mut inbox = shard.inbox.lock();
         assert_eq!(inbox.push_each([2, 3].into_iter(), |_| Stamp::default()), Wanted::Nothing);
-        assert!(!inbox.is_easy());
+        assert!(!inbox.is_fast());
         assert_eq!(inbox.take_credit(), 6);
     }
 
     #[test]
-    fn permits_for_easy_messages_leave_no_more_headroom_than_credit() {
+    fn permits_for_the_fast_path_leave_no_more_headroom_than_credit() {
         let bounds = KeyBounds { waiting: 20, parked: 20, apart: false };
         let shard = Numbers::new(Turns::OF_A_SENDER, bounds);
         shard.inbox.lock().credit = 8;

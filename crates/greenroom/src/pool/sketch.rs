@@ -38,23 +38,23 @@ pub struct HotKey<K, T> {
 /// By number of messages, and by time in hand.
 #[derive(Debug)]
 pub(crate) struct Sketch<K> {
-    tables: Mutex<(Table<K>, Table<K>)>,
+    tables: Mutex<(HotTable<K>, HotTable<K>)>,
 }
 
 #[derive(Debug)]
-struct Table<K> {
-    kept: Vec<Kept<K>>,
+struct HotTable<K> {
+    kept: Vec<KeptKey<K>>,
 }
 
 #[derive(Debug)]
-struct Kept<K> {
+struct KeptKey<K> {
     hash: u32,
     key: Arc<K>,
     amount: u64,
     error: u64,
 }
 
-impl<K> Table<K> {
+impl<K> HotTable<K> {
     /// Returns a key that has lost its place.
     fn add(&mut self, hash: u32, key: &Arc<K>, amount: u64) -> Option<Arc<K>> {
         if let Some(kept) = self.kept.iter_mut().find(|kept| kept.hash == hash) {
@@ -62,7 +62,7 @@ impl<K> Table<K> {
             return None;
         }
         if self.kept.len() < KEPT {
-            self.kept.push(Kept { hash, key: key.clone(), amount, error: 0 });
+            self.kept.push(KeptKey { hash, key: key.clone(), amount, error: 0 });
             return None;
         }
         let least = self.kept.iter_mut().min_by_key(|kept| kept.amount)?;
@@ -74,7 +74,7 @@ impl<K> Table<K> {
     fn most<T>(&self, most: usize, unit: impl Fn(u64) -> T) -> Vec<HotKey<K, T>> {
         let mut kept: Vec<_> = self.kept.iter().collect();
         kept.sort_by_key(|kept| std::cmp::Reverse(kept.amount));
-        let hot = |kept: &Kept<K>| HotKey {
+        let hot = |kept: &KeptKey<K>| HotKey {
             key: kept.key.clone(),
             amount: unit(kept.amount),
             at_most_too_large: unit(kept.error),
@@ -83,7 +83,7 @@ impl<K> Table<K> {
     }
 }
 
-impl<K> Drop for Table<K> {
+impl<K> Drop for HotTable<K> {
     fn drop(&mut self) {
         self.kept.drain(..).for_each(|kept| discard(kept.key));
     }
@@ -91,7 +91,7 @@ impl<K> Drop for Table<K> {
 
 impl<K> Sketch<K> {
     pub(crate) fn new() -> Self {
-        let table = || Table { kept: Vec::new() };
+        let table = || HotTable { kept: Vec::new() };
         Self { tables: Mutex::new((table(), table())) }
     }
 

@@ -48,7 +48,7 @@
 //!    new one it puts them in and writes the new owner. A sender that reads `LIMBO` waits for the
 //!    lock of the moves.
 //! 3. If the worker has a message of that table slot in hand, or may have, the owner stays, and
-//!    present and later messages are put aside in its mailbox. The seat is ordered to hand over;
+//!    present and later messages are put aside in its mailbox. The slot is ordered to hand over;
 //!    the worker does so when it looks for its next message, or has died, or left.
 //!
 //! So no table slot is ever queued in two places, and none of its messages is started while an
@@ -169,7 +169,7 @@ impl<M> Sticky<M> {
     }
 
     /// Messages of this table slot wait for the one that its worker has in hand, or is to have.
-    pub(crate) fn sticks_to(&self, tag: u32, slot: u32) -> bool {
+    pub(crate) fn is_assigned_to(&self, tag: u32, slot: u32) -> bool {
         self.owner(tag) == slot || self.moves.lock().table.to(tag) == slot
     }
 }

@@ -13,7 +13,7 @@ use std::{fmt, hash::Hash, sync::Arc, time::Duration};
 use tokio::{sync::mpsc, time::Instant};
 
 use super::{
-    Pool, change::SlotOutcome, core::Core, seat::REST, stop::run::wait_until, timed::later,
+    Pool, change::SlotOutcome, core::Core, slot_state::REST, stop::run::wait_until, timed::later,
 };
 use crate::{
     Actor, PoolEvent, Stop,
@@ -21,7 +21,7 @@ use crate::{
     any_address::Erased,
     pool::StopSummary,
     supervisor::child::{
-        BoxFuture, Child, ExitReporter,
+        Child, ChildFuture, ExitReporter,
         sealed::{Adopted, Sealed},
     },
 };
@@ -47,7 +47,7 @@ impl fmt::Debug for PoolChild {
 }
 
 /// A pool, as its supervisor sees it.
-struct Kept<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
+struct SupervisedPool<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     core: Arc<Core<A, K>>,
     /// The pool does not stop as long as its supervisor has it.
     _alive: Address<A::Message, A::Reply, A::Error>,
@@ -59,31 +59,31 @@ pub(super) fn kept<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 ) -> (Pool<A>, PoolChild) {
     core.rest_from_the_start();
     let pool = Pool::spawned(core.clone());
-    let kept = Kept { core, _alive: pool.address() };
+    let kept = SupervisedPool { core, _alive: pool.address() };
     (pool, PoolChild(Arc::new(kept)))
 }
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Child for Kept<A, K> {
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Child for SupervisedPool<A, K> {
     fn name(&self) -> Arc<str> {
         self.core.settings.config.name.clone()
     }
 
-    fn start(&self, exits: ExitReporter) -> BoxFuture<'_, Result<(), String>> {
+    fn start(&self, exits: ExitReporter) -> ChildFuture<'_, Result<(), String>> {
         Box::pin(start(&self.core, exits))
     }
 
-    fn suspend(&self, patience: Duration) -> BoxFuture<'_, ()> {
+    fn suspend(&self, patience: Duration) -> ChildFuture<'_, ()> {
         Box::pin(suspend(&self.core, patience))
     }
 
-    fn disable(&self, patience: Duration) -> BoxFuture<'_, ()> {
+    fn disable(&self, patience: Duration) -> ChildFuture<'_, ()> {
         Box::pin(async move {
             suspend(&self.core, patience).await;
             self.core.close_down();
         })
     }
 
-    fn stop(&self, how: Stop) -> BoxFuture<'_, StopSummary> {
+    fn stop(&self, how: Stop) -> ChildFuture<'_, StopSummary> {
         self.core.controllers.escalation.lock().take();
         Box::pin(self.core.clone().stop_unknown(how))
     }
@@ -99,7 +99,7 @@ async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     }
     *core.controllers.escalation.lock() = Some(Box::new(move |reason| exits.report(reason)));
     let (outcomes, mut told) = mpsc::unbounded_channel();
-    let slots = core.rouse_slots();
+    let slots = core.wake_slots();
     core.start_in(&slots, &outcomes);
     drop(outcomes);
     let mut reason = None;
@@ -107,7 +107,7 @@ async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         match outcome {
             SlotOutcome::StartFailed(_, error) => reason = reason.or(Some(error)),
             SlotOutcome::Started(_) | SlotOutcome::Left(_) => {
-                core.tell(PoolEvent::Started { workers: slots.len() });
+                core.notify(PoolEvent::Started { workers: slots.len() });
                 return Ok(());
             }
         }
@@ -137,8 +137,8 @@ async fn suspend<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 
 fn tell_to_rest<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>) {
     for slot in core.membership.active_slots() {
-        core.membership.seats.at(slot).order(REST);
-        core.queue.wake.call(slot, &core.clock.bell);
+        core.membership.slots.at(slot).order(REST);
+        core.queue.wake.call(slot, &core.clock.watchdog);
     }
     core.lifecycle.over.notify_waiters();
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use tokio::time::Instant;
 
 use super::{
-    coarse::CoarseClock, padded::Padded, sketch::Sketch, stats::Measured, tally::PoolTally,
+    coarse::CoarseClock, counters::PoolCounters, padded::Padded, sketch::Sketch, stats::Measured,
 };
 use crate::pool_events::{drop_log::DropLog, full_log::FullLog};
 
@@ -15,7 +15,7 @@ const FEW: u64 = 64;
 /// Counters and measurements.
 pub(crate) struct Telemetry<K> {
     /// Counters with several, rare writers.
-    pub(crate) tally: PoolTally,
+    pub(crate) counters: PoolCounters,
     /// The time for whatever need not know it exactly.
     pub(crate) coarse: Padded<CoarseClock>,
     /// How long messages took.
@@ -36,7 +36,7 @@ impl<K> Telemetry<K> {
         let unmeasured = if single { FEW } else { 0 };
         let now = Instant::now();
         Self {
-            tally: PoolTally::default(),
+            counters: PoolCounters::default(),
             coarse: Padded(CoarseClock::new(is_watched, unmeasured)),
             measured: Measured::default(),
             sketch: keyed.then(|| Box::new(Sketch::new())),
@@ -48,7 +48,7 @@ impl<K> Telemetry<K> {
     /// A sender that has found no room begins to wait for some.
     #[cold]
     pub(crate) fn count_wait(&self) {
-        self.tally.waits.fetch_add(1, Ordering::Relaxed);
+        self.counters.waits.fetch_add(1, Ordering::Relaxed);
     }
 
     /// How often the mailbox has become full.

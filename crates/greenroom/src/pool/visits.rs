@@ -7,8 +7,8 @@
 //! shard that is ready. Other threads go to other shards as long as there are any.
 //!
 //! A visit is a hint, and owns nothing: the shard that is looked at first changes which worker
-//! takes a message, never whether one does. The watch [ends all visits](Visits::end) with each of
-//! its ticks, so that no shard is left to a thread that has turned to something else.
+//! takes a message, never whether one does. The watchdog [ends all visits](Visits::end) with each
+//! of its ticks, so that no shard is left to a thread that has turned to something else.
 
 use crate::sync::{AtomicU64, Ordering, Visit, set_visit, this_thread, visit};
 
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_thread_has_left_is_visited_once_the_watch_has_looked() {
+    fn what_another_thread_has_left_is_visited_once_the_watchdog_has_looked() {
         let visits = Visits::new();
         std::thread::scope(|scope| {
             scope.spawn(|| [visits.next(0b01), visits.next(0b01)]);

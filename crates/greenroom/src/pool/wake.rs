@@ -20,10 +20,10 @@
 //! it and looks again.
 //!
 //! # Where handlers usually wait
-//! There ([`waits`](Wake::waits)) a worker is polled once or twice for each message, and if it
-//! were counted each time, two threads would write one variable twice for each message. So a worker
+//! There ([`waits`](Wake::waits)) a worker is polled once or twice for each message, and if it were
+//! counted each time, two threads would write one variable twice for each message. So a worker
 //! counts as awake from when it is woken until its handler suspends for the first time, and not
-//! again until it lies down. `awake` covers workers that were woken and are about to look.
+//! again until it parks. `awake` covers workers that were woken and are about to look.
 //!
 //! A worker that does not count has no duty to others while it goes from message to message: a
 //! sender that finds `awake` below its limit and an idle worker wakes that one. Its duty is to look
@@ -33,27 +33,28 @@
 //! work is ready, each woken worker wakes the next one as its handler suspends: so all come up, one
 //! after the other, with only a few on their way at a time.
 //!
-//! # Lingering
-//! A worker that has found nothing more steps aside once before it lies down
-//! ([`linger`](Wake::linger), [`look_again`](Wake::look_again)). In that time it absorbs one
-//! wake-up by a sender on its own thread: the sender clears `lingering` instead of waking a worker.
-//! When the lingerer is back, it clears `lingering` too, and only then looks at every shard. Both
-//! are read-modify-writes of one variable: a sender that came first has marked its shard before the
-//! lingerer looks; one that comes later finds no lingerer, and wakes a worker. This is for senders
-//! on the same thread only: the lingerer runs as soon as they let it, and finds their writes in the
-//! caches. A sender elsewhere wakes a worker that will run on the sender's thread.
+//! # Searching
+//! A worker that has found nothing more steps aside once before it parks
+//! ([`begin_search`](Wake::begin_search), [`end_search`](Wake::end_search)). In that time it
+//! absorbs one wake-up by a sender on its own thread: the sender clears `searching` instead of
+//! waking a worker. When the searcher is back, it clears `searching` too, and only then looks at
+//! every shard. Both are read-modify-writes of one variable: a sender that came first has marked
+//! its shard before the searcher looks; one that comes later finds no searcher, and wakes a worker.
+//! This is for senders on the same thread only: the searcher runs as soon as they let it, and finds
+//! their writes in the caches. A sender elsewhere wakes a worker that will run on the sender's
+//! thread.
 //!
-//! # Attended
+//! # Affinity
 //! Without keys, workers keep to a shard each: the worker that takes messages there, or was woken
-//! for it, has its bit set in `attended`. If handlers are quick, an attended shard is left to
-//! that worker; if they are not, others join it. A worker that departs looks at the ready map
+//! for it, has its bit set in `affinity`. If handlers are quick, such a shard is left to that
+//! worker; if they are not, others join it. A worker that leaves it looks at the ready map
 //! afterwards, so that no shard is left alone. If handlers usually wait ([`waits`](Wake::waits)),
-//! no shard is attended: each message is the last that its worker takes there. Every bit has a
-//! worker that clears it at departure, or the shard would be left unattended: a worker may yield a
+//! no worker keeps to a shard: each message is the last that its worker takes there. Every bit has
+//! a worker that clears it when it leaves, or the shard would be left alone: a worker may yield a
 //! shard without clearing its bit only if the other worker also owns that bit. If the pace changes
-//! while a worker keeps a shard to itself, the watch finds out, and others join.
+//! while a worker keeps a shard to itself, the watchdog finds out, and others join.
 //!
-//! # Called where it lies
+//! # Called while parked
 //! A caller may do the work of an idle worker ([`woken_or_called`](Wake::woken_or_called)). The
 //! worker stays in the list and is not awake: for all others it is as idle as before. If another
 //! takes it off the list in that time, it wakes the worker's task, which comes once the caller has
@@ -77,12 +78,12 @@ use std::{
 };
 
 use super::{
-    bell::Bell,
-    in_place::is_driving,
+    in_place::is_run_by_caller,
     lock::{Lock, locked},
     padded::Padded,
-    seats::Seats,
+    per_slot::PerSlot,
     visits::Visits,
+    watchdog_handle::WatchdogHandle,
 };
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence, this_thread};
 
@@ -94,7 +95,7 @@ pub(crate) struct Wake {
     signs: Padded<Signs>,
     /// Without keys, a bit per shard in which a worker takes messages: others go elsewhere
     /// if they can.
-    attended: Padded<AtomicU64>,
+    affinity: Padded<AtomicU64>,
     /// Workers that are polled, or woken and about to be.
     awake: Padded<AtomicUsize>,
     /// What workers write now and then, as they go on.
@@ -106,8 +107,8 @@ pub(crate) struct Wake {
     /// The length of `idle`, to be read without its lock.
     idle_count: AtomicUsize,
     /// One per worker.
-    beds: Seats<Bed>,
-    /// The watch leaves this pool alone: what only it would find is never found.
+    idle_slots: PerSlot<IdleSlot>,
+    /// The watchdog leaves this pool alone: what only it would find is never found.
     #[cfg(test)]
     pub(crate) unaided: AtomicBool,
 }
@@ -130,44 +131,44 @@ struct Aside {
     /// The thread on which an awake worker that found nothing has stepped aside, before it looks
     /// at every shard again; [`NOBODY`] if there is none. It absorbs one wake-up by a sender on
     /// that thread.
-    lingering: AtomicUsize,
+    searching: AtomicUsize,
     /// If handlers usually wait: which shards are looked at first.
     visits: Visits,
 }
 
-/// The bed of a sleeping worker.
-struct Bed {
-    /// Which shard it was woken for, marked as attended on its behalf; or [`ANY`]. Written under
-    /// the lock of the idle list.
-    errand: AtomicU32,
+/// The idle slot of a worker.
+struct IdleSlot {
+    /// Which shard it was woken for, with the affinity to it; or [`ANY`]. Written under the lock of
+    /// the idle list.
+    wake_reason: AtomicU32,
     /// The worker is in the idle list. Written under its lock.
     taken: AtomicBool,
 }
 
-impl Default for Bed {
+impl Default for IdleSlot {
     fn default() -> Self {
-        Self { errand: AtomicU32::new(ANY), taken: AtomicBool::new(false) }
+        Self { wake_reason: AtomicU32::new(ANY), taken: AtomicBool::new(false) }
     }
 }
 
-impl Bed {
+impl IdleSlot {
     /// What the worker, which has been taken off the idle list, was woken for.
     #[inline]
-    fn take_errand(&self) -> Errand {
+    fn take_wake_reason(&self) -> WakeReason {
         // Its writer has taken the worker off the list, and no other does before it is there again.
-        let of = match self.errand.load(Ordering::Relaxed) {
-            ANY => return Errand::Any,
-            HANDED => Errand::Handed,
-            shard => Errand::Shard(shard as usize),
+        let of = match self.wake_reason.load(Ordering::Relaxed) {
+            ANY => return WakeReason::Any,
+            HANDED => WakeReason::Handed,
+            shard => WakeReason::Shard(shard as usize),
         };
-        self.errand.store(ANY, Ordering::Relaxed);
+        self.wake_reason.store(ANY, Ordering::Relaxed);
         of
     }
 }
 
-/// Of a worker, from when it lies down until it gets up: whether the waker that takes it off the
+/// Of a worker, from when it parks until it is unparked: whether the waker that takes it off the
 /// idle list wakes its task.
-pub(crate) enum Rest {
+pub(crate) enum ParkToken {
     /// Not yet.
     Unknown,
     /// Yes: it has just given its waker.
@@ -186,7 +187,7 @@ pub(crate) struct Picked {
 
 impl Picked {
     #[inline]
-    pub(crate) fn rouse(self) {
+    pub(crate) fn wake(self) {
         if let Some(waker) = self.waker {
             waker.wake();
         }
@@ -199,7 +200,7 @@ pub(crate) fn own_waker() -> impl Future<Output = Waker> {
     poll_fn(|task| Poll::Ready(task.waker().clone()))
 }
 
-/// However many are awake, lingering or not.
+/// However many are awake, searching or not.
 const NO_LIMIT: usize = usize::MAX;
 
 /// Woken for no shard in particular, and to join others in theirs.
@@ -213,9 +214,9 @@ const WORKERS_ASKED: usize = 4;
 
 /// What a worker was woken for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Errand {
+pub(crate) enum WakeReason {
     Any,
-    /// Marked as attended on its behalf.
+    /// It has the affinity to this one.
     Shard(usize),
     /// A message that a caller has handed it.
     Handed,
@@ -233,13 +234,13 @@ impl Wake {
                 quick: AtomicBool::new(false),
                 waits: AtomicBool::new(false),
             }),
-            attended: Padded(AtomicU64::new(0)),
+            affinity: Padded(AtomicU64::new(0)),
             awake: Padded(AtomicUsize::new(0)),
-            aside: Padded(Aside { lingering: AtomicUsize::new(NOBODY), visits: Visits::new() }),
+            aside: Padded(Aside { searching: AtomicUsize::new(NOBODY), visits: Visits::new() }),
             limit: limit.max(1),
             idle: Lock::new(Idle::new(workers)),
             idle_count: AtomicUsize::new(0),
-            beds: Seats::new(workers),
+            idle_slots: PerSlot::new(workers),
             #[cfg(test)]
             unaided: AtomicBool::new(false),
         }
@@ -292,35 +293,35 @@ impl Wake {
     }
 
     /// There are urgent messages in this shard. Under the lock of their queue.
-    pub(crate) fn urge(&self, shard: usize) {
-        // Pairs with the loads in `is_urged` and `urged`. A worker that misses it takes a normal
-        // message first.
+    pub(crate) fn set_urgent(&self, shard: usize) {
+        // Pairs with the loads in `has_urgent` and `urgent_shards`. A worker that misses it takes a
+        // normal message first.
         self.signs.urgent.fetch_or(1 << shard, Ordering::SeqCst);
     }
 
     /// There are none any more. Under the lock of the shard's inbox and, with keys, that
     /// of its outbox.
-    pub(crate) fn calm(&self, shard: usize) {
-        // Pairs with the `fetch_or` in `urge`, by the locks: no bit is cleared over an
+    pub(crate) fn clear_urgent(&self, shard: usize) {
+        // Pairs with the `fetch_or` in `set_urgent`, by the locks: no bit is cleared over an
         // urgent message.
         self.signs.urgent.fetch_and(!(1 << shard), Ordering::SeqCst);
     }
 
     /// True when urgent messages wait somewhere.
     #[inline]
-    pub(crate) fn is_urged(&self) -> bool {
+    pub(crate) fn has_urgent(&self) -> bool {
         self.signs.urgent.load(Ordering::Relaxed) != 0
     }
 
     /// True when urgent messages wait in this shard.
     #[inline]
-    pub(crate) fn is_urged_at(&self, shard: usize) -> bool {
-        self.urged() & (1 << shard) != 0
+    pub(crate) fn has_urgent_at(&self, shard: usize) -> bool {
+        self.urgent_shards() & (1 << shard) != 0
     }
 
     /// The shards with urgent messages.
     #[inline]
-    pub(crate) fn urged(&self) -> u64 {
+    pub(crate) fn urgent_shards(&self) -> u64 {
         self.signs.urgent.load(Ordering::Acquire)
     }
 
@@ -340,16 +341,17 @@ impl Wake {
         }
     }
 
-    /// Goes to the first ready shard at or behind `cursor`, going round: to an unattended one
-    /// (true), or, if all are attended and it may `join`, to any (false). Leaves its bit in place.
+    /// Goes to the first ready shard at or behind `cursor`, going round: to one to which no worker
+    /// keeps (true), or, if there is none and it may `join`, to any (false). Leaves its bit in
+    /// place.
     #[inline]
-    pub(crate) fn attend(&self, cursor: u32, join: bool) -> Option<(usize, bool)> {
+    pub(crate) fn acquire_affinity(&self, cursor: u32, join: bool) -> Option<(usize, bool)> {
         loop {
             let ready = self.ready.load(Ordering::Acquire);
             if self.waits() && ready != 0 {
                 return Some((self.aside.visits.next(ready), false));
             }
-            let free = ready & !self.attended.load(Ordering::Acquire);
+            let free = ready & !self.affinity.load(Ordering::Acquire);
             let shards = match free {
                 0 if join || !self.is_quick() => ready,
                 free => free,
@@ -362,15 +364,15 @@ impl Wake {
                 return Some((shard as usize, false));
             }
             let bit = 1 << shard;
-            if self.attended.fetch_or(bit, Ordering::AcqRel) & bit == 0 {
+            if self.affinity.fetch_or(bit, Ordering::AcqRel) & bit == 0 {
                 return Some((shard as usize, true));
             }
         }
     }
 
-    /// Leaves a shard that the caller attended alone.
-    pub(crate) fn depart(&self, shard: usize) {
-        self.attended.fetch_and(!(1 << shard), Ordering::AcqRel);
+    /// Leaves a shard to which the caller alone had affinity.
+    pub(crate) fn release_affinity(&self, shard: usize) {
+        self.affinity.fetch_and(!(1 << shard), Ordering::AcqRel);
     }
 
     /// True when work is ready that no worker is about to do, and a worker could be woken for it. A
@@ -382,11 +384,11 @@ impl Wake {
             && self.idle_count.load(Ordering::Relaxed) > 0
     }
 
-    /// True when a ready shard is unattended, or another worker could join there.
+    /// True when no worker keeps to a ready shard, or another could join there.
     #[inline]
     fn wants_attention(&self) -> bool {
         let ready = self.ready.load(Ordering::Relaxed);
-        ready != 0 && (ready & !self.attended.load(Ordering::Relaxed) != 0 || !self.is_quick())
+        ready != 0 && (ready & !self.affinity.load(Ordering::Relaxed) != 0 || !self.is_quick())
     }
 
     #[inline]
@@ -395,7 +397,7 @@ impl Wake {
     }
 
     /// Tells how long a handler took, on average over a few.
-    pub(crate) fn tell_pace(&self, each: Duration) {
+    pub(crate) fn note_pace(&self, each: Duration) {
         self.set_quick(each < QUICK);
     }
 
@@ -425,14 +427,15 @@ impl Wake {
         self.ready.load(Ordering::Acquire) & (1 << shard) != 0
     }
 
-    /// True when a worker should look at an unattended shard.
+    /// True when a worker should look at a shard to which none keeps.
     pub(crate) fn is_any_free(&self) -> bool {
-        self.ready.load(Ordering::Relaxed) & !self.attended.load(Ordering::Relaxed) != 0
+        self.ready.load(Ordering::Relaxed) & !self.affinity.load(Ordering::Relaxed) != 0
     }
 
-    /// True when the attendant of this shard should look at it, or at an unattended one.
-    pub(crate) fn is_ready_for_attendant(&self, shard: usize) -> bool {
-        let others = self.attended.load(Ordering::Relaxed) & !(1 << shard);
+    /// True when the worker that keeps to this shard should look at it, or at one to which none
+    /// does.
+    pub(crate) fn is_ready_with_affinity(&self, shard: usize) -> bool {
+        let others = self.affinity.load(Ordering::Relaxed) & !(1 << shard);
         self.ready.load(Ordering::Relaxed) & !others != 0
     }
 
@@ -453,9 +456,9 @@ impl Wake {
 
     #[inline]
     pub(crate) fn awake(&self) -> usize {
-        // Pairs with each raise of `awake` before `Bell::ring`, as the watch looks here after
-        // `turn_away`: it sees the worker, or the ring sees that it is gone. Otherwise a worker
-        // goes unwatched.
+        // Pairs with each raise of `awake` before `WatchdogHandle::call`, as the watchdog looks
+        // here after `turn_away`: it sees the worker, or the call sees that it is gone. Otherwise a
+        // worker goes unwatched.
         self.awake.load(Ordering::SeqCst)
     }
 
@@ -464,48 +467,56 @@ impl Wake {
     }
 
     /// Wakes an idle worker for this shard, unless enough are awake. True when one was woken.
-    pub(crate) fn one_for(&self, shard: usize, bell: &Bell) -> bool {
-        self.one_within(self.limit, Some(shard), bell)
+    pub(crate) fn one_for(&self, shard: usize, watchdog: &WatchdogHandle) -> bool {
+        self.one_within(self.limit, Some(shard), watchdog)
     }
 
     /// Wakes an idle worker, unless enough are awake. True when one was woken.
-    pub(crate) fn one(&self, bell: &Bell) -> bool {
-        self.one_within(self.limit, None, bell)
+    pub(crate) fn one(&self, watchdog: &WatchdogHandle) -> bool {
+        self.one_within(self.limit, None, watchdog)
     }
 
-    /// Wakes an idle worker, on the caller's thread, for this shard, which another
-    /// drains from afar.
-    pub(crate) fn invite(&self, shard: usize, bell: &Bell) {
-        self.one_within(NO_LIMIT, Some(shard), bell);
+    /// Wakes an idle worker, on the caller's thread, for this shard, which another drains remotely.
+    pub(crate) fn wake_near_sender(&self, shard: usize, watchdog: &WatchdogHandle) {
+        self.one_within(NO_LIMIT, Some(shard), watchdog);
     }
 
     /// Wakes an idle worker although as many are awake as there are cores: they have made
     /// no progress.
-    pub(crate) fn one_more(&self, bell: &Bell) -> bool {
-        self.one_within(NO_LIMIT, None, bell)
+    pub(crate) fn one_more(&self, watchdog: &WatchdogHandle) -> bool {
+        self.one_within(NO_LIMIT, None, watchdog)
     }
 
-    fn one_within(&self, limit: usize, shard: Option<usize>, bell: &Bell) -> bool {
-        let picked = self.pick(limit, shard, bell);
+    fn one_within(&self, limit: usize, shard: Option<usize>, watchdog: &WatchdogHandle) -> bool {
+        let picked = self.pick(limit, shard, watchdog);
         let woken = picked.is_some();
-        picked.into_iter().for_each(Picked::rouse);
+        picked.into_iter().for_each(Picked::wake);
         woken
     }
 
     /// As `one_for`, or `one` if there are keys, for a caller that has the worker polled: by
-    /// itself, or by [`rouse`](Picked::rouse). For a shard only if workers keep to shards: others
-    /// would not clear its bit in `attended`, and later messages there would be left alone.
-    pub(crate) fn pick_for(&self, shard: Option<usize>, bell: &Bell) -> Option<Picked> {
-        self.pick(self.limit, shard, bell)
+    /// itself, or by [`wake`](Picked::wake). For a shard only if workers keep to shards: others
+    /// would not clear its bit in `affinity`, and later messages there would be left alone.
+    pub(crate) fn pick_for(
+        &self,
+        shard: Option<usize>,
+        watchdog: &WatchdogHandle,
+    ) -> Option<Picked> {
+        self.pick(self.limit, shard, watchdog)
     }
 
-    fn pick(&self, limit: usize, shard: Option<usize>, bell: &Bell) -> Option<Picked> {
+    fn pick(
+        &self,
+        limit: usize,
+        shard: Option<usize>,
+        watchdog: &WatchdogHandle,
+    ) -> Option<Picked> {
         loop {
-            // Pairs with the fences in `pass_on` and `look_again`, and below. The caller has marked
-            // its shard: either it sees the lower `awake`, the idle worker, or that none lingers,
-            // or the worker sees the mark. Otherwise the shard is left unattended.
+            // Pairs with the fences in `pass_on` and `end_search`, and below. The caller has marked
+            // its shard: either it sees the lower `awake`, the idle worker, or that none searches,
+            // or the worker sees the mark. Otherwise the shard is left alone.
             fence(Ordering::SeqCst);
-            if limit < NO_LIMIT && self.is_absorbed() {
+            if limit < NO_LIMIT && self.claim_searcher() {
                 return None;
             }
             let awake = self.awake.load(Ordering::Relaxed);
@@ -513,15 +524,15 @@ impl Wake {
                 return None;
             }
             let raised = awake + 1;
-            // Pairs with the load in `Bell::ring` and, after `turn_away`, the one in `Wake::awake`:
-            // the raise precedes the ring, so the watch stays or is called back.
+            // Pairs with the load in `WatchdogHandle::call` and, after `turn_away`, the one in
+            // `Wake::awake`: the raise precedes the call, so the watchdog stays or is called back.
             let swapped =
                 self.awake.compare_exchange(awake, raised, Ordering::SeqCst, Ordering::Relaxed);
             if swapped.is_err() {
                 continue;
             }
             if let Some(picked) = self.pop_idle(shard) {
-                bell.ring();
+                watchdog.call();
                 return Some(picked);
             }
             // Pairs with the load of `awake` in `pick`, through the fence below.
@@ -539,19 +550,23 @@ impl Wake {
     /// very thread looks at every shard in a moment. A guess.
     #[inline]
     pub(crate) fn may_hand(&self) -> bool {
-        let lingering = self.aside.lingering.load(Ordering::Relaxed);
+        let searching = self.aside.searching.load(Ordering::Relaxed);
         self.awake.load(Ordering::Relaxed) < self.limit
             && self.idle_count.load(Ordering::Relaxed) > 0
-            && (lingering == NOBODY || lingering != this_thread())
+            && (searching == NOBODY || searching != this_thread())
     }
 
     /// Wakes an idle worker for a message that `put` hands it. `put` says whether it did, under the
     /// lock of the list: it does not if an earlier caller has not collected its reply. True when
     /// one was woken.
     #[inline]
-    pub(crate) fn hand(&self, bell: &Bell, mut put: impl FnMut(usize) -> bool) -> bool {
+    pub(crate) fn hand(
+        &self,
+        watchdog: &WatchdogHandle,
+        mut put: impl FnMut(usize) -> bool,
+    ) -> bool {
         let awake = self.awake.load(Ordering::Relaxed);
-        // Pairs with the loads in `Bell::ring` and `Wake::awake`, as in `pick`.
+        // Pairs with the loads in `WatchdogHandle::call` and `Wake::awake`, as in `pick`.
         let (raised, order) = (awake + 1, Ordering::SeqCst);
         if awake >= self.limit
             || self.awake.compare_exchange(awake, raised, order, Ordering::Relaxed).is_err()
@@ -561,107 +576,108 @@ impl Wake {
         let mut idle = locked(&self.idle);
         let handed = idle.last(WORKERS_ASKED).find(|worker| put(*worker));
         if let Some(picked) = handed.and_then(|worker| idle.remove(worker)) {
-            self.get_up(&idle, picked.worker, HANDED);
+            self.unpark(&idle, picked.worker, HANDED);
             drop(idle);
-            bell.ring();
-            picked.rouse();
+            watchdog.call();
+            picked.wake();
             return true;
         }
         drop(idle);
         // As in `pick`: others have seen one more awake than there is.
-        self.leave(bell);
+        self.leave(watchdog);
         false
     }
 
     /// Makes room for more workers.
     pub(crate) fn grow_to(&self, workers: usize) {
-        self.beds.grow_to(workers);
+        self.idle_slots.grow_to(workers);
         locked(&self.idle).grow_to(workers);
     }
 
     /// Wakes this worker if it is idle: something waits that only it can do. True when it was
-    /// woken. The caller has published what waits; a worker that lies down looks for it afterwards.
+    /// woken. The caller has published what waits; a worker that parks looks for it afterwards.
     ///
     /// On a thread of the runtime the worker then lies where no other thread takes it, until the
     /// task of the caller awaits something. No other worker can do what waits. If the caller may
     /// compute on, see "A worker that wakes another" in wake/README.md.
-    pub(crate) fn call(&self, worker: usize, bell: &Bell) -> bool {
-        // Pairs with the fence in `pass_on` of a worker that lies down: this load sees it in the
-        // idle list, or it sees what the caller has published. Otherwise it sleeps over an order or
-        // its mail.
+    pub(crate) fn call(&self, worker: usize, watchdog: &WatchdogHandle) -> bool {
+        // Pairs with the fence in `pass_on` of a worker that parks: this load sees it in the idle
+        // list, or it sees what the caller has published. Otherwise it sleeps over an order or its
+        // mail.
         fence(Ordering::SeqCst);
-        if !self.beds.at(worker).taken.load(Ordering::Relaxed) {
+        if !self.idle_slots.at(worker).taken.load(Ordering::Relaxed) {
             return false;
         }
         let mut idle = locked(&self.idle);
         let Some(picked) = idle.remove(worker) else { return false };
-        self.get_up_counted(&idle, worker);
+        self.unpark_counted(&idle, worker);
         drop(idle);
-        picked.rouse();
-        bell.ring();
+        picked.wake();
+        watchdog.call();
         true
     }
 
     /// A worker has been taken off the idle list. `awake` has been raised on its behalf before,
-    /// unless it goes: once it is told here, it may lower it. If it is sent to a shard that is
-    /// attended already, the first to depart clears the bit of both; that costs a meeting there,
-    /// and no message. Under the lock of the list, so that a worker that dies now finds its errand.
+    /// unless it goes: once it is told here, it may lower it. If it is sent to a shard that has a
+    /// worker already, the first to leave clears the bit of both; that costs a meeting there, and
+    /// no message. Under the lock of the list, so that a worker that dies now finds its wake
+    /// reason.
     #[inline]
-    fn get_up(&self, idle: &Idle, worker: usize, errand: u32) {
-        let bed = self.beds.at(worker);
-        bed.errand.store(errand, Ordering::Relaxed);
-        bed.taken.store(false, Ordering::Release);
+    fn unpark(&self, idle: &Idle, worker: usize, wake_reason: u32) {
+        let idle_slot = self.idle_slots.at(worker);
+        idle_slot.wake_reason.store(wake_reason, Ordering::Relaxed);
+        idle_slot.taken.store(false, Ordering::Release);
         self.idle_count.store(idle.stack.len(), Ordering::Release);
     }
 
     /// The caller has found nothing, steps aside once, and then looks again. False when another
     /// worker does so already.
-    pub(crate) fn linger(&self) -> bool {
+    pub(crate) fn begin_search(&self) -> bool {
         let thread = this_thread();
         self.aside
-            .lingering
+            .searching
             .compare_exchange(NOBODY, thread, Ordering::AcqRel, Ordering::Relaxed)
             .is_ok()
     }
 
     /// The caller is back, and is about to look at every shard; or it is dropped, and leaves. It
-    /// may be on another thread by now, and may clear the promise of a later lingerer, which costs
+    /// may be on another thread by now, and may clear the promise of a later searcher, which costs
     /// that one a wake-up and loses no message.
-    pub(crate) fn look_again(&self) {
-        self.aside.lingering.swap(NOBODY, Ordering::AcqRel);
-        // Pairs with the fence in `pick`: the sender sees that no worker lingers, or the lingerer
+    pub(crate) fn end_search(&self) {
+        self.aside.searching.swap(NOBODY, Ordering::AcqRel);
+        // Pairs with the fence in `pick`: the sender sees that no worker searches, or the searcher
         // sees its mark in the look that follows. Otherwise each relies on the other.
         fence(Ordering::SeqCst);
     }
 
-    /// True when a worker lingers on this very thread: it looks at the shards that the caller has
+    /// True when a worker searches on this very thread: it looks at the shards that the caller has
     /// marked as soon as the caller lets it run, and shares its caches.
-    fn is_absorbed(&self) -> bool {
-        let lingering = self.aside.lingering.load(Ordering::Acquire);
-        lingering != NOBODY
-            && lingering == this_thread()
+    fn claim_searcher(&self) -> bool {
+        let searching = self.aside.searching.load(Ordering::Acquire);
+        searching != NOBODY
+            && searching == this_thread()
             && self
                 .aside
-                .lingering
-                .compare_exchange(lingering, NOBODY, Ordering::AcqRel, Ordering::Relaxed)
+                .searching
+                .compare_exchange(searching, NOBODY, Ordering::AcqRel, Ordering::Relaxed)
                 .is_ok()
     }
 
     fn pop_idle(&self, shard: Option<usize>) -> Option<Picked> {
         let mut idle = locked(&self.idle);
         let picked = idle.pop()?;
-        let errand = shard.filter(|_| !self.waits()).map_or(ANY, |shard| {
-            self.attended.fetch_or(1 << shard, Ordering::AcqRel);
+        let wake_reason = shard.filter(|_| !self.waits()).map_or(ANY, |shard| {
+            self.affinity.fetch_or(1 << shard, Ordering::AcqRel);
             shard as u32
         });
-        self.get_up(&idle, picked.worker, errand);
+        self.unpark(&idle, picked.worker, wake_reason);
         Some(picked)
     }
 
     /// Wakes every idle worker, to look at the change.
     pub(crate) fn all(&self) {
         while let Some(picked) = self.pop_any() {
-            picked.rouse();
+            picked.wake();
         }
     }
 
@@ -669,52 +685,52 @@ impl Wake {
     fn pop_any(&self) -> Option<Picked> {
         let mut idle = locked(&self.idle);
         let picked = idle.pop()?;
-        self.get_up_counted(&idle, picked.worker);
+        self.unpark_counted(&idle, picked.worker);
         Some(picked)
     }
 
     /// A worker has been taken off the idle list, and counts as awake. In this order: otherwise a
     /// worker whose handler suspends at once lowers `awake` below zero, and a sender of that moment
     /// takes it for more than the limit and wakes nobody.
-    fn get_up_counted(&self, idle: &Idle, worker: usize) {
-        // Pairs with the loads in `Bell::ring` and `Wake::awake`, as in `pick`. A pool that ends
-        // need not be watched: `all` does not ring.
+    fn unpark_counted(&self, idle: &Idle, worker: usize) {
+        // Pairs with the loads in `WatchdogHandle::call` and `Wake::awake`, as in `pick`. A pool
+        // that ends need not be watched: `all` does not call it.
         self.awake.fetch_add(1, Ordering::SeqCst);
-        self.get_up(idle, worker, ANY);
+        self.unpark(idle, worker, ANY);
     }
 
     /// The caller is polled (again); from now on it is watched for how long.
     #[inline]
-    pub(crate) fn enter(&self, bell: &Bell) {
-        // Pairs with the loads in `Bell::ring` and `Wake::awake`, as in `pick`.
+    pub(crate) fn enter(&self, watchdog: &WatchdogHandle) {
+        // Pairs with the loads in `WatchdogHandle::call` and `Wake::awake`, as in `pick`.
         self.awake.fetch_add(1, Ordering::SeqCst);
-        bell.ring();
+        watchdog.call();
     }
 
     /// The caller is not polled any more.
     #[inline]
-    pub(crate) fn leave(&self, bell: &Bell) {
-        self.leave_to(bell);
+    pub(crate) fn leave(&self, watchdog: &WatchdogHandle) {
+        self.leave_to(watchdog);
     }
 
     /// As `leave`. Returns the worker that was woken for what is ready.
     #[inline]
-    pub(crate) fn leave_to(&self, bell: &Bell) -> Option<usize> {
+    pub(crate) fn leave_to(&self, watchdog: &WatchdogHandle) -> Option<usize> {
         // Pairs with the load of `awake` in `pick`, through the fence in `pass_on`.
         self.awake.fetch_sub(1, Ordering::SeqCst);
-        self.pass_on_to(bell)
+        self.pass_on_to(watchdog)
     }
 
     /// As `leave`, for a worker that did not count as awake: wakes another for ready work. Call it
     /// after entering the idle list, or after marking the shards that are left.
     #[inline]
-    pub(crate) fn pass_on(&self, bell: &Bell) {
-        self.pass_on_to(bell);
+    pub(crate) fn pass_on(&self, watchdog: &WatchdogHandle) {
+        self.pass_on_to(watchdog);
     }
 
     /// As `pass_on`. Returns the worker that was woken.
     #[inline]
-    pub(crate) fn pass_on_to(&self, bell: &Bell) -> Option<usize> {
+    pub(crate) fn pass_on_to(&self, watchdog: &WatchdogHandle) -> Option<usize> {
         // Pairs with three fences. With that in `pick`: the sender sees the lower `awake` or the
         // idle worker, or its mark is seen here. With that in `call`. And, for callers that look at
         // `starved` and `closing` next, with those in `grant_to_all` and `wait_until`. Otherwise a
@@ -723,85 +739,85 @@ impl Wake {
         if !self.wants_attention() {
             return None;
         }
-        let picked = self.pick(self.limit, None, bell)?;
+        let picked = self.pick(self.limit, None, watchdog)?;
         let worker = picked.worker;
-        picked.rouse();
+        picked.wake();
         Some(worker)
     }
 
     /// Enters the idle list. The caller then leaves, and waits to be
     /// [woken](Self::woken_or_called), in the same turn of its task if it gives that task's waker.
     #[inline]
-    pub(crate) fn lie_down(&self, worker: usize, waker: Option<Waker>) -> Rest {
-        let rest = if waker.is_some() { Rest::Told } else { Rest::Unknown };
+    pub(crate) fn park(&self, worker: usize, waker: Option<Waker>) -> ParkToken {
+        let park_token = if waker.is_some() { ParkToken::Told } else { ParkToken::Unknown };
         let mut idle = locked(&self.idle);
         idle.push(worker, waker);
-        self.beds.at(worker).taken.store(true, Ordering::Relaxed);
+        self.idle_slots.at(worker).taken.store(true, Ordering::Relaxed);
         self.idle_count.store(idle.stack.len(), Ordering::Release);
-        rest
+        park_token
     }
 
     /// A wake-up of this worker wakes this task from now on. False if the worker is off the list
     /// already, and another task or none was woken.
     #[cold]
-    fn tell_waker(&self, worker: usize, waker: &Waker) -> bool {
+    fn set_waker(&self, worker: usize, waker: &Waker) -> bool {
         // Foreign code.
         let mut waker = Some(waker.clone());
         let mut idle = locked(&self.idle);
         let place = &mut idle.places[worker];
-        let lies = place.at != UP;
-        if lies {
+        let is_parked = place.at != UP;
+        if is_parked {
             std::mem::swap(&mut place.waker, &mut waker);
         }
         drop(idle);
         drop(waker);
-        lies
+        is_parked
     }
 
     /// True while this worker is in the idle list. A guess.
     #[inline]
-    pub(crate) fn is_lying(&self, worker: usize) -> bool {
-        self.beds.at(worker).taken.load(Ordering::Relaxed)
+    pub(crate) fn is_parked(&self, worker: usize) -> bool {
+        self.idle_slots.at(worker).taken.load(Ordering::Relaxed)
     }
 
     /// Waits until the worker is taken off the idle list, and says what for. Or until `is_called`,
     /// which is asked at each poll: None, and the worker is still in the list and is to come back
-    /// with the same `rest`.
+    /// with the same `park_token`.
     #[inline(always)]
     pub(crate) fn woken_or_called(
         &self,
         worker: usize,
-        rest: &mut Rest,
+        park_token: &mut ParkToken,
         mut is_called: impl FnMut() -> bool,
-    ) -> impl Future<Output = Option<Errand>> {
-        let bed = self.beds.at(worker);
+    ) -> impl Future<Output = Option<WakeReason>> {
+        let idle_slot = self.idle_slots.at(worker);
         poll_fn(move |task| {
-            if !bed.taken.load(Ordering::Acquire) {
-                return Poll::Ready(Some(bed.take_errand()));
+            if !idle_slot.taken.load(Ordering::Acquire) {
+                return Poll::Ready(Some(idle_slot.take_wake_reason()));
             }
             if is_called() {
                 return Poll::Ready(None);
             }
-            let is_known = match rest {
-                Rest::Told => true,
+            let is_known = match park_token {
+                ParkToken::Told => true,
                 // A caller that does the work of a task polls it with that task's own waker.
-                Rest::Known => is_driving(),
-                Rest::Unknown => false,
+                ParkToken::Known => is_run_by_caller(),
+                ParkToken::Unknown => false,
             };
-            *rest = Rest::Known;
-            match is_known || self.tell_waker(worker, task.waker()) {
+            *park_token = ParkToken::Known;
+            match is_known || self.set_waker(worker, task.waker()) {
                 true => Poll::Pending,
-                false => Poll::Ready(Some(bed.take_errand())),
+                false => Poll::Ready(Some(idle_slot.take_wake_reason())),
             }
         })
     }
 
-    /// A worker that had lain down goes, or cannot come any more. Passes on a wake-up that it was
+    /// A worker that had parked goes, or cannot come any more. Passes on a wake-up that it was
     /// given; the caller then looks for a message that it was handed.
-    pub(crate) fn forget(&self, worker: usize, bell: &Bell) {
+    pub(crate) fn forget(&self, worker: usize, watchdog: &WatchdogHandle) {
         let mut idle = locked(&self.idle);
         if let Some(picked) = idle.remove(worker) {
-            self.get_up(&idle, worker, ANY);
+            self.unpark(&idle, worker, ANY);
             drop(idle);
             drop(picked);
             // Pairs with the fences in `grant_to_all` and `wait_until`: as in `leave`, the caller
@@ -809,10 +825,10 @@ impl Wake {
             return fence(Ordering::SeqCst);
         }
         drop(idle);
-        if let Errand::Shard(shard) = self.beds.at(worker).take_errand() {
-            self.depart(shard);
+        if let WakeReason::Shard(shard) = self.idle_slots.at(worker).take_wake_reason() {
+            self.release_affinity(shard);
         }
-        self.leave(bell);
+        self.leave(watchdog);
     }
 }
 
@@ -825,10 +841,10 @@ pub(crate) const QUICK: Duration = Duration::from_micros(2);
 struct Idle {
     stack: Vec<usize>,
     /// One per worker.
-    places: Vec<Place>,
+    places: Vec<IdleEntry>,
 }
 
-struct Place {
+struct IdleEntry {
     /// The worker's place in the stack; [`UP`] when it is not there.
     at: usize,
     /// Of its task, while it is in the stack and has given it.
@@ -838,7 +854,7 @@ struct Place {
 /// The place of a worker that is not idle.
 const UP: usize = usize::MAX;
 
-impl Default for Place {
+impl Default for IdleEntry {
     fn default() -> Self {
         Self { at: UP, waker: None }
     }
@@ -846,20 +862,20 @@ impl Default for Place {
 
 impl Idle {
     fn new(workers: usize) -> Self {
-        let places = std::iter::repeat_with(Place::default).take(workers).collect();
+        let places = std::iter::repeat_with(IdleEntry::default).take(workers).collect();
         Self { stack: Vec::new(), places }
     }
 
     fn grow_to(&mut self, workers: usize) {
         if workers > self.places.len() {
-            self.places.resize_with(workers, Place::default);
+            self.places.resize_with(workers, IdleEntry::default);
         }
     }
 
     fn push(&mut self, worker: usize, waker: Option<Waker>) {
         let place = &mut self.places[worker];
-        debug_assert_eq!(place.at, UP, "nobody lies down twice");
-        *place = Place { at: self.stack.len(), waker };
+        debug_assert_eq!(place.at, UP, "nobody parks twice");
+        *place = IdleEntry { at: self.stack.len(), waker };
         self.stack.push(worker);
     }
 
@@ -933,59 +949,63 @@ mod tests {
         }
     }
 
-    /// Polls the rest of the first worker once, as this task.
-    fn rest_on(wake: &Wake, rest: &mut Rest, task: &Arc<Task>) -> Poll<Option<Errand>> {
+    /// Polls the first worker, which is parked, once, as this task.
+    fn rest_on(
+        wake: &Wake,
+        park_token: &mut ParkToken,
+        task: &Arc<Task>,
+    ) -> Poll<Option<WakeReason>> {
         let waker = Waker::from(task.clone());
-        pin!(wake.woken_or_called(0, rest, || false)).poll(&mut Context::from_waker(&waker))
+        pin!(wake.woken_or_called(0, park_token, || false)).poll(&mut Context::from_waker(&waker))
     }
 
-    fn one() -> (Wake, Bell, [Arc<Task>; 2]) {
-        (Wake::new(1, 1), Bell::silent(), Default::default())
+    fn one() -> (Wake, WatchdogHandle, [Arc<Task>; 2]) {
+        (Wake::new(1, 1), WatchdogHandle::none(), Default::default())
     }
 
     #[test]
-    fn who_lies_down_and_says_what_wakes_it_is_woken_also_before_it_rests() {
-        let (wake, bell, [task, _]) = one();
-        let mut rest = wake.lie_down(0, Some(Waker::from(task.clone())));
-        assert!(wake.one_more(&bell) && task.was_woken());
-        assert_eq!(rest_on(&wake, &mut rest, &task), Poll::Ready(Some(Errand::Any)));
+    fn who_parks_and_says_what_wakes_it_is_woken_also_before_it_rests() {
+        let (wake, watchdog, [task, _]) = one();
+        let mut park_token = wake.park(0, Some(Waker::from(task.clone())));
+        assert!(wake.one_more(&watchdog) && task.was_woken());
+        assert_eq!(rest_on(&wake, &mut park_token, &task), Poll::Ready(Some(WakeReason::Any)));
     }
 
     #[test]
     fn who_rests_on_another_task_than_before_is_woken_there() {
-        let (wake, bell, [first, second]) = one();
-        let mut rest = wake.lie_down(0, Some(Waker::from(first.clone())));
-        assert!(rest_on(&wake, &mut rest, &first).is_pending());
-        assert!(rest_on(&wake, &mut rest, &second).is_pending());
-        assert!(wake.one_more(&bell));
+        let (wake, watchdog, [first, second]) = one();
+        let mut park_token = wake.park(0, Some(Waker::from(first.clone())));
+        assert!(rest_on(&wake, &mut park_token, &first).is_pending());
+        assert!(rest_on(&wake, &mut park_token, &second).is_pending());
+        assert!(wake.one_more(&watchdog));
         assert_eq!((first.was_woken(), second.was_woken()), (false, true));
-        assert_eq!(rest_on(&wake, &mut rest, &second), Poll::Ready(Some(Errand::Any)));
+        assert_eq!(rest_on(&wake, &mut park_token, &second), Poll::Ready(Some(WakeReason::Any)));
         drop(wake);
         assert_eq!(Arc::strong_count(&first), 1, "nobody keeps what wakes it");
     }
 
     #[test]
-    fn who_has_not_said_what_wakes_it_finds_out_that_it_is_up() {
-        let (wake, bell, [task, _]) = one();
-        let mut rest = wake.lie_down(0, None);
-        assert!(wake.one_more(&bell));
-        assert_eq!(rest_on(&wake, &mut rest, &task), Poll::Ready(Some(Errand::Any)));
-        let mut rest = wake.lie_down(0, None);
-        assert!(rest_on(&wake, &mut rest, &task).is_pending());
-        assert!(wake.call(0, &bell) && task.was_woken());
-        assert_eq!(rest_on(&wake, &mut rest, &task), Poll::Ready(Some(Errand::Any)));
+    fn who_has_not_said_what_wakes_it_finds_out_that_it_is_unparked() {
+        let (wake, watchdog, [task, _]) = one();
+        let mut park_token = wake.park(0, None);
+        assert!(wake.one_more(&watchdog));
+        assert_eq!(rest_on(&wake, &mut park_token, &task), Poll::Ready(Some(WakeReason::Any)));
+        let mut park_token = wake.park(0, None);
+        assert!(rest_on(&wake, &mut park_token, &task).is_pending());
+        assert!(wake.call(0, &watchdog) && task.was_woken());
+        assert_eq!(rest_on(&wake, &mut park_token, &task), Poll::Ready(Some(WakeReason::Any)));
     }
 
     #[test]
     fn workers_leave_the_list_from_anywhere_each_with_its_own_waker() {
         let tasks: [Arc<Task>; 3] = Default::default();
-        let (wake, bell) = (Wake::new(3, 3), Bell::silent());
+        let (wake, watchdog) = (Wake::new(3, 3), WatchdogHandle::none());
         for (worker, task) in tasks.iter().enumerate() {
-            let _rest = wake.lie_down(worker, Some(Waker::from(task.clone())));
+            let _rest = wake.park(worker, Some(Waker::from(task.clone())));
         }
-        wake.forget(0, &bell);
+        wake.forget(0, &watchdog);
         assert_eq!(wake.idle(), 2);
-        assert!(wake.call(1, &bell) && !wake.call(1, &bell) && !wake.call(0, &bell));
+        assert!(wake.call(1, &watchdog) && !wake.call(1, &watchdog) && !wake.call(0, &watchdog));
         assert_eq!(tasks.each_ref().map(|task| task.was_woken()), [false, true, false]);
         wake.all();
         assert_eq!(tasks.each_ref().map(|task| task.was_woken()), [false, false, true]);

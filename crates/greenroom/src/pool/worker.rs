@@ -14,12 +14,12 @@ use tokio::sync::mpsc;
 use super::{
     change::Outcomes,
     core::{Core, exit::Sequel},
+    counters::count,
     discard::discard,
-    employed::Employed,
-    hold::Hold,
+    in_flight::InFlight,
     limits::Pass,
-    seat::{KILLED, REST, Status},
-    tally::count,
+    slot_state::{KILLED, REST, Status},
+    task_guard::TaskGuard,
 };
 use crate::{
     Actor, Context, ExitReason, PoolEvent, any_address::Erased, panic_location,
@@ -77,12 +77,12 @@ enum Gone {
 /// Runs the worker of one slot until the pool has ended, it is told to leave, or the slot is
 /// disabled. If the task is dropped, even before it was polled, its slot is cleaned up.
 pub(crate) fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: Employed<A, K>,
+    core: TaskGuard<A, K>,
     slot: usize,
     outcomes: Outcomes,
 ) -> impl Future<Output = ()> + Send {
-    let undertaker = Undertaker { core, slot, gone: None, adopted: false };
-    begin(undertaker, Beginning::First(outcomes))
+    let exit_guard = ExitGuard { core, slot, gone: None, adopted: false };
+    begin(exit_guard, Beginning::First(outcomes))
 }
 
 /// Why the task of a worker is begun.
@@ -96,37 +96,37 @@ enum Beginning {
 /// The life of a worker's task. A future of its own for the loop would cost its way in and out
 /// with each turn.
 async fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    mut undertaker: Undertaker<A, K>,
+    mut exit_guard: ExitGuard<A, K>,
     beginning: Beginning,
 ) {
-    let (core, slot) = (undertaker.core.clone(), undertaker.slot);
+    let (core, slot) = (exit_guard.core.clone(), exit_guard.slot);
     let mut cx = context(&core, slot);
     let mut actor = match Box::pin(first_actor(&core, slot, &mut cx, beginning)).await {
         Ok(actor) => actor,
-        Err(gone) => return undertaker.gone = Some(gone),
+        Err(gone) => return exit_guard.gone = Some(gone),
     };
-    let mut hold = Hold::new(core.clone(), slot);
+    let mut in_flight = InFlight::new(core.clone(), slot);
     let own = Some((core.identity(), slot));
-    undertaker.gone = Some(loop {
+    exit_guard.gone = Some(loop {
         core.has_started(slot);
-        hold.wake_up();
-        let worked = CatchUnwind(Box::pin(work(&mut hold, &mut actor, &mut cx)), own).await;
+        in_flight.wake_up();
+        let worked = CatchUnwind(Box::pin(work(&mut in_flight, &mut actor, &mut cx)), own).await;
         let exit = match worked {
             Ok(End::Over) => {
-                hold.give_up_place();
-                hold.rest();
+                in_flight.give_up_place();
+                in_flight.rest();
                 let reason = core.lifecycle.reason_to_leave();
                 end(actor, &reason, own).await;
                 break Gone::Over(reason);
             }
-            // As when its task is aborted: the undertaker begins the next one.
+            // As when its task is aborted: the exit guard begins the next one.
             Ok(End::Killed) => return,
             Ok(End::Exit(reason)) => {
-                hold.give_up_place();
-                hold.rest();
+                in_flight.give_up_place();
+                in_flight.rest();
                 reason
             }
-            Err(panic) => bury(&mut hold, &cx, panic),
+            Err(panic) => settle_panicked(&mut in_flight, &cx, panic),
         };
         core.has_died(slot);
         let sequel = core.sequel(slot, &exit);
@@ -161,7 +161,7 @@ async fn first_actor<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
                 Sequel::Restart(wait) => {
                     let again = restart(core, slot, cx, wait, ExitReason::Killed).await;
                     // It may have been killed before it had started.
-                    again.inspect(|_| core.tell_started(slot))
+                    again.inspect(|_| core.notify_started(slot))
                 }
                 Sequel::Over => return Err(Gone::Over(ExitReason::Killed)),
                 Sequel::GivenUp => return Err(Gone::GivenUp),
@@ -176,14 +176,14 @@ fn context<A: Actor, K: Hash + Eq + Send + Sync + 'static, B>(
     slot: usize,
 ) -> Context<B> {
     let home: Arc<dyn Erased> = core.clone();
-    let lives = core.membership.seats.at(slot).place.lock().lives;
+    let lives = core.membership.slots.at(slot).details.lock().lives;
     Context::new(core.settings.config.name.clone(), slot, lives, Arc::downgrade(&home))
 }
 
 /// A worker that was told to leave is gone when its task ends or is dropped. If the task is dropped
 /// because the worker was killed, another task goes on.
-struct Undertaker<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
-    core: Employed<A, K>,
+struct ExitGuard<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
+    core: TaskGuard<A, K>,
     slot: usize,
     /// Present when the task has come to its end.
     gone: Option<Gone>,
@@ -191,20 +191,20 @@ struct Undertaker<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     adopted: bool,
 }
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Undertaker<A, K> {
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for ExitGuard<A, K> {
     fn drop(&mut self) {
         let (core, slot) = (&self.core, self.slot);
-        let seat = core.membership.seats.at(slot);
+        let slot_state = core.membership.slots.at(slot);
         // Pairs with the store in `end`. If the end is missed, a task is begun that finds it.
         let goes_on = !core.lifecycle.ended.load(Ordering::SeqCst);
-        let killed = seat.has(KILLED) && goes_on;
+        let killed = slot_state.has(KILLED) && goes_on;
         if killed && self.adopted && self.gone.is_none() {
             core.drop_out(slot, &mpsc::unbounded_channel().0);
         }
         match &self.gone {
             Some(Gone::GivenUp) => self.core.spare(),
-            None if killed && !self.adopted && !seat.has(REST) => self.begin_again(),
-            gone if seat.status() == Status::Leaving => {
+            None if killed && !self.adopted && !slot_state.has(REST) => self.begin_again(),
+            gone if slot_state.status() == Status::Leaving => {
                 let finished = match gone {
                     Some(Gone::Over(reason)) => Some(reason),
                     _ => None,
@@ -214,7 +214,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Undertaker<A, K> {
                     self.core.spare();
                 }
             }
-            _ if seat.has(REST) && goes_on => {
+            _ if slot_state.has(REST) && goes_on => {
                 core.rests(slot);
                 self.core.spare();
             }
@@ -223,13 +223,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Undertaker<A, K> {
     }
 }
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Undertaker<A, K> {
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> ExitGuard<A, K> {
     fn begin_again(&self) {
         let (core, slot) = (&self.core, self.slot);
         // First: a kill from here on is meant for the task that is begun.
-        core.membership.seats.at(slot).done(KILLED);
-        let undertaker = Undertaker { core: Employed::new(core), slot, gone: None, adopted: false };
-        core.employ(slot, begin(undertaker, Beginning::AfterKill));
+        core.membership.slots.at(slot).done(KILLED);
+        let exit_guard = ExitGuard { core: TaskGuard::new(core), slot, gone: None, adopted: false };
+        core.spawn_task(slot, begin(exit_guard, Beginning::AfterKill));
     }
 }
 
@@ -243,20 +243,20 @@ async fn restart<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     reason: ExitReason,
 ) -> Option<A> {
     pause(core, slot, wait).await;
-    let seat = core.membership.seats.at(slot);
-    count(&seat.tally.restarts);
-    seat.place.lock().lives += 1;
+    let slot_state = core.membership.slots.at(slot);
+    count(&slot_state.counters.restarts);
+    slot_state.details.lock().lives += 1;
     // What the one before has asked for was meant for it.
     cx.take_exit();
     cx.restarted();
     let actor = start_again(core, slot, cx, 0).await?;
-    core.tell(PoolEvent::WorkerRestarted { slot, restarts: cx.restarts(), reason });
+    core.notify(PoolEvent::WorkerRestarted { slot, restarts: cx.restarts(), reason });
     Some(actor)
 }
 
 /// Settles what a worker held that panicked, and lets others go on with the rest.
-fn bury<A: Actor, K: Hash + Eq + Send + Sync + 'static, B>(
-    hold: &mut Hold<A, K>,
+fn settle_panicked<A: Actor, K: Hash + Eq + Send + Sync + 'static, B>(
+    in_flight: &mut InFlight<A, K>,
     cx: &Context<B>,
     panic: Box<dyn Any + Send>,
 ) -> ExitReason {
@@ -264,45 +264,45 @@ fn bury<A: Actor, K: Hash + Eq + Send + Sync + 'static, B>(
     let location = panic_location::of(&*panic);
     discard(panic);
     tracing::error!(worker = cx.name(), panic = message, "a handler panicked");
-    hold.panicked(message.clone());
-    hold.rest();
+    in_flight.panicked(message.clone());
+    in_flight.rest();
     ExitReason::Panicked { message, location }
 }
 
 /// Handles messages until the pool has ended, the worker is to leave, or it ends by itself. What
 /// to do next is the [`Driver`]'s to say.
 async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
-    hold: &mut Hold<A, K>,
+    in_flight: &mut InFlight<A, K>,
     actor: &mut B,
     cx: &mut Context<B>,
 ) -> End {
-    let core = hold.post.core.clone();
+    let core = in_flight.worker.core.clone();
     let mut driver = Driver::new(&core.settings);
     let mut permit = None;
     loop {
-        match driver.next(hold, cx.is_ending()) {
+        match driver.next(in_flight, cx.is_ending()) {
             Step::Run => {
                 permit.iter_mut().for_each(Pass::started);
-                let attempts = Apart(pin!(attempt(&core, hold, actor, cx))).await;
-                driver.ran(hold, attempts);
+                let attempts = Apart(pin!(attempt(&core, in_flight, actor, cx))).await;
+                driver.ran(in_flight, attempts);
                 if let Some(permit) = permit.take() {
-                    end_pass(hold, permit);
+                    end_pass(in_flight, permit);
                 }
             }
             Step::Defer => {
-                hold.begins_later = true;
+                in_flight.begins_later = true;
                 step_aside().await;
-                hold.begins_later = false;
+                in_flight.begins_later = false;
             }
             Step::Park => {
                 permit = None;
-                let serves = idle(hold, &core, actor, cx).await;
+                let serves = idle(in_flight, &core, actor, cx).await;
                 driver.unparked(u32::from(serves));
             }
             Step::Search => {
-                let lingers = hold.begin_search();
+                let searches = in_flight.begin_search();
                 step_aside().await;
-                hold.end_search(lingers);
+                in_flight.end_search(searches);
             }
             Step::Spin => leave_sender_alone(),
             Step::Yield => {
@@ -310,11 +310,11 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
                 step_aside().await;
             }
             Step::Permit => {
-                permit = pass(hold).await;
+                permit = pass(in_flight).await;
                 driver.permitted(permit.is_some());
             }
             Step::Hear => {
-                if let Some(reason) = Box::pin(hear(hold, actor, cx)).await {
+                if let Some(reason) = Box::pin(hear(in_flight, actor, cx)).await {
                     return End::Exit(reason);
                 }
             }
@@ -327,7 +327,7 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
         }
     }
     // Pairs with the store in `end`. If the end is missed, the worker ends as one that was killed.
-    match hold.seat.has(KILLED) && !core.lifecycle.ended.load(Ordering::SeqCst) {
+    match in_flight.slot_state.has(KILLED) && !core.lifecycle.ended.load(Ordering::SeqCst) {
         true => End::Killed,
         false => End::Over,
     }

@@ -8,19 +8,22 @@ use std::{
     task::{Context, Poll},
 };
 
-use super::{in_place::Place, seat::Seat};
+use super::{in_place::WorkState, slot_state::SlotState};
 
 /// The task of a worker whose work others may poll in its place.
 pub(crate) struct Task {
-    seat: Arc<Seat>,
+    slot_state: Arc<SlotState>,
     number: u64,
 }
 
 impl Task {
     /// Does this work in this slot.
-    pub(crate) fn new(seat: &Arc<Seat>, work: impl Future<Output = ()> + Send + 'static) -> Self {
-        let number = seat.bench.begin(Box::pin(work));
-        Self { seat: seat.clone(), number }
+    pub(crate) fn new(
+        slot_state: &Arc<SlotState>,
+        work: impl Future<Output = ()> + Send + 'static,
+    ) -> Self {
+        let number = slot_state.work.begin(Box::pin(work));
+        Self { slot_state: slot_state.clone(), number }
     }
 }
 
@@ -28,17 +31,17 @@ impl Future for Task {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let mut work = match self.seat.bench.come(self.number) {
-            Place::Here(work, _) => work,
-            Place::Away { .. } => return Poll::Pending,
-            Place::Done(Some(panic)) => resume_unwind(panic),
-            Place::Done(None) | Place::Nobody => return Poll::Ready(()),
+        let mut work = match self.slot_state.work.come(self.number) {
+            WorkState::Here(work, _) => work,
+            WorkState::Away { .. } => return Poll::Pending,
+            WorkState::Done(Some(panic)) => resume_unwind(panic),
+            WorkState::Done(None) | WorkState::Nobody => return Poll::Ready(()),
         };
         if work.as_mut().poll(cx).is_ready() {
             return Poll::Ready(());
         }
         // No other polls the task then: it has not called.
-        let back = self.seat.bench.put_back(self.number, work, cx.waker().clone());
+        let back = self.slot_state.work.put_back(self.number, work, cx.waker().clone());
         debug_assert!(matches!(back, Ok(None)));
         Poll::Pending
     }
@@ -46,6 +49,6 @@ impl Future for Task {
 
 impl Drop for Task {
     fn drop(&mut self) {
-        drop(self.seat.bench.leave(self.number));
+        drop(self.slot_state.work.leave(self.number));
     }
 }

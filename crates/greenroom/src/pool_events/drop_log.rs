@@ -51,9 +51,9 @@ impl DropLog {
 
     /// Counts drops.
     pub(crate) fn dropped(&self, messages: u64, now: Instant) -> Dropped {
-        // Pairs with the load of `next_at`, by the clock, which `Dropped::First` rouses
-        // next: either the clock sees the count, or it looks again. Otherwise the drop is
-        // told with a later one.
+        // Pairs with the load of `next_at`, by the clock, which `Dropped::First` notifies next:
+        // either the clock sees the count, or it looks again. Otherwise the drop is told with a
+        // later one.
         let before = self.untold.fetch_add(messages, Ordering::SeqCst);
         match self.due(now) {
             Some(untold) => Dropped::Tell(untold),
@@ -64,8 +64,8 @@ impl DropLog {
 
     /// When the untold drops may be told; `None` if there are none.
     pub(crate) fn next_at(&self) -> Option<Instant> {
-        // Pairs with the `fetch_add` of `dropped`, after which the clock is roused: a count that is
-        // not seen here is seen on the next look. Otherwise the clock would sleep over it.
+        // Pairs with the `fetch_add` of `dropped`, after which the clock is notified: a count that
+        // is not seen here is seen on the next look. Otherwise the clock would sleep over it.
         let untold = self.untold.load(Ordering::SeqCst) > 0;
         untold.then(|| self.since + Duration::from_micros(self.due.load(Ordering::Relaxed)))
     }

@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// Held by its handles; receivers hold it weakly, and are told when it is gone.
-pub(super) struct Hub {
+pub(super) struct EventHub {
     /// Notices that are kept for a receiver that is slow.
     capacity: usize,
     counters: Counters,
@@ -55,7 +55,7 @@ impl Listener {
     }
 }
 
-impl Hub {
+impl EventHub {
     pub(super) fn new(capacity: usize) -> Self {
         Self {
             capacity,
@@ -116,7 +116,7 @@ impl Hub {
     }
 }
 
-impl Drop for Hub {
+impl Drop for EventHub {
     fn drop(&mut self) {
         let listeners = std::mem::take(self.listeners.get_mut());
         listeners.iter().for_each(|listener| contained(|| listener.buffer.topic_ended()));

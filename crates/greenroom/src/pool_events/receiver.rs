@@ -9,9 +9,9 @@ use std::{
 
 use super::{
     event::PoolEventRecord,
-    hub::{Hub, Listener},
+    hub::{EventHub, Listener},
 };
-use crate::topic::{Event, buffer::Found, receiver::owned, subscriber::Subscriber};
+use crate::topic::{Event, buffer::NextEvent, receiver::owned, subscriber::Subscriber};
 
 /// Receives notices. Dropping it ends that.
 ///
@@ -35,12 +35,12 @@ use crate::topic::{Event, buffer::Found, receiver::owned, subscriber::Subscriber
 #[must_use = "notices are received until this is dropped"]
 pub struct PoolEventReceiver {
     /// If the last handle of the hub is dropped, the listener's stream ends.
-    hub: Weak<Hub>,
+    hub: Weak<EventHub>,
     listener: Arc<Listener>,
 }
 
 impl PoolEventReceiver {
-    pub(super) fn new(hub: Option<&Arc<Hub>>, pool: Option<Arc<str>>) -> Self {
+    pub(super) fn new(hub: Option<&Arc<EventHub>>, pool: Option<Arc<str>>) -> Self {
         match hub {
             Some(hub) => Self { hub: Arc::downgrade(hub), listener: hub.add(pool) },
             None => Self { hub: Weak::new(), listener: Arc::new(Listener::ended()) },
@@ -60,8 +60,8 @@ impl PoolEventReceiver {
     /// The next notice if there is one, without waiting.
     pub fn try_recv(&mut self) -> Option<Event<PoolEventRecord>> {
         match self.listener.buffer.take() {
-            Found::Event(event) => Some(owned(event)),
-            Found::Nothing | Found::Ended => None,
+            NextEvent::Event(event) => Some(owned(event)),
+            NextEvent::Nothing | NextEvent::Ended => None,
         }
     }
 

@@ -23,7 +23,7 @@ use tokio::sync::mpsc;
 
 use crate::{ExitReason, Stop, pool::StopSummary};
 
-pub(crate) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+pub(crate) type ChildFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// An actor, a pool or a supervisor, as its supervisor sees it. Its address and its queue outlive
 /// every `suspend` and `start`.
@@ -33,18 +33,18 @@ pub(crate) trait Child: Send + Sync + 'static {
 
     /// Starts it: the first time, or again, in place, with its queue kept. `exits` is told its end,
     /// if it ends by itself; that may come before the start has returned.
-    fn start(&self, exits: ExitReporter) -> BoxFuture<'_, Result<(), String>>;
+    fn start(&self, exits: ExitReporter) -> ChildFuture<'_, Result<(), String>>;
 
     /// Ends its actors after the message in hand; a handler that is still busy after `patience` is
     /// dropped at its next await. The queue is kept, and the address goes on accepting.
-    fn suspend(&self, patience: Duration) -> BoxFuture<'_, ()>;
+    fn suspend(&self, patience: Duration) -> ChildFuture<'_, ()>;
 
     /// As `suspend`, and refuses work with `NoWorkers` until it is started again. Queued messages
     /// become dead letters.
-    fn disable(&self, patience: Duration) -> BoxFuture<'_, ()>;
+    fn disable(&self, patience: Duration) -> ChildFuture<'_, ()>;
 
     /// Stops it for good. A second stop may be more urgent than the first, and overtakes it.
-    fn stop(&self, how: Stop) -> BoxFuture<'_, StopSummary>;
+    fn stop(&self, how: Stop) -> ChildFuture<'_, StopSummary>;
 }
 
 /// Which child of its supervisor: unique among all that it ever had.

@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use tokio::time::sleep;
 
 use super::child::{
-    BoxFuture, Child, ExitReporter,
+    Child, ChildFuture, ExitReporter,
     sealed::{Adopted, Sealed},
 };
 use crate::{ExitReason, Stop, pool::StopSummary};
@@ -161,7 +161,7 @@ impl Child for Fake {
         self.name.clone()
     }
 
-    fn start(&self, exits: ExitReporter) -> BoxFuture<'_, Result<(), String>> {
+    fn start(&self, exits: ExitReporter) -> ChildFuture<'_, Result<(), String>> {
         Box::pin(async move {
             *self.exits.lock() = Some(exits);
             match self.acts("start", Duration::MAX).await {
@@ -173,20 +173,20 @@ impl Child for Fake {
         })
     }
 
-    fn suspend(&self, patience: Duration) -> BoxFuture<'_, ()> {
+    fn suspend(&self, patience: Duration) -> ChildFuture<'_, ()> {
         Box::pin(async move {
             self.hows.lock().push(Stop::within(patience));
             self.acts("suspend", patience).await;
         })
     }
 
-    fn disable(&self, patience: Duration) -> BoxFuture<'_, ()> {
+    fn disable(&self, patience: Duration) -> ChildFuture<'_, ()> {
         Box::pin(async move {
             self.acts("disable", patience).await;
         })
     }
 
-    fn stop(&self, how: Stop) -> BoxFuture<'_, StopSummary> {
+    fn stop(&self, how: Stop) -> ChildFuture<'_, StopSummary> {
         Box::pin(async move {
             self.hows.lock().push(how);
             let within = match how {

@@ -24,13 +24,13 @@ use crate::{
 
 /// Orders that are under way. Dropping it drops them all.
 pub(crate) struct Hands {
-    tasks: JoinSet<Outcome>,
+    tasks: JoinSet<OrderOutcome>,
     /// The order that each child carries out.
     in_hand: HashMap<ChildId, InHand>,
 }
 
 struct InHand {
-    what: What,
+    what: OrderKind,
     task: AbortHandle,
     /// Held by the task while it works, also when it is aborted in the middle of something.
     turn: Arc<Mutex<()>>,
@@ -38,14 +38,14 @@ struct InHand {
 
 /// The job of a task, in case it panics.
 #[derive(Debug, Clone, Copy)]
-enum What {
+enum OrderKind {
     Start { life: u64 },
     Fall { how: Fall },
 }
 
 /// What an order came to.
 #[derive(Debug)]
-pub(crate) enum Outcome {
+pub(crate) enum OrderOutcome {
     Started { life: u64, result: Result<(), String> },
     Fell { how: Fall, summary: Option<StopSummary> },
 }
@@ -62,8 +62,8 @@ impl Hands {
         child: Arc<dyn Child>,
         exits: ExitReporter,
     ) {
-        let start = async move { Outcome::Started { life, result: child.start(exits).await } };
-        self.take_up(id, What::Start { life }, start);
+        let start = async move { OrderOutcome::Started { life, result: child.start(exits).await } };
+        self.take_up(id, OrderKind::Start { life }, start);
     }
 
     /// `own` is how the child is stopped when there is time.
@@ -75,16 +75,17 @@ impl Hands {
         own: Stop,
         terms: watch::Receiver<Terms>,
     ) {
-        let fall =
-            async move { Outcome::Fell { how, summary: fall(&*child, how, own, terms).await } };
-        self.take_up(id, What::Fall { how }, fall);
+        let fall = async move {
+            OrderOutcome::Fell { how, summary: fall(&*child, how, own, terms).await }
+        };
+        self.take_up(id, OrderKind::Fall { how }, fall);
     }
 
     fn take_up(
         &mut self,
         id: ChildId,
-        what: What,
-        work: impl Future<Output = Outcome> + Send + 'static,
+        what: OrderKind,
+        work: impl Future<Output = OrderOutcome> + Send + 'static,
     ) {
         let turn = self.in_hand.remove(&id).map(InHand::end).unwrap_or_default();
         let its_turn = turn.clone().lock_owned();
@@ -105,7 +106,7 @@ impl Hands {
     ///
     /// # Cancel safety
     /// A dropped future has heard nothing.
-    pub(crate) async fn next(&mut self) -> (ChildId, Outcome) {
+    pub(crate) async fn next(&mut self) -> (ChildId, OrderOutcome) {
         loop {
             let Some(joined) = self.tasks.join_next_with_id().await else {
                 return pending().await;
@@ -116,7 +117,10 @@ impl Hands {
         }
     }
 
-    fn hear(&mut self, joined: Result<(Id, Outcome), JoinError>) -> Option<(ChildId, Outcome)> {
+    fn hear(
+        &mut self,
+        joined: Result<(Id, OrderOutcome), JoinError>,
+    ) -> Option<(ChildId, OrderOutcome)> {
         let task = joined.as_ref().map_or_else(JoinError::id, |(task, _)| *task);
         let mut in_hand = self.in_hand.iter();
         let child = *in_hand.find(|(_, in_hand)| in_hand.task.id() == task)?.0;
@@ -133,14 +137,14 @@ impl InHand {
     }
 }
 
-impl What {
+impl OrderKind {
     /// The task panicked. A child that panics while it goes down is as good as down.
-    fn failed(self, error: JoinError) -> Outcome {
+    fn failed(self, error: JoinError) -> OrderOutcome {
         let reason = format!("the start panicked: {error}");
         discard(error);
         match self {
-            Self::Start { life } => Outcome::Started { life, result: Err(reason) },
-            Self::Fall { how } => Outcome::Fell { how, summary: None },
+            Self::Start { life } => OrderOutcome::Started { life, result: Err(reason) },
+            Self::Fall { how } => OrderOutcome::Fell { how, summary: None },
         }
     }
 }

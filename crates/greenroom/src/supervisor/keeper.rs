@@ -17,8 +17,8 @@ use super::{
     child::{ChildId, ExitReporter},
     error::{ChildError, SupervisorError},
     info::ChildInfo,
-    kept::Kept,
-    plan::{Fall, Member, Plan},
+    kept::KeptChild,
+    plan::{Fall, Plan, PlannedChild},
     report::{SupervisorEnd, SupervisorReport},
     runner::{Command, Finished, Runner},
     spec::ChildSpec,
@@ -40,7 +40,7 @@ pub(crate) struct Keeper {
 
 /// Left by the first start or stop, by the end of the run, and by nothing.
 enum State {
-    Down(Vec<Kept>),
+    Down(Vec<KeptChild>),
     Up(Link),
     Stopped(Arc<SupervisorReport>),
 }
@@ -75,7 +75,7 @@ impl Keeper {
         specs: Vec<ChildSpec>,
     ) -> Arc<Self> {
         let next = AtomicU64::new(specs.len() as u64 + 1);
-        let kept = specs.into_iter().zip(1..).map(|(spec, id)| Kept {
+        let kept = specs.into_iter().zip(1..).map(|(spec, id)| KeptChild {
             id: ChildId(id),
             added: false,
             spec,
@@ -123,8 +123,8 @@ impl Keeper {
         });
     }
 
-    fn plan(&self, kept: &[Kept]) -> Plan {
-        let members = kept.iter().map(|kept| Member {
+    fn plan(&self, kept: &[KeptChild]) -> Plan {
+        let members = kept.iter().map(|kept| PlannedChild {
             id: kept.id,
             name: kept.spec.child.name(),
             rules: kept.spec.rules,

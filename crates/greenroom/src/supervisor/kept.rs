@@ -3,7 +3,7 @@
 use super::{child::ChildId, spec::ChildSpec};
 
 /// A child, and its state for the next run.
-pub(crate) struct Kept {
+pub(crate) struct KeptChild {
     pub(crate) id: ChildId,
     /// It was added to a running supervisor.
     pub(crate) added: bool,

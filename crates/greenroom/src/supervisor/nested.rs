@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use super::{
     Supervisor,
     child::{
-        BoxFuture, Child, ExitReporter,
+        Child, ChildFuture, ExitReporter,
         sealed::{Adopted, Sealed},
     },
     keeper::Keeper,
@@ -28,7 +28,7 @@ impl Child for Nested {
         self.0.name.clone()
     }
 
-    fn start(&self, exits: ExitReporter) -> BoxFuture<'_, Result<(), String>> {
+    fn start(&self, exits: ExitReporter) -> ChildFuture<'_, Result<(), String>> {
         Box::pin(async move {
             // If this is dropped, the run goes on until it gets the next order.
             let started = self.0.start(Some(exits)).await;
@@ -36,15 +36,15 @@ impl Child for Nested {
         })
     }
 
-    fn suspend(&self, patience: Duration) -> BoxFuture<'_, ()> {
+    fn suspend(&self, patience: Duration) -> ChildFuture<'_, ()> {
         Box::pin(self.0.suspend(patience))
     }
 
-    fn disable(&self, patience: Duration) -> BoxFuture<'_, ()> {
+    fn disable(&self, patience: Duration) -> ChildFuture<'_, ()> {
         Box::pin(self.0.disable(patience))
     }
 
-    fn stop(&self, how: Stop) -> BoxFuture<'_, StopSummary> {
+    fn stop(&self, how: Stop) -> ChildFuture<'_, StopSummary> {
         Box::pin(async move { self.0.stop(how).await.summary() })
     }
 }

@@ -52,18 +52,18 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
-use self::entry::{Debut, Entry, Phase, Wish};
+use self::entry::{ChildEntry, Debut, Phase, Wish};
 pub(crate) use self::{
-    member::Member,
+    member::PlannedChild,
     moment::Moment,
-    order::{Fall, Notice, Order},
+    order::{Fall, Order, PlanNotice},
 };
 
 /// All that a supervisor knows of its children.
 pub(crate) struct Plan {
     strategy: Strategy,
     /// In start order.
-    entries: Vec<Entry>,
+    entries: Vec<ChildEntry>,
     /// Why it ends, once it does.
     end: Option<SupervisorEnd>,
     /// What its end means for its children. A root stops them; a nested supervisor suspends them,
@@ -72,7 +72,7 @@ pub(crate) struct Plan {
     /// All children have been up once.
     booted: bool,
     /// Notices for callers and logs, in order.
-    notices: Vec<Notice>,
+    notices: Vec<PlanNotice>,
 }
 
 impl Plan {
@@ -80,16 +80,17 @@ impl Plan {
     pub(crate) fn new(
         strategy: Strategy,
         last_fall: Fall,
-        members: impl IntoIterator<Item = Member>,
+        members: impl IntoIterator<Item = PlannedChild>,
     ) -> Self {
-        let entries = members.into_iter().map(|member| Entry::new(member, Debut::Spawn)).collect();
+        let entries =
+            members.into_iter().map(|member| ChildEntry::new(member, Debut::Spawn)).collect();
         Self { strategy, entries, end: None, last_fall, booted: false, notices: Vec::new() }
     }
 
     /// A child more, behind all others.
-    pub(crate) fn add(&mut self, member: Member) -> Result<(), ChildError> {
+    pub(crate) fn add(&mut self, member: PlannedChild) -> Result<(), ChildError> {
         self.still_going()?;
-        let mut entry = Entry::new(member, Debut::Added);
+        let mut entry = ChildEntry::new(member, Debut::Added);
         entry.in_line = self.strategy.in_order();
         self.entries.push(entry);
         Ok(())
@@ -115,7 +116,7 @@ impl Plan {
             _ => return Err(ChildError::NotDisabled(id)),
         }
         if entry.phase == Phase::Up {
-            self.notices.push(Notice::Up(id));
+            self.notices.push(PlanNotice::Up(id));
         }
         Ok(())
     }
@@ -149,7 +150,7 @@ impl Plan {
         self.end.is_none().then_some(()).ok_or(ChildError::NotRunning)
     }
 
-    fn find(&mut self, id: ChildId) -> Option<&mut Entry> {
+    fn find(&mut self, id: ChildId) -> Option<&mut ChildEntry> {
         self.entries.iter_mut().find(|entry| entry.member.id == id)
     }
 
@@ -183,7 +184,7 @@ impl Plan {
     /// The name of a child. Empty if it is forgotten.
     pub(crate) fn name_of(&self, id: ChildId) -> Arc<str> {
         let entry = self.entries.iter().find(|entry| entry.member.id == id);
-        entry.map(Entry::name).unwrap_or_default()
+        entry.map(ChildEntry::name).unwrap_or_default()
     }
 
     /// Its end is for good.
@@ -200,11 +201,11 @@ impl Plan {
 
     /// The children in start order.
     pub(crate) fn children(&self) -> Vec<ChildInfo> {
-        self.entries.iter().map(Entry::info).collect()
+        self.entries.iter().map(ChildEntry::info).collect()
     }
 
     /// The notices since the last query.
-    pub(crate) fn notices(&mut self) -> Vec<Notice> {
+    pub(crate) fn notices(&mut self) -> Vec<PlanNotice> {
         std::mem::take(&mut self.notices)
     }
 

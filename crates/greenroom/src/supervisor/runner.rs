@@ -16,9 +16,9 @@ use super::{
     change::Change,
     child::{ChildExit, ChildId, ExitReporter},
     error::ChildError,
-    hands::{Hands, Outcome},
-    kept::Kept,
-    plan::{Fall, Member, Moment, Order, Plan},
+    hands::{Hands, OrderOutcome},
+    kept::KeptChild,
+    plan::{Fall, Moment, Order, Plan, PlannedChild},
     report::{ChildStop, SupervisorEnd, SupervisorReport},
     spec::ChildSpec,
     terms::{Terms, sleep_until},
@@ -76,7 +76,7 @@ struct Exits {
 /// The rest of a supervisor that has gone down.
 pub(crate) struct Finished {
     /// The children that can be started again, in start order.
-    pub(crate) kept: Vec<Kept>,
+    pub(crate) kept: Vec<KeptChild>,
     pub(crate) report: SupervisorReport,
     /// It has stopped for good.
     pub(crate) stopped: bool,
@@ -88,7 +88,7 @@ impl Runner {
     pub(crate) fn new(
         name: Arc<str>,
         plan: Arc<Mutex<Plan>>,
-        kept: Vec<Kept>,
+        kept: Vec<KeptChild>,
         commands: mpsc::UnboundedReceiver<Command>,
         chance: Chance,
     ) -> Self {
@@ -203,14 +203,16 @@ impl Runner {
         }
     }
 
-    fn done(&mut self, child: ChildId, outcome: Outcome) {
+    fn done(&mut self, child: ChildId, outcome: OrderOutcome) {
         let at = self.moment();
         match outcome {
-            Outcome::Started { life, result: Ok(()) } => self.plan.lock().started(child, life, at),
-            Outcome::Started { life, result: Err(reason) } => {
+            OrderOutcome::Started { life, result: Ok(()) } => {
+                self.plan.lock().started(child, life, at)
+            }
+            OrderOutcome::Started { life, result: Err(reason) } => {
                 self.plan.lock().start_failed(child, life, reason, at);
             }
-            Outcome::Fell { how, summary } => {
+            OrderOutcome::Fell { how, summary } => {
                 if how == Fall::Stop {
                     self.stopped(child, summary);
                 }
@@ -256,7 +258,7 @@ impl Runner {
     }
 
     fn add(&mut self, id: ChildId, spec: ChildSpec) -> Result<Change<()>, ChildError> {
-        let member = Member { id, name: spec.child.name(), rules: spec.rules, added: true };
+        let member = PlannedChild { id, name: spec.child.name(), rules: spec.rules, added: true };
         self.plan.lock().add(member)?;
         self.children.insert(id, spec);
         Ok(self.waiting.for_up(id))
@@ -273,7 +275,7 @@ impl Runner {
         let plan = self.plan.lock();
         let kept = plan.kept().filter_map(|(id, added)| {
             let spec = self.children.remove(&id)?;
-            Some(Kept { id, added, spec })
+            Some(KeptChild { id, added, spec })
         });
         Finished {
             kept: kept.collect(),

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use super::{
     ticket::Ticket,
-    wheel::{Alarm, Next},
+    wheel::{AfterAlarm, Alarm},
 };
 use crate::{NotAccepted, WeakAddress};
 
@@ -42,16 +42,16 @@ impl<M, R, E, F: FnMut() -> M> Every<M, R, E, F> {
     }
 
     /// The next tick that has not passed. Those that have are counted as skipped.
-    fn advance(&mut self, ticket: &Ticket, now: Instant) -> Next {
+    fn advance(&mut self, ticket: &Ticket, now: Instant) -> AfterAlarm {
         let late = now.saturating_duration_since(self.tick).as_nanos() / self.period.as_nanos();
         let late = u32::try_from(late).unwrap_or(u32::MAX);
         ticket.skip(u64::from(late));
         let ahead = self.period.checked_mul(late.saturating_add(1));
         match ahead.and_then(|ahead| self.tick.checked_add(ahead)) {
             Some(tick) => self.tick = tick,
-            None => return Next::Over,
+            None => return AfterAlarm::Over,
         }
-        Next::At(self.tick)
+        AfterAlarm::At(self.tick)
     }
 }
 
@@ -71,7 +71,7 @@ where
     E: 'static,
     F: FnMut() -> M + Send + 'static,
 {
-    fn ring(&mut self, ticket: &Arc<Ticket>, now: Instant) -> Next {
-        if self.send(ticket) { self.advance(ticket, now) } else { Next::Over }
+    fn ring(&mut self, ticket: &Arc<Ticket>, now: Instant) -> AfterAlarm {
+        if self.send(ticket) { self.advance(ticket, now) } else { AfterAlarm::Over }
     }
 }

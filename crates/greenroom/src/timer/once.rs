@@ -6,11 +6,11 @@ use tokio::time::Instant;
 
 use super::{
     ticket::{Ticket, TimerState},
-    wheel::{Alarm, Next},
+    wheel::{AfterAlarm, Alarm},
 };
 use crate::{
     Address, NotAccepted, SendError, WeakAddress,
-    pool::{Parcel, Permit},
+    pool::{Payload, Permit},
 };
 
 pub(super) struct Once<M, R, E> {
@@ -26,22 +26,23 @@ impl<M, R, E> Once<M, R, E> {
 }
 
 impl<M: Send + 'static, R: Send + 'static, E: Send + 'static> Alarm for Once<M, R, E> {
-    fn ring(&mut self, ticket: &Arc<Ticket>, _now: Instant) -> Next {
+    fn ring(&mut self, ticket: &Arc<Ticket>, _now: Instant) -> AfterAlarm {
         let (Some(message), Some(address)) = (self.message.take(), self.to.upgrade()) else {
-            return Next::Over;
+            return AfterAlarm::Over;
         };
         match address.try_reserve() {
             Ok(permit) => match fire(permit, message, ticket) {
                 Some(message) => wait_behind_key(address.clone(), message, ticket.clone()),
-                None => return Next::Over,
+                None => return AfterAlarm::Over,
             },
             Err(NotAccepted::Full) => {
-                let waiting = wait_for_room(address.clone(), message, Waiting(ticket.clone()));
+                let waiting =
+                    wait_for_room(address.clone(), message, WaitingTicket(ticket.clone()));
                 ticket.waits_in(tokio::spawn(waiting).abort_handle());
             }
-            Err(_) => return Next::Over,
+            Err(_) => return AfterAlarm::Over,
         }
-        Next::Elsewhere
+        AfterAlarm::Elsewhere
     }
 }
 
@@ -65,7 +66,7 @@ fn fire<M, R, E>(permit: Permit<'_, M, R, E>, message: M, ticket: &Ticket) -> Op
 async fn wait_for_room<M: Send + 'static, R: Send + 'static, E: Send + 'static>(
     address: Address<M, R, E>,
     message: M,
-    waiting: Waiting,
+    waiting: WaitingTicket,
 ) {
     let behind_key = match address.reserve().await {
         Ok(permit) => fire(permit, message, &waiting.0),
@@ -84,7 +85,7 @@ fn wait_behind_key<M: Send + 'static, R: Send + 'static, E: Send + 'static>(
 ) {
     tokio::spawn(async move {
         let sent =
-            address.door.push_waiting(&mut Parcel::new(message, None), address.place()).await;
+            address.vtable.push_waiting(&mut Payload::new(message, None), address.place()).await;
         if sent.is_err() {
             ticket.undo_fired();
         }
@@ -93,9 +94,9 @@ fn wait_behind_key<M: Send + 'static, R: Send + 'static, E: Send + 'static>(
 
 /// A message that waits for room. Its task may end without having sent it, also by a panic
 /// or with its runtime.
-struct Waiting(Arc<Ticket>);
+struct WaitingTicket(Arc<Ticket>);
 
-impl Drop for Waiting {
+impl Drop for WaitingTicket {
     fn drop(&mut self) {
         self.0.leave_pending(TimerState::Ended);
     }

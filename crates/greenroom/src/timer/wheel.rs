@@ -29,11 +29,11 @@ use crate::pool::discard::discard;
 /// What happens when a timer is due.
 pub(crate) trait Alarm: Send {
     /// Runs user code: called under no lock.
-    fn ring(&mut self, ticket: &Arc<Ticket>, now: Instant) -> Next;
+    fn ring(&mut self, ticket: &Arc<Ticket>, now: Instant) -> AfterAlarm;
 }
 
 /// What the task does with the timer next.
-pub(crate) enum Next {
+pub(crate) enum AfterAlarm {
     /// The timer is at its end.
     Over,
     /// Another task decides how it ends.
@@ -70,7 +70,7 @@ struct Set {
 }
 
 /// What the task does next.
-enum Step {
+enum WheelStep {
     Ring(Set),
     Sleep(Instant),
     End,
@@ -136,16 +136,16 @@ impl Wheel {
         self.epoch + Duration::from_nanos(nanos.min(LATEST))
     }
 
-    fn step(&self) -> Step {
+    fn step(&self) -> WheelStep {
         let now = self.nanos(Instant::now());
         let mut pending = self.pending.lock();
         let Some(first) = pending.timers.first_entry() else {
             pending.served = false;
-            return Step::End;
+            return WheelStep::End;
         };
         match first.key().0 {
-            at if at <= now => Step::Ring(first.remove()),
-            at => Step::Sleep(self.instant(at)),
+            at if at <= now => WheelStep::Ring(first.remove()),
+            at => WheelStep::Sleep(self.instant(at)),
         }
     }
 
@@ -154,12 +154,12 @@ impl Wheel {
         let next = catch_unwind(ring).unwrap_or_else(|panic| {
             discard(panic);
             tracing::error!("a timer panicked, and ends");
-            Next::Over
+            AfterAlarm::Over
         });
         match next {
-            Next::At(at) => self.put_back(set, at),
-            Next::Elsewhere => discard(set),
-            Next::Over => {
+            AfterAlarm::At(at) => self.put_back(set, at),
+            AfterAlarm::Elsewhere => discard(set),
+            AfterAlarm::Over => {
                 set.ticket.leave_pending(TimerState::Ended);
                 discard(set);
             }
@@ -252,15 +252,15 @@ impl Drop for Service {
 async fn serve(mut service: Service) {
     loop {
         match service.wheel.step() {
-            Step::Ring(set) => {
+            WheelStep::Ring(set) => {
                 service.wheel.ring(set);
                 // Many may be due at once; others on this thread get their turn.
                 tokio::task::coop::consume_budget().await;
             }
-            Step::Sleep(until) => {
+            WheelStep::Sleep(until) => {
                 let _ = tokio::time::timeout_at(until, service.wheel.changed.notified()).await;
             }
-            Step::End => break,
+            WheelStep::End => break,
         }
     }
     service.ends = true;
@@ -276,11 +276,11 @@ mod tests {
     }
 
     impl Alarm for RingsAgain {
-        fn ring(&mut self, ticket: &Arc<Ticket>, now: Instant) -> Next {
+        fn ring(&mut self, ticket: &Arc<Ticket>, now: Instant) -> AfterAlarm {
             if self.cancelled {
                 ticket.leave_pending(TimerState::Cancelled);
             }
-            Next::At(now + Duration::from_secs(1))
+            AfterAlarm::At(now + Duration::from_secs(1))
         }
     }
 

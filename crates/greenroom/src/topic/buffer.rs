@@ -33,7 +33,7 @@ struct State<E> {
 }
 
 /// What there is for the receiver.
-pub(crate) enum Found<E> {
+pub(crate) enum NextEvent<E> {
     Event(Event<Arc<E>>),
     Nothing,
     Ended,
@@ -45,7 +45,7 @@ impl<E> Buffer<E> {
         Self { capacity, missed: Missed::new(missed), state: Mutex::new(state) }
     }
 
-    pub(crate) fn take(&self) -> Found<E> {
+    pub(crate) fn take(&self) -> NextEvent<E> {
         self.state.lock().take()
     }
 
@@ -54,9 +54,9 @@ impl<E> Buffer<E> {
         let waker = cx.waker().clone();
         let mut state = self.state.lock();
         let found = match state.take() {
-            Found::Event(event) => Poll::Ready(Some(event)),
-            Found::Ended => Poll::Ready(None),
-            Found::Nothing => Poll::Pending,
+            NextEvent::Event(event) => Poll::Ready(Some(event)),
+            NextEvent::Ended => Poll::Ready(None),
+            NextEvent::Nothing => Poll::Pending,
         };
         let unused = if found.is_pending() { state.waker.replace(waker) } else { Some(waker) };
         drop(state);
@@ -66,15 +66,15 @@ impl<E> Buffer<E> {
 }
 
 impl<E> State<E> {
-    fn take(&mut self) -> Found<E> {
+    fn take(&mut self) -> NextEvent<E> {
         match std::mem::take(&mut self.untold) {
             0 => {}
-            untold => return Found::Event(Event::Lagged(untold)),
+            untold => return NextEvent::Event(Event::Lagged(untold)),
         }
         match self.queue.pop_front() {
-            Some(item) => Found::Event(Event::Item(item)),
-            None if self.ended => Found::Ended,
-            None => Found::Nothing,
+            Some(item) => NextEvent::Event(Event::Item(item)),
+            None if self.ended => NextEvent::Ended,
+            None => NextEvent::Nothing,
         }
     }
 }

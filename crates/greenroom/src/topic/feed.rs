@@ -28,14 +28,14 @@ const WAITING: usize = 1_024;
 pub(super) struct Feed<E, M, R, F, C> {
     to: WeakAddress<M, R, F>,
     convert: C,
-    line: Mutex<Line<E>>,
+    line: Mutex<FeedLine<E>>,
     missed: Missed,
 }
 
-struct Line<E> {
+struct FeedLine<E> {
     waiting: VecDeque<Event<Arc<E>>>,
     limit: usize,
-    turn: Turn,
+    turn: FeedTurn,
     /// Away while the turn is taken.
     arrears: Arrears<E>,
 }
@@ -57,7 +57,7 @@ impl<E> Default for Arrears<E> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Turn {
+enum FeedTurn {
     /// Any thread may take it.
     Free,
     /// A thread is handing out.
@@ -68,7 +68,7 @@ enum Turn {
 
 /// What became of a message.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Sent {
+enum Taking {
     Taken,
     Full,
     /// It could not be made, or the pool does not take it: no further try will help.
@@ -77,7 +77,7 @@ enum Sent {
     Gone,
 }
 
-impl<E> Line<E> {
+impl<E> FeedLine<E> {
     /// Adds an event, or counts it at the end of the line. Returns false when it was only counted.
     fn add(&mut self, item: &Arc<E>) -> bool {
         if self.waiting.len() < self.limit {
@@ -93,8 +93,8 @@ impl<E> Line<E> {
 
     /// The arrears, for the thread that gets the turn.
     fn take_turn(&mut self) -> Option<Arrears<E>> {
-        (self.turn == Turn::Free).then(|| {
-            self.turn = Turn::Taken;
+        (self.turn == FeedTurn::Free).then(|| {
+            self.turn = FeedTurn::Taken;
             std::mem::take(&mut self.arrears)
         })
     }
@@ -103,7 +103,7 @@ impl<E> Line<E> {
     fn next(&mut self, arrears: &mut Arrears<E>) -> Option<Event<Arc<E>>> {
         let next = self.waiting.pop_front();
         if next.is_none() {
-            self.turn = Turn::Free;
+            self.turn = FeedTurn::Free;
             self.arrears = std::mem::take(arrears);
         }
         next
@@ -117,9 +117,13 @@ where
 {
     pub(super) fn new(to: WeakAddress<M, R, F>, convert: C, missed: Missed) -> Self {
         // Taken until the replayed events have been handed out.
-        let turn = Turn::Taken;
-        let line =
-            Line { waiting: VecDeque::new(), limit: WAITING, turn, arrears: Arrears::default() };
+        let turn = FeedTurn::Taken;
+        let line = FeedLine {
+            waiting: VecDeque::new(),
+            limit: WAITING,
+            turn,
+            arrears: Arrears::default(),
+        };
         Self { to, convert, line: Mutex::new(line), missed }
     }
 
@@ -147,7 +151,7 @@ where
     fn end(&self, arrears: Arrears<E>) {
         let waiting = {
             let mut line = self.line.lock();
-            line.turn = Turn::Over;
+            line.turn = FeedTurn::Over;
             std::mem::take(&mut line.waiting)
         };
         discard((waiting, arrears));
@@ -158,47 +162,47 @@ where
         let Some(address) = self.to.upgrade() else { return Offered::Gone };
         let news = arrears.held.is_some() || arrears.untold > 0;
         let sent = match self.settle(&address, arrears) {
-            Sent::Taken => self.send_item(&address, &item),
-            Sent::Gone => return Offered::Gone,
+            Taking::Taken => self.send_item(&address, &item),
+            Taking::Gone => return Offered::Gone,
             not_settled => return self.miss(item, not_settled, arrears),
         };
         match sent {
-            Sent::Full if news => arrears.held = Some(item),
-            Sent::Taken => discard(item),
+            Taking::Full if news => arrears.held = Some(item),
+            Taking::Taken => discard(item),
             not_taken => return self.miss(item, not_taken, arrears),
         }
         Offered::Taken
     }
 
     /// Sends the arrears. `Taken` if none are left.
-    fn settle(&self, address: &Address<M, R, F>, arrears: &mut Arrears<E>) -> Sent {
+    fn settle(&self, address: &Address<M, R, F>, arrears: &mut Arrears<E>) -> Taking {
         if let Some(held) = arrears.held.take() {
             match self.send_item(address, &held) {
-                Sent::Full => {
+                Taking::Full => {
                     arrears.held = Some(held);
-                    return Sent::Full;
+                    return Taking::Full;
                 }
-                Sent::Gone => return Sent::Gone,
-                Sent::Taken => discard(held),
-                Sent::Never => {
-                    self.miss(held, Sent::Never, arrears);
+                Taking::Gone => return Taking::Gone,
+                Taking::Taken => discard(held),
+                Taking::Never => {
+                    self.miss(held, Taking::Never, arrears);
                 }
             }
         }
         if arrears.untold > 0 {
             match self.send(address, || Event::Lagged(arrears.untold)) {
                 // A conversion that panics will panic again: the news are lost, the count is not.
-                Sent::Taken | Sent::Never => arrears.untold = 0,
+                Taking::Taken | Taking::Never => arrears.untold = 0,
                 not_sent => return not_sent,
             }
         }
-        Sent::Taken
+        Taking::Taken
     }
 
-    fn miss(&self, item: Arc<E>, why: Sent, arrears: &mut Arrears<E>) -> Offered {
+    fn miss(&self, item: Arc<E>, why: Taking, arrears: &mut Arrears<E>) -> Offered {
         // A panic of its `Drop` here would leave the turn taken for ever.
         discard(item);
-        if why == Sent::Gone {
+        if why == Taking::Gone {
             return Offered::Gone;
         }
         self.missed.add(1);
@@ -206,25 +210,25 @@ where
         Offered::Missed
     }
 
-    fn send_item(&self, address: &Address<M, R, F>, item: &Arc<E>) -> Sent {
+    fn send_item(&self, address: &Address<M, R, F>, item: &Arc<E>) -> Taking {
         self.send(address, || Event::Item(E::clone(item)))
     }
 
     /// Makes a message and sends it. An unwanted message counts as taken.
-    fn send(&self, address: &Address<M, R, F>, event: impl FnOnce() -> Event<E>) -> Sent {
+    fn send(&self, address: &Address<M, R, F>, event: impl FnOnce() -> Event<E>) -> Taking {
         let send = AssertUnwindSafe(|| match (self.convert)(event()) {
             Some(message) => address.try_send(message).map_err(|error| error.without_message()),
             None => Ok(()),
         });
         match catch_unwind(send) {
-            Ok(Ok(())) => Sent::Taken,
-            Ok(Err(NotAccepted::Stopped | NotAccepted::NoWorkers)) => Sent::Gone,
-            Ok(Err(NotAccepted::Parked | NotAccepted::KeyRequired)) => Sent::Never,
-            Ok(Err(_)) => Sent::Full,
+            Ok(Ok(())) => Taking::Taken,
+            Ok(Err(NotAccepted::Stopped | NotAccepted::NoWorkers)) => Taking::Gone,
+            Ok(Err(NotAccepted::Parked | NotAccepted::KeyRequired)) => Taking::Never,
+            Ok(Err(_)) => Taking::Full,
             Err(panic) => {
                 discard(panic);
                 tracing::error!("an event could not be made a message: a panic; it is missed");
-                Sent::Never
+                Taking::Never
             }
         }
     }
@@ -248,7 +252,7 @@ where
     fn offer(&self, item: &Arc<E>) -> Offered {
         let (added, turn) = {
             let mut line = self.line.lock();
-            if line.turn == Turn::Over {
+            if line.turn == FeedTurn::Over {
                 return Offered::Gone;
             }
             (line.add(item), line.take_turn())

@@ -19,10 +19,10 @@ use super::{
     feed::Feed,
     subscriber::{Missed, Offered, Subscriber},
 };
-use crate::pool::{Worker, discard::discard, gather::crew::WeakCrew};
+use crate::pool::{Worker, discard::discard, gather::group::WeakGroup};
 
 pub(super) struct Feeds<E, M, R, F, C> {
-    crew: Box<dyn WeakCrew<M, R, F>>,
+    group: Box<dyn WeakGroup<M, R, F>>,
     convert: Arc<C>,
     /// Each with the life of its worker. Runs no user code: removed feeds are
     /// dropped after the lock.
@@ -64,10 +64,10 @@ where
     C: Fn(Event<E>) -> Option<M> + Send + Sync + 'static,
 {
     /// The replayed events go to the workers that live now.
-    pub(super) fn new(crew: Box<dyn WeakCrew<M, R, F>>, convert: C, all: Arc<AtomicU64>) -> Self {
+    pub(super) fn new(group: Box<dyn WeakGroup<M, R, F>>, convert: C, all: Arc<AtomicU64>) -> Self {
         let (convert, missed) = (Arc::new(convert), Missed::new(all));
-        let feeds = Self { crew, convert, feeds: Mutex::default(), missed };
-        let live = feeds.crew.members().unwrap_or_default();
+        let feeds = Self { group, convert, feeds: Mutex::default(), missed };
+        let live = feeds.group.members().unwrap_or_default();
         *feeds.feeds.lock() = live.iter().map(|worker| feeds.feed(worker)).collect();
         feeds
     }
@@ -76,7 +76,7 @@ where
         let convert = self.convert.clone();
         let convert = move |event| convert(event);
         let feed = Feed::new(worker.address().downgrade(), convert, self.missed.clone());
-        let life = worker.address().door.life_id();
+        let life = worker.address().vtable.life_id();
         WorkersFeed { life, feed: Arc::new(feed), begun: Arc::default() }
     }
 
@@ -87,7 +87,8 @@ where
     /// Adds workers that have joined. For the producer alone.
     fn add_joined(&self, live: &[Worker<M, R, F>]) {
         let known: HashSet<u64> = self.feeds.lock().iter().map(|known| known.life).collect();
-        let is_new = |worker: &&Worker<M, R, F>| !known.contains(&worker.address().door.life_id());
+        let is_new =
+            |worker: &&Worker<M, R, F>| !known.contains(&worker.address().vtable.life_id());
         let joined: Vec<_> = live.iter().filter(is_new).map(|worker| self.feed(worker)).collect();
         for new in &joined {
             new.begin();
@@ -135,12 +136,12 @@ where
 
     fn begin(&self) -> Offered {
         let taken = self.each(WorkersFeed::begin);
-        if self.crew.members().is_none() { Offered::Gone } else { taken }
+        if self.group.members().is_none() { Offered::Gone } else { taken }
     }
 
     /// If no worker is alive, the event counts neither as missed nor as taken.
     fn offer(&self, item: &Arc<E>) -> Offered {
-        let Some(live) = self.crew.members() else { return Offered::Gone };
+        let Some(live) = self.group.members() else { return Offered::Gone };
         self.add_joined(&live);
         drop(live);
         self.each(|one| one.feed.offer(item))

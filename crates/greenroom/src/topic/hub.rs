@@ -49,26 +49,26 @@ struct State<E> {
     /// The last events, oldest first; never more than `Hub::replay`.
     replay: VecDeque<Arc<E>>,
     /// In the order of their numbers. Copied on a change while an event is being published.
-    members: Arc<Vec<Member<E>>>,
+    members: Arc<Vec<HubMember<E>>>,
     /// The number of the next subscriber.
     next: u64,
     published: u64,
     removed: u64,
 }
 
-struct Member<E> {
+struct HubMember<E> {
     number: u64,
     subscriber: Arc<dyn Subscriber<E>>,
 }
 
-impl<E> Clone for Member<E> {
+impl<E> Clone for HubMember<E> {
     fn clone(&self) -> Self {
         Self { number: self.number, subscriber: self.subscriber.clone() }
     }
 }
 
 impl<E> State<E> {
-    fn remove(&mut self, number: u64) -> Option<Member<E>> {
+    fn remove(&mut self, number: u64) -> Option<HubMember<E>> {
         let place = self.members.binary_search_by_key(&number, |member| member.number).ok()?;
         Some(Arc::make_mut(&mut self.members).remove(place))
     }
@@ -118,7 +118,7 @@ impl<E> Hub<E> {
             let number = state.next;
             state.next += 1;
             subscriber.prepare(&state.replay);
-            let member = Member { number, subscriber: subscriber.clone() };
+            let member = HubMember { number, subscriber: subscriber.clone() };
             Arc::make_mut(&mut state.members).push(member);
             number
         };
@@ -163,7 +163,7 @@ impl<E> Hub<E> {
     }
 
     /// Keeps the event for later subscribers, and returns the present ones.
-    fn keep(&self, item: &Arc<E>) -> Arc<Vec<Member<E>>> {
+    fn keep(&self, item: &Arc<E>) -> Arc<Vec<HubMember<E>>> {
         let mut state = self.state.lock();
         state.published += 1;
         state.replay.push_back(item.clone());

@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::{
-    buffer::{Buffer, Found},
+    buffer::{Buffer, NextEvent},
     event::Event,
     hub::Hub,
     subscription::Subscription,
@@ -55,8 +55,8 @@ impl<E: Clone + Send + Sync + 'static> Receiver<E> {
     /// The next event if there is one, without waiting.
     pub fn try_recv(&mut self) -> Option<Event<E>> {
         match self.buffer.take() {
-            Found::Event(event) => Some(owned(event)),
-            Found::Nothing | Found::Ended => None,
+            NextEvent::Event(event) => Some(owned(event)),
+            NextEvent::Nothing | NextEvent::Ended => None,
         }
     }
 

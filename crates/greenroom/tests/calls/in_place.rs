@@ -69,7 +69,7 @@ fn workers(workers: usize) -> (PoolBuilder<Where>, Arc<AtomicU32>) {
 }
 
 /// Calls until the handler has run in this very task: another worker may have to lie down before.
-async fn until_driven(pool: &Pool<Where>) {
+async fn until_run(pool: &Pool<Where>) {
     for _ in 0..10 {
         if pool.call(Deed::Return).await == Ok(tokio::task::id()) {
             return;
@@ -122,17 +122,17 @@ async fn a06_a_call_in_place_ends_as_any_other_does() {
     tokio::spawn(async {
         let (pool, handled) = workers(2);
         let pool = pool.spawn().await.unwrap();
-        until_driven(&pool).await;
+        until_run(&pool).await;
         let before = handled.load(Ordering::Relaxed);
         let slept = pool.call(Deed::Sleep).await;
         assert!(slept.is_ok_and(|task| task != tokio::task::id()), "it goes on in its own task");
-        until_driven(&pool).await;
+        until_run(&pool).await;
         assert_eq!(pool.call(Deed::Fail).await, Err(CallError::Failed("asked for")));
-        until_driven(&pool).await;
+        until_run(&pool).await;
         assert_eq!(pool.call(Deed::Panic).await, Err(CallError::Panicked("asked for".into())));
-        until_driven(&pool).await;
+        until_run(&pool).await;
         assert_eq!(pool.call(Deed::Forget).await, Err(CallError::Dropped));
-        until_driven(&pool).await;
+        until_run(&pool).await;
         assert!(handled.load(Ordering::Relaxed) > before);
         let stats = pool.stop(PATIENCE).await.stats;
         assert!(stats.ledger_holds());
@@ -161,11 +161,11 @@ impl Actor for Asks {
 }
 
 #[tokio::test]
-async fn who_is_driven_drives_nobody() {
+async fn who_is_run_by_a_caller_runs_nobody() {
     tokio::spawn(async {
         let (pool, _) = workers(2);
         let inner = pool.spawn().await.unwrap();
-        until_driven(&inner).await;
+        until_run(&inner).await;
         let to = inner.address();
         let outer = Pool::new(move |_| Asks(to.clone())).workers(2).calls_in_place();
         let outer = outer.quick_handlers(true);
@@ -180,17 +180,17 @@ async fn who_is_driven_drives_nobody() {
 }
 
 #[tokio::test]
-async fn a12_a_worker_that_others_drive_is_killed_and_begins_again() {
+async fn a12_a_worker_that_callers_run_is_killed_and_begins_again() {
     tokio::spawn(async {
         let (pool, _) = workers(1);
         let pool = pool.spawn().await.unwrap();
-        until_driven(&pool).await;
+        until_run(&pool).await;
         let sleeping = pool.address();
         let sleeping = tokio::spawn(async move { sleeping.call(Deed::Sleep).await });
         tokio::task::yield_now().await;
         pool.admin().workers()[0].erase().exit(greenroom::ExitReason::Killed);
         assert!(sleeping.await.unwrap().is_err());
-        until_driven(&pool).await;
+        until_run(&pool).await;
         assert!(pool.stop(PATIENCE).await.stats.ledger_holds());
     })
     .await
@@ -198,7 +198,7 @@ async fn a12_a_worker_that_others_drive_is_killed_and_begins_again() {
 }
 
 #[test]
-fn a_caller_on_another_runtime_drives_nobody() {
+fn a_caller_on_another_runtime_runs_nobody() {
     let own = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_time()

@@ -8,6 +8,6 @@ mod desk;
 mod ends;
 mod forwarding;
 mod gather;
-mod hatch;
+mod handoff;
 mod in_place;
 mod replies;

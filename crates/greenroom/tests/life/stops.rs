@@ -41,13 +41,13 @@ impl Actor for Desk {
 const HOUR: Duration = Duration::from_secs(3_600);
 const SECOND: Duration = Duration::from_secs(1);
 
-async fn one_desk() -> Pool<Desk> {
+async fn one_mailbox() -> Pool<Desk> {
     Pool::new(|_| Desk).workers(1).capacity(10).spawn().await.unwrap()
 }
 
 #[tokio::test(start_paused = true)]
 async fn a13_a_second_stop_that_wants_it_now_interrupts_no_handler() {
-    let pool = one_desk().await;
+    let pool = one_mailbox().await;
     let call = pool.call(Ask::Sleep(10 * SECOND));
     let stops = async {
         tokio::time::sleep(SECOND).await;
@@ -67,7 +67,7 @@ async fn a13_a_second_stop_that_wants_it_now_interrupts_no_handler() {
 
 #[tokio::test(start_paused = true)]
 async fn a13_a_deadline_holds_beside_a_stop_that_waits_without_end() {
-    let pool = one_desk().await;
+    let pool = one_mailbox().await;
     pool.send(Ask::Sleep(HOUR)).await.unwrap();
     tokio::time::sleep(SECOND).await;
     let start = Instant::now();
@@ -153,7 +153,7 @@ fn a06_calls_that_are_queued_when_the_runtime_goes_are_resolved() {
     let theirs =
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_time().build();
     let theirs = theirs.unwrap();
-    let pool = theirs.block_on(one_desk());
+    let pool = theirs.block_on(one_mailbox());
     let ours = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     ours.block_on(async {
         pool.send(Ask::Sleep(HOUR)).await.unwrap();

@@ -256,7 +256,7 @@ async fn p26_every_outcome_is_counted_once_and_dead_letters_by_their_reason() {
 }
 
 #[test]
-fn p25_on_several_threads_the_watch_keeps_the_time() {
+fn p25_on_several_threads_the_watchdog_keeps_the_time() {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     runtime.unwrap().block_on(async {

@@ -19,7 +19,7 @@ use crate::{
     size::Inbox,
 };
 
-pub(crate) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+pub(crate) type ControlFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// What a pool can be told, whatever its keys are.
 pub(crate) trait Control<A: Actor>: Send + Sync {
@@ -59,6 +59,6 @@ pub(crate) trait Control<A: Actor>: Send + Sync {
         self: Arc<Self>,
         workers: usize,
         within: Duration,
-    ) -> BoxFuture<'static, Result<(), NotReady>>;
-    fn stop(self: Arc<Self>, how: Stop) -> BoxFuture<'static, StopReport<A::Message>>;
+    ) -> ControlFuture<'static, Result<(), NotReady>>;
+    fn stop(self: Arc<Self>, how: Stop) -> ControlFuture<'static, StopReport<A::Message>>;
 }

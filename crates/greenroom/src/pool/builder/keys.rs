@@ -3,7 +3,7 @@
 use std::hash::Hash;
 
 use super::PoolBuilder;
-use crate::{Actor, FinalAction, SpawnError, pool::crowd::KeyBounds};
+use crate::{Actor, FinalAction, SpawnError, pool::backlog::KeyBounds};
 
 /// One key has this part of the capacity, unless said otherwise.
 const SHARE_OF_A_KEY: usize = 4;

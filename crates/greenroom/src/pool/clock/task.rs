@@ -8,11 +8,11 @@ use std::{
 
 use crate::{Actor, pool::core::Core};
 
-/// Starts the clock of a pool, unless that was done before (false). `employ` makes what the task
-/// holds of the pool: it counts as one of the pool's tasks.
+/// Starts the clock of a pool, unless that was done before (false). `spawn_task` makes what the
+/// task holds of the pool: it counts as one of the pool's tasks.
 pub(crate) fn start<A, K, Held>(
     core: &Arc<Core<A, K>>,
-    employ: impl FnOnce(&Arc<Core<A, K>>) -> Held,
+    spawn_task: impl FnOnce(&Arc<Core<A, K>>) -> Held,
 ) -> bool
 where
     A: Actor,
@@ -22,7 +22,7 @@ where
     if !core.clock.begin() {
         return false;
     }
-    core.env.runtime.spawn(run(employ(core)));
+    core.env.runtime.spawn(run(spawn_task(core)));
     true
 }
 
@@ -32,7 +32,7 @@ async fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 ) {
     while !core.lifecycle.ended.load(Ordering::Acquire) {
         while core.ring_next() {}
-        core.tell_due_drops();
+        core.notify_due_drops();
         let changed = core.clock.changed();
         let drops_at = core.telemetry.drops.next_at();
         match core.clock.next_at().into_iter().chain(drops_at).min() {

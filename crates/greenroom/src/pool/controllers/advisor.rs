@@ -15,7 +15,7 @@ use crate::{
         Advice, Advisor, Figures, Judge, Proposal,
         period::{Counts, Look, Period, PeriodEnd, moments},
     },
-    pool::{AdminError, core::Core, employed::Employed},
+    pool::{AdminError, core::Core, task_guard::TaskGuard},
     pool_events::ResizeReason,
 };
 
@@ -58,7 +58,7 @@ fn begin_with<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 ) {
     let turn = next_turn(core);
     core.telemetry.measured.keep_residence();
-    core.env.runtime.spawn(run(Employed::new(core), judge, turn));
+    core.env.runtime.spawn(run(TaskGuard::new(core), judge, turn));
 }
 
 /// From now on no earlier advisor has a say.
@@ -68,7 +68,7 @@ fn next_turn<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>) 
 
 /// Runs until the pool has ended, or has another advisor.
 async fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    mut core: Employed<A, K>,
+    mut core: TaskGuard<A, K>,
     mut judge: Judge,
     turn: u64,
 ) {
@@ -84,7 +84,7 @@ async fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
             carry_out(&core, &figures, change);
         }
     }
-    // Pairs with nothing: after a stale `false`, `Employed::drop` asks again before it believes
+    // Pairs with nothing: after a stale `false`, `TaskGuard::drop` asks again before it believes
     // that the pool goes on.
     if !core.lifecycle.ended.load(Ordering::SeqCst) {
         core.spare();
@@ -129,8 +129,8 @@ fn counts<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>) -> 
 
 fn ending<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>) -> PeriodEnd {
     let (workers, bounds) = {
-        let roster = core.membership.roster.lock();
-        (roster.len(), roster.bounds())
+        let member_list = core.membership.members.lock();
+        (member_list.len(), member_list.bounds())
     };
     // A pool that sizes itself does so each second.
     let sizes_itself = core.settings.config.size.autoscale.is_some();
@@ -156,7 +156,7 @@ fn take_down<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         advising.take_down(advice)
     };
     if advice.is_news_after(before.as_deref()) {
-        core.tell(PoolEvent::Advised { advice: Box::new(*advice) });
+        core.notify(PoolEvent::Advised { advice: Box::new(*advice) });
     }
     true
 }

@@ -14,7 +14,7 @@ use crate::{
         Autoscaler, Decision,
         looks::{LOOK, Looks, Totals},
     },
-    pool::{AdminError, core::Core, employed::Employed},
+    pool::{AdminError, core::Core, task_guard::TaskGuard},
     pool_events::ResizeReason,
 };
 
@@ -23,13 +23,13 @@ pub(crate) fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Arc<C
     if let Some(Ok(scaler)) =
         core.settings.config.size.autoscale.as_deref().copied().map(Autoscaler::new)
     {
-        core.env.runtime.spawn(run(Employed::new(core), scaler));
+        core.env.runtime.spawn(run(TaskGuard::new(core), scaler));
     }
 }
 
 /// Runs until the pool has ended.
 async fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: Employed<A, K>,
+    core: TaskGuard<A, K>,
     mut scaler: Autoscaler,
 ) {
     let mut looks = Looks::default();
@@ -45,7 +45,7 @@ async fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 }
 
 fn totals<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>) -> Totals {
-    let waiting = core.telemetry.tally.waiting.load(Ordering::Relaxed);
+    let waiting = core.telemetry.counters.waiting.load(Ordering::Relaxed);
     Totals {
         at: Duration::from_nanos(core.telemetry.coarse.real()),
         queued: core.depth().saturating_sub(waiting),

@@ -14,8 +14,8 @@ use super::{
     CoordinatedPool, Coordination, Coordinator, Setup,
     coordinated::Commands,
     coordination::{AddressOf, Saturated},
-    ears::Ears,
-    office::Office,
+    driver::CoordinatorDriver,
+    notice_queue::NoticeQueue,
 };
 use crate::{
     Actor, Address, Pool, PoolAdmin, PoolBuilder, SpawnError, Stop,
@@ -102,15 +102,15 @@ impl<A: Actor, C: Coordinator<A>, K: Hash + Eq + Send + Sync + 'static>
             return Err(failed);
         }
         let core = setup.apply(builder).into_core()?;
-        let office = open(&core, coordinator, mailbox, urgent).await?;
-        let open = Open(Some(&office));
+        let driver = open(&core, coordinator, mailbox, urgent).await?;
+        let open = Open(Some(&driver));
         if let Err(nobody) = start(&core).await {
-            stop(office.clone(), Stop::Now).await;
+            stop(driver.clone(), Stop::Now).await;
             return Err(nobody);
         }
         open.defuse();
-        life::monitor(&core.clone().any(), &office.clone().any());
-        Ok(CoordinatedPool::new(Pool::spawned(core), office))
+        life::monitor(&core.clone().any(), &driver.clone().any());
+        Ok(CoordinatedPool::new(Pool::spawned(core), driver))
     }
 }
 
@@ -138,28 +138,30 @@ async fn open<A: Actor, C: Coordinator<A>, K: Hash + Eq + Send + Sync + 'static>
     coordinator: C,
     mailbox: usize,
     urgent: Option<Diversion<A, C>>,
-) -> Result<Arc<Core<Office<A, C>, Infallible>>, SpawnError> {
-    let (ears, bell) = (Arc::<Ears>::default(), core.clone().any());
+) -> Result<Arc<Core<CoordinatorDriver<A, C>, Infallible>>, SpawnError> {
+    let (notices, notifier) = (Arc::<NoticeQueue>::default(), core.clone().any());
     let pool = PoolAdmin::new(core.clone());
-    let office = Office::new(coordinator, pool, bell.clone(), ears.clone());
+    let driver = CoordinatorDriver::new(coordinator, pool, notifier.clone(), notices.clone());
     let name = format!("{}-coordinator", core.settings.config.name);
-    let office = Pool::one(office).name(name).mailbox(mailbox).spawn_core().await?;
-    let address = Address::new(office.clone());
+    let driver = Pool::one(driver).name(name).mailbox(mailbox).spawn_core().await?;
+    let address = Address::new(driver.clone());
     let coordination = Coordination {
-        coordinator: office.clone().any(),
-        bell,
-        ears,
+        coordinator: driver.clone().any(),
+        notifier,
+        notices,
         urgent: urgent.map(|urgent| urgent(&address)),
         _alive: Box::new(address),
         saturated: Saturated::new(Instant::now()),
     };
     let _ = core.controllers.coordination.set(coordination);
-    Ok(office)
+    Ok(driver)
 }
 
 /// Ends the coordinator when the spawn of its pool fails or is cancelled. Its address, which the
 /// pool holds, and the pool, which it holds, would keep each other otherwise.
-struct Open<'a, A: Actor, C: Coordinator<A>>(Option<&'a Arc<Core<Office<A, C>, Infallible>>>);
+struct Open<'a, A: Actor, C: Coordinator<A>>(
+    Option<&'a Arc<Core<CoordinatorDriver<A, C>, Infallible>>>,
+);
 
 impl<A: Actor, C: Coordinator<A>> Open<'_, A, C> {
     fn defuse(mut self) {
@@ -169,8 +171,8 @@ impl<A: Actor, C: Coordinator<A>> Open<'_, A, C> {
 
 impl<A: Actor, C: Coordinator<A>> Drop for Open<'_, A, C> {
     fn drop(&mut self) {
-        if let Some(office) = self.0 {
-            office.clone().stop_behind(Stop::Now);
+        if let Some(driver) = self.0 {
+            driver.clone().stop_behind(Stop::Now);
         }
     }
 }

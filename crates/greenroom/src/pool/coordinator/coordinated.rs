@@ -2,11 +2,11 @@
 
 use std::{convert::Infallible, fmt, ops::Deref, sync::Arc};
 
-use super::{Coordinator, office::Office};
+use super::{Coordinator, driver::CoordinatorDriver};
 use crate::{
     Actor, Address, Pool, Stop, StopReport,
     inspect::{Items, Value},
-    pool::{core::Core, occupied::slot_at_work},
+    pool::{core::Core, reentrancy::slot_at_work},
 };
 
 /// The address of a coordinator.
@@ -23,12 +23,15 @@ pub(super) type Commands<A, C> = Address<
 pub struct CoordinatedPool<A: Actor, C: Coordinator<A>> {
     pool: Pool<A>,
     commands: Commands<A, C>,
-    office: Arc<Core<Office<A, C>, Infallible>>,
+    driver: Arc<Core<CoordinatorDriver<A, C>, Infallible>>,
 }
 
 impl<A: Actor, C: Coordinator<A>> CoordinatedPool<A, C> {
-    pub(super) fn new(pool: Pool<A>, office: Arc<Core<Office<A, C>, Infallible>>) -> Self {
-        Self { pool, commands: Address::new(office.clone()), office }
+    pub(super) fn new(
+        pool: Pool<A>,
+        driver: Arc<Core<CoordinatorDriver<A, C>, Infallible>>,
+    ) -> Self {
+        Self { pool, commands: Address::new(driver.clone()), driver }
     }
 
     /// The address of the coordinator. It does not keep the pool running.
@@ -39,7 +42,7 @@ impl<A: Actor, C: Coordinator<A>> CoordinatedPool<A, C> {
     /// The last values that the coordinator has published, in the order of their keys. The
     /// coordinator is not asked, so this works even while it is busy.
     pub fn published(&self, wanted: &Items) -> Vec<(Arc<str>, Value)> {
-        self.office.membership.seats.at(0).published.snapshot(wanted)
+        self.driver.membership.slots.at(0).published.snapshot(wanted)
     }
 
     /// Stops the pool, as [`Pool::stop`] does, then the coordinator, and returns when both have
@@ -50,8 +53,8 @@ impl<A: Actor, C: Coordinator<A>> CoordinatedPool<A, C> {
     /// As [`Pool::stop`].
     pub async fn stop(&self, how: Stop) -> StopReport<A::Message> {
         let report = self.pool.stop(how).await;
-        if slot_at_work(self.office.identity()).is_none() {
-            self.office.lifecycle.life.end_of().await;
+        if slot_at_work(self.driver.identity()).is_none() {
+            self.driver.lifecycle.life.end_of().await;
         }
         report
     }

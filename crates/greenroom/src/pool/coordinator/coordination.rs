@@ -11,7 +11,7 @@ use std::{
 
 use tokio::time::Instant;
 
-use super::{PoolNotice, ears::Ears};
+use super::{PoolNotice, notice_queue::NoticeQueue};
 use crate::{
     Actor, Address, AnyAddress, ExitReason, Stop,
     life::{self, Alive, Signal},
@@ -28,9 +28,9 @@ const SATURATED_EVERY: Duration = Duration::from_millis(100);
 /// The coordinator, as the pool sees it.
 pub(crate) struct Coordination<A: Actor> {
     pub(in crate::pool) coordinator: AnyAddress,
-    /// The pool, as the party that rings.
-    pub(super) bell: AnyAddress,
-    pub(super) ears: Arc<Ears>,
+    /// The pool, as the party that signals.
+    pub(super) notifier: AnyAddress,
+    pub(super) notices: Arc<NoticeQueue>,
     /// The destination of urgent messages, if it is not the workers.
     pub(in crate::pool) urgent: Option<AddressOf<A>>,
     /// The coordinator's address, which keeps it running as long as there is a pool.
@@ -42,9 +42,9 @@ pub(in crate::pool) type AddressOf<A> =
     Address<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error>;
 
 impl<A: Actor> Coordination<A> {
-    pub(in crate::pool) fn tell(&self, notice: PoolNotice) {
-        if self.ears.put(notice) {
-            let (who, reason) = (self.bell.clone(), ExitReason::Normal);
+    pub(in crate::pool) fn notify(&self, notice: PoolNotice) {
+        if self.notices.put(notice) {
+            let (who, reason) = (self.notifier.clone(), ExitReason::Normal);
             self.coordinator.signal(Signal::Down { who, reason });
         }
     }
@@ -55,9 +55,9 @@ impl<A: Actor> Coordination<A> {
         reason: ExitReason,
         runtime: &tokio::runtime::Handle,
     ) {
-        life::demonitor(&self.bell, &self.coordinator);
+        life::demonitor(&self.notifier, &self.coordinator);
         if self.coordinator.exit_reason().is_none() {
-            self.tell(PoolNotice::Stopped { reason });
+            self.notify(PoolNotice::Stopped { reason });
             runtime.spawn(see_off(self.coordinator.clone()));
         }
     }

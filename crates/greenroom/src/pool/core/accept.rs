@@ -10,17 +10,17 @@ use std::{
     time::Duration,
 };
 
-use super::{Core, Hashed, WayIn, dispatch::Crowd, room::Granted};
+use super::{Core, Hashed, WayIn, dispatch::Overfill, room::Granted};
 use crate::{
     Actor, NotAccepted,
-    address::door::{BoxFuture, Door, WeakDoor, push_one_by_one},
+    address::vtable::{BoxFuture, SenderVtable, WeakSenderVtable, push_one_by_one},
     pool::{
-        occupied::{Inside, Occupied},
         overflow::Overflow,
         own_call::OwnCall,
-        parcel::{Load, Parcel, ParcelOf},
+        payload::{LendPayload, Payload, PayloadOf},
         permits::{Closed, Refused},
-        places::Beginning,
+        places::FirstMessage,
+        reentrancy::{ReentrancyGuard, Reentrant},
         served::ServedBy,
         shard::Wanted,
         stop::{self, Stop},
@@ -43,7 +43,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Many<'_, A, K> {
         }
         if self.filled != 0 {
             self.core.queue.wake.mark_all(self.filled);
-            self.core.queue.wake.one(&self.core.clock.bell);
+            self.core.queue.wake.one(&self.core.clock.watchdog);
         }
     }
 }
@@ -60,16 +60,18 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Many<'_, A, K> {
             match wanted {
                 Wanted::Nothing => {}
                 Wanted::Announcement => self.filled |= 1 << index,
-                Wanted::Invitation => self.core.queue.wake.invite(index, &self.core.clock.bell),
+                Wanted::WakeNear => {
+                    self.core.queue.wake.wake_near_sender(index, &self.core.clock.watchdog)
+                }
             }
             return Ok(());
         }
         let key = self.core.key_of(messages.front());
         let Some(message) = messages.pop_front() else { return Err(Refused::Closed) };
-        let mut parcel = Parcel::new(message, None);
+        let mut payload = Payload::new(message, None);
         let index = self.core.shard_of(&key, sender);
-        let pushed = self.core.push_quietly(index, &mut parcel, key, false);
-        if let Some(message) = parcel.message {
+        let pushed = self.core.push_quietly(index, &mut payload, key, false);
+        if let Some(message) = payload.message {
             messages.push_front(message);
         }
         self.permits -= u64::from(pushed.is_ok());
@@ -79,7 +81,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Many<'_, A, K> {
 }
 
 /// What became of several messages.
-struct Placed {
+struct PlacedMany {
     /// How many are queued.
     sent: usize,
     /// There was no room in the pool for more.
@@ -95,18 +97,18 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// it keeps nothing for the rare steps. False if there is more to do; the message then stays
     /// with the caller.
     #[inline(always)]
-    fn push_easily(&self, message: &mut Option<A::Message>, sender: u32) -> bool {
+    fn push_fast(&self, message: &mut Option<A::Message>, sender: u32) -> bool {
         let Some(shard) = self.queue.shards.get(sender as usize & (self.queue.shards.len() - 1))
         else {
             return false;
         };
         // A sender that can wait has it taken another way.
         let Some(mut inbox) = shard.inbox.try_lock() else { return false };
-        let easy = inbox.is_easy() && self.is_timely() && message.is_some();
-        if easy {
-            inbox.push_easily(message, (None, 0), self.telemetry.coarse.coarse_stamp());
+        let is_fast = inbox.is_fast() && self.is_timely() && message.is_some();
+        if is_fast {
+            inbox.push_fast(message, (None, 0), self.telemetry.coarse.coarse_stamp());
         }
-        easy
+        is_fast
     }
 
     #[inline(never)]
@@ -116,9 +118,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         sender: u32,
         urgency: Urgency,
     ) -> Result<(), Refused> {
-        match self.push_easily(message, sender) {
+        match self.push_fast(message, sender) {
             true => Ok(()),
-            false => self.try_send_with_a_look(message, sender, urgency),
+            false => self.try_send_slowly(message, sender, urgency),
         }
     }
 
@@ -136,7 +138,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// As `push_easily`, in a pool with keys. The key is given back if there is more to do.
+    /// As `push_fast`, in a pool with keys. The key is given back if there is more to do.
     #[inline(always)]
     fn push_by_key(&self, message: &mut Option<A::Message>) -> Result<(), Hashed<K>> {
         let key = self.key(message);
@@ -145,15 +147,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return Err(key);
         };
         let Some(mut inbox) = shard.inbox.try_lock() else { return Err(key) };
-        if key.0.is_some() && inbox.is_easy() && self.is_timely() && message.is_some() {
-            inbox.push_easily(message, key, self.telemetry.coarse.coarse_stamp());
+        if key.0.is_some() && inbox.is_fast() && self.is_timely() && message.is_some() {
+            inbox.push_fast(message, key, self.telemetry.coarse.coarse_stamp());
             return Ok(());
         }
         Err(key)
     }
 
     #[inline(never)]
-    fn try_send_with_a_look(
+    fn try_send_slowly(
         &self,
         message: &mut Option<A::Message>,
         sender: u32,
@@ -184,8 +186,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         sender: u32,
     ) -> Result<(), Refused> {
         match placed {
-            Err(Refused::Full) => message.lent(|parcel| self.overflow(parcel, sender)),
-            Err(Refused::KeyFull) => message.lent(|parcel| self.overflow_of_key(parcel)),
+            Err(Refused::Full) => message.lent(|payload| self.overflow(payload, sender)),
+            Err(Refused::KeyFull) => message.lent(|payload| self.overflow_of_key(payload)),
             pushed => pushed,
         }
     }
@@ -194,15 +196,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     #[inline(always)]
     fn try_place(
         &self,
-        load: &mut impl Load<A::Message, A::Reply, A::Error>,
+        payload: &mut impl LendPayload<A::Message, A::Reply, A::Error>,
         sender: u32,
         urgency: Urgency,
     ) -> Result<(), Refused> {
         if self.settings.derived.is_weighed {
-            return load.lent(|parcel| self.try_place_weighed(parcel, sender, urgency));
+            return payload.lent(|payload| self.try_place_weighed(payload, sender, urgency));
         }
-        let key = self.key(load);
-        self.take_and_push(load, key, sender, urgency)
+        let key = self.key(payload);
+        self.take_and_push(payload, key, sender, urgency)
     }
 
     /// Queues messages from the front, as many as there is room for.
@@ -210,11 +212,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         &self,
         messages: &mut VecDeque<A::Message>,
         sender: u32,
-    ) -> Result<Placed, Refused> {
+    ) -> Result<PlacedMany, Refused> {
         if self.settings.derived.is_weighed {
-            let place = |one: &mut ParcelOf<A>| self.try_place_weighed(one, sender, Urgency::Now);
+            let place = |one: &mut PayloadOf<A>| self.try_place_weighed(one, sender, Urgency::Now);
             let sent = push_one_by_one(messages, place)?;
-            return Ok(Placed { sent, full: !messages.is_empty() });
+            return Ok(PlacedMany { sent, full: !messages.is_empty() });
         }
         let permits = self.queue.permits.try_take_most(messages.len() as u64, self)?;
         let mut many = Many { core: self, permits, filled: 0 };
@@ -226,8 +228,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         // Otherwise there was no room behind a key.
         let full = pushed.is_ok() && !messages.is_empty();
         match before - messages.len() {
-            0 => pushed.map(|()| Placed { sent: 0, full }),
-            sent => Ok(Placed { sent, full }),
+            0 => pushed.map(|()| PlacedMany { sent: 0, full }),
+            sent => Ok(PlacedMany { sent, full }),
         }
     }
 
@@ -238,7 +240,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 }
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, A::Error>
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> SenderVtable<A::Message, A::Reply, A::Error>
     for Core<A, K>
 {
     fn try_send(
@@ -250,22 +252,22 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
         match self.routing.way_in {
             WayIn::Plain => self.try_send_plain(message, sender, urgency),
             WayIn::ByKey => self.try_send_by_key(message, sender, urgency),
-            WayIn::Weighed => self.try_send_with_a_look(message, sender, urgency),
+            WayIn::Weighed => self.try_send_slowly(message, sender, urgency),
         }
     }
 
     fn try_push(
         &self,
-        parcel: &mut ParcelOf<A>,
+        payload: &mut PayloadOf<A>,
         sender: u32,
         urgency: Urgency,
     ) -> Result<(), Refused> {
-        if let Some(to) = self.controllers.diverted(parcel) {
-            return self.divert(to, parcel);
+        if let Some(to) = self.controllers.diverted(payload) {
+            return self.divert(to, payload);
         }
-        match self.try_place(parcel, sender, urgency) {
-            Err(Refused::Full) => self.overflow(parcel, sender),
-            Err(Refused::KeyFull) => self.overflow_of_key(parcel),
+        match self.try_place(payload, sender, urgency) {
+            Err(Refused::Full) => self.overflow(payload, sender),
+            Err(Refused::KeyFull) => self.overflow_of_key(payload),
             pushed => pushed,
         }
     }
@@ -280,19 +282,19 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
         Self::serve(self, message, sender, caller)
     }
 
-    fn push_permitted(&self, parcel: &mut ParcelOf<A>, sender: u32) -> Result<(), NotAccepted> {
+    fn push_permitted(&self, payload: &mut PayloadOf<A>, sender: u32) -> Result<(), NotAccepted> {
         let mut granted = Granted(Some(self));
-        if let Some(to) = self.controllers.diverted(parcel) {
-            return self.divert(to, parcel).map_err(|refused| self.why(refused));
+        if let Some(to) = self.controllers.diverted(payload) {
+            return self.divert(to, payload).map_err(|refused| self.why(refused));
         }
-        self.try_claim(parcel).map_err(|refused| self.why(refused))?;
+        self.try_claim(payload).map_err(|refused| self.why(refused))?;
         if self.settings.functions.dispatch.is_some() {
-            let pushed = self.dispatch_permitted(parcel, sender, Crowd::WherePermitted);
+            let pushed = self.dispatch_permitted(payload, sender, Overfill::WherePermitted);
             pushed.map_err(|refused| self.why(refused))?;
             granted.0 = None;
             return Ok(());
         }
-        self.push_keyed(parcel, sender, false).map_err(|refused| self.why(refused))?;
+        self.push_keyed(payload, sender, false).map_err(|refused| self.why(refused))?;
         granted.0 = None;
         Ok(())
     }
@@ -311,7 +313,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
         }
         // Nothing is dropped here: what does not fit in is left with its sender.
         let placed = self.try_place_many(messages, sender);
-        if matches!(placed, Err(Refused::Full) | Ok(Placed { full: true, .. })) {
+        if matches!(placed, Err(Refused::Full) | Ok(PlacedMany { full: true, .. })) {
             self.found_full();
         }
         let sent = placed.map(|placed| placed.sent);
@@ -329,23 +331,23 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
 
     fn push_waiting<'a>(
         &'a self,
-        parcel: &'a mut Parcel<A::Message, A::Reply, A::Error>,
+        payload: &'a mut Payload<A::Message, A::Reply, A::Error>,
         sender: u32,
     ) -> BoxFuture<'a, Result<(), NotAccepted>> {
         Box::pin(async move {
-            if let Some(to) = self.controllers.diverted(parcel) {
-                return to.door.push_waiting(parcel, to.place()).await;
+            if let Some(to) = self.controllers.diverted(payload) {
+                return to.vtable.push_waiting(payload, to.place()).await;
             }
             self.telemetry.count_wait();
-            self.claim(parcel).await.map_err(|Closed| self.why_closed())?;
+            self.claim(payload).await.map_err(|Closed| self.why_closed())?;
             if let Some(policy) = &self.settings.functions.dispatch {
                 let pushed = match policy.is_strict() {
-                    true => self.dispatch_waiting(parcel, sender).await,
-                    false => self.dispatch_anywhere(parcel, sender).await,
+                    true => self.dispatch_waiting(payload, sender).await,
+                    false => self.dispatch_anywhere(payload, sender).await,
                 };
                 return pushed.map_err(|refused| self.why(refused));
             }
-            self.push_in_its_turn(parcel, sender).await.map_err(|refused| self.why(refused))
+            self.push_in_its_turn(payload, sender).await.map_err(|refused| self.why(refused))
         })
     }
 
@@ -390,10 +392,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
     }
 
     fn count_rejected(&self) {
-        self.telemetry.tally.rejected.fetch_add(1, Ordering::Relaxed);
+        self.telemetry.counters.rejected.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn next_place(&self, beginning: Beginning) -> u32 {
+    fn next_place(&self, beginning: FirstMessage) -> u32 {
         self.routing.places.next(beginning)
     }
 
@@ -401,19 +403,19 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
         self.lifecycle.handles.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn downgrade(self: Arc<Self>) -> WeakDoor<A::Message, A::Reply, A::Error> {
-        let door: Arc<dyn Door<A::Message, A::Reply, A::Error>> = self;
-        WeakDoor::Pool(Arc::downgrade(&door))
+    fn downgrade(self: Arc<Self>) -> WeakSenderVtable<A::Message, A::Reply, A::Error> {
+        let vtable: Arc<dyn SenderVtable<A::Message, A::Reply, A::Error>> = self;
+        WeakSenderVtable::Pool(Arc::downgrade(&vtable))
     }
 
     #[inline]
     fn enter_call(
         &self,
-        parcel: &Parcel<A::Message, A::Reply, A::Error>,
-    ) -> Result<Option<Inside>, Occupied> {
-        match self.controllers.diverted(parcel) {
-            Some(to) => to.door.enter_call(parcel),
-            None => self.enter_own_call(parcel),
+        payload: &Payload<A::Message, A::Reply, A::Error>,
+    ) -> Result<Option<ReentrancyGuard>, Reentrant> {
+        match self.controllers.diverted(payload) {
+            Some(to) => to.vtable.enter_call(payload),
+            None => self.enter_own_call(payload),
         }
     }
 
@@ -421,11 +423,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
         self.settings.config.handling.calls_in_place
     }
 
-    fn own_call(self: Arc<Self>, parcel: &ParcelOf<A>) -> Option<OwnCall> {
-        if let Some(to) = self.controllers.diverted(parcel) {
-            return to.door.clone().own_call(parcel);
+    fn own_call(self: Arc<Self>, payload: &PayloadOf<A>) -> Option<OwnCall> {
+        if let Some(to) = self.controllers.diverted(payload) {
+            return to.vtable.clone().own_call(payload);
         }
-        OwnCall::of(self.clone(), self.identity(), |slot| self.has_key_in_hand(parcel, slot))
+        OwnCall::of(self.clone(), self.identity(), |slot| self.has_key_in_hand(payload, slot))
     }
 
     fn handle_dropped(self: Arc<Self>) {

@@ -5,7 +5,7 @@ use std::hash::Hash;
 use tokio::time::Instant;
 
 use super::Core;
-use crate::{Actor, pool::clock::What};
+use crate::{Actor, pool::clock::AlarmOf};
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Rings one alarm that is due. False when there is none.
@@ -13,14 +13,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let Some(alarm) = self.clock.pop_due(Instant::now()) else { return false };
         self.note_time();
         match alarm.what {
-            What::Lane(id) => self.wake_lane(alarm.index, id),
-            What::Tag(tag) => self.wake_tag(tag),
-            What::Held(slot) => self.tell_held(slot),
-            What::Mail(slot, entry) => {
+            AlarmOf::Lane(id) => self.wake_lane(alarm.index, id),
+            AlarmOf::Tag(tag) => self.wake_tag(tag),
+            AlarmOf::Held(slot) => self.notify_held(slot),
+            AlarmOf::Mail(slot, entry) => {
                 self.clock.message_rang();
                 self.wake_mail(slot, *entry);
             }
-            What::Message(entry) => {
+            AlarmOf::Message(entry) => {
                 self.clock.message_rang();
                 self.wake_message(alarm.index, *entry);
             }

@@ -11,11 +11,13 @@ use tokio::sync::Notify;
 use super::{Core, Queued};
 use crate::{
     Actor,
-    pool::{discard::discard, entry::Entry, hold::Source, lanes::LaneState, shard::LOOK_AHEAD},
+    pool::{
+        discard::discard, entry::Entry, in_flight::Source, lanes::LaneState, shard::LOOK_AHEAD,
+    },
 };
 
 /// What a look for one more came to.
-pub(crate) enum Next<M> {
+pub(crate) enum NextOfBatch<M> {
     Message(M),
     None,
 }
@@ -23,7 +25,7 @@ pub(crate) enum Next<M> {
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// The next message that may be handled with those that were taken from here: of the same key,
     /// or, without keys, any.
-    pub(crate) fn next_of_batch(&self, source: Source) -> Next<Queued<A, K>> {
+    pub(crate) fn next_of_batch(&self, source: Source) -> NextOfBatch<Queued<A, K>> {
         let next = match source {
             Source::Lane { index, id, .. } => {
                 let mut outbox = self.queue.shards[index].outbox.lock();
@@ -40,7 +42,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             }
             _ => None,
         };
-        next.map_or(Next::None, Next::Message)
+        next.map_or(NextOfBatch::None, NextOfBatch::Message)
     }
 
     /// The next message with the key in hand, for the holder of the token.
@@ -145,7 +147,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         entries: Vec<Queued<A, K>>,
         after: Duration,
     ) -> Source {
-        if let Source::Desk = source {
+        if let Source::Mailbox = source {
             // Of its own mailbox a worker takes one at a time.
             for entry in entries {
                 self.park(worker, source, entry, after);
@@ -154,16 +156,16 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         let Some((index, id, mut outbox, place)) = self.own_lane(worker, source) else {
             let index = match source {
-                Source::Shared { index, .. } | Source::Attending { index, .. } => index,
+                Source::Shared { index, .. } | Source::BetweenRuns { index, .. } => index,
                 _ => 0,
             };
             for entry in entries {
                 self.queue.permits.take_back();
-                self.telemetry.tally.waiting.fetch_add(1, Ordering::Relaxed);
+                self.telemetry.counters.waiting.fetch_add(1, Ordering::Relaxed);
                 self.clock.park_message(index, entry, after);
             }
             return match source {
-                Source::Shared { .. } | Source::Attending { .. } => source,
+                Source::Shared { .. } | Source::BetweenRuns { .. } => source,
                 _ => Source::None,
             };
         };

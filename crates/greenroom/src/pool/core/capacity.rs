@@ -25,9 +25,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// Another bound. Returns what it comes to now.
     pub(crate) fn set_inbox(&self, inbox: Inbox, why: ResizeReason) -> Result<usize, AdminError> {
-        let roster = self.membership.roster.lock();
+        let member_list = self.membership.members.lock();
         self.lifecycle.check_running()?;
-        let to = inbox.capacity(roster.len());
+        let to = inbox.capacity(member_list.len());
         if !(1..=MAX_CAPACITY).contains(&to) {
             return Err(AdminError::CapacityOutOfRange { asked: to, most: MAX_CAPACITY });
         }
@@ -35,15 +35,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.membership.mailbox_each.store(each, Ordering::Relaxed);
         let from = self.queue.permits.capacity();
         self.hold_at_most(to);
-        drop(roster);
+        drop(member_list);
         self.serve_waiters();
         if from != to {
-            self.tell(PoolEvent::CapacityChanged { from, to, reason: why });
+            self.notify(PoolEvent::CapacityChanged { from, to, reason: why });
         }
         Ok(to)
     }
 
-    /// The bound follows the size, if it was not given in all. Under the lock of the roster.
+    /// The bound follows the size, if it was not given in all. Under the lock of the members.
     pub(super) fn size_changed(&self, size: usize) {
         let each = self.membership.mailbox_each.load(Ordering::Relaxed);
         if each > 0 {
@@ -51,7 +51,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// Under the lock of the roster. The caller serves waiters when it has released that.
+    /// Under the lock of the members. The caller serves waiters when it has released that.
     fn hold_at_most(&self, capacity: usize) {
         self.queue.permits.resize(capacity, self);
         self.share_out(capacity);

@@ -6,18 +6,18 @@ use std::{
     sync::{Arc, atomic::Ordering},
 };
 
-use super::{Core, Gate, Queued, sweep::LaneOf};
+use super::{Acceptance, Core, Queued, sweep::LaneOf};
 use crate::{
     Actor, CallError, DeadLetter, DeadLetterReason,
     pool::{
         discard::discard,
         mailbox::{Cleared, Mailbox},
-        seat::END,
+        slot_state::END,
     },
 };
 
 /// The mailboxes of all workers, and held messages.
-type Desks<A, K> = (Vec<Arc<Mailbox<A, K>>>, VecDeque<Queued<A, K>>);
+type Mailboxes<A, K> = (Vec<Arc<Mailbox<A, K>>>, VecDeque<Queued<A, K>>);
 
 /// What was taken out of the queues, and what goes with it.
 #[must_use = "it is to be closed under no lock"]
@@ -44,13 +44,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Refuses every later message, under the lock of each shard.
     pub(crate) fn close(&self) {
         let mut gate = self.lifecycle.gate.lock();
-        // Pairs with the load in `tell_progress`, through the fence in `wait_until`: a worker
+        // Pairs with the load in `notify_progress`, through the fence in `wait_until`: a worker
         // that rests sees that the pool closes, or the stop sees its counts. Otherwise the stop
         // sleeps to its deadline. Also pairs with the loads in `mailbox` and `hold_back`, under
         // locks that this close or the stop takes later: otherwise a message is accepted that is
         // never given back.
         self.lifecycle.closing.store(true, Ordering::SeqCst);
-        *gate = Gate::Closed;
+        *gate = Acceptance::Closed;
         let room = self.queue.permits.refuse_later();
         self.shut();
         drop(gate);
@@ -58,9 +58,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.close_key_lines();
         self.close_bytes();
         self.membership
-            .desks
+            .mailboxes
             .iter()
-            .filter_map(|desk| desk.lock().clone())
+            .filter_map(|cell| cell.lock().clone())
             .for_each(|mailbox| mailbox.shut());
         self.membership.starts.closed();
     }
@@ -70,8 +70,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let mut gate = self.lifecycle.gate.lock();
         // Pairs with each `fetch_add` to `live` before `revive`: the later of the two under the
         // gate sees the worker. Otherwise a pool that has a worker stays closed.
-        if *gate == Gate::Open && self.membership.live.load(Ordering::SeqCst) == 0 {
-            *gate = Gate::Deserted;
+        if *gate == Acceptance::Open && self.membership.live.load(Ordering::SeqCst) == 0 {
+            *gate = Acceptance::Deserted;
             let room = self.queue.permits.refuse_later();
             self.shut();
             drop(gate);
@@ -86,10 +86,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let mut gate = self.lifecycle.gate.lock();
         // Pairs with the `fetch_sub` in `one_less` before `desert`: the later of the two under the
         // gate sees that no worker is left. Otherwise a pool without workers accepts messages.
-        if *gate == Gate::Deserted && self.membership.live.load(Ordering::SeqCst) > 0 {
-            *gate = Gate::Open;
-            // Pairs with the load in `bury_if_ruined`: it comes before the shards open, so messages
-            // that are accepted from here on are not buried.
+        if *gate == Acceptance::Deserted && self.membership.live.load(Ordering::SeqCst) > 0 {
+            *gate = Acceptance::Open;
+            // Pairs with the load in `dead_letter_if_ruined`: it comes before the shards open, so
+            // messages that are accepted from here on are not dead-lettered.
             self.lifecycle.ruined.store(false, Ordering::SeqCst);
             self.queue.permits.reopen();
             self.queue.shards.iter().for_each(|shard| shard.inbox.lock().closed = false);
@@ -114,14 +114,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// All is done, or nothing more is to be started: workers end when they look next.
     pub(crate) fn end(&self) {
-        // Pairs with the load in `lie_down` of a worker, which is in the idle list by then: it sees
+        // Pairs with the load in `park` of a worker, which is in the idle list by then: it sees
         // the end, or `all` below finds it. Also pairs with the load in `over`, which hears of the
         // end or sees it. Otherwise a worker sleeps for ever, and the stop waits for it.
         self.lifecycle.ended.store(true, Ordering::SeqCst);
         // A worker in the middle of a run looks at its own orders only.
-        self.membership.seats.iter().for_each(|seat| seat.order(END));
+        self.membership.slots.iter().for_each(|slot_state| slot_state.order(END));
         self.queue.wake.all();
-        self.clock.rouse();
+        self.clock.notify();
         self.lifecycle.over.notify_waiters();
         self.lifecycle.progress.notify_waiters();
     }
@@ -134,7 +134,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             // hears from its making on. Otherwise a worker waits out its backoff in a pool
             // that has ended.
             if self.lifecycle.ended.load(Ordering::SeqCst)
-                || self.membership.seats.at(slot).is_dismissed()
+                || self.membership.slots.at(slot).is_dismissed()
             {
                 return;
             }
@@ -147,7 +147,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let mut entries = self.drain_queues().close();
         entries.extend(self.take_handed());
         for entry in entries {
-            self.telemetry.tally.returned.fetch_add(1, Ordering::Relaxed);
+            self.telemetry.counters.returned.fetch_add(1, Ordering::Relaxed);
             if let Some(port) = entry.extra.and_then(|extra| extra.port) {
                 port.resolve(CallError::Stopped);
             }
@@ -158,13 +158,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Makes a dead letter of every message that waits anywhere, and of those that are on their way
     /// from one place to another. Only if no worker is left and nothing is accepted: if one has
     /// joined since the caller looked, the messages are left to it.
-    pub(crate) fn bury_queued(&self) {
+    pub(crate) fn dead_letter_queued(&self) {
         // First, and under no lock, as this wakes callers. In the queue it is found by whoever is
         // right: the worker that has joined, or the drain.
         self.re_home(self.take_handed().collect());
         let Some(drained) = self.drain_if_deserted() else { return };
         for entry in drained.close() {
-            self.telemetry.tally.dead_letters.count_shared(DeadLetterReason::NoWorkers);
+            self.telemetry.counters.dead_letters.count_shared(DeadLetterReason::NoWorkers);
             let age = self.age_of(&entry);
             let (port, attempts) = match entry.extra {
                 Some(extra) => (extra.port, extra.attempts),
@@ -180,21 +180,21 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// Takes every message that waits anywhere, and has later ones buried, unless there is a
+    /// Takes every message that waits anywhere, and has later ones dead-lettered, unless there is a
     /// worker.
     ///
     /// All of it under the gate: a worker that joins opens the pool before, and is left what is
-    /// queued, or afterwards, and then nothing that is accepted for it is buried.
+    /// queued, or afterwards, and then nothing that is accepted for it is dead-lettered.
     fn drain_if_deserted(&self) -> Option<Drained<A, K>> {
         let gate = self.lifecycle.gate.lock();
         // Pairs with each `fetch_add` to `live` before `revive`: if it is missed here, `revive`
-        // comes later. Otherwise a pool that was opened and closed again buries what its worker
-        // handles.
-        if *gate == Gate::Open || self.membership.live.load(Ordering::SeqCst) > 0 {
+        // comes later. Otherwise a pool that was opened and closed again dead-letters what its
+        // worker handles.
+        if *gate == Acceptance::Open || self.membership.live.load(Ordering::SeqCst) > 0 {
             return None;
         }
-        // Pairs with the load in `bury_if_ruined`: a message between two places is in a queue
-        // before the queues are drained below, or its mover buries it.
+        // Pairs with the load in `dead_letter_if_ruined`: a message between two places is in a
+        // queue before the queues are drained below, or its mover dead-letters it.
         self.lifecycle.ruined.store(true, Ordering::SeqCst);
         let drained = self.drain_queues();
         self.queue.permits.return_unused(drained.entries.len() as u64);
@@ -203,18 +203,19 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// The last worker may have gone, and what was queued with it, while a message was between two
     /// places: in the hand of a worker that leaves, or with the clock.
-    pub(super) fn bury_if_ruined(&self) {
+    pub(super) fn dead_letter_if_ruined(&self) {
         // Pairs with the store in `drain_if_deserted`, before the queues are drained: the drain
-        // finds what the caller queued, or the caller buries it here. Otherwise it waits for a
-        // worker that never comes.
+        // finds what the caller queued, or the caller dead-letters it here. Otherwise it waits for
+        // a worker that never comes.
         if self.lifecycle.ruined.load(Ordering::SeqCst) {
-            self.bury_queued();
+            self.dead_letter_queued();
         }
     }
 
-    /// As `bury_if_ruined`, if all that was queued may also have been given back in that time.
+    /// As `dead_letter_if_ruined`, if all that was queued may also have been given back in that
+    /// time.
     pub(super) fn settle_if_over(&self) {
-        self.bury_if_ruined();
+        self.dead_letter_if_ruined();
         // Pairs with the store in `end`, before the queues are drained: the drain finds what the
         // caller queued, or it is given back here. Otherwise its callers wait for ever.
         if self.lifecycle.ended.load(Ordering::SeqCst) {
@@ -224,10 +225,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// Takes the mailboxes of all workers, and held messages. Not while a message is on its way
     /// from the one to the other.
-    fn take_desks(&self) -> Desks<A, K> {
+    fn take_mailboxes(&self) -> Mailboxes<A, K> {
         let moves = self.routing.sticky.as_ref().map(|sticky| sticky.moves.lock());
         let mailboxes =
-            self.membership.desks.iter().filter_map(|desk| desk.lock().take()).collect();
+            self.membership.mailboxes.iter().filter_map(|cell| cell.lock().take()).collect();
         let held = std::mem::take(&mut *self.routing.held.lock());
         drop(moves);
         (mailboxes, held)
@@ -246,22 +247,22 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             entries.extend(std::iter::from_fn(|| outbox.queue.pop_front()));
             let mut inbox = shard.inbox.lock();
             entries.extend(inbox.urgent.drain(..));
-            self.queue.wake.calm(index);
+            self.queue.wake.clear_urgent(index);
             entries.extend(std::iter::from_fn(|| inbox.queue.pop_front()));
-            outbox.crowd.iter_mut().for_each(|crowd| crowd.clear());
+            outbox.backlog.iter_mut().for_each(|backlog| backlog.clear());
         }
-        let (desks, held) = self.take_desks();
+        let (worker_mailboxes, held) = self.take_mailboxes();
         let mut mailboxes = Vec::new();
-        for mailbox in desks {
+        for mailbox in worker_mailboxes {
             let (rest, cleared) = mailbox.clear();
             entries.extend(rest);
             mailboxes.push(cleared);
-            self.telemetry.tally.accepted.fetch_add(mailbox.accepted(), Ordering::Relaxed);
+            self.telemetry.counters.accepted.fetch_add(mailbox.accepted(), Ordering::Relaxed);
         }
         entries.extend(held);
         entries.extend(self.clock.drain());
         let retries = entries.iter().filter(|entry| entry.is_retry()).count();
-        self.telemetry.tally.waiting.fetch_sub(retries, Ordering::Relaxed);
+        self.telemetry.counters.waiting.fetch_sub(retries, Ordering::Relaxed);
         Drained { entries, unowned, mailboxes }
     }
 }

@@ -17,7 +17,7 @@ use crate::{
     control::advisor::{Advice, Advisor},
     inspect::{Inspection, Items},
     pool::{
-        admin::control::{BoxFuture, Control},
+        admin::control::{Control, ControlFuture},
         admin_error::AdminError,
         change::Change,
         controllers::advisor,
@@ -161,11 +161,11 @@ where
         self: Arc<Self>,
         workers: usize,
         within: Duration,
-    ) -> BoxFuture<'static, Result<(), NotReady>> {
+    ) -> ControlFuture<'static, Result<(), NotReady>> {
         Box::pin(async move { Core::ready(&self, workers, within).await })
     }
 
-    fn stop(self: Arc<Self>, how: Stop) -> BoxFuture<'static, StopReport<A::Message>> {
+    fn stop(self: Arc<Self>, how: Stop) -> ControlFuture<'static, StopReport<A::Message>> {
         Box::pin(stop::run::stop(self, how))
     }
 }

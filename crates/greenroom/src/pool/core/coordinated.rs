@@ -7,7 +7,8 @@ use crate::{
     Actor, ExitReason,
     any_address::Erased,
     pool::{
-        coordinator::coordination::AddressOf, parcel::ParcelOf, permits::Refused, urgency::Urgency,
+        coordinator::coordination::AddressOf, payload::PayloadOf, permits::Refused,
+        urgency::Urgency,
     },
 };
 
@@ -24,11 +25,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn divert(
         &self,
         to: &AddressOf<A>,
-        parcel: &mut ParcelOf<A>,
+        payload: &mut PayloadOf<A>,
     ) -> Result<(), Refused> {
         match self.is_closed() {
             true => Err(Refused::Closed),
-            false => to.door.try_push(parcel, to.place(), Urgency::Now),
+            false => to.vtable.try_push(payload, to.place(), Urgency::Now),
         }
     }
 }

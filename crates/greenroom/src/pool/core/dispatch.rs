@@ -11,15 +11,15 @@ use crate::{
     Actor,
     delivery::Waiter,
     pool::{
-        crew_list::CrewList,
         discard::discard,
         entry::Entry,
+        live_members::LiveMembers,
         mailbox::Mailbox,
-        occupied::slot_at_work,
-        parcel::{Parcel, ParcelOf},
+        payload::{Payload, PayloadOf},
         permits::{Closed, Refused},
         policy::{About, Choice, Crew},
-        seat::Status,
+        reentrancy::slot_at_work,
+        slot_state::Status,
         stamp::Stamp,
     },
 };
@@ -42,65 +42,66 @@ pub(super) enum Chosen<A: Actor, K> {
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Never older than a change that the caller knows of: a caller that finds it out of date waits
     /// until it is made anew.
-    fn crew(&self) -> Arc<CrewList<A, K>> {
-        let crew = self.membership.crew.read().clone();
-        // Pairs with the `fetch_add` in `crew_changed`, after the status of a slot has changed: a
-        // list that is older is made anew. Otherwise a policy chooses among workers that are gone.
-        if crew.made_after == self.membership.crew_changes.load(Ordering::SeqCst) {
-            return crew;
+    fn live_members(&self) -> Arc<LiveMembers<A, K>> {
+        let live_members = self.membership.live_members.read().clone();
+        // Pairs with the `fetch_add` in `members_changed`, after the status of a slot has changed:
+        // a list that is older is made anew. Otherwise a policy chooses among workers that are
+        // gone.
+        if live_members.made_after == self.membership.member_changes.load(Ordering::SeqCst) {
+            return live_members;
         }
-        let roster = self.membership.roster.lock();
+        let member_list = self.membership.members.lock();
         // Before any worker is looked at: a change in between makes the list old at once. Pairs
         // with the same `fetch_add`.
-        let made_after = self.membership.crew_changes.load(Ordering::SeqCst);
-        let live = roster.members().filter_map(|slot| self.member_mailbox(slot, true));
-        let crew = Arc::new(CrewList { members: live.collect(), made_after });
-        *self.membership.crew.write() = crew.clone();
-        crew
+        let made_after = self.membership.member_changes.load(Ordering::SeqCst);
+        let live = member_list.slots().filter_map(|slot| self.member_mailbox(slot, true));
+        let live_members = Arc::new(LiveMembers { members: live.collect(), made_after });
+        *self.membership.live_members.write() = live_members.clone();
+        live_members
     }
 
-    /// The mailbox of a worker that is there, or is being started again. Under the lock
-    /// of the roster.
+    /// The mailbox of a worker that is there, or is being started again. Under the lock of the
+    /// members.
     pub(crate) fn member_mailbox(&self, slot: usize, live: bool) -> Option<Arc<Mailbox<A, K>>> {
-        let place = self.membership.seats.at(slot).place.lock();
+        let place = self.membership.slots.at(slot).details.lock();
         let there = place.status == Status::Live || (!live && place.status == Status::Starting);
         there.then(|| self.mailbox(slot))
     }
 
-    pub(super) fn choose(&self, parcel: &mut ParcelOf<A>) -> Chosen<A, K> {
-        let (Some(policy), Some(message)) = (&self.settings.functions.dispatch, &parcel.message)
+    pub(super) fn choose(&self, payload: &mut PayloadOf<A>) -> Chosen<A, K> {
+        let (Some(policy), Some(message)) = (&self.settings.functions.dispatch, &payload.message)
         else {
             return Chosen::Any;
         };
-        let crew = self.crew();
-        if crew.members.is_empty() {
+        let live_members = self.live_members();
+        if live_members.members.is_empty() {
             return Chosen::Any;
         }
-        let extra = parcel.extra.as_ref();
+        let extra = payload.extra.as_ref();
         let about = About {
-            class: parcel.class,
+            class: payload.class,
             is_call: extra.is_some_and(|extra| extra.port.is_some()),
             sender: extra.and_then(|extra| extra.sender()),
         };
-        let choice = policy.choose(message, &about, &Crew { members: &*crew });
-        let find = |slot| crew.members.iter().find(|member| member.slot == slot).cloned();
-        let caller = match parcel.extra.as_ref().map(|extra| extra.admission.waiter) {
+        let choice = policy.choose(message, &about, &Crew { members: &*live_members });
+        let find = |slot| live_members.members.iter().find(|member| member.slot == slot).cloned();
+        let caller = match payload.extra.as_ref().map(|extra| extra.admission.waiter) {
             None | Some(Waiter::Other) => None,
             Some(_) => slot_at_work(self.identity()),
         };
         let one = |member: Option<Arc<Mailbox<A, K>>>| member.map_or(Chosen::Gone, Chosen::One);
         let chosen = match choice {
-            Choice::At(place) => one(crew.members.get(place).cloned()),
+            Choice::At(place) => one(live_members.members.get(place).cloned()),
             Choice::Slot(slot) => one(find(slot)),
             Choice::Several(slots) => {
                 self.several(slots.into_iter().filter_map(find).collect(), caller)
             }
             Choice::Any => Chosen::Any,
-            Choice::Hold => Chosen::Hold(crew.made_after),
+            Choice::Hold => Chosen::Hold(live_members.made_after),
             Choice::Refuse => Chosen::Refused,
         };
         match chosen {
-            Chosen::One(member) if caller == Some(member.slot) => self.spare_caller(parcel),
+            Chosen::One(member) if caller == Some(member.slot) => self.spare_caller(payload),
             chosen => chosen,
         }
     }
@@ -108,13 +109,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// The chosen worker waits for the reply itself. If others would do, it is passed over as if
     /// it had gone.
     #[cold]
-    fn spare_caller(&self, parcel: &mut ParcelOf<A>) -> Chosen<A, K> {
+    fn spare_caller(&self, payload: &mut PayloadOf<A>) -> Chosen<A, K> {
         let is_strict =
             self.settings.functions.dispatch.as_ref().is_some_and(|policy| policy.is_strict());
         if !is_strict {
             return Chosen::Gone;
         }
-        if let Some(extra) = &mut parcel.extra {
+        if let Some(extra) = &mut payload.extra {
             extra.admission.waiter = Waiter::Chosen;
         }
         Chosen::Refused
@@ -136,21 +137,21 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Gives a message to the worker that the policy chooses, or says why not.
     pub(crate) fn try_dispatch(
         &self,
-        parcel: &mut ParcelOf<A>,
+        payload: &mut PayloadOf<A>,
         sender: u32,
     ) -> Result<(), Refused> {
         if let Some(sticky) = &self.routing.sticky {
-            return self.try_stick(sticky, parcel, sender);
+            return self.try_assign(sticky, payload, sender);
         }
         for _ in 0..CHOICES {
-            match self.choose(parcel) {
-                Chosen::One(member) => match self.try_push_to(&member, parcel) {
+            match self.choose(payload) {
+                Chosen::One(member) => match self.try_push_to(&member, payload) {
                     // Pairs with the store in `close`, before it shuts the mailboxes: otherwise a
                     // sender asks the policy again in a pool that closes.
                     Err(Refused::Closed) if !self.lifecycle.closing.load(Ordering::SeqCst) => {}
                     tried => return tried,
                 },
-                Chosen::Several(members) => match self.push_copies(&members, parcel, 0) {
+                Chosen::Several(members) => match self.push_copies(&members, payload, 0) {
                     // Pairs with the store in `close`, before it shuts the mailboxes: otherwise a
                     // sender asks the policy again in a pool that closes.
                     Err(Refused::Closed) if !self.lifecycle.closing.load(Ordering::SeqCst) => {}
@@ -159,40 +160,40 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 Chosen::Any => break,
                 Chosen::Hold(seen) => {
                     self.queue.permits.try_take(1, self)?;
-                    return self.hold_permitted(parcel, seen);
+                    return self.hold_permitted(payload, seen);
                 }
                 Chosen::Refused => return Err(Refused::ByPolicy),
                 Chosen::Gone => {}
             }
         }
-        self.take_and_push(parcel, (None, 0), sender, Urgency::Now)
+        self.take_and_push(payload, (None, 0), sender, Urgency::Now)
     }
 
     /// As `try_dispatch`, for a message whose permit of the pool has been taken. The permit is
-    /// used, unless there is an error. Full if the worker is and may not be crowded.
+    /// used, unless there is an error. Full if the worker is and may not be overfilled.
     pub(crate) fn dispatch_permitted(
         &self,
-        parcel: &mut ParcelOf<A>,
+        payload: &mut PayloadOf<A>,
         sender: u32,
-        crowd: Crowd,
+        backlog: Overfill,
     ) -> Result<(), Refused> {
         if let Some(sticky) = &self.routing.sticky {
-            return self.stick_permitted(sticky, parcel, sender, crowd);
+            return self.assign_permitted(sticky, payload, sender, backlog);
         }
         for _ in 0..CHOICES {
-            match self.choose(parcel) {
+            match self.choose(payload) {
                 Chosen::One(member) => match member.try_reserve() {
-                    Err(Refused::Full) if crowd == Crowd::Never => return Err(Refused::Full),
+                    Err(Refused::Full) if backlog == Overfill::Never => return Err(Refused::Full),
                     tried => {
                         if tried.is_err() {
                             member.reserve_anyway();
                         }
-                        if self.push_to(&member, parcel).is_ok() {
+                        if self.push_to(&member, payload).is_ok() {
                             return Ok(());
                         }
                     }
                 },
-                Chosen::Several(members) => match self.push_copies(&members, parcel, 1) {
+                Chosen::Several(members) => match self.push_copies(&members, payload, 1) {
                     // Pairs with the store in `close`, before it shuts the mailboxes: otherwise a
                     // sender asks the policy again in a pool that closes.
                     Err(Refused::Closed) if !self.lifecycle.closing.load(Ordering::SeqCst) => {}
@@ -200,33 +201,37 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 },
                 Chosen::Any => break,
                 Chosen::Hold(seen) => {
-                    return self.hold_back(parcel, seen).map_err(|Closed| Refused::Closed);
+                    return self.hold_back(payload, seen).map_err(|Closed| Refused::Closed);
                 }
                 Chosen::Refused => return Err(Refused::ByPolicy),
                 Chosen::Gone => {}
             }
         }
-        self.push_to_any(parcel, sender)
+        self.push_to_any(payload, sender)
     }
 
-    pub(super) fn push_to_any(&self, parcel: &mut ParcelOf<A>, sender: u32) -> Result<(), Refused> {
+    pub(super) fn push_to_any(
+        &self,
+        payload: &mut PayloadOf<A>,
+        sender: u32,
+    ) -> Result<(), Refused> {
         let index = self.shard_of(&(None, 0), sender);
-        self.push(index, parcel, (None, 0))
+        self.push(index, payload, (None, 0))
     }
 
     /// Waits for room in the pool, and if the worker that is chosen then has none, at that worker.
     pub(crate) async fn dispatch_anywhere(
         &self,
-        parcel: &mut ParcelOf<A>,
+        payload: &mut PayloadOf<A>,
         sender: u32,
     ) -> Result<(), Refused> {
         self.await_permit().await.map_err(|Closed| Refused::Closed)?;
         let permit = PoolPermit(Some(self));
-        match self.dispatch_permitted(parcel, sender, Crowd::Never) {
+        match self.dispatch_permitted(payload, sender, Overfill::Never) {
             Ok(()) => permit.used(),
             Err(Refused::Full) => {
                 drop(permit);
-                return self.dispatch_waiting(parcel, sender).await;
+                return self.dispatch_waiting(payload, sender).await;
             }
             refused => return refused,
         }
@@ -237,17 +242,17 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// does not wait.
     pub(crate) async fn dispatch_waiting(
         &self,
-        parcel: &mut ParcelOf<A>,
+        payload: &mut PayloadOf<A>,
         sender: u32,
     ) -> Result<(), Refused> {
         if let Some(sticky) = &self.routing.sticky {
-            return self.stick_waiting(sticky, parcel, sender).await;
+            return self.assign_waiting(sticky, payload, sender).await;
         }
         let mut choices = 1;
         loop {
-            let member = match self.choose(parcel) {
+            let member = match self.choose(payload) {
                 Chosen::One(member) => member,
-                Chosen::Several(_) => return self.try_dispatch(parcel, sender),
+                Chosen::Several(_) => return self.try_dispatch(payload, sender),
                 Chosen::Refused => return Err(Refused::ByPolicy),
                 Chosen::Gone if choices < CHOICES => {
                     choices += 1;
@@ -258,19 +263,19 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                     let permit = PoolPermit(Some(self));
                     match chosen {
                         Chosen::Hold(seen) => {
-                            self.hold_back(parcel, seen).map_err(|Closed| Refused::Closed)?;
+                            self.hold_back(payload, seen).map_err(|Closed| Refused::Closed)?;
                         }
-                        _ => self.push_to_any(parcel, sender)?,
+                        _ => self.push_to_any(payload, sender)?,
                     }
                     permit.used();
                     return Ok(());
                 }
             };
             if member.reserve().await.is_ok() {
-                let place = Place(Some(&*member));
+                let place = MailboxPlace(Some(&*member));
                 self.await_permit().await.map_err(|Closed| Refused::Closed)?;
                 place.used();
-                if self.push_to(&member, parcel).is_ok() {
+                if self.push_to(&member, payload).is_ok() {
                     return Ok(());
                 }
                 self.queue.permits.give(1, self);
@@ -285,13 +290,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn try_push_to(
         &self,
         member: &Mailbox<A, K>,
-        parcel: &mut ParcelOf<A>,
+        payload: &mut PayloadOf<A>,
     ) -> Result<(), Refused> {
         member.try_reserve()?;
-        let place = Place(Some(member));
+        let place = MailboxPlace(Some(member));
         self.queue.permits.try_take(1, self)?;
         place.used();
-        self.push_to(member, parcel).map_err(|Closed| {
+        self.push_to(member, payload).map_err(|Closed| {
             self.queue.permits.give(1, self);
             Refused::Closed
         })
@@ -303,15 +308,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     fn push_copies(
         &self,
         members: &[Arc<Mailbox<A, K>>],
-        parcel: &mut ParcelOf<A>,
+        payload: &mut PayloadOf<A>,
         permits: u64,
     ) -> Result<(), Refused> {
         // Copying is user code: before anything is taken.
-        let copies = self.copies(members.len() - 1, parcel);
+        let copies = self.copies(members.len() - 1, payload);
         let mut places = Vec::new();
         for member in members {
             member.try_reserve()?;
-            places.push(Place(Some(&**member)));
+            places.push(MailboxPlace(Some(&**member)));
         }
         let wanted = members.len() as u64 - permits;
         let taken = self.queue.permits.try_take_most(wanted, self)?;
@@ -319,19 +324,19 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             self.queue.permits.give(taken, self);
             return Err(Refused::Full);
         }
-        self.hand_out(members, parcel, copies, places, taken)
+        self.hand_out(members, payload, copies, places, taken)
     }
 
     /// So many copies of a message.
-    pub(super) fn copies(&self, count: usize, parcel: &ParcelOf<A>) -> Copies<A> {
-        let copy = || Parcel {
-            message: parcel
+    pub(super) fn copies(&self, count: usize, payload: &PayloadOf<A>) -> Copies<A> {
+        let copy = || Payload {
+            message: payload
                 .message
                 .as_ref()
                 .zip(self.settings.functions.copy_for_several)
                 .map(|(m, f)| f(m)),
             extra: None,
-            class: parcel.class,
+            class: payload.class,
         };
         Copies(std::iter::repeat_with(copy).take(count).collect())
     }
@@ -342,18 +347,18 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(super) fn hand_out(
         &self,
         members: &[Arc<Mailbox<A, K>>],
-        parcel: &mut ParcelOf<A>,
+        payload: &mut PayloadOf<A>,
         mut copies: Copies<A>,
-        places: Vec<Place<'_, A, K>>,
+        places: Vec<MailboxPlace<'_, A, K>>,
         taken: u64,
     ) -> Result<(), Refused> {
         let Some((first, others)) = members.split_first() else { return Err(Refused::Full) };
         // The caller's own: if not even this one is accepted, none is.
-        if self.push_to(first, parcel).is_err() && self.push_to_any(parcel, 0).is_err() {
+        if self.push_to(first, payload).is_err() && self.push_to_any(payload, 0).is_err() {
             self.queue.permits.give(taken, self);
             return Err(Refused::Closed);
         }
-        places.into_iter().for_each(Place::used);
+        places.into_iter().for_each(MailboxPlace::used);
         for (member, one) in others.iter().zip(&mut copies.0) {
             if self.push_to(member, one).is_err() && self.push_to_any(one, 0).is_err() {
                 self.queue.permits.give(1, self);
@@ -362,8 +367,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Ok(())
     }
 
-    fn hold_permitted(&self, parcel: &mut ParcelOf<A>, seen: u64) -> Result<(), Refused> {
-        self.hold_back(parcel, seen).map_err(|Closed| {
+    fn hold_permitted(&self, payload: &mut PayloadOf<A>, seen: u64) -> Result<(), Refused> {
+        self.hold_back(payload, seen).map_err(|Closed| {
             self.queue.permits.give(1, self);
             Refused::Closed
         })
@@ -371,22 +376,22 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// Keeps a message, whose permit has been taken, until a worker joins that the policy has not
     /// seen. Not in a pool that is closing: held messages may not be looked at any more.
-    pub(super) fn hold_back(&self, parcel: &mut ParcelOf<A>, seen: u64) -> Result<(), Closed> {
+    pub(super) fn hold_back(&self, payload: &mut PayloadOf<A>, seen: u64) -> Result<(), Closed> {
         let mut held = self.routing.held.lock();
-        // Pairs with the stores in `close` and `refuse_later`, before `take_desks` takes this lock:
-        // otherwise a message is held that is never given back, or never buried.
+        // Pairs with the stores in `close` and `refuse_later`, before `take_mailboxes` takes this
+        // lock: otherwise a message is held that is never given back, or never dead-lettered.
         if self.lifecycle.closing.load(Ordering::SeqCst) || self.queue.permits.is_closed() {
             return Err(Closed);
         }
-        let Some(entry) = entry_of::<A, K>(parcel, self.stamp(0)) else { return Err(Closed) };
-        self.telemetry.tally.accepted.fetch_add(1, Ordering::Relaxed);
+        let Some(entry) = entry_of::<A, K>(payload, self.stamp(0)) else { return Err(Closed) };
+        self.telemetry.counters.accepted.fetch_add(1, Ordering::Relaxed);
         held.push_back(entry);
         drop(held);
         // Workers that have started since have looked at held messages before. Pairs with the
-        // `fetch_add` in `crew_changed`, before `ask_again` takes the lock above: the new worker
+        // `fetch_add` in `members_changed`, before `ask_again` takes the lock above: the new worker
         // finds the message, or its sender sees the change. Otherwise the message is held although
         // a worker could have it.
-        if self.membership.crew_changes.load(Ordering::SeqCst) != seen {
+        if self.membership.member_changes.load(Ordering::SeqCst) != seen {
             self.ask_again();
         }
         Ok(())
@@ -394,13 +399,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// Asks the policy again about held messages. If it panics, the message is for any worker.
     pub(super) fn ask_again(&self) {
-        // Pairs with the `fetch_add` in `crew_changed`, as the load below.
-        let mut seen = self.membership.crew_changes.load(Ordering::SeqCst);
+        // Pairs with the `fetch_add` in `members_changed`, as the load below.
+        let mut seen = self.membership.member_changes.load(Ordering::SeqCst);
         loop {
             self.ask_once_more();
-            // Pairs with the `fetch_add` in `crew_changed`: a worker that came while the policy was
-            // asked may have found nothing held. Otherwise the policy is not asked about it.
-            let now = self.membership.crew_changes.load(Ordering::SeqCst);
+            // Pairs with the `fetch_add` in `members_changed`: a worker that came while the policy
+            // was asked may have found nothing held. Otherwise the policy is not asked about it.
+            let now = self.membership.member_changes.load(Ordering::SeqCst);
             if seen == now || self.routing.held.lock().is_empty() {
                 return;
             }
@@ -411,61 +416,61 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     fn ask_once_more(&self) {
         let held = std::mem::take(&mut *self.routing.held.lock());
         for entry in held {
-            let mut parcel =
-                Parcel { message: Some(entry.message), extra: entry.extra, class: entry.class };
-            let chosen = catch_unwind(AssertUnwindSafe(|| self.choose(&mut parcel)));
+            let mut payload =
+                Payload { message: Some(entry.message), extra: entry.extra, class: entry.class };
+            let chosen = catch_unwind(AssertUnwindSafe(|| self.choose(&mut payload)));
             let chosen = chosen.unwrap_or_else(|panic| {
                 discard(panic);
                 Chosen::Any
             });
-            self.place_again(chosen, &mut parcel, entry.stamp);
+            self.place_again(chosen, &mut payload, entry.stamp);
         }
     }
 
-    fn place_again(&self, chosen: Chosen<A, K>, parcel: &mut ParcelOf<A>, stamp: Stamp) {
+    fn place_again(&self, chosen: Chosen<A, K>, payload: &mut PayloadOf<A>, stamp: Stamp) {
         // It gets another stamp with its place.
-        let extra = parcel.extra.get_or_insert_with(|| ExtraOf::<A>::new(None));
+        let extra = payload.extra.get_or_insert_with(|| ExtraOf::<A>::new(None));
         extra.accepted.get_or_insert_with(|| self.telemetry.coarse.at(stamp));
         let placed = match chosen {
-            Chosen::Hold(_) => return self.keep(parcel, stamp),
+            Chosen::Hold(_) => return self.keep(payload, stamp),
             Chosen::One(member) => {
                 member.reserve_anyway();
-                self.push_to(&member, parcel).is_ok()
+                self.push_to(&member, payload).is_ok()
             }
             Chosen::Several(_) | Chosen::Any | Chosen::Refused | Chosen::Gone => false,
         };
-        if placed || self.push(0, parcel, (None, 0)).is_ok() {
+        if placed || self.push(0, payload, (None, 0)).is_ok() {
             // It was counted as accepted when it was held back, and now again.
-            self.telemetry.tally.accepted.fetch_sub(1, Ordering::Relaxed);
+            self.telemetry.counters.accepted.fetch_sub(1, Ordering::Relaxed);
         } else {
-            self.keep(parcel, stamp);
+            self.keep(payload, stamp);
         }
     }
 
     /// A message that was held back is held back again.
-    fn keep(&self, parcel: &mut ParcelOf<A>, stamp: Stamp) {
-        self.routing.held.lock().extend(entry_of::<A, K>(parcel, stamp));
+    fn keep(&self, payload: &mut PayloadOf<A>, stamp: Stamp) {
+        self.routing.held.lock().extend(entry_of::<A, K>(payload, stamp));
     }
 }
 
 pub(super) fn entry_of<A: Actor, K>(
-    parcel: &mut ParcelOf<A>,
+    payload: &mut PayloadOf<A>,
     stamp: Stamp,
 ) -> Option<Queued<A, K>> {
-    let (extra, class) = (parcel.extra.take(), parcel.class);
-    parcel.message.take().map(|message| Entry { message, extra, key: None, hash: 0, class, stamp })
+    let (extra, class) = (payload.extra.take(), payload.class);
+    payload.message.take().map(|message| Entry { message, extra, key: None, hash: 0, class, stamp })
 }
 
 /// Whether a worker whose mailbox is full gets another message: the pool has room, and its
 /// permit is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Crowd {
+pub(crate) enum Overfill {
     Never,
     WherePermitted,
 }
 
 /// Copies on their way: those that were not queued are discarded.
-pub(super) struct Copies<A: Actor>(Vec<ParcelOf<A>>);
+pub(super) struct Copies<A: Actor>(Vec<PayloadOf<A>>);
 
 impl<A: Actor> Drop for Copies<A> {
     fn drop(&mut self) {
@@ -493,15 +498,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for PoolPermit<'_, A, 
 }
 
 /// A place in a mailbox that is given back unless it is used.
-pub(super) struct Place<'a, A: Actor, K>(pub(super) Option<&'a Mailbox<A, K>>);
+pub(super) struct MailboxPlace<'a, A: Actor, K>(pub(super) Option<&'a Mailbox<A, K>>);
 
-impl<A: Actor, K> Place<'_, A, K> {
+impl<A: Actor, K> MailboxPlace<'_, A, K> {
     pub(super) fn used(mut self) {
         self.0 = None;
     }
 }
 
-impl<A: Actor, K> Drop for Place<'_, A, K> {
+impl<A: Actor, K> Drop for MailboxPlace<'_, A, K> {
     fn drop(&mut self) {
         if let Some(mailbox) = self.0 {
             mailbox.give_back();

@@ -6,7 +6,7 @@ use std::{cmp::Reverse, hash::Hash, sync::Arc};
 use super::{Core, Queued};
 use crate::{
     Actor,
-    pool::{mailbox::Mailbox, seat::Status},
+    pool::{mailbox::Mailbox, slot_state::Status},
 };
 
 /// Which worker is better for a message; the greater, the better.
@@ -24,8 +24,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// The mailbox of the least busy worker of those that have not refused a message. None if there
     /// is no other.
     pub(crate) fn who_else(&self, refused_by: &[usize]) -> Option<Arc<Mailbox<A, K>>> {
-        let roster = self.membership.roster.lock();
-        let others = roster.members().filter(|slot| !refused_by.contains(slot));
+        let member_list = self.membership.members.lock();
+        let others = member_list.slots().filter(|slot| !refused_by.contains(slot));
         let fit = others.filter_map(|slot| {
             let fitness = self.fitness(slot)?;
             Some((fitness, Reverse(self.load(slot)), Reverse(slot)))
@@ -35,8 +35,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     fn fitness(&self, slot: usize) -> Option<Fitness> {
-        let place = self.membership.seats.at(slot).place.lock();
-        match (place.status, &place.adopted) {
+        let details = self.membership.slots.at(slot).details.lock();
+        match (details.status, &details.adopted) {
             (Status::Live, None) => Some(Fitness::Takes),
             (Status::Live | Status::Starting, Some(_)) => Some(Fitness::MayRefuse),
             (Status::Starting, None) => Some(Fitness::Starts),
@@ -47,13 +47,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Messages that a worker has by itself.
     fn load(&self, slot: usize) -> usize {
         let waiting = self.mailbox_if_any(slot).map_or(0, |mailbox| mailbox.waiting());
-        waiting + usize::from(self.membership.seats.at(slot).is_busy())
+        waiting + usize::from(self.membership.slots.at(slot).is_busy())
     }
 
     /// Gives a message to this worker; if it has gone since, to any other.
     pub(crate) fn leave_to(&self, mailbox: &Mailbox<A, K>, entry: Queued<A, K>) {
         match mailbox.put_again(entry) {
-            Ok(()) => drop(self.queue.wake.call(mailbox.slot, &self.clock.bell)),
+            Ok(()) => drop(self.queue.wake.call(mailbox.slot, &self.clock.watchdog)),
             Err(entry) => self.wake_message(0, entry),
         }
     }

@@ -7,7 +7,7 @@ use std::{
 
 use super::{
     Core, Queued, Urgency,
-    dispatch::{Chosen, Place, PoolPermit},
+    dispatch::{Chosen, MailboxPlace, PoolPermit},
 };
 use crate::{
     Actor, CallError, Class, DeadLetter, DeadLetterReason,
@@ -17,18 +17,18 @@ use crate::{
         lock::Locked,
         mailbox::Mailbox,
         overflow::Overflow,
-        parcel::ParcelOf,
+        payload::PayloadOf,
         permits::{Closed, Refused},
-        shard::Outbox,
+        shard::ShardOutbox,
     },
 };
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// The pool is full: what its overflow policy makes of a message.
     #[cold]
-    pub(crate) fn overflow(&self, parcel: &mut ParcelOf<A>, sender: u32) -> Result<(), Refused> {
+    pub(crate) fn overflow(&self, payload: &mut PayloadOf<A>, sender: u32) -> Result<(), Refused> {
         self.found_full();
-        self.overflow_with(parcel, |parcel| self.make_room(parcel, sender))
+        self.overflow_with(payload, |payload| self.make_room(payload, sender))
     }
 
     /// As `overflow`, for a message for this worker, such as one of several copies.
@@ -36,12 +36,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn overflow_at(
         &self,
         member: &Mailbox<A, K>,
-        parcel: &mut ParcelOf<A>,
+        payload: &mut PayloadOf<A>,
     ) -> Result<(), Refused> {
         self.found_worker_full();
-        self.overflow_with(parcel, |parcel| {
+        self.overflow_with(payload, |payload| {
             let permit = self.make_room_at(member, 0)?;
-            self.push_to(member, parcel).map_err(|Closed| Refused::Closed)?;
+            self.push_to(member, payload).map_err(|Closed| Refused::Closed)?;
             permit.used();
             Ok(())
         })
@@ -49,39 +49,39 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     fn overflow_with(
         &self,
-        parcel: &mut ParcelOf<A>,
-        make_room: impl FnOnce(&mut ParcelOf<A>) -> Result<(), Refused>,
+        payload: &mut PayloadOf<A>,
+        make_room: impl FnOnce(&mut PayloadOf<A>) -> Result<(), Refused>,
     ) -> Result<(), Refused> {
         match &self.settings.functions.overflow {
             Overflow::Wait => Err(Refused::Full),
             Overflow::Reject => Err(Refused::Rejected),
             Overflow::DropNewest => {
-                discard(parcel.lend());
+                discard(payload.lend());
                 self.has_dropped();
                 Err(Refused::Dropped)
             }
-            Overflow::DropOldest => make_room(parcel),
-            Overflow::Fallback(other) => other.take_over(parcel),
+            Overflow::DropOldest => make_room(payload),
+            Overflow::Fallback(other) => other.take_over(payload),
         }
     }
 
     /// The message that has waited longest makes room, and its permit goes to the one that arrives.
-    fn make_room(&self, parcel: &mut ParcelOf<A>, sender: u32) -> Result<(), Refused> {
+    fn make_room(&self, payload: &mut PayloadOf<A>, sender: u32) -> Result<(), Refused> {
         if self.settings.derived.bytes.is_some() {
-            self.make_byte_room(self.shard_of(&(None, 0), sender), parcel)?;
+            self.make_byte_room(self.shard_of(&(None, 0), sender), payload)?;
             // There may be room for a message.
-            match self.try_place_claimed(parcel, sender, Urgency::Now) {
+            match self.try_place_claimed(payload, sender, Urgency::Now) {
                 Err(Refused::Full) => {}
                 placed => return placed,
             }
         }
         if let Some(sticky) = &self.routing.sticky {
-            return self.stick_making_room(sticky, parcel, sender);
+            return self.assign_making_room(sticky, payload, sender);
         }
         if self.settings.functions.dispatch.is_some() {
-            return self.make_room_by_choice(parcel, sender);
+            return self.make_room_by_choice(payload, sender);
         }
-        let key = self.key(parcel);
+        let key = self.key(payload);
         let index = self.shard_of(&key, sender);
         let evicted = match self.has_room_behind(index, &key) {
             Ok(()) => self.evict(index),
@@ -92,15 +92,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             }
         };
         let permit = self.freed(evicted)?;
-        self.push(index, parcel, key).map_err(never_waits)?;
+        self.push(index, payload, key).map_err(never_waits)?;
         permit.used();
         Ok(())
     }
 
     /// The messages that have waited longest make room until there is enough for the bytes
     /// of this one.
-    fn make_byte_room(&self, index: usize, parcel: &mut ParcelOf<A>) -> Result<(), Refused> {
-        while self.try_claim(parcel).is_err() {
+    fn make_byte_room(&self, index: usize, payload: &mut PayloadOf<A>) -> Result<(), Refused> {
+        while self.try_claim(payload).is_err() {
             drop(self.freed(self.evict(index))?);
         }
         Ok(())
@@ -109,52 +109,54 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// The message's key has as many waiting messages as it may: applies the overflow policy
     /// of the pool.
     #[cold]
-    pub(crate) fn overflow_of_key(&self, parcel: &mut ParcelOf<A>) -> Result<(), Refused> {
+    pub(crate) fn overflow_of_key(&self, payload: &mut PayloadOf<A>) -> Result<(), Refused> {
         match &self.settings.functions.overflow {
             Overflow::Wait => Err(Refused::KeyFull),
             Overflow::Reject => Err(Refused::KeyRejected),
             Overflow::DropNewest => {
-                discard(parcel.lend());
+                discard(payload.lend());
                 self.has_dropped();
                 Err(Refused::Dropped)
             }
-            Overflow::DropOldest => self.make_room_behind_key(parcel),
-            Overflow::Fallback(other) => other.take_over(parcel),
+            Overflow::DropOldest => self.make_room_behind_key(payload),
+            Overflow::Fallback(other) => other.take_over(payload),
         }
     }
 
-    fn make_room_behind_key(&self, parcel: &mut ParcelOf<A>) -> Result<(), Refused> {
-        let key = self.key(parcel);
+    fn make_room_behind_key(&self, payload: &mut PayloadOf<A>) -> Result<(), Refused> {
+        let key = self.key(payload);
         let index = self.shard_of(&key, 0);
         let evicted = self.evict_of(index, key.1);
         let permit = self.freed(evicted).map_err(|_| Refused::KeyRejected)?;
-        self.push(index, parcel, key).map_err(never_waits)?;
+        self.push(index, payload, key).map_err(never_waits)?;
         permit.used();
         Ok(())
     }
 
     /// As `make_room`, at the worker that the policy chooses, if that is full. The policy comes
     /// first: if it refuses or panics, no message makes room.
-    fn make_room_by_choice(&self, parcel: &mut ParcelOf<A>, sender: u32) -> Result<(), Refused> {
-        let chosen = self.choose(parcel);
+    fn make_room_by_choice(&self, payload: &mut PayloadOf<A>, sender: u32) -> Result<(), Refused> {
+        let chosen = self.choose(payload);
         let (permit, pushed) = match chosen {
             Chosen::Refused => return Err(Refused::ByPolicy),
-            Chosen::Several(members) => return self.make_room_for_copies(&members, parcel, sender),
+            Chosen::Several(members) => {
+                return self.make_room_for_copies(&members, payload, sender);
+            }
             Chosen::One(member) => {
                 let permit = self.make_room_at(&member, sender)?;
-                let pushed = match self.push_to(&member, parcel) {
-                    Err(Closed) => self.push_to_any(parcel, sender),
+                let pushed = match self.push_to(&member, payload) {
+                    Err(Closed) => self.push_to_any(payload, sender),
                     Ok(()) => Ok(()),
                 };
                 (permit, pushed)
             }
             Chosen::Hold(seen) => {
                 let permit = self.freed(self.evict(self.shard_of(&(None, 0), sender)))?;
-                (permit, self.hold_back(parcel, seen).map_err(|Closed| Refused::Closed))
+                (permit, self.hold_back(payload, seen).map_err(|Closed| Refused::Closed))
             }
             Chosen::Any | Chosen::Gone => {
                 let permit = self.freed(self.evict(self.shard_of(&(None, 0), sender)))?;
-                (permit, self.push_to_any(parcel, sender))
+                (permit, self.push_to_any(payload, sender))
             }
         };
         pushed?;
@@ -167,18 +169,18 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     fn make_room_for_copies(
         &self,
         members: &[Arc<Mailbox<A, K>>],
-        parcel: &mut ParcelOf<A>,
+        payload: &mut PayloadOf<A>,
         sender: u32,
     ) -> Result<(), Refused> {
-        let copies = self.copies(members.len() - 1, parcel);
+        let copies = self.copies(members.len() - 1, payload);
         let (mut places, mut permits) = (Vec::new(), Vec::new());
         for member in members {
             permits.push(self.make_room_at(member, sender)?);
-            places.push(Place(Some(&**member)));
+            places.push(MailboxPlace(Some(&**member)));
         }
         let taken = permits.len() as u64;
         permits.into_iter().for_each(PoolPermit::used);
-        self.hand_out(members, parcel, copies, places, taken)
+        self.hand_out(members, payload, copies, places, taken)
     }
 
     /// Makes room in a full mailbox, or in a full pool for a message from outside it, and takes a
@@ -214,7 +216,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     ) -> Result<PoolPermit<'_, A, K>, Refused> {
         let Some(evicted) = evicted else { return Err(Refused::Rejected) };
         let permit = PoolPermit(Some(self));
-        self.bury_evicted(evicted);
+        self.dead_letter_evicted(evicted);
         Ok(permit)
     }
 
@@ -227,10 +229,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let normal = self.take_handed().next();
         let normal = normal.or_else(|| shards().find_map(|shard| self.evict_from(shard)));
         let normal = normal.or_else(|| {
-            let desks = self.membership.desks.iter().filter_map(|desk| desk.lock().clone());
-            let mut desks: Vec<_> = desks.map(|mailbox| (mailbox.waiting(), mailbox)).collect();
-            desks.sort_by_key(|(waiting, _)| std::cmp::Reverse(*waiting));
-            desks.iter().find_map(|(_, mailbox)| mailbox.evict())
+            let mailboxes = self.membership.mailboxes.iter().filter_map(|cell| cell.lock().clone());
+            let mut mailboxes: Vec<_> =
+                mailboxes.map(|mailbox| (mailbox.waiting(), mailbox)).collect();
+            mailboxes.sort_by_key(|(waiting, _)| std::cmp::Reverse(*waiting));
+            mailboxes.iter().find_map(|(_, mailbox)| mailbox.evict())
         });
         let normal = normal.or_else(|| self.routing.held.lock().pop_front());
         normal.or_else(|| shards().find_map(|shard| self.evict_urgent_from(shard)))
@@ -264,10 +267,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Some(oldest)
     }
 
-    fn bury_evicted(&self, entry: Queued<A, K>) {
-        self.telemetry.tally.dead_letters.count_shared(DeadLetterReason::Evicted);
+    fn dead_letter_evicted(&self, entry: Queued<A, K>) {
+        self.telemetry.counters.dead_letters.count_shared(DeadLetterReason::Evicted);
         if entry.is_retry() {
-            self.telemetry.tally.waiting.fetch_sub(1, Ordering::Relaxed);
+            self.telemetry.counters.waiting.fetch_sub(1, Ordering::Relaxed);
         }
         let age = self.age_of(&entry);
         let (port, attempts) = match entry.extra {
@@ -293,7 +296,7 @@ fn never_waits(refused: Refused) -> Refused {
 
 /// A lane that no worker runs has a message, or is none.
 fn evict_from_lanes<M, R, E, K>(
-    mut outbox: Locked<'_, Outbox<M, R, E, K>>,
+    mut outbox: Locked<'_, ShardOutbox<M, R, E, K>>,
     class: Class,
 ) -> Option<Entry<M, R, E, K>> {
     let (entry, emptied) = outbox.lanes.evict(class)?;

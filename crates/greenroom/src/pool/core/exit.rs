@@ -17,7 +17,7 @@ use crate::{
     pool::{
         mailbox::Mailbox,
         restart::WhenExhausted,
-        seat::{KILLED, REST, Status},
+        slot_state::{KILLED, REST, Status},
     },
 };
 
@@ -34,22 +34,22 @@ pub(crate) enum Sequel {
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// A worker has ended by itself. It holds nothing any more.
     pub(crate) fn sequel(self: &Arc<Self>, slot: usize, reason: &ExitReason) -> Sequel {
-        let seat = self.membership.seats.at(slot);
+        let slot_state = self.membership.slots.at(slot);
         // Pairs with the store in `end`. If the end is missed, the worker finds it in `over`,
         // before it is built again.
         let over = self.lifecycle.ended.load(Ordering::SeqCst);
-        if over || seat.status() == Status::Leaving || seat.has(REST) {
+        if over || slot_state.status() == Status::Leaving || slot_state.has(REST) {
             return Sequel::Over;
         }
-        if std::mem::take(&mut self.membership.seats.at(slot).place.lock().up) {
-            self.controllers.tell_down(slot, reason);
+        if std::mem::take(&mut self.membership.slots.at(slot).details.lock().up) {
+            self.controllers.notify_down(slot, reason);
         }
         if !self.settings.config.failure.restart_policy.starts_again(reason.is_normal()) {
             return self.rest_slot(slot, reason);
         }
         let wait = {
-            let mut place = self.membership.seats.at(slot).place.lock();
-            place.restarts.next(
+            let mut details = self.membership.slots.at(slot).details.lock();
+            details.restarts.next(
                 &self.settings.config.failure.restarts,
                 Instant::now(),
                 self.env.chance(),
@@ -73,7 +73,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     fn exceeded(self: &Arc<Self>, slot: usize, reason: &ExitReason) -> Sequel {
-        self.tell(PoolEvent::BudgetExceeded { slot });
+        self.notify(PoolEvent::BudgetExceeded { slot });
         match self.settings.config.failure.when_exhausted {
             WhenExhausted::StopPool => self.end_with(reason),
             WhenExhausted::Escalate => self.escalate(slot, reason),
@@ -98,15 +98,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if !self.lay_off(slot) {
             return Sequel::Over;
         }
-        self.tell(PoolEvent::Escalated { slot });
-        self.controllers.tell_supervisor(reason);
+        self.notify(PoolEvent::Escalated { slot });
+        self.controllers.notify_supervisor(reason);
         Sequel::GivenUp
     }
 
     /// Its spawn has failed, or was given up: those tied to it in its start are told. Its start was
     /// never reported, so there is no notice of its end, and none for a coordinator.
     pub(crate) fn end_unheard(self: &Arc<Self>, reason: ExitReason) {
-        // Pairs with the `swap` in `tell_end`: the end of a pool is not reported if its
+        // Pairs with the `swap` in `notify_end`: the end of a pool is not reported if its
         // start was not.
         self.lifecycle.told_end.store(true, Ordering::SeqCst);
         self.end_lives(self.lifecycle.cause.get_or_init(|| reason));
@@ -127,17 +127,17 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// calls do nothing.
     pub(crate) fn end_of_life(self: &Arc<Self>, wedged: &[(usize, Duration)]) {
         let reason = self.lifecycle.cause.get_or_init(|| ExitReason::Shutdown);
-        self.tell_end(reason, wedged);
+        self.notify_end(reason, wedged);
         self.dismiss_coordinator(reason);
         self.end_lives(reason);
-        self.controllers.tell_supervisor(reason);
+        self.controllers.notify_supervisor(reason);
     }
 
     fn end_lives(self: &Arc<Self>, reason: &ExitReason) {
         // Before the workers: a caller that makes a worker's mailbox from here on sees that this
         // life is over.
         self.lifecycle.life.end(&self.clone().any(), reason);
-        for slot in 0..self.membership.desks.len() {
+        for slot in 0..self.membership.mailboxes.len() {
             if let Some(mailbox) = self.mailbox_if_any(slot) {
                 self.end_of_worker(&mailbox, reason);
             }
@@ -151,7 +151,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         reason: &ExitReason,
     ) {
         if !self.settings.config.handling.single {
-            let me = Arc::new(crate::pool::seat_door::SeatDoor::new(self.clone(), mailbox.clone()));
+            let me = Arc::new(crate::pool::worker_sender::WorkerSender::new(
+                self.clone(),
+                mailbox.clone(),
+            ));
             mailbox.life().end(&me.any(), reason);
         }
     }
@@ -177,7 +180,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return self.kill(mailbox);
         }
         mailbox.push_signal(signal);
-        self.queue.wake.call(mailbox.slot, &self.clock.bell);
+        self.queue.wake.call(mailbox.slot, &self.clock.watchdog);
         if self.settings.derived.gate.is_some() {
             self.lifecycle.over.notify_waiters();
         }
@@ -185,21 +188,21 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// Drops what a worker does at its next await. Its task is begun again, to settle what follows.
     fn kill(&self, mailbox: &Mailbox<A, K>) {
-        let seat = self.membership.seats.at(mailbox.slot);
-        let place = seat.place.lock();
+        let slot_state = self.membership.slots.at(mailbox.slot);
+        let details = slot_state.details.lock();
         let own = self
             .membership
-            .desks
+            .mailboxes
             .at(mailbox.slot)
             .lock()
             .as_deref()
-            .is_some_and(|desk| ptr::eq(desk, mailbox));
-        match place.status {
-            Status::Live | Status::Starting | Status::Leaving if own => seat.order(KILLED),
+            .is_some_and(|cell| ptr::eq(cell, mailbox));
+        match details.status {
+            Status::Live | Status::Starting | Status::Leaving if own => slot_state.order(KILLED),
             _ => return,
         }
-        let abort = place.abort.clone();
-        drop(place);
+        let abort = details.abort.clone();
+        drop(details);
         if let Some(abort) = abort {
             abort.abort();
         }

@@ -19,7 +19,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// The counters, without the measurements.
     pub(crate) fn ledger(&self) -> PoolStats {
-        let waiting = self.telemetry.tally.waiting.load(Ordering::Relaxed);
+        let waiting = self.telemetry.counters.waiting.load(Ordering::Relaxed);
         let mut stats = PoolStats {
             worker_behavior: std::any::type_name::<A>(),
             configured: self.membership.size(),
@@ -29,9 +29,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             busy: 0,
             capacity: self.queue.permits.capacity(),
             accepted: self.accepted(),
-            rejected: read(&self.telemetry.tally.rejected),
+            rejected: read(&self.telemetry.counters.rejected),
             inbox_full: self.telemetry.full_episodes(),
-            inbox_full_waits: read(&self.telemetry.tally.waits),
+            inbox_full_waits: read(&self.telemetry.counters.waits),
             dispatched: 0,
             handled: 0,
             forwarded: 0,
@@ -39,8 +39,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             dead_lettered: 0,
             dead_letters: DeadLetterCounts::default(),
             dropped: 0,
-            returned: read(&self.telemetry.tally.returned),
-            withdrawn: read(&self.telemetry.tally.withdrawn),
+            returned: read(&self.telemetry.counters.returned),
+            withdrawn: read(&self.telemetry.counters.withdrawn),
             queued: self.depth().saturating_sub(waiting) as u64,
             oldest: None,
             held: self.held_for_others() as u64,
@@ -60,46 +60,47 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 .map(|gate| gate.stats())
                 .unwrap_or_default(),
         };
-        self.membership.seats.iter().for_each(|seat| stats.add(seat));
-        stats.dead_letters.add(&self.telemetry.tally.dead_letters);
+        self.membership.slots.iter().for_each(|slot_state| stats.add(slot_state));
+        stats.dead_letters.add(&self.telemetry.counters.dead_letters);
         stats.dead_lettered = stats.dead_letters.total();
-        let more = self.membership.seats.iter().map(|seat| read(&seat.tally.more_in_hand));
+        let more =
+            self.membership.slots.iter().map(|slot_state| read(&slot_state.counters.more_in_hand));
         stats.in_hand = stats.busy as u64 + more.sum::<u64>();
         stats
     }
 
     /// Of all slots that there have been: the work of workers that have gone counts for their pool.
     pub(crate) fn worker_figures(&self) -> Vec<WorkerStats> {
-        (0..self.membership.seats.len()).map(|slot| self.figures_of(slot)).collect()
+        (0..self.membership.slots.len()).map(|slot| self.figures_of(slot)).collect()
     }
 
     fn figures_of(&self, slot: usize) -> WorkerStats {
-        let seat = self.membership.seats.at(slot);
+        let slot_state = self.membership.slots.at(slot);
         let mailbox = self.mailbox_if_any(slot);
-        let status = seat.status().told();
+        let status = slot_state.status().as_public();
         let mut dead_letters = DeadLetterCounts::default();
-        dead_letters.add(&seat.tally.dead_letters);
+        dead_letters.add(&slot_state.counters.dead_letters);
         WorkerStats {
             slot,
             name: self.worker_name(slot),
             worker_behavior: std::any::type_name::<A>(),
             live: matches!(status, Some(WorkerStatus::Live | WorkerStatus::Starting)),
             status,
-            busy_for: seat
+            busy_for: slot_state
                 .busy_since(|| self.telemetry.coarse.real())
                 .map(|since| since.age(self.telemetry.coarse.real())),
-            attempt: seat.is_busy().then(|| seat.attempt()),
+            attempt: slot_state.is_busy().then(|| slot_state.attempt()),
             mailbox_size: self.settings.config.size.mailbox,
             queued: mailbox.map_or(0, |mailbox| mailbox.waiting() as u64),
-            dispatched: read(&seat.tally.started),
-            handled: read(&seat.tally.handled),
-            forwarded: read(&seat.tally.forwarded),
-            failed: read(&seat.tally.failed),
+            dispatched: read(&slot_state.counters.started),
+            handled: read(&slot_state.counters.handled),
+            forwarded: read(&slot_state.counters.forwarded),
+            failed: read(&slot_state.counters.failed),
             dead_letters,
-            dropped: read(&seat.tally.dropped),
-            returned: read(&seat.tally.returned),
-            retries: read(&seat.tally.retries),
-            restarts: read(&seat.tally.restarts),
+            dropped: read(&slot_state.counters.dropped),
+            returned: read(&slot_state.counters.returned),
+            retries: read(&slot_state.counters.retries),
+            restarts: read(&slot_state.counters.restarts),
         }
     }
 }

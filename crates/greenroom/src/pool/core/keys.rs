@@ -7,16 +7,16 @@ use crate::{
     Actor,
     pool::{
         failed::Failed,
-        hold::Source,
+        in_flight::Source,
         keys::{KeyCounts, KeyInHand, KeyState, KeyStatus, LongestLine, ParkedKey},
         lanes::{Lane, LaneId, LaneState},
-        shard::Outbox,
+        shard::ShardOutbox,
         stamp::Stamp,
     },
 };
 
 /// The state of a key, taken out from under the lock.
-struct Found<E> {
+struct FoundKey<E> {
     state: LaneState,
     /// True if it lies in the queue only.
     queued: bool,
@@ -125,12 +125,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     fn running(&self, worker: usize, now: u64) -> (KeyState, u32) {
-        let seat = self.membership.seats.at(worker);
-        let since = seat.busy_since(|| now).map_or(Duration::ZERO, |since| since.age(now));
-        (KeyState::Running { worker, since }, seat.attempt())
+        let slot_state = self.membership.slots.at(worker);
+        let since = slot_state.busy_since(|| now).map_or(Duration::ZERO, |since| since.age(now));
+        (KeyState::Running { worker, since }, slot_state.attempt())
     }
 
-    fn find_key(&self, index: usize, hash: u32, id: Option<LaneId>) -> Option<Found<A::Error>> {
+    fn find_key(&self, index: usize, hash: u32, id: Option<LaneId>) -> Option<FoundKey<A::Error>> {
         let shard = &self.queue.shards[index];
         let mut outbox = shard.outbox.lock();
         let inbox = shard.inbox.lock();
@@ -147,7 +147,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             let head = lane.front().filter(|head| head.is_retry());
             let attempts = head.and_then(|head| head.extra.as_ref()).map_or(1, |e| e.attempts);
             let failed = head.and_then(|head| head.extra.as_ref()?.failed.clone());
-            return Some(Found {
+            return Some(FoundKey {
                 state: lane.state,
                 queued: false,
                 failed: failed.or(lane.failed().cloned()).map(|failed| (failed, attempts)),
@@ -162,7 +162,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         let state = LaneState::Running(holder.unwrap_or(0));
         let (failed, due) = (None, Stamp::default());
-        Some(Found { state, queued: holder.is_none(), failed, due, waiting, oldest })
+        Some(FoundKey { state, queued: holder.is_none(), failed, due, waiting, oldest })
     }
 
     /// The key with the most messages, in a lane or in the queue.
@@ -221,7 +221,7 @@ fn behind<M, R, E, K>(lane: &Lane<M, R, E, K>) -> usize {
 }
 
 /// The worker that has a key with this hash in hand, as the holder of the token.
-fn holder_of<M, R, E, K>(outbox: &Outbox<M, R, E, K>, hash: u32) -> Option<usize> {
+fn holder_of<M, R, E, K>(outbox: &ShardOutbox<M, R, E, K>, hash: u32) -> Option<usize> {
     let token = outbox.token.as_ref()?;
     let in_hand = token.in_hand.as_ref().is_some_and(|(own, _)| *own == hash);
     in_hand.then_some(token.worker)

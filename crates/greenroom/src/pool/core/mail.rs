@@ -7,9 +7,9 @@ use crate::{
     Actor, Class, ExitReason,
     pool::{
         mailbox::Mailbox,
-        parcel::ParcelOf,
+        payload::PayloadOf,
         permits::Closed,
-        seat::{HAND_OVER, MAIL, SIGNAL},
+        slot_state::{HAND_OVER, MAIL, SIGNAL},
     },
     sync::Ordering,
 };
@@ -17,33 +17,33 @@ use crate::{
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// The mailbox of a worker, made if there is none yet.
     pub(crate) fn mailbox(&self, slot: usize) -> Arc<Mailbox<A, K>> {
-        let mut desk = self.membership.desks.at(slot).lock();
-        if let Some(mailbox) = &*desk {
+        let mut cell = self.membership.mailboxes.at(slot).lock();
+        if let Some(mailbox) = &*cell {
             return mailbox.clone();
         }
-        let seat = self.membership.seats.at(slot).clone();
-        let mailbox = Arc::new(Mailbox::new(slot, seat, self.settings.config.size.mailbox));
-        // A close says so first, and then goes from desk to desk. Pairs with the store in `close`,
-        // before it takes the lock of each desk: it finds this mailbox there, or the mailbox is
+        let slot_state = self.membership.slots.at(slot).clone();
+        let mailbox = Arc::new(Mailbox::new(slot, slot_state, self.settings.config.size.mailbox));
+        // A close says so first, and then goes from cell to cell. Pairs with the store in `close`,
+        // before it takes the lock of each cell: it finds this mailbox there, or the mailbox is
         // made shut. Otherwise a closed pool has a mailbox that accepts.
         if self.lifecycle.closing.load(Ordering::SeqCst) {
             mailbox.shut();
         }
-        desk.insert(mailbox).clone()
+        cell.insert(mailbox).clone()
     }
 
     /// The mailbox of a worker, if there is one.
     pub(crate) fn mailbox_if_any(&self, slot: usize) -> Option<Arc<Mailbox<A, K>>> {
-        self.membership.desks.at(slot).lock().clone()
+        self.membership.mailboxes.at(slot).lock().clone()
     }
 
     /// Takes back the orders of a worker about a mailbox, if it has none. Under the lock under
     /// which one is made: a writer into that one gives its order afterwards.
     #[cold]
     pub(crate) fn forget_mail(&self, slot: usize) {
-        let desk = self.membership.desks.at(slot).lock();
-        if desk.is_none() {
-            self.membership.seats.at(slot).done(MAIL | SIGNAL | HAND_OVER);
+        let cell = self.membership.mailboxes.at(slot).lock();
+        if cell.is_none() {
+            self.membership.slots.at(slot).done(MAIL | SIGNAL | HAND_OVER);
         }
     }
 
@@ -51,19 +51,19 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn push_to(
         &self,
         mailbox: &Mailbox<A, K>,
-        parcel: &mut ParcelOf<A>,
+        payload: &mut PayloadOf<A>,
     ) -> Result<(), Closed> {
-        mailbox.push(parcel, |number| self.stamp(number))?;
+        mailbox.push(payload, |number| self.stamp(number))?;
         // A caller that computes on, and does not await, holds up this worker, as it would the
         // receiver of a channel: it is for the sender to await. A step aside or an empty task for
         // each message to an idle worker would cost more than the message.
-        self.queue.wake.call(mailbox.slot, &self.clock.bell);
+        self.queue.wake.call(mailbox.slot, &self.clock.watchdog);
         Ok(())
     }
 
     /// A worker has gone for this reason: the messages of its own mailbox, which has been taken
     /// away, go to any other.
-    pub(crate) fn clear_desk(
+    pub(crate) fn clear_mailbox(
         self: &Arc<Self>,
         mailbox: Option<Arc<Mailbox<A, K>>>,
         reason: &ExitReason,
@@ -71,13 +71,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let Some(mailbox) = mailbox else { return };
         let rest = mailbox.close();
         debug_assert!(rest.iter().all(|entry| entry.hash == 0), "keys have been given up before");
-        self.telemetry.tally.accepted.fetch_add(mailbox.accepted(), Ordering::Relaxed);
+        self.telemetry.counters.accepted.fetch_add(mailbox.accepted(), Ordering::Relaxed);
         self.re_home(rest);
         self.end_of_worker(&mailbox, reason);
         if self.mailbox_if_any(mailbox.slot).is_some() {
             // The next worker has the same orders: what was taken back may have been meant for it.
-            mailbox.seat.order(MAIL | SIGNAL);
-            self.queue.wake.call(mailbox.slot, &self.clock.bell);
+            mailbox.slot_state.order(MAIL | SIGNAL);
+            self.queue.wake.call(mailbox.slot, &self.clock.watchdog);
         }
     }
 
@@ -93,7 +93,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 Class::Normal => outbox.queue.push_back(entry),
                 Class::Urgent => {
                     inbox.urgent.push_back(entry);
-                    self.queue.wake.urge(0);
+                    self.queue.wake.set_urgent(0);
                 }
             }
         }

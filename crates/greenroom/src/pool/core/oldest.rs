@@ -17,11 +17,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             let runs = [outbox.queue.first_run(), inbox.queue.first_run()];
             queues.into_iter().chain(runs).chain(others).flatten().min_by_key(|stamp| stamp.nanos())
         });
-        let desks = self.membership.desks.iter().filter_map(|desk| desk.lock().clone());
-        let desks = desks.filter_map(|mailbox| mailbox.oldest());
+        let mailboxes = self.membership.mailboxes.iter().filter_map(|cell| cell.lock().clone());
+        let mailboxes = mailboxes.filter_map(|mailbox| mailbox.oldest());
         let held = first(self.routing.held().iter());
         let shards = shards.chain(self.oldest_handed());
-        let oldest = shards.chain(desks).chain(held).min_by_key(|stamp| stamp.nanos())?;
+        let oldest = shards.chain(mailboxes).chain(held).min_by_key(|stamp| stamp.nanos())?;
         Some(oldest.age(self.telemetry.coarse.real()))
     }
 }

@@ -7,7 +7,7 @@ use super::{Core, Queued};
 use crate::{
     Actor,
     pool::{
-        hold::Source,
+        in_flight::Source,
         lanes::{LaneId, LaneState},
     },
 };
@@ -24,7 +24,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         after: Duration,
     ) -> Source {
         self.queue.permits.take_back();
-        self.telemetry.tally.waiting.fetch_add(1, Ordering::Relaxed);
+        self.telemetry.counters.waiting.fetch_add(1, Ordering::Relaxed);
         match source {
             Source::Head { index, epoch, .. } => {
                 self.park_head(worker, source, index, epoch, entry, after)
@@ -34,11 +34,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 Source::None
             }
             // An urgent message may have come between two runs.
-            Source::Shared { index, .. } | Source::Attending { index, .. } => {
+            Source::Shared { index, .. } | Source::BetweenRuns { index, .. } => {
                 self.clock.park_message(index, entry, after);
                 source
             }
-            Source::Desk => {
+            Source::Mailbox => {
                 self.park_mail(worker, entry, after);
                 source
             }
@@ -50,7 +50,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// Parks the message of a holder of the token, which keeps it and goes on with other keys; or,
-    /// if the watch has taken the token away, the message of the runner of a lane.
+    /// if the watchdog has taken the token away, the message of the runner of a lane.
     fn park_head(
         &self,
         worker: usize,
@@ -104,11 +104,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             _ => return,
         }
         if outbox.make_ready(id) {
-            self.queue.wake.urge(index);
+            self.queue.wake.set_urgent(index);
         }
         drop(outbox);
         self.announce(index);
-        self.bury_if_ruined();
+        self.dead_letter_if_ruined();
     }
 
     /// A message from a worker's own mailbox has waited for its next attempt: it goes back there,
@@ -121,7 +121,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         };
         match unplaced {
             Some(entry) => self.wake_message(0, entry),
-            None => drop(self.queue.wake.call(slot, &self.clock.bell)),
+            None => drop(self.queue.wake.call(slot, &self.clock.watchdog)),
         }
     }
 
@@ -133,6 +133,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         shard.inbox.lock().scheduled = true;
         drop(outbox);
         self.announce(index);
-        self.bury_if_ruined();
+        self.dead_letter_if_ruined();
     }
 }

@@ -27,7 +27,7 @@ use crate::{
     pool::{
         discard::discard,
         failed::Failed,
-        hold::Source,
+        in_flight::Source,
         lanes::{Lane, LaneId, LaneState},
         shard::Shard,
     },
@@ -51,7 +51,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     ) -> Source {
         let Some((index, id, mut outbox, place)) = self.own_lane(worker, source) else {
             debug_assert!(false, "who parks a key owns it");
-            self.telemetry.tally.returned.fetch_add(entries.len() as u64, Ordering::Relaxed);
+            self.telemetry.counters.returned.fetch_add(entries.len() as u64, Ordering::Relaxed);
             self.lifecycle.left_over.lock().extend(entries.into_iter().map(|entry| entry.message));
             return source;
         };
@@ -71,8 +71,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         ports.into_iter().for_each(|port: PortOf<A>| port.resolve(CallError::Parked));
         freed.into_iter().for_each(|room| room.notify_one());
-        self.tell(PoolEvent::KeyParked);
-        self.lifecycle.tell_progress();
+        self.notify(PoolEvent::KeyParked);
+        self.lifecycle.notify_progress();
         place
     }
 
@@ -108,7 +108,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     ) {
         for entry in entries.into_iter().rev() {
             self.queue.permits.take_back();
-            self.telemetry.tally.waiting.fetch_add(1, Ordering::Relaxed);
+            self.telemetry.counters.waiting.fetch_add(1, Ordering::Relaxed);
             let unplaced = outbox.lanes.push_front(id, entry);
             debug_assert!(unplaced.is_ok(), "a lane that is run is there");
         }
@@ -149,16 +149,16 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         outbox: &mut OutboxOf<A, K>,
         id: LaneId,
     ) -> Vec<Arc<Notify>> {
-        let counted_before = outbox.crowd.is_some();
+        let counted_before = outbox.backlog.is_some();
         let mut inbox = self.queue.shards[index].inbox.lock();
-        let crowd = Shard::count(&mut inbox, outbox, self.key_bounds());
+        let backlog = Shard::count(&mut inbox, outbox, self.key_bounds());
         if counted_before {
-            crowd.park(id.hash);
+            backlog.park(id.hash);
         }
         let unused = inbox.take_credit();
         drop(inbox);
         self.queue.permits.return_unused(unused);
-        outbox.crowd.as_mut().map(|crowd| crowd.take_freed()).unwrap_or_default()
+        outbox.backlog.as_mut().map(|backlog| backlog.take_freed()).unwrap_or_default()
     }
 
     /// The parked lane of this key, under the lock of its shard. The comparison of keys is user
@@ -191,22 +191,22 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// The lane is not parked any more: it has no owner, or it is closed if it is empty.
     fn unpark(&self, index: usize, id: LaneId, mut outbox: Outboxed<'_, A, K>) {
         let others = outbox.lanes.has_other_parked(id);
-        if let Some(crowd) = &mut outbox.crowd {
-            crowd.unpark(id.hash, others);
+        if let Some(backlog) = &mut outbox.backlog {
+            backlog.unpark(id.hash, others);
         }
         let Some(lane) = outbox.lanes.get(id) else { return };
         let failed = lane.take_failed();
         let closed = lane.is_empty().then(|| outbox.lanes.close(id));
         if closed.is_none() && outbox.make_ready(id) {
-            self.queue.wake.urge(index);
+            self.queue.wake.set_urgent(index);
         }
         let goes_on = closed.is_none();
         drop(outbox);
         discard((failed, closed));
-        self.tell(PoolEvent::KeyReleased);
+        self.notify(PoolEvent::KeyReleased);
         if goes_on {
             self.announce(index);
-            self.bury_if_ruined();
+            self.dead_letter_if_ruined();
         }
     }
 
@@ -216,7 +216,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let Some((index, id, mut outbox)) = self.parked_lane(key) else { return false };
         self.take_in_again(&mut outbox, id);
         let failed = outbox.lanes.take_failed(id);
-        self.telemetry.tally.waiting.fetch_sub(failed.len(), Ordering::Relaxed);
+        self.telemetry.counters.waiting.fetch_sub(failed.len(), Ordering::Relaxed);
         let freed = failed.len() as u64;
         let failed: Vec<_> = failed.into_iter().filter_map(|entry| self.letter_of(entry)).collect();
         self.unpark(index, id, outbox);
@@ -236,7 +236,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let age = self.age_of(&entry);
         let extra = entry.extra?;
         let failed = extra.failed.clone()?;
-        self.telemetry.tally.dead_letters.count_shared(failed.reason);
+        self.telemetry.counters.dead_letters.count_shared(failed.reason);
         let (error, panic) = (failed.take_error(), failed.panic.clone());
         let (reason, attempts) = (failed.reason, extra.attempts);
         let message = Some(entry.message);
@@ -265,8 +265,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let line = outbox.lanes.empty(id);
         line.iter().for_each(|entry| outbox.left(entry));
         let failed = line.iter().filter(|entry| entry.is_retry()).count();
-        self.telemetry.tally.waiting.fetch_sub(failed, Ordering::Relaxed);
-        self.telemetry.tally.returned.fetch_add(line.len() as u64, Ordering::Relaxed);
+        self.telemetry.counters.waiting.fetch_sub(failed, Ordering::Relaxed);
+        self.telemetry.counters.returned.fetch_add(line.len() as u64, Ordering::Relaxed);
         self.unpark(index, id, outbox);
         self.queue.permits.give(line.len() as u64, self);
         let (messages, rest): (Vec<_>, Vec<_>) =

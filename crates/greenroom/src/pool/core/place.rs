@@ -8,10 +8,10 @@ use crate::{
     Actor,
     pool::{
         discard::discard,
-        hold::Source,
+        in_flight::Source,
         lanes::LaneId,
         wake::QUICK,
-        watch::{TICK, Watched},
+        watchdog::{TICK, Watched},
     },
 };
 
@@ -28,13 +28,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// Leaves a shard without keys.
-    pub(super) fn depart(&self, index: usize, worker: usize, alone: bool) {
+    pub(super) fn release_affinity(&self, index: usize, worker: usize, alone: bool) {
         if !alone {
             return;
         }
         // Before the bit: a thread that sees that it is served sees a worker that owns the bit.
         self.queue.shards[index].forget_drainer(worker);
-        self.queue.wake.depart(index);
+        self.queue.wake.release_affinity(index);
     }
 
     /// The handler of a message suspends: its key gets a lane, and the shard is passed
@@ -42,11 +42,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn suspend(&self, worker: usize, source: Source) -> Source {
         let (index, epoch) = match source {
             Source::Head { index, epoch, .. } => (index, epoch),
-            Source::Shared { index, alone, .. } | Source::Attending { index, alone } => {
-                self.depart(index, worker, alone);
+            Source::Shared { index, alone, .. } | Source::BetweenRuns { index, alone } => {
+                self.release_affinity(index, worker, alone);
                 return Source::None;
             }
-            Source::None | Source::Lane { .. } | Source::Desk => return source,
+            Source::None | Source::Lane { .. } | Source::Mailbox => return source,
         };
         let shard = &self.queue.shards[index];
         let mut outbox = shard.outbox.lock();
@@ -67,9 +67,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// caller then looks for work, or leaves: either sees what was marked here.
     pub(crate) fn release(&self, worker: usize, source: Source) {
         match source {
-            Source::None | Source::Desk => {}
-            Source::Shared { index, alone, .. } | Source::Attending { index, alone } => {
-                self.depart(index, worker, alone);
+            Source::None | Source::Mailbox => {}
+            Source::Shared { index, alone, .. } | Source::BetweenRuns { index, alone } => {
+                self.release_affinity(index, worker, alone);
             }
             Source::Lane { index, id, .. } => self.release_lane(index, id),
             Source::Head { index, epoch, .. } => {
@@ -99,7 +99,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return discard(closed);
         }
         if outbox.make_ready(id) {
-            self.queue.wake.urge(index);
+            self.queue.wake.set_urgent(index);
         }
         drop(outbox);
         self.queue.wake.mark(index);
@@ -109,7 +109,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// was taken, and how many messages the pool's shards have given out so far.
     ///
     /// It takes no lock that it would wait for: a shard whose lock is taken makes progress, and its
-    /// holder may be the very thread that the operating system has put aside for the watch.
+    /// holder may be the very thread that the operating system has put aside for the watchdog.
     pub(crate) fn revoke_stuck_tokens(&self) -> (bool, u64) {
         let (mut any, mut taken) = (false, 0_u64);
         for (index, shard) in self.queue.shards.iter().enumerate() {
@@ -137,8 +137,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
 /// If work is ready and fewer messages are taken between two ticks, handlers are not quick (any
 /// more), and a shard is not left to one worker. At least a quarter of the messages that one worker
-/// takes if they are: the watch may be late, and workers may have been put aside. If the guess is
-/// wrong, the next run that is timed corrects it.
+/// takes if they are: the watchdog may be late, and workers may have been put aside. If the guess
+/// is wrong, the next run that is timed corrects it.
 const FEW_IN_A_TICK: u64 = (TICK.as_nanos() / QUICK.as_nanos() / 4) as u64;
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Watched for Core<A, K> {
@@ -153,14 +153,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Watched for Core<A, K> {
         let taken = taken.wrapping_add(self.take_back_what_is_left());
         let still = taken == before;
         if taken.wrapping_sub(before) < FEW_IN_A_TICK && self.queue.wake.any_ready() {
-            self.tell_pace(TICK);
+            self.note_pace(TICK);
         }
         if revoked || (still && self.queue.wake.any_ready()) {
-            self.queue.wake.one_more(&self.clock.bell);
+            self.queue.wake.one_more(&self.clock.watchdog);
         }
         self.serve_waiters();
         if still {
-            self.clock.bell.nudge(&self.env.runtime);
+            self.clock.watchdog.nudge(&self.env.runtime);
         }
         taken
     }
@@ -179,10 +179,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Watched for Core<A, K> {
     }
 
     fn turn_away(&self) {
-        self.clock.bell.turn_away();
+        self.clock.watchdog.turn_away();
     }
 
     fn stay(&self) -> bool {
-        self.clock.bell.stay()
+        self.clock.watchdog.stay()
     }
 }

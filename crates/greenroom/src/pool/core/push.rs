@@ -9,7 +9,7 @@ use crate::{
         discard::discard,
         entry::Hashed,
         lock::locked,
-        parcel::{Load, ParcelOf},
+        payload::{LendPayload, PayloadOf},
         permits::Refused,
         urgency::Urgency,
     },
@@ -20,7 +20,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     #[inline(always)]
     pub(crate) fn take_and_push(
         &self,
-        load: &mut impl Load<A::Message, A::Reply, A::Error>,
+        payload: &mut impl LendPayload<A::Message, A::Reply, A::Error>,
         key: Hashed<K>,
         sender: u32,
         urgency: Urgency,
@@ -30,11 +30,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         let index = self.shard_of(&key, sender);
         let mut inbox = locked(&self.queue.shards[index].inbox);
-        if inbox.is_easy() && load.class() == Class::Normal && self.is_timely() {
-            inbox.push_easily(load, key, self.telemetry.coarse.coarse_stamp());
+        if inbox.is_fast() && payload.class() == Class::Normal && self.is_timely() {
+            inbox.push_fast(payload, key, self.telemetry.coarse.coarse_stamp());
             return Ok(());
         }
-        self.look_and_push(index, inbox, load, key, urgency)
+        self.look_and_push(index, inbox, payload, key, urgency)
     }
 
     /// As `take_and_push`, with a look at every rare duty.
@@ -43,11 +43,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         &self,
         index: usize,
         mut inbox: InboxGuard<'_, A, K>,
-        load: &mut impl Load<A::Message, A::Reply, A::Error>,
+        payload: &mut impl LendPayload<A::Message, A::Reply, A::Error>,
         key: Hashed<K>,
         urgency: Urgency,
     ) -> Result<(), Refused> {
-        inbox.look_again();
+        inbox.end_fast_path();
         if inbox.turn.is_over && urgency == Urgency::CanStepAside {
             inbox.turn.is_over = false;
             drop(inbox);
@@ -65,28 +65,29 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             drop(inbox);
             let in_blocks = urgency == Urgency::CanStepAside
                 && self.settings.functions.overflow.waits()
-                && self.wakes_by_search();
-            return load.lent(|parcel| self.search_and_push(index, wanted, parcel, key, in_blocks));
+                && self.goes_on_uncounted();
+            return payload
+                .lent(|payload| self.search_and_push(index, wanted, payload, key, in_blocks));
         }
         inbox.credit -= 1;
         let is_late = self.is_late();
-        let urgent = load.class() == Class::Urgent;
-        let first = inbox.push(load, key, |number| self.telemetry.coarse.stamp(number, is_late));
+        let urgent = payload.class() == Class::Urgent;
+        let first = inbox.push(payload, key, |number| self.telemetry.coarse.stamp(number, is_late));
         if urgent {
-            self.queue.wake.urge(index);
+            self.queue.wake.set_urgent(index);
         }
-        let invited = inbox.take_invite();
-        if !invited {
+        let wakes_near = inbox.take_wake_near();
+        if !wakes_near {
             let unmeasured = self.telemetry.coarse.unmeasured_from(inbox.accepted);
-            inbox.take_it_easy(unmeasured);
+            inbox.open_fast_path(unmeasured);
         }
         drop(inbox);
-        if first && urgency == Urgency::InPlace && self.may_drive() {
+        if first && urgency == Urgency::InPlace && self.may_run_in_place() {
             self.announce_in_place(index);
         } else if first {
             self.announce(index);
-        } else if invited {
-            self.queue.wake.invite(index, &self.clock.bell);
+        } else if wakes_near {
+            self.queue.wake.wake_near_sender(index, &self.clock.watchdog);
         }
         Ok(())
     }
@@ -96,7 +97,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         &self,
         index: usize,
         wanted: u64,
-        parcel: &mut ParcelOf<A>,
+        payload: &mut PayloadOf<A>,
         key: Hashed<K>,
         in_blocks: bool,
     ) -> Result<(), Refused> {
@@ -104,7 +105,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             true => self.queue.permits.try_take_block(wanted, self)?,
             false => self.queue.permits.try_take(wanted, self)?,
         };
-        let pushed = self.push(index, parcel, key);
+        let pushed = self.push(index, payload, key);
         let unused = if pushed.is_ok() { taken - 1 } else { taken };
         self.give_credit(index, unused);
         pushed
@@ -132,21 +133,21 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn push(
         &self,
         index: usize,
-        parcel: &mut ParcelOf<A>,
+        payload: &mut PayloadOf<A>,
         key: Hashed<K>,
     ) -> Result<(), Refused> {
-        self.push_in_line(index, parcel, key, false)
+        self.push_in_line(index, payload, key, false)
     }
 
     /// As `push`. `waited` if its sender has stood in line behind its key.
     pub(crate) fn push_in_line(
         &self,
         index: usize,
-        parcel: &mut ParcelOf<A>,
+        payload: &mut PayloadOf<A>,
         key: Hashed<K>,
         waited: bool,
     ) -> Result<(), Refused> {
-        if self.push_quietly(index, parcel, key, waited)? {
+        if self.push_quietly(index, payload, key, waited)? {
             self.announce(index);
         }
         Ok(())
@@ -156,7 +157,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn push_quietly(
         &self,
         index: usize,
-        parcel: &mut ParcelOf<A>,
+        payload: &mut PayloadOf<A>,
         key: Hashed<K>,
         waited: bool,
     ) -> Result<bool, Refused> {
@@ -166,14 +167,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let mut inbox = self.queue.shards[index].inbox.lock();
         if inbox.headroom() == 0 {
             drop(inbox);
-            return self.push_counted(index, parcel, key, waited);
+            return self.push_counted(index, payload, key, waited);
         }
         if inbox.closed {
             return Err(Refused::Closed);
         }
-        let first = inbox.push(parcel, key, |number| self.stamp(number));
-        if parcel.class == Class::Urgent {
-            self.queue.wake.urge(index);
+        let first = inbox.push(payload, key, |number| self.stamp(number));
+        if payload.class == Class::Urgent {
+            self.queue.wake.set_urgent(index);
         }
         Ok(first)
     }
@@ -183,9 +184,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn announce(&self, index: usize) {
         self.queue.wake.mark(index);
         if self.keyed() {
-            self.queue.wake.one(&self.clock.bell);
+            self.queue.wake.one(&self.clock.watchdog);
         } else {
-            self.queue.wake.one_for(index, &self.clock.bell);
+            self.queue.wake.one_for(index, &self.clock.watchdog);
         }
     }
 }

@@ -6,7 +6,7 @@ use super::Core;
 use crate::{
     Actor,
     pool::{
-        seat::Status,
+        slot_state::Status,
         starts::NotReady,
         timed::{self, later},
     },
@@ -33,11 +33,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// Slots keep their state when the pool has ended, but their workers are gone.
     fn live_slots(&self) -> usize {
-        // Pairs with the store in `end`: otherwise seats of a pool that has ended count as workers.
+        // Pairs with the store in `end`: otherwise slots of a pool that has ended count as workers.
         if self.lifecycle.ended.load(Ordering::SeqCst) {
             return 0;
         }
-        self.membership.seats.iter().filter(|seat| seat.status() == Status::Live).count()
+        self.membership
+            .slots
+            .iter()
+            .filter(|slot_state| slot_state.status() == Status::Live)
+            .count()
     }
 
     /// Looks once more: at the deadline, the last may have started just now.

@@ -2,11 +2,11 @@
 
 use std::hash::Hash;
 
-use super::{Core, crowded::InLine};
+use super::{Core, backlog::InLine};
 use crate::{
     Actor,
     pool::{
-        parcel::ParcelOf,
+        payload::PayloadOf,
         permits::{Closed, Refused},
     },
 };
@@ -15,26 +15,26 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Queues a message whose permit has been taken, in a pool whose workers pull.
     pub(crate) fn push_keyed(
         &self,
-        parcel: &mut ParcelOf<A>,
+        payload: &mut PayloadOf<A>,
         sender: u32,
         waited: bool,
     ) -> Result<(), Refused> {
-        let key = self.key(parcel);
+        let key = self.key(payload);
         let index = self.shard_of(&key, sender);
-        self.push_in_line(index, parcel, key, waited)
+        self.push_in_line(index, payload, key, waited)
     }
 
     /// Waits for room in the pool, and behind the message's key.
     pub(crate) async fn push_in_its_turn(
         &self,
-        parcel: &mut ParcelOf<A>,
+        payload: &mut PayloadOf<A>,
         sender: u32,
     ) -> Result<(), Refused> {
         let mut line: Option<InLine<'_, A, K>> = None;
         loop {
             self.await_permit().await.map_err(|Closed| Refused::Closed)?;
             let mut granted = Granted(Some(self));
-            match self.push_keyed(parcel, sender, line.is_some()) {
+            match self.push_keyed(payload, sender, line.is_some()) {
                 Ok(()) => {
                     granted.0 = None;
                     if let Some(line) = line {
@@ -45,7 +45,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 Err(Refused::KeyFull) => drop(granted),
                 Err(refused) => return Err(refused),
             }
-            let place = line.get_or_insert_with(|| self.stand_in_line(parcel));
+            let place = line.get_or_insert_with(|| self.stand_in_line(payload));
             // The first in line looks once more: there may be room by now.
             if !std::mem::take(&mut place.alone) {
                 place.woken().await;
@@ -53,9 +53,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// Waits for room in the pool. If less than a block comes free, the watch serves the waiter.
+    /// Waits for room in the pool. If less than a block comes free, the watchdog serves the waiter.
     pub(crate) async fn await_permit(&self) -> Result<(), Closed> {
-        self.queue.permits.take(self, self.wakes_by_search(), || self.clock.bell.ring()).await
+        self.queue.permits.take(self, self.goes_on_uncounted(), || self.clock.watchdog.call()).await
     }
 }
 

@@ -1,5 +1,5 @@
-//! A call that is served at the hatch of an idle worker, past queue and ports: by its caller, or by
-//! the worker, which is woken.
+//! A call that is served at the handoff slot of an idle worker, past queue and ports: by its
+//! caller, or by the worker, which is woken.
 //!
 //! Nothing is overtaken: it is done only if nothing is ready in the pool, and if the shard of the
 //! caller's address is not scheduled, which means that nothing is queued there. The permit is taken
@@ -7,7 +7,7 @@
 //! for any other.
 //!
 //! A worker that does not take the message that it was handed, because it has to end or an urgent
-//! message comes first, queues it. The watch does so if a worker does not come.
+//! message comes first, queues it. The watchdog does so if a worker does not come.
 
 use std::{
     hash::Hash,
@@ -16,17 +16,17 @@ use std::{
     time::Instant,
 };
 
-use super::{Core, HatchOf, Queued};
+use super::{Core, HandoffSlotOf, Queued};
 use crate::{
     Actor, Class,
     delivery::Extra,
     pool::{
         entry::Entry,
-        hatch::{Left, Retracted},
-        in_place::{self, Lent},
+        handoff_slot::{InPlaceOutcome, Retracted},
+        in_place::{self, LentWork},
         lock::locked,
-        occupied::slot_at_work,
-        served::{AtHatch, Served, ServedBy},
+        reentrancy::slot_at_work,
+        served::{HandoffWait, Served, ServedBy},
         stamp::Stamp,
     },
 };
@@ -45,7 +45,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         sender: u32,
         caller: &Waker,
     ) -> Option<ServedBy<'_, A>> {
-        match self.settings.derived.serves_at_hatch && !self.queue.wake.any_ready() {
+        match self.settings.derived.uses_handoff && !self.queue.wake.any_ready() {
             true => self.serve_first(message, sender, caller),
             false => None,
         }
@@ -61,14 +61,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         caller: &Waker,
     ) -> Option<ServedBy<'_, A>> {
         let in_place = self.settings.config.handling.calls_in_place;
-        let may = if in_place { self.may_drive() } else { self.queue.wake.may_hand() };
-        if !may || self.queue.wake.is_urged() || slot_at_work(self.identity()).is_some() {
+        let may = if in_place { self.may_run_in_place() } else { self.queue.wake.may_hand() };
+        if !may || self.queue.wake.has_urgent() || slot_at_work(self.identity()).is_some() {
             return None;
         }
         match in_place {
             true => self.serve_now(message, sender),
             // Not if callers do the work: there one call in many goes the usual way, and its worker
-            // then lingers.
+            // then searches.
             false => self.hand(message, sender, caller),
         }
     }
@@ -83,38 +83,40 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let index = self.shard_of(&(None, 0), sender);
         // Foreign code: before anything is to be given back.
         let mut waiter = Some(caller.clone());
-        let stamp = self.admit_to_hatch(index)?;
+        let stamp = self.admit_handoff(index)?;
         if !self.handoff.hands.load(Ordering::Relaxed) {
             self.handoff.hands.store(true, Ordering::Relaxed);
         }
         let mut at = None;
         let put = |worker| {
-            let hatch: &HatchOf<A> = self.handoff.hatch(worker);
-            let handed = hatch.hand(message, stamp, &mut waiter);
-            at = handed.then_some(hatch);
+            let handoff_slot: &HandoffSlotOf<A> = self.handoff.slot(worker);
+            let handed = handoff_slot.hand(message, stamp, &mut waiter);
+            at = handed.then_some(handoff_slot);
             handed
         };
-        if !self.queue.wake.hand(&self.clock.bell, put) {
+        if !self.queue.wake.hand(&self.clock.watchdog, put) {
             self.take_admission_back(index);
         }
-        at.map(|hatch| Served::Handed(AtHatch(hatch)))
+        at.map(|handoff_slot| Served::Handed(HandoffWait(handoff_slot)))
     }
 
     /// Messages that were handed to workers which have not come for them yet.
     pub(super) fn handed(&self) -> usize {
-        self.handoff.hatches_of_waiters().filter(|hatch| hatch.has_handed()).count()
+        self.handoff.slots_of_waiters().filter(|handoff_slot| handoff_slot.has_handed()).count()
     }
 
     /// When the oldest of these was handed over.
     pub(crate) fn oldest_handed(&self) -> Option<Stamp> {
-        let handed_at = |hatch: &HatchOf<A>| hatch.handed_at(|| self.now());
-        self.handoff.hatches_of_waiters().filter_map(handed_at).min_by_key(|stamp| stamp.nanos())
+        let handed_at = |handoff_slot: &HandoffSlotOf<A>| handoff_slot.handed_at(|| self.now());
+        self.handoff.slots_of_waiters().filter_map(handed_at).min_by_key(|stamp| stamp.nanos())
     }
 
     /// Takes back messages that were handed to workers, one after the other.
     pub(super) fn take_handed(&self) -> impl Iterator<Item = Queued<A, K>> {
-        let retracted =
-            self.handoff.hatches_of_waiters().filter_map(|hatch| hatch.retract(|| self.now()));
+        let retracted = self
+            .handoff
+            .slots_of_waiters()
+            .filter_map(|handoff_slot| handoff_slot.retract(|| self.now()));
         retracted.map(into_entry)
     }
 
@@ -122,8 +124,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// list, and does not take it.
     #[cold]
     pub(crate) fn take_back_handed(&self, worker: usize) {
-        let hatch = self.handoff.hatches.at(worker).get();
-        self.take_home(hatch.and_then(|hatch| hatch.retract(|| self.now())));
+        let handoff_slot = self.handoff.slots.at(worker).get();
+        self.take_home(handoff_slot.and_then(|handoff_slot| handoff_slot.retract(|| self.now())));
     }
 
     /// Messages handed to workers that have not come since the last time go to others, if there are
@@ -133,12 +135,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         // Pairs with nothing: a hint. A worker that leaves after the look may still be the
         // last but one.
         let any_other = self.membership.live.load(Ordering::SeqCst) > 1;
-        let look = |hatch: &HatchOf<A>| {
-            let (came, left) = hatch.retract_what_is_left(any_other, || self.now());
+        let look = |handoff_slot: &HandoffSlotOf<A>| {
+            let (came, left) = handoff_slot.retract_what_is_left(any_other, || self.now());
             self.take_home(left);
             came
         };
-        self.handoff.hatches_of_waiters().map(look).fold(0, u64::wrapping_add)
+        self.handoff.slots_of_waiters().map(look).fold(0, u64::wrapping_add)
     }
 
     /// The stamp of a message for which the clock was not read. The clock goes again from here on:
@@ -155,21 +157,21 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     fn serve_now(&self, message: &mut Option<A::Message>, sender: u32) -> Option<ServedBy<'_, A>> {
-        let (lent, hatch) = self.lend_idle()?;
+        let (lent, handoff_slot) = self.lend_idle()?;
         // A pool whose calls are all served here has no worker awake, and its clock goes only while
         // it is watched.
-        self.clock.bell.ring();
+        self.clock.watchdog.call();
         let index = self.shard_of(&(None, 0), sender);
-        let Some(stamp) = self.admit_to_hatch(index) else {
+        let Some(stamp) = self.admit_handoff(index) else {
             lent.leave();
             return None;
         };
-        if hatch.put(message, stamp) {
-            match self.drive(lent, || hatch.leave()) {
-                Left::Reply(reply) => return Some(Served::Reply(reply)),
-                Left::Later(reply) => return Some(Served::Later(reply)),
+        if handoff_slot.put(message, stamp) {
+            match self.run_in_place(lent, || handoff_slot.leave()) {
+                InPlaceOutcome::Reply(reply) => return Some(Served::Reply(reply)),
+                InPlaceOutcome::Later(reply) => return Some(Served::Later(reply)),
                 // It had something else to do.
-                Left::Message(back) => *message = Some(back),
+                InPlaceOutcome::Message(back) => *message = Some(back),
             }
         } else {
             // An earlier caller of the worker waits for a handler that has suspended.
@@ -181,32 +183,32 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// Borrows the work of an idle worker: of the same one each time on the same thread, and of
     /// others on other threads, so that its data stays in the caches there.
-    fn lend_idle(&self) -> Option<(Lent<'_>, &HatchOf<A>)> {
-        let (workers, first) = (self.handoff.hatches.len(), in_place::number_of_thread());
+    fn lend_idle(&self) -> Option<(LentWork<'_>, &HandoffSlotOf<A>)> {
+        let (workers, first) = (self.handoff.slots.len(), in_place::number_of_thread());
         (0..workers.min(WORKERS_ASKED)).find_map(|place| {
             let worker = first.wrapping_add(place) % workers;
-            if !self.queue.wake.is_lying(worker) {
+            if !self.queue.wake.is_parked(worker) {
                 return None;
             }
-            let hatch = self.handoff.hatches.at(worker).get()?;
-            Some((in_place::lend(&self.membership.seats.at(worker).bench)?, &**hatch))
+            let handoff_slot = self.handoff.slots.at(worker).get()?;
+            Some((in_place::lend(&self.membership.slots.at(worker).work)?, &**handoff_slot))
         })
     }
 
     /// Polls a worker once, and now and then takes the time of that.
     #[inline]
-    pub(super) fn drive<T>(&self, lent: Lent<'_>, then: impl FnOnce() -> T) -> T {
+    pub(super) fn run_in_place<T>(&self, lent: LentWork<'_>, then: impl FnOnce() -> T) -> T {
         let since = in_place::is_timed().then(Instant::now);
-        let then = lent.drive(then);
+        let then = lent.run(then);
         if let Some(since) = since {
-            self.tell_pace(since.elapsed());
+            self.note_pace(since.elapsed());
         }
         then
     }
 
     /// Takes a permit for a message that nothing waits before.
     #[inline(always)]
-    fn admit_to_hatch(&self, index: usize) -> Option<Stamp> {
+    fn admit_handoff(&self, index: usize) -> Option<Stamp> {
         let is_late = self.is_late();
         let mut inbox = locked(&self.queue.shards[index].inbox);
         if inbox.scheduled || inbox.closed {
@@ -220,7 +222,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let number = inbox.accepted;
         inbox.accepted += 1;
         drop(inbox);
-        Some(self.telemetry.coarse.stamp_at_hatch(number, is_late, self.queue.wake.is_quick()))
+        Some(self.telemetry.coarse.stamp_of_handoff(number, is_late, self.queue.wake.is_quick()))
     }
 
     /// The admitted message was not handled: it is not accepted after all.
@@ -229,7 +231,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.queue.shards[index].inbox.lock().accepted -= 1;
         self.give_credit(index, 1);
         // A stop may have seen one message more than there is.
-        self.lifecycle.tell_progress();
+        self.lifecycle.notify_progress();
     }
 
     /// For a worker that has served a caller while idle: runs post-settlement bookkeeping.
@@ -240,7 +242,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         // one of them is never told.
         fence(Ordering::SeqCst);
         self.serve_waiters_at_rest();
-        self.lifecycle.tell_progress();
+        self.lifecycle.notify_progress();
     }
 }
 

@@ -38,13 +38,13 @@ use crate::{
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Which messages are to be withdrawn: user code.
-pub(crate) struct Judge<'a, M> {
+pub(crate) struct Predicate<'a, M> {
     is_such: &'a mut dyn FnMut(&M) -> bool,
     /// It has panicked: no further message is withdrawn.
     panic: Option<Box<dyn Any + Send>>,
 }
 
-impl<'a, M> Judge<'a, M> {
+impl<'a, M> Predicate<'a, M> {
     pub(crate) fn new(is_such: &'a mut dyn FnMut(&M) -> bool) -> Self {
         Self { is_such, panic: None }
     }
@@ -71,12 +71,12 @@ impl<'a, M> Judge<'a, M> {
 /// The messages that were chosen from some, and those that stay.
 pub(super) fn sift<A: Actor, K>(
     entries: VecDeque<Queued<A, K>>,
-    judge: &mut Judge<'_, A::Message>,
+    predicate: &mut Predicate<'_, A::Message>,
     withdrawn: &mut Vec<Queued<A, K>>,
 ) -> VecDeque<Queued<A, K>> {
     let mut stay = VecDeque::new();
     for entry in entries {
-        match judge.withdraws(&entry.message) {
+        match predicate.withdraws(&entry.message) {
             true => withdrawn.push(entry),
             false => stay.push_back(entry),
         }
@@ -87,12 +87,12 @@ pub(super) fn sift<A: Actor, K>(
 /// As `sift`, of a queue.
 pub(super) fn sift_queue<A: Actor, K>(
     mut queue: BlockQueue<Queued<A, K>>,
-    judge: &mut Judge<'_, A::Message>,
+    predicate: &mut Predicate<'_, A::Message>,
     withdrawn: &mut Vec<Queued<A, K>>,
 ) -> BlockQueue<Queued<A, K>> {
     let mut stay = BlockQueue::new();
     for entry in std::iter::from_fn(|| queue.pop_front()) {
-        match judge.withdraws(&entry.message) {
+        match predicate.withdraws(&entry.message) {
             true => withdrawn.push(entry),
             false => stay.push_back(entry),
         }
@@ -109,7 +109,7 @@ pub(super) type LaneOf<A, K> =
     Lane<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error, K>;
 
 /// What waited in a lane.
-struct Line<A: Actor, K> {
+struct SiftedLine<A: Actor, K> {
     id: LaneId,
     stay: VecDeque<Queued<A, K>>,
     withdrawn: Vec<Queued<A, K>>,
@@ -120,29 +120,30 @@ struct Sifted<A: Actor, K> {
     stay: LiftedOf<A, K>,
     /// From the queues.
     withdrawn: Vec<Queued<A, K>>,
-    lines: Vec<Line<A, K>>,
+    lines: Vec<SiftedLine<A, K>>,
 }
 
 impl<A: Actor, K> Sifted<A, K> {
     fn of(
         (lifted, lines): (LiftedOf<A, K>, Vec<LineOf<A, K>>),
-        judge: &mut Judge<'_, A::Message>,
+        predicate: &mut Predicate<'_, A::Message>,
     ) -> Self {
         // In the order in which they wait: those of lanes are the oldest of their keys.
         let lines = lines.into_iter().map(|(id, line)| {
             let mut withdrawn = Vec::new();
-            let stay = sift::<A, K>(line, judge, &mut withdrawn);
-            Line { id, stay, withdrawn }
+            let stay = sift::<A, K>(line, predicate, &mut withdrawn);
+            SiftedLine { id, stay, withdrawn }
         });
         let (lines, mut withdrawn) = (lines.collect(), Vec::new());
-        let urgent = sift::<A, K>(lifted.urgent, judge, &mut withdrawn);
-        let queues = lifted.queues.map(|queue| sift_queue::<A, K>(queue, judge, &mut withdrawn));
+        let urgent = sift::<A, K>(lifted.urgent, predicate, &mut withdrawn);
+        let queues =
+            lifted.queues.map(|queue| sift_queue::<A, K>(queue, predicate, &mut withdrawn));
         Self { stay: shard::Lifted { queues, urgent }, withdrawn, lines }
     }
 }
 
 /// What follows from a withdrawal once no lock is held.
-struct Sequel<A: Actor, K> {
+struct AfterSweep<A: Actor, K> {
     /// Permits of what was withdrawn.
     permits: u64,
     closed: Vec<LaneOf<A, K>>,
@@ -155,7 +156,7 @@ struct Sequel<A: Actor, K> {
     parked: Vec<ReplyPort<A::Reply, A::Error>>,
 }
 
-impl<A: Actor, K> Default for Sequel<A, K> {
+impl<A: Actor, K> Default for AfterSweep<A, K> {
     fn default() -> Self {
         Self {
             permits: 0,
@@ -173,12 +174,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn sweep(
         &self,
         index: usize,
-        judge: &mut Judge<'_, A::Message>,
+        predicate: &mut Predicate<'_, A::Message>,
         withdrawn: &mut Vec<Queued<A, K>>,
     ) {
         let lifted = self.queue.shards[index].lift(&mut self.outbox_at_rest(index));
         if let Some(lifted) = lifted {
-            let sifted = Sifted::of(lifted, judge);
+            let sifted = Sifted::of(lifted, predicate);
             self.set_down(index, sifted, withdrawn);
         }
     }
@@ -199,7 +200,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     fn set_down(&self, index: usize, sifted: Sifted<A, K>, withdrawn: &mut Vec<Queued<A, K>>) {
         let Sifted { stay, withdrawn: of_queues, lines } = sifted;
-        let mut sequel = Sequel::default();
+        let mut sequel = AfterSweep::default();
         let before = withdrawn.len();
         let mut outbox = self.queue.shards[index].outbox.lock();
         let mut is_urgent = self.queue.shards[index].set_down(&mut outbox, stay);
@@ -213,7 +214,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         is_urgent |= outbox.has_urgent_ready();
         if is_urgent {
-            self.queue.wake.urge(index);
+            self.queue.wake.set_urgent(index);
         }
         self.queue.shards[index].note_outbox(&outbox);
         self.count_withdrawn(&withdrawn[before..]);
@@ -228,7 +229,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         id: LaneId,
         stay: VecDeque<Queued<A, K>>,
         withdrawn: usize,
-        sequel: &mut Sequel<A, K>,
+        sequel: &mut AfterSweep<A, K>,
     ) {
         if let Err(stay) = outbox.lanes.set_down(id, stay) {
             // All queues were emptied in between, and the withdrawal settles these messages.
@@ -264,31 +265,31 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// Nothing is left in the line of a parked key: it is as if nothing had failed.
-    fn close_parked(&self, outbox: &mut OutboxOf<A, K>, id: LaneId, sequel: &mut Sequel<A, K>) {
+    fn close_parked(&self, outbox: &mut OutboxOf<A, K>, id: LaneId, sequel: &mut AfterSweep<A, K>) {
         let others = outbox.lanes.has_other_parked(id);
-        if let Some(crowd) = &mut outbox.crowd {
-            crowd.unpark(id.hash, others);
+        if let Some(backlog) = &mut outbox.backlog {
+            backlog.unpark(id.hash, others);
         }
         sequel.failed.extend(outbox.lanes.get(id).and_then(Lane::take_failed));
         sequel.closed.extend(outbox.lanes.close(id));
         sequel.released += 1;
     }
 
-    fn follow(&self, index: usize, sequel: Sequel<A, K>) {
+    fn follow(&self, index: usize, sequel: AfterSweep<A, K>) {
         if sequel.permits > 0 {
             self.queue.permits.give(sequel.permits, self);
         }
         sequel.alarms.into_iter().for_each(|id| self.clock.forget_lane(index, id));
         sequel.parked.into_iter().for_each(|port| port.resolve(CallError::Parked));
         discard((sequel.closed, sequel.failed));
-        (0..sequel.released).for_each(|_| self.tell(PoolEvent::KeyReleased));
+        (0..sequel.released).for_each(|_| self.notify(PoolEvent::KeyReleased));
         self.announce(index);
     }
 
     /// Counts messages that were withdrawn before they were started.
     pub(super) fn count_withdrawn(&self, withdrawn: &[Queued<A, K>]) {
         let retries = withdrawn.iter().filter(|entry| entry.is_retry()).count();
-        self.telemetry.tally.withdrawn.fetch_add(withdrawn.len() as u64, Ordering::Relaxed);
-        self.telemetry.tally.waiting.fetch_sub(retries, Ordering::Relaxed);
+        self.telemetry.counters.withdrawn.fetch_add(withdrawn.len() as u64, Ordering::Relaxed);
+        self.telemetry.counters.waiting.fetch_sub(retries, Ordering::Relaxed);
     }
 }

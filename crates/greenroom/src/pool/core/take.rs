@@ -1,9 +1,9 @@
 //! Taking messages: from ready lanes, and from the queue of a shard.
 //!
 //! In a keyed pool everything between "the token is mine" and "the key in hand is published"
-//! happens under one hold of the outbox's lock, so the watch never finds a token whose holder has
-//! moved on. The one exception is the comparison of keys, which is user code: it runs without the
-//! lock, and the token says so while it runs.
+//! happens under one hold of the outbox's lock, so the watchdog never finds a token whose holder
+//! has moved on. The one exception is the comparison of keys, which is user code: it runs without
+//! the lock, and the token says so while it runs.
 //!
 //! Whether the pool has ended is looked at under the same lock: a worker that ends the pool over a
 //! message gives that message's key up after that, and a worker that then finds the key free must
@@ -21,7 +21,7 @@ use crate::{
     pool::{
         discard::discard,
         entry::put_plain,
-        hold::{DeliveryOf, Source},
+        in_flight::{DeliveryOf, Source},
         lanes::{Lane, LaneId, LaneState, is_plain_key},
         lock::{Locked, locked},
         shard::{LOOK_AHEAD, Refilled},
@@ -40,13 +40,13 @@ const QUICK_BUDGET: u32 = 512;
 pub(crate) const QUOTA: u32 = 16;
 
 /// The place of a message whose key has a lane.
-enum Placed {
+enum LanePlace {
     Behind,
     /// First in the lane that the worker itself runs, which has nothing in hand.
     Next,
 }
 
-pub(crate) type Taken<A, K> = Option<(Source, Queued<A, K>)>;
+pub(crate) type TakenMessage<A, K> = Option<(Source, Queued<A, K>)>;
 
 /// A message that was taken in a pool whose handlers usually wait.
 pub(crate) enum TakenNear<A: Actor, K> {
@@ -59,7 +59,7 @@ pub(super) type Outboxed<'a, A, K> = Locked<'a, OutboxOf<A, K>>;
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Looks for work in every ready shard, beginning behind the one that was served last; in each,
     /// for messages of the class `first` before others.
-    pub(crate) fn take(&self, worker: usize, cursor: &mut u32, first: Class) -> Taken<A, K> {
+    pub(crate) fn take(&self, worker: usize, cursor: &mut u32, first: Class) -> TakenMessage<A, K> {
         while let Some(index) = self.queue.wake.claim(*cursor) {
             *cursor = (index as u32 + 1) % 64;
             if let Some(work) = self.take_from(index, worker, first) {
@@ -132,7 +132,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         delivery: &mut DeliveryOf<A>,
     ) -> Option<Source> {
         let is_plain =
-            outbox.is_plain() && !self.queue.wake.is_urged_at(index) && !self.has_ended();
+            outbox.is_plain() && !self.queue.wake.has_urgent_at(index) && !self.has_ended();
         if !is_plain || !self.queue.shards[index].refill_or(outbox, || self.queue.wake.clear(index))
         {
             return None;
@@ -149,10 +149,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// The next message from the source of the last one, or `None` when its place has been given
     /// up. `stays` if a worker whose lane is empty may go on with its shard.
-    pub(crate) fn next(&self, worker: usize, source: Source, stays: bool) -> Taken<A, K> {
+    pub(crate) fn next(&self, worker: usize, source: Source, stays: bool) -> TakenMessage<A, K> {
         match source {
-            Source::None | Source::Desk => None,
-            Source::Shared { .. } | Source::Attending { .. } => {
+            Source::None | Source::Mailbox => None,
+            Source::Shared { .. } | Source::BetweenRuns { .. } => {
                 self.release(worker, source);
                 None
             }
@@ -187,11 +187,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         join: bool,
         delivery: &mut DeliveryOf<A>,
     ) -> Option<(usize, bool)> {
-        while let Some((index, alone)) = self.queue.wake.attend(cursor, join) {
+        while let Some((index, alone)) = self.queue.wake.acquire_affinity(cursor, join) {
             if self.pop_shared(index, alone.then_some(worker), delivery) {
                 return Some((index, alone));
             }
-            self.depart(index, worker, alone);
+            self.release_affinity(index, worker, alone);
         }
         None
     }
@@ -224,12 +224,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn pop_shared(
         &self,
         index: usize,
-        attendant: Option<usize>,
+        affine: Option<usize>,
         delivery: &mut DeliveryOf<A>,
     ) -> bool {
         let mut outbox = self.queue.shards[index].outbox.lock();
         if outbox.queue.is_empty() {
-            match self.refill_shared(index, attendant, &mut outbox) {
+            match self.refill_shared(index, affine, &mut outbox) {
                 Some(Refilled::Last(entry)) => {
                     entry.put_into(delivery);
                     self.note_taken(index, &outbox);
@@ -294,26 +294,26 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     fn refill_shared(
         &self,
         index: usize,
-        attendant: Option<usize>,
+        affine: Option<usize>,
         outbox: &mut OutboxOf<A, K>,
     ) -> Option<Refilled<Queued<A, K>>> {
         let empty = || self.queue.wake.clear(index);
         match self.queue.wake.is_quick() {
-            true => self.queue.shards[index].refill_near(outbox, attendant, empty),
+            true => self.queue.shards[index].refill_near(outbox, affine, empty),
             false => self.queue.shards[index].refill_or(outbox, empty).then_some(Refilled::More),
         }
     }
 
     /// Urgent messages first, unless a normal one is due. Otherwise ready lanes and the queue take
     /// turns. The queue of a keyed shard belongs to the holder of the token.
-    fn take_from(&self, index: usize, worker: usize, first: Class) -> Taken<A, K> {
+    fn take_from(&self, index: usize, worker: usize, first: Class) -> TakenMessage<A, K> {
         let shard = &self.queue.shards[index];
         let mut outbox = shard.outbox.lock();
         if self.has_ended() {
             return None;
         }
         let may_drain = outbox.token.is_none();
-        let urged = first == Class::Urgent && self.queue.wake.is_urged_at(index);
+        let urged = first == Class::Urgent && self.queue.wake.has_urgent_at(index);
         if urged && let Some(id) = outbox.next_urgent_ready() {
             return self.take_lane(index, outbox, id, worker);
         }
@@ -355,7 +355,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         mut outbox: Outboxed<'_, A, K>,
         id: LaneId,
         worker: usize,
-    ) -> Taken<A, K> {
+    ) -> TakenMessage<A, K> {
         if let Some(lane) = outbox.lanes.get(id) {
             lane.state = LaneState::Running(worker);
         }
@@ -363,7 +363,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.note_taken(index, &outbox);
         // Its only message may have made room for another.
         let empty = entry.is_none().then(|| outbox.lanes.close(id));
-        self.calm_down(index, &mut outbox);
+        self.clear_urgent_if_last(index, &mut outbox);
         let may_drain = outbox.token.is_none();
         let more =
             outbox.has_ready() || (may_drain && self.queue.shards[index].refill(&mut outbox));
@@ -376,13 +376,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// A lane was taken that may have been the last with an urgent message.
-    fn calm_down(&self, index: usize, outbox: &mut OutboxOf<A, K>) {
-        if !self.queue.wake.is_urged_at(index) || outbox.has_urgent_ready() {
+    fn clear_urgent_if_last(&self, index: usize, outbox: &mut OutboxOf<A, K>) {
+        if !self.queue.wake.has_urgent_at(index) || outbox.has_urgent_ready() {
             return;
         }
         let inbox = self.queue.shards[index].inbox.lock();
         if !inbox.has_urgent() {
-            self.queue.wake.calm(index);
+            self.queue.wake.clear_urgent(index);
         }
     }
 
@@ -397,7 +397,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         epoch: u64,
         run: u32,
         first: Class,
-    ) -> Taken<A, K> {
+    ) -> TakenMessage<A, K> {
         // The key of the last message is done with: a lane opened for it from here on would
         // have no owner.
         let finished = outbox.held(epoch).and_then(|token| token.in_hand.take());
@@ -463,8 +463,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                         return (outbox, None);
                     }
                     Err(free) => free,
-                    Ok(Placed::Next) => return (outbox, None),
-                    Ok(Placed::Behind) => continue,
+                    Ok(LanePlace::Next) => return (outbox, None),
+                    Ok(LanePlace::Behind) => continue,
                 };
             }
             if entry.class == Class::Urgent || !outbox.exceeds(&entry, QUOTA) {
@@ -497,7 +497,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         outbox: &mut OutboxOf<A, K>,
         first: Class,
     ) -> Option<Queued<A, K>> {
-        if first == Class::Urgent && self.queue.wake.is_urged_at(index) {
+        if first == Class::Urgent && self.queue.wake.has_urgent_at(index) {
             if outbox.has_urgent_ready() {
                 return None;
             }
@@ -523,7 +523,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let mut inbox = self.queue.shards[index].inbox.lock();
         let entry = inbox.pop_urgent();
         if !inbox.has_urgent() && !more {
-            self.queue.wake.calm(index);
+            self.queue.wake.clear_urgent(index);
         }
         entry
     }
@@ -531,7 +531,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Takes an urgent message from a shard without keys.
     pub(crate) fn take_urgent(&self) -> Option<Queued<A, K>> {
         loop {
-            let urged = self.queue.wake.urged();
+            let urged = self.queue.wake.urgent_shards();
             if urged == 0 {
                 return None;
             }
@@ -542,9 +542,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// Goes to a keyed shard with urgent messages that no worker drains and that is not `but`.
-    pub(crate) fn take_urged(&self, worker: usize, but: Option<usize>) -> Taken<A, K> {
+    pub(crate) fn take_from_urgent_shard(
+        &self,
+        worker: usize,
+        but: Option<usize>,
+    ) -> TakenMessage<A, K> {
         let but = but.map_or(0, |index| 1_u64 << index);
-        let mut urged = self.queue.wake.urged() & !but;
+        let mut urged = self.queue.wake.urgent_shards() & !but;
         while urged != 0 {
             let index = urged.trailing_zeros() as usize;
             urged &= urged - 1;
@@ -566,14 +570,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         mut outbox: Outboxed<'a, A, K>,
         epoch: u64,
         entry: Queued<A, K>,
-    ) -> (Outboxed<'a, A, K>, Result<Placed, Queued<A, K>>) {
+    ) -> (Outboxed<'a, A, K>, Result<LanePlace, Queued<A, K>>) {
         outbox.compare(epoch, Some(entry.hash));
         let (outbox, lane) = self.lane_of(index, outbox, &entry);
         // The lane may have closed since: then the key is free. None can have opened, because only
-        // the holder of the token opens lanes for messages of this queue, and the watch leaves a
+        // the holder of the token opens lanes for messages of this queue, and the watchdog leaves a
         // token alone that compares.
         let class = entry.class;
-        let (mut outbox, entry) = self.told_if_parked(index, outbox, lane, entry);
+        let (mut outbox, entry) = self.notify_if_parked(index, outbox, lane, entry);
         outbox.carried = None;
         let placed = match lane {
             Some(id) => outbox.lanes.push_back(id, entry).map(|()| id),
@@ -590,8 +594,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         outbox.compare(epoch, None);
         let placed = placed.map(|id| match class {
-            Class::Urgent => self.urge_lane(index, &mut outbox, epoch, id),
-            Class::Normal => Placed::Behind,
+            Class::Urgent => self.set_lane_urgent(index, &mut outbox, epoch, id),
+            Class::Normal => LanePlace::Behind,
         });
         (outbox, placed)
     }
@@ -616,7 +620,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// A caller that waits for the reply to a message of a parked key is told so: it would wait for
     /// an operator.
-    fn told_if_parked<'a>(
+    fn notify_if_parked<'a>(
         &'a self,
         index: usize,
         mut outbox: Outboxed<'a, A, K>,
@@ -634,27 +638,33 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// An urgent message has come into a lane. If that is the caller's own, it is the next one that
     /// the caller handles.
-    fn urge_lane(
+    fn set_lane_urgent(
         &self,
         index: usize,
         outbox: &mut OutboxOf<A, K>,
         epoch: u64,
         id: LaneId,
-    ) -> Placed {
+    ) -> LanePlace {
         let worker = outbox.held(epoch).map(|token| token.worker);
-        match outbox.urge(id) {
+        match outbox.set_urgent(id) {
             Some(LaneState::Ready) => {
-                self.queue.wake.urge(index);
-                Placed::Behind
+                self.queue.wake.set_urgent(index);
+                LanePlace::Behind
             }
-            Some(LaneState::Running(owner)) if Some(owner) == worker => Placed::Next,
-            _ => Placed::Behind,
+            Some(LaneState::Running(owner)) if Some(owner) == worker => LanePlace::Next,
+            _ => LanePlace::Behind,
         }
     }
 
     /// The next message of a lane. If it is empty, and `heir` goes on with the shard, which no
     /// worker drains, the next message there, under the same lock.
-    fn next_in_lane(&self, index: usize, id: LaneId, run: u32, heir: Option<usize>) -> Taken<A, K> {
+    fn next_in_lane(
+        &self,
+        index: usize,
+        id: LaneId,
+        run: u32,
+        heir: Option<usize>,
+    ) -> TakenMessage<A, K> {
         let mut outbox = self.queue.shards[index].outbox.lock();
         // Keys of this shard wait for a quota, those of other shards for a turn, as they do
         // behind any shard.

@@ -1,8 +1,8 @@
 //! Tests of what several parts of the core do together.
 
-mod attendance;
+mod affinity;
 mod deserted;
-mod easy;
+mod fast_path;
 mod handed;
 mod interleavings;
 mod points;

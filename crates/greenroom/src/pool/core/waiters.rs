@@ -15,8 +15,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// As `serve_waiters`, for a worker that has just been suspended: in blocks. While less than
-    /// a block is free, waiters are served by the watch, or, if there is no watch, by the last
+    /// As `serve_waiters`, for a worker that has just been suspended: in blocks. While less than a
+    /// block is free, waiters are served by the watchdog, or, if there is no watchdog, by the last
     /// worker awake.
     pub(crate) fn serve_waiters_in_blocks(&self) {
         let is_starved = self.queue.permits.is_starved();
@@ -26,7 +26,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             self.queue.permits.grant(self);
         }
         self.serve_key_lines();
-        // That costs a look at the clock, and the watch does it with each tick.
+        // That costs a look at the clock, and the watchdog does it with each tick.
         if (has_block || (!is_starved && is_unwatched)) && self.telemetry.full.is_full() {
             self.look_now_and_then();
         }
@@ -42,12 +42,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// True if a worker that goes on after a wait does not count as awake. On one thread it does:
     /// there the count says whether the clock is looked after.
     #[inline]
-    pub(crate) fn wakes_by_search(&self) -> bool {
+    pub(crate) fn goes_on_uncounted(&self) -> bool {
         self.queue.wake.waits() && self.telemetry.coarse.is_watched()
     }
 
-    /// As `serve_waiters`, for a worker that lies down or serves where it lies: it also looks
-    /// whether the pool is drained.
+    /// As `serve_waiters`, for a worker that parks or serves while parked: it also looks whether
+    /// the pool is drained.
     #[inline]
     pub(crate) fn serve_waiters_at_rest(&self) {
         self.grant_waiters();

@@ -9,8 +9,8 @@ use std::{hash::Hash, panic::resume_unwind, sync::atomic::Ordering};
 
 use super::{
     Core, Queued,
-    carry::Carried,
-    sweep::{Judge, sift, sift_queue},
+    migrate::Migrated,
+    sweep::{Predicate, sift, sift_queue},
 };
 use crate::{
     Actor, CallError, PoolEvent,
@@ -27,57 +27,69 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// further message is withdrawn, and the panic goes on once all is in order.
     pub(crate) fn withdraw(&self, is_such: &mut dyn FnMut(&A::Message) -> bool) -> usize {
         let Some(begun) = self.withdrawal().begin() else { return 0 };
-        let mut judge = Judge::new(is_such);
+        let mut predicate = Predicate::new(is_such);
         let mut withdrawn = Vec::new();
-        self.sweep_all(&mut judge, &mut withdrawn);
+        self.sweep_all(&mut predicate, &mut withdrawn);
         self.settle_if_over();
         drop(begun);
         let messages = withdrawn.len();
         withdrawn.into_iter().for_each(settle_withdrawn::<A, K>);
         if messages > 0 {
-            self.tell(PoolEvent::Withdrawn { messages });
+            self.notify(PoolEvent::Withdrawn { messages });
         }
         self.serve_waiters();
-        self.lifecycle.tell_progress();
-        match judge.into_panic() {
+        self.lifecycle.notify_progress();
+        match predicate.into_panic() {
             Some(panic) => resume_unwind(panic),
             None => messages,
         }
     }
 
-    fn sweep_all(&self, judge: &mut Judge<'_, A::Message>, withdrawn: &mut Vec<Queued<A, K>>) {
-        self.sweep_handed(judge, withdrawn);
-        self.sweep_held(judge, withdrawn);
-        self.sweep_clock(judge, withdrawn);
-        let desks = self.membership.desks.iter().filter_map(|desk| desk.lock().clone());
-        for mailbox in desks.collect::<Vec<_>>() {
-            self.sweep_mailbox(&mailbox, judge, withdrawn);
+    fn sweep_all(
+        &self,
+        predicate: &mut Predicate<'_, A::Message>,
+        withdrawn: &mut Vec<Queued<A, K>>,
+    ) {
+        self.sweep_handed(predicate, withdrawn);
+        self.sweep_held(predicate, withdrawn);
+        self.sweep_clock(predicate, withdrawn);
+        let mailboxes = self.membership.mailboxes.iter().filter_map(|cell| cell.lock().clone());
+        for mailbox in mailboxes.collect::<Vec<_>>() {
+            self.sweep_mailbox(&mailbox, predicate, withdrawn);
         }
         for index in 0..self.queue.shards.len() {
-            if !judge.has_panicked() {
-                self.sweep(index, judge, withdrawn);
+            if !predicate.has_panicked() {
+                self.sweep(index, predicate, withdrawn);
             }
         }
     }
 
     /// Messages that were handed to workers that have not come for them. Those that stay go
     /// the usual way.
-    fn sweep_handed(&self, judge: &mut Judge<'_, A::Message>, withdrawn: &mut Vec<Queued<A, K>>) {
+    fn sweep_handed(
+        &self,
+        predicate: &mut Predicate<'_, A::Message>,
+        withdrawn: &mut Vec<Queued<A, K>>,
+    ) {
         let handed: Vec<_> = self.take_handed().collect();
         let before = withdrawn.len();
-        let stay = sift::<A, K>(handed.into(), judge, withdrawn);
+        let stay = sift::<A, K>(handed.into(), predicate, withdrawn);
         self.re_home(stay.into());
         self.free(&withdrawn[before..]);
     }
 
     /// Messages for which a policy has no worker.
-    fn sweep_held(&self, judge: &mut Judge<'_, A::Message>, withdrawn: &mut Vec<Queued<A, K>>) {
-        if judge.has_panicked() {
+    fn sweep_held(
+        &self,
+        predicate: &mut Predicate<'_, A::Message>,
+        withdrawn: &mut Vec<Queued<A, K>>,
+    ) {
+        if predicate.has_panicked() {
             return;
         }
-        // Pairs with the `fetch_add` in `crew_changed`, as the load below: a worker that comes from
-        // here on may find nothing held.
-        let seen = self.membership.crew_changes.load(Ordering::SeqCst);
+        // Pairs with the `fetch_add` in `members_changed`, as the load below: a worker that comes
+        // from here on may find nothing held.
+        let seen = self.membership.member_changes.load(Ordering::SeqCst);
         let lifted = self.with_moves(|moves| {
             let lifted = std::mem::take(&mut *self.routing.held.lock());
             moves.into_iter().for_each(|moves| moves.held_is_lifted = !lifted.is_empty());
@@ -87,7 +99,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return;
         }
         let before = withdrawn.len();
-        let stay = sift::<A, K>(lifted, judge, withdrawn);
+        let stay = sift::<A, K>(lifted, predicate, withdrawn);
         let chosen = &withdrawn[before..];
         self.put_moved(|moves| {
             let mut held = self.routing.held.lock();
@@ -101,26 +113,30 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         });
         self.free(chosen);
         // Workers that have started since have looked at held messages before. Pairs with the
-        // `fetch_add` in `crew_changed`, before `ask_again` takes the lock of held messages: the
+        // `fetch_add` in `members_changed`, before `ask_again` takes the lock of held messages: the
         // new worker finds them, or this load sees the change. Otherwise they are held although a
         // worker could have them.
         if self.settings.functions.dispatch.is_some()
             && self.routing.sticky.is_none()
-            && self.membership.crew_changes.load(Ordering::SeqCst) != seen
+            && self.membership.member_changes.load(Ordering::SeqCst) != seen
         {
             self.ask_again();
         }
     }
 
     /// Messages without a key that wait for another attempt.
-    fn sweep_clock(&self, judge: &mut Judge<'_, A::Message>, withdrawn: &mut Vec<Queued<A, K>>) {
-        if judge.has_panicked() || self.clock.messages() == 0 {
+    fn sweep_clock(
+        &self,
+        predicate: &mut Predicate<'_, A::Message>,
+        withdrawn: &mut Vec<Queued<A, K>>,
+    ) {
+        if predicate.has_panicked() || self.clock.messages() == 0 {
             return;
         }
         let before = withdrawn.len();
         let mut stay = Vec::new();
         for waiting in self.clock.lift() {
-            match waiting.message().is_some_and(|message| judge.withdraws(message)) {
+            match waiting.message().is_some_and(|message| predicate.withdraws(message)) {
                 true => withdrawn.extend(waiting.into_entry()),
                 false => stay.push(waiting),
             }
@@ -134,10 +150,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     fn sweep_mailbox(
         &self,
         mailbox: &Mailbox<A, K>,
-        judge: &mut Judge<'_, A::Message>,
+        predicate: &mut Predicate<'_, A::Message>,
         withdrawn: &mut Vec<Queued<A, K>>,
     ) {
-        if judge.has_panicked() {
+        if predicate.has_panicked() {
             return;
         }
         // Under the lock of the moves, so that a move does not meet one half of the messages here.
@@ -145,9 +161,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let before = withdrawn.len();
         let LiftedMail { urgent, normal, held } = lifted;
         let stay = LiftedMail {
-            urgent: sift::<A, K>(urgent, judge, withdrawn),
-            normal: sift_queue::<A, K>(normal, judge, withdrawn),
-            held: held.map(|held| sift::<A, K>(held, judge, withdrawn)),
+            urgent: sift::<A, K>(urgent, predicate, withdrawn),
+            normal: sift_queue::<A, K>(normal, predicate, withdrawn),
+            held: held.map(|held| sift::<A, K>(held, predicate, withdrawn)),
         };
         let chosen = &withdrawn[before..];
         let mut homeless = Vec::new();
@@ -157,7 +173,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let homeless = homeless.into_iter().flatten();
         self.re_home(homeless.map(|entry| Queued::<A, K> { hash: 0, ..entry }).collect());
         mailbox.serve_waiters();
-        self.queue.wake.call(mailbox.slot, &self.clock.bell);
+        self.queue.wake.call(mailbox.slot, &self.clock.watchdog);
     }
 
     /// Messages were withdrawn that hold permits of the pool.
@@ -180,16 +196,16 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// As `with_moves`, for putting lifted messages back: then deferred moves go on.
     fn put_moved(&self, work: impl FnOnce(Option<&mut Moves>)) {
-        let carried = self.with_moves(|mut moves| {
-            let mut carried = Carried::default();
+        let migrated = self.with_moves(|mut moves| {
+            let mut migrated = Migrated::default();
             work(moves.as_deref_mut());
             if let (Some(moves), Some(sticky)) = (moves, &self.routing.sticky) {
                 let sticky: &Sticky<A::Message> = sticky;
-                self.carry_deferred(sticky, moves, &mut carried);
+                self.migrate_deferred(sticky, moves, &mut migrated);
             }
-            carried
+            migrated
         });
-        self.carried(carried);
+        self.migrated(migrated);
     }
 
     /// True if this thread withdraws messages: user code that chooses them asks the pool.

@@ -5,7 +5,7 @@ use std::{hash::Hash, sync::Arc};
 use super::Core;
 use crate::{
     Actor, Address,
-    pool::{gather::Worker, seat_door::SeatDoor},
+    pool::{gather::Worker, worker_sender::WorkerSender},
 };
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
@@ -16,18 +16,18 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self: &Arc<Self>,
         live: bool,
     ) -> Vec<Worker<A::Message, A::Reply, A::Error>> {
-        let roster = self.membership.roster.lock();
-        let members = roster.members();
+        let member_list = self.membership.members.lock();
+        let members = member_list.slots();
         let mailboxes: Vec<_> =
             members.filter_map(|slot| self.member_mailbox(slot, live)).collect();
-        drop(roster);
+        drop(member_list);
         mailboxes
             .into_iter()
             .map(|mailbox| {
                 let slot = mailbox.slot;
-                let door = SeatDoor { core: self.clone(), mailbox, overflows: live };
-                let door = Arc::new(door);
-                Worker::new(slot, Address::new(door))
+                let vtable = WorkerSender { core: self.clone(), mailbox, overflows: live };
+                let vtable = Arc::new(vtable);
+                Worker::new(slot, Address::new(vtable))
             })
             .collect()
     }

@@ -10,8 +10,8 @@ use std::{
 };
 
 use super::{
-    crew::{AnyCrew, Chosen, WeakCrew, Worker, copies},
-    sent::{NoneAccepted, Sent, Tally},
+    group::{AnyGroup, GivenAddresses, WeakGroup, Worker, copies},
+    sent::{NoneAccepted, Sent, SentOutcomes},
     together::Together,
 };
 use crate::{Address, Envelope, SendError};
@@ -38,25 +38,25 @@ mod call;
 /// # Ok(()) }
 /// ```
 pub struct BroadcastAddress<M, R, E> {
-    crew: AnyCrew<M, R, E>,
+    group: AnyGroup<M, R, E>,
     /// Counts the calls that go to some of the workers, so that these take turns.
     turns: Arc<AtomicUsize>,
 }
 
 impl<M, R, E> BroadcastAddress<M, R, E> {
-    pub(crate) fn new(crew: AnyCrew<M, R, E>) -> Self {
-        Self { crew, turns: Arc::default() }
+    pub(crate) fn new(group: AnyGroup<M, R, E>) -> Self {
+        Self { group, turns: Arc::default() }
     }
 
     /// The workers of this moment and later, without keeping their pool alive.
-    pub(crate) fn weak_crew(&self) -> Box<dyn WeakCrew<M, R, E>> {
-        self.crew.downgrade()
+    pub(crate) fn weak_group(&self) -> Box<dyn WeakGroup<M, R, E>> {
+        self.group.downgrade()
     }
 
     /// The running workers, each with an address of its own. Workers that are being started are not
     /// among them, but are in [`PoolAdmin::workers`](crate::PoolAdmin#who-is-in-which-list).
     pub fn workers(&self) -> Vec<Worker<M, R, E>> {
-        self.crew.members()
+        self.group.members()
     }
 }
 
@@ -65,7 +65,7 @@ impl<M: Clone + Send + 'static, R: Send + 'static, E: Send + 'static> BroadcastA
     /// place among them. It keeps these pools alive, as an address does. A pool that has
     /// stopped is left out.
     pub fn over(addresses: impl IntoIterator<Item = Address<M, R, E>>) -> Self {
-        Self::new(Arc::new(Chosen::new(addresses)))
+        Self::new(Arc::new(GivenAddresses::new(addresses)))
     }
 
     /// Gives each live worker a copy, waiting for room at all of them at once. If the
@@ -82,7 +82,7 @@ impl<M: Clone + Send + 'static, R: Send + 'static, E: Send + 'static> BroadcastA
     /// # Cancel safety
     /// When the future is dropped, each copy has either been queued or is dropped.
     pub async fn send(&self, message: M) -> Result<Sent, NoneAccepted<M>> {
-        let members = self.crew.members();
+        let members = self.group.members();
         if members.is_empty() {
             return Err(NoneAccepted::no_workers(message));
         }
@@ -115,7 +115,7 @@ impl<M: Clone + Send + 'static, R: Send + 'static, E: Send + 'static> BroadcastA
     /// # Cancel safety
     /// As `send`.
     pub async fn send_with(&self, message: M, envelope: Envelope) -> Result<Sent, NoneAccepted<M>> {
-        let members = self.crew.members();
+        let members = self.group.members();
         if members.is_empty() {
             return Err(NoneAccepted::no_workers(message));
         }
@@ -146,22 +146,22 @@ impl<M: Clone + Send + 'static, R: Send + 'static, E: Send + 'static> BroadcastA
     /// # Panics
     /// As [`send`](Self::send).
     pub fn try_send_with(&self, message: M, envelope: Envelope) -> Result<Sent, NoneAccepted<M>> {
-        let members = self.crew.members();
+        let members = self.group.members();
         if members.is_empty() {
             return Err(NoneAccepted::no_workers(message));
         }
-        let mut tally = Tally::new();
+        let mut outcomes = SentOutcomes::new();
         for (member, copy) in members.iter().zip(copies(message, members.len())) {
             let sent = member.address().try_send_with(copy, envelope.clone());
             let sent = sent.map_err(|error| (error.without_message(), error.into_message()));
-            tally.add(member.slot(), sent);
+            outcomes.add(member.slot(), sent);
         }
-        tally.sent()
+        outcomes.sent()
     }
 
     /// At most this many of the live workers, in the order of their slots. They take turns.
     pub(super) fn some(&self, most: usize) -> Vec<Worker<M, R, E>> {
-        let mut members = self.crew.members();
+        let mut members = self.group.members();
         if most < members.len() {
             let turn = self.turns.fetch_add(1, Ordering::Relaxed) % members.len();
             members.rotate_left(turn);
@@ -180,17 +180,17 @@ async fn all_sent<M, R, E, F>(
 where
     F: Future<Output = Result<(), SendError<M>>> + Unpin,
 {
-    let (mut tally, mut sends) = (Tally::new(), Together::new(sends));
+    let (mut outcomes, mut sends) = (SentOutcomes::new(), Together::new(sends));
     while let Some((index, sent)) = sends.next().await {
         let sent = sent.map_err(|error| (error.without_message(), error.into_message()));
-        tally.add(members[index].slot(), sent);
+        outcomes.add(members[index].slot(), sent);
     }
-    tally.sent()
+    outcomes.sent()
 }
 
 impl<M, R, E> Clone for BroadcastAddress<M, R, E> {
     fn clone(&self) -> Self {
-        Self { crew: self.crew.clone(), turns: self.turns.clone() }
+        Self { group: self.group.clone(), turns: self.turns.clone() }
     }
 }
 

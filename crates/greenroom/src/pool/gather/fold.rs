@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{
-    crew::Worker,
+    group::Worker,
     partial::{PartialPolicy, SplitJoinError},
     round::Round,
 };

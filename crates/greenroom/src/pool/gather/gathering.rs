@@ -4,8 +4,8 @@ use std::{fmt, time::Duration};
 
 use super::{
     broadcast::BroadcastAddress,
-    crew::{Worker, copies},
     gathered::{FirstReply, GatherError, Gathered},
+    group::{Worker, copies},
     round::Round,
 };
 use crate::Envelope;

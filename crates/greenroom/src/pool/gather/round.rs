@@ -6,8 +6,8 @@ use tokio::time::Sleep;
 
 use super::{
     attempt::{Attempt, attempt},
-    crew::Worker,
     gathered::Gathered,
+    group::Worker,
     together::Together,
 };
 use crate::{CallError, Envelope};

@@ -62,13 +62,13 @@ impl<M> fmt::Debug for NoneAccepted<M> {
 }
 
 /// Collects the results of the workers. A message that came back is kept until one was accepted.
-pub(super) struct Tally<M> {
+pub(super) struct SentOutcomes<M> {
     results: Vec<(usize, Result<(), NotAccepted>)>,
     /// A copy that came back.
     back: Option<M>,
 }
 
-impl<M> Tally<M> {
+impl<M> SentOutcomes<M> {
     pub(super) fn new() -> Self {
         Self { results: Vec::new(), back: None }
     }

@@ -3,8 +3,8 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use super::{
-    crew::{AnyCrew, Chosen, Worker},
     fold::{Join, Part, fold},
+    group::{AnyGroup, GivenAddresses, Worker},
     partial::{PartialPolicy, SplitJoinError},
 };
 use crate::{Address, CallError};
@@ -102,8 +102,8 @@ impl<M, R, E, S> SplitJoin<M, R, E, S> {
         self
     }
 
-    pub(crate) fn among(self, crew: AnyCrew<M, R, E>) -> SplitJoinAddress<M, R, E, S> {
-        SplitJoinAddress { crew, settings: self }
+    pub(crate) fn among(self, group: AnyGroup<M, R, E>) -> SplitJoinAddress<M, R, E, S> {
+        SplitJoinAddress { group, settings: self }
     }
 }
 
@@ -114,14 +114,14 @@ impl<M: Send + 'static, R: Send + 'static, E: Send + 'static, S> SplitJoin<M, R,
         self,
         addresses: impl IntoIterator<Item = Address<M, R, E>>,
     ) -> SplitJoinAddress<M, R, E, S> {
-        self.among(Arc::new(Chosen::new(addresses)))
+        self.among(Arc::new(GivenAddresses::new(addresses)))
     }
 }
 
 /// The address of workers that answer a request together; made from [`SplitJoin`]. A clone
 /// is the same address.
 pub struct SplitJoinAddress<M, R, E, S> {
-    crew: AnyCrew<M, R, E>,
+    group: AnyGroup<M, R, E>,
     settings: SplitJoin<M, R, E, S>,
 }
 
@@ -145,7 +145,7 @@ where
     /// # Cancel safety
     /// Dropping the future abandons the parts.
     pub async fn call(&self, request: M) -> Result<S, SplitJoinError<E>> {
-        let members = self.crew.members();
+        let members = self.group.members();
         if members.is_empty() {
             return Err(SplitJoinError::NoWorkers);
         }
@@ -171,7 +171,7 @@ impl<M, R, E, S> Clone for SplitJoin<M, R, E, S> {
 
 impl<M, R, E, S> Clone for SplitJoinAddress<M, R, E, S> {
     fn clone(&self) -> Self {
-        Self { crew: self.crew.clone(), settings: self.settings.clone() }
+        Self { group: self.group.clone(), settings: self.settings.clone() }
     }
 }
 
@@ -185,6 +185,6 @@ impl<M, R, E, S> fmt::Debug for SplitJoin<M, R, E, S> {
 impl<M, R, E, S> fmt::Debug for SplitJoinAddress<M, R, E, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = f.debug_struct("SplitJoinAddress");
-        out.field("settings", &self.settings).field("workers", &self.crew.members()).finish()
+        out.field("settings", &self.settings).field("workers", &self.group.members()).finish()
     }
 }

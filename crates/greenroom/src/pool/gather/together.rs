@@ -27,7 +27,7 @@ pub(super) struct Together<F> {
     /// `None` once it has resolved.
     futures: Vec<Option<F>>,
     /// One for each future.
-    alarms: Vec<Arc<Alarm>>,
+    alarms: Vec<Arc<PartWaker>>,
     /// What the alarms write to.
     woken: Arc<Mutex<Woken>>,
     /// Woken and not polled since; polled in this order.
@@ -46,14 +46,14 @@ struct Woken {
 }
 
 /// The waker of one future.
-struct Alarm {
+struct PartWaker {
     index: usize,
     /// The future is noted as woken already, and has not been polled since.
     noted: AtomicBool,
     woken: Arc<Mutex<Woken>>,
 }
 
-impl Wake for Alarm {
+impl Wake for PartWaker {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
@@ -68,7 +68,7 @@ impl Wake for Alarm {
     }
 }
 
-impl Alarm {
+impl PartWaker {
     fn note(&self) -> Option<Waker> {
         let mut woken = self.woken.lock();
         woken.indexes.push(self.index);
@@ -81,7 +81,7 @@ impl<F: Future + Unpin> Together<F> {
     pub(super) fn new(futures: impl IntoIterator<Item = F>) -> Self {
         let futures: Vec<_> = futures.into_iter().map(Some).collect();
         let woken = Arc::<Mutex<Woken>>::default();
-        let alarm = |index| Alarm { index, noted: AtomicBool::new(true), woken: woken.clone() };
+        let alarm = |index| PartWaker { index, noted: AtomicBool::new(true), woken: woken.clone() };
         let alarms = (0..futures.len()).map(|index| Arc::new(alarm(index))).collect();
         let (due, running) = ((0..futures.len()).collect(), futures.len());
         Self { futures, alarms, woken, due, running }

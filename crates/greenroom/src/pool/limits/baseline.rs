@@ -48,7 +48,7 @@ pub(super) struct Baseline {
 
 /// What a measurement with half of the load shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Measured {
+pub(super) enum ProbeResult {
     AtRest,
     /// Latency has fallen with the load and may fall further.
     StillQueued,
@@ -75,14 +75,14 @@ impl Baseline {
     }
 
     /// Learns from a measurement; `before` is the latency with twice the load.
-    pub(super) fn probe(&mut self, before: f64, latency: f64) -> Measured {
+    pub(super) fn probe(&mut self, before: f64, latency: f64) -> ProbeResult {
         let known = self.lowest.filter(|_| self.is_measured);
         match known {
             Some(known) if latency <= known * ABOUT => self.measured(latency.min(known)),
-            _ if latency < before * FALLEN => return Measured::StillQueued,
+            _ if latency < before * FALLEN => return ProbeResult::StillQueued,
             _ => self.measured(latency),
         }
-        Measured::AtRest
+        ProbeResult::AtRest
     }
 
     /// Replaces it, higher or lower.
@@ -133,19 +133,19 @@ mod tests {
         assert!(!baseline.is_stale());
         baseline.see(1.0);
         assert!(baseline.is_stale());
-        assert_eq!(baseline.probe(1.0, 0.5), Measured::StillQueued);
-        assert_eq!(baseline.probe(0.5, 0.45), Measured::AtRest);
+        assert_eq!(baseline.probe(1.0, 0.5), ProbeResult::StillQueued);
+        assert_eq!(baseline.probe(0.5, 0.45), ProbeResult::AtRest);
         assert_eq!((baseline.lowest(), baseline.is_stale()), (Some(0.45), false));
     }
 
     #[test]
     fn p24_a_probe_confirms_doubts_or_replaces() {
         let mut baseline = measured(1.0);
-        assert_eq!(baseline.probe(2.0, 1.1), Measured::AtRest);
+        assert_eq!(baseline.probe(2.0, 1.1), ProbeResult::AtRest);
         assert_eq!(baseline.lowest(), Some(1.0), "it does not creep up");
-        assert_eq!(baseline.probe(4.0, 2.0), Measured::StillQueued);
+        assert_eq!(baseline.probe(4.0, 2.0), ProbeResult::StillQueued);
         assert_eq!(baseline.lowest(), Some(1.0));
-        assert_eq!(baseline.probe(2.0, 1.9), Measured::AtRest, "a slower service");
+        assert_eq!(baseline.probe(2.0, 1.9), ProbeResult::AtRest, "a slower service");
         assert_eq!(baseline.lowest(), Some(1.9));
     }
 

@@ -45,14 +45,14 @@ pub(crate) struct Gate {
     line: tokio::sync::Mutex<()>,
     /// Taken before `at_once`, if both are.
     bucket: Mutex<Option<TokenBucket>>,
-    at_once: Mutex<Places>,
+    at_once: Mutex<InHandLimit>,
     /// There is a limit. Written under both locks.
     engaged: AtomicBool,
     /// A place or a token has been given back.
     freed: Notify,
 }
 
-enum Places {
+enum InHandLimit {
     /// Without a limit, it counts the passes that are held.
     Fixed {
         limit: Option<usize>,
@@ -86,7 +86,7 @@ impl Gate {
             return Ok(None);
         }
         let bucket = rate.map(full).transpose()?;
-        let at_once = at_once.map_or_else(|| Places::fixed(None), Places::new)?;
+        let at_once = at_once.map_or_else(|| InHandLimit::fixed(None), InHandLimit::new)?;
         Ok(Some(Arc::new(Self {
             start: Instant::now(),
             line: tokio::sync::Mutex::new(()),
@@ -169,15 +169,15 @@ impl Gate {
     pub(crate) fn set_concurrency(&self, messages: Option<usize>) -> Result<bool, SpawnError> {
         let bucket = self.bucket.lock();
         let mut places = self.at_once.lock();
-        let Places::Fixed { limit, .. } = &mut *places else { return Ok(false) };
+        let InHandLimit::Fixed { limit, .. } = &mut *places else { return Ok(false) };
         *limit = messages.map(at_least_one).transpose()?;
         self.changed(&bucket, &places);
         Ok(true)
     }
 
     /// The first in line waits for a moment, or a place, of the old limit.
-    fn changed(&self, bucket: &Option<TokenBucket>, places: &Places) {
-        let unlimited = matches!(places, Places::Fixed { limit: None, .. });
+    fn changed(&self, bucket: &Option<TokenBucket>, places: &InHandLimit) {
+        let unlimited = matches!(places, InHandLimit::Fixed { limit: None, .. });
         self.engaged.store(bucket.is_some() || !unlimited, Ordering::Relaxed);
         self.freed.notify_one();
     }
@@ -250,7 +250,7 @@ fn at_least_one(messages: usize) -> Result<usize, SpawnError> {
     if messages == 0 { Err(none) } else { Ok(messages) }
 }
 
-impl Places {
+impl InHandLimit {
     fn new(at_once: AtOnce) -> Result<Self, SpawnError> {
         match at_once {
             AtOnce::Fixed(limit) => Self::fixed(Some(limit)),

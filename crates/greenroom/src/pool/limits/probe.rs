@@ -1,7 +1,7 @@
 //! Holding load back for a few windows, to see how long handling takes at rest.
 
 use super::{
-    baseline::{Baseline, Measured},
+    baseline::{Baseline, ProbeResult},
     settings::Adaptive,
 };
 
@@ -11,14 +11,14 @@ pub(super) enum Probe {
     /// Leaves by `begin`, when the baseline is stale and the load is not small.
     Off,
     /// The queue at the other side runs dry. Left with the next window.
-    Draining(Step),
+    Draining(ProbeStep),
     /// Leaves with the next window, by which the baseline is known, or another step follows.
-    Measuring(Step),
+    Measuring(ProbeStep),
 }
 
 /// One step of a probe.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Step {
+pub(super) struct ProbeStep {
     /// How many may be in flight meanwhile.
     limit: f64,
     /// The latency with twice the load, in seconds.
@@ -28,7 +28,7 @@ pub(super) struct Step {
 impl Probe {
     /// Half of `limit`, from a window in which handling took `latency`.
     pub(super) fn begin(settings: &Adaptive, limit: f64, latency: f64) -> Self {
-        Self::Draining(Step { limit: settings.clamp(limit / 2.0), before: latency })
+        Self::Draining(ProbeStep { limit: settings.clamp(limit / 2.0), before: latency })
     }
 
     pub(super) fn is_on(self) -> bool {
@@ -59,13 +59,13 @@ impl Probe {
     }
 }
 
-impl Step {
+impl ProbeStep {
     fn measured(self, settings: &Adaptive, baseline: &mut Baseline, latency: f64) -> Probe {
         let smaller = Probe::begin(settings, self.limit, latency);
         match baseline.probe(self.before, latency) {
-            Measured::AtRest => Probe::Off,
-            Measured::StillQueued if smaller.hold_back(self.limit) < self.limit => smaller,
-            Measured::StillQueued => {
+            ProbeResult::AtRest => Probe::Off,
+            ProbeResult::StillQueued if smaller.hold_back(self.limit) < self.limit => smaller,
+            ProbeResult::StillQueued => {
                 baseline.measured(latency);
                 Probe::Off
             }

@@ -12,8 +12,8 @@ use crate::{
         block_queue::BlockQueue,
         entry::Entry,
         entry::Queued,
-        parcel::ParcelOf,
-        seat::{HAND_OVER, MAIL},
+        payload::PayloadOf,
+        slot_state::{HAND_OVER, MAIL},
         stamp::Stamp,
     },
     sync::Ordering,
@@ -124,7 +124,7 @@ impl<A: Actor, K> Mailbox<A, K> {
     /// As `push`, for a message with a tag. `is_here` is asked under the lock.
     pub(crate) fn push_tagged(
         &self,
-        parcel: &mut ParcelOf<A>,
+        payload: &mut PayloadOf<A>,
         tag: u32,
         is_here: impl FnOnce() -> bool,
         stamp: impl FnOnce(u64) -> Stamp,
@@ -136,8 +136,8 @@ impl<A: Actor, K> Mailbox<A, K> {
         if letters.closed {
             return Err(Unplaced::Closed);
         }
-        let Some(message) = parcel.message.take() else { return Err(Unplaced::Closed) };
-        let (extra, class) = (parcel.extra.take(), parcel.class);
+        let Some(message) = payload.message.take() else { return Err(Unplaced::Closed) };
+        let (extra, class) = (payload.extra.take(), payload.class);
         let stamp = stamp(letters.accepted);
         letters.accepted += 1;
         let entry = Entry { message, extra, key: None, hash: tag, class, stamp };
@@ -188,7 +188,7 @@ impl<A: Actor, K> Mailbox<A, K> {
         }
         letters.tagged.waiting.retain(|waiting| *waiting != tag);
         if letters.len() > 0 {
-            self.seat.order(MAIL);
+            self.slot_state.order(MAIL);
         }
     }
 
@@ -209,7 +209,7 @@ impl<A: Actor, K> Mailbox<A, K> {
         let begins = held_before.is_none() && tags.binary_search(&in_hand).is_ok();
         if begins {
             letters.tagged.held = Some(Held::new(in_hand));
-            self.seat.order(HAND_OVER);
+            self.slot_state.order(HAND_OVER);
         }
         let mut bundle = letters.detach(tags, begins.then_some(in_hand));
         let (gone, stay): (Vec<u32>, Vec<u32>) = std::mem::take(&mut letters.tagged.waiting)
@@ -232,7 +232,7 @@ impl<A: Actor, K> Mailbox<A, K> {
     pub(crate) fn let_go(&self, release: impl FnOnce(u32)) -> Option<(u32, Bundle<A, K>)> {
         let mut letters = self.letters.lock();
         letters.tagged.in_hand = 0;
-        self.seat.done(HAND_OVER);
+        self.slot_state.done(HAND_OVER);
         let held = *letters.tagged.held.take()?;
         release(held.tag);
         let waiting = if held.waits { vec![held.tag] } else { Vec::new() };

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::atomic::Ordering};
 
-use crate::{DeadLetterReason, pool::tally::DeadLetterTally};
+use crate::{DeadLetterReason, pool::counters::DeadLetterCounters};
 
 /// How many dead letters there were for each reason.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
@@ -24,8 +24,8 @@ impl DeadLetterCounts {
         self.0.iter().sum()
     }
 
-    pub(in crate::pool) fn add(&mut self, tally: &DeadLetterTally) {
-        for (count, counter) in self.0.iter_mut().zip(&tally.0) {
+    pub(in crate::pool) fn add(&mut self, counters: &DeadLetterCounters) {
+        for (count, counter) in self.0.iter_mut().zip(&counters.0) {
             *count += counter.load(Ordering::Relaxed);
         }
     }

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     inspect::WorkerStatus,
-    pool::seat::{Seat, Status},
+    pool::slot_state::{SlotState, Status},
 };
 
 /// A snapshot of a slot: its counters go on when its worker is restarted, and
@@ -56,18 +56,18 @@ pub struct WorkerStats {
 }
 
 impl PoolStats {
-    pub(in crate::pool) fn add(&mut self, worker: &Seat) {
-        let tally = &worker.tally;
+    pub(in crate::pool) fn add(&mut self, worker: &SlotState) {
+        let counters = &worker.counters;
         self.starting += usize::from(worker.status() == Status::Starting);
         self.busy += usize::from(worker.is_busy());
-        self.dispatched += read(&tally.started);
-        self.handled += read(&tally.handled);
-        self.forwarded += read(&tally.forwarded);
-        self.failed += read(&tally.failed);
-        self.dead_letters.add(&tally.dead_letters);
-        self.dropped += read(&tally.dropped);
-        self.returned += read(&tally.returned);
-        self.retries += read(&tally.retries);
-        self.restarts += read(&tally.restarts);
+        self.dispatched += read(&counters.started);
+        self.handled += read(&counters.handled);
+        self.forwarded += read(&counters.forwarded);
+        self.failed += read(&counters.failed);
+        self.dead_letters.add(&counters.dead_letters);
+        self.dropped += read(&counters.dropped);
+        self.returned += read(&counters.returned);
+        self.retries += read(&counters.retries);
+        self.restarts += read(&counters.restarts);
     }
 }

@@ -10,12 +10,12 @@ use crate::{Actor, pool::core::Core};
 /// the clock. So a stop looks when it begins and at its deadline: a worker that has begun nothing
 /// in between has had its message for at least that long.
 #[derive(Default)]
-pub(super) struct Hands {
+pub(super) struct InHandSince {
     /// By slot: messages begun by then, and when that was first seen.
     seen: HashMap<usize, (u64, Instant)>,
 }
 
-impl Hands {
+impl InHandSince {
     /// Notes which workers have a message in hand.
     pub(super) fn look<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         &mut self,
@@ -23,7 +23,7 @@ impl Hands {
     ) {
         let now = Instant::now();
         for slot in busy(core) {
-            let begun = core.membership.seats.at(slot).tally.started.load(Ordering::Relaxed);
+            let begun = core.membership.slots.at(slot).counters.started.load(Ordering::Relaxed);
             let seen = self.seen.entry(slot).or_insert((begun, now));
             if seen.0 != begun {
                 *seen = (begun, now);
@@ -47,9 +47,9 @@ pub(super) fn busy<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Core<A, K>,
 ) -> impl Iterator<Item = usize> {
     core.membership
-        .seats
+        .slots
         .iter()
         .enumerate()
-        .filter(|(_, seat)| seat.is_busy())
+        .filter(|(_, slot_state)| slot_state.is_busy())
         .map(|(worker, _)| worker)
 }

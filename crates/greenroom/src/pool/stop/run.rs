@@ -14,13 +14,13 @@ use tokio::time::Instant;
 
 use super::{
     Stop, StopReport,
-    hands::{Hands, busy},
+    hands::{InHandSince, busy},
     witness::Witness,
 };
 use crate::{
     Actor,
     any_address::Erased,
-    pool::{core::Core, occupied::slot_at_work, stats::PoolStats, timed, timed::later},
+    pool::{core::Core, reentrancy::slot_at_work, stats::PoolStats, timed, timed::later},
 };
 
 /// How long dropped handlers may take to reach their next await before they count as wedged, and
@@ -43,13 +43,13 @@ pub(crate) async fn stop<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         core.clone().stop_behind(how);
         return StopReport { left_over: Vec::new(), wedged: Vec::new(), stats: core.figures() };
     }
-    let mut hands = Hands::default();
+    let mut hands = InHandSince::default();
     hands.look(&core);
     match how {
         Stop::Graceful { within } => drain_until(&core, later(within), &mut hands).await,
         Stop::Now => finish_in_hand(&core).await,
     }
-    // Pairs with the `compare_exchange` of `Employed::drop`: at 0, all that the tasks did
+    // Pairs with the `compare_exchange` of `TaskGuard::drop`: at 0, all that the tasks did
     // is seen. Otherwise the report could lack what they counted last, and call workers
     // wedged that are gone.
     let wedged = match core.lifecycle.running.load(Ordering::SeqCst) {
@@ -75,7 +75,7 @@ const INSIDE: Duration = Duration::from_secs(1);
 /// Once all workers have gone, every message is accounted for (P26). In builds
 /// with debug assertions.
 fn check_ledger<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>) {
-    // Pairs with the `compare_exchange` of `Employed::drop`: at 0, the last counts of all workers
+    // Pairs with the `compare_exchange` of `TaskGuard::drop`: at 0, the last counts of all workers
     // are seen. Otherwise the ledger would be checked without them, and seem not to hold.
     if !cfg!(debug_assertions) || core.lifecycle.running.load(Ordering::SeqCst) > 0 {
         return;
@@ -92,7 +92,7 @@ fn check_ledger<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K
 async fn drain_until<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Core<A, K>,
     deadline: Instant,
-    hands: &mut Hands,
+    hands: &mut InHandSince,
 ) {
     // Held messages wait for a worker to join, and none will. Messages behind a parked key
     // wait for an operator.
@@ -122,21 +122,21 @@ async fn drain_until<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
             return;
         }
     }
-    core.membership.abort(0..core.membership.seats.len());
+    core.membership.abort(0..core.membership.slots.len());
 }
 
 /// Starts nothing more, and waits for the messages in hand. `stopped` hooks that take
 /// too long are dropped.
 async fn finish_in_hand<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>) {
     core.end();
-    let mut had_time: HashSet<usize> = (0..core.membership.seats.len()).collect();
+    let mut had_time: HashSet<usize> = (0..core.membership.slots.len()).collect();
     busy(core).for_each(|worker| {
         had_time.remove(&worker);
     });
     while !all_gone(core, Instant::now() + HOOKS).await {
         let still_busy: HashSet<usize> = busy(core).collect();
         core.membership.abort(had_time.difference(&still_busy).copied());
-        had_time = (0..core.membership.seats.len())
+        had_time = (0..core.membership.slots.len())
             .filter(|worker| !still_busy.contains(worker))
             .collect();
     }
@@ -147,8 +147,9 @@ async fn all_gone<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Core<A, K>,
     deadline: Instant,
 ) -> bool {
-    // Pairs with the `compare_exchange` of `Employed::drop`, which notifies `progress` next: either
-    // this load sees 0, or it is repeated. Otherwise the end of the last task could be missed.
+    // Pairs with the `compare_exchange` of `TaskGuard::drop`, which notifies `progress` next:
+    // either this load sees 0, or it is repeated. Otherwise the end of the last task could be
+    // missed.
     wait_until(core, deadline, || core.lifecycle.running.load(Ordering::SeqCst) == 0).await
 }
 
@@ -160,8 +161,8 @@ pub(in crate::pool) async fn wait_until<A: Actor, K: Hash + Eq + Send + Sync + '
 ) -> bool {
     loop {
         let progress = core.lifecycle.progress.notified();
-        // Pairs with the fence of `Wake::pass_on`, by a worker that lies down and then calls
-        // `Lifecycle::tell_progress`: `done` sees its counts, or it sees `closing` and notifies.
+        // Pairs with the fence of `Wake::pass_on`, by a worker that parks and then calls
+        // `Lifecycle::notify_progress`: `done` sees its counts, or it sees `closing` and notifies.
         // Without the fence both could miss the other, and a drained pool would wait.
         fence(Ordering::SeqCst);
         if done() {

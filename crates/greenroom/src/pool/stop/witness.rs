@@ -25,7 +25,7 @@ impl Witness {
         &mut self,
         core: &Core<A, K>,
     ) -> bool {
-        self.find(core.membership.seats.len(), |worker| core.membership.seats.at(worker).is_busy())
+        self.find(core.membership.slots.len(), |worker| core.membership.slots.at(worker).is_busy())
     }
 
     fn find(&mut self, workers: usize, is_busy: impl Fn(usize) -> bool) -> bool {

@@ -1,19 +1,19 @@
 //! A worker that is an adopted actor or pool.
 //!
-//! Its seat is taken by a forwarder that hands each delivery on, whole, as soon as there is
-//! room at the other end. In the ledger of the pool the message is handled, and in the
-//! other's it is accepted.
+//! Its slot is taken by a forwarder that hands each delivery on, whole, as soon as there is room at
+//! the other end. In the ledger of the pool the message is handled, and in the other's it is
+//! accepted.
 
 use std::{future::poll_fn, hash::Hash, pin::pin, sync::Arc, task::Poll};
 
-use super::{CatchUnwind, End, Gone, Undertaker, bury, context, work};
+use super::{CatchUnwind, End, ExitGuard, Gone, context, settle_panicked, work};
 use crate::{
     Actor, Address, Answer, Context, Delivery, ExitReason, NotAccepted, PoolEvent,
     pool::{
         change::{Outcomes, SlotOutcome},
         core::Core,
-        employed::Employed,
-        hold::{Hold, refused::note_refusal},
+        in_flight::{InFlight, refused::note_refusal},
+        task_guard::TaskGuard,
     },
 };
 
@@ -48,21 +48,21 @@ impl<M: Send + 'static, R: Send + 'static, E: Send + 'static> Actor for Forwarde
 
 /// Hands messages on from this slot until the other has stopped, or the slot is to be left.
 pub(crate) fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: Employed<A, K>,
+    core: TaskGuard<A, K>,
     slot: usize,
     to: Address<A::Message, A::Reply, A::Error>,
     outcomes: Outcomes,
 ) -> impl Future<Output = ()> + Send {
-    begin(Undertaker { core, slot, gone: None, adopted: true }, to, outcomes)
+    begin(ExitGuard { core, slot, gone: None, adopted: true }, to, outcomes)
 }
 
 async fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    mut undertaker: Undertaker<A, K>,
+    mut exit_guard: ExitGuard<A, K>,
     to: Address<A::Message, A::Reply, A::Error>,
     outcomes: Outcomes,
 ) {
-    let (core, slot) = (undertaker.core.clone(), undertaker.slot);
-    core.tell(PoolEvent::WorkerStarted { slot });
+    let (core, slot) = (exit_guard.core.clone(), exit_guard.slot);
+    core.notify(PoolEvent::WorkerStarted { slot });
     core.has_started(slot);
     let _ = outcomes.send(SlotOutcome::Started(slot));
     let other = to.erase();
@@ -80,7 +80,7 @@ async fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
             work.await
         }
     };
-    undertaker.gone = Some(Gone::Over(reason));
+    exit_guard.gone = Some(Gone::Over(reason));
     // An adopted worker whose other end has gone is no member any more.
     core.drop_out(slot, &outcomes);
 }
@@ -93,20 +93,20 @@ async fn hand_on<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 ) -> ExitReason {
     let mut forwarder = Forwarder(to);
     let mut cx = context(core, slot);
-    let mut hold = Hold::new(core.clone(), slot);
+    let mut in_flight = InFlight::new(core.clone(), slot);
     let own = Some((core.identity(), slot));
     loop {
-        hold.wake_up();
-        match CatchUnwind(Box::pin(work(&mut hold, &mut forwarder, &mut cx)), own).await {
+        in_flight.wake_up();
+        match CatchUnwind(Box::pin(work(&mut in_flight, &mut forwarder, &mut cx)), own).await {
             Ok(End::Over | End::Exit(_)) => {
-                hold.give_up_place();
-                hold.rest();
+                in_flight.give_up_place();
+                in_flight.rest();
                 return ExitReason::Normal;
             }
             Ok(End::Killed) => return ExitReason::Killed,
             // A key function or a policy of the other end: the failure table has
             // decided about its message.
-            Err(panic) => drop(bury(&mut hold, &cx, panic)),
+            Err(panic) => drop(settle_panicked(&mut in_flight, &cx, panic)),
         }
     }
 }

@@ -40,8 +40,8 @@ pub(super) struct Coalescing {
 impl Coalescing {
     /// A queue has run dry after this many messages in a row. True if the worker is to
     /// [leave the sender alone](leave_sender_alone) before it looks again, provided they came
-    /// `from_afar`: from a sender on another thread.
-    pub(super) fn pauses_after(&mut self, in_a_row: u32, from_afar: impl FnOnce() -> bool) -> bool {
+    /// `is_remote`: from a sender on another thread.
+    pub(super) fn pauses_after(&mut self, in_a_row: u32, is_remote: impl FnOnce() -> bool) -> bool {
         if std::mem::take(&mut self.paused) && in_a_row < WORTH_IT {
             self.skips = SKIPS;
         }
@@ -53,7 +53,7 @@ impl Coalescing {
             self.skips -= 1;
             return false;
         }
-        self.paused = from_afar();
+        self.paused = is_remote();
         self.paused
     }
 

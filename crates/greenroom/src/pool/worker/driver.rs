@@ -20,10 +20,10 @@ use super::{pacing::Pacing, patience::Patience};
 use crate::{
     Actor,
     pool::{
-        hold::{Hold, Posture, Source, Taken},
+        in_flight::{InFlight, RunState, Source, Taken},
         in_place,
-        seat::SIGNAL,
         settings::Settings,
+        slot_state::SIGNAL,
     },
 };
 
@@ -44,7 +44,7 @@ pub(crate) enum Step {
     Spin,
     /// It steps aside once, and counts as one who is about to look.
     Search,
-    /// There is nothing: it lies down. The shell says how it got up.
+    /// There is nothing: it parks. The shell says what it was woken for.
     Park,
     /// A message is in hand, and another worker was woken for others. The runtime puts that where
     /// only this thread looks, so this one steps back once before it perhaps computes for long.
@@ -79,7 +79,7 @@ pub(crate) struct Driver {
 impl Driver {
     pub(crate) fn new<A: Actor, K>(settings: &Settings<A, K>) -> Self {
         let in_place = settings.config.handling.calls_in_place;
-        let patience = Patience::new(in_place, settings.derived.serves_at_hatch);
+        let patience = Patience::new(in_place, settings.derived.uses_handoff);
         Self {
             pacing: Pacing::new(patience),
             after: After::Anything,
@@ -92,20 +92,20 @@ impl Driver {
     #[inline]
     pub(crate) fn next<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         &mut self,
-        hold: &mut Hold<A, K>,
+        in_flight: &mut InFlight<A, K>,
         exits: bool,
     ) -> Step {
         loop {
             let looked = match mem::take(&mut self.after) {
                 before @ (After::Anything | After::Hear) => {
-                    match self.comes_first(hold, exits, matches!(before, After::Hear)) {
+                    match self.comes_first(in_flight, exits, matches!(before, After::Hear)) {
                         Some(step) => return step,
-                        None => self.look(hold),
+                        None => self.look(in_flight),
                     }
                 }
-                After::Spin { may_search } => self.look_after_spin(hold, may_search),
-                After::Search => Ok(self.look_after_search(hold)),
-                After::Defer if hold.still_starts() => return Step::Run,
+                After::Spin { may_search } => self.look_after_spin(in_flight, may_search),
+                After::Search => Ok(self.look_after_search(in_flight)),
+                After::Defer if in_flight.still_starts() => return Step::Run,
                 After::Defer => Ok(Taken::Skipped),
             };
             let taken = match looked {
@@ -114,9 +114,9 @@ impl Driver {
             };
             self.pacing.looked();
             match taken {
-                Taken::InHand => return self.begin(hold),
+                Taken::InHand => return self.begin(in_flight),
                 Taken::Skipped => {}
-                Taken::Nothing if hold.is_over() => return Step::End,
+                Taken::Nothing if in_flight.is_over() => return Step::End,
                 Taken::Nothing => return Step::Park,
             }
         }
@@ -126,15 +126,15 @@ impl Driver {
     #[inline]
     fn comes_first<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         &mut self,
-        hold: &mut Hold<A, K>,
+        in_flight: &mut InFlight<A, K>,
         exits: bool,
         has_heard: bool,
     ) -> Option<Step> {
-        if hold.is_over() {
+        if in_flight.is_over() {
             return Some(Step::End);
         }
         // Once: where there is no mailbox, the order stays, and the look that follows forgets it.
-        if hold.seat.has_orders() && hold.seat.has(SIGNAL) && !has_heard {
+        if in_flight.slot_state.has_orders() && in_flight.slot_state.has(SIGNAL) && !has_heard {
             self.after = After::Hear;
             return Some(Step::Hear);
         }
@@ -144,9 +144,9 @@ impl Driver {
         if self.is_limited && !self.has_permit {
             return Some(Step::Permit);
         }
-        let is_driven = self.pacing.turn_has_begun() && in_place::is_driving();
-        if is_driven || self.pacing.turn_is_over(&hold.post.core.queue.wake) {
-            return self.give_way(hold, is_driven);
+        let is_driven = self.pacing.turn_has_begun() && in_place::is_run_by_caller();
+        if is_driven || self.pacing.turn_is_over(&in_flight.worker.core.queue.wake) {
+            return self.give_way(in_flight, is_driven);
         }
         None
     }
@@ -154,18 +154,18 @@ impl Driver {
     /// Others have a turn, if the worker `is_driven` only where there is work for them.
     fn give_way<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         &mut self,
-        hold: &mut Hold<A, K>,
+        in_flight: &mut InFlight<A, K>,
         is_driven: bool,
     ) -> Option<Step> {
         if is_driven {
             // A caller does the work of one message. Other messages lie where other workers can
             // take them: this worker's own task may be stuck behind the caller for long.
-            hold.give_up_place();
-            let core = &hold.post.core;
+            in_flight.give_up_place();
+            let core = &in_flight.worker.core;
             if !core.queue.wake.any_ready() {
                 return None;
             }
-            core.queue.wake.one(&core.clock.bell);
+            core.queue.wake.one(&core.clock.watchdog);
         }
         self.pacing.begin_turn(0);
         Some(Step::Yield)
@@ -176,43 +176,43 @@ impl Driver {
     #[inline]
     fn look<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         &mut self,
-        hold: &mut Hold<A, K>,
+        in_flight: &mut InFlight<A, K>,
     ) -> Result<Taken, Step> {
-        let from_lane = matches!(hold.post.source, Source::Lane { .. });
-        let taken = match hold.post.posture {
-            Posture::Uncounted => hold.take_after_wait(),
-            _ => hold.take_next(),
+        let from_lane = matches!(in_flight.worker.source, Source::Lane { .. });
+        let taken = match in_flight.worker.run_state {
+            RunState::Uncounted => in_flight.take_after_wait(),
+            _ => in_flight.take_next(),
         };
         if taken != Taken::Nothing {
             return Ok(taken);
         }
-        let core = &hold.post.core;
+        let core = &in_flight.worker.core;
         // With keys, a sender's messages go to all shards: the ready ones come first. A handler
         // that has waited has left its shard, and others are ready most likely.
         let goes_on = (core.keyed() || self.pacing.has_waited()) && core.queue.wake.any_ready();
-        let may_search = !from_lane && !goes_on && hold.post.posture == Posture::Awake;
-        if self.pacing.spins(|| hold.is_fed_from_afar()) {
+        let may_search = !from_lane && !goes_on && in_flight.worker.run_state == RunState::Awake;
+        if self.pacing.spins(|| in_flight.is_fed_remotely()) {
             self.after = After::Spin { may_search };
             return Err(Step::Spin);
         }
-        self.look_anywhere(hold, may_search)
+        self.look_anywhere(in_flight, may_search)
     }
 
     fn look_after_spin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         &mut self,
-        hold: &mut Hold<A, K>,
+        in_flight: &mut InFlight<A, K>,
         may_search: bool,
     ) -> Result<Taken, Step> {
-        let is_fed = hold.finds_something();
+        let is_fed = in_flight.finds_something();
         if !is_fed {
             self.pacing.has_spun_in_vain();
         }
-        self.look_anywhere(hold, may_search && !is_fed)
+        self.look_anywhere(in_flight, may_search && !is_fed)
     }
 
     fn look_anywhere<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         &mut self,
-        hold: &mut Hold<A, K>,
+        in_flight: &mut InFlight<A, K>,
         may_search: bool,
     ) -> Result<Taken, Step> {
         if may_search && self.pacing.searches() {
@@ -220,16 +220,16 @@ impl Driver {
             return Err(Step::Search);
         }
         self.pacing.begin_row();
-        Ok(hold.take_anywhere())
+        Ok(in_flight.take_anywhere())
     }
 
     fn look_after_search<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         &mut self,
-        hold: &mut Hold<A, K>,
+        in_flight: &mut InFlight<A, K>,
     ) -> Taken {
         self.pacing.begin_turn(0);
         self.pacing.begin_row();
-        let taken = hold.take_anywhere();
+        let taken = in_flight.take_anywhere();
         self.pacing.has_searched(taken != Taken::Nothing);
         taken
     }
@@ -238,14 +238,15 @@ impl Driver {
     #[inline]
     fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         &mut self,
-        hold: &mut Hold<A, K>,
+        in_flight: &mut InFlight<A, K>,
     ) -> Step {
-        self.pacing.found(hold.delivery.is_call());
+        self.pacing.found(in_flight.delivery.is_call());
         // Before the handler is polled, which may compute for long.
-        hold.counts_again();
+        in_flight.counts_again();
         // If handlers usually wait, this worker makes room as soon as its own does.
-        let (wake, bell) = (&hold.post.core.queue.wake, &hold.post.core.clock.bell);
-        let wakes = wake.wants_more() && !in_place::is_driving() && wake.one(bell);
+        let (wake, watchdog) =
+            (&in_flight.worker.core.queue.wake, &in_flight.worker.core.clock.watchdog);
+        let wakes = wake.wants_more() && !in_place::is_run_by_caller() && wake.one(watchdog);
         if wakes && !wake.waits() {
             self.after = After::Defer;
             return Step::Defer;
@@ -263,14 +264,14 @@ impl Driver {
     #[inline]
     pub(crate) fn ran<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         &mut self,
-        hold: &mut Hold<A, K>,
+        in_flight: &mut InFlight<A, K>,
         attempts: u32,
     ) {
         self.has_permit = false;
-        let has_waited = mem::take(&mut hold.post.has_suspended);
-        let usual = hold.post.core.queue.wake.waits();
+        let has_waited = mem::take(&mut in_flight.worker.has_suspended);
+        let usual = in_flight.worker.core.queue.wake.waits();
         if let Some(waits) = self.pacing.attempted(attempts, has_waited, usual) {
-            hold.post.core.wait_usually(waits);
+            in_flight.worker.core.wait_usually(waits);
         }
     }
 

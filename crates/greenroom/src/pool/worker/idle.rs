@@ -7,8 +7,8 @@ use crate::{
     Actor, Context,
     pool::{
         core::Core,
-        hold::{Hold, Posture},
-        wake::{Errand, own_waker},
+        in_flight::{InFlight, RunState},
+        wake::{WakeReason, own_waker},
     },
     step_aside,
 };
@@ -22,61 +22,62 @@ const HANDED_PER_TURN: u32 = 64;
 /// if a caller was served last. Messages that are handed to it are handled here as well, as long as
 /// nothing else is to be done.
 pub(super) async fn idle<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
-    hold: &mut Hold<A, K>,
+    in_flight: &mut InFlight<A, K>,
     core: &Core<A, K>,
     actor: &mut B,
     cx: &mut Context<B>,
 ) -> bool {
-    let (worker, mut handed) = (hold.post.worker, 0_u32);
+    let (worker, mut handed) = (in_flight.worker.slot, 0_u32);
     loop {
-        let ((mut rest, mut has_woken), mut serves) = (hold.lie_down(own_waker().await), false);
+        let ((mut park_token, mut has_woken), mut serves) =
+            (in_flight.park(own_waker().await), false);
         let timed_since = loop {
             let take = || {
-                let called =
-                    hold.post.core.settings.config.handling.calls_in_place && hold.take_at_hatch();
+                let called = in_flight.worker.core.settings.config.handling.calls_in_place
+                    && in_flight.take_from_slot();
                 serves &= called;
                 called
             };
-            let errand = core.queue.wake.woken_or_called(worker, &mut rest, take).await;
-            if let Some(errand) = errand {
-                hold.post.posture = Posture::Awake;
+            let wake_reason = core.queue.wake.woken_or_called(worker, &mut park_token, take).await;
+            if let Some(wake_reason) = wake_reason {
+                in_flight.worker.run_state = RunState::Awake;
                 if std::mem::take(&mut has_woken) {
-                    // This worker was woken as soon as it lay down, perhaps in the same poll. The
+                    // This worker was woken as soon as it parked, perhaps in the same poll. The
                     // other lies in the LIFO slot of this thread, from which no other thread takes
                     // it: it is polled before this worker computes.
                     step_aside().await;
                 }
-                if errand != Errand::Handed {
-                    hold.get_up(errand);
+                if wake_reason != WakeReason::Handed {
+                    in_flight.resume(wake_reason);
                     return serves;
                 }
                 // If the clock was late, the caller has set it, or this message carries no time.
-                if !hold.take_handed() {
+                if !in_flight.take_handed() {
                     return false;
                 }
             }
             // Now and then a message that was handed over is timed, as runs are, unless its
             // handler suspends.
-            let since = (errand.is_some() && hold.times_this()).then(Instant::now);
-            hold.post.has_suspended = false;
-            serve(hold, actor, cx).await;
-            if errand.is_some() {
+            let since = (wake_reason.is_some() && in_flight.times_this()).then(Instant::now);
+            in_flight.worker.has_suspended = false;
+            serve(in_flight, actor, cx).await;
+            if wake_reason.is_some() {
                 break since;
             }
-            if hold.post.posture != Posture::LyingDown {
-                // It has been suspended, and has got up for that.
+            if in_flight.worker.run_state != RunState::Parked {
+                // It has been suspended, and was unparked for that.
                 return true;
             }
             serves = true;
             core.has_served();
             if cx.is_ending() {
-                core.queue.wake.call(worker, &core.clock.bell);
+                core.queue.wake.call(worker, &core.clock.watchdog);
             }
         };
         if let Some(since) = timed_since
-            && !hold.post.has_suspended
+            && !in_flight.worker.has_suspended
         {
-            core.tell_pace(since.elapsed());
+            core.note_pace(since.elapsed());
         }
         handed += 1;
         if handed.is_multiple_of(HANDED_PER_TURN) {

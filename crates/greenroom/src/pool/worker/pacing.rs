@@ -87,10 +87,10 @@ impl Pacing {
     }
 
     /// True if the worker is to leave its sender alone for a moment, provided its messages came
-    /// `from_afar`: from a sender on another thread.
-    pub(super) fn spins(&mut self, from_afar: impl FnOnce() -> bool) -> bool {
+    /// `is_remote`: from a sender on another thread.
+    pub(super) fn spins(&mut self, is_remote: impl FnOnce() -> bool) -> bool {
         let by_call = self.by_call;
-        self.coalescing.pauses_after(self.in_a_row, || !by_call && from_afar())
+        self.coalescing.pauses_after(self.in_a_row, || !by_call && is_remote())
     }
 
     /// The moment has brought nothing.
@@ -100,7 +100,7 @@ impl Pacing {
 
     /// True if the worker is to step aside once before it looks elsewhere.
     pub(super) fn searches(&mut self) -> bool {
-        self.patience.lingers_after(self.in_a_row, self.by_call)
+        self.patience.searches_after(self.in_a_row, self.by_call)
     }
 
     /// It has stepped aside, and looked elsewhere.

@@ -1,22 +1,22 @@
-//! Whether a worker that has run dry lingers before it lies down.
+//! Whether a worker that has run dry searches before it parks.
 
 use crate::sync::tuned;
 
-/// Whether a worker that has had a single message lingers. It does if that was worth it before,
-/// because its caller sends the next one as soon as it has the reply; otherwise now and then,
-/// to find out.
+/// Whether a worker that has had a single message searches. It does if that was worth it before,
+/// because its caller sends the next one as soon as it has the reply; otherwise now and then, to
+/// find out.
 pub(super) struct Patience {
     /// Its caller does its work; it need not be there before.
     in_place: bool,
-    /// A caller hands an idle worker the next message; for one that lingered it would be queued.
+    /// A caller hands an idle worker the next message; for one that searched it would be queued.
     is_handed: bool,
     /// The last time something came.
     worth_it: bool,
-    /// Times it has not lingered since.
+    /// Times it has not searched since.
     skipped: u32,
 }
 
-/// A worker that has lingered for nothing does so again after so many single messages.
+/// A worker that has searched for nothing does so again after so many single messages.
 const SKIPS: u32 = tuned(16, 2);
 
 impl Patience {
@@ -25,7 +25,7 @@ impl Patience {
     }
 
     /// After so many messages, of which the last was a call, or not.
-    pub(super) fn lingers_after(&mut self, in_a_row: u32, by_call: bool) -> bool {
+    pub(super) fn searches_after(&mut self, in_a_row: u32, by_call: bool) -> bool {
         if in_a_row == 1 && by_call && self.is_handed {
             return false;
         }
@@ -45,37 +45,37 @@ impl Patience {
 mod tests {
     use super::*;
 
-    /// Which of so many single messages, one after the other and each found without lingering, are
-    /// lingered after.
-    fn lingers(patience: &mut Patience, by_call: bool, times: u32) -> Vec<u32> {
-        (1..=times).filter(|_| patience.lingers_after(1, by_call)).collect()
+    /// Which of so many single messages, one after the other and each found without searching, are
+    /// searched after.
+    fn searches(patience: &mut Patience, by_call: bool, times: u32) -> Vec<u32> {
+        (1..=times).filter(|_| patience.searches_after(1, by_call)).collect()
     }
 
     #[test]
     fn after_a_single_message_a_worker_lingers_now_and_then_or_where_it_was_worth_it() {
         let mut patience = Patience::new(false, false);
-        assert_eq!(lingers(&mut patience, false, 2 * SKIPS), [SKIPS, 2 * SKIPS]);
+        assert_eq!(searches(&mut patience, false, 2 * SKIPS), [SKIPS, 2 * SKIPS]);
         patience.found(true);
-        assert_eq!(lingers(&mut patience, false, 3), [1, 2, 3]);
+        assert_eq!(searches(&mut patience, false, 3), [1, 2, 3]);
         patience.found(false);
-        assert_eq!(lingers(&mut patience, true, SKIPS), [SKIPS]);
+        assert_eq!(searches(&mut patience, true, SKIPS), [SKIPS]);
     }
 
     #[test]
     fn after_nothing_it_does_not_and_after_several_it_does() {
         let mut patience = Patience::new(false, false);
         assert_eq!(
-            [0, 2, 50].map(|in_a_row| patience.lingers_after(in_a_row, false)),
+            [0, 2, 50].map(|in_a_row| patience.searches_after(in_a_row, false)),
             [false, true, true]
         );
     }
 
     #[test]
-    fn who_is_handed_the_next_call_or_polled_by_its_caller_does_not_linger_for_it() {
+    fn who_is_handed_the_next_call_or_polled_by_its_caller_does_not_search_for_it() {
         let mut handed = Patience::new(false, true);
         handed.found(true);
-        assert!(!handed.lingers_after(1, true) && handed.lingers_after(1, false));
+        assert!(!handed.searches_after(1, true) && handed.searches_after(1, false));
         let mut in_place = Patience::new(true, false);
-        assert_eq!([1, 2].map(|in_a_row| in_place.lingers_after(in_a_row, true)), [false, true]);
+        assert_eq!([1, 2].map(|in_a_row| in_place.searches_after(in_a_row, true)), [false, true]);
     }
 }

@@ -28,7 +28,7 @@ pub(super) async fn first_start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     };
     match first {
         Ok(actor) => {
-            core.tell_started(slot);
+            core.notify_started(slot);
             // Before the report: the spawner of the pool finds its worker there.
             core.has_started(slot);
             let _ = outcomes.send(SlotOutcome::Started(slot));
@@ -39,7 +39,7 @@ pub(super) async fn first_start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
             let _ = outcomes.send(SlotOutcome::StartFailed(slot, why));
             drop(outcomes);
             let actor = start_again(core, slot, cx, 1).await?;
-            core.tell_started(slot);
+            core.notify_started(slot);
             Some(actor)
         }
     }

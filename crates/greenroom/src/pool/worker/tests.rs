@@ -10,7 +10,7 @@ use std::{
 use super::*;
 use crate::{
     Pool, Restarts, Stop,
-    pool::seat::{HAND_OVER, MAIL, SIGNAL},
+    pool::slot_state::{HAND_OVER, MAIL, SIGNAL},
 };
 
 struct Worker;
@@ -47,15 +47,15 @@ async fn messages_of_all_kinds(seed: u64) -> Arc<Core<Worker, u64>> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_worker_that_lies_down_just_as_the_pool_ends_gets_up_again() {
+async fn a_worker_that_parks_just_as_the_pool_ends_is_woken_again() {
     let restarts = Restarts { max: 0, ..Restarts::default() };
     let core = Pool::new(|_| Worker).workers(1).restarts(restarts).spawn_core().await.unwrap();
-    let mut hold = Hold::new(core.clone(), 0);
+    let mut in_flight = InFlight::new(core.clone(), 0);
     core.push_and_wait_for_the_last_worker().await;
-    hold.wake_up();
+    in_flight.wake_up();
     core.end();
     let (mut actor, mut cx) = (Worker, context(&core, 0));
-    let idle = idle(&mut hold, &core, &mut actor, &mut cx);
+    let idle = idle(&mut in_flight, &core, &mut actor, &mut cx);
     let up = tokio::time::timeout(Duration::from_secs(1), idle).await;
     assert!(up.is_ok(), "it would sleep for ever");
 }
@@ -65,28 +65,28 @@ async fn a_driver_says_what_comes_before_messages_in_order() {
     let restarts = Restarts { max: 0, ..Restarts::default() };
     let pool = Pool::new(|_| Worker).workers(1).concurrency(1).restarts(restarts);
     let core = pool.spawn_core().await.unwrap();
-    let mut hold = Hold::new(core.clone(), 0);
+    let mut in_flight = InFlight::new(core.clone(), 0);
     core.push_and_wait_for_the_last_worker().await;
-    hold.wake_up();
+    in_flight.wake_up();
     let mut driver = Driver::new(&core.settings);
-    assert_eq!(driver.next(&mut hold, false), Step::Permit);
+    assert_eq!(driver.next(&mut in_flight, false), Step::Permit);
     driver.permitted(false);
-    assert_eq!(driver.next(&mut hold, false), Step::Permit, "it did not come");
+    assert_eq!(driver.next(&mut in_flight, false), Step::Permit, "it did not come");
     driver.permitted(true);
-    assert_eq!(driver.next(&mut hold, false), Step::Park, "nothing waits");
+    assert_eq!(driver.next(&mut in_flight, false), Step::Park, "nothing waits");
     driver.unparked(0);
-    assert_eq!(driver.next(&mut hold, false), Step::Permit, "it was given back");
-    assert_eq!(driver.next(&mut hold, true), Step::Exit);
-    hold.seat.order(SIGNAL);
-    assert_eq!(driver.next(&mut hold, true), Step::Hear);
+    assert_eq!(driver.next(&mut in_flight, false), Step::Permit, "it was given back");
+    assert_eq!(driver.next(&mut in_flight, true), Step::Exit);
+    in_flight.slot_state.order(SIGNAL);
+    assert_eq!(driver.next(&mut in_flight, true), Step::Hear);
     core.end();
-    assert_eq!(driver.next(&mut hold, true), Step::End);
+    assert_eq!(driver.next(&mut in_flight, true), Step::End);
 }
 
 impl Core<Worker, std::convert::Infallible> {
     /// A message that panics disables the only slot, which is then free to be played by a test.
     async fn push_and_wait_for_the_last_worker(self: &Arc<Self>) {
-        crate::pool::employed::start_clock(self);
+        crate::pool::task_guard::start_clock(self);
         let address = crate::Address::new(self.clone());
         address.send(0).await.unwrap();
         while self.lifecycle.running.load(Ordering::SeqCst) > 1 {
@@ -97,7 +97,7 @@ impl Core<Worker, std::convert::Infallible> {
 }
 
 /// Workers of every kind of pool that lie idle, seen from inside.
-async fn idle_crews() -> Vec<(&'static str, Arc<dyn Idle>)> {
+async fn idle_pools() -> Vec<(&'static str, Arc<dyn Idle>)> {
     fn pool() -> crate::PoolBuilder<Worker> {
         let restarts = Restarts { max: 1_000, backoff: NO_WAIT, ..Restarts::default() };
         Pool::new(|_| Worker).workers(2).restarts(restarts)
@@ -134,8 +134,8 @@ impl<K: Hash + Eq + Send + Sync + 'static> Idle for Core<Worker, K> {
     }
 
     fn order(&self, orders: u32) {
-        self.membership.seats.at(0).order(orders);
-        self.queue.wake.call(0, &self.clock.bell);
+        self.membership.slots.at(0).order(orders);
+        self.queue.wake.call(0, &self.clock.watchdog);
     }
 
     fn is_at_rest(&self) -> bool {
@@ -143,29 +143,29 @@ impl<K: Hash + Eq + Send + Sync + 'static> Idle for Core<Worker, K> {
     }
 
     fn has_orders(&self) -> bool {
-        self.membership.seats.at(0).has_orders()
+        self.membership.slots.at(0).has_orders()
     }
 }
 
 /// An order that nothing handles would have the worker wake itself for it again and again, in one
 /// poll.
 #[tokio::test(start_paused = true)]
-async fn whatever_orders_an_idle_worker_finds_it_handles_them_and_lies_down_again() {
+async fn whatever_orders_an_idle_worker_finds_it_handles_them_and_parks_again() {
     // What a worker is told that stays: all but to leave, to rest, and that the pool has ended.
     let orders = [MAIL, SIGNAL, HAND_OVER, KILLED];
     for combination in 1..1 << orders.len() {
         let chosen = (0..orders.len()).filter(|place| combination & 1 << place != 0);
         let given = chosen.fold(0, |all, place| all | orders[place]);
-        for (kind, crew) in idle_crews().await {
+        for (kind, pool) in idle_pools().await {
             tokio::time::sleep(Duration::from_secs(1)).await;
-            assert!(crew.is_at_rest(), "{kind}");
+            assert!(pool.is_at_rest(), "{kind}");
             for has_mailbox in [false, true] {
                 if has_mailbox {
-                    crew.has_mailbox();
+                    pool.has_mailbox();
                 }
-                crew.order(given);
+                pool.order(given);
                 tokio::time::sleep(Duration::from_secs(1)).await;
-                assert!(!crew.has_orders() && crew.is_at_rest(), "{kind}: {given:#b}");
+                assert!(!pool.has_orders() && pool.is_at_rest(), "{kind}: {given:#b}");
             }
         }
     }

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
 
 use super::{
-    member::Member,
+    member::PlannedChild,
     moment::Moment,
     order::{Fall, Order},
 };
@@ -66,8 +66,8 @@ pub(super) enum Debut {
     Added,
 }
 
-pub(super) struct Entry {
-    pub(super) member: Member,
+pub(super) struct ChildEntry {
+    pub(super) member: PlannedChild,
     pub(super) phase: Phase,
     pub(super) wish: Wish,
     /// It goes down only after the later ones in line, and comes up only when the earlier ones in
@@ -89,8 +89,8 @@ pub(super) struct Entry {
     pub(super) log: RestartLog,
 }
 
-impl Entry {
-    pub(super) fn new(member: Member, debut: Debut) -> Self {
+impl ChildEntry {
+    pub(super) fn new(member: PlannedChild, debut: Debut) -> Self {
         Self {
             member,
             phase: Phase::Down,

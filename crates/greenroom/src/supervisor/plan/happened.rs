@@ -5,8 +5,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::{
-    Fall, Moment, Notice, Plan,
-    entry::{Debut, Entry, Phase, Wish},
+    Fall, Moment, Plan, PlanNotice,
+    entry::{ChildEntry, Debut, Phase, Wish},
 };
 use crate::{
     ExitReason,
@@ -22,7 +22,7 @@ impl Plan {
     /// to go down, changes nothing.
     pub(crate) fn exited(&mut self, exit: ChildExit, at: Moment) {
         let Some((place, entry)) = self.living(exit.child, exit.life) else {
-            return self.notices.push(Notice::Spent(exit.reason));
+            return self.notices.push(PlanNotice::Spent(exit.reason));
         };
         match entry.phase {
             Phase::Starting => entry.died = Some(exit.reason),
@@ -31,7 +31,7 @@ impl Plan {
                 entry.has_fallen(Fall::Suspend);
                 self.decide(place, exit.reason, restarted_anyway, at);
             }
-            _ => self.notices.push(Notice::Spent(exit.reason)),
+            _ => self.notices.push(PlanNotice::Spent(exit.reason)),
         }
     }
 
@@ -43,7 +43,7 @@ impl Plan {
         }
         entry.has_started();
         let died = entry.died.take();
-        self.notices.push(Notice::Up(child));
+        self.notices.push(PlanNotice::Up(child));
         if let Some(reason) = died {
             self.exited(ChildExit { child, life, reason }, at);
         }
@@ -66,11 +66,11 @@ impl Plan {
             }
             Some(Debut::Added) => {
                 entry.end_for_good();
-                self.notices.push(Notice::NotAdded { child, reason });
+                self.notices.push(PlanNotice::NotAdded { child, reason });
             }
             None => {
                 let after = entry.try_again(at);
-                self.notices.push(Notice::TriesAgain { child, after, reason });
+                self.notices.push(PlanNotice::TriesAgain { child, after, reason });
             }
         }
     }
@@ -84,7 +84,7 @@ impl Plan {
         }
     }
 
-    fn living(&mut self, child: ChildId, life: u64) -> Option<(usize, &mut Entry)> {
+    fn living(&mut self, child: ChildId, life: u64) -> Option<(usize, &mut ChildEntry)> {
         let mut entries = self.entries.iter_mut().enumerate();
         entries.find(|(_, entry)| entry.member.id == child && entry.life == life)
     }
@@ -94,13 +94,13 @@ impl Plan {
     fn decide(&mut self, place: usize, reason: ExitReason, restarted_anyway: bool, at: Moment) {
         let entry = &mut self.entries[place];
         if !entry.wants_up() {
-            return self.notices.push(Notice::Spent(reason));
+            return self.notices.push(PlanNotice::Spent(reason));
         }
         if !entry.member.rules.policy.starts_again(reason.is_normal()) {
             return self.ended(place, reason);
         }
         if restarted_anyway {
-            return self.notices.push(Notice::Spent(reason));
+            return self.notices.push(PlanNotice::Spent(reason));
         }
         match entry.log.next(&entry.member.rules.restarts, at.now, at.chance) {
             Some(after) => self.restart(place, reason, after, at.now),
@@ -111,7 +111,7 @@ impl Plan {
     fn ended(&mut self, place: usize, reason: ExitReason) {
         let entry = &mut self.entries[place];
         entry.end_for_good();
-        self.notices.push(Notice::Ended { child: entry.member.id, reason: reason.clone() });
+        self.notices.push(PlanNotice::Ended { child: entry.member.id, reason: reason.clone() });
         if entry.member.rules.significant {
             let child = entry.name();
             self.end_as(SupervisorEnd::Significant { child, reason });
@@ -120,7 +120,7 @@ impl Plan {
 
     fn restart(&mut self, place: usize, reason: ExitReason, after: Duration, now: Instant) {
         let child = self.entries[place].member.id;
-        self.notices.push(Notice::Restarts { child, after, reason });
+        self.notices.push(PlanNotice::Restarts { child, after, reason });
         for affected in self.strategy.affected(place, self.entries.len()) {
             self.entries[affected].restart_with(now + after);
         }
@@ -129,7 +129,7 @@ impl Plan {
 
     fn exceeded(&mut self, place: usize, reason: ExitReason) {
         let entry = &mut self.entries[place];
-        self.notices.push(Notice::Exceeded { child: entry.member.id, reason: reason.clone() });
+        self.notices.push(PlanNotice::Exceeded { child: entry.member.id, reason: reason.clone() });
         match entry.member.rules.on_exceeded {
             OnExceeded::DisableChild => entry.disable(),
             OnExceeded::StopSupervisor => {

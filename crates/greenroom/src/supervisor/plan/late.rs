@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{
-    Fall, Notice,
+    Fall, PlanNotice,
     tables::{Bench, RULES, abnormal},
 };
 use crate::{
@@ -75,7 +75,7 @@ fn s03_a_late_exit_of_an_earlier_life_changes_nothing() {
     bench.plan.exited(ChildExit { child, life: 0, reason: abnormal() }, at);
     let unknown = ChildId(9);
     bench.plan.exited(ChildExit { child: unknown, life: 1, reason: abnormal() }, at);
-    let spent = |notice: &Notice| matches!(notice, Notice::Spent(_));
+    let spent = |notice: &PlanNotice| matches!(notice, PlanNotice::Spent(_));
     assert_eq!(
         bench.plan.notices().into_iter().filter(spent).count(),
         2,

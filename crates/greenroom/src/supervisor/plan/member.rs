@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::supervisor::{child::ChildId, spec::Rules};
 
 /// A child that the plan is told of.
-pub(crate) struct Member {
+pub(crate) struct PlannedChild {
     pub(crate) id: ChildId,
     pub(crate) name: Arc<str>,
     pub(crate) rules: Rules,

@@ -22,7 +22,7 @@ pub(crate) enum Fall {
 
 /// A notice for logs and for waiting callers.
 #[derive(Debug)]
-pub(crate) enum Notice {
+pub(crate) enum PlanNotice {
     /// All children have been up.
     Booted,
     /// A child has started.

@@ -3,8 +3,8 @@
 use tokio::time::Instant;
 
 use super::{
-    Notice, Order, Plan,
-    entry::{Debut, Entry, Phase},
+    Order, Plan, PlanNotice,
+    entry::{ChildEntry, Debut, Phase},
 };
 
 impl Plan {
@@ -21,7 +21,7 @@ impl Plan {
     /// Ends during starts that failed, or were given up.
     fn forget_deaths(&mut self) {
         let over = self.entries.iter_mut().filter(|entry| entry.phase != Phase::Starting);
-        self.notices.extend(over.filter_map(|entry| entry.died.take()).map(Notice::Spent));
+        self.notices.extend(over.filter_map(|entry| entry.died.take()).map(PlanNotice::Spent));
     }
 
     /// The last ones first; in line, one at a time. True while a child in line has to go down.
@@ -53,10 +53,10 @@ impl Plan {
     }
 
     fn look_whether_booted(&mut self) {
-        let awaited = |entry: &Entry| entry.debut == Some(Debut::Spawn);
+        let awaited = |entry: &ChildEntry| entry.debut == Some(Debut::Spawn);
         if !self.booted && self.end.is_none() && !self.entries.iter().any(awaited) {
             self.booted = true;
-            self.notices.push(Notice::Booted);
+            self.notices.push(PlanNotice::Booted);
         }
     }
 }

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 
-use super::{Fall, Member, Moment, Order, Plan};
+use super::{Fall, Moment, Order, Plan, PlannedChild};
 use crate::{
     ExitReason, RestartPolicy, Restarts,
     supervisor::{
@@ -52,8 +52,8 @@ impl Bench {
         bench
     }
 
-    pub(super) fn member(id: u64, rules: Rules, added: bool) -> Member {
-        Member { id: ChildId(id), name: Arc::from(id.to_string()), rules, added }
+    pub(super) fn member(id: u64, rules: Rules, added: bool) -> PlannedChild {
+        PlannedChild { id: ChildId(id), name: Arc::from(id.to_string()), rules, added }
     }
 
     pub(super) fn at(&self) -> Moment {

@@ -1,7 +1,7 @@
 //! What happens while something else is under way.
 
 use super::{
-    Debut, Fall, Notice, Order,
+    Debut, Fall, Order, PlanNotice,
     tables::{Bench, RULES, abnormal},
 };
 use crate::{
@@ -255,7 +255,7 @@ fn s01_an_added_child_that_does_not_start_is_removed_and_one_that_has_ended_is_f
     assert_eq!(bench.given(), "start 2, start 3", "under OneForOne neither waits for the other");
     bench.plan.notices();
     bench.fails(2);
-    assert!(matches!(bench.plan.notices()[..], [Notice::NotAdded { child: ChildId(2), .. }]));
+    assert!(matches!(bench.plan.notices()[..], [PlanNotice::NotAdded { child: ChildId(2), .. }]));
     bench.start_done(3);
     assert_eq!(bench.run(), "stop 2");
     bench.exit(3, ExitReason::Shutdown);
@@ -284,8 +284,8 @@ fn s01_all_children_of_the_spawn_have_been_up_once_before_it_has_booted() {
     bench.exit(1, ExitReason::Shutdown);
     bench.give();
     assert!(bench.plan.entries.iter().any(|entry| entry.debut == Some(Debut::Spawn)));
-    assert!(!bench.plan.notices().iter().any(|notice| matches!(notice, Notice::Booted)));
+    assert!(!bench.plan.notices().iter().any(|notice| matches!(notice, PlanNotice::Booted)));
     bench.start_done(2);
     assert!(bench.give().iter().all(|order| matches!(order, Order::Start { .. })));
-    assert!(bench.plan.notices().iter().any(|notice| matches!(notice, Notice::Booted)));
+    assert!(bench.plan.notices().iter().any(|notice| matches!(notice, PlanNotice::Booted)));
 }

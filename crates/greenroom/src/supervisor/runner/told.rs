@@ -5,13 +5,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::Runner;
 use crate::{
     pool::discard::discard,
-    supervisor::{child::ChildId, error::ChangeError, plan::Notice},
+    supervisor::{child::ChildId, error::ChangeError, plan::PlanNotice},
 };
 
 impl Runner {
     /// A reason may hold an error of a user, which is shown and dropped here: its
     /// panic ends here too.
-    pub(super) fn tell(&mut self, notice: Notice) {
+    pub(super) fn tell(&mut self, notice: PlanNotice) {
         self.answer(&notice);
         let log = catch_unwind(AssertUnwindSafe(|| self.log(&notice)));
         if let Err(panic) = log {
@@ -21,13 +21,13 @@ impl Runner {
         discard(notice);
     }
 
-    fn answer(&mut self, notice: &Notice) {
+    fn answer(&mut self, notice: &PlanNotice) {
         match notice {
-            Notice::Booted => {
+            PlanNotice::Booted => {
                 self.boot.take().map(|boot| boot.send(Ok(())));
             }
-            Notice::Up(child) => self.waiting.up(*child, &Ok(())),
-            Notice::NotAdded { child, reason } => {
+            PlanNotice::Up(child) => self.waiting.up(*child, &Ok(())),
+            PlanNotice::NotAdded { child, reason } => {
                 let failed = ChangeError::StartFailed { reason: reason.clone() };
                 self.waiting.up(*child, &Err(failed));
             }
@@ -35,15 +35,15 @@ impl Runner {
         }
     }
 
-    fn log(&self, notice: &Notice) {
+    fn log(&self, notice: &PlanNotice) {
         let supervisor = &*self.name;
         let called = |child: &ChildId| self.plan.lock().name_of(*child);
         match notice {
-            Notice::Restarts { child, after, reason } => {
+            PlanNotice::Restarts { child, after, reason } => {
                 let child = &*called(child);
                 tracing::warn!(supervisor, child, ?reason, ?after, "a child is restarted");
             }
-            Notice::TriesAgain { child, after, reason } => {
+            PlanNotice::TriesAgain { child, after, reason } => {
                 let child = &*called(child);
                 tracing::warn!(
                     supervisor,
@@ -53,18 +53,18 @@ impl Runner {
                     "a start failed; it is tried again"
                 );
             }
-            Notice::Exceeded { child, reason } => {
+            PlanNotice::Exceeded { child, reason } => {
                 let child = &*called(child);
                 tracing::error!(supervisor, child, ?reason, "a child's restart budget is used up");
             }
-            Notice::Ended { child, reason } => {
+            PlanNotice::Ended { child, reason } => {
                 let child = &*called(child);
                 tracing::info!(supervisor, child, ?reason, "a child has ended");
             }
-            Notice::Spent(reason) => {
+            PlanNotice::Spent(reason) => {
                 tracing::debug!(supervisor, ?reason, "a child's exit changes nothing");
             }
-            Notice::Booted | Notice::Up(_) | Notice::NotAdded { .. } => {}
+            PlanNotice::Booted | PlanNotice::Up(_) | PlanNotice::NotAdded { .. } => {}
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Calls at the hatch of an idle worker, and other events in that time.
+//! Calls at the handoff slot of an idle worker, and other events in that time.
 
 use std::{
     convert::Infallible,
@@ -9,10 +9,10 @@ use std::{
     time::Duration,
 };
 
-use super::{Core, Left, Served};
+use super::{Core, InPlaceOutcome, Served};
 use crate::{
     Actor, CallError, Context, ExitReason, Pool, Restarts, WeakAddress,
-    pool::{Urgency, seat::LEAVE},
+    pool::{Urgency, slot_state::LEAVE},
     reply::Reply,
 };
 
@@ -49,7 +49,7 @@ impl Actor for Echo {
 
 type Echoes = Arc<Core<Echo, Infallible>>;
 
-/// A pool whose only worker has lain down.
+/// A pool whose only worker has parked.
 async fn idle(capacity: usize) -> (Pool<Echo>, Echoes) {
     several_idle(1, capacity).await
 }
@@ -95,7 +95,7 @@ fn counts(core: &Echoes) -> (u64, usize) {
 }
 
 #[tokio::test]
-async fn an_idle_worker_serves_a_call_and_lies_down_again() {
+async fn an_idle_worker_serves_a_call_and_parks_again() {
     let (pool, core) = idle(10).await;
     let credit = |core: &Echoes| core.queue.shards[0].inbox.lock().credit as usize;
     for calls in 1..=5 {
@@ -121,7 +121,7 @@ async fn what_waits_is_not_overtaken() {
 #[tokio::test]
 async fn a_worker_that_starts_nothing_more_gives_the_message_back() {
     let (_pool, core) = idle(1).await;
-    core.membership.seats.at(0).order(LEAVE);
+    core.membership.slots.at(0).order(LEAVE);
     assert_eq!(serve(&core), Err(7));
     assert_eq!(core.accepted(), 0);
     let unused = core.queue.shards[0].inbox.lock().credit as usize;
@@ -205,14 +205,14 @@ async fn a_worker_that_is_wanted_while_it_serves_comes_when_it_has() {
 #[tokio::test(start_paused = true)]
 async fn who_waits_for_room_has_it_once_the_handler_that_is_served_suspends() {
     let (pool, core) = idle(1).await;
-    let stamp = core.admit_to_hatch(0).unwrap();
+    let stamp = core.admit_handoff(0).unwrap();
     let mut waits = pin!(pool.send(7));
     assert!(
         poll_once(waits.as_mut()).await.is_pending(),
         "the message that is served has the room"
     );
-    let (lent, hatch) = core.lend_idle().unwrap();
-    assert!(hatch.put(&mut Some(SLEEPS), stamp));
-    assert!(matches!(core.drive(lent, || hatch.leave()), Left::Later(_)));
+    let (lent, handoff_slot) = core.lend_idle().unwrap();
+    assert!(handoff_slot.put(&mut Some(SLEEPS), stamp));
+    assert!(matches!(core.run_in_place(lent, || handoff_slot.leave()), InPlaceOutcome::Later(_)));
     assert!(poll_once(waits.as_mut()).await.is_ready(), "it has been started");
 }

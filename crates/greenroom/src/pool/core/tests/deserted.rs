@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 
 use crate::{
     Actor, Address, Context, ExitReason, Pool, SendError,
-    pool::{core::Core, parcel::Parcel},
+    pool::{core::Core, payload::Payload},
     step_aside,
 };
 
@@ -33,7 +33,7 @@ type Handlers = Arc<Core<Handles, Infallible>>;
 /// A pool for one message, whose only worker has no task any more.
 async fn lifeless() -> (Pool<Handles>, Handlers) {
     let core = Pool::new(|_| Handles).workers(1).capacity(1).spawn_core().await.unwrap();
-    crate::pool::employed::start_clock(&core);
+    crate::pool::task_guard::start_clock(&core);
     core.membership.abort(0..1);
     while core.lifecycle.running.load(Ordering::SeqCst) > 1 {
         step_aside().await;
@@ -52,7 +52,7 @@ impl Wake for Enables {
 
 /// The messages became dead letters, and later ones as well, each at its next move.
 #[tokio::test]
-async fn a_worker_that_joins_before_the_queue_is_buried_has_its_messages() {
+async fn a_worker_that_joins_before_the_queue_is_dead_lettered_has_its_messages() {
     let (pool, core) = lifeless().await;
     let address: Address<u64, u64, ()> = pool.address();
     let mut call = pin!(address.call(1));
@@ -66,7 +66,7 @@ async fn a_worker_that_joins_before_the_queue_is_buried_has_its_messages() {
     assert!(matches!(refused.await, Err(SendError::NoWorkers(2))));
     assert_eq!(call.await, Ok(1));
     core.re_home(core.take_handed().collect());
-    core.bury_if_ruined();
+    core.dead_letter_if_ruined();
     assert_eq!(address.call(3).await, Ok(3));
     assert!(pool.stats().dead_lettered == 0 && pool.stats().ledger_holds());
 }
@@ -80,10 +80,10 @@ async fn a_worker_that_joins_before_a_stop_has_its_messages() {
     let mut call = pin!(address.call(1));
     assert!(call.as_mut().poll(&mut TaskContext::from_waker(Waker::noop())).is_pending());
     core.close();
-    core.bury_queued();
+    core.dead_letter_queued();
     assert_eq!(core.depth(), 1, "a worker is there");
     core.membership.live.store(0, Ordering::SeqCst);
-    core.bury_queued();
+    core.dead_letter_queued();
     assert_eq!((core.depth(), pool.stats().dead_lettered), (0, 1));
 }
 
@@ -92,9 +92,9 @@ async fn a_worker_that_joins_before_a_stop_has_its_messages() {
 async fn a_message_that_is_to_be_held_as_the_last_worker_goes_is_refused() {
     let (pool, core) = lifeless().await;
     core.queue.permits.try_take(1, &*core).unwrap();
-    let seen = core.membership.crew_changes.load(Ordering::SeqCst);
+    let seen = core.membership.member_changes.load(Ordering::SeqCst);
     assert!(core.disable(0, &ExitReason::Normal));
-    let mut parcel = Parcel::new(1, None);
-    assert!(core.hold_back(&mut parcel, seen).is_err());
-    assert_eq!((parcel.message, pool.depth()), (Some(1), 0));
+    let mut payload = Payload::new(1, None);
+    assert!(core.hold_back(&mut payload, seen).is_err());
+    assert_eq!((payload.message, pool.depth()), (Some(1), 0));
 }

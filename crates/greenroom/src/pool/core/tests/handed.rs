@@ -19,10 +19,10 @@ use crate::{
     pool::{
         Urgency,
         core::Core,
-        hatch::Told,
-        seat::{KILLED, LEAVE},
-        served::{AtHatch, Served},
-        watch::Watched,
+        handoff_slot::HandedOutcome,
+        served::{HandoffWait, Served},
+        slot_state::{KILLED, LEAVE},
+        watchdog::Watched,
     },
     step_aside,
 };
@@ -86,7 +86,7 @@ impl Office {
         Self::with(workers, |pool| pool.capacity(capacity)).await
     }
 
-    /// Whose workers have all lain down.
+    /// Whose workers have all parked.
     async fn with(
         workers: usize,
         set_up: impl FnOnce(PoolBuilder<Clerk>) -> PoolBuilder<Clerk>,
@@ -111,7 +111,7 @@ impl Office {
     }
 
     /// Hands this to a worker, which comes when others have their turn.
-    fn hand(&self, number: u64) -> AtHatch<'_, u64, u64, ()> {
+    fn hand(&self, number: u64) -> HandoffWait<'_, u64, u64, ()> {
         match self.core.serve(&mut Some(number), 0, Waker::noop()) {
             Some(Served::Handed(waits)) => waits,
             _ => panic!("it is handed"),
@@ -133,12 +133,12 @@ impl Office {
     }
 }
 
-async fn told(waits: AtHatch<'_, u64, u64, ()>) -> Result<u64, CallError<()>> {
+async fn told(waits: HandoffWait<'_, u64, u64, ()>) -> Result<u64, CallError<()>> {
     let told = poll_fn(|cx| waits.poll(cx)).await;
     waits.leave();
     match told {
-        Told::Reply(reply) => Ok(reply),
-        Told::Later(reply) => reply.await.unwrap_or(Err(CallError::Dropped)),
+        HandedOutcome::Reply(reply) => Ok(reply),
+        HandedOutcome::Later(reply) => reply.await.unwrap_or(Err(CallError::Dropped)),
     }
 }
 
@@ -147,7 +147,7 @@ async fn poll_once<F: Future>(mut future: Pin<&mut F>) -> Poll<F::Output> {
 }
 
 #[tokio::test]
-async fn a_worker_is_woken_for_what_it_was_handed_and_lies_down_again() {
+async fn a_worker_is_woken_for_what_it_was_handed_and_parks_again() {
     let office = Office::open(1, 10).await;
     for calls in 1..=5 {
         let waits = office.hand(7);
@@ -161,8 +161,8 @@ async fn a_worker_is_woken_for_what_it_was_handed_and_lies_down_again() {
     office.assert_settled();
 }
 
-/// One that goes through the queue now and then does not make its worker linger there for
-/// the next one.
+/// One that goes through the queue now and then does not make its worker search there for the next
+/// one.
 #[tokio::test]
 async fn who_calls_on_hands_over_one_message_after_the_other() {
     let office = Office::open(1, 1_000).await;
@@ -287,13 +287,10 @@ async fn a_call_that_is_given_up_while_it_is_handled_is_handled_to_its_end() {
 async fn what_a_worker_was_handed_that_is_to_leave_goes_to_another() {
     let office = Office::open(2, 10).await;
     let waits = office.hand(7);
-    let handed_to = office
-        .core
-        .handoff
-        .hatches
-        .iter()
-        .position(|hatch| hatch.get().is_some_and(|hatch| hatch.has_handed()));
-    office.core.membership.seats.at(handed_to.unwrap()).order(LEAVE);
+    let handed_to = office.core.handoff.slots.iter().position(|handoff_slot| {
+        handoff_slot.get().is_some_and(|handoff_slot| handoff_slot.has_handed())
+    });
+    office.core.membership.slots.at(handed_to.unwrap()).order(LEAVE);
     assert_eq!((told(waits).await, office.handled()), (Ok(7), vec![7]));
     assert!(office.pool.stats().ledger_holds());
 }
@@ -303,7 +300,7 @@ async fn what_a_worker_was_handed_that_is_killed_goes_to_the_next() {
     let office = Office::open(1, 10).await;
     for number in 10..15 {
         let waits = office.hand(number);
-        office.core.membership.seats.at(0).order(KILLED);
+        office.core.membership.slots.at(0).order(KILLED);
         office.core.membership.abort(std::iter::once(0));
         assert_eq!(told(waits).await, Ok(number));
         office.until_idle(1).await;
@@ -357,7 +354,7 @@ async fn what_is_taken_back_when_all_is_over_has_its_outcome() {
 
 /// Later messages would overtake it, and no other worker could take it.
 #[tokio::test]
-async fn the_watch_leaves_the_only_worker_what_it_was_handed() {
+async fn the_watchdog_leaves_the_only_worker_what_it_was_handed() {
     let looks = |core: &Clerks| {
         core.queue.wake.unaided.store(false, Ordering::Relaxed);
         (0..3).fold(0, |taken, _| core.tick(taken))

@@ -19,12 +19,12 @@ use crate::{
             Core, Queued, Settings, Urgency,
             take::{TakenNear, find_lane},
         },
+        counters::count,
         entry::Entry,
         functions::Functions,
-        hold::Source,
-        parcel::Parcel,
+        in_flight::Source,
+        payload::Payload,
         settings::Derived,
-        tally::count,
         worker::Factory,
     },
 };
@@ -151,14 +151,14 @@ impl<K: Keyed> Stage<K> {
         let derived = Derived {
             capacity: 1_000,
             table_slots: 0,
-            key_bounds: crate::pool::crowd::KeyBounds::NONE,
+            key_bounds: crate::pool::backlog::KeyBounds::NONE,
             key_share: None,
             bytes: None,
             batch_bytes: None,
             gate: None,
             is_weighed: false,
             looks_at_start: false,
-            serves_at_hatch: false,
+            uses_handoff: false,
             seed: 1,
         };
         let settings = Settings {
@@ -177,9 +177,9 @@ impl<K: Keyed> Stage<K> {
     fn push(&mut self, key: Option<u8>, class: Class) {
         let message = (key, self.pushed, class);
         self.pushed += 1;
-        let mut parcel = Parcel { class, ..Parcel::new(message, None) };
-        let key = self.core.key(&parcel);
-        assert!(self.core.take_and_push(&mut parcel, key, 0, Urgency::Now).is_ok());
+        let mut payload = Payload { class, ..Payload::new(message, None) };
+        let key = self.core.key(&payload);
+        assert!(self.core.take_and_push(&mut payload, key, 0, Urgency::Now).is_ok());
     }
 
     fn settle(&mut self, index: usize) -> Result<(), TestCaseError> {
@@ -204,7 +204,7 @@ impl<K: Keyed> Stage<K> {
         Ok(true)
     }
 
-    /// The steps of a hold's `take_next` and `take_near`, if handlers usually wait.
+    /// The steps of `InFlight::take_next` and `take_near`, if handlers usually wait.
     fn go_on_near(&mut self, index: usize, source: Source) -> Result<bool, TestCaseError> {
         let mut delivery = Delivery::empty(self.core.telemetry.coarse.start());
         let near = match source {
@@ -254,14 +254,16 @@ impl<K: Keyed> Stage<K> {
             Source::Head { index, .. } => Some(index),
             _ => None,
         };
-        let Some((source, entry)) = self.core.take_urged(index, own) else { return Ok(()) };
+        let Some((source, entry)) = self.core.take_from_urgent_shard(index, own) else {
+            return Ok(());
+        };
         let left = std::mem::replace(&mut self.workers[index].source, source);
         self.core.release(index, left);
         self.start(index, entry)
     }
 
     fn start(&mut self, index: usize, entry: Queued<Nobody, K>) -> Result<(), TestCaseError> {
-        count(&self.core.membership.seats.at(index).tally.started);
+        count(&self.core.membership.slots.at(index).counters.started);
         if let Some(key) = entry.message.0 {
             let owners = self.workers.iter().filter_map(|worker| worker.in_hand?.0);
             prop_assert!(owners.into_iter().all(|owner| owner != key), "key {key} in hand twice");
@@ -272,7 +274,7 @@ impl<K: Keyed> Stage<K> {
         worker.attempts = entry.extra.map_or(0, |extra| extra.attempts);
         worker.in_hand = Some(entry.message);
         if worker.attempts > 0 {
-            self.core.telemetry.tally.waiting.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
+            self.core.telemetry.counters.waiting.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
         }
         Ok(())
     }
@@ -307,7 +309,7 @@ impl<K: Keyed> Stage<K> {
     fn evict(&mut self) -> Result<(), TestCaseError> {
         let Some(entry) = self.core.evict(0) else { return Ok(()) };
         let waits = usize::from(entry.is_retry());
-        self.core.telemetry.tally.waiting.fetch_sub(waits, std::sync::atomic::Ordering::Relaxed);
+        self.core.telemetry.counters.waiting.fetch_sub(waits, std::sync::atomic::Ordering::Relaxed);
         self.core.queue.permits.give(1, &self.core);
         let (_, number, _) = entry.message;
         prop_assert!(self.done.insert(number), "{number} was handled before");
@@ -358,7 +360,7 @@ impl<K: Keyed> Stage<K> {
             prop_assert!(outbox.lanes.is_empty(), "a lane without owner");
             prop_assert!(!outbox.has_ready());
             prop_assert!(
-                !self.core.queue.wake.is_urged(),
+                !self.core.queue.wake.has_urgent(),
                 "workers would look for what is not there"
             );
             prop_assert!(!shard.inbox.lock().scheduled, "the next sender would not wake anybody");
@@ -428,8 +430,8 @@ fn k02_a_crowd_of_suspended_keys_leaves_no_memory_behind() {
     let mut stage = Stage::<Key>::new(1);
     stage.core.settings.key_of = None;
     for number in 0..100_000_u32 {
-        let mut parcel = Parcel::new((None, number, Class::Normal), None);
-        assert!(stage.core.push(0, &mut parcel, (Some(Key(number as u8)), number)).is_ok());
+        let mut payload = Payload::new((None, number, Class::Normal), None);
+        assert!(stage.core.push(0, &mut payload, (Some(Key(number as u8)), number)).is_ok());
     }
     let mut outbox = stage.core.queue.shards[0].outbox.lock();
     assert!(stage.core.queue.shards[0].refill(&mut outbox));

@@ -12,7 +12,7 @@ use std::{
 
 use crate::{
     Actor, Address, Context, Overflow, Pool,
-    pool::{builder::watch, parcel::Parcel},
+    pool::{builder::watch, payload::Payload},
 };
 
 /// Does what a closure does with a message.
@@ -33,13 +33,13 @@ where
     }
 }
 
-/// Point 3. Two handlers that wait for each other hold up a thread each; the watch, which would
+/// Point 3. Two handlers that wait for each other hold up a thread each; the watchdog, which would
 /// help, leaves them alone.
 ///
 /// A woken task lies in the slot of the thread that woke it, from which no other thread takes it.
-/// Each round begins as the workers of the last one lie down, so that a worker that wakes the other
-/// as it lies down is woken itself at once. Something ticks: a thread that is not told of a task
-/// looks at the queues of both.
+/// Each round begins as the workers of the last one park, so that a worker that wakes the other as
+/// it parks is woken itself at once. Something ticks: a thread that is not told of a task looks at
+/// the queues of both.
 #[test]
 fn who_wakes_another_worker_steps_aside_before_it_computes() {
     const ROUNDS: usize = 500;
@@ -77,7 +77,7 @@ fn who_wakes_another_worker_steps_aside_before_it_computes() {
     assert!(met.is_ok(), "the other worker lies where only a thread that computes looks");
 }
 
-/// Point 3, for a sender: its worker lies behind it, and the watch wakes another one elsewhere.
+/// Point 3, for a sender: its worker lies behind it, and the watchdog wakes another one elsewhere.
 #[test]
 fn a_sender_that_computes_on_does_not_hold_what_it_has_sent() {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
@@ -119,7 +119,7 @@ fn who_gives_keys_to_another_worker_and_computes_does_not_hold_it_up() {
             let mailbox = core.mailbox(0);
             core.queue.permits.try_take(1, &*core).unwrap();
             mailbox.try_reserve().unwrap();
-            assert!(mailbox.push(&mut Parcel::new(1, None), |number| core.stamp(number)).is_ok());
+            assert!(mailbox.push(&mut Payload::new(1, None), |number| core.stamp(number)).is_ok());
             core.hand_over(0);
             let since = Instant::now();
             while pool.stats().handled == 0 && since.elapsed() < Duration::from_secs(5) {
@@ -224,13 +224,13 @@ async fn a04_a_place_that_is_freed_for_want_of_room_goes_to_who_waits_for_it() {
     }
 }
 
-/// Point 5: whoever woke before the pool was known to the watch has rung in vain.
+/// Point 5: whoever woke before the pool was known to the watchdog has called in vain.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_pool_that_is_busy_from_its_start_is_watched() {
     let done: fn(u64) -> std::future::Ready<()> = |_| std::future::ready(());
     let core = Pool::new(move |_| Does(done)).workers(1).into_core().unwrap();
-    core.queue.wake.enter(&core.clock.bell);
+    core.queue.wake.enter(&core.clock.watchdog);
     watch(&core);
-    assert!(core.clock.bell.is_watched(), "a worker is awake");
-    core.queue.wake.leave(&core.clock.bell);
+    assert!(core.clock.watchdog.is_watched(), "a worker is awake");
+    core.queue.wake.leave(&core.clock.watchdog);
 }

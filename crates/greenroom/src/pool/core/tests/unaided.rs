@@ -1,5 +1,5 @@
-//! Pools that the watch leaves alone. A wake-up or a permit that is lost there is missed for ever,
-//! while a tick of the watch would otherwise hide it within two milliseconds.
+//! Pools that the watchdog leaves alone. A wake-up or a permit that is lost there is missed for
+//! ever, while a tick of the watchdog would otherwise hide it within two milliseconds.
 
 use std::{
     hash::Hash,
@@ -73,7 +73,7 @@ fn on_threads(threads: usize, run: impl Future<Output = ()>) {
 }
 
 #[test]
-fn no_burst_waits_for_the_watch() {
+fn no_burst_waits_for_the_watchdog() {
     for threads in 2..=4 {
         for (keyed, workers) in
             [(false, 1), (false, 2), (false, 4), (false, 64), (true, 2), (true, 64)]
@@ -86,7 +86,7 @@ fn no_burst_waits_for_the_watch() {
 }
 
 #[test]
-fn nobody_waits_for_room_until_the_watch_comes() {
+fn nobody_waits_for_room_until_the_watchdog_comes() {
     for threads in [2, 4] {
         for (keyed, workers, capacity) in
             [(false, 1, 1), (false, 2, 1), (false, 4, 3), (false, 64, 8), (true, 4, 2)]
@@ -100,7 +100,7 @@ fn nobody_waits_for_room_until_the_watch_comes() {
 
 /// Callers do the work of idle workers, others send, and some handlers suspend.
 #[test]
-fn no_call_in_place_waits_for_the_watch() {
+fn no_call_in_place_waits_for_the_watchdog() {
     for threads in 2..=4 {
         for (workers, capacity) in [(1, 1), (1, 100), (2, 3), (4, 100), (64, 100)] {
             on_threads(threads, async move {
@@ -154,8 +154,8 @@ impl Actor for Waits {
     }
 }
 
-/// Its caller woke the worker for a shard, whose bit in the map of attended shards no worker of a
-/// keyed pool clears.
+/// Its caller woke the worker for a shard, whose bit in the map of affinities no worker of a keyed
+/// pool clears.
 #[tokio::test(start_paused = true)]
 async fn a_shard_of_a_keyed_pool_that_was_called_in_place_is_not_left_alone() {
     let builder = Pool::new(|_| Waits).workers(2).calls_in_place();

@@ -1,0 +1,314 @@
+//! Messages that stick to the worker that has their table slot, in the sender's task
+//! (see [`sticky`](crate::pool::sticky)).
+
+use std::{
+    hash::Hash,
+    pin::pin,
+    sync::{Arc, atomic::Ordering},
+};
+
+use super::{
+    Core, Urgency,
+    dispatch::{MailboxPlace, Overfill, PoolPermit, entry_of},
+};
+use crate::{
+    Actor,
+    delivery::Waiter,
+    pool::{
+        mailbox::{Mailbox, tags::Unplaced},
+        payload::{Payload, PayloadOf},
+        permits::{Closed, Refused},
+        reentrancy::slot_at_work,
+        sticky::{LIMBO, NOBODY, Sticky},
+    },
+};
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+    /// Gives a message to the worker that has its key, or says why not.
+    pub(super) fn try_assign(
+        &self,
+        sticky: &Sticky<A::Message>,
+        payload: &mut PayloadOf<A>,
+        sender: u32,
+    ) -> Result<(), Refused> {
+        let Some(tag) = self.tag(sticky, payload)? else {
+            return self.take_and_push(payload, (None, 0), sender, Urgency::Now);
+        };
+        loop {
+            let sticks = match self.holder(sticky, payload, tag)? {
+                Some(member) => self.try_assign_to(sticky, &member, payload, tag)?,
+                None => {
+                    self.queue.permits.try_take(1, self)?;
+                    let permit = PoolPermit(Some(self));
+                    let held = self.hold_tagged(sticky, payload, tag)?;
+                    held.then(|| permit.used()).is_some()
+                }
+            };
+            if sticks {
+                return Ok(());
+            }
+        }
+    }
+
+    /// As `try_assign`, for a message whose permit of the pool has been taken. The permit is used,
+    /// unless there is an error.
+    pub(super) fn assign_permitted(
+        &self,
+        sticky: &Sticky<A::Message>,
+        payload: &mut PayloadOf<A>,
+        sender: u32,
+        backlog: Overfill,
+    ) -> Result<(), Refused> {
+        let Some(tag) = self.tag(sticky, payload)? else {
+            return self.push_to_any(payload, sender);
+        };
+        loop {
+            let sticks = match self.holder(sticky, payload, tag)? {
+                Some(member) => {
+                    match member.try_reserve() {
+                        Err(Refused::Full) if backlog == Overfill::Never => {
+                            return Err(Refused::Full);
+                        }
+                        Err(_) => member.reserve_anyway(),
+                        Ok(()) => {}
+                    }
+                    self.assign_in_place(sticky, &member, payload, tag)?
+                }
+                None => self.hold_tagged(sticky, payload, tag)?,
+            };
+            if sticks {
+                return Ok(());
+            }
+        }
+    }
+
+    /// As `try_assign`, and waits for room at the worker that has the key, and in the pool.
+    pub(super) async fn assign_waiting(
+        &self,
+        sticky: &Sticky<A::Message>,
+        payload: &mut PayloadOf<A>,
+        sender: u32,
+    ) -> Result<(), Refused> {
+        let Some(tag) = self.tag(sticky, payload)? else {
+            let permit = self.wait_for_permit().await?;
+            self.push_to_any(payload, sender)?;
+            permit.used();
+            return Ok(());
+        };
+        loop {
+            let Some(member) = self.holder(sticky, payload, tag)? else {
+                let permit = self.wait_for_permit().await?;
+                if self.hold_tagged(sticky, payload, tag)? {
+                    permit.used();
+                    return Ok(());
+                }
+                continue;
+            };
+            if !reserve_while_here(sticky, &member, tag).await {
+                self.may_try_again()?;
+                continue;
+            }
+            let place = MailboxPlace(Some(&*member));
+            let permit = self.wait_for_permit().await?;
+            place.used();
+            if self.assign_in_place(sticky, &member, payload, tag)? {
+                permit.used();
+                return Ok(());
+            }
+        }
+    }
+
+    /// As `try_assign`, but the oldest message at the worker, or in the pool, makes room.
+    pub(super) fn assign_making_room(
+        &self,
+        sticky: &Sticky<A::Message>,
+        payload: &mut PayloadOf<A>,
+        sender: u32,
+    ) -> Result<(), Refused> {
+        let holder = match self.tag(sticky, payload)? {
+            Some(tag) => self.holder(sticky, payload, tag)?.map(|member| (tag, member)),
+            None => None,
+        };
+        let permit = match &holder {
+            Some((_, member)) => self.make_room_at(member, sender)?,
+            None => self.freed(self.evict(self.shard_of(&(None, 0), sender)))?,
+        };
+        let sticks = match &holder {
+            Some((tag, member)) => self.assign_in_place(sticky, member, payload, *tag)?,
+            None => false,
+        };
+        if !sticks {
+            self.assign_permitted(sticky, payload, sender, Overfill::WherePermitted)?;
+        }
+        permit.used();
+        Ok(())
+    }
+
+    /// The tag of a message, if it has a key; refused if it must have one. Runs user code.
+    fn tag(
+        &self,
+        sticky: &Sticky<A::Message>,
+        payload: &PayloadOf<A>,
+    ) -> Result<Option<u32>, Refused> {
+        match tag_of(sticky, payload) {
+            None if self.settings.config.keys.key_required => Err(Refused::KeyRequired),
+            tag => Ok(tag),
+        }
+    }
+
+    async fn wait_for_permit(&self) -> Result<PoolPermit<'_, A, K>, Refused> {
+        self.await_permit().await.map_err(|Closed| Refused::Closed)?;
+        Ok(PoolPermit(Some(self)))
+    }
+
+    /// The mailbox with the messages of a table slot. `None` if the table slot has no owner. Never
+    /// the mailbox of a worker that itself waits for the reply: it would wait for ever.
+    fn holder(
+        &self,
+        sticky: &Sticky<A::Message>,
+        payload: &mut PayloadOf<A>,
+        tag: u32,
+    ) -> Result<Option<Arc<Mailbox<A, K>>>, Refused> {
+        if let Some(extra) = &mut payload.extra
+            && extra.admission.waiter != Waiter::Other
+            && let Some(caller) = slot_at_work(self.identity())
+            && sticky.is_assigned_to(tag, caller as u32)
+        {
+            extra.admission.waiter = Waiter::Chosen;
+            return Err(Refused::ByPolicy);
+        }
+        let found = match sticky.owner(tag) {
+            NOBODY => return Ok(None),
+            LIMBO => None,
+            slot => self.mailbox_if_any(slot as usize),
+        };
+        if found.is_some() {
+            return Ok(found);
+        }
+        // It is on its way, or its worker had no mailbox yet.
+        let _moves = sticky.moves.lock();
+        Ok(match sticky.owner(tag) {
+            NOBODY | LIMBO => None,
+            slot => Some(self.mailbox(slot as usize)),
+        })
+    }
+
+    /// True if a message is for this worker, or soon will be. Runs user code.
+    pub(super) fn is_assigned_to(&self, payload: &PayloadOf<A>, slot: usize) -> bool {
+        let Some(sticky) = &self.routing.sticky else { return false };
+        tag_of(sticky, payload).is_some_and(|tag| sticky.is_assigned_to(tag, slot as u32))
+    }
+
+    /// False if the table slot has moved.
+    fn try_assign_to(
+        &self,
+        sticky: &Sticky<A::Message>,
+        member: &Mailbox<A, K>,
+        payload: &mut PayloadOf<A>,
+        tag: u32,
+    ) -> Result<bool, Refused> {
+        match member.try_reserve() {
+            Err(Refused::Closed) => return self.may_try_again(),
+            reserved => reserved?,
+        }
+        let place = MailboxPlace(Some(member));
+        self.queue.permits.try_take(1, self)?;
+        place.used();
+        let permit = PoolPermit(Some(self));
+        let sticks = self.assign_in_place(sticky, member, payload, tag)?;
+        if sticks {
+            permit.used();
+        }
+        Ok(sticks)
+    }
+
+    /// Queues a message that has a place at its worker; an unused place is given back. False if the
+    /// table slot has moved.
+    fn assign_in_place(
+        &self,
+        sticky: &Sticky<A::Message>,
+        member: &Mailbox<A, K>,
+        payload: &mut PayloadOf<A>,
+        tag: u32,
+    ) -> Result<bool, Refused> {
+        let is_here = || sticky.owner(tag) == member.slot as u32;
+        match member.push_tagged(payload, tag, is_here, |number| self.stamp(number)) {
+            Ok(()) => {
+                self.queue.wake.call(member.slot, &self.clock.watchdog);
+                Ok(true)
+            }
+            Err(Unplaced::Closed) => {
+                member.give_back();
+                Err(Refused::Closed)
+            }
+            Err(Unplaced::Moved) => {
+                member.give_back();
+                self.may_try_again()
+            }
+        }
+    }
+
+    /// Not in a pool that accepts nothing any more.
+    fn may_try_again(&self) -> Result<bool, Refused> {
+        match self.queue.permits.is_closed() {
+            true => Err(Refused::Closed),
+            false => Ok(false),
+        }
+    }
+
+    /// Keeps a message of a table slot without an owner until a worker joins; its permit of the
+    /// pool has been taken. False if the table slot has an owner now.
+    fn hold_tagged(
+        &self,
+        sticky: &Sticky<A::Message>,
+        payload: &mut PayloadOf<A>,
+        tag: u32,
+    ) -> Result<bool, Refused> {
+        let mut held = self.routing.held.lock();
+        // Pairs with the stores in `close` and `refuse_later`, before held messages are drained
+        // under this lock: otherwise a message is held that is never given back.
+        if self.lifecycle.closing.load(Ordering::SeqCst) || self.queue.permits.is_closed() {
+            return Err(Refused::Closed);
+        }
+        if sticky.owner(tag) != NOBODY {
+            return Ok(false);
+        }
+        let Some(mut entry) = entry_of::<A, K>(payload, self.stamp(0)) else {
+            return Err(Refused::Closed);
+        };
+        entry.hash = tag;
+        self.telemetry.counters.accepted.fetch_add(1, Ordering::Relaxed);
+        held.push_back(entry);
+        drop(held);
+        self.dead_letter_if_ruined();
+        Ok(true)
+    }
+}
+
+/// Waits for a place in this mailbox, as long as the table slot is there. False if it is not, or
+/// the worker has gone.
+async fn reserve_while_here<A: Actor, K>(
+    sticky: &Sticky<A::Message>,
+    member: &Mailbox<A, K>,
+    tag: u32,
+) -> bool {
+    let mut reserved = pin!(member.reserve());
+    loop {
+        // Before the look at the owner: a move from then on is heard of.
+        let mut moved = pin!(sticky.moved.notified());
+        moved.as_mut().enable();
+        if sticky.owner(tag) != member.slot as u32 {
+            return false;
+        }
+        tokio::select! {
+            biased;
+            reserved = &mut reserved => return reserved.is_ok(),
+            () = moved => {}
+        }
+    }
+}
+
+/// Runs user code.
+fn tag_of<M, R, E>(sticky: &Sticky<M>, payload: &Payload<M, R, E>) -> Option<u32> {
+    payload.message.as_ref().and_then(|message| sticky.tag(message))
+}

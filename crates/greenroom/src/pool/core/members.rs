@@ -1,0 +1,489 @@
+//! Workers that join a running pool, and workers that leave it.
+
+use std::{
+    hash::Hash,
+    ops::RangeInclusive,
+    sync::{Arc, atomic::Ordering},
+};
+
+use parking_lot::Mutex;
+
+use super::Core;
+use crate::{
+    Actor, Address, ExitReason, PoolEvent,
+    pool::{
+        AdminError,
+        change::{Outcomes, SlotOutcome},
+        member_list::MemberList,
+        restart::RestartLog,
+        slot_state::{KILLED, LEAVE, REST, SlotDetails, SlotState, Status},
+        task_guard::TaskGuard,
+        worker,
+        worker_task::Task,
+    },
+    pool_events::ResizeReason,
+    size::MAX_WORKERS,
+};
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+    /// Starts a worker in each of these slots, off every path of messages.
+    pub(crate) fn start_in(self: &Arc<Self>, slots: &[usize], outcomes: &Outcomes) {
+        for slot in slots {
+            self.spawn_task(*slot, worker::run(TaskGuard::new(self), *slot, outcomes.clone()));
+        }
+    }
+
+    /// Gives the worker in this slot a task that does its work.
+    pub(crate) fn spawn_task(&self, slot: usize, work: impl Future<Output = ()> + Send + 'static) {
+        // Pairs with the load in `works_as`, under the lock of the slot's details: a handle that
+        // comes late is known to be of an earlier task. Otherwise a kill would abort a task that
+        // has ended.
+        let number = self.membership.slots.at(slot).tasks.fetch_add(1, Ordering::SeqCst) + 1;
+        let task = match self.settings.config.handling.calls_in_place {
+            true => self.env.runtime.spawn(Task::new(self.membership.slots.at(slot), work)),
+            false => self.env.runtime.spawn(work),
+        };
+        self.membership.works_as(slot, number, task.abort_handle());
+    }
+
+    /// Adds workers. Returns their slots and the new size.
+    pub(crate) fn hire(
+        self: &Arc<Self>,
+        workers: usize,
+        why: ResizeReason,
+        outcomes: &Outcomes,
+    ) -> Result<(Vec<usize>, usize), AdminError> {
+        let mut member_list = self.membership.members.lock();
+        self.lifecycle.check_running()?;
+        let bounds = member_list.bounds();
+        let size = member_list.len().saturating_add(workers);
+        if size > *bounds.end() {
+            return Err(AdminError::OutOfBounds { asked: size, bounds });
+        }
+        let slots: Vec<usize> = (0..workers).map(|_| member_list.join()).collect();
+        self.make_slots(&member_list);
+        slots.iter().for_each(|slot| {
+            self.membership.slots.at(*slot).details.lock().status = Status::Starting
+        });
+        self.size_changed(member_list.len());
+        // Pairs with the load in `desert`: it comes before `revive` takes the gate, so the pool
+        // does not stay closed with a worker in it.
+        self.membership.live.fetch_add(workers, Ordering::SeqCst);
+        drop(member_list);
+        self.serve_waiters();
+        self.revive();
+        self.notify_size(size - workers, size, why);
+        slots.iter().for_each(|slot| self.notify(PoolEvent::WorkerAdded { slot: *slot }));
+        self.start_in(&slots, outcomes);
+        Ok((slots, size))
+    }
+
+    /// Takes another actor or pool in as a worker. Returns its slot and the new size.
+    pub(crate) fn adopt(
+        self: &Arc<Self>,
+        other: Address<A::Message, A::Reply, A::Error>,
+        outcomes: &Outcomes,
+    ) -> Result<(usize, usize), AdminError> {
+        /// Two that adopt each other must not both find that the other does not contain them yet.
+        static ADOPTING: Mutex<()> = Mutex::new(());
+        if self.keyed() || self.routing.sticky.is_some() {
+            return Err(AdminError::Ordered);
+        }
+        let adopting = ADOPTING.lock();
+        if other.vtable.contains(self.identity()) {
+            return Err(AdminError::ContainsItself);
+        }
+        let mut member_list = self.membership.members.lock();
+        self.lifecycle.check_running()?;
+        let bounds = member_list.bounds();
+        if member_list.len() >= *bounds.end() {
+            return Err(AdminError::OutOfBounds { asked: member_list.len() + 1, bounds });
+        }
+        let slot = member_list.join();
+        self.make_slots(&member_list);
+        let (size, vtable) = (member_list.len(), other.vtable());
+        {
+            let mut details = self.membership.slots.at(slot).details.lock();
+            details.status = Status::Starting;
+            details.adopted = Some(Arc::downgrade(&vtable));
+        }
+        self.size_changed(size);
+        // Pairs with the load in `desert`: it comes before `revive` takes the gate, so the pool
+        // does not stay closed with a worker in it.
+        self.membership.live.fetch_add(1, Ordering::SeqCst);
+        drop((member_list, adopting));
+        self.revive();
+        self.notify_size(size - 1, size, ResizeReason::Asked);
+        self.notify(PoolEvent::WorkerAdded { slot });
+        // Pairs with the load in `works_as`, as in `spawn_task`.
+        let number = self.membership.slots.at(slot).tasks.fetch_add(1, Ordering::SeqCst) + 1;
+        let run = worker::adopted::run(TaskGuard::new(self), slot, other, outcomes.clone());
+        self.membership.works_as(slot, number, self.env.runtime.spawn(run).abort_handle());
+        Ok((slot, size))
+    }
+
+    fn make_slots(&self, member_list: &MemberList) {
+        self.membership.slots.grow_to(member_list.made());
+        self.membership.mailboxes.grow_to(member_list.made());
+        self.handoff.slots.grow_to(member_list.made());
+        self.queue.wake.grow_to(member_list.made());
+    }
+
+    /// True for this pool itself, and for those that it has adopted, and so on.
+    pub(crate) fn contains_pool(&self, identity: usize) -> bool {
+        let adopted =
+            |slot_state: &Arc<SlotState>| slot_state.details.lock().adopted.as_ref()?.upgrade();
+        let adopted: Vec<_> = self.membership.slots.iter().filter_map(adopted).collect();
+        identity == self.identity() || adopted.iter().any(|other| other.contains(identity))
+    }
+
+    /// Tells workers to leave: those that are disabled first, then idle ones, then those that
+    /// joined last. Returns their slots and the new size.
+    pub(crate) fn dismiss(
+        self: &Arc<Self>,
+        workers: usize,
+        why: ResizeReason,
+        outcomes: &Outcomes,
+    ) -> Result<(Vec<usize>, usize), AdminError> {
+        let mut member_list = self.membership.members.lock();
+        self.lifecycle.check_running()?;
+        let bounds = member_list.bounds();
+        let workers = workers.min(member_list.len());
+        if member_list.len() - workers < *bounds.start() {
+            return Err(AdminError::OutOfBounds { asked: member_list.len() - workers, bounds });
+        }
+        let mut slots: Vec<usize> = member_list.slots().rev().collect();
+        // Each is looked at once: a worker may begin or end a message in between.
+        slots.sort_by_cached_key(|slot| {
+            let slot_state = self.membership.slots.at(*slot);
+            let is_disabled = slot_state.details.lock().status == Status::Disabled;
+            (!is_disabled, slot_state.is_busy())
+        });
+        slots.truncate(workers);
+        slots.iter().for_each(|slot| {
+            member_list.leave(*slot);
+        });
+        let size = member_list.len();
+        self.size_changed(size);
+        drop(member_list);
+        self.notify_size(size + workers, size, why);
+        slots.iter().for_each(|slot| self.let_leave(*slot, outcomes));
+        Ok((slots, size))
+    }
+
+    /// A member has gone by itself, however few are left. If it was the last, no successor is
+    /// known: messages that are queued once it has left become dead letters, as when the last
+    /// worker is disabled.
+    pub(crate) fn drop_out(self: &Arc<Self>, slot: usize, outcomes: &Outcomes) {
+        let mut member_list = self.membership.members.lock();
+        if self.lifecycle.check_running().is_ok() && member_list.leave(slot) {
+            let size = member_list.len();
+            self.size_changed(size);
+            drop(member_list);
+            self.notify_size(size + 1, size, ResizeReason::Left);
+            self.membership.slots.at(slot).details.lock().drops_out = true;
+            self.let_leave(slot, outcomes);
+        }
+    }
+
+    /// Tells one worker to leave.
+    pub(crate) fn dismiss_one(
+        self: &Arc<Self>,
+        slot: usize,
+        outcomes: &Outcomes,
+    ) -> Result<usize, AdminError> {
+        let mut member_list = self.membership.members.lock();
+        self.lifecycle.check_running()?;
+        let bounds = member_list.bounds();
+        if member_list.has(slot) && member_list.len() <= *bounds.start() {
+            return Err(AdminError::OutOfBounds { asked: member_list.len() - 1, bounds });
+        }
+        if !member_list.leave(slot) {
+            return Err(AdminError::NoSuchSlot(slot));
+        }
+        let size = member_list.len();
+        self.size_changed(size);
+        drop(member_list);
+        self.notify_size(size + 1, size, ResizeReason::Asked);
+        self.let_leave(slot, outcomes);
+        Ok(size)
+    }
+
+    /// Brings a disabled slot back, with a budget as if new.
+    pub(crate) fn enable(
+        self: &Arc<Self>,
+        slot: usize,
+        outcomes: &Outcomes,
+    ) -> Result<usize, AdminError> {
+        let member_list = self.membership.members.lock();
+        self.lifecycle.check_running()?;
+        if !member_list.has(slot) {
+            return Err(AdminError::NoSuchSlot(slot));
+        }
+        let mut details = self.membership.slots.at(slot).details.lock();
+        if details.status != Status::Disabled {
+            return Err(AdminError::NotDisabled(slot));
+        }
+        details.status = Status::Starting;
+        details.told_started = false;
+        details.restarts = RestartLog::default();
+        drop(details);
+        // Pairs with the load in `desert`: it comes before `revive` takes the gate, so the pool
+        // does not stay closed with a worker in it.
+        self.membership.live.fetch_add(1, Ordering::SeqCst);
+        let size = member_list.len();
+        drop(member_list);
+        self.revive();
+        self.notify(PoolEvent::WorkerEnabled { slot });
+        self.start_in(&[slot], outcomes);
+        Ok(size)
+    }
+
+    /// How many workers there may be, from now on.
+    pub(crate) fn set_bounds(&self, workers: RangeInclusive<usize>) -> Result<(), AdminError> {
+        let mut member_list = self.membership.members.lock();
+        self.lifecycle.check_running()?;
+        if self.settings.config.size.autoscale.is_some() {
+            return Err(AdminError::Autoscaled);
+        }
+        if workers.is_empty() || *workers.end() > MAX_WORKERS {
+            let bounds = 0..=MAX_WORKERS;
+            return Err(AdminError::OutOfBounds { asked: *workers.end(), bounds });
+        }
+        member_list.set_bounds(workers);
+        Ok(())
+    }
+
+    fn let_leave(self: &Arc<Self>, slot: usize, outcomes: &Outcomes) {
+        let slot_state = self.membership.slots.at(slot);
+        let mut details = slot_state.details.lock();
+        let before = std::mem::replace(&mut details.status, Status::Leaving);
+        details.on_left = Some(outcomes.clone());
+        // Before the worker may leave with its keys: its slot may be another worker's
+        // right afterwards.
+        let migrated = self.gives_keys(slot);
+        slot_state.order(LEAVE);
+        drop(details);
+        self.membership.members_changed();
+        self.migrated(migrated);
+        if before == Status::Disabled {
+            return self.left(slot, &ExitReason::Normal);
+        }
+        self.one_less();
+        self.membership.members_changed();
+        self.queue.wake.call(slot, &self.clock.watchdog);
+        self.lifecycle.over.notify_waiters();
+    }
+
+    /// The worker of a slot has gone for good.
+    pub(crate) fn left(self: &Arc<Self>, slot: usize, reason: &ExitReason) {
+        self.hand_over(slot);
+        let slot_state = self.membership.slots.at(slot);
+        let mut details = slot_state.details.lock();
+        let gone = std::mem::take(&mut *details);
+        slot_state.forget_orders();
+        let mailbox = self.membership.mailboxes.at(slot).lock().take();
+        drop(details);
+        self.clear_mailbox(mailbox, reason);
+        slot_state.published.clear();
+        self.membership.members.lock().vacate(slot);
+        self.notify(PoolEvent::WorkerRemoved { slot });
+        let SlotDetails { on_left, up, drops_out, .. } = gone;
+        if up {
+            self.controllers.notify_down(slot, reason);
+        }
+        // A pool that is stopped gives back unhandled messages.
+        let is_running = self.lifecycle.check_running().is_ok();
+        // Pairs with the `fetch_sub` in `one_less`, of the workers that left before: otherwise
+        // queued messages are never dead-lettered.
+        if drops_out && is_running && self.membership.live.load(Ordering::SeqCst) == 0 {
+            self.dead_letter_deserted();
+        } else if is_running {
+            self.dead_letter_if_ruined();
+        }
+        if let Some(outcomes) = on_left {
+            let _ = outcomes.send(SlotOutcome::Left(slot));
+        }
+    }
+
+    /// Tells, once each time that the slot is taken, that its worker has started.
+    pub(crate) fn notify_started(&self, slot: usize) {
+        let mut details = self.membership.slots.at(slot).details.lock();
+        let told = std::mem::replace(&mut details.told_started, true);
+        drop(details);
+        if !told {
+            self.notify(PoolEvent::WorkerStarted { slot });
+        }
+    }
+
+    /// A worker could not be started. It is tried again.
+    pub(crate) fn start_failed(&self, slot: usize, error: String) {
+        self.membership.starts.failed(&error);
+        self.notify(PoolEvent::StartFailed { slot, error });
+    }
+
+    /// A worker runs. If that is known already, nothing follows.
+    pub(crate) fn has_started(&self, slot: usize) {
+        let mut details = self.membership.slots.at(slot).details.lock();
+        let starts = details.status == Status::Starting;
+        if starts {
+            details.status = Status::Live;
+        }
+        let was_up = std::mem::replace(&mut details.up, true);
+        // Under the lock: a worker that is to leave from here on gives its keys up again.
+        let migrated = starts.then(|| self.takes_keys(slot));
+        drop(details);
+        if let Some(migrated) = migrated {
+            self.migrated(migrated);
+            self.membership.starts.one_more();
+        }
+        if was_up && !starts {
+            return;
+        }
+        self.membership.members_changed();
+        if self.settings.functions.dispatch.is_some() && self.routing.sticky.is_none() {
+            self.ask_again();
+        }
+        self.controllers.notify_up(slot);
+    }
+
+    /// A worker does not run for a while. False when it is to leave instead.
+    pub(crate) fn has_died(&self, slot: usize) {
+        let mut details = self.membership.slots.at(slot).details.lock();
+        if details.status == Status::Live {
+            details.status = Status::Starting;
+        }
+        drop(details);
+        self.membership.members_changed();
+        self.hand_over(slot);
+    }
+
+    /// Refuses messages if there is no worker, unless the pool is to hold them.
+    pub(crate) fn close_if_deserted(&self) {
+        if !self.settings.config.size.holds_when_empty {
+            self.desert();
+        }
+    }
+
+    /// One worker less that may handle messages. Without any, the pool refuses messages, unless it
+    /// is to hold them.
+    fn one_less(&self) -> bool {
+        // Pairs with the load in `revive`: it comes before `desert` takes the gate, so the pool
+        // does not stay open without a worker. One caller alone sees the last worker go.
+        let last = self.membership.live.fetch_sub(1, Ordering::SeqCst) == 1;
+        if last {
+            self.close_if_deserted();
+        }
+        last
+    }
+
+    /// No worker has been started yet: each slot waits for the supervisor.
+    pub(crate) fn rest_from_the_start(&self) {
+        // Pairs with nothing: the pool has no task yet, and sees it by being spawned.
+        self.controllers.supervised.store(true, Ordering::SeqCst);
+        let member_list = self.membership.members.lock();
+        for slot in member_list.slots() {
+            self.membership.slots.at(slot).details.lock().status = Status::Disabled;
+        }
+        // Pairs with nothing: the pool has no task yet.
+        self.membership.live.store(0, Ordering::SeqCst);
+    }
+
+    /// Slots that rest are about to get a worker, with budgets as if new. Returns them.
+    pub(crate) fn wake_slots(&self) -> Vec<usize> {
+        let member_list = self.membership.members.lock();
+        let wake = |slot: &usize| {
+            let mut details = self.membership.slots.at(*slot).details.lock();
+            let rests = details.status == Status::Disabled;
+            if rests {
+                details.status = Status::Starting;
+                details.told_started = false;
+                details.restarts = RestartLog::default();
+            }
+            rests
+        };
+        let slots: Vec<usize> = member_list.slots().filter(wake).collect();
+        // Pairs with the load in `desert`: it comes before `revive` takes the gate, so the pool
+        // does not stay closed with a worker in it.
+        self.membership.live.fetch_add(slots.len(), Ordering::SeqCst);
+        drop(member_list);
+        self.revive();
+        slots
+    }
+
+    /// A worker that was told to rest has ended.
+    pub(crate) fn rests(&self, slot: usize) {
+        self.membership.slots.at(slot).done(REST | KILLED);
+        if self.lay_off(slot) {
+            self.lifecycle.progress.notify_waiters();
+        }
+    }
+
+    /// Refuses messages until the supervisor starts the pool again; queued messages become
+    /// dead letters.
+    pub(crate) fn close_down(&self) {
+        self.desert();
+        if self.queue.permits.is_closed() {
+            self.dead_letter_queued();
+        }
+    }
+
+    /// A slot waits for its supervisor. Queued messages are kept, and the pool goes on accepting.
+    /// False if the worker was to leave.
+    pub(crate) fn lay_off(&self, slot: usize) -> bool {
+        let mut details = self.membership.slots.at(slot).details.lock();
+        if details.status == Status::Leaving {
+            return false;
+        }
+        details.status = Status::Disabled;
+        // Under the lock: from here on no worker is killed there.
+        self.membership.slots.at(slot).done(KILLED);
+        drop(details);
+        // Pairs with the loads in `drain_until` and `is_over`: the caller notifies `progress`
+        // afterwards, so a stop sees that no worker is left to drain the pool.
+        self.membership.live.fetch_sub(1, Ordering::SeqCst);
+        self.membership.members_changed();
+        self.hand_over(slot);
+        true
+    }
+
+    /// The budget of a slot is used up. Its worker has given up what it held. False if it was to
+    /// leave anyway.
+    pub(crate) fn disable(self: &Arc<Self>, slot: usize, reason: &ExitReason) -> bool {
+        let migrated = self.gives_keys(slot);
+        self.migrated(migrated);
+        self.hand_over(slot);
+        let slot_state = self.membership.slots.at(slot);
+        let mut details = slot_state.details.lock();
+        if details.status == Status::Leaving {
+            return false;
+        }
+        details.status = Status::Disabled;
+        slot_state.done(KILLED);
+        // Under the lock: the next worker of the slot may be started right afterwards, and has a
+        // mailbox of its own.
+        let mailbox = self.membership.mailboxes.at(slot).lock().take();
+        drop(details);
+        self.membership.members_changed();
+        self.clear_mailbox(mailbox, reason);
+        self.notify(PoolEvent::WorkerDisabled { slot });
+        if self.one_less() {
+            self.dead_letter_deserted();
+        }
+        true
+    }
+
+    /// No worker is left, and none was asked for: queued messages are not handled any more, unless
+    /// they are to be held.
+    fn dead_letter_deserted(&self) {
+        if self.settings.config.size.holds_when_empty {
+            return;
+        }
+        tracing::error!(
+            pool = &*self.settings.config.name,
+            "no worker is left; the pool refuses messages"
+        );
+        self.dead_letter_queued();
+        self.lifecycle.progress.notify_waiters();
+    }
+}

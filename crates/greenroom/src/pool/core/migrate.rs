@@ -1,0 +1,326 @@
+//! Table slots of a sticky pool that move from worker to worker, and their messages with them.
+//!
+//! All of it under the lock of the moves, one mailbox at a time; wake-ups follow when the lock has
+//! been released.
+
+use std::{collections::BTreeMap, hash::Hash, sync::Arc, time::Duration};
+
+use parking_lot::MutexGuard;
+use tokio::time::Instant;
+
+use super::{Core, Queued};
+use crate::{
+    Actor, PoolEvent,
+    pool::{
+        mailbox::{Mailbox, tags::Bundle},
+        slot_state::{HAND_OVER, Status},
+        sticky::{HeldSince, LIMBO, Moves, NOBODY, PATIENCE, Sticky},
+    },
+    step_aside::push_aside,
+    sync::yield_now,
+};
+
+/// What is left to do once no lock is held.
+#[must_use = "workers and senders wait for it"]
+pub(crate) struct Migrated<A: Actor, K> {
+    /// There is something new for their workers, or room.
+    touched: Vec<Arc<Mailbox<A, K>>>,
+    /// Workers whose messages in hand others wait for.
+    holding: Vec<u32>,
+}
+
+impl<A: Actor, K> Default for Migrated<A, K> {
+    fn default() -> Self {
+        Self { touched: Vec::new(), holding: Vec::new() }
+    }
+}
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+    /// A worker takes its share of the keys, unless it has it. Call `migrated` with the result,
+    /// under no lock.
+    pub(super) fn takes_keys(&self, slot: usize) -> Migrated<A, K> {
+        self.change_table(|moves| moves.table.join(slot as u32))
+    }
+
+    /// The keys of a worker go to others, or are held until there are some. Call `migrated` with
+    /// the result, under no lock.
+    pub(super) fn gives_keys(&self, slot: usize) -> Migrated<A, K> {
+        self.change_table(|moves| moves.table.leave(slot as u32))
+    }
+
+    /// The worker in this slot has nothing in hand: waiting moves go on.
+    pub(crate) fn hand_over(&self, slot: usize) {
+        let Some(sticky) = &self.routing.sticky else {
+            return self.membership.slots.at(slot).done(HAND_OVER);
+        };
+        let mut migrated = Migrated::default();
+        {
+            let (mut moves, mailbox) = self.mailbox_at_rest(sticky, slot);
+            let Some(mailbox) = mailbox else {
+                // Under the lock under which it is ordered.
+                return self.membership.slots.at(slot).done(HAND_OVER);
+            };
+            moves.holds.remove(&(slot as u32));
+            let let_go = mailbox.let_go(|tag| sticky.set_owner(tag, LIMBO));
+            if let Some((tag, bundle)) = let_go {
+                self.deliver(sticky, &mut moves, &[tag], bundle, &mut migrated);
+            }
+            if !moves.table.is_member(slot as u32) {
+                mailbox.retire();
+            }
+            migrated.touched.push(mailbox);
+        }
+        self.migrated(migrated);
+    }
+
+    /// The mailbox of a worker, once its waiting messages are not being looked at.
+    fn mailbox_at_rest<'a>(
+        &self,
+        sticky: &'a Sticky<A::Message>,
+        slot: usize,
+    ) -> (MutexGuard<'a, Moves>, Option<Arc<Mailbox<A, K>>>) {
+        loop {
+            let moves = sticky.moves.lock();
+            let mailbox = self.mailbox_if_any(slot);
+            let is_lifted = mailbox.as_ref().is_some_and(|mailbox| mailbox.is_lifted());
+            if !is_lifted || self.is_withdrawing_here() {
+                return (moves, mailbox);
+            }
+            drop(moves);
+            yield_now();
+        }
+    }
+
+    /// These workers could not be started; their keys go to those that were, until they are.
+    pub(crate) fn give_keys_to_others(&self, not_started: &[usize]) {
+        for slot in not_started {
+            let place = self.membership.slots.at(*slot).details.lock();
+            let is_there = place.status == Status::Live;
+            let migrated = (!is_there).then(|| self.gives_keys(*slot));
+            drop(place);
+            if let Some(migrated) = migrated {
+                self.migrated(migrated);
+            }
+        }
+    }
+
+    fn change_table(&self, change: impl FnOnce(&mut Moves) -> Vec<u32>) -> Migrated<A, K> {
+        let mut migrated = Migrated::default();
+        if let Some(sticky) = &self.routing.sticky {
+            let mut moves = sticky.moves.lock();
+            let changed = change(&mut moves);
+            self.migrate(sticky, &mut moves, changed, &mut migrated);
+        }
+        migrated
+    }
+
+    /// True if its waiting messages are out, to be looked at. Under the lock of the moves.
+    fn is_lifted_at(&self, moves: &Moves, owner: u32) -> bool {
+        match owner {
+            NOBODY => moves.held_is_lifted,
+            owner => {
+                let mailbox = self.mailbox_if_any(owner as usize);
+                mailbox.is_some_and(|mailbox| mailbox.is_lifted())
+            }
+        }
+    }
+
+    /// The messages that were looked at are back: deferred moves are made now.
+    pub(super) fn migrate_deferred(
+        &self,
+        sticky: &Sticky<A::Message>,
+        moves: &mut Moves,
+        migrated: &mut Migrated<A, K>,
+    ) {
+        let deferred = std::mem::take(&mut moves.deferred);
+        self.migrate(sticky, moves, deferred, migrated);
+    }
+
+    /// Moves table slots to their planned owners, except those that are in hand, or out to
+    /// be looked at.
+    fn migrate(
+        &self,
+        sticky: &Sticky<A::Message>,
+        moves: &mut Moves,
+        changed: Vec<u32>,
+        migrated: &mut Migrated<A, K>,
+    ) {
+        let mut by_owner: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for tag in changed {
+            let owner = sticky.owner(tag);
+            if owner != moves.table.to(tag) {
+                by_owner.entry(owner).or_default().push(tag);
+            }
+        }
+        for (owner, mut tags) in by_owner {
+            if self.is_lifted_at(moves, owner) {
+                moves.deferred.extend(tags);
+                continue;
+            }
+            tags.sort_unstable();
+            let bundle = match owner {
+                NOBODY => self.take_over_from_nobody(sticky, moves, &tags),
+                owner => self.take_over_from(sticky, moves, owner, &tags, migrated),
+            };
+            tags.retain(|tag| sticky.owner(*tag) == LIMBO);
+            self.deliver(sticky, moves, &tags, bundle, migrated);
+        }
+    }
+
+    fn take_over_from(
+        &self,
+        sticky: &Sticky<A::Message>,
+        moves: &mut Moves,
+        owner: u32,
+        tags: &[u32],
+        migrated: &mut Migrated<A, K>,
+    ) -> Bundle<A, K> {
+        let mailbox = self.mailbox(owner as usize);
+        let (bundle, holds) = mailbox.detach(tags, |tag| sticky.set_owner(tag, LIMBO));
+        if holds {
+            moves.holds.insert(owner, HeldSince { since: Instant::now(), told: false });
+            migrated.holding.push(owner);
+        }
+        migrated.touched.push(mailbox);
+        bundle
+    }
+
+    fn take_over_from_nobody(
+        &self,
+        sticky: &Sticky<A::Message>,
+        moves: &mut Moves,
+        tags: &[u32],
+    ) -> Bundle<A, K> {
+        let is_moving = |tag: &u32| tags.binary_search(tag).is_ok();
+        let (waiting, stay) = std::mem::take(&mut moves.waiting).into_iter().partition(is_moving);
+        moves.waiting = stay;
+        let mut held = self.routing.held.lock();
+        tags.iter().for_each(|tag| sticky.set_owner(*tag, LIMBO));
+        let (entries, stay): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut *held).into_iter().partition(|entry| is_moving(&entry.hash));
+        held.extend(stay);
+        Bundle { entries, waiting }
+    }
+
+    /// Gives each table slot that has no messages anywhere else to its planned owner.
+    fn deliver(
+        &self,
+        sticky: &Sticky<A::Message>,
+        moves: &mut Moves,
+        tags: &[u32],
+        bundle: Bundle<A, K>,
+        migrated: &mut Migrated<A, K>,
+    ) {
+        let mut parts: BTreeMap<u32, (Vec<u32>, Bundle<A, K>)> = BTreeMap::new();
+        let to = |tag: u32| moves.table.to(tag);
+        tags.iter().for_each(|tag| parts.entry(to(*tag)).or_default().0.push(*tag));
+        for entry in bundle.entries {
+            parts.entry(to(entry.hash)).or_default().1.entries.push(entry);
+        }
+        for tag in bundle.waiting {
+            parts.entry(to(tag)).or_default().1.waiting.push(tag);
+        }
+        for (owner, (tags, part)) in parts {
+            let claim = || tags.iter().for_each(|tag| sticky.set_owner(*tag, owner));
+            if owner == NOBODY {
+                moves.waiting.extend(part.waiting);
+                self.hold_entries(part.entries, claim);
+                continue;
+            }
+            let mailbox = self.mailbox(owner as usize);
+            if let Err(part) = mailbox.attach(part, claim) {
+                debug_assert!(false, "a member has a mailbox");
+                self.hold_entries(part.entries, || {});
+            }
+            migrated.touched.push(mailbox);
+        }
+    }
+
+    fn hold_entries(&self, entries: Vec<Queued<A, K>>, claim: impl FnOnce()) {
+        let mut held = self.routing.held.lock();
+        held.extend(entries);
+        claim();
+    }
+
+    /// Wakes the workers and senders that a move concerns. Under no lock.
+    pub(super) fn migrated(&self, migrated: Migrated<A, K>) {
+        if let Some(sticky) = self.routing.sticky.as_ref().filter(|_| !migrated.touched.is_empty())
+        {
+            sticky.moved.notify_waiters();
+        }
+        let mut has_woken = false;
+        for mailbox in migrated.touched {
+            mailbox.serve_waiters();
+            has_woken |= self.queue.wake.call(mailbox.slot, &self.clock.watchdog);
+        }
+        // The caller may be a worker that goes on with a message of its own, and its handler may
+        // compute for long. The last one called would wait for that.
+        if has_woken && self.telemetry.coarse.is_watched() {
+            push_aside(&self.env.runtime);
+        }
+        if !migrated.holding.is_empty() && self.settings.derived.gate.is_some() {
+            self.lifecycle.over.notify_waiters();
+        }
+        migrated.holding.into_iter().for_each(|slot| self.clock.look_at_held(slot, PATIENCE));
+    }
+
+    /// The message in hand is to be attempted again. In a sticky pool it waits in front of its
+    /// worker's mailbox.
+    pub(crate) fn park_mail(&self, slot: usize, mut entry: Queued<A, K>, after: Duration) {
+        let mailbox = self.routing.sticky.as_ref().and_then(|_| self.mailbox_if_any(slot));
+        if let Some(mailbox) = mailbox
+            && let Some(tag) = mailbox.tag_in_hand()
+        {
+            entry.hash = tag;
+            match mailbox.park(entry) {
+                Ok(()) => return self.clock.park_tag(tag, after),
+                Err(unplaced) => entry = unplaced,
+            }
+        }
+        self.clock.park_mail(slot, entry, after);
+    }
+
+    /// The first message of a table slot is due.
+    pub(crate) fn wake_tag(&self, tag: u32) {
+        let Some(sticky) = &self.routing.sticky else { return };
+        let mut moves = sticky.moves.lock();
+        moves.waiting.retain(|waiting| *waiting != tag);
+        let mailbox = match sticky.owner(tag) {
+            NOBODY | LIMBO => None,
+            slot => self.mailbox_if_any(slot as usize),
+        };
+        if let Some(mailbox) = &mailbox {
+            mailbox.is_due(tag);
+        }
+        drop(moves);
+        if let Some(mailbox) = mailbox {
+            self.queue.wake.call(mailbox.slot, &self.clock.watchdog);
+        }
+    }
+
+    /// Reports, once, that messages are held because this worker does not finish its
+    /// message in hand.
+    pub(crate) fn notify_held(&self, slot: u32) {
+        let Some(sticky) = &self.routing.sticky else { return };
+        let mut moves = sticky.moves.lock();
+        let Some(held) = moves.holds.get_mut(&slot) else { return };
+        let held_for = held.since.elapsed();
+        if held.told || held_for < PATIENCE {
+            return;
+        }
+        held.told = true;
+        drop(moves);
+        let slot = slot as usize;
+        let messages = self.mailbox_if_any(slot).map_or(0, |mailbox| mailbox.held());
+        self.notify(PoolEvent::SlotHeld { slot, messages, held_for });
+    }
+
+    /// Messages that wait until a worker has finished its message in hand, to go to another.
+    pub(crate) fn held_for_others(&self) -> usize {
+        if self.routing.sticky.is_none() {
+            return 0;
+        }
+        let mailboxes = self.membership.mailboxes.iter().filter_map(|cell| cell.lock().clone());
+        mailboxes.map(|mailbox| mailbox.held()).sum()
+    }
+}

@@ -1,0 +1,161 @@
+//! The workers of a pool, each with an address of its own.
+
+use std::{fmt, ops::Deref, sync::Arc};
+
+use crate::{Address, ExitReason, WeakAddress, inspect::WorkerStatus};
+
+/// The live workers of a pool, each with an address of its own, in the order of their slots.
+pub(crate) trait Group<M, R, E>: Send + Sync {
+    /// The live workers, each once.
+    fn members(&self) -> Vec<Worker<M, R, E>>;
+    /// The same, without keeping the pool alive.
+    fn downgrade(&self) -> Box<dyn WeakGroup<M, R, E>>;
+}
+
+/// A group that does not keep its pool alive.
+pub(crate) trait WeakGroup<M, R, E>: Send + Sync {
+    /// The live workers; `None` if there never will be one again.
+    fn members(&self) -> Option<Vec<Worker<M, R, E>>>;
+}
+
+pub(super) type AnyGroup<M, R, E> = Arc<dyn Group<M, R, E>>;
+
+/// A worker of a pool and its own address. A message sent there is for this worker: it lies in
+/// the worker's own mailbox, within the bounds of the mailbox and of the pool, and goes to
+/// another worker only if this one leaves or is disabled. In a pool with order per key it stands
+/// outside of that order.
+///
+/// The address is of this worker, not of the next one in its slot: once it has
+/// gone, messages come back.
+pub struct Worker<M, R, E> {
+    slot: usize,
+    address: Address<M, R, E>,
+}
+
+impl<M, R, E> Worker<M, R, E> {
+    pub(crate) fn new(slot: usize, address: Address<M, R, E>) -> Self {
+        Self { slot, address }
+    }
+
+    /// The worker's place in the pool, which outlives its restarts.
+    pub fn slot(&self) -> usize {
+        self.slot
+    }
+
+    pub(super) fn into_address(self) -> Address<M, R, E> {
+        self.address
+    }
+
+    /// What reaches this worker and no other.
+    pub fn address(&self) -> &Address<M, R, E> {
+        &self.address
+    }
+}
+
+impl<M: 'static, R: 'static, E: 'static> Worker<M, R, E> {
+    /// Whether it is running or starting, at this moment; `None` once it has gone. Lists of workers
+    /// differ by that: see [`PoolAdmin`](crate::PoolAdmin#who-is-in-which-list).
+    pub fn status(&self) -> Option<WorkerStatus> {
+        self.address.vtable().worker_status()
+    }
+
+    /// Kills this worker: its handler is dropped at its next await, and its message follows the
+    /// failure table ([`Cause::Kill`](crate::failure::Cause::Kill)). Its pool starts another worker
+    /// in the slot as after a panic, within the budget of [`Restarts`](crate::Restarts). Returns at
+    /// once. Does nothing if the worker has gone already.
+    ///
+    /// A worker cannot refuse it, and is not asked: to let it finish the message in hand, use
+    /// [`PoolAdmin::remove_worker`](crate::PoolAdmin::remove_worker). Of a handler that computes
+    /// without an await, nothing is dropped before it returns. As `erase().exit(Killed)`
+    /// ([`AnyAddress::exit`](crate::AnyAddress::exit)).
+    ///
+    /// ```
+    /// # use greenroom::prelude::*;
+    /// struct Stuck;
+    ///
+    /// impl Actor for Stuck {
+    ///     type Message = bool;
+    ///     type Reply = ();
+    ///     type Error = ();
+    ///
+    ///     async fn handle(&mut self, hangs: bool, _: &mut Context<Self>) -> Result<(), ()> {
+    ///         if hangs { std::future::pending().await } else { Ok(()) }
+    ///     }
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = Pool::new(|_slot| Stuck).workers(1).spawn().await?;
+    /// let stuck = pool.address();
+    /// let stuck = tokio::spawn(async move { stuck.call(true).await });
+    /// # while pool.stats().in_hand == 0 { tokio::task::yield_now().await; }
+    /// pool.admin().workers()[0].kill();
+    /// assert_eq!(stuck.await?, Err(CallError::Killed));
+    /// assert_eq!(pool.call(false).await, Ok(())); // by the next worker in the slot
+    /// # Ok(()) }
+    /// ```
+    pub fn kill(&self) {
+        self.address.erase().exit(ExitReason::Killed);
+    }
+}
+
+impl<M, R, E> Deref for Worker<M, R, E> {
+    type Target = Address<M, R, E>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.address
+    }
+}
+
+impl<M, R, E> Clone for Worker<M, R, E> {
+    fn clone(&self) -> Self {
+        Self::new(self.slot, self.address.clone())
+    }
+}
+
+impl<M, R, E> fmt::Debug for Worker<M, R, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Worker").field("slot", &self.slot).finish_non_exhaustive()
+    }
+}
+
+/// Addresses put together by the user. The slot of each is its place among them.
+pub(super) struct GivenAddresses<M, R, E>(Vec<Worker<M, R, E>>);
+
+impl<M, R, E> GivenAddresses<M, R, E> {
+    pub(super) fn new(addresses: impl IntoIterator<Item = Address<M, R, E>>) -> Self {
+        let numbered = addresses.into_iter().enumerate();
+        Self(numbered.map(|(slot, address)| Worker::new(slot, address)).collect())
+    }
+}
+
+impl<M: 'static, R: 'static, E: 'static> Group<M, R, E> for GivenAddresses<M, R, E> {
+    fn members(&self) -> Vec<Worker<M, R, E>> {
+        self.0.iter().filter(|member| member.address.vtable.accepts()).cloned().collect()
+    }
+
+    fn downgrade(&self) -> Box<dyn WeakGroup<M, R, E>> {
+        let weak = self.0.iter().map(|member| (member.slot, member.address.downgrade()));
+        Box::new(WeakGivenAddresses(weak.collect()))
+    }
+}
+
+/// As `GivenAddresses`, held weakly.
+struct WeakGivenAddresses<M, R, E>(Vec<(usize, WeakAddress<M, R, E>)>);
+
+impl<M, R, E> WeakGroup<M, R, E> for WeakGivenAddresses<M, R, E> {
+    fn members(&self) -> Option<Vec<Worker<M, R, E>>> {
+        let alive = self.0.iter().filter(|(_, address)| address.is_alive());
+        let left: Vec<_> = alive
+            .filter_map(|(slot, address)| Some(Worker::new(*slot, address.upgrade()?)))
+            .collect();
+        if left.is_empty() {
+            return None;
+        }
+        Some(left.into_iter().filter(|member| member.address.vtable.accepts()).collect())
+    }
+}
+
+/// All of them are made before the first is sent, so that a clone that panics has sent nothing.
+pub(super) fn copies<M: Clone>(message: M, count: usize) -> Vec<M> {
+    std::iter::repeat_n(message, count).collect()
+}

@@ -1,0 +1,135 @@
+//! What a worker has in flight. It lies outside the future that may panic or be dropped, and has
+//! one way out.
+
+use std::{
+    hash::Hash,
+    sync::{Arc, atomic::Ordering},
+};
+
+use super::{
+    core::Core,
+    limits::Outcome,
+    mailbox::Mailbox,
+    slot_state::{KILLED, REST, SlotState},
+};
+use crate::{Actor, Delivery};
+
+mod batch;
+pub(crate) mod fate;
+mod measures;
+mod presence;
+pub(crate) mod refused;
+mod rounds;
+mod settle;
+mod start;
+mod state;
+mod take;
+mod withdrawn;
+mod worker_context;
+
+use measures::Measures;
+use rounds::Rounds;
+pub(crate) use state::{RunState, Source, Taken};
+pub(crate) use worker_context::{Polls, WorkerContext};
+
+pub(crate) type DeliveryOf<A> =
+    Delivery<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error>;
+
+/// In this order, so that what each message needs lies together, in as few cache lines as possible.
+/// Each of a thousand workers that take turns has left the caches when it is polled.
+#[repr(C)]
+pub(crate) struct InFlight<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
+    pub(crate) worker: WorkerContext<A, K>,
+    pub(crate) slot_state: Arc<SlotState>,
+    pub(crate) rounds: Rounds,
+    /// A message has been started whose outcome is not settled.
+    pub(crate) in_hand: bool,
+    /// The worker awaits something before it begins the message in hand: if it is killed there,
+    /// nothing was attempted.
+    pub(crate) begins_later: bool,
+    /// A message that is attempted again is then to be alone in hand.
+    alone: bool,
+    /// What the last attempt says of the load of what its handler uses. For the pool's limits.
+    pub(crate) outcome: Outcome,
+    measures: Measures,
+    pub(crate) delivery: DeliveryOf<A>,
+    /// A copy for another attempt, if one may be asked for.
+    pub(crate) spare: Option<A::Message>,
+    /// The worker's own mailbox, once there has been something in it.
+    mailbox: Option<Arc<Mailbox<A, K>>>,
+    /// Messages of a batch that are to be attempted again, while the others are settled.
+    deferred: Option<Vec<fate::Deferred<A, K>>>,
+}
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
+    pub(crate) fn new(core: Arc<Core<A, K>>, worker: usize) -> Self {
+        let mut delivery = Delivery::empty(core.telemetry.coarse.start());
+        if core.settings.derived.uses_handoff && core.settings.config.handling.calls_in_place {
+            delivery.handoff_slot = Some(core.handoff.slot(worker).clone());
+        }
+        if core.settings.derived.uses_handoff && !core.telemetry.coarse.is_watched() {
+            delivery.slot_state = Some(core.membership.slots.at(worker).clone());
+        }
+        Self {
+            slot_state: core.membership.slots.at(worker).clone(),
+            worker: WorkerContext {
+                core,
+                slot: worker,
+                source: Source::None,
+                run_state: RunState::Suspended,
+                has_suspended: false,
+                polls: None,
+            },
+            rounds: Rounds::new(worker),
+            in_hand: false,
+            begins_later: false,
+            alone: false,
+            outcome: Outcome::Done,
+            measures: Measures::default(),
+            delivery,
+            spare: None,
+            mailbox: None,
+            deferred: None,
+        }
+    }
+
+    /// Settles the message that was in hand when the handler panicked, and gives up its place.
+    pub(crate) fn panicked(&mut self, panic: String) {
+        self.begins_later = false;
+        if self.in_hand && !self.end_batch(&fate::BatchEnd::Panicked(panic.clone())) {
+            self.settle_panic(panic);
+        }
+        self.give_up_place();
+    }
+
+    /// Settles the message in hand when the worker is dropped, and gives up its place. If the
+    /// worker alone has been killed, or is to rest, the failure table decides; if its pool ends, or
+    /// its runtime, the message is given back.
+    fn let_go(&mut self) {
+        // Pairs with the store in `end`: a stop that drops the worker has ended the pool before,
+        // and its message is given back. Otherwise it would be retried where no worker is.
+        let goes_on = !self.worker.core.lifecycle.ended.load(Ordering::SeqCst)
+            && self.slot_state.has(KILLED | REST);
+        let end = if goes_on { fate::BatchEnd::Killed } else { fate::BatchEnd::Stopped };
+        if self.in_hand && !self.end_batch(&end) {
+            match goes_on {
+                true => self.settle_kill(),
+                false => self.return_message(),
+            }
+        }
+        self.give_up_place();
+    }
+}
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for InFlight<A, K> {
+    fn drop(&mut self) {
+        self.let_go();
+        let wake = &self.worker.core.queue.wake;
+        match self.worker.run_state {
+            RunState::Suspended if wake.any_ready() => {
+                wake.one(&self.worker.core.clock.watchdog);
+            }
+            _ => self.leave(),
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! How a worker goes round: what it has taken in a row, and where it looks next.
+
+use std::time::Instant;
+
+/// How a worker goes round: what it has taken in a row, and where it looks next.
+pub(crate) struct Rounds {
+    /// Urgent messages taken in a row, as long as there are some.
+    pub(super) urgent: u32,
+    /// Messages from its own mailbox taken in a row.
+    pub(super) mail: u32,
+    /// Messages taken in this run without keys, after the first.
+    pub(super) run: u32,
+    /// How many there may be.
+    pub(super) longest_run: u32,
+    /// Runs begun.
+    pub(super) timed: u32,
+    /// Runs in the shard that it keeps to, one after the other.
+    pub(super) runs: u32,
+    /// Which shard it looks at first.
+    pub(super) cursor: u32,
+    /// It was woken for no shard in particular, and may join another worker at one.
+    pub(crate) join: bool,
+    /// How often more it looks first where a key gave way, whatever it finds.
+    pub(super) looks_back: u8,
+    /// When the run began, if it is timed.
+    pub(super) timed_since: Option<Instant>,
+    /// With keys: the shard whose queue has run dry. Valid if the last look for the next message of
+    /// a run found none.
+    pub(super) ran_dry: Option<usize>,
+}
+
+impl Rounds {
+    /// Workers begin at different shards.
+    pub(super) fn new(worker: usize) -> Self {
+        Self {
+            urgent: 0,
+            mail: 0,
+            run: 0,
+            longest_run: 0,
+            timed: 0,
+            runs: 0,
+            cursor: worker as u32 % 64,
+            join: false,
+            looks_back: 0,
+            timed_since: None,
+            ran_dry: None,
+        }
+    }
+}

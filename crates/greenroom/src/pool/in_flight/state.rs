@@ -1,0 +1,56 @@
+//! Where a worker stands: what it took last, and whether it is polled.
+
+use crate::pool::lanes::LaneId;
+
+/// The source of the message in hand, and what the worker owns because of it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Source {
+    /// Nowhere any more: the message stands alone.
+    None,
+    /// The queue of a shard without order; `alone` if the worker has the affinity to it.
+    Shared { index: usize, alone: bool },
+    /// As `Shared`, between two runs: no message is in hand.
+    BetweenRuns { index: usize, alone: bool },
+    /// The head of a keyed shard, with its drain token.
+    Head { index: usize, epoch: u64, hash: Option<u32>, run: u32 },
+    /// The worker's own mailbox.
+    Mailbox,
+    /// A lane that this worker runs; `run` messages of it in a row.
+    Lane { index: usize, id: LaneId, run: u32 },
+}
+
+impl Source {
+    /// The keyed shard whose queue the worker drained.
+    pub(super) fn shard_drained(self) -> Option<usize> {
+        match self {
+            Self::Head { index, .. } => Some(index),
+            _ => None,
+        }
+    }
+}
+
+/// What a look for work came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Taken {
+    /// A message is in hand.
+    InHand,
+    /// A message was settled without being handled.
+    Skipped,
+    /// There is no work, and the worker has no place any more.
+    Nothing,
+}
+
+/// Whether the worker counts as awake, and what it does if not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RunState {
+    Awake,
+    /// Polled, and not counted as awake: its handler has waited, as handlers here usually do. Its
+    /// only duty is to look for ready work when it parks. Others rely on the workers that count.
+    Uncounted,
+    /// Awake, and stepping aside once before it parks.
+    Searching,
+    /// In the idle list, or just taken off it by a waker. It may serve a caller there.
+    Parked,
+    /// In a suspended handler, or between restarts.
+    Suspended,
+}

@@ -1,0 +1,39 @@
+//! The workers that a policy may choose.
+
+use std::sync::Arc;
+
+use super::{
+    mailbox::Mailbox,
+    policy::{Member, Members},
+};
+use crate::Actor;
+
+/// The live workers, in order. Made anew when one has come or gone.
+pub(crate) struct LiveMembers<A: Actor, K> {
+    pub(super) members: Box<[Arc<Mailbox<A, K>>]>,
+    /// Which change it was made after.
+    pub(super) made_after: u64,
+}
+
+impl<A: Actor, K> Default for LiveMembers<A, K> {
+    /// Older than any change.
+    fn default() -> Self {
+        Self { members: Box::default(), made_after: u64::MAX }
+    }
+}
+
+impl<A: Actor, K> Members for LiveMembers<A, K> {
+    fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    fn member(&self, place: usize) -> Member {
+        let mailbox = &self.members[place];
+        Member {
+            slot: mailbox.slot,
+            waiting: mailbox.waiting(),
+            in_hand: mailbox.in_hand(),
+            capacity: mailbox.capacity(),
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! What the product's mailbox and its calls in place know of a worker's slot: orders, as in the
+//! product, what is counted there, and where its work lies.
+
+use super::{counters::WorkerCounters, in_place::WorkCell};
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
+
+pub(crate) const MAIL: u32 = 2;
+pub(crate) const SIGNAL: u32 = 4;
+pub(crate) const KILLED: u32 = 8;
+/// The pool has ended.
+pub(crate) const END: u32 = 64;
+/// Ordered in sticky pools, of which there is none here.
+pub(crate) const HAND_OVER: u32 = 32;
+
+#[derive(Default)]
+pub(crate) struct SlotState {
+    /// Not looked at by other threads.
+    counters: WorkerCounters,
+    orders: AtomicU32,
+    /// Messages started.
+    pub(crate) started: AtomicU64,
+    pub(crate) work: WorkCell,
+}
+
+impl SlotState {
+    pub(crate) fn has_orders(&self) -> bool {
+        self.orders.load(Ordering::Relaxed) != 0
+    }
+
+    pub(crate) fn has(&self, order: u32) -> bool {
+        self.orders.load(Ordering::SeqCst) & order != 0
+    }
+
+    pub(crate) fn order(&self, order: u32) {
+        self.orders.fetch_or(order, Ordering::SeqCst);
+    }
+
+    pub(crate) fn done(&self, order: u32) {
+        self.orders.fetch_and(!order, Ordering::SeqCst);
+    }
+
+    pub(crate) fn starts_nothing(&self) -> bool {
+        self.has(KILLED)
+    }
+
+    /// No time passes here.
+    pub(crate) fn is_busy_since(&self, nanos: u64) {
+        self.counters.in_hand.store(nanos + 1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_free(&self) {
+        self.counters.in_hand.store(0, Ordering::Relaxed);
+    }
+
+    /// The clock is read for every message.
+    #[expect(clippy::unused_self, reason = "as in the product")]
+    pub(crate) fn busy_since(&self, _real: impl FnOnce()) {}
+
+    pub(crate) fn is_busy(&self) -> bool {
+        self.counters.in_hand.load(Ordering::Relaxed) != 0
+    }
+}
