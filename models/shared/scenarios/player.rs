@@ -175,11 +175,16 @@ impl<K: Keyed> PoolOf<K> {
         self.plan.keyed && key != NO_KEY
     }
 
-    /// Takes a permit and queues a message in this shard, or says why not.
+    /// Takes a permit and queues a message in this shard, or says why not. Steps aside where it is to.
     fn push(&self, shard: usize, payload: &mut Payload<u32, (), ()>) -> Result<(), Refused> {
-        let key = self.core.key(payload);
         let urgency = if self.plan.calls { Urgency::InPlace } else { Urgency::CanStepAside };
-        self.core.take_and_push(payload, key, shard as u32, urgency)
+        loop {
+            let key = self.core.key(payload);
+            match self.core.take_and_push(payload, key, shard as u32, urgency) {
+                Err(Refused::NotNow) => yield_now(),
+                pushed => return pushed,
+            }
+        }
     }
 
     /// Sends a message to this shard, and waits for room where there is none.

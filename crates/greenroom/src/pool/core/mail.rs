@@ -55,8 +55,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     ) -> Result<(), Closed> {
         mailbox.push(payload, |number| self.stamp(number))?;
         // A caller that computes on, and does not await, holds up this worker, as it would the
-        // receiver of a channel: it is for the sender to await. A step aside or an empty task for
-        // each message to an idle worker would cost more than the message.
+        // receiver of a channel. To step aside here would have all senders pay, most of which
+        // await soon.
         self.queue.wake.call(mailbox.slot, &self.clock.watchdog);
         Ok(())
     }
