@@ -82,16 +82,16 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
         // the worker sees `starved`. Otherwise a sender waits while the worker searches.
         fence(Ordering::SeqCst);
         self.worker.core.serve_waiters();
-        let lingers = self.worker.core.queue.wake.begin_search();
-        if lingers {
+        let counts = self.worker.core.queue.wake.begin_search();
+        if counts {
             self.worker.run_state = RunState::Searching;
         }
-        lingers
+        counts
     }
 
     /// It is back, and is about to look at every shard.
-    pub(crate) fn end_search(&mut self, lingers: bool) {
-        if lingers {
+    pub(crate) fn end_search(&mut self, counts: bool) {
+        if counts {
             self.worker.core.queue.wake.end_search();
             self.worker.run_state = RunState::Awake;
         }

@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_single_message_a_worker_lingers_now_and_then_or_where_it_was_worth_it() {
+    fn after_a_single_message_a_worker_searches_now_and_then_or_where_it_was_worth_it() {
         let mut patience = Patience::new(false, false);
         assert_eq!(searches(&mut patience, false, 2 * SKIPS), [SKIPS, 2 * SKIPS]);
         patience.found(true);
