@@ -70,8 +70,6 @@ enum After {
 pub(crate) struct Driver {
     pacing: Pacing,
     after: After,
-    /// The pool has limits.
-    is_limited: bool,
     /// A permit is there for the next message.
     has_permit: bool,
 }
@@ -80,12 +78,7 @@ impl Driver {
     pub(crate) fn new<A: Actor, K>(settings: &Settings<A, K>) -> Self {
         let in_place = settings.config.handling.calls_in_place;
         let patience = Patience::new(in_place, settings.derived.uses_handoff);
-        Self {
-            pacing: Pacing::new(patience),
-            after: After::Anything,
-            is_limited: settings.is_limited(),
-            has_permit: false,
-        }
+        Self { pacing: Pacing::new(patience), after: After::Anything, has_permit: false }
     }
 
     /// What is to be done now. `exits` if the actor has asked to end.
@@ -141,7 +134,8 @@ impl Driver {
         if exits {
             return Some(Step::Exit);
         }
-        if self.is_limited && !self.has_permit {
+        // They come and go while the pool runs.
+        if in_flight.worker.core.settings.is_limited() && !self.has_permit {
             return Some(Step::Permit);
         }
         let is_driven = self.pacing.turn_has_begun() && in_place::is_run_by_caller();
