@@ -131,5 +131,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for InFlight<A, K> {
             }
             _ => self.leave(),
         }
+        // It may end between its wake-up and the message that it was handed.
+        self.worker.core.take_back_handed(self.worker.slot);
     }
 }

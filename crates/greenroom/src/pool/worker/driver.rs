@@ -1,4 +1,4 @@
-//! What a worker does next: a state machine that runs nothing and awaits nothing.
+//! What a worker does next: a state machine that runs no handler and awaits nothing.
 //!
 //! ```text
 //!              ┌───────────────────────── a message is in hand ─────────────────────▶ Run
@@ -9,8 +9,9 @@
 //!                         └── Search ────────┘
 //! ```
 //!
-//! Before each look come, in this order: the end, signals, an exit that the actor has asked for, a
-//! permit of the pool's limits, and the turn of others. The shell does what the step says and asks
+//! Before a worker looks where it was come, in this order: the end, signals, an exit that the actor
+//! has asked for, a permit of the pool's limits, and the turn of others. They do not come again
+//! between that look and the one that follows a spin or a search. The shell does what the step says and asks
 //! again: in the product that is the loop in `worker.rs`, and in the models one that a checker
 //! runs. A step is taken once a run, and carries no message.
 
@@ -44,7 +45,7 @@ pub(crate) enum Step {
     Spin,
     /// It steps aside once, and counts as one who is about to look.
     Search,
-    /// There is nothing: it parks. The shell says what it was woken for.
+    /// There is nothing: it parks. The shell says when it is up again.
     Park,
     /// A message is in hand, and another worker was woken for others. The runtime puts that where
     /// only this thread looks, so this one steps back once before it perhaps computes for long.
@@ -269,7 +270,7 @@ impl Driver {
         }
     }
 
-    /// It lay, and is up. Its permit was given back, and this many messages were handled since
+    /// It was parked, and is up. Its permit was given back, and this many messages were handled since
     /// others had a turn.
     pub(crate) fn unparked(&mut self, messages: u32) {
         self.has_permit = false;

@@ -41,6 +41,11 @@ pub(super) async fn idle<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: Stan
             let wake_reason = core.queue.wake.woken_or_called(worker, &mut park_token, take).await;
             if let Some(wake_reason) = wake_reason {
                 in_flight.worker.run_state = RunState::Awake;
+                // First: a worker that is killed as it steps aside leaves the shard, and what it
+                // was handed goes to others.
+                if wake_reason != WakeReason::Handed {
+                    in_flight.resume(wake_reason);
+                }
                 if std::mem::take(&mut has_woken) {
                     // This worker was woken as soon as it parked, perhaps in the same poll. The
                     // other lies in the LIFO slot of this thread, from which no other thread takes
@@ -48,7 +53,6 @@ pub(super) async fn idle<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: Stan
                     step_aside().await;
                 }
                 if wake_reason != WakeReason::Handed {
-                    in_flight.resume(wake_reason);
                     return serves;
                 }
                 // If the clock was late, the caller has set it, or this message carries no time.

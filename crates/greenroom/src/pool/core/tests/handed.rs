@@ -20,6 +20,7 @@ use crate::{
         Urgency,
         core::Core,
         handoff_slot::HandedOutcome,
+        in_flight::InFlight,
         served::{HandoffWait, Served},
         slot_state::{KILLED, LEAVE},
         watchdog::Watched,
@@ -185,6 +186,20 @@ async fn what_is_sent_later_does_not_overtake() {
     address.send(11).await.unwrap();
     let (late, last) = tokio::join!(address.call(12), call);
     assert_eq!((late, last, office.handled()), (Ok(12), Ok(10), vec![10, 11, 12]));
+}
+
+/// As one that is killed while it steps aside for a worker that it has woken as it parked.
+#[tokio::test]
+async fn a_worker_that_ends_between_its_wake_up_and_its_message_leaves_it_to_others() {
+    let office = Office::open(1, 10).await;
+    let waits = office.hand(7);
+    let mut killed = InFlight::new(office.core.clone(), 0);
+    killed.wake_up();
+    drop(killed);
+    assert_eq!((office.core.handed(), office.pool.depth()), (0, 1), "it is queued");
+    assert_eq!(told(waits).await, Ok(7));
+    office.until_idle(1).await;
+    office.assert_settled();
 }
 
 #[tokio::test]
