@@ -11,9 +11,9 @@
 //!
 //! Before a worker looks where it was come, in this order: the end, signals, an exit that the actor
 //! has asked for, a permit of the pool's limits, and the turn of others. They do not come again
-//! between that look and the one that follows a spin or a search. The shell does what the step says and asks
-//! again: in the product that is the loop in `worker.rs`, and in the models one that a checker
-//! runs. A step is taken once a run, and carries no message.
+//! between that look and the one that follows a spin or a search. The shell does what the step says
+//! and asks again: in the product that is the loop in `worker.rs`, and in the models one that a
+//! checker runs. A step is taken once a run, and carries no message.
 
 use std::{hash::Hash, mem};
 
@@ -270,8 +270,8 @@ impl Driver {
         }
     }
 
-    /// It was parked, and is up. Its permit was given back, and this many messages were handled since
-    /// others had a turn.
+    /// It was parked, and is up. Its permit was given back, and this many messages were handled
+    /// since others had a turn.
     pub(crate) fn unparked(&mut self, messages: u32) {
         self.has_permit = false;
         self.pacing.begin_turn(messages);
