@@ -1,5 +1,6 @@
-//! A core with what the product's files of it need: how messages are pushed, taken, parked and swept. How a pool ends is
-//! played here, step by step as in the product's `core/close.rs`; no decision of it is left out that other threads could see.
+//! A core with what the product's files of it need: how messages are pushed, taken, parked and
+//! swept. How a pool ends is played here, step by step as in the product's `core/close.rs`; no
+//! decision of it is left out that other threads could see.
 
 use std::{
     hash::Hash,

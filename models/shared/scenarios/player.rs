@@ -1,5 +1,5 @@
-//! A pool that is played: the product's queues, permits, wake-ups and drivers of workers, and handlers that do what a script
-//! says.
+//! A pool that is played: the product's queues, permits, wake-ups and drivers of workers, and
+//! handlers that do what a script says.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -175,7 +175,8 @@ impl<K: Keyed> PoolOf<K> {
         self.plan.keyed && key != NO_KEY
     }
 
-    /// Takes a permit and queues a message in this shard, or says why not. Steps aside where it is to.
+    /// Takes a permit and queues a message in this shard, or says why not. Steps aside where it is
+    /// to.
     fn push(&self, shard: usize, payload: &mut Payload<u32, (), ()>) -> Result<(), Refused> {
         let urgency = if self.plan.calls { Urgency::InPlace } else { Urgency::CanStepAside };
         loop {
@@ -655,8 +656,8 @@ impl<'a, K: Keyed> Player<'a, K> {
         }
     }
 
-    /// The product's `attempt`: the message in hand, and where handlers are quick those behind it in the same run. Says how
-    /// many.
+    /// The product's `attempt`: the message in hand, and where handlers are quick those behind it
+    /// in the same run. Says how many.
     fn attempt(&mut self) -> u32 {
         let core = self.core;
         let quick = core.queue.wake.is_quick();

@@ -266,7 +266,8 @@ pub fn an_order_for_a_worker_that_parks() {
     });
 }
 
-/// Point 7: a worker that is called has a handler that suspends at once. A sender never sees fewer awake than there are.
+/// Point 7: a worker that is called has a handler that suspends at once. A sender never sees fewer
+/// awake than there are.
 pub fn a_sender_and_a_worker_that_is_called_and_suspends() {
     check(Effort::Changes(2), || {
         let pool = Pool::new(2, 1, 1);
