@@ -1,7 +1,7 @@
 // Small parts that all views are made of.
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { inWords } from "./api";
 import { store } from "./store";
 
@@ -140,7 +140,8 @@ export function Toasts() {
 /** A dialog over the page. Escape closes it, and what had the focus gets it back. */
 export function Dialog(props: { title: string; close: () => void; wide?: boolean; children: ComponentChildren }) {
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  // An effect would give the focus back later, and take it from what has got it since.
+  useLayoutEffect(() => {
     const before = document.activeElement;
     const own = dialog.current;
     if (own && !own.open) own.showModal();

@@ -248,6 +248,20 @@ describe("a page beside a greenroom under load", () => {
     await dialog.waitFor({ state: "detached" });
   });
 
+  test("a dialog gives the focus back as it goes, and not later", async () => {
+    await row("second").getByRole("button", { name: "why does second wait" }).click();
+    await page.getByRole("dialog").waitFor();
+    const focused = await page.evaluate(async () => {
+      document.querySelector("dialog[open]").dispatchEvent(new Event("cancel", { cancelable: true }));
+      while (document.querySelector("dialog")) await Promise.resolve();
+      const given = document.activeElement.getAttribute("aria-label");
+      document.getElementById("why-key").focus();
+      for (let frames = 0; frames < 10; frames++) await new Promise(requestAnimationFrame);
+      return [given, document.activeElement.id];
+    });
+    assert.deepEqual(focused, ["why does second wait", "why-key"]);
+  });
+
   test("a parked key is skipped and another dropped, each after it was asked", async () => {
     await row("second").getByRole("button", { name: "skip the event of second" }).click();
     const dialog = page.getByRole("dialog");
