@@ -44,11 +44,11 @@ impl SlotState {
     }
 
     /// No time passes here.
-    pub(crate) fn is_busy_since(&self, nanos: u64) {
+    pub(crate) fn set_busy_since(&self, nanos: u64) {
         self.counters.in_hand.store(nanos + 1, Ordering::Relaxed);
     }
 
-    pub(crate) fn is_free(&self) {
+    pub(crate) fn set_free(&self) {
         self.counters.in_hand.store(0, Ordering::Relaxed);
     }
 

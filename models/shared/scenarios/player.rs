@@ -592,9 +592,9 @@ impl<'a, K: Keyed> Player<'a, K> {
                     self.driver.unparked(0);
                 }
                 Step::Search => {
-                    let searches = self.in_flight.begin_search();
+                    self.in_flight.begin_search();
                     yield_now();
-                    self.in_flight.end_search(searches);
+                    self.in_flight.end_search();
                 }
                 Step::Yield => {
                     self.core.serve_waiters();
@@ -674,7 +674,7 @@ impl<'a, K: Keyed> Player<'a, K> {
                 last => break last,
             }
         };
-        self.in_flight.slot_state.is_free();
+        self.in_flight.slot_state.set_free();
         self.in_flight.count_in_run(most - left, last);
         most - left + 1
     }

@@ -181,19 +181,19 @@ impl SlotState {
 
     /// A message is in hand from this moment on.
     #[inline]
-    pub(crate) fn is_busy_since(&self, nanos: u64) {
+    pub(crate) fn set_busy_since(&self, nanos: u64) {
         self.counters.in_hand.store(nanos + 1, Ordering::Relaxed);
     }
 
     /// A message is in hand, and the clock was not read for it.
     #[inline]
-    pub(crate) fn is_busy_since_now(&self) {
+    pub(crate) fn set_busy_since_now(&self) {
         self.counters.in_hand.store(UNKNOWN, Ordering::Relaxed);
     }
 
     /// No message is in hand any more.
     #[inline]
-    pub(crate) fn is_free(&self) {
+    pub(crate) fn set_free(&self) {
         self.counters.in_hand.store(0, Ordering::Relaxed);
     }
 
@@ -227,13 +227,13 @@ impl SlotState {
     }
 
     /// This many messages are in hand beside the first.
-    pub(super) fn has_more(&self, messages: u64) {
+    pub(super) fn add_messages(&self, messages: u64) {
         let more = self.counters.more_in_hand.load(Ordering::Relaxed);
         self.counters.more_in_hand.store(more + messages, Ordering::Relaxed);
     }
 
     /// The next of them takes the place of the first.
-    pub(super) fn has_fewer(&self) {
+    pub(super) fn remove_message(&self) {
         let more = self.counters.more_in_hand.load(Ordering::Relaxed);
         self.counters.more_in_hand.store(more.saturating_sub(1), Ordering::Relaxed);
     }

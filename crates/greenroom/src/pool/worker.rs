@@ -300,9 +300,9 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
                 driver.unparked(u32::from(serves));
             }
             Step::Search => {
-                let searches = in_flight.begin_search();
+                in_flight.begin_search();
                 step_aside().await;
-                in_flight.end_search(searches);
+                in_flight.end_search();
             }
             Step::Spin => leave_sender_alone(),
             Step::Yield => {

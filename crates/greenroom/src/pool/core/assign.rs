@@ -57,7 +57,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         sticky: &Sticky<A::Message>,
         payload: &mut PayloadOf<A>,
         sender: u32,
-        backlog: Overfill,
+        overfill: Overfill,
     ) -> Result<(), Refused> {
         let Some(tag) = self.tag(sticky, payload)? else {
             return self.push_to_any(payload, sender);
@@ -66,7 +66,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             let sticks = match self.holder(sticky, payload, tag)? {
                 Some(member) => {
                     match member.try_reserve() {
-                        Err(Refused::Full) if backlog == Overfill::Never => {
+                        Err(Refused::Full) if overfill == Overfill::Never => {
                             return Err(Refused::Full);
                         }
                         Err(_) => member.reserve_anyway(),

@@ -175,15 +175,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         &self,
         payload: &mut PayloadOf<A>,
         sender: u32,
-        backlog: Overfill,
+        overfill: Overfill,
     ) -> Result<(), Refused> {
         if let Some(sticky) = &self.routing.sticky {
-            return self.assign_permitted(sticky, payload, sender, backlog);
+            return self.assign_permitted(sticky, payload, sender, overfill);
         }
         for _ in 0..CHOICES {
             match self.choose(payload) {
                 Chosen::One(member) => match member.try_reserve() {
-                    Err(Refused::Full) if backlog == Overfill::Never => return Err(Refused::Full),
+                    Err(Refused::Full) if overfill == Overfill::Never => return Err(Refused::Full),
                     tried => {
                         if tried.is_err() {
                             member.reserve_anyway();

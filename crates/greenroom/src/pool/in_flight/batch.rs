@@ -134,10 +134,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
         let second = mem::replace(&mut self.delivery, first);
         let second_spare = mem::replace(&mut self.spare, spare);
         self.in_hand = true;
-        self.slot_state.is_busy_since(since.map_or(0, |since| since.nanos()));
+        self.slot_state.set_busy_since(since.map_or(0, |since| since.nanos()));
         self.delivery.more = more;
         if taken == Taken::InHand {
-            self.slot_state.has_more(1);
+            self.slot_state.add_messages(1);
             let held = BatchItem { delivery: second, spare: second_spare, result: None };
             self.delivery.more.push(held);
         }
@@ -222,8 +222,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
         self.delivery = held.delivery;
         self.spare = held.spare;
         self.in_hand = true;
-        self.slot_state.has_fewer();
-        self.slot_state.is_busy_since(self.worker.core.telemetry.coarse.shown());
+        self.slot_state.remove_message();
+        self.slot_state.set_busy_since(self.worker.core.telemetry.coarse.shown());
         held.result
     }
 

@@ -76,22 +76,20 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
     }
 
     /// The worker has found nothing, and steps aside once: senders fill the queues in that time,
-    /// and need not wake a worker. True if it counts as one that looks again.
-    pub(crate) fn begin_search(&mut self) -> bool {
+    /// and need not wake a worker. It may count as one that looks again.
+    pub(crate) fn begin_search(&mut self) {
         // Pairs with the fence in `grant_to_all`: a waiter sees what this worker has started, or
         // the worker sees `starved`. Otherwise a sender waits while the worker searches.
         fence(Ordering::SeqCst);
         self.worker.core.serve_waiters();
-        let counts = self.worker.core.queue.wake.begin_search();
-        if counts {
+        if self.worker.core.queue.wake.begin_search() {
             self.worker.run_state = RunState::Searching;
         }
-        counts
     }
 
     /// It is back, and is about to look at every shard.
-    pub(crate) fn end_search(&mut self, counts: bool) {
-        if counts {
+    pub(crate) fn end_search(&mut self) {
+        if self.worker.run_state == RunState::Searching {
             self.worker.core.queue.wake.end_search();
             self.worker.run_state = RunState::Awake;
         }

@@ -80,7 +80,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
         if self.measures.measurement.is_some() {
             self.measured(done);
         }
-        self.slot_state.is_free();
+        self.slot_state.set_free();
     }
 
     /// As `settle`, without a call if it was a send that went well and whose handler has consumed

@@ -52,8 +52,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
     #[inline(always)]
     fn start_handoff(&mut self) -> Taken {
         match self.delivery.stamp {
-            Stamp::UNDATED => self.slot_state.is_busy_since_now(),
-            _ => self.slot_state.is_busy_since(self.worker.core.telemetry.coarse.shown()),
+            Stamp::UNDATED => self.slot_state.set_busy_since_now(),
+            _ => self.slot_state.set_busy_since(self.worker.core.telemetry.coarse.shown()),
         }
         self.start_next()
     }
@@ -61,7 +61,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
     /// The message in the delivery is in hand from here on, unless its caller has gone.
     #[inline(always)]
     pub(super) fn start(&mut self) -> Taken {
-        self.slot_state.is_busy_since(self.worker.core.telemetry.coarse.shown());
+        self.slot_state.set_busy_since(self.worker.core.telemetry.coarse.shown());
         self.start_next()
     }
 

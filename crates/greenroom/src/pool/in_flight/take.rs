@@ -54,10 +54,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
         }
         match self.worker.source {
             Source::Shared { index, alone } => {
-                self.slot_state.is_busy_since(self.worker.core.telemetry.coarse.shown());
+                self.slot_state.set_busy_since(self.worker.core.telemetry.coarse.shown());
                 let taken = self.take_next_shared(index, alone);
                 if taken != Taken::InHand {
-                    self.slot_state.is_free();
+                    self.slot_state.set_free();
                 }
                 taken
             }

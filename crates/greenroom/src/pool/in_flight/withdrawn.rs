@@ -81,7 +81,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
         self.withdraw();
         if let Some(next) = more.next() {
             self.put_in_hand(next);
-            self.slot_state.is_busy_since(since.map_or(0, |since| since.nanos()));
+            self.slot_state.set_busy_since(since.map_or(0, |since| since.nanos()));
             self.delivery.more = more.collect();
         }
     }
@@ -100,7 +100,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
 
     fn withdraw_item(&mut self, held: BatchItem<A::Message, A::Reply, A::Error>) {
         self.worker.core.telemetry.counters.withdrawn.fetch_add(1, Ordering::Relaxed);
-        self.slot_state.has_fewer();
+        self.slot_state.remove_message();
         let BatchItem { delivery, spare, .. } = held;
         let Delivery { message, extra, .. } = delivery;
         resolve::<A>(extra);

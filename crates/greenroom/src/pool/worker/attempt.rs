@@ -73,10 +73,10 @@ pub(super) async fn attempt<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: S
             last => break last,
         }
         if !stays_busy {
-            in_flight.slot_state.is_busy_since(core.telemetry.coarse.shown());
+            in_flight.slot_state.set_busy_since(core.telemetry.coarse.shown());
         }
     };
-    in_flight.slot_state.is_free();
+    in_flight.slot_state.set_free();
     in_flight.count_in_run(most - left, last);
     most - left + 1
 }
