@@ -95,7 +95,7 @@ impl Decoder<'_> {
                 let near = kind.or_else(|| nearest(&entry.key, group).map(|(opt, _)| opt));
                 misspelt.extend(near.map(|opt| opt.name));
                 self.problems.push(unknown(entry, group));
-                // So that nobody calls the mapping empty.
+                // So that the mapping is not taken for an empty one.
                 self.places.note(&join(path, &entry.key), &entry.place, None);
                 continue;
             };

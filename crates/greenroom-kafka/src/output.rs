@@ -71,7 +71,7 @@ impl KafkaSink {
     /// What cannot be used. Values of properties are not shown.
     pub fn check(options: &KafkaSinkOptions) -> Result<(), Unusable> {
         options.check()?;
-        // Without brokers nobody is connected to.
+        // Without brokers the client connects to no broker.
         let options = KafkaSinkOptions { brokers: String::new(), ..options.clone() };
         driver::producer(&Arc::new(Shared::new(String::new(), options))).map(drop)
     }

@@ -78,7 +78,7 @@ use crate::{client, unusable::Unusable};
 /// Events of one pull.
 const BATCH: usize = 1_024;
 
-/// For so long whoever drops a source waits until it has left its group.
+/// How long the drop of a source waits until it has left its group.
 const LEAVE: Duration = Duration::from_secs(2);
 
 /// Properties that would break a promise: older names of those that are set here, and what makes
@@ -156,7 +156,7 @@ impl KafkaSource {
     /// What cannot be used. Values of properties are not shown.
     pub fn check(options: &KafkaSourceOptions) -> Result<(), Unusable> {
         options.check()?;
-        // Without brokers nobody is connected to.
+        // Without brokers the client connects to no broker.
         consumer(&KafkaSourceOptions { brokers: String::new(), ..options.clone() }).map(drop)
     }
 

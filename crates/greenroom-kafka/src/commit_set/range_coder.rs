@@ -94,7 +94,7 @@ impl<'a> Encoder<'a> {
         self.low = (self.low & 0x00ff_ffff) << 8;
     }
 
-    /// Writes the number in the interval that ends with the most zeros: whoever reads beyond the
+    /// Writes the number in the interval that ends with the most zeros: a reader beyond the
     /// end reads zeros.
     pub(super) fn end(mut self) {
         let last = self.low + u64::from(self.range) - 1;

@@ -65,7 +65,7 @@ impl FromBits {
         }
     }
 
-    /// What is open at the end is as if nobody had said anything of it.
+    /// What is open at the end counts as not mentioned.
     pub(super) fn end(mut self) -> Vec<Run> {
         if let (open, done @ 1..) = self.now {
             self.runs.push(Run { open, done });

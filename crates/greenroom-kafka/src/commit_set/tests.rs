@@ -130,7 +130,7 @@ proptest! {
         let value = (u32::from(changed[at]) - 0x800 + by) % 0x8000;
         changed[at] = char::from_u32(0x800 + value).unwrap();
         let changed: String = changed.into_iter().collect();
-        // 24 bits of checksum: the last character holds padding, which nobody reads.
+        // 24 bits of checksum: the last character holds padding, which is not read.
         if let Ok(read) = decode(positions.lowest(), &changed) {
             prop_assert_eq!(read, positions.clone());
         }

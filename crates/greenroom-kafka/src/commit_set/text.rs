@@ -128,7 +128,7 @@ fn shorter(offset: u64, runs: &[Run]) -> Vec<u8> {
     }
 }
 
-/// Zeros at the end are left out: whoever reads beyond the end reads zeros.
+/// Zeros at the end are left out: a reader beyond the end reads zeros.
 fn form(offset: u64, form: u8, write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let mut bytes = vec![form, 0, 0, 0];
     write(&mut bytes);

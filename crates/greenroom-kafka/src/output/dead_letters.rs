@@ -79,7 +79,7 @@ impl KafkaDeadLetters {
     /// What cannot be used. Values of properties are not shown.
     pub fn check(options: &KafkaDeadLettersOptions) -> Result<(), Unusable> {
         options.check()?;
-        // Without brokers nobody is connected to.
+        // Without brokers the client connects to no broker.
         let options = KafkaDeadLettersOptions { brokers: String::new(), ..options.clone() };
         driver::producer(&Arc::new(Shared::new(String::new(), String::new())), &options).map(drop)
     }

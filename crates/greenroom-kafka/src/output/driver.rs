@@ -38,7 +38,7 @@ const DEFAULTS: [(&str, &str); 2] = [
 ];
 
 /// Properties that would break a promise: another name of one that is set here, reports of what has
-/// failed only, and transactions, which nobody would begin.
+/// failed only, and transactions, which this driver never begins.
 const REFUSED: [&str; 3] =
     ["delivery.timeout.ms", "delivery.report.only.error", "transactional.id"];
 

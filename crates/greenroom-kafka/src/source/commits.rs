@@ -28,7 +28,7 @@ impl Committer for Commits {
         let (ask, answered) = oneshot::channel();
         {
             let mut state = self.shared.state.lock();
-            // A closed consumer commits nothing, and answers nobody.
+            // A closed consumer commits nothing, and does not answer.
             if !state.is_closed {
                 state.asks.push(ask);
             }

@@ -14,7 +14,7 @@
 //! A moved event leaves its line, and the order of its key with it (D02). Its record is read again
 //! from the broker, and is published as it is with headers that say where it was from. Only with
 //! the broker's answer it is settled. Its handler may still be at work: what that comes to counts
-//! no more, and whoever reads the topic handles the event a second time.
+//! no more, and the reader of the topic handles the event a second time.
 
 mod allowance;
 mod moves;

@@ -228,7 +228,7 @@ pub(super) fn consumer(
     options: &KafkaSourceOptions,
 ) -> Result<BaseConsumer<SourceContext>, Unusable> {
     let mut options = options.clone();
-    // It is nobody in the group.
+    // It is no member of the group.
     options.properties.unset("group.instance.id");
     let mut config = config(&options)?;
     config.set("enable.partition.eof", "true");

@@ -51,7 +51,7 @@ pub(super) fn ask(
         let _ = answer.send(begin(&consumer, &places, start));
         wakes.unpark();
     };
-    // Without a thread, nobody answers, and it is asked again.
+    // Without a thread there is no answer, and it is asked again.
     let _ = thread::Builder::new().name("kafka-offsets".to_owned()).spawn(asks);
     answered
 }

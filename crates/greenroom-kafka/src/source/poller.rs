@@ -1,4 +1,4 @@
-//! The thread that polls the consumer. It waits for nobody: not for the engine, a handler or a
+//! The thread that polls the consumer. It never waits: not for the engine, a handler or a
 //! broker (D11), so `max.poll.interval.ms` never passes.
 //!
 //! ```text
@@ -54,7 +54,7 @@ const TOLD_EVERY: Duration = Duration::from_secs(30);
 /// After its source was dropped, a consumer waits for a last commit.
 const AFTER_DROP: Duration = Duration::from_secs(30);
 
-/// While anybody holds this, the consumer stays.
+/// The consumer stays as long as one of these is held.
 pub(super) struct Lifeline;
 
 /// A partition that is assigned.
@@ -155,7 +155,7 @@ impl Poller {
         }
     }
 
-    /// Until nobody needs it any more. Leaves the group.
+    /// Runs until the consumer is not needed any more. Leaves the group.
     pub(super) fn run(mut self) {
         self.shared.is_polled_by(&thread::current());
         match Storing::begin(&self.consumer) {

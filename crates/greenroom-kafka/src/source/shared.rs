@@ -101,7 +101,7 @@ pub(super) struct State {
     pub(super) asks: Vec<oneshot::Sender<()>>,
     /// Other topics are to be read.
     pub(super) topics: Option<Vec<String>>,
-    /// When the source was dropped: nobody pulls any more.
+    /// When the source was dropped: no pull follows.
     pub(super) dropped: Option<Instant>,
     /// Nobody commits any more.
     pub(super) has_ended: bool,

@@ -2,7 +2,7 @@
 //!
 //! librdkafka answers a commit of several partitions with one code, which hides that some of them
 //! failed. Its answers for each go to a callback that rdkafka does not set. So each partition is
-//! committed by itself, and waited for: that takes a round trip, and holds up nobody.
+//! committed by itself, and waited for: that takes a round trip, and holds up no handler.
 
 use std::{
     sync::{Arc, mpsc},

@@ -34,7 +34,7 @@ use super::{
     },
 };
 
-/// A letter of this record, made by nobody.
+/// A letter of this record, which no handler has made.
 fn letter(ends: &Ends, source: &str, position: u64, raw: &[u8]) -> DeadLetter {
     DeadLetter {
         event: None,

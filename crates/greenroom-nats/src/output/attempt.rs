@@ -95,7 +95,7 @@ async fn no_stream(shared: &Shared, subject: &str) -> Attempted {
     }
 }
 
-/// Whether a stream takes this subject, which may have wildcards. `None` where nobody answers.
+/// Whether a stream takes this subject, which may have wildcards. `None` if no answer comes.
 async fn takes(shared: &Shared, subject: &str) -> Option<bool> {
     match shared.connection.jetstream.stream_by_subject(subject).await {
         Ok(_) => Some(true),

@@ -18,7 +18,7 @@ pub(super) enum Refusal {
     NoStream,
     /// It may pass, and nothing was stored.
     Again,
-    /// It may pass, and nobody knows whether it was stored.
+    /// It may pass, and it is not known whether the event was stored.
     Unknown,
 }
 
@@ -31,7 +31,7 @@ impl Refusal {
             PublishErrorKind::MaxAckPending => Self::Again,
             _ => match error.source().and_then(|error| error.downcast_ref::<jetstream::Error>()) {
                 Some(error) => Self::of_code(error.error_code()),
-                // No answer that anybody can read.
+                // No answer that can be read.
                 None => Self::Unknown,
             },
         }

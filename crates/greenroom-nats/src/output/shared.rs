@@ -28,7 +28,7 @@ pub(super) struct Shared {
     pub(super) name: String,
     pub(super) connection: Arc<Connection>,
     pub(super) options: NatsSinkOptions,
-    /// Nothing is rejected: what is refused for good is tried again, in case somebody has corrected
+    /// Nothing is rejected: what is refused for good is tried again, in case an operator has corrected
     /// it.
     pub(super) rejects_nothing: bool,
     lines: Mutex<Lines>,
@@ -116,7 +116,7 @@ impl Shared {
 
     pub(super) fn trouble(&self) -> Option<Trouble> {
         let mut trouble = self.gate.trouble()?;
-        // The connection is tried again by itself, and somebody has to correct it all the same.
+        // The connection is tried again by itself, and an operator has to correct it all the same.
         trouble.paused |= self.connection.is_refused();
         Some(trouble)
     }

@@ -159,7 +159,7 @@ impl Driver {
         Ok((driver, (was_delivered > 0).then_some(left)))
     }
 
-    /// Until it is told to end, or nobody is left who could tell it.
+    /// Until it is told to end, or no handle is left that could tell it.
     pub(super) async fn run(mut self) {
         let shared = self.shared.clone();
         self.connected.mark_unchanged();

@@ -1,6 +1,6 @@
 //! Deliveries that are held back until older ones have come (N06).
 //!
-//! A server delivers new messages while old ones, which it had delivered to somebody who is gone,
+//! A server delivers new messages while old ones, which it had delivered to a reader that is gone,
 //! wait until their time to be acknowledged is over. Given at once, the new ones of a key would
 //! overtake the old ones. So, while any of those are missing, everything is kept here, and goes on
 //! in the order of the stream.
@@ -42,7 +42,7 @@ pub(super) enum Holding {
     Wait,
     /// All is there.
     Complete,
-    /// It takes too long, or too much room: so many are missing, or nobody knows.
+    /// It takes too long, or too much room: so many are missing, or the number is not known.
     Enough(Option<u64>),
 }
 

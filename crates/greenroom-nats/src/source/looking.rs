@@ -3,7 +3,7 @@
 //! It reads by a consumer of its own, which acknowledges nothing and is removed by the server soon
 //! after: the consumer that is named in the options is asked how far it has got, and stays as it
 //! is, or is not made. What that consumer has heard acknowledged beyond its lowest open message is
-//! not known to anybody but the server, so it is read here too.
+//! known to the server alone, so it is read here too.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -154,7 +154,7 @@ impl Source for NatsLooking {
     }
 
     /// # Cancel safety
-    /// A dropped future may have taken messages that no other call returns: whoever looks need not
+    /// A dropped future may have taken messages that no other call returns: the one that looks need not
     /// see all.
     fn pull<'a>(
         &'a mut self,

@@ -1,4 +1,4 @@
-//! The server of the tests, and streams on it that nobody else uses.
+//! The server of the tests, and streams on it that no other test uses.
 
 use std::{
     collections::VecDeque,
@@ -143,7 +143,7 @@ fn event(number: u64, key: u64) -> Vec<u8> {
     json
 }
 
-/// Waits until this is so; it is looked at now and then, since a server tells nobody.
+/// Waits until this is so; it is looked at now and then, since a server does not tell.
 pub(crate) async fn until<F: Future<Output = bool>>(what: &str, mut is_so: impl FnMut() -> F) {
     let patience = tokio::time::timeout(Duration::from_secs(60), async {
         while !is_so().await {

@@ -8,7 +8,7 @@
 //!                  is its partition paused, or taken away?
 //! ```
 //!
-//! What must not have happened is kept as a violation, and ends whoever waits for something.
+//! What must not have happened is kept as a violation, and ends every wait.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},

@@ -22,7 +22,7 @@ use greenroom_test::conformance::{Body, BrokerConnector, Clock, Connector, Item,
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     None,
-    /// Every fiftieth event is not given, and nobody hears of it.
+    /// Every fiftieth event is not given, and no error says so.
     LosesEvents,
     /// Two events of a pull that follow each other in a key change places.
     SwapsEvents,

@@ -30,7 +30,7 @@ impl RecordReader {
     /// A property cannot be used.
     pub(super) fn new(name: &str, options: &KafkaSourceOptions) -> Result<Self, Unusable> {
         let name = format!("{name} (letters)");
-        // Without brokers nobody is connected to.
+        // Without brokers the client connects to no broker.
         let nobody = KafkaSourceOptions { brokers: String::new(), ..options.clone() };
         again(&name, &nobody)?;
         Ok(Self { name, options: options.clone(), again: None, held_until: None })

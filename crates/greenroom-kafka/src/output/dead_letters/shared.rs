@@ -171,7 +171,7 @@ impl Shared {
         standing.failing.insert(number, Failing { since, error, is_paused });
     }
 
-    /// What somebody has to correct, before what may pass by itself.
+    /// What an operator has to correct comes before what may pass by itself.
     pub(super) fn trouble(&self) -> Option<Trouble> {
         let standing = self.standing.lock();
         let paused = standing.failing.values().find(|failing| failing.is_paused);

@@ -7,7 +7,7 @@ use std::time::Duration;
 /// Where more than 90% of what a commit can remember is in use, and at least 98% of that is done,
 /// the oldest open events are published to a topic as they are, and are settled once the broker has
 /// them. A moved event leaves the order of its key, and may be handled twice: by its handler,
-/// should that come back, and by whoever reads the topic.
+/// should that come back, and by the reader of the topic.
 ///
 /// Each record has headers that say where it was: `greenroom_topic`, `greenroom_partition`,
 /// `greenroom_offset`, and `greenroom_reason`, which is `head_of_line`.

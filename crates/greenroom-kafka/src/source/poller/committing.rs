@@ -18,7 +18,7 @@ use super::{
 const COMMIT_AGAIN: Duration = Duration::from_millis(50);
 
 impl Poller {
-    /// Takes the answer to the last commit, and begins another where somebody asks for one.
+    /// Takes the answer to the last commit, and begins another if one is wanted.
     pub(super) fn commit(&mut self) {
         if let Some(answers) = self.commits.storing.as_ref().and_then(Storing::answer) {
             self.is_committed(&answers);

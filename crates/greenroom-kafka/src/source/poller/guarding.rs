@@ -27,7 +27,7 @@ impl Poller {
         if let Some(reading) = self.reading.get(number) {
             let mut watermark = reading.tracker.watermark.lock();
             let settled = offsets.iter().map(|offset| watermark.settle(*epoch, *offset));
-            // Its handler may have come back meanwhile, or the partition may be somebody else's.
+            // Its handler may have come back meanwhile, or another member may own the partition.
             count = settled.filter(|told| *told == Told::Counted).count();
         }
         if count > 0 {

@@ -52,7 +52,7 @@ impl Driver {
         self.holding.hold = Some(Hold::new(self.options.ack_wait, Instant::now()));
     }
 
-    /// Ends what was asked for, and takes what was on its way: it would come to nobody, and be
+    /// Ends what was asked for, and takes what was on its way: it would reach no reader, and be
     /// waited for.
     async fn stop_asking(&mut self) {
         self.asking.requests.clear();
