@@ -4,7 +4,7 @@
 //! accept ──room──▶ lines ──publish──▶ server ── stored ──▶ confirmed
 //!            ▲       ▲                  │
 //!            │       │                  ├─ no answer, connection lost, stream full: again after a backoff, in its place
-//!            └ given back               ├─ no stream, not allowed: paused, and probed until an operator has corrected it
+//!            └ given back               ├─ no stream, not allowed: paused, and probed until an operator mends it
 //!              once settled             └─ too large, no subject: rejected for good
 //! ```
 //!
@@ -22,10 +22,10 @@
 //! one by the rules of CloudEvents, and so for the server.
 //!
 //! **Refusals.** A message that is larger than the server or the stream takes is **rejected**, and
-//! so is an event of which the template makes no subject. What an operator has to correct **pauses**
-//! the output: a stream that is missing or sealed, a subject that this user may not publish to. An
-//! event of a template is rejected for a subject that no stream takes, if a stream takes others of
-//! that template.
+//! so is an event of which the template makes no subject. What an operator has to correct
+//! **pauses** the output: a stream that is missing or sealed, a subject that this user may not
+//! publish to. An event of a template is rejected for a subject that no stream takes, if a stream
+//! takes others of that template.
 //!
 //! **Bounds.** At most 16,384 events and 32 MiB are accepted and not settled. An event that is
 //! larger passes alone.

@@ -28,8 +28,8 @@ pub(super) struct Shared {
     pub(super) name: String,
     pub(super) connection: Arc<Connection>,
     pub(super) options: NatsSinkOptions,
-    /// Nothing is rejected: what is refused for good is tried again, in case an operator has corrected
-    /// it.
+    /// Nothing is rejected: what is refused for good is tried again, in case an operator has
+    /// corrected it.
     pub(super) rejects_nothing: bool,
     lines: Mutex<Lines>,
     /// Wakes the driver: something came, or it is to finish.

@@ -154,8 +154,8 @@ impl Source for NatsLooking {
     }
 
     /// # Cancel safety
-    /// A dropped future may have taken messages that no other call returns: the one that looks need not
-    /// see all.
+    /// A dropped future may have taken messages that no other call returns: a look need not see
+    /// all.
     fn pull<'a>(
         &'a mut self,
         into: &'a mut Vec<Taken>,

@@ -39,7 +39,7 @@ const ASK_AGAIN: Duration = Duration::from_secs(1);
 const LAST_COMMIT: Duration = Duration::from_secs(5);
 
 /// What the group has left in these partitions, where it has committed anything (C16). How much was
-/// taken after that, nobody knows.
+/// taken after that is not known.
 fn resumed(beginnings: &[Beginning]) -> Option<String> {
     let committed = beginnings.iter().filter(|beginning| beginning.is_committed);
     let (mut partitions, mut done, mut open) = (0_u64, 0, 0);
