@@ -458,7 +458,7 @@ impl<K: Keyed> PoolOf<K> {
         let pool = self.clone();
         spawn(move || {
             let mut player = Player::new(&pool, worker, RunState::Parked);
-            block_on(player.sleep(park_token));
+            block_on(player.sleep(park_token, false));
             player.work();
         })
     }
@@ -632,16 +632,20 @@ impl<'a, K: Keyed> Player<'a, K> {
     /// The product's `idle`, where no caller hands it anything.
     fn idle(&mut self) {
         block_on(async {
-            let (park_token, _) = self.in_flight.park(own_waker().await);
-            self.sleep(park_token).await;
+            let (park_token, has_woken) = self.in_flight.park(own_waker().await);
+            self.sleep(park_token, has_woken).await;
         });
     }
 
-    async fn sleep(&mut self, mut park_token: ParkToken) {
+    async fn sleep(&mut self, mut park_token: ParkToken, has_woken: bool) {
         let (wake, worker) = (&self.core.queue.wake, self.in_flight.worker.slot);
         let wake_reason = wake.woken_or_called(worker, &mut park_token, || false).await;
         self.in_flight.worker.run_state = RunState::Awake;
         self.in_flight.resume(wake_reason.expect("nobody calls it"));
+        if has_woken {
+            // It steps aside for the one that it has woken as it parked.
+            yield_now();
+        }
     }
 
     /// What the handler does with a message that it may have had before.
