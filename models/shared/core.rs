@@ -17,7 +17,7 @@ use super::{
     lanes::LaneId,
     lock::Locked,
     mailbox::Mailbox,
-    payload::LendPayload,
+    outgoing::LendOutgoing,
     per_slot::PerSlot,
     permits::{Permits, Queues},
     shard::{Shard, ShardInbox, ShardOutbox, Turns},
@@ -385,7 +385,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     pub(crate) fn key(
         &self,
-        payload: &impl LendPayload<A::Message, A::Reply, A::Error>,
+        payload: &impl LendOutgoing<A::Message, A::Reply, A::Error>,
     ) -> Hashed<K> {
         if !self.keyed() {
             return (None, 0);

@@ -28,10 +28,10 @@ pub(crate) mod key_lines;
 pub(crate) mod lanes;
 #[path = "../../crates/greenroom/src/pool/mailbox.rs"]
 pub(crate) mod mailbox;
+#[path = "../../crates/greenroom/src/pool/outgoing.rs"]
+pub(crate) mod outgoing;
 #[path = "../../crates/greenroom/src/pool/padded.rs"]
 mod padded;
-#[path = "../../crates/greenroom/src/pool/payload.rs"]
-pub(crate) mod payload;
 #[path = "../../crates/greenroom/src/pool/per_slot.rs"]
 mod per_slot;
 #[path = "../../crates/greenroom/src/pool/permits.rs"]

@@ -14,7 +14,7 @@ use crate::{
     address::vtable::{LentPayload, SenderVtable},
     any_address::Erased,
     pool::{
-        payload::Payload,
+        outgoing::Outgoing,
         permits::{Closed, Refused},
         places::{FirstMessage, NOWHERE},
         urgency::Urgency,
@@ -123,7 +123,7 @@ impl<M, R, E> Address<M, R, E> {
         match self.vtable.try_send(&mut message, self.place(), Urgency::Now) {
             Ok(()) => Ok(()),
             Err(refused) => {
-                let payload = Payload { message, extra: None, class: Class::Normal };
+                let payload = Outgoing { message, extra: None, class: Class::Normal };
                 Err(self.refuse(payload, self.why(refused)).into())
             }
         }
@@ -192,7 +192,7 @@ impl<M, R, E> Address<M, R, E> {
     }
 
     #[cold]
-    pub(super) fn refuse(&self, payload: Payload<M, R, E>, why: NotAccepted) -> SendError<M> {
+    pub(super) fn refuse(&self, payload: Outgoing<M, R, E>, why: NotAccepted) -> SendError<M> {
         self.vtable.count_rejected();
         match payload.message {
             Some(message) => SendError::new(message, why),
@@ -207,7 +207,7 @@ impl<M, R, E> Address<M, R, E> {
     /// Lets others run, or waits for room, whichever was asked for, and queues the message.
     pub(crate) async fn wait_and_push(
         &self,
-        payload: &mut Payload<M, R, E>,
+        payload: &mut Outgoing<M, R, E>,
         mut refused: Refused,
     ) -> Result<(), NotAccepted> {
         if refused == Refused::NotNow {
@@ -292,7 +292,7 @@ impl<M, R, E> Permit<'_, M, R, E> {
     /// before the key was known.
     pub fn send(mut self, message: M) -> Result<(), SendError<M>> {
         self.used = true;
-        let mut payload = Payload::new(message, None);
+        let mut payload = Outgoing::new(message, None);
         let pushed = self.address.vtable.push_permitted(&mut payload, self.address.place());
         pushed.map_err(|why| self.address.refuse(payload, why))
     }

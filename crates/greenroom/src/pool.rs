@@ -152,11 +152,11 @@ mod lock;
 mod mailbox;
 mod member_list;
 mod membership;
+pub(crate) mod outgoing;
 mod overflow;
 pub(crate) mod own_call;
 mod padded;
 mod panic_message;
-pub(crate) mod payload;
 mod per_slot;
 pub(crate) mod permits;
 pub(crate) mod places;
@@ -216,7 +216,7 @@ pub use starts::NotReady;
 pub use stats::PoolStats;
 pub use stop::{Stop, StopReport, StopSummary};
 pub use supervised::PoolChild;
-pub(crate) use {payload::Payload, stamp::Stamp, timed::later, urgency::Urgency};
+pub(crate) use {outgoing::Outgoing, stamp::Stamp, timed::later, urgency::Urgency};
 
 use self::{
     gather::{BroadcastAddress, SplitJoin, SplitJoinAddress},

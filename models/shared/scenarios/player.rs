@@ -22,7 +22,7 @@ use crate::{
         in_flight::{InFlight, RunState, Source, Taken},
         lanes::LaneState,
         mailbox::Mailbox,
-        payload::Payload,
+        outgoing::Outgoing,
         permits::{Closed, Refused},
         slot_state::SIGNAL,
         urgency::Urgency,
@@ -160,9 +160,9 @@ impl<K: Keyed> PoolOf<K> {
         }
     }
 
-    fn payload(number: u32) -> Payload<u32, (), ()> {
+    fn payload(number: u32) -> Outgoing<u32, (), ()> {
         let class = if number < URGENT { Class::Normal } else { Class::Urgent };
-        Payload { message: Some(number), extra: None, class }
+        Outgoing { message: Some(number), extra: None, class }
     }
 
     /// The core's key function.
@@ -177,7 +177,7 @@ impl<K: Keyed> PoolOf<K> {
 
     /// Takes a permit and queues a message in this shard, or says why not. Steps aside where it is
     /// to.
-    fn push(&self, shard: usize, payload: &mut Payload<u32, (), ()>) -> Result<(), Refused> {
+    fn push(&self, shard: usize, payload: &mut Outgoing<u32, (), ()>) -> Result<(), Refused> {
         let urgency = if self.plan.calls { Urgency::InPlace } else { Urgency::CanStepAside };
         loop {
             let key = self.core.key(payload);

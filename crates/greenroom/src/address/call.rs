@@ -8,7 +8,7 @@ use crate::{
         call_future::{Call, QueuedCall},
         parcels::{enveloped, refusal_of},
     },
-    pool::{Address, payload::Payload, permits::Refused, timed, urgency::Urgency},
+    pool::{Address, outgoing::Outgoing, permits::Refused, timed, urgency::Urgency},
     reply,
 };
 
@@ -45,11 +45,11 @@ impl<M, R, E> Address<M, R, E> {
     /// # Cancel safety
     /// As `send`.
     pub async fn send_timeout(&self, message: M, limit: Duration) -> Result<(), SendError<M>> {
-        self.post(Payload::new(message, None), Some(limit)).await
+        self.post(Outgoing::new(message, None), Some(limit)).await
     }
 
     /// Queues the message of a caller that waits for its reply.
-    async fn push_or_wait(&self, payload: &mut Payload<M, R, E>) -> Result<(), NotAccepted> {
+    async fn push_or_wait(&self, payload: &mut Outgoing<M, R, E>) -> Result<(), NotAccepted> {
         match self.vtable.try_push(payload, self.place_of_call(), Urgency::CanStepAside) {
             Ok(()) => Ok(()),
             Err(refused) => Box::pin(self.wait_and_push(payload, refused)).await,
@@ -58,7 +58,7 @@ impl<M, R, E> Address<M, R, E> {
 
     async fn post(
         &self,
-        mut payload: Payload<M, R, E>,
+        mut payload: Outgoing<M, R, E>,
         limit: Option<Duration>,
     ) -> Result<(), SendError<M>> {
         let Err(refused) = self.vtable.try_push(&mut payload, self.place(), Urgency::CanStepAside)
@@ -98,7 +98,7 @@ impl<M, R, E> Address<M, R, E> {
 
     async fn call_payload(
         &self,
-        payload: &mut Payload<M, R, E>,
+        payload: &mut Outgoing<M, R, E>,
         reply: reply::Reply<R, E>,
     ) -> Result<R, CallError<E>> {
         let (inside, in_place) = match self.vtable.push_call(payload, self.place_of_call()) {
@@ -157,7 +157,7 @@ impl<M, R, E> Address<M, R, E> {
         message: impl FnOnce(ReplyPort<T, F>) -> M,
     ) -> Result<T, CallError<F>> {
         let (port, reply) = reply::channel();
-        let mut payload = Payload::new(message(port), None);
+        let mut payload = Outgoing::new(message(port), None);
         let Ok(_inside) = self.vtable.enter(&mut payload) else {
             self.vtable.count_rejected();
             return Err(CallError::WouldDeadlock);
@@ -172,7 +172,7 @@ impl<M, R, E> Address<M, R, E> {
 
     /// Hands this pool a message that was sent to another pool: this one is its fallback. A refused
     /// message stays in its place.
-    pub(crate) fn take_over(&self, payload: &mut Payload<M, R, E>) -> Result<(), Refused> {
+    pub(crate) fn take_over(&self, payload: &mut Outgoing<M, R, E>) -> Result<(), Refused> {
         self.vtable.try_push(payload, self.place(), Urgency::Now).map_err(|refused| match refused {
             Refused::Dropped => Refused::Dropped,
             _ => Refused::Rejected,

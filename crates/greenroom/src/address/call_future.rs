@@ -16,7 +16,7 @@ use crate::{
     pool::{
         Address,
         handoff_slot::HandedOutcome,
-        payload::Payload,
+        outgoing::Outgoing,
         reentrancy::ReentrancyGuard,
         served::{HandoffWait, Served},
     },
@@ -123,7 +123,7 @@ impl<'a, M: Send, R: Send, E: Send> Call<'a, M, R, E> {
     ) -> Poll<Result<R, CallError<E>>> {
         let address = self.address;
         let mut payload =
-            Payload { message, extra: Some(Extra::new(Some(port))), class: Class::Normal };
+            Outgoing { message, extra: Some(Extra::new(Some(port))), class: Class::Normal };
         match address.vtable.push_call(&mut payload, address.place_of_call()) {
             Ok((inside, in_place)) => {
                 self.wait_for(QueuedCall { reply, _inside: inside, in_place }, cx)
@@ -190,7 +190,7 @@ impl<'a, M: Send, R: Send, E: Send> Call<'a, M, R, E> {
     fn refused(
         &mut self,
         why: NotSent,
-        mut payload: Payload<M, R, E>,
+        mut payload: Outgoing<M, R, E>,
         reply: Reply<R, E>,
         cx: &mut Context<'_>,
     ) -> Poll<Result<R, CallError<E>>> {
@@ -211,7 +211,7 @@ impl<M, R, E> Address<M, R, E> {
     /// Queues a call that was not queued at once, as soon as there is room for it.
     pub(super) async fn wait_and_push_call(
         &self,
-        payload: &mut Payload<M, R, E>,
+        payload: &mut Outgoing<M, R, E>,
         why: NotSent,
     ) -> Result<(Option<ReentrancyGuard>, bool), CallError<E>> {
         let NotSent::Refused(refused, inside) = why else {

@@ -9,7 +9,7 @@ use crate::{
         calling::Calling,
         parcels::{enveloped, mark_own_call, refusal_of},
     },
-    pool::{payload::Payload, permits::Closed, reentrancy::is_at_work},
+    pool::{outgoing::Outgoing, permits::Closed, reentrancy::is_at_work},
     reply,
 };
 
@@ -90,7 +90,7 @@ impl<M, R, E> OwnedPermit<M, R, E> {
     /// # Panics
     /// When the key function of the pool panics; nothing has been accepted then.
     pub fn send(mut self, message: M) -> Result<(), SendError<M>> {
-        let mut payload = Payload::new(message, None);
+        let mut payload = Outgoing::new(message, None);
         let pushed = self.push(&mut payload);
         pushed.map_err(|why| self.address.refuse(payload, why))
     }
@@ -129,7 +129,7 @@ impl<M, R, E> OwnedPermit<M, R, E> {
     }
 
     /// The pool uses the permit or gives it back, also when the key function panics.
-    fn push(&mut self, payload: &mut Payload<M, R, E>) -> Result<(), NotAccepted> {
+    fn push(&mut self, payload: &mut Outgoing<M, R, E>) -> Result<(), NotAccepted> {
         self.used = true;
         self.address.vtable.push_permitted(payload, self.address.place())
     }

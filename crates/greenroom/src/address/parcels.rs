@@ -3,7 +3,7 @@
 use crate::{
     CallError, Class, NotAccepted, ReplyPort,
     delivery::{Extra, SenderInfo, Waiter},
-    pool::payload::Payload,
+    pool::outgoing::Outgoing,
 };
 
 /// A message with what its sender says of it.
@@ -12,19 +12,22 @@ pub(crate) fn enveloped<M, R, E>(
     class: Class,
     about: SenderInfo,
     port: Option<ReplyPort<R, E>>,
-) -> Payload<M, R, E> {
+) -> Outgoing<M, R, E> {
     let extra = (port.is_some() || !about.is_empty()).then(|| Extra::with(port, about));
-    Payload { message: Some(message), extra, class }
+    Outgoing { message: Some(message), extra, class }
 }
 
 /// A worker of the pool waits for it.
-pub(crate) fn mark_own_call<M, R, E>(payload: &mut Payload<M, R, E>) {
+pub(crate) fn mark_own_call<M, R, E>(payload: &mut Outgoing<M, R, E>) {
     let extra = payload.extra.get_or_insert_with(|| Extra::new(None));
     extra.admission.waiter = Waiter::Worker;
 }
 
 /// What the caller of a message hears of a pool that takes it not.
-pub(crate) fn refusal_of<M, R, E, F>(payload: &Payload<M, R, E>, why: NotAccepted) -> CallError<F> {
+pub(crate) fn refusal_of<M, R, E, F>(
+    payload: &Outgoing<M, R, E>,
+    why: NotAccepted,
+) -> CallError<F> {
     match payload.extra.as_ref().map(|extra| extra.admission.waiter) {
         Some(Waiter::Chosen) => CallError::WouldDeadlock,
         _ => refusal(why),

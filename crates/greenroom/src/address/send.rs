@@ -9,7 +9,7 @@ use std::{
 
 use crate::{
     Class, NotAccepted, SendError,
-    pool::{Address, payload::Payload, permits::Refused, urgency::Urgency},
+    pool::{Address, outgoing::Outgoing, permits::Refused, urgency::Urgency},
 };
 
 /// The future of [`Address::send`]: resolves once the message is queued.
@@ -25,7 +25,7 @@ pub struct Sending<'a, M, R, E> {
 }
 
 type WaitingSend<'a, M, R, E> =
-    Pin<Box<dyn Future<Output = (Payload<M, R, E>, Result<(), NotAccepted>)> + Send + 'a>>;
+    Pin<Box<dyn Future<Output = (Outgoing<M, R, E>, Result<(), NotAccepted>)> + Send + 'a>>;
 
 impl<M: Send, R: Send, E: Send> Address<M, R, E> {
     /// Queues a message, waiting for room. Waiting senders are served first come, first served.
@@ -59,7 +59,7 @@ impl<'a, M: Send, R: Send, E: Send> Sending<'a, M, R, E> {
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), SendError<M>>> {
         let (address, message) = (self.address, self.message.take());
-        let mut payload = Payload { message, extra: None, class: Class::Normal };
+        let mut payload = Outgoing { message, extra: None, class: Class::Normal };
         let waiting: WaitingSend<'a, M, R, E> = Box::pin(async move {
             let pushed = address.wait_and_push(&mut payload, refused).await;
             (payload, pushed)

@@ -13,8 +13,8 @@ use crate::{
     address::parcels::mark_own_call,
     any_address::Erased,
     pool::{
+        outgoing::{LendOutgoing, Outgoing},
         own_call::OwnCall,
-        payload::{LendPayload, Payload},
         permits::{Closed, Refused},
         places::FirstMessage,
         reentrancy::{ReentrancyGuard, Reentrant},
@@ -41,7 +41,7 @@ pub(crate) trait SenderVtable<M, R, E>: Erased {
     /// the key function first.
     fn try_push(
         &self,
-        payload: &mut Payload<M, R, E>,
+        payload: &mut Outgoing<M, R, E>,
         sender: u32,
         urgency: Urgency,
     ) -> Result<(), Refused>;
@@ -59,7 +59,7 @@ pub(crate) trait SenderVtable<M, R, E>: Erased {
     /// message in its place.
     fn push_permitted(
         &self,
-        payload: &mut Payload<M, R, E>,
+        payload: &mut Outgoing<M, R, E>,
         sender: u32,
     ) -> Result<(), NotAccepted>;
     /// Queues messages from the front, as many as there is room for, and says how many.
@@ -72,7 +72,7 @@ pub(crate) trait SenderVtable<M, R, E>: Erased {
     /// Queues a message as soon as there is room for it.
     fn push_waiting<'a>(
         &'a self,
-        payload: &'a mut Payload<M, R, E>,
+        payload: &'a mut Outgoing<M, R, E>,
         sender: u32,
     ) -> BoxFuture<'a, Result<(), NotAccepted>>;
     /// Waits for a permit.
@@ -90,10 +90,11 @@ pub(crate) trait SenderVtable<M, R, E>: Erased {
     /// The last handle drains and stops the pool.
     fn handle_dropped(self: Arc<Self>);
     /// A caller is about to wait for a reply. Refused if it would wait for itself.
-    fn enter_call(&self, payload: &Payload<M, R, E>) -> Result<Option<ReentrancyGuard>, Reentrant>;
+    fn enter_call(&self, payload: &Outgoing<M, R, E>)
+    -> Result<Option<ReentrancyGuard>, Reentrant>;
     /// The same, and notes it in the message.
     #[inline(always)]
-    fn enter(&self, payload: &mut Payload<M, R, E>) -> Result<Option<ReentrancyGuard>, Reentrant> {
+    fn enter(&self, payload: &mut Outgoing<M, R, E>) -> Result<Option<ReentrancyGuard>, Reentrant> {
         let inside = self.enter_call(payload)?;
         if inside.is_some() {
             mark_own_call(payload);
@@ -104,7 +105,7 @@ pub(crate) trait SenderVtable<M, R, E>: Erased {
     /// polled for it here and now. A refused call stays in its place.
     fn push_call(
         &self,
-        payload: &mut Payload<M, R, E>,
+        payload: &mut Outgoing<M, R, E>,
         sender: u32,
     ) -> Result<(Option<ReentrancyGuard>, bool), NotSent> {
         let inside = self.enter(payload)?;
@@ -119,7 +120,7 @@ pub(crate) trait SenderVtable<M, R, E>: Erased {
     }
     /// As `enter_call`, before it is known who will wait: for a worker of the pool,
     /// if one is polled here.
-    fn own_call(self: Arc<Self>, payload: &Payload<M, R, E>) -> Option<OwnCall>;
+    fn own_call(self: Arc<Self>, payload: &Outgoing<M, R, E>) -> Option<OwnCall>;
 }
 
 /// A vtable that does not keep its pool alive.
@@ -157,7 +158,7 @@ impl<M, R, E> WeakSenderVtable<M, R, E> {
 /// Queues messages from the front, each by itself, until one is refused.
 pub(crate) fn push_one_by_one<M, R, E>(
     messages: &mut VecDeque<M>,
-    push: impl Fn(&mut Payload<M, R, E>) -> Result<(), Refused>,
+    push: impl Fn(&mut Outgoing<M, R, E>) -> Result<(), Refused>,
 ) -> Result<usize, Refused> {
     let mut sent = 0;
     while let Some(mut lent) = LentPayload::first_of(messages) {
@@ -174,12 +175,12 @@ pub(crate) fn push_one_by_one<M, R, E>(
 /// accepted, also when the key function panics.
 pub(crate) struct LentPayload<'a, M, R, E> {
     messages: &'a mut VecDeque<M>,
-    pub(crate) payload: Payload<M, R, E>,
+    pub(crate) payload: Outgoing<M, R, E>,
 }
 
 impl<'a, M, R, E> LentPayload<'a, M, R, E> {
     pub(crate) fn first_of(messages: &'a mut VecDeque<M>) -> Option<Self> {
-        let payload = Payload::new(messages.pop_front()?, None);
+        let payload = Outgoing::new(messages.pop_front()?, None);
         Some(Self { messages, payload })
     }
 }

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use super::{Delivery, Marks, Waiter};
 use crate::{
     Address, NotAccepted,
-    pool::{Payload, Refusals, Urgency},
+    pool::{Outgoing, Refusals, Urgency},
 };
 
 /// Why a delivery was not forwarded. It is still whole.
@@ -85,7 +85,7 @@ impl<M, R, E> Delivery<M, R, E> {
 /// there, they go back.
 struct LentDelivery<'a, M, R, E> {
     delivery: &'a mut Delivery<M, R, E>,
-    payload: Payload<M, R, E>,
+    payload: Outgoing<M, R, E>,
     /// When it was accepted here, if that is noted: the other address accepts it anew.
     accepted: Option<Instant>,
     /// Workers here that do not take it: the other address has others.
@@ -101,7 +101,7 @@ impl<'a, M, R, E> LentDelivery<'a, M, R, E> {
             extra.admission.waiter = Waiter::Other;
             (extra.accepted.take(), extra.refusals.take())
         });
-        let payload = Payload { message, extra, class: delivery.class };
+        let payload = Outgoing { message, extra, class: delivery.class };
         Self { delivery, payload, accepted, refusals }
     }
 

@@ -14,7 +14,7 @@ use super::{
         PoolNotice,
         coordination::{AddressOf, Coordination},
     },
-    payload::PayloadOf,
+    outgoing::OutgoingOf,
     restart::Escalation,
 };
 use crate::{
@@ -80,7 +80,7 @@ impl<A: Actor> Controllers<A> {
     /// The address that takes this message instead of a worker. Costs one look at the class of a
     /// message that is not urgent.
     #[inline]
-    pub(crate) fn diverted(&self, payload: &PayloadOf<A>) -> Option<&AddressOf<A>> {
+    pub(crate) fn diverted(&self, payload: &OutgoingOf<A>) -> Option<&AddressOf<A>> {
         match payload.class {
             Class::Urgent => self.coordination.get()?.urgent.as_ref(),
             _ => None,

@@ -12,7 +12,7 @@ use super::{
     in_place,
     lifecycle::{Acceptance, Lifecycle},
     membership::Membership,
-    payload::{LendPayload, PayloadOf},
+    outgoing::{LendOutgoing, OutgoingOf},
     permits::{Closed, Queues},
     places::{KEYED_SHARDS, Places},
     queue::{InboxGuard, OutboxOf, Queue, ShardOf, credit_for},
@@ -163,7 +163,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     #[inline]
     pub(crate) fn key(
         &self,
-        payload: &impl LendPayload<A::Message, A::Reply, A::Error>,
+        payload: &impl LendOutgoing<A::Message, A::Reply, A::Error>,
     ) -> Hashed<K> {
         self.key_of(payload.message())
     }
@@ -307,7 +307,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     #[inline]
     pub(crate) fn enter_own_call(
         &self,
-        payload: &PayloadOf<A>,
+        payload: &OutgoingOf<A>,
     ) -> Result<Option<ReentrancyGuard>, Reentrant> {
         match slot_at_work(self.identity()) {
             Some(slot) => self.enter_call_of(slot, payload),
@@ -319,7 +319,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     fn enter_call_of(
         &self,
         slot: usize,
-        payload: &PayloadOf<A>,
+        payload: &OutgoingOf<A>,
     ) -> Result<Option<ReentrancyGuard>, Reentrant> {
         if self.has_key_in_hand(payload, slot) {
             return Err(Reentrant);
@@ -330,7 +330,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// True if a worker is the owner of this message's key.
-    pub(crate) fn has_key_in_hand(&self, payload: &PayloadOf<A>, slot: usize) -> bool {
+    pub(crate) fn has_key_in_hand(&self, payload: &OutgoingOf<A>, slot: usize) -> bool {
         if !self.keyed() {
             return self.is_assigned_to(payload, slot);
         }

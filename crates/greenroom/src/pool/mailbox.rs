@@ -20,7 +20,7 @@ use super::{
     block_queue::BlockQueue,
     entry::{Entry, Queued, first},
     lock::Lock,
-    payload::PayloadOf,
+    outgoing::OutgoingOf,
     permits::{Closed, Permits, Queues, Refused},
     shard::LONG_AGO,
     slot_state::{MAIL, SIGNAL, SlotState},
@@ -175,7 +175,7 @@ impl<A: Actor, K> Mailbox<A, K> {
     /// Queues a message that has a place, stamped by its number. The caller then wakes the worker.
     pub(crate) fn push(
         &self,
-        payload: &mut PayloadOf<A>,
+        payload: &mut OutgoingOf<A>,
         stamp: impl FnOnce(u64) -> Stamp,
     ) -> Result<(), Closed> {
         let mut letters = self.letters.lock();

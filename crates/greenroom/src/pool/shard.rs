@@ -49,8 +49,8 @@ use super::{
     entry::Entry,
     lanes::{KEPT_WHEN_EMPTY, LaneId, LaneState, Lanes, LiftedLine},
     lock::Lock,
+    outgoing::LendOutgoing,
     padded::Padded,
-    payload::LendPayload,
     stamp::Stamp,
     wake::NOBODY,
 };
@@ -680,7 +680,7 @@ impl<M, R, E, K> ShardInbox<M, R, E, K> {
     #[inline(always)]
     pub(crate) fn push_fast(
         &mut self,
-        payload: &mut impl LendPayload<M, R, E>,
+        payload: &mut impl LendOutgoing<M, R, E>,
         (key, hash): (Option<K>, u32),
         stamp: Stamp,
     ) {
@@ -725,7 +725,7 @@ impl<M, R, E, K> ShardInbox<M, R, E, K> {
     #[inline(always)]
     pub(crate) fn push(
         &mut self,
-        payload: &mut impl LendPayload<M, R, E>,
+        payload: &mut impl LendOutgoing<M, R, E>,
         (key, hash): (Option<K>, u32),
         stamp: impl FnOnce(u64) -> Stamp,
     ) -> bool {

@@ -13,8 +13,8 @@ use tokio::{runtime::Handle, sync::mpsc};
 use super::{
     core::Core,
     mailbox::Mailbox,
+    outgoing::{Outgoing, OutgoingOf},
     own_call::OwnCall,
-    payload::{Payload, PayloadOf},
     permits::{Closed, Refused},
     places::FirstMessage,
     reentrancy::{ReentrancyGuard, Reentrant, slot_at_work},
@@ -70,7 +70,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> SenderVtable<A::Message, A:
 {
     fn try_push(
         &self,
-        payload: &mut PayloadOf<A>,
+        payload: &mut OutgoingOf<A>,
         _sender: u32,
         _urgency: Urgency,
     ) -> Result<(), Refused> {
@@ -84,7 +84,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> SenderVtable<A::Message, A:
         }
     }
 
-    fn push_permitted(&self, payload: &mut PayloadOf<A>, _sender: u32) -> Result<(), NotAccepted> {
+    fn push_permitted(&self, payload: &mut OutgoingOf<A>, _sender: u32) -> Result<(), NotAccepted> {
         self.core.push_to(&self.mailbox, payload).map_err(|Closed| {
             self.give_both();
             self.why_closed()
@@ -93,7 +93,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> SenderVtable<A::Message, A:
 
     fn push_waiting<'a>(
         &'a self,
-        payload: &'a mut Payload<A::Message, A::Reply, A::Error>,
+        payload: &'a mut Outgoing<A::Message, A::Reply, A::Error>,
         sender: u32,
     ) -> BoxFuture<'a, Result<(), NotAccepted>> {
         Box::pin(async move {
@@ -168,12 +168,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> SenderVtable<A::Message, A:
 
     fn enter_call(
         &self,
-        _payload: &Payload<A::Message, A::Reply, A::Error>,
+        _payload: &Outgoing<A::Message, A::Reply, A::Error>,
     ) -> Result<Option<ReentrancyGuard>, Reentrant> {
         self.enter_any_call()
     }
 
-    fn own_call(self: Arc<Self>, _payload: &PayloadOf<A>) -> Option<OwnCall> {
+    fn own_call(self: Arc<Self>, _payload: &OutgoingOf<A>) -> Option<OwnCall> {
         OwnCall::of(self.clone(), self.core.identity(), |slot| slot == self.mailbox.slot)
     }
 }

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     Address, NotAccepted, SendError, WeakAddress,
-    pool::{Payload, Permit},
+    pool::{Outgoing, Permit},
 };
 
 pub(super) struct Once<M, R, E> {
@@ -85,7 +85,7 @@ fn wait_behind_key<M: Send + 'static, R: Send + 'static, E: Send + 'static>(
 ) {
     tokio::spawn(async move {
         let sent =
-            address.vtable.push_waiting(&mut Payload::new(message, None), address.place()).await;
+            address.vtable.push_waiting(&mut Outgoing::new(message, None), address.place()).await;
         if sent.is_err() {
             ticket.undo_fired();
         }

@@ -15,9 +15,9 @@ use crate::{
     Actor, NotAccepted,
     address::vtable::{BoxFuture, SenderVtable, WeakSenderVtable, push_one_by_one},
     pool::{
+        outgoing::{LendOutgoing, Outgoing, OutgoingOf},
         overflow::Overflow,
         own_call::OwnCall,
-        payload::{LendPayload, Payload, PayloadOf},
         permits::{Closed, Refused},
         places::FirstMessage,
         reentrancy::{ReentrancyGuard, Reentrant},
@@ -68,7 +68,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Many<'_, A, K> {
         }
         let key = self.core.key_of(messages.front());
         let Some(message) = messages.pop_front() else { return Err(Refused::Closed) };
-        let mut payload = Payload::new(message, None);
+        let mut payload = Outgoing::new(message, None);
         let index = self.core.shard_of(&key, sender);
         let pushed = self.core.push_quietly(index, &mut payload, key, false);
         if let Some(message) = payload.message {
@@ -196,7 +196,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     #[inline(always)]
     fn try_place(
         &self,
-        payload: &mut impl LendPayload<A::Message, A::Reply, A::Error>,
+        payload: &mut impl LendOutgoing<A::Message, A::Reply, A::Error>,
         sender: u32,
         urgency: Urgency,
     ) -> Result<(), Refused> {
@@ -214,7 +214,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         sender: u32,
     ) -> Result<PlacedMany, Refused> {
         if self.settings.derived.is_weighed {
-            let place = |one: &mut PayloadOf<A>| self.try_place_weighed(one, sender, Urgency::Now);
+            let place = |one: &mut OutgoingOf<A>| self.try_place_weighed(one, sender, Urgency::Now);
             let sent = push_one_by_one(messages, place)?;
             return Ok(PlacedMany { sent, full: !messages.is_empty() });
         }
@@ -258,7 +258,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> SenderVtable<A::Message, A:
 
     fn try_push(
         &self,
-        payload: &mut PayloadOf<A>,
+        payload: &mut OutgoingOf<A>,
         sender: u32,
         urgency: Urgency,
     ) -> Result<(), Refused> {
@@ -282,7 +282,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> SenderVtable<A::Message, A:
         Self::serve(self, message, sender, caller)
     }
 
-    fn push_permitted(&self, payload: &mut PayloadOf<A>, sender: u32) -> Result<(), NotAccepted> {
+    fn push_permitted(&self, payload: &mut OutgoingOf<A>, sender: u32) -> Result<(), NotAccepted> {
         let mut granted = Granted(Some(self));
         if let Some(to) = self.controllers.diverted(payload) {
             return self.divert(to, payload).map_err(|refused| self.why(refused));
@@ -331,7 +331,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> SenderVtable<A::Message, A:
 
     fn push_waiting<'a>(
         &'a self,
-        payload: &'a mut Payload<A::Message, A::Reply, A::Error>,
+        payload: &'a mut Outgoing<A::Message, A::Reply, A::Error>,
         sender: u32,
     ) -> BoxFuture<'a, Result<(), NotAccepted>> {
         Box::pin(async move {
@@ -411,7 +411,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> SenderVtable<A::Message, A:
     #[inline]
     fn enter_call(
         &self,
-        payload: &Payload<A::Message, A::Reply, A::Error>,
+        payload: &Outgoing<A::Message, A::Reply, A::Error>,
     ) -> Result<Option<ReentrancyGuard>, Reentrant> {
         match self.controllers.diverted(payload) {
             Some(to) => to.vtable.enter_call(payload),
@@ -423,7 +423,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> SenderVtable<A::Message, A:
         self.settings.config.handling.calls_in_place
     }
 
-    fn own_call(self: Arc<Self>, payload: &PayloadOf<A>) -> Option<OwnCall> {
+    fn own_call(self: Arc<Self>, payload: &OutgoingOf<A>) -> Option<OwnCall> {
         if let Some(to) = self.controllers.diverted(payload) {
             return to.vtable.clone().own_call(payload);
         }

@@ -16,7 +16,7 @@ use crate::{
     delivery::Waiter,
     pool::{
         mailbox::{Mailbox, tags::Unplaced},
-        payload::{Payload, PayloadOf},
+        outgoing::{Outgoing, OutgoingOf},
         permits::{Closed, Refused},
         reentrancy::slot_at_work,
         sticky::{LIMBO, NOBODY, Sticky},
@@ -28,7 +28,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(super) fn try_assign(
         &self,
         sticky: &Sticky<A::Message>,
-        payload: &mut PayloadOf<A>,
+        payload: &mut OutgoingOf<A>,
         sender: u32,
     ) -> Result<(), Refused> {
         let Some(tag) = self.tag(sticky, payload)? else {
@@ -55,7 +55,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(super) fn assign_permitted(
         &self,
         sticky: &Sticky<A::Message>,
-        payload: &mut PayloadOf<A>,
+        payload: &mut OutgoingOf<A>,
         sender: u32,
         overfill: Overfill,
     ) -> Result<(), Refused> {
@@ -86,7 +86,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(super) async fn assign_waiting(
         &self,
         sticky: &Sticky<A::Message>,
-        payload: &mut PayloadOf<A>,
+        payload: &mut OutgoingOf<A>,
         sender: u32,
     ) -> Result<(), Refused> {
         let Some(tag) = self.tag(sticky, payload)? else {
@@ -122,7 +122,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(super) fn assign_making_room(
         &self,
         sticky: &Sticky<A::Message>,
-        payload: &mut PayloadOf<A>,
+        payload: &mut OutgoingOf<A>,
         sender: u32,
     ) -> Result<(), Refused> {
         let holder = match self.tag(sticky, payload)? {
@@ -148,7 +148,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     fn tag(
         &self,
         sticky: &Sticky<A::Message>,
-        payload: &PayloadOf<A>,
+        payload: &OutgoingOf<A>,
     ) -> Result<Option<u32>, Refused> {
         match tag_of(sticky, payload) {
             None if self.settings.config.keys.key_required => Err(Refused::KeyRequired),
@@ -166,7 +166,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     fn holder(
         &self,
         sticky: &Sticky<A::Message>,
-        payload: &mut PayloadOf<A>,
+        payload: &mut OutgoingOf<A>,
         tag: u32,
     ) -> Result<Option<Arc<Mailbox<A, K>>>, Refused> {
         if let Some(extra) = &mut payload.extra
@@ -194,7 +194,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// True if a message is for this worker, or soon will be. Runs user code.
-    pub(super) fn is_assigned_to(&self, payload: &PayloadOf<A>, slot: usize) -> bool {
+    pub(super) fn is_assigned_to(&self, payload: &OutgoingOf<A>, slot: usize) -> bool {
         let Some(sticky) = &self.routing.sticky else { return false };
         tag_of(sticky, payload).is_some_and(|tag| sticky.is_assigned_to(tag, slot as u32))
     }
@@ -204,7 +204,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         &self,
         sticky: &Sticky<A::Message>,
         member: &Mailbox<A, K>,
-        payload: &mut PayloadOf<A>,
+        payload: &mut OutgoingOf<A>,
         tag: u32,
     ) -> Result<bool, Refused> {
         match member.try_reserve() {
@@ -228,7 +228,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         &self,
         sticky: &Sticky<A::Message>,
         member: &Mailbox<A, K>,
-        payload: &mut PayloadOf<A>,
+        payload: &mut OutgoingOf<A>,
         tag: u32,
     ) -> Result<bool, Refused> {
         let is_here = || sticky.owner(tag) == member.slot as u32;
@@ -261,7 +261,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     fn hold_tagged(
         &self,
         sticky: &Sticky<A::Message>,
-        payload: &mut PayloadOf<A>,
+        payload: &mut OutgoingOf<A>,
         tag: u32,
     ) -> Result<bool, Refused> {
         let mut held = self.routing.held.lock();
@@ -309,6 +309,6 @@ async fn reserve_while_here<A: Actor, K>(
 }
 
 /// Runs user code.
-fn tag_of<M, R, E>(sticky: &Sticky<M>, payload: &Payload<M, R, E>) -> Option<u32> {
+fn tag_of<M, R, E>(sticky: &Sticky<M>, payload: &Outgoing<M, R, E>) -> Option<u32> {
     payload.message.as_ref().and_then(|message| sticky.tag(message))
 }

@@ -12,7 +12,7 @@ use super::{Core, Hashed, ShardOf};
 use crate::{
     Actor, CallError, Class,
     pool::{
-        backlog::KeyBounds, discard::discard, payload::PayloadOf, permits::Refused, shard::Shard,
+        backlog::KeyBounds, discard::discard, outgoing::OutgoingOf, permits::Refused, shard::Shard,
     },
     sync::{Notify, Ordering},
 };
@@ -30,7 +30,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(super) fn push_counted(
         &self,
         index: usize,
-        payload: &mut PayloadOf<A>,
+        payload: &mut OutgoingOf<A>,
         key: Hashed<K>,
         waited: bool,
     ) -> Result<bool, Refused> {
@@ -118,7 +118,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// Takes a place in line behind the key of this message.
-    pub(super) fn stand_in_line(&self, payload: &PayloadOf<A>) -> InLine<'_, A, K> {
+    pub(super) fn stand_in_line(&self, payload: &OutgoingOf<A>) -> InLine<'_, A, K> {
         let key = self.key(payload);
         let (index, hash) = (self.shard_of(&key, 0), key.1);
         discard(key);

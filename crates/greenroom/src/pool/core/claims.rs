@@ -6,14 +6,14 @@ use super::{Core, ExtraOf, Urgency};
 use crate::{
     Actor,
     pool::{
-        payload::PayloadOf,
+        outgoing::OutgoingOf,
         permits::{Closed, Refused},
     },
 };
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Gives a message its claim, if bytes are bounded and it has none.
-    pub(crate) fn try_claim(&self, payload: &mut PayloadOf<A>) -> Result<(), Refused> {
+    pub(crate) fn try_claim(&self, payload: &mut OutgoingOf<A>) -> Result<(), Refused> {
         let (Some(bytes), Some(message)) = (&self.settings.derived.bytes, &payload.message) else {
             return Ok(());
         };
@@ -26,7 +26,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// As `try_claim`, and waits if there is no room for it.
-    pub(crate) async fn claim(&self, payload: &mut PayloadOf<A>) -> Result<(), Closed> {
+    pub(crate) async fn claim(&self, payload: &mut OutgoingOf<A>) -> Result<(), Closed> {
         let Some(bytes) = &self.settings.derived.bytes else { return Ok(()) };
         let Some(units) = payload.message.as_ref().map(|message| bytes.units_of(message)) else {
             return Ok(());
@@ -39,7 +39,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Queues a message if there is room for it, in a pool with further conditions.
     pub(crate) fn try_place_weighed(
         &self,
-        payload: &mut PayloadOf<A>,
+        payload: &mut OutgoingOf<A>,
         sender: u32,
         urgency: Urgency,
     ) -> Result<(), Refused> {
@@ -55,7 +55,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// As `try_place_weighed`, for a message that has its claim.
     pub(super) fn try_place_claimed(
         &self,
-        payload: &mut PayloadOf<A>,
+        payload: &mut OutgoingOf<A>,
         sender: u32,
         urgency: Urgency,
     ) -> Result<(), Refused> {

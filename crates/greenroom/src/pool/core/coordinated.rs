@@ -7,7 +7,7 @@ use crate::{
     Actor, ExitReason,
     any_address::Erased,
     pool::{
-        coordinator::coordination::AddressOf, payload::PayloadOf, permits::Refused,
+        coordinator::coordination::AddressOf, outgoing::OutgoingOf, permits::Refused,
         urgency::Urgency,
     },
 };
@@ -25,7 +25,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn divert(
         &self,
         to: &AddressOf<A>,
-        payload: &mut PayloadOf<A>,
+        payload: &mut OutgoingOf<A>,
     ) -> Result<(), Refused> {
         match self.is_closed() {
             true => Err(Refused::Closed),

@@ -15,7 +15,7 @@ use crate::{
         entry::Entry,
         live_members::LiveMembers,
         mailbox::Mailbox,
-        payload::{Payload, PayloadOf},
+        outgoing::{Outgoing, OutgoingOf},
         permits::{Closed, Refused},
         policy::{About, Choice, Crew},
         reentrancy::slot_at_work,
@@ -68,7 +68,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         there.then(|| self.mailbox(slot))
     }
 
-    pub(super) fn choose(&self, payload: &mut PayloadOf<A>) -> Chosen<A, K> {
+    pub(super) fn choose(&self, payload: &mut OutgoingOf<A>) -> Chosen<A, K> {
         let (Some(policy), Some(message)) = (&self.settings.functions.dispatch, &payload.message)
         else {
             return Chosen::Any;
@@ -109,7 +109,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// The chosen worker waits for the reply itself. If others would do, it is passed over as if
     /// it had gone.
     #[cold]
-    fn spare_caller(&self, payload: &mut PayloadOf<A>) -> Chosen<A, K> {
+    fn spare_caller(&self, payload: &mut OutgoingOf<A>) -> Chosen<A, K> {
         let is_strict =
             self.settings.functions.dispatch.as_ref().is_some_and(|policy| policy.is_strict());
         if !is_strict {
@@ -137,7 +137,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Gives a message to the worker that the policy chooses, or says why not.
     pub(crate) fn try_dispatch(
         &self,
-        payload: &mut PayloadOf<A>,
+        payload: &mut OutgoingOf<A>,
         sender: u32,
     ) -> Result<(), Refused> {
         if let Some(sticky) = &self.routing.sticky {
@@ -173,7 +173,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// used, unless there is an error. Full if the worker is and may not be overfilled.
     pub(crate) fn dispatch_permitted(
         &self,
-        payload: &mut PayloadOf<A>,
+        payload: &mut OutgoingOf<A>,
         sender: u32,
         overfill: Overfill,
     ) -> Result<(), Refused> {
@@ -212,7 +212,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     pub(super) fn push_to_any(
         &self,
-        payload: &mut PayloadOf<A>,
+        payload: &mut OutgoingOf<A>,
         sender: u32,
     ) -> Result<(), Refused> {
         let index = self.shard_of(&(None, 0), sender);
@@ -222,7 +222,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Waits for room in the pool, and if the worker that is chosen then has none, at that worker.
     pub(crate) async fn dispatch_anywhere(
         &self,
-        payload: &mut PayloadOf<A>,
+        payload: &mut OutgoingOf<A>,
         sender: u32,
     ) -> Result<(), Refused> {
         self.await_permit().await.map_err(|Closed| Refused::Closed)?;
@@ -242,7 +242,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// does not wait.
     pub(crate) async fn dispatch_waiting(
         &self,
-        payload: &mut PayloadOf<A>,
+        payload: &mut OutgoingOf<A>,
         sender: u32,
     ) -> Result<(), Refused> {
         if let Some(sticky) = &self.routing.sticky {
@@ -290,7 +290,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn try_push_to(
         &self,
         member: &Mailbox<A, K>,
-        payload: &mut PayloadOf<A>,
+        payload: &mut OutgoingOf<A>,
     ) -> Result<(), Refused> {
         member.try_reserve()?;
         let place = MailboxPlace(Some(member));
@@ -308,7 +308,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     fn push_copies(
         &self,
         members: &[Arc<Mailbox<A, K>>],
-        payload: &mut PayloadOf<A>,
+        payload: &mut OutgoingOf<A>,
         permits: u64,
     ) -> Result<(), Refused> {
         // Copying is user code: before anything is taken.
@@ -328,8 +328,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// So many copies of a message.
-    pub(super) fn copies(&self, count: usize, payload: &PayloadOf<A>) -> Copies<A> {
-        let copy = || Payload {
+    pub(super) fn copies(&self, count: usize, payload: &OutgoingOf<A>) -> Copies<A> {
+        let copy = || Outgoing {
             message: payload
                 .message
                 .as_ref()
@@ -347,7 +347,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(super) fn hand_out(
         &self,
         members: &[Arc<Mailbox<A, K>>],
-        payload: &mut PayloadOf<A>,
+        payload: &mut OutgoingOf<A>,
         mut copies: Copies<A>,
         places: Vec<MailboxPlace<'_, A, K>>,
         taken: u64,
@@ -367,7 +367,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Ok(())
     }
 
-    fn hold_permitted(&self, payload: &mut PayloadOf<A>, seen: u64) -> Result<(), Refused> {
+    fn hold_permitted(&self, payload: &mut OutgoingOf<A>, seen: u64) -> Result<(), Refused> {
         self.hold_back(payload, seen).map_err(|Closed| {
             self.queue.permits.give(1, self);
             Refused::Closed
@@ -376,7 +376,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// Keeps a message, whose permit has been taken, until a worker joins that the policy has not
     /// seen. Not in a pool that is closing: held messages may not be looked at any more.
-    pub(super) fn hold_back(&self, payload: &mut PayloadOf<A>, seen: u64) -> Result<(), Closed> {
+    pub(super) fn hold_back(&self, payload: &mut OutgoingOf<A>, seen: u64) -> Result<(), Closed> {
         let mut held = self.routing.held.lock();
         // Pairs with the stores in `close` and `refuse_later`, before `take_mailboxes` takes this
         // lock: otherwise a message is held that is never given back, or never dead-lettered.
@@ -417,7 +417,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let held = std::mem::take(&mut *self.routing.held.lock());
         for entry in held {
             let mut payload =
-                Payload { message: Some(entry.message), extra: entry.extra, class: entry.class };
+                Outgoing { message: Some(entry.message), extra: entry.extra, class: entry.class };
             let chosen = catch_unwind(AssertUnwindSafe(|| self.choose(&mut payload)));
             let chosen = chosen.unwrap_or_else(|panic| {
                 discard(panic);
@@ -427,7 +427,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    fn place_again(&self, chosen: Chosen<A, K>, payload: &mut PayloadOf<A>, stamp: Stamp) {
+    fn place_again(&self, chosen: Chosen<A, K>, payload: &mut OutgoingOf<A>, stamp: Stamp) {
         // It gets another stamp with its place.
         let extra = payload.extra.get_or_insert_with(|| ExtraOf::<A>::new(None));
         extra.accepted.get_or_insert_with(|| self.telemetry.coarse.at(stamp));
@@ -448,13 +448,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// A message that was held back is held back again.
-    fn keep(&self, payload: &mut PayloadOf<A>, stamp: Stamp) {
+    fn keep(&self, payload: &mut OutgoingOf<A>, stamp: Stamp) {
         self.routing.held.lock().extend(entry_of::<A, K>(payload, stamp));
     }
 }
 
 pub(super) fn entry_of<A: Actor, K>(
-    payload: &mut PayloadOf<A>,
+    payload: &mut OutgoingOf<A>,
     stamp: Stamp,
 ) -> Option<Queued<A, K>> {
     let (extra, class) = (payload.extra.take(), payload.class);
@@ -470,7 +470,7 @@ pub(crate) enum Overfill {
 }
 
 /// Copies on their way: those that were not queued are discarded.
-pub(super) struct Copies<A: Actor>(Vec<PayloadOf<A>>);
+pub(super) struct Copies<A: Actor>(Vec<OutgoingOf<A>>);
 
 impl<A: Actor> Drop for Copies<A> {
     fn drop(&mut self) {

@@ -16,8 +16,8 @@ use crate::{
         entry::Entry,
         lock::Locked,
         mailbox::Mailbox,
+        outgoing::OutgoingOf,
         overflow::Overflow,
-        payload::PayloadOf,
         permits::{Closed, Refused},
         shard::ShardOutbox,
     },
@@ -26,7 +26,7 @@ use crate::{
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// The pool is full: what its overflow policy makes of a message.
     #[cold]
-    pub(crate) fn overflow(&self, payload: &mut PayloadOf<A>, sender: u32) -> Result<(), Refused> {
+    pub(crate) fn overflow(&self, payload: &mut OutgoingOf<A>, sender: u32) -> Result<(), Refused> {
         self.found_full();
         self.overflow_with(payload, |payload| self.make_room(payload, sender))
     }
@@ -36,7 +36,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn overflow_at(
         &self,
         member: &Mailbox<A, K>,
-        payload: &mut PayloadOf<A>,
+        payload: &mut OutgoingOf<A>,
     ) -> Result<(), Refused> {
         self.found_worker_full();
         self.overflow_with(payload, |payload| {
@@ -49,8 +49,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     fn overflow_with(
         &self,
-        payload: &mut PayloadOf<A>,
-        make_room: impl FnOnce(&mut PayloadOf<A>) -> Result<(), Refused>,
+        payload: &mut OutgoingOf<A>,
+        make_room: impl FnOnce(&mut OutgoingOf<A>) -> Result<(), Refused>,
     ) -> Result<(), Refused> {
         match &self.settings.functions.overflow {
             Overflow::Wait => Err(Refused::Full),
@@ -66,7 +66,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// The message that has waited longest makes room, and its permit goes to the one that arrives.
-    fn make_room(&self, payload: &mut PayloadOf<A>, sender: u32) -> Result<(), Refused> {
+    fn make_room(&self, payload: &mut OutgoingOf<A>, sender: u32) -> Result<(), Refused> {
         if self.settings.derived.bytes.is_some() {
             self.make_byte_room(self.shard_of(&(None, 0), sender), payload)?;
             // There may be room for a message.
@@ -99,7 +99,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// The messages that have waited longest make room until there is enough for the bytes
     /// of this one.
-    fn make_byte_room(&self, index: usize, payload: &mut PayloadOf<A>) -> Result<(), Refused> {
+    fn make_byte_room(&self, index: usize, payload: &mut OutgoingOf<A>) -> Result<(), Refused> {
         while self.try_claim(payload).is_err() {
             drop(self.freed(self.evict(index))?);
         }
@@ -109,7 +109,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// The message's key has as many waiting messages as it may: applies the overflow policy
     /// of the pool.
     #[cold]
-    pub(crate) fn overflow_of_key(&self, payload: &mut PayloadOf<A>) -> Result<(), Refused> {
+    pub(crate) fn overflow_of_key(&self, payload: &mut OutgoingOf<A>) -> Result<(), Refused> {
         match &self.settings.functions.overflow {
             Overflow::Wait => Err(Refused::KeyFull),
             Overflow::Reject => Err(Refused::KeyRejected),
@@ -123,7 +123,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    fn make_room_behind_key(&self, payload: &mut PayloadOf<A>) -> Result<(), Refused> {
+    fn make_room_behind_key(&self, payload: &mut OutgoingOf<A>) -> Result<(), Refused> {
         let key = self.key(payload);
         let index = self.shard_of(&key, 0);
         let evicted = self.evict_of(index, key.1);
@@ -135,7 +135,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// As `make_room`, at the worker that the policy chooses, if that is full. The policy comes
     /// first: if it refuses or panics, no message makes room.
-    fn make_room_by_choice(&self, payload: &mut PayloadOf<A>, sender: u32) -> Result<(), Refused> {
+    fn make_room_by_choice(&self, payload: &mut OutgoingOf<A>, sender: u32) -> Result<(), Refused> {
         let chosen = self.choose(payload);
         let (permit, pushed) = match chosen {
             Chosen::Refused => return Err(Refused::ByPolicy),
@@ -169,7 +169,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     fn make_room_for_copies(
         &self,
         members: &[Arc<Mailbox<A, K>>],
-        payload: &mut PayloadOf<A>,
+        payload: &mut OutgoingOf<A>,
         sender: u32,
     ) -> Result<(), Refused> {
         let copies = self.copies(members.len() - 1, payload);

@@ -7,7 +7,7 @@ use crate::{
     Actor, Class, ExitReason,
     pool::{
         mailbox::Mailbox,
-        payload::PayloadOf,
+        outgoing::OutgoingOf,
         permits::Closed,
         slot_state::{HAND_OVER, MAIL, SIGNAL},
     },
@@ -51,7 +51,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn push_to(
         &self,
         mailbox: &Mailbox<A, K>,
-        payload: &mut PayloadOf<A>,
+        payload: &mut OutgoingOf<A>,
     ) -> Result<(), Closed> {
         mailbox.push(payload, |number| self.stamp(number))?;
         // A caller that computes on, and does not await, holds up this worker, as it would the

@@ -9,7 +9,7 @@ use crate::{
         discard::discard,
         entry::Hashed,
         lock::locked,
-        payload::{LendPayload, PayloadOf},
+        outgoing::{LendOutgoing, OutgoingOf},
         permits::Refused,
         urgency::Urgency,
     },
@@ -20,7 +20,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     #[inline(always)]
     pub(crate) fn take_and_push(
         &self,
-        payload: &mut impl LendPayload<A::Message, A::Reply, A::Error>,
+        payload: &mut impl LendOutgoing<A::Message, A::Reply, A::Error>,
         key: Hashed<K>,
         sender: u32,
         urgency: Urgency,
@@ -43,7 +43,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         &self,
         index: usize,
         mut inbox: InboxGuard<'_, A, K>,
-        payload: &mut impl LendPayload<A::Message, A::Reply, A::Error>,
+        payload: &mut impl LendOutgoing<A::Message, A::Reply, A::Error>,
         key: Hashed<K>,
         urgency: Urgency,
     ) -> Result<(), Refused> {
@@ -97,7 +97,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         &self,
         index: usize,
         wanted: u64,
-        payload: &mut PayloadOf<A>,
+        payload: &mut OutgoingOf<A>,
         key: Hashed<K>,
         in_blocks: bool,
     ) -> Result<(), Refused> {
@@ -133,7 +133,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn push(
         &self,
         index: usize,
-        payload: &mut PayloadOf<A>,
+        payload: &mut OutgoingOf<A>,
         key: Hashed<K>,
     ) -> Result<(), Refused> {
         self.push_in_line(index, payload, key, false)
@@ -143,7 +143,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn push_in_line(
         &self,
         index: usize,
-        payload: &mut PayloadOf<A>,
+        payload: &mut OutgoingOf<A>,
         key: Hashed<K>,
         waited: bool,
     ) -> Result<(), Refused> {
@@ -157,7 +157,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn push_quietly(
         &self,
         index: usize,
-        payload: &mut PayloadOf<A>,
+        payload: &mut OutgoingOf<A>,
         key: Hashed<K>,
         waited: bool,
     ) -> Result<bool, Refused> {

@@ -6,7 +6,7 @@ use super::{Core, backlog::InLine};
 use crate::{
     Actor,
     pool::{
-        payload::PayloadOf,
+        outgoing::OutgoingOf,
         permits::{Closed, Refused},
     },
 };
@@ -15,7 +15,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Queues a message whose permit has been taken, in a pool whose workers pull.
     pub(crate) fn push_keyed(
         &self,
-        payload: &mut PayloadOf<A>,
+        payload: &mut OutgoingOf<A>,
         sender: u32,
         waited: bool,
     ) -> Result<(), Refused> {
@@ -27,7 +27,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Waits for room in the pool, and behind the message's key.
     pub(crate) async fn push_in_its_turn(
         &self,
-        payload: &mut PayloadOf<A>,
+        payload: &mut OutgoingOf<A>,
         sender: u32,
     ) -> Result<(), Refused> {
         let mut line: Option<InLine<'_, A, K>> = None;

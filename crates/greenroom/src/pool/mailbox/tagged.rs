@@ -12,7 +12,7 @@ use crate::{
         block_queue::BlockQueue,
         entry::Entry,
         entry::Queued,
-        payload::PayloadOf,
+        outgoing::OutgoingOf,
         slot_state::{HAND_OVER, MAIL},
         stamp::Stamp,
     },
@@ -124,7 +124,7 @@ impl<A: Actor, K> Mailbox<A, K> {
     /// As `push`, for a message with a tag. `is_here` is asked under the lock.
     pub(crate) fn push_tagged(
         &self,
-        payload: &mut PayloadOf<A>,
+        payload: &mut OutgoingOf<A>,
         tag: u32,
         is_here: impl FnOnce() -> bool,
         stamp: impl FnOnce(u64) -> Stamp,

@@ -16,7 +16,7 @@ use crate::{
         core::{Core, Urgency},
         entry::Entry,
         in_flight::{InFlight, Source, Taken},
-        payload::Payload,
+        outgoing::Outgoing,
         watchdog::Watched,
     },
 };
@@ -49,7 +49,7 @@ fn push(core: &Core<Sleeper, std::convert::Infallible>) {
 }
 
 fn push_from(core: &Core<Sleeper, std::convert::Infallible>, sender: u32) {
-    let mut payload = Payload::new(Duration::ZERO, None);
+    let mut payload = Outgoing::new(Duration::ZERO, None);
     assert!(core.take_and_push(&mut payload, (None, 0), sender, Urgency::Now).is_ok());
 }
 

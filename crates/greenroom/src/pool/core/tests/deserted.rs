@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 
 use crate::{
     Actor, Address, Context, ExitReason, Pool, SendError,
-    pool::{core::Core, payload::Payload},
+    pool::{core::Core, outgoing::Outgoing},
     step_aside,
 };
 
@@ -94,7 +94,7 @@ async fn a_message_that_is_to_be_held_as_the_last_worker_goes_is_refused() {
     core.queue.permits.try_take(1, &*core).unwrap();
     let seen = core.membership.member_changes.load(Ordering::SeqCst);
     assert!(core.disable(0, &ExitReason::Normal));
-    let mut payload = Payload::new(1, None);
+    let mut payload = Outgoing::new(1, None);
     assert!(core.hold_back(&mut payload, seen).is_err());
     assert_eq!((payload.message, pool.depth()), (Some(1), 0));
 }

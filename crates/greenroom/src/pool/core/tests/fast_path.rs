@@ -6,7 +6,7 @@ use crate::{
     Actor, Context, Pool,
     pool::{
         core::{Core, Urgency},
-        payload::Payload,
+        outgoing::Outgoing,
         permits::{Queues, Refused},
         stamp::SAMPLED_OF_QUICK,
     },
@@ -76,7 +76,7 @@ async fn every_message_that_is_due_is_measured_also_where_others_are_queued_betw
     for number in 0..4 * EACH {
         if number % 7 == 5 {
             assert_eq!(core.queue.permits.try_take(1, &*core), Ok(1));
-            assert_eq!(core.push(0, &mut Payload::new(0, None), (None, 0)), Ok(()));
+            assert_eq!(core.push(0, &mut Outgoing::new(0, None), (None, 0)), Ok(()));
         } else {
             easy += usize::from(try_send(&core, 0) == Ok(true));
         }

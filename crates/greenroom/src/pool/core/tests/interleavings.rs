@@ -23,7 +23,7 @@ use crate::{
         entry::Entry,
         functions::Functions,
         in_flight::Source,
-        payload::Payload,
+        outgoing::Outgoing,
         settings::Derived,
         worker::Factory,
     },
@@ -177,7 +177,7 @@ impl<K: Keyed> Stage<K> {
     fn push(&mut self, key: Option<u8>, class: Class) {
         let message = (key, self.pushed, class);
         self.pushed += 1;
-        let mut payload = Payload { class, ..Payload::new(message, None) };
+        let mut payload = Outgoing { class, ..Outgoing::new(message, None) };
         let key = self.core.key(&payload);
         assert!(self.core.take_and_push(&mut payload, key, 0, Urgency::Now).is_ok());
     }
@@ -430,7 +430,7 @@ fn k02_a_crowd_of_suspended_keys_leaves_no_memory_behind() {
     let mut stage = Stage::<Key>::new(1);
     stage.core.settings.key_of = None;
     for number in 0..100_000_u32 {
-        let mut payload = Payload::new((None, number, Class::Normal), None);
+        let mut payload = Outgoing::new((None, number, Class::Normal), None);
         assert!(stage.core.push(0, &mut payload, (Some(Key(number as u8)), number)).is_ok());
     }
     let mut outbox = stage.core.queue.shards[0].outbox.lock();

@@ -12,7 +12,7 @@ use std::{
 
 use crate::{
     Actor, Address, Context, Overflow, Pool,
-    pool::{builder::watch, payload::Payload},
+    pool::{builder::watch, outgoing::Outgoing},
 };
 
 /// Does what a closure does with a message.
@@ -119,7 +119,7 @@ fn who_gives_keys_to_another_worker_and_computes_does_not_hold_it_up() {
             let mailbox = core.mailbox(0);
             core.queue.permits.try_take(1, &*core).unwrap();
             mailbox.try_reserve().unwrap();
-            assert!(mailbox.push(&mut Payload::new(1, None), |number| core.stamp(number)).is_ok());
+            assert!(mailbox.push(&mut Outgoing::new(1, None), |number| core.stamp(number)).is_ok());
             core.hand_over(0);
             let since = Instant::now();
             while pool.stats().handled == 0 && since.elapsed() < Duration::from_secs(5) {

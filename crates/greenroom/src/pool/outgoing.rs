@@ -5,17 +5,17 @@ use crate::{Actor, Class, delivery::Extra};
 /// A message that is to be queued. It stays with its sender, which lends it out, until it is
 /// accepted: so it is moved once, into its place in the queue, and is still with the sender if
 /// it is refused.
-pub(crate) struct Payload<M, R, E> {
+pub(crate) struct Outgoing<M, R, E> {
     /// Present until the message is accepted.
     pub(crate) message: Option<M>,
     pub(crate) extra: Option<Box<Extra<R, E>>>,
     pub(crate) class: Class,
 }
 
-pub(crate) type PayloadOf<A> =
-    Payload<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error>;
+pub(crate) type OutgoingOf<A> =
+    Outgoing<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error>;
 
-impl<M, R, E> Payload<M, R, E> {
+impl<M, R, E> Outgoing<M, R, E> {
     #[inline]
     pub(crate) fn new(message: M, extra: Option<Box<Extra<R, E>>>) -> Self {
         Self { message: Some(message), extra, class: Class::Normal }
@@ -30,9 +30,9 @@ impl<M, R, E> Payload<M, R, E> {
 /// A message and its extras.
 pub(crate) type Unpacked<M, R, E> = (M, Option<Box<Extra<R, E>>>);
 
-/// What a sender lends out: a payload, or, for a plain send, the message alone, which costs nothing
+/// What a sender lends out: all of it, or, for a plain send, the message alone, which costs nothing
 /// for unused parts.
-pub(crate) trait LendPayload<M, R, E> {
+pub(crate) trait LendOutgoing<M, R, E> {
     fn message(&self) -> Option<&M>;
 
     /// Takes out all that is queued.
@@ -41,10 +41,10 @@ pub(crate) trait LendPayload<M, R, E> {
     fn class(&self) -> Class;
 
     /// Lends it as a payload, if there is more to do with it than to queue it.
-    fn lent<T>(&mut self, to: impl FnOnce(&mut Payload<M, R, E>) -> T) -> T;
+    fn lent<T>(&mut self, to: impl FnOnce(&mut Outgoing<M, R, E>) -> T) -> T;
 }
 
-impl<M, R, E> LendPayload<M, R, E> for Payload<M, R, E> {
+impl<M, R, E> LendOutgoing<M, R, E> for Outgoing<M, R, E> {
     #[inline(always)]
     fn message(&self) -> Option<&M> {
         self.message.as_ref()
@@ -66,7 +66,7 @@ impl<M, R, E> LendPayload<M, R, E> for Payload<M, R, E> {
     }
 }
 
-impl<M, R, E> LendPayload<M, R, E> for Option<M> {
+impl<M, R, E> LendOutgoing<M, R, E> for Option<M> {
     #[inline(always)]
     fn message(&self) -> Option<&M> {
         self.as_ref()
@@ -83,8 +83,8 @@ impl<M, R, E> LendPayload<M, R, E> for Option<M> {
     }
 
     #[cold]
-    fn lent<T>(&mut self, to: impl FnOnce(&mut Payload<M, R, E>) -> T) -> T {
-        let mut payload = Payload { message: self.take(), extra: None, class: Class::Normal };
+    fn lent<T>(&mut self, to: impl FnOnce(&mut Outgoing<M, R, E>) -> T) -> T {
+        let mut payload = Outgoing { message: self.take(), extra: None, class: Class::Normal };
         let done = to(&mut payload);
         *self = payload.message;
         done
