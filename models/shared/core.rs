@@ -12,12 +12,13 @@ use super::{
     backlog::KeyBounds,
     counters::PoolCounters,
     credit_map::CreditMap,
-    entry::{Hashed, Queued},
+    entry::Hashed,
     key_lines::KeyLines,
     lanes::LaneId,
     lock::Locked,
     mailbox::Mailbox,
     outgoing::LendOutgoing,
+    pool_payload::{PayloadOf, Queued},
     per_slot::PerSlot,
     permits::{Permits, Queues},
     shard::{Shard, ShardInbox, ShardOutbox, Turns},
@@ -54,14 +55,11 @@ pub(crate) mod take;
 #[path = "../../crates/greenroom/src/pool/core/waiters.rs"]
 mod waiters;
 
-pub(crate) type ShardOf<A, K> =
-    Shard<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error, K>;
+pub(crate) type ShardOf<A, K> = Shard<PayloadOf<A>, K>;
 
-type InboxGuard<'a, A, K> =
-    Locked<'a, ShardInbox<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error, K>>;
+type InboxGuard<'a, A, K> = Locked<'a, ShardInbox<PayloadOf<A>, K>>;
 
-pub(crate) type OutboxOf<A, K> =
-    ShardOutbox<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error, K>;
+pub(crate) type OutboxOf<A, K> = ShardOutbox<PayloadOf<A>, K>;
 
 pub(crate) type ExtraOf<A> = Extra<<A as Actor>::Reply, <A as Actor>::Error>;
 

@@ -28,10 +28,16 @@ pub(crate) mod key_lines;
 pub(crate) mod lanes;
 #[path = "../../crates/greenroom/src/pool/mailbox.rs"]
 pub(crate) mod mailbox;
+#[path = "../../crates/greenroom/src/pool/offer.rs"]
+pub(crate) mod offer;
 #[path = "../../crates/greenroom/src/pool/outgoing.rs"]
 pub(crate) mod outgoing;
 #[path = "../../crates/greenroom/src/pool/padded.rs"]
 mod padded;
+#[path = "../../crates/greenroom/src/pool/payload.rs"]
+pub(crate) mod payload;
+#[path = "../../crates/greenroom/src/pool/pool_payload.rs"]
+pub(crate) mod pool_payload;
 #[path = "../../crates/greenroom/src/pool/per_slot.rs"]
 mod per_slot;
 #[path = "../../crates/greenroom/src/pool/permits.rs"]
@@ -40,6 +46,8 @@ pub(crate) mod permits;
 mod places;
 #[path = "../../crates/greenroom/src/pool/shard.rs"]
 pub(crate) mod shard;
+#[path = "../../crates/greenroom/src/pool/slot.rs"]
+pub(crate) mod slot;
 #[path = "slot_state.rs"]
 pub(crate) mod slot_state;
 #[path = "../../crates/greenroom/src/pool/stamp.rs"]

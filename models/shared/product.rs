@@ -5,7 +5,7 @@
 //! | `wake`, `watchdog_handle`, `permits`, `shard`, `mailbox`, `core/push`, `core/waiters`, `core/mail`, `core/take`, `core/place`, `core/park` | the product's |
 //! | `handoff_slot` | the product's |
 //! | `in_place`, `worker_task` | the product's; whether a thread runs somebody's work is not asked: the threads of a model share one |
-//! | `block_queue`, `entry`, `lanes`, `padded`, `outgoing`, `per_slot`, `stamp`, `counters`, `discard` | the product's |
+//! | `block_queue`, `entry`, `lanes`, `offer`, `outgoing`, `padded`, `payload`, `pool_payload`, `per_slot`, `slot`, `stamp`, `counters`, `discard` | the product's |
 //! | `visits`, `places` | the product's; a thread is the model's, whichever token it was given |
 //! | `core/sweep` | the product's: messages that are withdrawn from a shard |
 //! | `backlog`, `key_lines`, `core/backlog`, `core/room`, `core/parked` | the product's: the bound behind a key, its senders in line, keys that are parked |
@@ -26,10 +26,11 @@ pub(crate) trait Actor: Sized + Send + 'static {
 }
 
 #[path = "../../crates/greenroom/src/class.rs"]
-pub(crate) mod class;
+mod class;
 #[path = "../../crates/greenroom/src/dead_letter.rs"]
 mod dead_letter;
 
+pub(crate) use class::Class;
 pub(crate) use dead_letter::{DeadLetter, DeadLetterReason};
 pub(crate) use delivery::ReplyPort;
 

@@ -12,5 +12,14 @@ pub enum Class {
     Normal,
 }
 
-/// Urgent messages that a worker takes in a row while normal ones wait (A03).
-pub(crate) const URGENT_RUN: u32 = 64;
+impl Class {
+    #[inline]
+    pub(crate) const fn of(urgent: bool) -> Self {
+        if urgent { Self::Urgent } else { Self::Normal }
+    }
+
+    #[inline]
+    pub(crate) const fn is_urgent(self) -> bool {
+        matches!(self, Self::Urgent)
+    }
+}

@@ -17,12 +17,12 @@ use crate::{
     pool::{
         core::{Core, Plan, ShardOf, sweep::Predicate},
         discard::discard,
-        entry::Queued,
         failed::Failed,
         in_flight::{InFlight, RunState, Source, Taken},
         lanes::LaneState,
         mailbox::Mailbox,
         outgoing::Outgoing,
+        pool_payload::Queued,
         permits::{Closed, Refused},
         slot_state::SIGNAL,
         urgency::Urgency,
@@ -714,8 +714,9 @@ impl<'a, K: Keyed> Player<'a, K> {
     }
 
     fn entry(&self, message: u32, extra: Option<Box<Extra<(), ()>>>) -> Queued<Numbers, K> {
-        let (class, stamp) = (self.in_flight.delivery.class, self.in_flight.delivery.stamp);
-        Queued::<Numbers, K> { message, extra, key: None, hash: 0, class, stamp }
+        let delivery = &self.in_flight.delivery;
+        let (urgent, stamp) = (delivery.class.is_urgent(), delivery.stamp);
+        Queued::<Numbers, K> { message, extra, key: None, hash: 0, urgent, stamp }
     }
 
     fn park(&mut self, number: u32) {

@@ -20,7 +20,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use super::{entry::Entry, permits::Refused};
+use super::{entry::Entry, payload::Payload, permits::Refused};
 use crate::sync::Notify;
 
 /// How many messages may wait behind one key.
@@ -74,14 +74,14 @@ impl Backlog {
     }
 
     /// Counts a message that lies in the shard already.
-    pub(crate) fn count<M, R, E, K>(&mut self, entry: &Entry<M, R, E, K>) {
+    pub(crate) fn count<T: Payload, K>(&mut self, entry: &Entry<T, K>) {
         if entry.key.is_some() {
             self.count_of(entry.hash, entry);
         }
     }
 
     /// As `count`, for a message of a lane whose key has this hash.
-    pub(crate) fn count_of<M, R, E, K>(&mut self, hash: u32, entry: &Entry<M, R, E, K>) {
+    pub(crate) fn count_of<T: Payload, K>(&mut self, hash: u32, entry: &Entry<T, K>) {
         if !entry.is_retry() {
             self.count_one(hash);
         }
@@ -116,7 +116,7 @@ impl Backlog {
     }
 
     /// A message has been started, or taken out: there may be room for one more.
-    pub(crate) fn left<M, R, E, K>(&mut self, entry: &Entry<M, R, E, K>) {
+    pub(crate) fn left<T: Payload, K>(&mut self, entry: &Entry<T, K>) {
         if entry.is_retry() {
             return;
         }
@@ -237,9 +237,9 @@ mod tests {
         Backlog::new(KeyBounds { waiting: 2, parked: 3, apart: false })
     }
 
-    fn entry(hash: u32) -> Entry<u8, (), (), u8> {
-        let (class, stamp) = Default::default();
-        Entry { message: 0, extra: None, key: Some(0), hash, class, stamp }
+    fn entry(hash: u32) -> Entry<u64, u8> {
+        let (urgent, stamp) = Default::default();
+        Entry { message: 0, extra: None, key: Some(0), hash, urgent, stamp }
     }
 
     #[test]

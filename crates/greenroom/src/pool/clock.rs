@@ -18,8 +18,8 @@ use tokio::{
 };
 
 use super::{
-    entry::Queued,
     lanes::{KEPT_WHEN_EMPTY, LaneId},
+    pool_payload::Queued,
     timed::later,
     watchdog_handle::WatchdogHandle,
 };

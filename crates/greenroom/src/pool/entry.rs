@@ -1,18 +1,21 @@
 //! A message as it lies in a queue.
 
-use super::{block_queue::OfRun, stamp::Stamp};
-use crate::{Actor, Class, Delivery, delivery::Extra};
+use super::{block_queue::OfRun, payload::Payload, slot::Slot, stamp::Stamp};
+
+/// Urgent messages that a worker takes in a row while normal ones wait (A03).
+pub(crate) const URGENT_RUN: u32 = 64;
 
 /// A queued message. What a plain send does not need costs one empty pointer.
-pub(crate) struct Entry<M, R, E, K> {
-    pub(crate) message: M,
+pub(crate) struct Entry<T: Payload, K> {
+    pub(crate) message: T::Message,
     /// For calls, and for messages that have failed before.
-    pub(crate) extra: Option<Box<Extra<R, E>>>,
+    pub(crate) extra: Option<Box<T::Extra>>,
     /// Computed in the sender. `None` in a pool without order, and for a message without a key.
     pub(crate) key: Option<K>,
     /// Of the key, seeded per pool.
     pub(crate) hash: u32,
-    pub(crate) class: Class,
+    /// It comes before those that are not.
+    pub(crate) urgent: bool,
     /// When it was queued; for one that is attempted again, when that is due.
     pub(crate) stamp: Stamp,
 }
@@ -20,57 +23,36 @@ pub(crate) struct Entry<M, R, E, K> {
 /// The key, if there is one, and its hash.
 pub(crate) type Hashed<K> = (Option<K>, u32);
 
-/// An entry in the queues of a pool of these actors.
-pub(crate) type Queued<A, K> =
-    Entry<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error, K>;
+impl<T: Payload, K> OfRun for Entry<T, K> {
+    type Message = T::Message;
 
-impl<M, R, E, K> OfRun for Entry<M, R, E, K> {
-    type Message = M;
-
-    fn of_run(message: M, stamp: Stamp) -> Self {
-        Self { message, extra: None, key: None, hash: 0, class: Class::Normal, stamp }
+    fn of_run(message: T::Message, stamp: Stamp) -> Self {
+        Self { message, extra: None, key: None, hash: 0, urgent: false, stamp }
     }
 }
 
-/// Puts a plain message in hand. Nothing else is in there: nothing is dropped.
-#[inline(always)]
-pub(crate) fn put_plain<M, R, E>(message: M, stamp: Stamp, delivery: &mut Delivery<M, R, E>) {
-    // Not dropped, so that nothing has to be kept across a call that is never made.
-    let before = delivery.message.replace(message);
-    debug_assert!(before.is_none() && delivery.extra.is_none());
-    std::mem::forget(before);
-    delivery.class = Class::Normal;
-    delivery.stamp = stamp;
-}
-
-impl<M, R, E, K> Entry<M, R, E, K> {
-    /// As [`put_plain`], for a message without a key that may carry more.
+impl<T: Payload, K> Entry<T, K> {
+    /// Puts a message without a key in hand.
     #[inline(always)]
-    pub(crate) fn put_into(self, delivery: &mut Delivery<M, R, E>) {
-        put_plain(self.message, self.stamp, delivery);
-        let before = std::mem::replace(&mut delivery.extra, self.extra);
-        debug_assert!(before.is_none());
-        std::mem::forget(before);
-        delivery.class = self.class;
+    pub(crate) fn put_into(self, slot: &mut impl Slot<T>) {
+        slot.put(self.message, self.extra, self.urgent, self.stamp);
     }
 
     /// True for a message that waits for another attempt.
     pub(crate) fn is_retry(&self) -> bool {
-        self.extra.as_ref().is_some_and(|extra| extra.parked)
+        self.extra.as_ref().is_some_and(|extra| T::is_retry(extra))
     }
-}
 
-impl<M, R, E, K> Entry<M, R, E, K> {
     /// True for a message that waits for an operator, at the head of its key's line.
     pub(crate) fn has_failed_for_good(&self) -> bool {
-        self.extra.as_ref().is_some_and(|extra| extra.parked && extra.for_good)
+        self.extra.as_ref().is_some_and(|extra| T::has_failed_for_good(extra))
     }
 }
 
 /// When the first message was queued that does not wait for another attempt. Queues are in order
 /// of acceptance.
-pub(crate) fn first<'a, M: 'a, R: 'a, E: 'a, K: 'a>(
-    mut entries: impl Iterator<Item = &'a Entry<M, R, E, K>>,
+pub(crate) fn first<'a, T: Payload + 'a, K: 'a>(
+    mut entries: impl Iterator<Item = &'a Entry<T, K>>,
 ) -> Option<Stamp> {
     entries.find(|entry| !entry.is_retry()).map(|entry| entry.stamp)
 }

@@ -21,11 +21,11 @@ use hashbrown::HashTable;
 
 use super::{
     backlog::Backlog,
-    entry::{Entry, first},
-    failed::Failed,
+    entry::{Entry, URGENT_RUN, first},
+    payload::Payload,
     stamp::Stamp,
 };
-use crate::{Class, class::URGENT_RUN, sync::Notify};
+use crate::sync::Notify;
 
 /// The name of a lane within its shard: the hash of its key and a number that is never used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,19 +49,19 @@ pub(crate) enum LaneState {
     Ready,
 }
 
-pub(crate) struct Lane<M, R, E, K> {
+pub(crate) struct Lane<T: Payload, K> {
     pub(crate) id: LaneId,
     pub(crate) key: LaneKey<K>,
     pub(crate) state: LaneState,
     /// Present once a message has waited here: most lanes are of a key with a single message, and
     /// come and go with it.
-    line: Option<Box<Line<M, R, E, K>>>,
+    line: Option<Box<Line<T, K>>>,
 }
 
 /// The waiting messages of a lane, and its state.
-struct Line<M, R, E, K> {
+struct Line<T: Payload, K> {
     /// Later messages of the key, in order of acceptance; the first may wait for another attempt.
-    queue: VecDeque<Entry<M, R, E, K>>,
+    queue: VecDeque<Entry<T, K>>,
     /// How many of them are urgent and have not been attempted: they stand before the others.
     urgent: usize,
     /// Urgent messages taken in a row.
@@ -69,7 +69,7 @@ struct Line<M, R, E, K> {
     /// Notified when so many messages wait: a worker that collects a batch.
     wanted: Option<(usize, Arc<Notify>)>,
     /// Why it is parked, if it is.
-    failed: Option<Arc<Failed<E>>>,
+    failed: Option<Arc<T::Failure>>,
     /// It is parked, and its waiting messages hold no permit. Set and cleared under the same lock
     /// together with the permits of the whole lane, given back or taken again: else a permit is
     /// counted twice, or never.
@@ -104,12 +104,12 @@ impl<K> LaneKey<K> {
     }
 }
 
-impl<M, R, E, K> Lane<M, R, E, K> {
+impl<T: Payload, K> Lane<T, K> {
     fn new(id: LaneId, key: K, state: LaneState) -> Self {
         Self { id, key: LaneKey::new(key), state, line: None }
     }
 
-    fn line(&mut self) -> &mut Line<M, R, E, K> {
+    fn line(&mut self) -> &mut Line<T, K> {
         self.line.get_or_insert_with(|| Box::new(Line::new()))
     }
 
@@ -126,11 +126,11 @@ impl<M, R, E, K> Lane<M, R, E, K> {
     }
 
     /// Messages that wait here, in order.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Entry<M, R, E, K>> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Entry<T, K>> {
         self.line.iter().flat_map(|line| &line.queue)
     }
 
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Entry<M, R, E, K>> {
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Entry<T, K>> {
         self.line.iter_mut().flat_map(|line| &mut line.queue)
     }
 
@@ -152,7 +152,7 @@ impl<M, R, E, K> Lane<M, R, E, K> {
     }
 
     /// The message that stands first.
-    pub(crate) fn front(&self) -> Option<&Entry<M, R, E, K>> {
+    pub(crate) fn front(&self) -> Option<&Entry<T, K>> {
         self.line.as_ref()?.queue.front()
     }
 
@@ -162,15 +162,15 @@ impl<M, R, E, K> Lane<M, R, E, K> {
     }
 
     /// Why it is parked, if it is.
-    pub(crate) fn failed(&self) -> Option<&Arc<Failed<E>>> {
+    pub(crate) fn failed(&self) -> Option<&Arc<T::Failure>> {
         self.line.as_ref()?.failed.as_ref()
     }
 
-    pub(crate) fn set_failed(&mut self, failed: Arc<Failed<E>>) {
+    pub(crate) fn set_failed(&mut self, failed: Arc<T::Failure>) {
         self.line().failed = Some(failed);
     }
 
-    pub(crate) fn take_failed(&mut self) -> Option<Arc<Failed<E>>> {
+    pub(crate) fn take_failed(&mut self) -> Option<Arc<T::Failure>> {
         self.line.as_mut()?.failed.take()
     }
 
@@ -206,12 +206,12 @@ impl<M, R, E, K> Lane<M, R, E, K> {
         self.line.as_ref().map_or(0, |line| line.retried())
     }
 
-    fn evict(&mut self, class: Class) -> Option<Entry<M, R, E, K>> {
-        self.line.as_mut()?.evict(class)
+    fn evict(&mut self, urgent: bool) -> Option<Entry<T, K>> {
+        self.line.as_mut()?.evict(urgent)
     }
 }
 
-impl<M, R, E, K> Line<M, R, E, K> {
+impl<T: Payload, K> Line<T, K> {
     const fn new() -> Self {
         Self {
             queue: VecDeque::new(),
@@ -232,8 +232,8 @@ impl<M, R, E, K> Line<M, R, E, K> {
 
     /// Puts a message into line: an urgent one behind the other urgent ones, and none before a
     /// message that waits for another attempt.
-    fn push(&mut self, entry: Entry<M, R, E, K>) {
-        if entry.class == Class::Normal {
+    fn push(&mut self, entry: Entry<T, K>) {
+        if !entry.urgent {
             return self.queue.push_back(entry);
         }
         self.queue.insert(self.retried() + self.urgent, entry);
@@ -241,7 +241,7 @@ impl<M, R, E, K> Line<M, R, E, K> {
     }
 
     fn is_urgent(&self) -> bool {
-        self.urgent > 0 || self.queue.front().is_some_and(|first| first.class == Class::Urgent)
+        self.urgent > 0 || self.queue.front().is_some_and(|first| first.urgent)
     }
 
     fn is_as_long_as_wanted(&mut self) -> Option<Arc<Notify>> {
@@ -253,9 +253,9 @@ impl<M, R, E, K> Line<M, R, E, K> {
         self.queue.iter().take_while(|entry| entry.is_retry()).count()
     }
 
-    fn evict(&mut self, class: Class) -> Option<Entry<M, R, E, K>> {
+    fn evict(&mut self, urgent: bool) -> Option<Entry<T, K>> {
         let retried = self.retried();
-        if class == Class::Normal {
+        if !urgent {
             return self.queue.remove(retried + self.urgent);
         }
         self.urgent = self.urgent.checked_sub(1)?;
@@ -264,7 +264,7 @@ impl<M, R, E, K> Line<M, R, E, K> {
 
     /// Lifted messages come back, as far as they stay: behind those that wait for another attempt
     /// by now, and before all others of their class.
-    fn set_down(&mut self, stay: VecDeque<Entry<M, R, E, K>>) {
+    fn set_down(&mut self, stay: VecDeque<Entry<T, K>>) {
         self.lifted = 0;
         let retried = self.retried();
         let mut later_urgent = self.queue.split_off(retried);
@@ -272,7 +272,7 @@ impl<M, R, E, K> Line<M, R, E, K> {
         let (retried, others): (VecDeque<_>, VecDeque<_>) =
             stay.into_iter().partition(Entry::is_retry);
         let (urgent, normal): (VecDeque<_>, VecDeque<_>) =
-            others.into_iter().partition(|entry| entry.class == Class::Urgent);
+            others.into_iter().partition(|entry| entry.urgent);
         self.urgent += urgent.len();
         for part in [retried, urgent, later_urgent, normal, later_normal] {
             self.queue.extend(part);
@@ -280,7 +280,7 @@ impl<M, R, E, K> Line<M, R, E, K> {
     }
 
     /// The first message; but a normal one after a run of urgent ones.
-    fn pop(&mut self) -> Option<Entry<M, R, E, K>> {
+    fn pop(&mut self) -> Option<Entry<T, K>> {
         let first = self.queue.front()?;
         if first.is_retry() {
             return self.queue.pop_front();
@@ -296,23 +296,23 @@ impl<M, R, E, K> Line<M, R, E, K> {
 }
 
 /// What waited in a lane, while it is lifted.
-pub(crate) type LiftedLine<M, R, E, K> = (LaneId, VecDeque<Entry<M, R, E, K>>);
+pub(crate) type LiftedLine<T, K> = (LaneId, VecDeque<Entry<T, K>>);
 
 /// A withdrawal is looking at the messages of a lane.
 pub(crate) struct LineIsLifted;
 
 /// A message that was evicted, and its lane if that is to be closed.
-pub(crate) type Evicted<M, R, E, K> = (Entry<M, R, E, K>, Option<LaneId>);
+pub(crate) type Evicted<T, K> = (Entry<T, K>, Option<LaneId>);
 
 /// The lanes of one shard, by the hash of their key, which is seeded already.
-pub(crate) struct Lanes<M, R, E, K> {
-    table: HashTable<Lane<M, R, E, K>>,
+pub(crate) struct Lanes<T: Payload, K> {
+    table: HashTable<Lane<T, K>>,
     next_number: u64,
     /// Messages in all lanes.
     queued: usize,
     /// Empty lines of lanes that have closed, for the next ones.
     #[expect(clippy::vec_box, reason = "lanes take the boxes as they are")]
-    spare_lines: Vec<Box<Line<M, R, E, K>>>,
+    spare_lines: Vec<Box<Line<T, K>>>,
 }
 
 /// Lines that are kept: a few, because a shard that is done with its keys keeps little memory.
@@ -358,7 +358,7 @@ fn spread(hash: u32) -> u64 {
     u64::from(hash).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
-impl<M, R, E, K> Lanes<M, R, E, K> {
+impl<T: Payload, K> Lanes<T, K> {
     pub(crate) fn new() -> Self {
         Self { table: HashTable::new(), next_number: 0, queued: 0, spare_lines: Vec::new() }
     }
@@ -372,18 +372,18 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
     where
         K: PartialEq,
     {
-        let is_it = |lane: &Lane<M, R, E, K>| lane.id.hash == hash && lane.key.get() == key;
+        let is_it = |lane: &Lane<T, K>| lane.id.hash == hash && lane.key.get() == key;
         self.table.find(spread(hash), is_it).map(|lane| lane.id)
     }
 
     /// Puts a normal message behind the others of its key, if that has a lane and no other party
     /// has to hear of the message. For keys that may be compared under the lock; others stay
     /// with the caller.
-    pub(crate) fn wait_behind(&mut self, entry: Entry<M, R, E, K>) -> Result<(), Entry<M, R, E, K>>
+    pub(crate) fn wait_behind(&mut self, entry: Entry<T, K>) -> Result<(), Entry<T, K>>
     where
         K: PartialEq + 'static,
     {
-        if !is_plain_key::<K>() || entry.class != Class::Normal {
+        if !is_plain_key::<K>() || entry.urgent {
             return Err(entry);
         }
         let Some(id) = self.of_key(entry.hash, entry.key.as_ref()) else { return Err(entry) };
@@ -401,15 +401,15 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
 
     #[inline]
     pub(crate) fn has(&self, hash: u32) -> bool {
-        let is_it = |lane: &Lane<M, R, E, K>| lane.id.hash == hash;
+        let is_it = |lane: &Lane<T, K>| lane.id.hash == hash;
         !self.table.is_empty() && self.table.find(spread(hash), is_it).is_some()
     }
 
-    fn of_hash(&self, hash: u32) -> impl Iterator<Item = &Lane<M, R, E, K>> {
+    fn of_hash(&self, hash: u32) -> impl Iterator<Item = &Lane<T, K>> {
         self.table.iter_hash(spread(hash)).filter(move |lane| lane.id.hash == hash)
     }
 
-    fn of_hash_mut(&mut self, hash: u32) -> impl Iterator<Item = &mut Lane<M, R, E, K>> {
+    fn of_hash_mut(&mut self, hash: u32) -> impl Iterator<Item = &mut Lane<T, K>> {
         self.table.iter_hash_mut(spread(hash)).filter(move |lane| lane.id.hash == hash)
     }
 
@@ -421,7 +421,7 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
         id
     }
 
-    pub(crate) fn get(&mut self, id: LaneId) -> Option<&mut Lane<M, R, E, K>> {
+    pub(crate) fn get(&mut self, id: LaneId) -> Option<&mut Lane<T, K>> {
         self.table.find_mut(spread(id.hash), |lane| lane.id == id)
     }
 
@@ -437,11 +437,7 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
         self.of_hash(hash).find(|lane| lane.state == running).map(|lane| lane.id)
     }
 
-    pub(crate) fn push_back(
-        &mut self,
-        id: LaneId,
-        entry: Entry<M, R, E, K>,
-    ) -> Result<(), Entry<M, R, E, K>> {
+    pub(crate) fn push_back(&mut self, id: LaneId, entry: Entry<T, K>) -> Result<(), Entry<T, K>> {
         let lane = self.table.find_mut(spread(id.hash), |lane| lane.id == id);
         let Some(lane) = lane else { return Err(entry) };
         if lane.line.is_none() {
@@ -452,11 +448,7 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
         Ok(())
     }
 
-    pub(crate) fn push_front(
-        &mut self,
-        id: LaneId,
-        entry: Entry<M, R, E, K>,
-    ) -> Result<(), Entry<M, R, E, K>> {
+    pub(crate) fn push_front(&mut self, id: LaneId, entry: Entry<T, K>) -> Result<(), Entry<T, K>> {
         match self.get(id) {
             Some(lane) => lane.line().queue.push_front(entry),
             None => return Err(entry),
@@ -465,14 +457,14 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
         Ok(())
     }
 
-    pub(crate) fn pop_front(&mut self, id: LaneId) -> Option<Entry<M, R, E, K>> {
+    pub(crate) fn pop_front(&mut self, id: LaneId) -> Option<Entry<T, K>> {
         let entry = self.get(id)?.line.as_mut()?.pop()?;
         self.queued -= 1;
         Some(entry)
     }
 
     /// Removes a lane. The result holds user data: drop it outside the lock.
-    pub(crate) fn close(&mut self, id: LaneId) -> Option<Lane<M, R, E, K>> {
+    pub(crate) fn close(&mut self, id: LaneId) -> Option<Lane<T, K>> {
         self.close_unless_lifted(id).unwrap_or(None)
     }
 
@@ -482,7 +474,7 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
     pub(crate) fn close_unless_lifted(
         &mut self,
         id: LaneId,
-    ) -> Result<Option<Lane<M, R, E, K>>, LineIsLifted> {
+    ) -> Result<Option<Lane<T, K>>, LineIsLifted> {
         let found = self.table.find_entry(spread(id.hash), |lane| lane.id == id);
         let Ok(found) = found else { return Ok(None) };
         if found.get().is_lifted() {
@@ -502,7 +494,7 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
     }
 
     /// Takes out the waiting messages of each lane, in order, to be looked at under no lock.
-    pub(crate) fn lift(&mut self) -> Vec<LiftedLine<M, R, E, K>> {
+    pub(crate) fn lift(&mut self) -> Vec<LiftedLine<T, K>> {
         let lines = self.table.iter_mut().filter_map(|lane| Some((lane.id, lane.line.as_mut()?)));
         let lifted: Vec<_> = lines
             .filter(|(_, line)| !line.queue.is_empty())
@@ -520,8 +512,8 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
     pub(crate) fn set_down(
         &mut self,
         id: LaneId,
-        stay: VecDeque<Entry<M, R, E, K>>,
-    ) -> Result<(), VecDeque<Entry<M, R, E, K>>> {
+        stay: VecDeque<Entry<T, K>>,
+    ) -> Result<(), VecDeque<Entry<T, K>>> {
         let lane = self.table.find_mut(spread(id.hash), |lane| lane.id == id);
         let Some(lane) = lane else { return Err(stay) };
         self.queued += stay.len();
@@ -531,24 +523,24 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
 
     /// Takes every message that waits here, in order within a lane, and every lane that no worker
     /// runs. The result holds keys: drop it outside the lock.
-    pub(crate) fn drain(&mut self, into: &mut Vec<Entry<M, R, E, K>>) -> Vec<Lane<M, R, E, K>> {
+    pub(crate) fn drain(&mut self, into: &mut Vec<Entry<T, K>>) -> Vec<Lane<T, K>> {
         self.queued = 0;
         for line in self.table.iter_mut().filter_map(|lane| lane.line.as_mut()) {
             line.urgent = 0;
             into.extend(line.queue.drain(..));
         }
-        let running = |lane: &mut Lane<_, _, _, _>| matches!(lane.state, LaneState::Running(_));
+        let running = |lane: &mut Lane<_, _>| matches!(lane.state, LaneState::Running(_));
         self.table.extract_if(|lane| !running(lane)).collect()
     }
 
-    /// Takes the first message of this class that waits in some lane and has not been attempted,
-    /// for a sender that needs its room. Names the lane if no worker runs it and nothing is left in
-    /// it: the caller closes it.
-    pub(crate) fn evict(&mut self, class: Class) -> Option<Evicted<M, R, E, K>> {
+    /// Takes the first message that waits in some lane and has not been attempted, an urgent one or
+    /// a normal one, for a sender that needs its room. Names the lane if no worker runs it and
+    /// nothing is left in it: the caller closes it.
+    pub(crate) fn evict(&mut self, urgent: bool) -> Option<Evicted<T, K>> {
         // What holds no room makes none.
         let mut lanes = self.table.iter_mut().filter(|lane| !lane.is_apart());
         let evicted = lanes.find_map(|lane| {
-            let entry = lane.evict(class)?;
+            let entry = lane.evict(urgent)?;
             let emptied = lane.state == LaneState::Ready && lane.is_empty();
             Some((entry, emptied.then_some(lane.id)))
         })?;
@@ -558,11 +550,11 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
 
     /// As `evict`, a normal message of a lane with this hash that is not ready: a ready lane might
     /// be left without a message.
-    pub(crate) fn evict_of(&mut self, hash: u32) -> Option<Entry<M, R, E, K>> {
+    pub(crate) fn evict_of(&mut self, hash: u32) -> Option<Entry<T, K>> {
         let entry = self
             .of_hash_mut(hash)
             .filter(|lane| lane.state != LaneState::Ready && !lane.is_apart())
-            .find_map(|lane| lane.evict(Class::Normal))?;
+            .find_map(|lane| lane.evict(false))?;
         self.queued -= 1;
         Some(entry)
     }
@@ -590,7 +582,7 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
 
     /// Takes out the messages that have failed for good: one, or several of a batch, perhaps among
     /// others that have attempts left.
-    pub(crate) fn take_failed(&mut self, id: LaneId) -> Vec<Entry<M, R, E, K>> {
+    pub(crate) fn take_failed(&mut self, id: LaneId) -> Vec<Entry<T, K>> {
         let Some(line) = self.get(id).and_then(|lane| lane.line.as_mut()) else {
             return Vec::new();
         };
@@ -607,7 +599,7 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
     }
 
     /// Takes out everything that waits in a lane.
-    pub(crate) fn empty(&mut self, id: LaneId) -> Vec<Entry<M, R, E, K>> {
+    pub(crate) fn empty(&mut self, id: LaneId) -> Vec<Entry<T, K>> {
         let Some(line) = self.get(id).and_then(|lane| lane.line.as_mut()) else {
             return Vec::new();
         };
@@ -623,11 +615,11 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
     }
 
     /// Every lane, in no order.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Lane<M, R, E, K>> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Lane<T, K>> {
         self.table.iter()
     }
 
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Lane<M, R, E, K>> {
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Lane<T, K>> {
         self.table.iter_mut()
     }
 

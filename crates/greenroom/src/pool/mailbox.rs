@@ -18,17 +18,17 @@ use std::{collections::VecDeque, sync::Arc};
 
 use super::{
     block_queue::BlockQueue,
-    entry::{Entry, Queued, first},
+    entry::{Entry, URGENT_RUN, first},
     lock::Lock,
     outgoing::OutgoingOf,
     permits::{Closed, Permits, Queues, Refused},
+    pool_payload::Queued,
     shard::LONG_AGO,
     slot_state::{MAIL, SIGNAL, SlotState},
     stamp::Stamp,
 };
 use crate::{
-    Actor, AnyAddress, Class,
-    class::URGENT_RUN,
+    Actor, AnyAddress,
     life::{Life, Signal},
     sync::{AtomicU64, AtomicUsize, Ordering, Semaphore, fence},
 };
@@ -183,10 +183,10 @@ impl<A: Actor, K> Mailbox<A, K> {
             return Err(Closed);
         }
         let Some(message) = payload.message.take() else { return Err(Closed) };
-        let (extra, class) = (payload.extra.take(), payload.class);
+        let (extra, urgent) = (payload.extra.take(), payload.class.is_urgent());
         let stamp = stamp(letters.accepted);
         letters.accepted += 1;
-        letters.push(Entry { message, extra, key: None, hash: 0, class, stamp });
+        letters.push(Entry { message, extra, key: None, hash: 0, urgent, stamp });
         self.told(&letters);
         Ok(())
     }
@@ -364,9 +364,9 @@ impl<A: Actor, K> Letters<A, K> {
     }
 
     fn push(&mut self, entry: Queued<A, K>) {
-        match entry.class {
-            Class::Urgent => self.urgent.push_back(entry),
-            Class::Normal => self.normal.push_back(entry),
+        match entry.urgent {
+            true => self.urgent.push_back(entry),
+            false => self.normal.push_back(entry),
         }
     }
 

@@ -1,10 +1,12 @@
 //! A message on its way into a queue.
 
+use super::{
+    offer::{Offer, Unpacked},
+    pool_payload::PoolPayload,
+};
 use crate::{Actor, Class, delivery::Extra};
 
-/// A message that is to be queued. It stays with its sender, which lends it out, until it is
-/// accepted: so it is moved once, into its place in the queue, and is still with the sender if
-/// it is refused.
+/// A message that is to be queued. Its sender keeps it, and lends it out, until it is accepted.
 pub(crate) struct Outgoing<M, R, E> {
     /// Present until the message is accepted.
     pub(crate) message: Option<M>,
@@ -27,39 +29,31 @@ impl<M, R, E> Outgoing<M, R, E> {
     }
 }
 
-/// A message and its extras.
-pub(crate) type Unpacked<M, R, E> = (M, Option<Box<Extra<R, E>>>);
-
 /// What a sender lends out: all of it, or, for a plain send, the message alone, which costs nothing
 /// for unused parts.
-pub(crate) trait LendOutgoing<M, R, E> {
-    fn message(&self) -> Option<&M>;
-
-    /// Takes out all that is queued.
-    fn unpack(&mut self) -> Option<Unpacked<M, R, E>>;
-
-    fn class(&self) -> Class;
-
+pub(crate) trait LendOutgoing<M, R, E>: Offer<PoolPayload<M, R, E>> {
     /// Lends it as a payload, if there is more to do with it than to queue it.
     fn lent<T>(&mut self, to: impl FnOnce(&mut Outgoing<M, R, E>) -> T) -> T;
 }
 
-impl<M, R, E> LendOutgoing<M, R, E> for Outgoing<M, R, E> {
+impl<M, R, E> Offer<PoolPayload<M, R, E>> for Outgoing<M, R, E> {
     #[inline(always)]
     fn message(&self) -> Option<&M> {
         self.message.as_ref()
     }
 
     #[inline(always)]
-    fn unpack(&mut self) -> Option<Unpacked<M, R, E>> {
+    fn unpack(&mut self) -> Option<Unpacked<PoolPayload<M, R, E>>> {
         Some((self.message.take()?, self.extra.take()))
     }
 
     #[inline(always)]
-    fn class(&self) -> Class {
-        self.class
+    fn is_urgent(&self) -> bool {
+        self.class.is_urgent()
     }
+}
 
+impl<M, R, E> LendOutgoing<M, R, E> for Outgoing<M, R, E> {
     #[inline(always)]
     fn lent<T>(&mut self, to: impl FnOnce(&mut Self) -> T) -> T {
         to(self)
@@ -67,21 +61,6 @@ impl<M, R, E> LendOutgoing<M, R, E> for Outgoing<M, R, E> {
 }
 
 impl<M, R, E> LendOutgoing<M, R, E> for Option<M> {
-    #[inline(always)]
-    fn message(&self) -> Option<&M> {
-        self.as_ref()
-    }
-
-    #[inline(always)]
-    fn unpack(&mut self) -> Option<Unpacked<M, R, E>> {
-        Some((self.take()?, None))
-    }
-
-    #[inline(always)]
-    fn class(&self) -> Class {
-        Class::Normal
-    }
-
     #[cold]
     fn lent<T>(&mut self, to: impl FnOnce(&mut Outgoing<M, R, E>) -> T) -> T {
         let mut payload = Outgoing { message: self.take(), extra: None, class: Class::Normal };

@@ -7,19 +7,17 @@ use super::{
     credit_map::CreditMap,
     lock::Locked,
     permits::Permits,
+    pool_payload::PayloadOf,
     shard::{Shard, ShardInbox, ShardOutbox, Turns},
     wake::Wake,
 };
 use crate::Actor;
 
-pub(crate) type ShardOf<A, K> =
-    Shard<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error, K>;
+pub(crate) type ShardOf<A, K> = Shard<PayloadOf<A>, K>;
 
-pub(crate) type InboxGuard<'a, A, K> =
-    Locked<'a, ShardInbox<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error, K>>;
+pub(crate) type InboxGuard<'a, A, K> = Locked<'a, ShardInbox<PayloadOf<A>, K>>;
 
-pub(crate) type OutboxOf<A, K> =
-    ShardOutbox<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error, K>;
+pub(crate) type OutboxOf<A, K> = ShardOutbox<PayloadOf<A>, K>;
 
 /// Unused permits of all shards together are at most this part of the capacity, so that they need
 /// not be searched for while the pool is far from full.

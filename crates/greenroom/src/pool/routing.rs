@@ -10,7 +10,7 @@ use foldhash::{SharedSeed, quality::SeedableRandomState};
 use parking_lot::{Mutex, MutexGuard};
 
 use super::{
-    entry::Queued, key_lines::KeyLines, places::Places, settings::Settings, sticky::Sticky,
+    key_lines::KeyLines, places::Places, pool_payload::Queued, settings::Settings, sticky::Sticky,
 };
 use crate::Actor;
 

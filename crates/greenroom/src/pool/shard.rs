@@ -49,15 +49,14 @@ use super::{
     entry::Entry,
     lanes::{KEPT_WHEN_EMPTY, LaneId, LaneState, Lanes, LiftedLine},
     lock::Lock,
-    outgoing::LendOutgoing,
+    offer::Offer,
     padded::Padded,
+    payload::Payload,
+    slot::Slot,
     stamp::Stamp,
     wake::NOBODY,
 };
-use crate::{
-    Class, Delivery,
-    sync::{has_sent_elsewhere, sends_to, this_thread},
-};
+use crate::sync::{has_sent_elsewhere, sends_to, this_thread};
 
 /// How often a sender lets others run: workers that share its thread would otherwise get their turn
 /// only when the pool is full, and find every message gone from the caches. The more wait in its
@@ -125,15 +124,15 @@ pub(crate) const LOOK_AHEAD: usize = 64;
 /// Before the first message was taken: as if others had had their turn since.
 pub(crate) const LONG_AGO: u64 = u64::MAX - 1;
 
-pub(crate) struct Shard<M, R, E, K> {
-    pub(crate) inbox: Padded<Lock<ShardInbox<M, R, E, K>>>,
-    pub(crate) outbox: Padded<Lock<ShardOutbox<M, R, E, K>>>,
+pub(crate) struct Shard<T: Payload, K> {
+    pub(crate) inbox: Padded<Lock<ShardInbox<T, K>>>,
+    pub(crate) outbox: Padded<Lock<ShardOutbox<T, K>>>,
 }
 
-pub(crate) struct ShardInbox<M, R, E, K> {
-    pub(crate) queue: BlockQueue<Entry<M, R, E, K>>,
+pub(crate) struct ShardInbox<T: Payload, K> {
+    pub(crate) queue: BlockQueue<Entry<T, K>>,
     /// Messages to be taken before those in the queue, here or in the outbox.
-    pub(crate) urgent: VecDeque<Entry<M, R, E, K>>,
+    pub(crate) urgent: VecDeque<Entry<T, K>>,
     /// Messages accepted here since the start; the ledger's left side.
     pub(crate) accepted: u64,
     /// Permits for messages to come. None in a closed inbox.
@@ -228,9 +227,9 @@ pub(crate) enum Wanted {
     WakeNear,
 }
 
-pub(crate) struct ShardOutbox<M, R, E, K> {
-    pub(crate) queue: BlockQueue<Entry<M, R, E, K>>,
-    pub(crate) lanes: Lanes<M, R, E, K>,
+pub(crate) struct ShardOutbox<T: Payload, K> {
+    pub(crate) queue: BlockQueue<Entry<T, K>>,
+    pub(crate) lanes: Lanes<T, K>,
     pub(crate) ready: ReadyLanes,
     /// Present while a worker drains the outbox of a keyed pool.
     pub(crate) token: Option<Token<K>>,
@@ -289,10 +288,10 @@ struct LiftedCount {
 }
 
 /// The messages of a shard, while a withdrawal looks at them, or those that stay.
-pub(crate) struct Lifted<M, R, E, K> {
+pub(crate) struct Lifted<T: Payload, K> {
     /// From the outbox, and behind that from the inbox.
-    pub(crate) queues: [BlockQueue<Entry<M, R, E, K>>; 2],
-    pub(crate) urgent: VecDeque<Entry<M, R, E, K>>,
+    pub(crate) queues: [BlockQueue<Entry<T, K>>; 2],
+    pub(crate) urgent: VecDeque<Entry<T, K>>,
 }
 
 /// What there was to fill an outbox with.
@@ -319,7 +318,7 @@ pub(crate) struct Token<K> {
     pub(crate) comparing: bool,
 }
 
-impl<M, R, E, K> Shard<M, R, E, K> {
+impl<T: Payload, K> Shard<T, K> {
     pub(crate) fn new(turns: Turns, bounds: KeyBounds) -> Self {
         let inbox = ShardInbox {
             queue: BlockQueue::new(),
@@ -355,17 +354,13 @@ impl<M, R, E, K> Shard<M, R, E, K> {
     /// Fills an empty outbox from the inbox. False, and no longer scheduled, if both are empty.
     /// Urgent messages stay in the inbox, and later ones stand behind them; so the outbox may be
     /// empty still.
-    pub(crate) fn refill(&self, outbox: &mut ShardOutbox<M, R, E, K>) -> bool {
+    pub(crate) fn refill(&self, outbox: &mut ShardOutbox<T, K>) -> bool {
         self.refill_or(outbox, || {})
     }
 
     /// As `refill`; calls `empty` if there is nothing, before any sender can schedule the
     /// shard again.
-    pub(crate) fn refill_or(
-        &self,
-        outbox: &mut ShardOutbox<M, R, E, K>,
-        empty: impl FnOnce(),
-    ) -> bool {
+    pub(crate) fn refill_or(&self, outbox: &mut ShardOutbox<T, K>, empty: impl FnOnce()) -> bool {
         if !outbox.queue.is_empty() {
             return true;
         }
@@ -388,10 +383,10 @@ impl<M, R, E, K> Shard<M, R, E, K> {
     /// each thread has its own. If none does, one thread sends while the other works.
     pub(crate) fn refill_near(
         &self,
-        outbox: &mut ShardOutbox<M, R, E, K>,
+        outbox: &mut ShardOutbox<T, K>,
         affine: Option<usize>,
         empty: impl FnOnce(),
-    ) -> Option<Refilled<Entry<M, R, E, K>>> {
+    ) -> Option<Refilled<Entry<T, K>>> {
         let thread = this_thread();
         let mut inbox = self.inbox.lock();
         if inbox.is_empty() {
@@ -421,7 +416,7 @@ impl<M, R, E, K> Shard<M, R, E, K> {
 
     /// True if a key that has had its quota need not give way, because all messages here are its
     /// own. It may have another quota then.
-    pub(crate) fn is_all_of(&self, outbox: &mut ShardOutbox<M, R, E, K>, hash: u32) -> bool {
+    pub(crate) fn is_all_of(&self, outbox: &mut ShardOutbox<T, K>, hash: u32) -> bool {
         if !outbox.hashes.variety.is_only(hash) || outbox.has_ready() {
             return false;
         }
@@ -434,7 +429,7 @@ impl<M, R, E, K> Shard<M, R, E, K> {
     }
 
     /// Moves the messages of the inbox behind those of the outbox, to be looked at together.
-    pub(crate) fn refill_behind(&self, outbox: &mut ShardOutbox<M, R, E, K>) {
+    pub(crate) fn refill_behind(&self, outbox: &mut ShardOutbox<T, K>) {
         let mut inbox = self.inbox.lock();
         if inbox.lifted {
             return;
@@ -453,7 +448,7 @@ impl<M, R, E, K> Shard<M, R, E, K> {
     /// others if a message besides the last such one has been taken since that was put there;
     /// otherwise behind all that wait by now. So messages that are attempted at once again take
     /// every other turn at most, however many they are.
-    pub(crate) fn put_again(&self, outbox: &mut ShardOutbox<M, R, E, K>, entry: Entry<M, R, E, K>) {
+    pub(crate) fn put_again(&self, outbox: &mut ShardOutbox<T, K>, entry: Entry<T, K>) {
         if outbox.may_put_first() {
             outbox.put_first = outbox.taken;
             return outbox.queue.push_front(entry);
@@ -470,8 +465,8 @@ impl<M, R, E, K> Shard<M, R, E, K> {
     #[expect(clippy::type_complexity, reason = "two parts, each of which has a name")]
     pub(crate) fn lift(
         &self,
-        outbox: &mut ShardOutbox<M, R, E, K>,
-    ) -> Option<(Lifted<M, R, E, K>, Vec<LiftedLine<M, R, E, K>>)> {
+        outbox: &mut ShardOutbox<T, K>,
+    ) -> Option<(Lifted<T, K>, Vec<LiftedLine<T, K>>)> {
         let mut inbox = self.inbox.lock();
         let messages = outbox.queue.len() + outbox.lanes.queued() + inbox.queued();
         if messages == 0 || outbox.lifted.is_some() {
@@ -492,11 +487,7 @@ impl<M, R, E, K> Shard<M, R, E, K> {
     /// Puts back what stays of the queues, before later messages, and behind messages that the
     /// holder of the token has given back. The messages of lanes come back after that. True if an
     /// urgent message lies in the inbox.
-    pub(crate) fn set_down(
-        &self,
-        outbox: &mut ShardOutbox<M, R, E, K>,
-        stay: Lifted<M, R, E, K>,
-    ) -> bool {
+    pub(crate) fn set_down(&self, outbox: &mut ShardOutbox<T, K>, stay: Lifted<T, K>) -> bool {
         let mut inbox = self.inbox.lock();
         outbox.lifted = None;
         inbox.lifted = false;
@@ -508,14 +499,14 @@ impl<M, R, E, K> Shard<M, R, E, K> {
     }
 
     /// The outbox has changed in another way than by taking.
-    pub(crate) fn note_outbox(&self, outbox: &ShardOutbox<M, R, E, K>) {
+    pub(crate) fn note_outbox(&self, outbox: &ShardOutbox<T, K>) {
         self.inbox.lock().uncounted.beyond = outbox.queued();
     }
 
     /// Counts the waiting messages of each key, if that was not done. The caller has both locks.
     pub(crate) fn count<'a>(
-        inbox: &mut ShardInbox<M, R, E, K>,
-        outbox: &'a mut ShardOutbox<M, R, E, K>,
+        inbox: &mut ShardInbox<T, K>,
+        outbox: &'a mut ShardOutbox<T, K>,
         bounds: KeyBounds,
     ) -> &'a mut Backlog {
         inbox.uncounted.counted = true;
@@ -549,11 +540,7 @@ impl<M, R, E, K> Shard<M, R, E, K> {
 
     /// True if there are messages in the outbox or the inbox. Otherwise the shard is no longer
     /// scheduled, and `empty` is called before any sender can schedule it again.
-    pub(crate) fn has_more_or(
-        &self,
-        outbox: &ShardOutbox<M, R, E, K>,
-        empty: impl FnOnce(),
-    ) -> bool {
+    pub(crate) fn has_more_or(&self, outbox: &ShardOutbox<T, K>, empty: impl FnOnce()) -> bool {
         if !outbox.queue.is_empty() {
             return true;
         }
@@ -567,18 +554,18 @@ impl<M, R, E, K> Shard<M, R, E, K> {
     }
 
     /// True when messages wait behind the holder of the token.
-    pub(crate) fn has_waiting(&self, outbox: &ShardOutbox<M, R, E, K>) -> bool {
+    pub(crate) fn has_waiting(&self, outbox: &ShardOutbox<T, K>) -> bool {
         !outbox.queue.is_empty() || !self.inbox.lock().is_empty()
     }
 
     /// As `has_waiting`, or one is just coming. Waits for no lock.
-    pub(crate) fn seems_to_have_waiting(&self, outbox: &ShardOutbox<M, R, E, K>) -> bool {
+    pub(crate) fn seems_to_have_waiting(&self, outbox: &ShardOutbox<T, K>) -> bool {
         !outbox.queue.is_empty() || self.inbox.try_lock().is_none_or(|inbox| !inbox.is_empty())
     }
 }
 
 /// Of the messages that are counted by their keys.
-fn hashes<M, R, E, K>(lifted: &Lifted<M, R, E, K>, lines: &[LiftedLine<M, R, E, K>]) -> Vec<u32> {
+fn hashes<T: Payload, K>(lifted: &Lifted<T, K>, lines: &[LiftedLine<T, K>]) -> Vec<u32> {
     let queued = lifted.queues.iter().flat_map(BlockQueue::iter).chain(&lifted.urgent);
     let queued = queued.filter(|entry| entry.key.is_some() && !entry.is_retry());
     let in_lanes = lines
@@ -587,7 +574,7 @@ fn hashes<M, R, E, K>(lifted: &Lifted<M, R, E, K>, lines: &[LiftedLine<M, R, E, 
     queued.map(|entry| entry.hash).chain(in_lanes).collect()
 }
 
-impl<M, R, E, K> ShardInbox<M, R, E, K> {
+impl<T: Payload, K> ShardInbox<T, K> {
     /// True if there is nothing for a worker.
     pub(crate) fn is_empty(&self) -> bool {
         self.lifted || (self.queue.is_empty() && self.urgent.is_empty())
@@ -604,7 +591,7 @@ impl<M, R, E, K> ShardInbox<M, R, E, K> {
     }
 
     /// Moves the normal messages that lie here into an empty outbox, whole.
-    fn hand_over(&mut self, outbox: &mut ShardOutbox<M, R, E, K>) {
+    fn hand_over(&mut self, outbox: &mut ShardOutbox<T, K>) {
         std::mem::swap(&mut self.queue, &mut outbox.queue);
         self.queue.lies_here();
         outbox.from_remote = self.near.sender != this_thread();
@@ -680,11 +667,11 @@ impl<M, R, E, K> ShardInbox<M, R, E, K> {
     #[inline(always)]
     pub(crate) fn push_fast(
         &mut self,
-        payload: &mut impl LendOutgoing<M, R, E>,
+        offer: &mut impl Offer<T>,
         (key, hash): (Option<K>, u32),
         stamp: Stamp,
     ) {
-        if payload.message().is_none() {
+        if offer.message().is_none() {
             return;
         }
         self.fast -= 1;
@@ -692,8 +679,8 @@ impl<M, R, E, K> ShardInbox<M, R, E, K> {
         self.note_key(hash);
         self.queue.push_made(|| {
             #[expect(clippy::expect_used, reason = "it was there just now, and nobody else has it")]
-            let (message, extra) = payload.unpack().expect("a message");
-            Entry { message, extra, key, hash, class: Class::Normal, stamp }
+            let (message, extra) = offer.unpack().expect("a message");
+            Entry { message, extra, key, hash, urgent: false, stamp }
         });
     }
 
@@ -711,7 +698,7 @@ impl<M, R, E, K> ShardInbox<M, R, E, K> {
 
     /// Ends counting messages by their keys if that is not needed any more. The caller has the lock
     /// of the outbox.
-    pub(crate) fn take_stock(&mut self, outbox: &mut ShardOutbox<M, R, E, K>) {
+    pub(crate) fn take_stock(&mut self, outbox: &mut ShardOutbox<T, K>) {
         self.uncounted.beyond = outbox.queued();
         let queued = self.queued() + self.uncounted.beyond;
         if outbox.backlog.as_ref().is_some_and(|backlog| backlog.is_needless(queued)) {
@@ -725,20 +712,20 @@ impl<M, R, E, K> ShardInbox<M, R, E, K> {
     #[inline(always)]
     pub(crate) fn push(
         &mut self,
-        payload: &mut impl LendOutgoing<M, R, E>,
+        offer: &mut impl Offer<T>,
         (key, hash): (Option<K>, u32),
         stamp: impl FnOnce(u64) -> Stamp,
     ) -> bool {
-        let (stamp, class) = (stamp(self.accepted), payload.class());
+        let (stamp, urgent) = (stamp(self.accepted), offer.is_urgent());
         self.queue.make_room();
         // Moved from its sender straight into its place.
-        let Some((message, extra)) = payload.unpack() else { return false };
-        if class == Class::Urgent {
-            self.push_urgent(Entry { message, extra, key, hash, class, stamp });
+        let Some((message, extra)) = offer.unpack() else { return false };
+        if urgent {
+            self.push_urgent(Entry { message, extra, key, hash, urgent, stamp });
             return self.note_sender();
         }
         self.note_key(hash);
-        self.queue.push_into_room(Entry { message, extra, key, hash, class, stamp });
+        self.queue.push_into_room(Entry { message, extra, key, hash, urgent, stamp });
         self.accepted += 1;
         self.note_sender()
     }
@@ -752,7 +739,7 @@ impl<M, R, E, K> ShardInbox<M, R, E, K> {
     }
 
     /// Takes the next urgent message, which may go to a lane.
-    pub(crate) fn pop_urgent(&mut self) -> Option<Entry<M, R, E, K>> {
+    pub(crate) fn pop_urgent(&mut self) -> Option<Entry<T, K>> {
         if self.lifted {
             return None;
         }
@@ -762,7 +749,7 @@ impl<M, R, E, K> ShardInbox<M, R, E, K> {
     }
 
     #[cold]
-    fn push_urgent(&mut self, entry: Entry<M, R, E, K>) {
+    fn push_urgent(&mut self, entry: Entry<T, K>) {
         self.urgent.push_back(entry);
         self.accepted += 1;
     }
@@ -770,7 +757,7 @@ impl<M, R, E, K> ShardInbox<M, R, E, K> {
     /// As `push`, for several plain messages. Returns what else is to be done.
     pub(crate) fn push_each(
         &mut self,
-        messages: impl Iterator<Item = M>,
+        messages: impl Iterator<Item = T::Message>,
         stamp: impl Fn(u64) -> Stamp,
     ) -> Wanted {
         for message in messages {
@@ -784,7 +771,7 @@ impl<M, R, E, K> ShardInbox<M, R, E, K> {
     /// Leaves an empty deque with the sender.
     pub(crate) fn push_run(
         &mut self,
-        messages: &mut VecDeque<M>,
+        messages: &mut VecDeque<T::Message>,
         stamp: Stamp,
         unmeasured: u64,
         sample: impl FnOnce(u64) -> Stamp,
@@ -823,7 +810,7 @@ impl<M, R, E, K> ShardInbox<M, R, E, K> {
     }
 }
 
-impl<M, R, E, K> ShardOutbox<M, R, E, K> {
+impl<T: Payload, K> ShardOutbox<T, K> {
     /// Gives the token to `worker`, without a message yet.
     pub(crate) fn grant(&mut self, worker: usize) -> u64 {
         let epoch = self.epochs.next;
@@ -870,7 +857,7 @@ impl<M, R, E, K> ShardOutbox<M, R, E, K> {
 
     /// Takes the next message of the queue.
     #[inline(always)]
-    pub(crate) fn pop_queue(&mut self) -> Option<Entry<M, R, E, K>> {
+    pub(crate) fn pop_queue(&mut self) -> Option<Entry<T, K>> {
         let is_there = !self.queue.is_empty();
         self.taken = self.taken.wrapping_add(u64::from(is_there));
         self.queue.pop_front()
@@ -878,7 +865,7 @@ impl<M, R, E, K> ShardOutbox<M, R, E, K> {
 
     /// As `pop_queue`, if it is a message that was sent with others and lies as it was sent.
     #[inline(always)]
-    pub(crate) fn pop_of_run(&mut self) -> Option<(M, Stamp)> {
+    pub(crate) fn pop_of_run(&mut self) -> Option<(T::Message, Stamp)> {
         if !self.queue.is_in_run() {
             return None;
         }
@@ -894,14 +881,14 @@ impl<M, R, E, K> ShardOutbox<M, R, E, K> {
 
     /// A message that waited here is started, or taken out.
     #[inline]
-    pub(crate) fn left(&mut self, entry: &Entry<M, R, E, K>) {
+    pub(crate) fn left(&mut self, entry: &Entry<T, K>) {
         if let Some(backlog) = &mut self.backlog {
             backlog.left(entry);
         }
     }
 
     /// Takes the next message of a lane.
-    pub(crate) fn pop_lane(&mut self, id: LaneId) -> Option<Entry<M, R, E, K>> {
+    pub(crate) fn pop_lane(&mut self, id: LaneId) -> Option<Entry<T, K>> {
         let entry = self.lanes.pop_front(id)?;
         self.left(&entry);
         self.taken = self.taken.wrapping_add(1);
@@ -997,14 +984,14 @@ impl<M, R, E, K> ShardOutbox<M, R, E, K> {
 
     /// True when a key has had its quota in a row and others may be ready behind it (K04). Goes by
     /// the hash: keys that collide share a streak, which costs them a lane and no order.
-    pub(crate) fn exceeds(&mut self, entry: &Entry<M, R, E, K>, quota: u32) -> bool {
+    pub(crate) fn exceeds(&mut self, entry: &Entry<T, K>, quota: u32) -> bool {
         let (count, hash) = self.hashes.streak;
         let same = entry.key.is_some() && count > 0 && hash == entry.hash;
         self.hashes.streak = if same { (count + 1, hash) } else { (1, entry.hash) };
         self.hashes.streak.0 > quota && !self.queue.is_empty()
     }
 
-    /// The next message of the queue goes into the delivery, and its key into the hands of the
+    /// The next message of the queue goes into the slot, and its key into the hands of the
     /// holder of the token, if nothing prevents it; otherwise nothing has changed. Returns the key
     /// that the holder has done with, to be dropped under no lock, and the hash of the new one.
     #[inline(always)]
@@ -1012,7 +999,7 @@ impl<M, R, E, K> ShardOutbox<M, R, E, K> {
         &mut self,
         epoch: u64,
         quota: u32,
-        delivery: &mut Delivery<M, R, E>,
+        slot: &mut impl Slot<T>,
     ) -> Option<KeyChange<K>> {
         let token = self.token.as_mut().filter(|token| token.epoch == epoch)?;
         if !self.lanes.is_empty() || self.backlog.is_some() {
@@ -1033,7 +1020,7 @@ impl<M, R, E, K> ShardOutbox<M, R, E, K> {
         let key = entry.key.take().map(|key| (entry.hash, key));
         let hash = key.as_ref().map(|(hash, _)| *hash);
         let step = (std::mem::replace(&mut token.in_hand, key), hash);
-        entry.put_into(delivery);
+        entry.put_into(slot);
         Some(step)
     }
 
@@ -1045,7 +1032,7 @@ impl<M, R, E, K> ShardOutbox<M, R, E, K> {
         self.token.is_none() && self.backlog.is_none() && is_nothing_ready
     }
 
-    /// The next message of the queue whose key has no lane goes into the delivery, and the hash of
+    /// The next message of the queue whose key has no lane goes into the slot, and the hash of
     /// its key and that key to the caller; those before it wait behind their keys. None, with the
     /// next message left in place, if more has to be weighed: keys that are not compared here, a
     /// lane with a collector, a key that has had its quota.
@@ -1053,7 +1040,7 @@ impl<M, R, E, K> ShardOutbox<M, R, E, K> {
     pub(crate) fn pop_free(
         &mut self,
         quota: u32,
-        delivery: &mut Delivery<M, R, E>,
+        slot: &mut impl Slot<T>,
     ) -> Option<(u32, Option<K>)>
     where
         K: PartialEq + 'static,
@@ -1076,19 +1063,19 @@ impl<M, R, E, K> ShardOutbox<M, R, E, K> {
         self.hashes.streak = (if same { count + 1 } else { 1 }, entry.hash);
         self.taken = self.taken.wrapping_add(1);
         let of = (entry.hash, entry.key.take());
-        entry.put_into(delivery);
+        entry.put_into(slot);
         Some(of)
     }
 
     #[cold]
     #[inline(never)]
-    fn put_back(&mut self, entry: Entry<M, R, E, K>) {
+    fn put_back(&mut self, entry: Entry<T, K>) {
         self.queue.push_front(entry);
     }
 
     /// The first of the next messages whose key is another and waits for no other: it goes before
     /// those of the key that has had its quota, and no lane is needed.
-    pub(crate) fn pop_other(&mut self, hash: u32) -> Option<Entry<M, R, E, K>> {
+    pub(crate) fn pop_other(&mut self, hash: u32) -> Option<Entry<T, K>> {
         let lanes = &self.lanes;
         let other = self.queue.remove_near(LOOK_AHEAD, |entry| match entry.key {
             Some(_) => entry.hash != hash && !lanes.has(entry.hash),
@@ -1109,7 +1096,7 @@ impl<M, R, E, K> ShardOutbox<M, R, E, K> {
     }
 
     /// Gives a message's key a lane of its own that is ready, behind all others.
-    pub(crate) fn stand_aside(&mut self, mut entry: Entry<M, R, E, K>) {
+    pub(crate) fn stand_aside(&mut self, mut entry: Entry<T, K>) {
         let Some(key) = entry.key.take() else { return };
         let id = self.lanes.open(entry.hash, key, LaneState::Ready);
         let unplaced = self.lanes.push_back(id, entry);
@@ -1130,7 +1117,7 @@ impl<M, R, E, K> ShardOutbox<M, R, E, K> {
 mod tests {
     use super::*;
 
-    type Numbers = Shard<u64, (), (), ()>;
+    type Numbers = Shard<u64, ()>;
 
     /// So many permits never run out.
     const PLENTY: u64 = 1 << 30;
@@ -1203,7 +1190,7 @@ mod tests {
 
     #[test]
     fn nothing_takes_the_fast_path_where_something_else_is_to_be_seen_to() {
-        type Hinders = fn(&mut ShardInbox<u64, (), (), ()>);
+        type Hinders = fn(&mut ShardInbox<u64, ()>);
         let hindrances: [Hinders; 4] = [
             |inbox| inbox.closed = true,
             |inbox| inbox.scheduled = false,
@@ -1247,7 +1234,7 @@ mod tests {
 
     #[test]
     fn a_shard_that_is_found_empty_has_no_fast_path_any_more() {
-        type Finds = fn(&Numbers, &mut ShardOutbox<u64, (), (), ()>) -> bool;
+        type Finds = fn(&Numbers, &mut ShardOutbox<u64, ()>) -> bool;
         let ways: [Finds; 3] = [
             |shard, outbox| shard.refill(outbox),
             |shard, outbox| shard.has_more_or(outbox, || {}),
@@ -1280,7 +1267,7 @@ mod tests {
         assert_eq!(inbox.take_credit(), 5);
     }
 
-    type Keyed = Shard<u64, (), (), u64>;
+    type Keyed = Shard<u64, u64>;
 
     fn send_of(shard: &Keyed, key: u64) {
         let mut inbox = shard.inbox.lock();
@@ -1336,8 +1323,8 @@ mod tests {
         assert!(!shard.is_all_of(&mut outbox, 0));
         assert_eq!(outbox.next_ready(), Some(id));
         assert!(shard.is_all_of(&mut outbox, 0));
-        let (class, stamp) = (Class::Urgent, Stamp::default());
-        let urgent = Entry { message: 0, extra: None, key: Some(8), hash: 8, class, stamp };
+        let stamp = Stamp::default();
+        let urgent = Entry { message: 0, extra: None, key: Some(8), hash: 8, urgent: true, stamp };
         shard.inbox.lock().push_urgent(urgent);
         assert!(!shard.is_all_of(&mut outbox, 0));
     }

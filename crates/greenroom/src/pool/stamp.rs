@@ -92,10 +92,9 @@ impl Stamp {
 
 #[cfg(test)]
 mod tests {
-    use std::{convert::Infallible, time::Duration};
+    use std::time::Duration;
 
     use super::{SAMPLED_OF_BRISK, SAMPLED_OF_QUICK, Stamp};
-    use crate::pool::entry::Entry;
 
     #[test]
     fn a_stamp_keeps_its_time_and_says_what_it_stands_for() {
@@ -112,18 +111,5 @@ mod tests {
         }
         assert!(!Stamp::coarse(u64::MAX).is_sampled(), "a time without end is no sample");
         assert!(!Stamp::UNDATED.is_sampled() && Stamp::UNDATED != Stamp::coarse(0));
-    }
-
-    #[test]
-    fn p25_a_queued_message_takes_24_bytes_over_itself_at_most() {
-        assert_eq!(size_of::<Entry<u64, u64, u64, Infallible>>() - size_of::<u64>(), 24);
-        assert_eq!(size_of::<Entry<[u64; 4], u64, u64, Infallible>>() - size_of::<[u64; 4]>(), 24);
-        assert_eq!(size_of::<Entry<u64, u64, u64, u64>>() - size_of::<u64>(), 40, "with a key");
-    }
-
-    #[test]
-    fn an_optional_entry_takes_no_more_so_that_blocks_of_them_are_fetched() {
-        type Queued = Entry<u64, u64, u64, Infallible>;
-        assert_eq!(size_of::<Option<Queued>>(), size_of::<Queued>());
     }
 }

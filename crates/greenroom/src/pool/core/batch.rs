@@ -12,7 +12,8 @@ use super::{Core, Queued};
 use crate::{
     Actor,
     pool::{
-        discard::discard, entry::Entry, in_flight::Source, lanes::LaneState, shard::LOOK_AHEAD,
+        discard::discard, entry::Entry, in_flight::Source, lanes::LaneState, payload::Payload,
+        pool_payload::PoolPayload, shard::LOOK_AHEAD,
     },
 };
 
@@ -180,7 +181,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 }
 
 /// Whether a message is of this key. If they cannot be compared, it counts as one of another.
-fn is_of<M, R, E, K: Eq>(entry: &Entry<M, R, E, K>, key: &K) -> bool {
+fn is_of<T: Payload, K: Eq>(entry: &Entry<T, K>, key: &K) -> bool {
     let compare = || entry.key.as_ref() == Some(key);
     let same = std::panic::catch_unwind(std::panic::AssertUnwindSafe(compare));
     same.unwrap_or_else(|panic| {
@@ -190,6 +191,6 @@ fn is_of<M, R, E, K: Eq>(entry: &Entry<M, R, E, K>, key: &K) -> bool {
 }
 
 /// True for a message that may be handled with others.
-fn joins<M, R, E, K>(entry: &Entry<M, R, E, K>) -> bool {
+fn joins<M, R, E, K>(entry: &Entry<PoolPayload<M, R, E>, K>) -> bool {
     !entry.extra.as_ref().is_some_and(|extra| extra.alone)
 }

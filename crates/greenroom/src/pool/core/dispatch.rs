@@ -8,7 +8,7 @@ use std::{
 
 use super::{Core, ExtraOf, Queued, Urgency};
 use crate::{
-    Actor,
+    Actor, Class,
     delivery::Waiter,
     pool::{
         discard::discard,
@@ -416,8 +416,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     fn ask_once_more(&self) {
         let held = std::mem::take(&mut *self.routing.held.lock());
         for entry in held {
-            let mut payload =
-                Outgoing { message: Some(entry.message), extra: entry.extra, class: entry.class };
+            let mut payload = Outgoing {
+                message: Some(entry.message),
+                extra: entry.extra,
+                class: Class::of(entry.urgent),
+            };
             let chosen = catch_unwind(AssertUnwindSafe(|| self.choose(&mut payload)));
             let chosen = chosen.unwrap_or_else(|panic| {
                 discard(panic);
@@ -457,8 +460,15 @@ pub(super) fn entry_of<A: Actor, K>(
     payload: &mut OutgoingOf<A>,
     stamp: Stamp,
 ) -> Option<Queued<A, K>> {
-    let (extra, class) = (payload.extra.take(), payload.class);
-    payload.message.take().map(|message| Entry { message, extra, key: None, hash: 0, class, stamp })
+    let (extra, urgent) = (payload.extra.take(), payload.class.is_urgent());
+    payload.message.take().map(|message| Entry {
+        message,
+        extra,
+        key: None,
+        hash: 0,
+        urgent,
+        stamp,
+    })
 }
 
 /// Whether a worker whose mailbox is full gets another message: the pool has room, and its

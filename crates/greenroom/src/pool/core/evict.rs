@@ -10,7 +10,7 @@ use super::{
     dispatch::{Chosen, MailboxPlace, PoolPermit},
 };
 use crate::{
-    Actor, CallError, Class, DeadLetter, DeadLetterReason,
+    Actor, CallError, DeadLetter, DeadLetterReason,
     pool::{
         discard::discard,
         entry::Entry,
@@ -18,6 +18,7 @@ use crate::{
         mailbox::Mailbox,
         outgoing::OutgoingOf,
         overflow::Overflow,
+        payload::Payload,
         permits::{Closed, Refused},
         shard::ShardOutbox,
     },
@@ -244,7 +245,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let oldest = outbox.queue.pop_first(|entry| !entry.is_retry());
         let oldest = oldest.or_else(|| self.queue.shards[shard].inbox.lock().queue.pop_front());
         oldest.iter().for_each(|entry| outbox.left(entry));
-        oldest.or_else(|| evict_from_lanes(outbox, Class::Normal))
+        oldest.or_else(|| evict_from_lanes(outbox, false))
     }
 
     fn evict_urgent_from(&self, shard: usize) -> Option<Queued<A, K>> {
@@ -252,7 +253,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let more = outbox.has_urgent_ready();
         let oldest = self.pop_urgent(shard, more);
         oldest.iter().for_each(|entry| outbox.left(entry));
-        oldest.or_else(|| evict_from_lanes(outbox, Class::Urgent))
+        oldest.or_else(|| evict_from_lanes(outbox, true))
     }
 
     /// As `evict`, of a key with this hash.
@@ -295,11 +296,11 @@ fn never_waits(refused: Refused) -> Refused {
 }
 
 /// A lane that no worker runs has a message, or is none.
-fn evict_from_lanes<M, R, E, K>(
-    mut outbox: Locked<'_, ShardOutbox<M, R, E, K>>,
-    class: Class,
-) -> Option<Entry<M, R, E, K>> {
-    let (entry, emptied) = outbox.lanes.evict(class)?;
+fn evict_from_lanes<T: Payload, K>(
+    mut outbox: Locked<'_, ShardOutbox<T, K>>,
+    urgent: bool,
+) -> Option<Entry<T, K>> {
+    let (entry, emptied) = outbox.lanes.evict(urgent)?;
     outbox.left(&entry);
     // What names it among the ready ones is passed over.
     let closed = emptied.and_then(|id| outbox.lanes.close(id));

@@ -10,6 +10,7 @@ use crate::{
         in_flight::Source,
         keys::{KeyCounts, KeyInHand, KeyState, KeyStatus, LongestLine, ParkedKey},
         lanes::{Lane, LaneId, LaneState},
+        payload::Payload,
         shard::ShardOutbox,
         stamp::Stamp,
     },
@@ -216,12 +217,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 }
 
 /// Messages that wait in a lane, behind the one that has failed.
-fn behind<M, R, E, K>(lane: &Lane<M, R, E, K>) -> usize {
+fn behind<T: Payload, K>(lane: &Lane<T, K>) -> usize {
     lane.len() - lane.retried()
 }
 
 /// The worker that has a key with this hash in hand, as the holder of the token.
-fn holder_of<M, R, E, K>(outbox: &ShardOutbox<M, R, E, K>, hash: u32) -> Option<usize> {
+fn holder_of<T: Payload, K>(outbox: &ShardOutbox<T, K>, hash: u32) -> Option<usize> {
     let token = outbox.token.as_ref()?;
     let in_hand = token.in_hand.as_ref().is_some_and(|(own, _)| *own == hash);
     in_hand.then_some(token.worker)

@@ -4,7 +4,7 @@ use std::{hash::Hash, sync::Arc};
 
 use super::{Core, Queued};
 use crate::{
-    Actor, Class, ExitReason,
+    Actor, ExitReason,
     pool::{
         mailbox::Mailbox,
         outgoing::OutgoingOf,
@@ -89,12 +89,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let mut outbox = self.queue.shards[0].outbox.lock();
         let mut inbox = self.queue.shards[0].inbox.lock();
         for entry in entries {
-            match entry.class {
-                Class::Normal => outbox.queue.push_back(entry),
-                Class::Urgent => {
-                    inbox.urgent.push_back(entry);
-                    self.queue.wake.set_urgent(0);
-                }
+            if entry.urgent {
+                inbox.urgent.push_back(entry);
+                self.queue.wake.set_urgent(0);
+            } else {
+                outbox.queue.push_back(entry);
             }
         }
         inbox.scheduled = true;

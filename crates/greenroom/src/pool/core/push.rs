@@ -4,7 +4,7 @@ use std::{hash::Hash, sync::atomic::Ordering};
 
 use super::{Core, InboxGuard};
 use crate::{
-    Actor, Class,
+    Actor,
     pool::{
         discard::discard,
         entry::Hashed,
@@ -30,7 +30,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         let index = self.shard_of(&key, sender);
         let mut inbox = locked(&self.queue.shards[index].inbox);
-        if inbox.is_fast() && payload.class() == Class::Normal && self.is_timely() {
+        if inbox.is_fast() && !payload.is_urgent() && self.is_timely() {
             inbox.push_fast(payload, key, self.telemetry.coarse.coarse_stamp());
             return Ok(());
         }
@@ -71,7 +71,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         inbox.credit -= 1;
         let is_late = self.is_late();
-        let urgent = payload.class() == Class::Urgent;
+        let urgent = payload.is_urgent();
         let first = inbox.push(payload, key, |number| self.telemetry.coarse.stamp(number, is_late));
         if urgent {
             self.queue.wake.set_urgent(index);
@@ -173,7 +173,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return Err(Refused::Closed);
         }
         let first = inbox.push(payload, key, |number| self.stamp(number));
-        if payload.class == Class::Urgent {
+        if payload.class.is_urgent() {
             self.queue.wake.set_urgent(index);
         }
         Ok(first)

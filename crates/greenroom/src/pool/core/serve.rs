@@ -18,13 +18,14 @@ use std::{
 
 use super::{Core, HandoffSlotOf, Queued};
 use crate::{
-    Actor, Class,
+    Actor,
     delivery::Extra,
     pool::{
         entry::Entry,
         handoff_slot::{InPlaceOutcome, Retracted},
         in_place::{self, LentWork},
         lock::locked,
+        pool_payload::PoolPayload,
         reentrancy::slot_at_work,
         served::{HandoffWait, Served, ServedBy},
         stamp::Stamp,
@@ -247,9 +248,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 }
 
 /// The entry of a message that was handed to a worker.
-fn into_entry<M, R, E, K>((message, stamp, port): Retracted<M, R, E>) -> Entry<M, R, E, K> {
+fn into_entry<M, R, E, K>(
+    (message, stamp, port): Retracted<M, R, E>,
+) -> Entry<PoolPayload<M, R, E>, K> {
     let extra = Some(Extra::new(Some(port)));
-    Entry { message, extra, key: None, hash: 0, class: Class::Normal, stamp }
+    Entry { message, extra, key: None, hash: 0, urgent: false, stamp }
 }
 
 #[cfg(test)]

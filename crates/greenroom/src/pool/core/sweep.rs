@@ -28,6 +28,7 @@ use crate::{
         discard::discard,
         failed::Failed,
         lanes::{Lane, LaneId, LaneState, LiftedLine},
+        pool_payload::PayloadOf,
         shard,
     },
     sync::{Ordering, yield_now},
@@ -100,13 +101,11 @@ pub(super) fn sift_queue<A: Actor, K>(
     stay
 }
 
-type LiftedOf<A, K> =
-    shard::Lifted<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error, K>;
+type LiftedOf<A, K> = shard::Lifted<PayloadOf<A>, K>;
 
-type LineOf<A, K> = LiftedLine<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error, K>;
+type LineOf<A, K> = LiftedLine<PayloadOf<A>, K>;
 
-pub(super) type LaneOf<A, K> =
-    Lane<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error, K>;
+pub(super) type LaneOf<A, K> = Lane<PayloadOf<A>, K>;
 
 /// What waited in a lane.
 struct SiftedLine<A: Actor, K> {

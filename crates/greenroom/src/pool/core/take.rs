@@ -20,11 +20,11 @@ use crate::{
     Actor, CallError, Class,
     pool::{
         discard::discard,
-        entry::put_plain,
         in_flight::{DeliveryOf, Source},
         lanes::{Lane, LaneId, LaneState, is_plain_key},
         lock::{Locked, locked},
         shard::{LOOK_AHEAD, Refilled},
+        slot::Slot,
     },
 };
 
@@ -209,7 +209,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let mut outbox = locked(&shard.outbox);
         // Straight into its place: between the two, each further move is felt.
         if let Some((message, stamp)) = outbox.pop_of_run() {
-            put_plain(message, stamp, delivery);
+            delivery.put_plain(message, stamp);
         } else {
             let Some(entry) = outbox.pop_queue() else { return false };
             entry.put_into(delivery);
@@ -467,7 +467,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                     Ok(LanePlace::Behind) => continue,
                 };
             }
-            if entry.class == Class::Urgent || !outbox.exceeds(&entry, QUOTA) {
+            if entry.urgent || !outbox.exceeds(&entry, QUOTA) {
                 return (outbox, Some(entry));
             }
             if self.queue.shards[index].is_all_of(&mut outbox, entry.hash) {
@@ -576,7 +576,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         // The lane may have closed since: then the key is free. None can have opened, because only
         // the holder of the token opens lanes for messages of this queue, and the watchdog leaves a
         // token alone that compares.
-        let class = entry.class;
+        let urgent = entry.urgent;
         let (mut outbox, entry) = self.notify_if_parked(index, outbox, lane, entry);
         outbox.carried = None;
         let placed = match lane {
@@ -593,9 +593,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             outbox = self.queue.shards[index].outbox.lock();
         }
         outbox.compare(epoch, None);
-        let placed = placed.map(|id| match class {
-            Class::Urgent => self.set_lane_urgent(index, &mut outbox, epoch, id),
-            Class::Normal => LanePlace::Behind,
+        let placed = placed.map(|id| match urgent {
+            true => self.set_lane_urgent(index, &mut outbox, epoch, id),
+            false => LanePlace::Behind,
         });
         (outbox, placed)
     }

@@ -23,7 +23,8 @@ use crate::{
     Actor, Answer, DeadLetterReason,
     delivery::{BatchItem, Delivery},
     pool::{
-        core::batch::NextOfBatch, discard::discard, entry::Queued, panic_message::panic_message,
+        core::batch::NextOfBatch, discard::discard, panic_message::panic_message,
+        pool_payload::Queued,
     },
 };
 

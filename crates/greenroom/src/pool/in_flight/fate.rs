@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use crate::{
     Actor,
-    pool::{entry::Queued, failed::Failed},
+    pool::{failed::Failed, pool_payload::Queued},
 };
 
 /// The fate of a failed message of a batch, once all others are settled.

@@ -12,12 +12,8 @@ use crate::{
     Actor, CallError, DeadLetter, DeadLetterReason, Delivery, NotAccepted,
     delivery::{Extra, Marks},
     pool::{
-        core::ExtraOf,
-        entry::{Entry, Queued},
-        mailbox::Mailbox,
-        refusals::Refusals,
-        stamp::Stamp,
-        task_guard::start_clock,
+        core::ExtraOf, entry::Entry, mailbox::Mailbox, pool_payload::Queued, refusals::Refusals,
+        stamp::Stamp, task_guard::start_clock,
     },
 };
 
@@ -87,10 +83,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
     /// The message in hand, out of it.
     fn take_entry(&mut self, stamp: Stamp) -> Option<Queued<A, K>> {
         let message = self.take_message()?;
-        let class = self.delivery.class;
+        let urgent = self.delivery.class.is_urgent();
         let extra = self.delivery.extra.take();
         self.out_of_hand(false);
-        Some(Entry { message, extra, key: None, hash: 0, class, stamp })
+        Some(Entry { message, extra, key: None, hash: 0, urgent, stamp })
     }
 
     /// No worker takes it.

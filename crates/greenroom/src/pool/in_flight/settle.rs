@@ -16,15 +16,8 @@ use crate::{
     delivery::Marks,
     failure::{Cause, FailedAttempt},
     pool::{
-        core::ExtraOf,
-        counters::count,
-        discard::discard,
-        entry::{Entry, Queued},
-        failed::Failed,
-        limits::Outcome,
-        sketch::FED,
-        stamp::Stamp,
-        task_guard::start_clock,
+        core::ExtraOf, counters::count, discard::discard, entry::Entry, failed::Failed,
+        limits::Outcome, pool_payload::Queued, sketch::FED, stamp::Stamp, task_guard::start_clock,
     },
 };
 
@@ -311,10 +304,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
         let extra = self.failed_extra(counted, failure);
         self.out_of_hand(false);
         count(&self.slot_state.counters.retries);
-        let class = self.delivery.class;
+        let urgent = self.delivery.class.is_urgent();
         let due = u64::try_from(after.as_nanos()).unwrap_or(u64::MAX);
         let stamp = Stamp::coarse(self.worker.core.telemetry.coarse.timely().saturating_add(due));
-        let entry = Entry { message, extra: Some(extra), key: None, hash: 0, class, stamp };
+        let entry = Entry { message, extra: Some(extra), key: None, hash: 0, urgent, stamp };
         self.go_back(entry, after);
     }
 
@@ -322,7 +315,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
     /// key's line again.
     pub(super) fn begin_later(&mut self) {
         let accepted = self.delivery.queued_at();
-        let (class, stamp) = (self.delivery.class, self.delivery.came_at());
+        let (urgent, stamp) = (self.delivery.class.is_urgent(), self.delivery.came_at());
         let Some(message) = self.take_message() else {
             return self.dead_letter(DeadLetterReason::Killed, None, None);
         };
@@ -330,7 +323,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
         extra.accepted = Some(accepted);
         extra.parked = true;
         self.out_of_hand(false);
-        let entry = Entry { message, extra: Some(extra), key: None, hash: 0, class, stamp };
+        let entry = Entry { message, extra: Some(extra), key: None, hash: 0, urgent, stamp };
         self.go_back(entry, Duration::ZERO);
     }
 
@@ -400,8 +393,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
         let mut extra = self.failed_extra(true, failure);
         extra.for_good = true;
         let (port, failed) = (extra.port.take(), extra.failed.clone());
-        let (class, stamp) = (self.delivery.class, self.delivery.came_at());
-        let entry = Entry { message, extra: Some(extra), key: None, hash: 0, class, stamp };
+        let (urgent, stamp) = (self.delivery.class.is_urgent(), self.delivery.came_at());
+        let entry = Entry { message, extra: Some(extra), key: None, hash: 0, urgent, stamp };
         self.out_of_hand(false);
         match (failed, &mut self.deferred) {
             (Some(failed), Some(deferred)) => {

@@ -5,16 +5,16 @@ use std::{hash::Hash, time::Instant};
 use super::{InFlight, Source, Taken, WorkerContext};
 use crate::{
     Actor, Class,
-    class::URGENT_RUN,
     pool::{
         core::{
             Core,
             take::{QUOTA, TakenNear},
         },
         discard::discard,
-        entry::Queued,
+        entry::URGENT_RUN,
         lock::locked,
         mailbox::Mailbox,
+        pool_payload::Queued,
         queue::ShardOf,
         slot_state::HAND_OVER,
     },
@@ -477,11 +477,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
         self.worker.source = source;
         self.delivery.message = Some(entry.message);
         self.delivery.extra = entry.extra;
-        self.delivery.class = entry.class;
+        self.delivery.class = Class::of(entry.urgent);
         self.delivery.stamp = entry.stamp;
-        self.rounds.urgent = match entry.class {
-            Class::Urgent => self.rounds.urgent.saturating_add(1),
-            Class::Normal => 0,
+        self.rounds.urgent = match entry.urgent {
+            true => self.rounds.urgent.saturating_add(1),
+            false => 0,
         };
         let taken = self.start();
         discard(entry.key);

@@ -7,12 +7,12 @@ use super::{
     tags::{Bundle, Held, LiftedMail, Unplaced, bears_retry},
 };
 use crate::{
-    Actor, Class,
+    Actor,
     pool::{
         block_queue::BlockQueue,
         entry::Entry,
-        entry::Queued,
         outgoing::OutgoingOf,
+        pool_payload::Queued,
         slot_state::{HAND_OVER, MAIL},
         stamp::Stamp,
     },
@@ -108,7 +108,7 @@ impl<A: Actor, K> Letters<A, K> {
                 self.tagged
                     .held
                     .get_or_insert_with(|| Held::new(tag))
-                    .queue(entry.class)
+                    .queue(entry.urgent)
                     .push_back(entry);
             } else if entry.hash != 0 && tags.binary_search(&entry.hash).is_ok() {
                 bundle.entries.push(entry);
@@ -137,12 +137,12 @@ impl<A: Actor, K> Mailbox<A, K> {
             return Err(Unplaced::Closed);
         }
         let Some(message) = payload.message.take() else { return Err(Unplaced::Closed) };
-        let (extra, class) = (payload.extra.take(), payload.class);
+        let (extra, urgent) = (payload.extra.take(), payload.class.is_urgent());
         let stamp = stamp(letters.accepted);
         letters.accepted += 1;
-        let entry = Entry { message, extra, key: None, hash: tag, class, stamp };
+        let entry = Entry { message, extra, key: None, hash: tag, urgent, stamp };
         match letters.held_of(tag) {
-            Some(held) => held.queue(class).push_back(entry),
+            Some(held) => held.queue(urgent).push_back(entry),
             None => letters.push(entry),
         }
         self.told(&letters);
@@ -162,17 +162,17 @@ impl<A: Actor, K> Mailbox<A, K> {
             return Err(entry);
         }
         self.permits.take_back();
-        let (tag, class) = (entry.hash, entry.class);
+        let (tag, urgent) = (entry.hash, entry.urgent);
         match letters.held_of(tag) {
             Some(held) => {
-                held.queue(class).push_front(entry);
+                held.queue(urgent).push_front(entry);
                 held.waits = true;
             }
             None => {
                 letters.tagged.waiting.push(tag);
-                match class {
-                    Class::Urgent => letters.urgent.push_front(entry),
-                    Class::Normal => letters.normal.push_front(entry),
+                match urgent {
+                    true => letters.urgent.push_front(entry),
+                    false => letters.normal.push_front(entry),
                 }
             }
         }

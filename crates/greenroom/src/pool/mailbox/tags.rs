@@ -4,11 +4,8 @@
 use std::collections::{HashSet, VecDeque};
 
 use crate::{
-    Actor, Class,
-    pool::{
-        block_queue::BlockQueue,
-        entry::{Entry, Queued},
-    },
+    Actor,
+    pool::{block_queue::BlockQueue, entry::Entry, payload::Payload, pool_payload::Queued},
 };
 
 /// How many messages are searched for one of another tag than the retries'.
@@ -81,7 +78,7 @@ impl<A: Actor, K> Default for Tagged<A, K> {
 }
 
 /// True for a message that bears a tag and is attempted again.
-pub(super) fn bears_retry<M, R, E, K>(entry: &Entry<M, R, E, K>) -> bool {
+pub(super) fn bears_retry<T: Payload, K>(entry: &Entry<T, K>) -> bool {
     entry.hash != 0 && entry.is_retry()
 }
 
@@ -130,10 +127,10 @@ impl<A: Actor, K> Held<A, K> {
         self.urgent.len() + self.normal.len()
     }
 
-    pub(super) fn queue(&mut self, class: Class) -> &mut VecDeque<Queued<A, K>> {
-        match class {
-            Class::Urgent => &mut self.urgent,
-            Class::Normal => &mut self.normal,
+    pub(super) fn queue(&mut self, urgent: bool) -> &mut VecDeque<Queued<A, K>> {
+        match urgent {
+            true => &mut self.urgent,
+            false => &mut self.normal,
         }
     }
 

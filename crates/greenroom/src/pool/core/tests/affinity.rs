@@ -10,7 +10,7 @@ use std::{
 };
 
 use crate::{
-    Actor, Class, Context, Pool, Restarts, Stop,
+    Actor, Context, Pool, Restarts, Stop,
     pool::{
         builder::PoolBuilder,
         core::{Core, Urgency},
@@ -125,9 +125,9 @@ async fn who_parks_an_urgent_message_between_two_runs_still_has_affinity_to_its_
     first.settle(Ok(crate::Answer::Reply(())));
     assert_eq!(first.take_next(), Taken::Nothing);
     assert!(matches!(first.worker.source, Source::BetweenRuns { alone: true, .. }));
-    let (message, class) = (Duration::ZERO, Class::Urgent);
+    let (message, urgent) = (Duration::ZERO, true);
     let entry =
-        Entry { message, extra: None, key: None, hash: 0, class, stamp: Default::default() };
+        Entry { message, extra: None, key: None, hash: 0, urgent, stamp: Default::default() };
     first.worker.source = core.park(0, first.worker.source, entry, Duration::from_secs(3_600));
     drop(first);
     core.queue.wake.note_pace(Duration::ZERO);

@@ -24,6 +24,7 @@ use crate::{
         functions::Functions,
         in_flight::Source,
         outgoing::Outgoing,
+        pool_payload::PoolPayload,
         settings::Derived,
         worker::Factory,
     },
@@ -130,7 +131,7 @@ struct Stage<K: Keyed> {
     pushed: u32,
     done: HashSet<u32>,
     /// Per key and class.
-    last: HashMap<(u8, Class), u32>,
+    last: HashMap<(u8, bool), u32>,
 }
 
 impl<K: Keyed> Stage<K> {
@@ -229,9 +230,9 @@ impl<K: Keyed> Stage<K> {
             Some(TakenNear::InDelivery(source)) => {
                 self.workers[index].source = source;
                 let Some(message) = delivery.message.take() else { return Ok(false) };
-                let (extra, class) = (delivery.extra.take(), delivery.class);
+                let (extra, urgent) = (delivery.extra.take(), delivery.class.is_urgent());
                 let stamp = delivery.stamp;
-                self.start(index, Entry { message, extra, key: None, hash: 0, class, stamp })?;
+                self.start(index, Entry { message, extra, key: None, hash: 0, urgent, stamp })?;
             }
         }
         Ok(true)
@@ -267,7 +268,7 @@ impl<K: Keyed> Stage<K> {
         if let Some(key) = entry.message.0 {
             let owners = self.workers.iter().filter_map(|worker| worker.in_hand?.0);
             prop_assert!(owners.into_iter().all(|owner| owner != key), "key {key} in hand twice");
-            let last = self.last.insert((key, entry.class), entry.message.1);
+            let last = self.last.insert((key, entry.urgent), entry.message.1);
             prop_assert!(last.is_none_or(|last| last <= entry.message.1), "key {key} out of order");
         }
         let worker = &mut self.workers[index];
@@ -290,7 +291,7 @@ impl<K: Keyed> Stage<K> {
             extra: Some(extra),
             key: None,
             hash: 0,
-            class: message.2,
+            urgent: message.2.is_urgent(),
             stamp: Default::default(),
         };
         let source = std::mem::replace(&mut worker.source, Source::None);
@@ -458,7 +459,7 @@ fn k05_a_comparison_that_panics_loses_nothing() {
         }
     }
     impl Eq for Touchy {}
-    let mut lanes = crate::pool::lanes::Lanes::<(), (), (), Touchy>::new();
+    let mut lanes = crate::pool::lanes::Lanes::<PoolPayload<(), (), ()>, Touchy>::new();
     let id = lanes.open(7, Touchy, crate::pool::lanes::LaneState::Retrying);
     assert_eq!(find_lane(lanes.candidates(7), Some(&Touchy)), Some(id));
 }

@@ -1,0 +1,79 @@
+//! What the messages of a pool are made of, in a queue and in hand.
+
+use std::marker::PhantomData;
+
+use super::{entry::Entry, failed::Failed, payload::Payload, slot::Slot, stamp::Stamp};
+use crate::{Actor, Class, Delivery, delivery::Extra};
+
+/// A message of a pool, and what it carries besides.
+pub(crate) struct PoolPayload<M, R, E>(PhantomData<(M, R, E)>);
+
+/// That of a pool of these actors.
+pub(crate) type PayloadOf<A> =
+    PoolPayload<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error>;
+
+/// An entry in the queues of a pool of these actors.
+pub(crate) type Queued<A, K> = Entry<PayloadOf<A>, K>;
+
+impl<M, R, E> Payload for PoolPayload<M, R, E> {
+    type Message = M;
+    type Extra = Extra<R, E>;
+    type Failure = Failed<E>;
+
+    fn is_retry(extra: &Extra<R, E>) -> bool {
+        extra.parked
+    }
+
+    fn has_failed_for_good(extra: &Extra<R, E>) -> bool {
+        extra.parked && extra.for_good
+    }
+}
+
+impl<M, R, E> Slot<PoolPayload<M, R, E>> for Delivery<M, R, E> {
+    #[inline(always)]
+    fn put_plain(&mut self, message: M, stamp: Stamp) {
+        // Not dropped, so that nothing has to be kept across a call that is never made.
+        let before = self.message.replace(message);
+        debug_assert!(before.is_none() && self.extra.is_none());
+        std::mem::forget(before);
+        self.class = Class::Normal;
+        self.stamp = stamp;
+    }
+
+    #[inline(always)]
+    fn put(&mut self, message: M, extra: Option<Box<Extra<R, E>>>, urgent: bool, stamp: Stamp) {
+        self.put_plain(message, stamp);
+        let before = std::mem::replace(&mut self.extra, extra);
+        debug_assert!(before.is_none());
+        std::mem::forget(before);
+        self.class = Class::of(urgent);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use super::{Entry, PoolPayload};
+
+    type OfMessages<M, K> = Entry<PoolPayload<M, u64, u64>, K>;
+
+    #[test]
+    fn p25_a_queued_message_takes_24_bytes_over_itself_at_most() {
+        assert_eq!(size_of::<OfMessages<u64, Infallible>>() - size_of::<u64>(), 24);
+        assert_eq!(size_of::<OfMessages<[u64; 4], Infallible>>() - size_of::<[u64; 4]>(), 24);
+        assert_eq!(size_of::<OfMessages<u64, u64>>() - size_of::<u64>(), 40, "with a key");
+    }
+
+    #[test]
+    fn p25_a_message_shorter_than_its_fields_lies_in_a_gap_between_them() {
+        assert_eq!(size_of::<OfMessages<u8, Infallible>>(), 24);
+        assert_eq!(size_of::<OfMessages<[u8; 9], Infallible>>(), 32);
+    }
+
+    #[test]
+    fn an_optional_entry_takes_no_more_so_that_blocks_of_them_are_fetched() {
+        type OfNumbers = OfMessages<u64, Infallible>;
+        assert_eq!(size_of::<Option<OfNumbers>>(), size_of::<OfNumbers>());
+    }
+}
