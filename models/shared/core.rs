@@ -2,29 +2,22 @@
 //! swept. How a pool ends is played here, step by step as in the product's `core/close.rs`; no
 //! decision of it is left out that other threads could see.
 
-use std::{
-    hash::Hash,
-    sync::{Arc, atomic::AtomicU64},
-    time::Duration,
-};
+use std::{hash::Hash, sync::Arc, time::Duration};
 
 use super::{
     backlog::KeyBounds,
     counters::PoolCounters,
-    credit_map::CreditMap,
     entry::Hashed,
     key_lines::KeyLines,
     lanes::LaneId,
-    lock::Locked,
     mailbox::Mailbox,
     outgoing::LendOutgoing,
-    pool_payload::{PayloadOf, Queued},
     per_slot::PerSlot,
-    permits::{Permits, Queues},
-    shard::{Shard, ShardInbox, ShardOutbox, Turns},
+    permits::Queues,
+    pool_payload::{InboxGuard, OutboxOf, PayloadOf, Queued, ShardOf},
+    queue::WorkQueue,
     slot_state::{END, SlotState},
     stamp::Stamp,
-    wake::Wake,
     watchdog_handle::WatchdogHandle,
 };
 use crate::{
@@ -55,17 +48,11 @@ pub(crate) mod take;
 #[path = "../../crates/greenroom/src/pool/core/waiters.rs"]
 mod waiters;
 
-pub(crate) type ShardOf<A, K> = Shard<PayloadOf<A>, K>;
-
-type InboxGuard<'a, A, K> = Locked<'a, ShardInbox<PayloadOf<A>, K>>;
-
-pub(crate) type OutboxOf<A, K> = ShardOutbox<PayloadOf<A>, K>;
-
 pub(crate) type ExtraOf<A> = Extra<<A as Actor>::Reply, <A as Actor>::Error>;
 
 pub(crate) struct Core<A: Actor, K> {
     pub(crate) settings: Settings<A, K>,
-    pub(crate) queue: Queue<A, K>,
+    pub(crate) queue: WorkQueue<PayloadOf<A>, K>,
     pub(crate) routing: Routing<K>,
     pub(crate) membership: Membership<A, K>,
     pub(crate) lifecycle: Lifecycle<A>,
@@ -77,15 +64,6 @@ pub(crate) struct Core<A: Actor, K> {
 }
 
 /// The parts of a core, as far as they are looked at.
-pub(crate) struct Queue<A: Actor, K> {
-    pub(crate) shards: Box<[ShardOf<A, K>]>,
-    pub(crate) permits: Permits,
-    /// Permits that a shard takes at once; one in the product, in so small a pool.
-    pub(crate) credit: AtomicU64,
-    credit_map: CreditMap,
-    pub(crate) wake: Wake,
-}
-
 pub(crate) struct Routing<K> {
     key_lines: KeyLines,
     max_per_key: AtomicUsize,
@@ -318,20 +296,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let watchdog = WatchdogHandle::none();
         let (lanes, messages) = (Mutex::default(), Mutex::new(Vec::new()));
         let mail = Mutex::new(Vec::new());
-        let wake = Wake::new(plan.workers, plan.awake);
+        let (bounds, capacity) = (plan.bounds, plan.capacity);
+        let queue =
+            WorkQueue::new(plan.shards, plan.keyed, bounds, capacity, plan.workers, plan.awake);
+        queue.credit.store(plan.credit, Ordering::Relaxed);
         if plan.quick {
-            wake.note_pace(Duration::ZERO);
+            queue.wake.note_pace(Duration::ZERO);
         }
         Self {
-            queue: Queue {
-                shards: (0..plan.shards)
-                    .map(|_| Shard::new(Turns::OF_A_SENDER, plan.bounds))
-                    .collect(),
-                permits: Permits::new(plan.capacity),
-                credit: AtomicU64::new(plan.credit),
-                credit_map: CreditMap::new(),
-                wake,
-            },
+            queue,
             routing: Routing {
                 key_lines: KeyLines::default(),
                 max_per_key: AtomicUsize::new(plan.bounds.waiting),

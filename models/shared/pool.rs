@@ -36,14 +36,16 @@ pub(crate) mod outgoing;
 mod padded;
 #[path = "../../crates/greenroom/src/pool/payload.rs"]
 pub(crate) mod payload;
-#[path = "../../crates/greenroom/src/pool/pool_payload.rs"]
-pub(crate) mod pool_payload;
 #[path = "../../crates/greenroom/src/pool/per_slot.rs"]
 mod per_slot;
 #[path = "../../crates/greenroom/src/pool/permits.rs"]
 pub(crate) mod permits;
 #[path = "../../crates/greenroom/src/pool/places.rs"]
 mod places;
+#[path = "../../crates/greenroom/src/pool/pool_payload.rs"]
+pub(crate) mod pool_payload;
+#[path = "../../crates/greenroom/src/pool/queue.rs"]
+pub(crate) mod queue;
 #[path = "../../crates/greenroom/src/pool/shard.rs"]
 pub(crate) mod shard;
 #[path = "../../crates/greenroom/src/pool/slot.rs"]
@@ -67,11 +69,6 @@ pub(crate) mod worker_task;
 
 #[path = "worker.rs"]
 pub(crate) mod worker;
-
-/// The parts of the core, whose names files of the product know.
-pub(crate) mod queue {
-    pub(crate) use super::core::ShardOf;
-}
 
 pub(crate) mod settings {
     pub(crate) use super::core::Settings;

@@ -6,7 +6,7 @@
 //! | `handoff_slot` | the product's |
 //! | `in_place`, `worker_task` | the product's; whether a thread runs somebody's work is not asked: the threads of a model share one |
 //! | `block_queue`, `entry`, `lanes`, `offer`, `outgoing`, `padded`, `payload`, `pool_payload`, `per_slot`, `slot`, `stamp`, `counters`, `discard` | the product's |
-//! | `visits`, `places` | the product's; a thread is the model's, whichever token it was given |
+//! | `queue`, `visits`, `places` | the product's; a thread is the model's, whichever token it was given |
 //! | `core/sweep` | the product's: messages that are withdrawn from a shard |
 //! | `backlog`, `key_lines`, `core/backlog`, `core/room`, `core/parked` | the product's: the bound behind a key, its senders in line, keys that are parked |
 //! | `class`, `dead_letter` | the product's |
@@ -33,16 +33,6 @@ mod dead_letter;
 pub(crate) use class::Class;
 pub(crate) use dead_letter::{DeadLetter, DeadLetterReason};
 pub(crate) use delivery::ReplyPort;
-
-/// Why a message was not accepted: named by the permits, told to nobody here.
-pub(crate) enum NotAccepted {
-    Full,
-    Dropped,
-    Refused,
-    KeyFull,
-    Parked,
-    KeyRequired,
-}
 
 /// How a call ended without a reply.
 #[derive(Debug, PartialEq, Eq)]

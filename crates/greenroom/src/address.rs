@@ -14,6 +14,7 @@ use crate::{
     address::vtable::{LentPayload, SenderVtable},
     any_address::Erased,
     pool::{
+        not_accepted::not_accepted,
         outgoing::Outgoing,
         permits::{Closed, Refused},
         places::{FirstMessage, NOWHERE},
@@ -201,7 +202,7 @@ impl<M, R, E> Address<M, R, E> {
     }
 
     pub(crate) fn why(&self, refused: Refused) -> NotAccepted {
-        refused.told(|| self.vtable.why_closed())
+        not_accepted(refused, || self.vtable.why_closed())
     }
 
     /// Lets others run, or waits for room, whichever was asked for, and queues the message.

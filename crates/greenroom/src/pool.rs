@@ -152,6 +152,7 @@ mod lock;
 mod mailbox;
 mod member_list;
 mod membership;
+pub(crate) mod not_accepted;
 mod offer;
 pub(crate) mod outgoing;
 mod overflow;

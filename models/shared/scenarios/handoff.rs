@@ -16,7 +16,7 @@ use crate::{
     checker::{Effort, JoinHandle, block_on, check, spawn},
     pool::{
         handoff_slot::{Caller, HandedOutcome, HandoffSlot, InPlaceOutcome, Retracted},
-        in_place::lend,
+        in_place::{is_run_by_caller, lend},
         slot_state::{KILLED, SlotState},
         stamp::Stamp,
         wake::{WakeReason, own_waker},
@@ -72,7 +72,9 @@ impl Clerk {
                 !self.slot_state.has_orders()
                     && self.handoff_slot.take(&mut given, &mut Stamp::default())
             };
-            if let Some(wake_reason) = wake.woken_or_called(0, &mut park_token, is_called).await {
+            if let Some(wake_reason) =
+                wake.woken_or_called(0, &mut park_token, is_run_by_caller, is_called).await
+            {
                 break wake_reason;
             }
             if self.suspends {

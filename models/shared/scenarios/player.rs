@@ -15,15 +15,16 @@ use crate::{
     delivery::Extra,
     life::Signal,
     pool::{
-        core::{Core, Plan, ShardOf, sweep::Predicate},
+        core::{Core, Plan, sweep::Predicate},
         discard::discard,
         failed::Failed,
         in_flight::{InFlight, RunState, Source, Taken},
+        in_place::is_run_by_caller,
         lanes::LaneState,
         mailbox::Mailbox,
         outgoing::Outgoing,
-        pool_payload::Queued,
         permits::{Closed, Refused},
+        pool_payload::{Queued, ShardOf},
         slot_state::SIGNAL,
         urgency::Urgency,
         wake::{ParkToken, own_waker},
@@ -639,7 +640,8 @@ impl<'a, K: Keyed> Player<'a, K> {
 
     async fn sleep(&mut self, mut park_token: ParkToken, has_woken: bool) {
         let (wake, worker) = (&self.core.queue.wake, self.in_flight.worker.slot);
-        let wake_reason = wake.woken_or_called(worker, &mut park_token, || false).await;
+        let wake_reason =
+            wake.woken_or_called(worker, &mut park_token, is_run_by_caller, || false).await;
         self.in_flight.worker.run_state = RunState::Awake;
         self.in_flight.resume(wake_reason.expect("nobody calls it"));
         if has_woken {

@@ -11,6 +11,7 @@ use std::{
 use crate::{
     checker::{Effort, JoinHandle, block_on, check, spawn, yield_now},
     pool::{
+        in_place::is_run_by_caller,
         wake::{ParkToken, Wake, WakeReason, own_waker},
         watchdog::{self, Watched},
         watchdog_handle::WatchdogHandle,
@@ -72,7 +73,8 @@ impl Pool {
     /// The steps of the product's `idle`, before it waits.
     /// Says what it was woken for.
     pub(super) async fn woken(&self, worker: usize, mut park_token: ParkToken) -> WakeReason {
-        let wake_reason = self.wake.woken_or_called(worker, &mut park_token, || false).await;
+        let wake_reason =
+            self.wake.woken_or_called(worker, &mut park_token, is_run_by_caller, || false).await;
         wake_reason.expect("there is nobody to call it")
     }
 

@@ -13,6 +13,6 @@ mod product;
 pub mod scenarios;
 
 use product::{
-    Actor, AnyAddress, CallError, Class, DeadLetter, DeadLetterReason, ExitReason, NotAccepted,
-    PoolEvent, ReplyPort, delivery, delivery::Delivery, life, pool, reply,
+    Actor, AnyAddress, CallError, Class, DeadLetter, DeadLetterReason, ExitReason, PoolEvent,
+    ReplyPort, delivery, delivery::Delivery, life, pool, reply,
 };

@@ -15,8 +15,8 @@ use super::{
     outgoing::{LendOutgoing, OutgoingOf},
     permits::{Closed, Queues},
     places::{KEYED_SHARDS, Places},
-    pool_payload::Queued,
-    queue::{InboxGuard, OutboxOf, Queue, ShardOf, credit_for},
+    pool_payload::{InboxGuard, OutboxOf, PayloadOf, Queued, ShardOf},
+    queue::{WorkQueue, credit_for},
     reentrancy::{ReentrancyGuard, Reentrant, slot_at_work},
     routing::{Routing, WayIn},
     settings::Settings,
@@ -70,7 +70,7 @@ pub(crate) struct Core<A: Actor, K> {
     /// What its builder has settled. Never changes.
     pub(crate) settings: Settings<A, K>,
     /// Queues of messages, their bounds, and the workers that are woken for them.
-    pub(crate) queue: Queue<A, K>,
+    pub(crate) queue: WorkQueue<PayloadOf<A>, K>,
     /// The way of a message: by its key, its sender, or a policy.
     pub(crate) routing: Routing<A, K>,
     /// Calls that skip the queue.
@@ -121,7 +121,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             false => Places::shards(workers, settings.config.handling.batches.is_some()),
         };
         let core = Self {
-            queue: Queue::new(
+            queue: WorkQueue::new(
                 shards,
                 keyed,
                 settings.derived.key_bounds,

@@ -45,7 +45,6 @@ use std::sync::Arc;
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, Semaphore, fence};
 
 use super::places::SHARDS;
-use crate::NotAccepted;
 
 /// What the permits must know of the queues that they bound.
 pub(crate) trait Queues {
@@ -121,21 +120,6 @@ pub(crate) enum Refused {
     Parked,
     /// It has no key, and must have one.
     KeyRequired,
-}
-
-impl Refused {
-    /// What the sender is told.
-    pub(crate) fn told(self, why_closed: impl FnOnce() -> NotAccepted) -> NotAccepted {
-        match self {
-            Self::NotNow | Self::Full | Self::Rejected => NotAccepted::Full,
-            Self::Closed => why_closed(),
-            Self::Dropped => NotAccepted::Dropped,
-            Self::ByPolicy => NotAccepted::Refused,
-            Self::KeyFull | Self::KeyRejected => NotAccepted::KeyFull,
-            Self::Parked => NotAccepted::Parked,
-            Self::KeyRequired => NotAccepted::KeyRequired,
-        }
-    }
 }
 
 impl Permits {

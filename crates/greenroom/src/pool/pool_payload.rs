@@ -2,7 +2,15 @@
 
 use std::marker::PhantomData;
 
-use super::{entry::Entry, failed::Failed, payload::Payload, slot::Slot, stamp::Stamp};
+use super::{
+    entry::Entry,
+    failed::Failed,
+    lock::Locked,
+    payload::Payload,
+    shard::{Shard, ShardInbox, ShardOutbox},
+    slot::Slot,
+    stamp::Stamp,
+};
 use crate::{Actor, Class, Delivery, delivery::Extra};
 
 /// A message of a pool, and what it carries besides.
@@ -14,6 +22,12 @@ pub(crate) type PayloadOf<A> =
 
 /// An entry in the queues of a pool of these actors.
 pub(crate) type Queued<A, K> = Entry<PayloadOf<A>, K>;
+
+pub(crate) type ShardOf<A, K> = Shard<PayloadOf<A>, K>;
+
+pub(crate) type InboxGuard<'a, A, K> = Locked<'a, ShardInbox<PayloadOf<A>, K>>;
+
+pub(crate) type OutboxOf<A, K> = ShardOutbox<PayloadOf<A>, K>;
 
 impl<M, R, E> Payload for PoolPayload<M, R, E> {
     type Message = M;

@@ -5,19 +5,11 @@ use std::sync::atomic::AtomicU64;
 use super::{
     backlog::KeyBounds,
     credit_map::CreditMap,
-    lock::Locked,
+    payload::Payload,
     permits::Permits,
-    pool_payload::PayloadOf,
-    shard::{Shard, ShardInbox, ShardOutbox, Turns},
+    shard::{Shard, Turns},
     wake::Wake,
 };
-use crate::Actor;
-
-pub(crate) type ShardOf<A, K> = Shard<PayloadOf<A>, K>;
-
-pub(crate) type InboxGuard<'a, A, K> = Locked<'a, ShardInbox<PayloadOf<A>, K>>;
-
-pub(crate) type OutboxOf<A, K> = ShardOutbox<PayloadOf<A>, K>;
 
 /// Unused permits of all shards together are at most this part of the capacity, so that they need
 /// not be searched for while the pool is far from full.
@@ -27,14 +19,14 @@ const CREDIT_SHARE: usize = 8;
 const MAX_CREDIT: usize = 64;
 
 /// How many permits a shard takes at once.
-pub(super) fn credit_for(capacity: usize, shards: usize) -> u64 {
+pub(crate) fn credit_for(capacity: usize, shards: usize) -> u64 {
     (capacity / shards / CREDIT_SHARE).clamp(1, MAX_CREDIT) as u64
 }
 
 /// Queues of messages, their bounds, and the workers that are woken for them.
-pub(crate) struct Queue<A: Actor, K> {
+pub(crate) struct WorkQueue<T: Payload, K> {
     /// One or several: by key, or by sender.
-    pub(crate) shards: Box<[ShardOf<A, K>]>,
+    pub(crate) shards: Box<[Shard<T, K>]>,
     /// The bound on messages that are accepted and not started.
     pub(crate) permits: Permits,
     /// How many permits a shard takes at once. Changes with the capacity.
@@ -45,10 +37,10 @@ pub(crate) struct Queue<A: Actor, K> {
     pub(crate) wake: Wake,
 }
 
-impl<A: Actor, K> Queue<A, K> {
+impl<T: Payload, K> WorkQueue<T, K> {
     /// So many shards, for so many messages. At most `awake_limit` of the workers are awake at
     /// the same time.
-    pub(super) fn new(
+    pub(crate) fn new(
         shards: usize,
         keyed: bool,
         bounds: KeyBounds,
@@ -57,7 +49,7 @@ impl<A: Actor, K> Queue<A, K> {
         awake_limit: usize,
     ) -> Self {
         let turns = if keyed { Turns::OF_KEYS } else { Turns::OF_A_SENDER };
-        let turns = turns.of_messages_of(size_of::<A::Message>());
+        let turns = turns.of_messages_of(size_of::<T::Message>());
         Self {
             shards: (0..shards).map(|_| Shard::new(turns, bounds)).collect(),
             permits: Permits::new(capacity),

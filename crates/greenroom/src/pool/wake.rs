@@ -78,7 +78,6 @@ use std::{
 };
 
 use super::{
-    in_place::is_run_by_caller,
     lock::{Lock, locked},
     padded::Padded,
     per_slot::PerSlot,
@@ -782,12 +781,14 @@ impl Wake {
 
     /// Waits until the worker is taken off the idle list, and says what for. Or until `is_called`,
     /// which is asked at each poll: None, and the worker is still in the list and is to come back
-    /// with the same `park_token`.
+    /// with the same `park_token`. `is_driven` says whether a caller that does the work of a task
+    /// polls here, with that task's own waker.
     #[inline(always)]
     pub(crate) fn woken_or_called(
         &self,
         worker: usize,
         park_token: &mut ParkToken,
+        is_driven: impl Fn() -> bool,
         mut is_called: impl FnMut() -> bool,
     ) -> impl Future<Output = Option<WakeReason>> {
         let idle_slot = self.idle_slots.at(worker);
@@ -800,8 +801,7 @@ impl Wake {
             }
             let is_known = match park_token {
                 ParkToken::Told => true,
-                // A caller that does the work of a task polls it with that task's own waker.
-                ParkToken::Known => is_run_by_caller(),
+                ParkToken::Known => is_driven(),
                 ParkToken::Unknown => false,
             };
             *park_token = ParkToken::Known;
@@ -956,7 +956,8 @@ mod tests {
         task: &Arc<Task>,
     ) -> Poll<Option<WakeReason>> {
         let waker = Waker::from(task.clone());
-        pin!(wake.woken_or_called(0, park_token, || false)).poll(&mut Context::from_waker(&waker))
+        let mut woken = pin!(wake.woken_or_called(0, park_token, || false, || false));
+        woken.as_mut().poll(&mut Context::from_waker(&waker))
     }
 
     fn one() -> (Wake, WatchdogHandle, [Arc<Task>; 2]) {

@@ -15,6 +15,7 @@ use crate::{
     Actor, NotAccepted,
     address::vtable::{BoxFuture, SenderVtable, WeakSenderVtable, push_one_by_one},
     pool::{
+        not_accepted::not_accepted,
         outgoing::{LendOutgoing, Outgoing, OutgoingOf},
         overflow::Overflow,
         own_call::OwnCall,
@@ -90,7 +91,7 @@ struct PlacedMany {
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     fn why(&self, refused: Refused) -> NotAccepted {
-        refused.told(|| self.why_closed())
+        not_accepted(refused, || self.why_closed())
     }
 
     /// The path of most sends without keys: the lock, and the queue. A function of its own, so that

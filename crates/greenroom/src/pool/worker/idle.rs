@@ -8,6 +8,7 @@ use crate::{
     pool::{
         core::Core,
         in_flight::{InFlight, RunState},
+        in_place::is_run_by_caller,
         wake::{WakeReason, own_waker},
     },
     step_aside,
@@ -38,7 +39,11 @@ pub(super) async fn idle<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: Stan
                 serves &= called;
                 called
             };
-            let wake_reason = core.queue.wake.woken_or_called(worker, &mut park_token, take).await;
+            let wake_reason = core
+                .queue
+                .wake
+                .woken_or_called(worker, &mut park_token, is_run_by_caller, take)
+                .await;
             if let Some(wake_reason) = wake_reason {
                 in_flight.worker.run_state = RunState::Awake;
                 // First: a worker that is killed as it steps aside leaves the shard, and what it

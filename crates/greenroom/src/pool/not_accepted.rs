@@ -1,0 +1,20 @@
+//! What a sender is told.
+
+use super::permits::Refused;
+use crate::NotAccepted;
+
+/// What a sender is told that was refused. `why_closed` says what has closed the pool.
+pub(crate) fn not_accepted(
+    refused: Refused,
+    why_closed: impl FnOnce() -> NotAccepted,
+) -> NotAccepted {
+    match refused {
+        Refused::NotNow | Refused::Full | Refused::Rejected => NotAccepted::Full,
+        Refused::Closed => why_closed(),
+        Refused::Dropped => NotAccepted::Dropped,
+        Refused::ByPolicy => NotAccepted::Refused,
+        Refused::KeyFull | Refused::KeyRejected => NotAccepted::KeyFull,
+        Refused::Parked => NotAccepted::Parked,
+        Refused::KeyRequired => NotAccepted::KeyRequired,
+    }
+}
