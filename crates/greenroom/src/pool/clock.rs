@@ -29,6 +29,9 @@ pub(super) mod task;
 
 pub(crate) struct Clock<A: Actor, K> {
     pub(crate) watchdog: WatchdogHandle,
+    /// The watchdog leaves this pool alone: what only it would find is never found.
+    #[cfg(test)]
+    pub(crate) unaided: AtomicBool,
     /// The task has been started. Set once.
     started: AtomicBool,
     /// An alarm has become the earliest, or the pool has ended.
@@ -102,6 +105,8 @@ impl<A: Actor, K> Clock<A, K> {
     pub(crate) fn new() -> Self {
         Self {
             watchdog: WatchdogHandle::none(),
+            #[cfg(test)]
+            unaided: AtomicBool::new(false),
             started: AtomicBool::new(false),
             changed: Notify::new(),
             due: Mutex::default(),

@@ -107,9 +107,6 @@ pub(crate) struct Wake {
     idle_count: AtomicUsize,
     /// One per worker.
     idle_slots: PerSlot<IdleSlot>,
-    /// The watchdog leaves this pool alone: what only it would find is never found.
-    #[cfg(test)]
-    pub(crate) unaided: AtomicBool,
 }
 
 /// What workers look at before each message.
@@ -240,8 +237,6 @@ impl Wake {
             idle: Lock::new(Idle::new(workers)),
             idle_count: AtomicUsize::new(0),
             idle_slots: PerSlot::new(workers),
-            #[cfg(test)]
-            unaided: AtomicBool::new(false),
         }
     }
 

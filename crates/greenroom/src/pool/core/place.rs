@@ -144,7 +144,7 @@ const FEW_IN_A_TICK: u64 = (TICK.as_nanos() / QUICK.as_nanos() / 4) as u64;
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Watched for Core<A, K> {
     fn tick(&self, before: u64) -> u64 {
         #[cfg(test)]
-        if self.queue.wake.unaided.load(Ordering::Relaxed) {
+        if self.clock.unaided.load(Ordering::Relaxed) {
             return before;
         }
         self.telemetry.coarse.set();

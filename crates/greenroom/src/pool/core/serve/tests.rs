@@ -194,7 +194,7 @@ async fn a_worker_that_ends_while_it_serves_leaves_no_trace_in_the_list() {
 #[tokio::test(start_paused = true)]
 async fn a_worker_that_is_wanted_while_it_serves_comes_when_it_has() {
     let (pool, core) = idle(10).await;
-    core.queue.wake.unaided.store(true, super::Ordering::Relaxed);
+    core.clock.unaided.store(true, super::Ordering::Relaxed);
     assert!(matches!(core.serve(&mut Some(SENDS), 0, Waker::noop()), Some(Served::Reply(SENDS))));
     assert_eq!(pool.stats().handled, 1, "what it sent is not handled in its caller's turn");
     until_idle(&core, 1).await;

@@ -97,7 +97,7 @@ impl Office {
         let builder = Pool::new(move |_| Clerk(of_workers.clone())).workers(workers);
         let builder = builder.restarts(Restarts { max: 1_000, ..Restarts::default() });
         let core = set_up(builder).spawn_core().await.unwrap();
-        core.queue.wake.unaided.store(true, Ordering::Relaxed);
+        core.clock.unaided.store(true, Ordering::Relaxed);
         let office = Self { pool: Pool::spawned(core.clone()), core, seen };
         office.until_idle(workers).await;
         office
@@ -371,7 +371,7 @@ async fn what_is_taken_back_when_all_is_over_has_its_outcome() {
 #[tokio::test]
 async fn the_watchdog_leaves_the_only_worker_what_it_was_handed() {
     let looks = |core: &Clerks| {
-        core.queue.wake.unaided.store(false, Ordering::Relaxed);
+        core.clock.unaided.store(false, Ordering::Relaxed);
         (0..3).fold(0, |taken, _| core.tick(taken))
     };
     for workers in [1, 2] {
@@ -418,7 +418,7 @@ fn a_caller_that_computes_on_does_not_hold_what_it_has_handed() {
     let (over, handled) = oneshot::channel();
     runtime.spawn(async move {
         let office = Office::open(2, 10).await;
-        office.core.queue.wake.unaided.store(false, Ordering::Relaxed);
+        office.core.clock.unaided.store(false, Ordering::Relaxed);
         let waits = office.hand(7);
         let since = Instant::now();
         while office.handled().is_empty() && since.elapsed() < Duration::from_secs(20) {

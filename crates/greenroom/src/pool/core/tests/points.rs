@@ -60,7 +60,7 @@ fn who_wakes_another_worker_steps_aside_before_it_computes() {
             })
         });
         let core = pool.workers(2).spawn_core().await.unwrap();
-        core.queue.wake.unaided.store(true, Ordering::Relaxed);
+        core.clock.unaided.store(true, Ordering::Relaxed);
         let pool = Pool::spawned(core);
         let all_meet = async {
             for round in 1..=ROUNDS {

@@ -28,7 +28,7 @@ impl Actor for Quick {
 type Quickly = Address<u64, u64, ()>;
 
 fn unaided<K: Hash + Eq + Send + Sync + 'static>(core: Arc<Core<Quick, K>>) -> Pool<Quick> {
-    core.queue.wake.unaided.store(true, Ordering::Relaxed);
+    core.clock.unaided.store(true, Ordering::Relaxed);
     Pool::spawned(core)
 }
 
@@ -160,7 +160,7 @@ impl Actor for Waits {
 async fn a_shard_of_a_keyed_pool_that_was_called_in_place_is_not_left_alone() {
     let builder = Pool::new(|_| Waits).workers(2).calls_in_place();
     let core = builder.ordered_by(|(key, _): &(u64, bool)| *key).spawn_core().await.unwrap();
-    core.queue.wake.unaided.store(true, Ordering::Relaxed);
+    core.clock.unaided.store(true, Ordering::Relaxed);
     let address = Pool::spawned(core.clone()).address();
     for key in 0..8 {
         core.queue.wake.set_quick(true);
