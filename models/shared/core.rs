@@ -4,28 +4,27 @@
 
 use std::{hash::Hash, sync::Arc, time::Duration};
 
-use super::{
+use greenroom_queue::{
     backlog::KeyBounds,
-    counters::PoolCounters,
     entry::Hashed,
     key_lines::KeyLines,
     lanes::LaneId,
-    mailbox::Mailbox,
-    outgoing::LendOutgoing,
     per_slot::PerSlot,
     permits::Queues,
-    pool_payload::{InboxGuard, OutboxOf, PayloadOf, Queued, ShardOf},
     queue::WorkQueue,
-    slot_state::{END, SlotState},
     stamp::Stamp,
+    sync::{AtomicBool, AtomicUsize, Handle, Mutex, Ordering},
     watchdog_handle::WatchdogHandle,
 };
-use crate::{
-    Actor, AnyAddress, DeadLetter, ExitReason, PoolEvent,
-    delivery::Extra,
-    life::Signal,
-    sync::{AtomicBool, AtomicUsize, Handle, Mutex, Ordering},
+
+use super::{
+    counters::PoolCounters,
+    mailbox::Mailbox,
+    outgoing::LendOutgoing,
+    pool_payload::{InboxGuard, OutboxOf, PayloadOf, Queued, ShardOf},
+    slot_state::{END, SlotState},
 };
+use crate::{Actor, AnyAddress, DeadLetter, ExitReason, PoolEvent, delivery::Extra, life::Signal};
 
 #[path = "../../crates/greenroom/src/pool/core/backlog.rs"]
 mod backlog;

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::lock::Lock;
+use greenroom_queue::lock::Lock;
+
 use crate::DeadLetterReason;
 
 pub(crate) struct Failed<E> {

@@ -3,8 +3,10 @@
 
 use std::{hash::Hash, sync::Arc};
 
+use greenroom_queue::{stamp::Stamp, sync::Ordering};
+
 use super::{core::Core, mailbox::Mailbox, slot_state::SlotState};
-use crate::{Actor, Class, delivery::Delivery, pool::stamp::Stamp, sync::Ordering};
+use crate::{Actor, Class, delivery::Delivery};
 
 #[path = "../../crates/greenroom/src/pool/in_flight/presence.rs"]
 mod presence;

@@ -96,11 +96,7 @@ pub(crate) mod delivery {
         },
     };
 
-    use crate::{
-        CallError, Class,
-        pool::{failed::Failed, stamp::Stamp},
-        sync::Mutex,
-    };
+    use crate::{CallError, Class, pool::failed::Failed, stamp::Stamp, sync::Mutex};
 
     pub(crate) struct Delivery<M, R, E> {
         pub(crate) message: Option<M>,

@@ -1,8 +1,9 @@
 //! What the product's mailbox and its calls in place know of a worker's slot: orders, as in the
 //! product, what is counted there, and where its work lies.
 
+use greenroom_queue::sync::{AtomicU32, AtomicU64, Ordering};
+
 use super::{counters::WorkerCounters, in_place::WorkCell};
-use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 pub(crate) const MAIL: u32 = 2;
 pub(crate) const SIGNAL: u32 = 4;

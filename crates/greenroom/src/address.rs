@@ -9,17 +9,17 @@ use std::{
     },
 };
 
+use greenroom_queue::{
+    permits::{Closed, Refused},
+    places::{FirstMessage, NOWHERE},
+    urgency::Urgency,
+};
+
 use crate::{
     AnyAddress, Class, NotAccepted, SendError, TrySendError,
     address::vtable::{LentPayload, SenderVtable},
     any_address::Erased,
-    pool::{
-        not_accepted::not_accepted,
-        outgoing::Outgoing,
-        permits::{Closed, Refused},
-        places::{FirstMessage, NOWHERE},
-        urgency::Urgency,
-    },
+    pool::{not_accepted::not_accepted, outgoing::Outgoing},
 };
 
 mod call;

@@ -32,7 +32,9 @@ pub use self::{
     info::{Kept, LetterInfo, NoLetter},
     replay::{NotReplayed, Replayed},
 };
-use crate::{DeadLetter, pool::discard::discard};
+use greenroom_queue::discard::discard;
+
+use crate::DeadLetter;
 
 /// Letters that are kept, unless said otherwise.
 pub(crate) const DEFAULT_BOUND: usize = 1_000;

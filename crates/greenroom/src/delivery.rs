@@ -2,11 +2,12 @@
 
 use std::{sync::Arc, time::Duration};
 
+use greenroom_queue::stamp::Stamp;
 use tokio::time::Instant;
 
 use crate::{
     AnyAddress, CancellationToken, Class, ReplyPort,
-    pool::{Claim, Failed, HandoffSlot, Refusals, SlotState, Stamp},
+    pool::{Claim, Failed, HandoffSlot, Refusals, SlotState},
 };
 
 mod forward;

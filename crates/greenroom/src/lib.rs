@@ -87,7 +87,6 @@ mod restart_policy;
 mod size;
 mod step_aside;
 pub mod supervisor;
-mod sync;
 pub mod system;
 #[cfg(feature = "test-util")]
 pub mod test_util;

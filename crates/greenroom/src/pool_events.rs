@@ -47,7 +47,7 @@ pub use self::{
     kind::Kind,
     receiver::PoolEventReceiver,
 };
-use crate::pool::discard::discard;
+use greenroom_queue::discard::discard;
 
 /// Notices that the process-wide hub keeps for a receiver that is slow. About the restarts of a
 /// hundred workers, several times over.

@@ -18,13 +18,12 @@
 
 use std::{any::Any, fmt, future::poll_fn, hash::Hash, mem, sync::Arc, task::Poll, time::Duration};
 
+use greenroom_queue::discard::discard;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::{
-    Actor, Address, Pool, PoolBuilder, SpawnError, Stop,
-    any_address::Erased,
-    pool::{StopSummary, discard::discard},
+    Actor, Address, Pool, PoolBuilder, SpawnError, Stop, any_address::Erased, pool::StopSummary,
 };
 
 /// Owns actors and pools: keeps them alive, knows their number, and stops them,

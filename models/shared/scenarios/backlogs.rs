@@ -2,10 +2,12 @@
 //!
 //! Keys 1, 5 and 9 have the same hash, so they share a bound; between them there is no order.
 
+use greenroom_queue::{backlog::KeyBounds, permits::Refused};
+
 use super::player::{Handler, Pool};
 use crate::{
     checker::{Effort, check, spawn, yield_now},
-    pool::{backlog::KeyBounds, core::Plan, permits::Refused},
+    pool::core::Plan,
 };
 
 fn plan(workers: usize, awake: usize, bound: usize) -> Plan {

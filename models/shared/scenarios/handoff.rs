@@ -8,6 +8,11 @@ use std::{
     task::{Poll, Waker},
 };
 
+use greenroom_queue::{
+    stamp::Stamp,
+    wake::{WakeReason, own_waker},
+};
+
 use super::{
     in_place::{poll_once_and_drop, step_aside},
     wakes::Pool,
@@ -18,8 +23,6 @@ use crate::{
         handoff_slot::{Caller, HandedOutcome, HandoffSlot, InPlaceOutcome, Retracted},
         in_place::{is_run_by_caller, lend},
         slot_state::{KILLED, SlotState},
-        stamp::Stamp,
-        wake::{WakeReason, own_waker},
         worker_task::Task,
     },
 };

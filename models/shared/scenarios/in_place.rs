@@ -11,11 +11,15 @@ use std::{
     task::{Context, Poll},
 };
 
+use greenroom_queue::{
+    sync::{self, AtomicWaker},
+    wake::own_waker,
+};
+
 use super::wakes::Pool;
 use crate::{
     checker::{Effort, JoinHandle, block_on, check, spawn, yield_now},
-    pool::{in_place::lend, slot_state::SlotState, wake::own_waker, worker_task::Task},
-    sync::{self, AtomicWaker},
+    pool::{in_place::lend, slot_state::SlotState, worker_task::Task},
 };
 
 /// Polls the work of this slot, once. False where somebody else does so.

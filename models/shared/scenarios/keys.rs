@@ -1,9 +1,11 @@
 //! Keyed pools: the drain token, granted, passed on and taken away; lanes; parking.
 
+use greenroom_queue::backlog::KeyBounds;
+
 use super::player::{Handler, PlainPool, Pool};
 use crate::{
     checker::{Effort, check, spawn, yield_now},
-    pool::{backlog::KeyBounds, core::Plan},
+    pool::core::Plan,
 };
 
 fn plan(workers: usize, awake: usize) -> Plan {

@@ -8,6 +8,11 @@ use std::{
     task::{Context, Poll},
 };
 
+use greenroom_queue::{
+    sync::{AtomicBool, AtomicWaker, Mutex, Notify, Ordering},
+    wake::own_waker,
+};
+
 use super::{
     handoff::{Counter, compare, compare_told},
     in_place::{announce_in_place, step_aside},
@@ -17,10 +22,8 @@ use crate::{
     checker::{Effort, JoinHandle, block_on, check, spawn},
     pool::{
         slot_state::{KILLED, SlotState},
-        wake::own_waker,
         worker_task::Task,
     },
-    sync::{AtomicBool, AtomicWaker, Mutex, Notify, Ordering},
 };
 
 /// What a runtime is told of a task.

@@ -1,9 +1,11 @@
 //! What is for one worker alone: its own mailbox, and urgent messages.
 
+use greenroom_queue::backlog::KeyBounds;
+
 use super::player::{Handler, Pool};
 use crate::{
     checker::{Effort, check, spawn, yield_now},
-    pool::{backlog::KeyBounds, core::Plan},
+    pool::core::Plan,
 };
 
 fn plan(workers: usize, awake: usize) -> Plan {

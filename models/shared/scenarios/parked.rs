@@ -5,10 +5,12 @@ use std::sync::{
     atomic::{AtomicU32, Ordering},
 };
 
+use greenroom_queue::{backlog::KeyBounds, permits::Refused};
+
 use super::player::{Handler, Pool};
 use crate::{
     checker::{Effort, check, spawn, yield_now},
-    pool::{backlog::KeyBounds, core::Plan, permits::Refused},
+    pool::core::Plan,
 };
 
 fn plan(workers: usize, awake: usize) -> Plan {

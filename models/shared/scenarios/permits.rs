@@ -9,16 +9,15 @@ use std::{
     task::Poll,
 };
 
-use crate::{
-    checker::{Effort, JoinHandle, block_on, check, spawn},
-    pool::{
-        credit_map::CreditMap,
-        permits::{Closed, Permits, Queues, Refused},
-        watchdog::{self, Watched},
-        watchdog_handle::WatchdogHandle,
-    },
+use greenroom_queue::{
+    credit_map::CreditMap,
+    permits::{Closed, Permits, Queues, Refused},
     sync::{self, Mutex, fence},
+    watchdog::{self, Watched},
+    watchdog_handle::WatchdogHandle,
 };
+
+use crate::checker::{Effort, JoinHandle, block_on, check, spawn};
 
 /// Permits, with a worker's counter and a shard's credit.
 struct Pool {

@@ -9,6 +9,15 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
+use greenroom_queue::{
+    discard::discard,
+    lanes::LaneState,
+    permits::{Closed, Refused},
+    sync::{Notify, Ordering, fence},
+    urgency::Urgency,
+    wake::{ParkToken, own_waker},
+};
+
 use crate::{
     Actor, Class, DeadLetterReason, ExitReason, ReplyPort,
     checker::{JoinHandle, block_on, spawn, yield_now},
@@ -16,21 +25,15 @@ use crate::{
     life::Signal,
     pool::{
         core::{Core, Plan, sweep::Predicate},
-        discard::discard,
         failed::Failed,
         in_flight::{InFlight, RunState, Source, Taken},
         in_place::is_run_by_caller,
-        lanes::LaneState,
         mailbox::Mailbox,
         outgoing::Outgoing,
-        permits::{Closed, Refused},
         pool_payload::{Queued, ShardOf},
         slot_state::SIGNAL,
-        urgency::Urgency,
-        wake::{ParkToken, own_waker},
         worker::{Driver, Step},
     },
-    sync::{Notify, Ordering, fence},
 };
 
 /// Messages are numbers. Those below ten have no key; all others in the same ten have the same, from [`MANY`] on all in the same hundred. From [`URGENT`] on

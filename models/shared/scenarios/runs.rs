@@ -1,13 +1,15 @@
 //! Runs of quick messages in keyed pools: the holder of the token steps from one to the next, as long as nothing is to be
 //! weighed, and leaves it to the longer way wherever a key waits, something urgent has come, or the token has gone.
 
+use std::sync::Arc;
+
+use greenroom_queue::backlog::KeyBounds;
+
 use super::player::{Handler, Pool};
 use crate::{
     checker::{Effort, JoinHandle, check, spawn, yield_now},
-    pool::{backlog::KeyBounds, core::Plan},
+    pool::core::Plan,
 };
-
-use std::sync::Arc;
 
 fn plan(workers: usize, awake: usize) -> Plan {
     Plan {

@@ -1,11 +1,12 @@
 //! Pools without keys: the swap of the inbox, the ready bits and those of affinity, and waiting for
 //! room.
 
+use greenroom_queue::{backlog::KeyBounds, permits::Refused, sync::run_on};
+
 use super::player::{Handler, Pool};
 use crate::{
     checker::{Effort, check, spawn, yield_now},
-    pool::{backlog::KeyBounds, core::Plan, permits::Refused},
-    sync::run_on,
+    pool::core::Plan,
 };
 
 fn plan(workers: usize, awake: usize, capacity: usize) -> Plan {

@@ -8,15 +8,16 @@ use std::{
     task::Waker,
 };
 
+use greenroom_queue::{
+    sync::AtomicBool,
+    wake::{ParkToken, Wake, WakeReason, own_waker},
+    watchdog::{self, Watched},
+    watchdog_handle::WatchdogHandle,
+};
+
 use crate::{
     checker::{Effort, JoinHandle, block_on, check, spawn, yield_now},
-    pool::{
-        in_place::is_run_by_caller,
-        wake::{ParkToken, Wake, WakeReason, own_waker},
-        watchdog::{self, Watched},
-        watchdog_handle::WatchdogHandle,
-    },
-    sync::AtomicBool,
+    pool::in_place::is_run_by_caller,
 };
 
 /// Workers that do nothing but claim bits, and count them.

@@ -1,10 +1,12 @@
 //! Messages that are withdrawn beside senders and workers: nothing is lost, nothing overtakes, and
 //! whoever waits hears of it.
 
+use greenroom_queue::backlog::KeyBounds;
+
 use super::player::{Handler, PlainPool, Pool};
 use crate::{
     checker::{Effort, check, spawn, yield_now},
-    pool::{backlog::KeyBounds, core::Plan},
+    pool::core::Plan,
 };
 
 fn plan(workers: usize, awake: usize, keyed: bool) -> Plan {

@@ -7,12 +7,21 @@
 pub mod checker;
 mod sync;
 
+// So files of the product find the queues under the name of their crate.
+extern crate self as greenroom_queue;
+
 #[path = "../../shared/product.rs"]
 mod product;
+#[path = "../../shared/queues.rs"]
+mod queues;
 #[path = "../../shared/scenarios.rs"]
 pub mod scenarios;
 
 use product::{
     Actor, AnyAddress, CallError, Class, DeadLetter, DeadLetterReason, ExitReason, PoolEvent,
     ReplyPort, delivery, delivery::Delivery, life, pool, reply,
+};
+use queues::{
+    backlog, block_queue, credit_map, discard, entry, key_lines, lanes, lock, offer, payload,
+    per_slot, permits, queue, shard, slot, stamp, urgency, wake, watchdog, watchdog_handle,
 };

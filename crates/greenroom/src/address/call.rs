@@ -2,13 +2,15 @@
 
 use std::{collections::VecDeque, future::Future, pin::pin, time::Duration};
 
+use greenroom_queue::{permits::Refused, urgency::Urgency};
+
 use crate::{
     CallError, Envelope, NotAccepted, ReplyPort, SendError, TrySendError,
     address::{
         call_future::{Call, QueuedCall},
         parcels::{enveloped, refusal_of},
     },
-    pool::{Address, outgoing::Outgoing, permits::Refused, timed, urgency::Urgency},
+    pool::{Address, outgoing::Outgoing, timed},
     reply,
 };
 

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use greenroom_queue::permits::Closed;
+
 use crate::{
     Envelope, NotAccepted, SendError,
     address::{
@@ -9,7 +11,7 @@ use crate::{
         calling::Calling,
         parcels::{enveloped, mark_own_call, refusal_of},
     },
-    pool::{outgoing::Outgoing, permits::Closed, reentrancy::is_at_work},
+    pool::{outgoing::Outgoing, reentrancy::is_at_work},
     reply,
 };
 

@@ -7,9 +7,11 @@ use std::{
     task::{Context, Poll, ready},
 };
 
+use greenroom_queue::{permits::Refused, urgency::Urgency};
+
 use crate::{
     Class, NotAccepted, SendError,
-    pool::{Address, outgoing::Outgoing, permits::Refused, urgency::Urgency},
+    pool::{Address, outgoing::Outgoing},
 };
 
 /// The future of [`Address::send`]: resolves once the message is queued.

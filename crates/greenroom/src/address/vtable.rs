@@ -8,6 +8,12 @@ use std::{
     task::Waker,
 };
 
+use greenroom_queue::{
+    permits::{Closed, Refused},
+    places::FirstMessage,
+    urgency::Urgency,
+};
+
 use crate::{
     AnyAddress, NotAccepted,
     address::parcels::mark_own_call,
@@ -15,11 +21,8 @@ use crate::{
     pool::{
         outgoing::{LendOutgoing, Outgoing},
         own_call::OwnCall,
-        permits::{Closed, Refused},
-        places::FirstMessage,
         reentrancy::{ReentrancyGuard, Reentrant},
         served::Served,
-        urgency::Urgency,
     },
 };
 

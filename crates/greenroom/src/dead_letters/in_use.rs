@@ -2,10 +2,11 @@
 
 use std::collections::VecDeque;
 
+use greenroom_queue::discard::discard;
 use parking_lot::Mutex;
 
 use super::{LetterInfo, Store};
-use crate::{DeadLetter, pool::discard::discard};
+use crate::DeadLetter;
 
 /// A letter out of its place. Dropped, it goes back.
 pub(super) struct InUse<'a, M, E> {

@@ -10,12 +10,13 @@
 //! is done with it, and the second one's reply goes straight to the caller. In the ledger of the
 //! first it is handled, and accepted in the second's.
 
+use greenroom_queue::urgency::Urgency;
 use tokio::time::Instant;
 
 use super::{Delivery, Marks, Waiter};
 use crate::{
     Address, NotAccepted,
-    pool::{Outgoing, Refusals, Urgency},
+    pool::{Outgoing, Refusals},
 };
 
 /// Why a delivery was not forwarded. It is still whole.

@@ -2,7 +2,9 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::{bytes::SizeOf, discard::discard, panic_message::panic_message};
+use greenroom_queue::discard::discard;
+
+use super::{bytes::SizeOf, panic_message::panic_message};
 
 /// The bytes with which a batch is full.
 pub(crate) struct BatchBytes<M> {

@@ -9,6 +9,8 @@ mod coordinator;
 mod keys;
 mod sticky;
 
+use greenroom_queue::watchdog::Watched;
+
 use super::{
     Pool,
     batches::Batches,
@@ -26,7 +28,6 @@ use super::{
     task_guard::start_clock,
     threads::Threads,
     timed,
-    watchdog::Watched,
     worker::Factory,
 };
 use crate::{

@@ -15,9 +15,8 @@ use std::{
     task::Poll,
 };
 
+use greenroom_queue::permits::{Closed, Refused};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
-
-use super::permits::{Closed, Refused};
 
 /// How large a message is.
 pub(crate) type SizeOf<M> = Box<dyn Fn(&M) -> usize + Send + Sync>;

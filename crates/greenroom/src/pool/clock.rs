@@ -11,18 +11,17 @@ use std::{
     time::Duration,
 };
 
+use greenroom_queue::{
+    lanes::{KEPT_WHEN_EMPTY, LaneId},
+    watchdog_handle::WatchdogHandle,
+};
 use parking_lot::Mutex;
 use tokio::{
     sync::{Notify, futures::Notified},
     time::Instant,
 };
 
-use super::{
-    lanes::{KEPT_WHEN_EMPTY, LaneId},
-    pool_payload::Queued,
-    timed::later,
-    watchdog_handle::WatchdogHandle,
-};
+use super::{pool_payload::Queued, timed::later};
 use crate::Actor;
 
 pub(super) mod task;

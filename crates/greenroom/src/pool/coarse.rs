@@ -17,13 +17,12 @@ use std::{
     time::Duration,
 };
 
-use tokio::time::Instant;
-
-use super::{
+use greenroom_queue::{
     stamp::{SAMPLED_OF_BRISK, SAMPLED_OF_QUICK, Stamp},
     wake::QUICK,
     watchdog::TICK,
 };
+use tokio::time::Instant;
 
 /// The time since a pool was made, in nanoseconds.
 pub(crate) struct CoarseClock {

@@ -2,29 +2,32 @@
 
 use std::{collections::VecDeque, hash::Hash, sync::atomic::Ordering, time::Duration};
 
+use greenroom_queue::{
+    discard::discard,
+    entry::Hashed,
+    permits::{Closed, Queues},
+    places::{KEYED_SHARDS, Places},
+    queue::{WorkQueue, credit_for},
+    shard::Wanted,
+    stamp::Stamp,
+    urgency::Urgency,
+};
+
 use super::{
     clock::Clock,
     controllers::Controllers,
-    discard::discard,
-    entry::Hashed,
     env::Env,
     handoff::{Handoff, HandoffSlotOf},
     in_place,
     lifecycle::{Acceptance, Lifecycle},
     membership::Membership,
     outgoing::{LendOutgoing, OutgoingOf},
-    permits::{Closed, Queues},
-    places::{KEYED_SHARDS, Places},
     pool_payload::{InboxGuard, OutboxOf, PayloadOf, Queued, ShardOf},
-    queue::{WorkQueue, credit_for},
     reentrancy::{ReentrancyGuard, Reentrant, slot_at_work},
     routing::{Routing, WayIn},
     settings::Settings,
-    shard::Wanted,
-    stamp::Stamp,
     telemetry::Telemetry,
     threads::Threads,
-    urgency::Urgency,
 };
 use crate::{Actor, DeadLetters, delivery::Extra};
 

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use greenroom_queue::discard::discard;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::discard::discard;
 use crate::DeadLetterReason;
 
 /// A failed attempt.

@@ -5,7 +5,9 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use super::{handoff_slot::HandoffSlot, per_slot::PerSlot, reentrancy::OwnCalls};
+use greenroom_queue::per_slot::PerSlot;
+
+use super::{handoff_slot::HandoffSlot, reentrancy::OwnCalls};
 use crate::Actor;
 
 /// The meeting point of a worker and its callers.

@@ -27,10 +27,11 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use super::{
+use greenroom_queue::{
     lock::{Lock, Locked, locked},
     stamp::Stamp,
 };
+
 use crate::{
     ReplyPort,
     reply::{self, Reply},

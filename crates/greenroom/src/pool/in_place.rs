@@ -35,7 +35,7 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use super::{
+use greenroom_queue::{
     discard::discard,
     lock::{Lock, locked},
 };

@@ -16,21 +16,24 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
-use super::{
+use greenroom_queue::{
     block_queue::BlockQueue,
     entry::{Entry, URGENT_RUN, first},
     lock::Lock,
-    outgoing::OutgoingOf,
     permits::{Closed, Permits, Queues, Refused},
-    pool_payload::Queued,
     shard::LONG_AGO,
-    slot_state::{MAIL, SIGNAL, SlotState},
     stamp::Stamp,
+    sync::{AtomicU64, AtomicUsize, Ordering, Semaphore, fence},
+};
+
+use super::{
+    outgoing::OutgoingOf,
+    pool_payload::Queued,
+    slot_state::{MAIL, SIGNAL, SlotState},
 };
 use crate::{
     Actor, AnyAddress,
     life::{Life, Signal},
-    sync::{AtomicU64, AtomicUsize, Ordering, Semaphore, fence},
 };
 
 #[path = "mailbox/tagged.rs"]

@@ -5,6 +5,7 @@ use std::sync::{
     atomic::{AtomicU64, AtomicUsize, Ordering},
 };
 
+use greenroom_queue::per_slot::PerSlot;
 use parking_lot::{Mutex, RwLock};
 use tokio::task::AbortHandle;
 
@@ -12,7 +13,6 @@ use super::{
     live_members::LiveMembers,
     mailbox::Mailbox,
     member_list::MemberList,
-    per_slot::PerSlot,
     settings::Settings,
     slot_state::{KILLED, SlotState, Status},
     starts::Starts,

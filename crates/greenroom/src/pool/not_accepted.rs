@@ -1,6 +1,7 @@
 //! What a sender is told.
 
-use super::permits::Refused;
+use greenroom_queue::permits::Refused;
+
 use crate::NotAccepted;
 
 /// What a sender is told that was refused. `why_closed` says what has closed the pool.

@@ -1,9 +1,8 @@
 //! A message on its way into a queue.
 
-use super::{
-    offer::{Offer, Unpacked},
-    pool_payload::PoolPayload,
-};
+use greenroom_queue::offer::{Offer, Unpacked};
+
+use super::pool_payload::PoolPayload;
 use crate::{Actor, Class, delivery::Extra};
 
 /// A message that is to be queued. Its sender keeps it, and lends it out, until it is accepted.

@@ -2,15 +2,16 @@
 
 use std::marker::PhantomData;
 
-use super::{
+use greenroom_queue::{
     entry::Entry,
-    failed::Failed,
     lock::Locked,
     payload::Payload,
     shard::{Shard, ShardInbox, ShardOutbox},
     slot::Slot,
     stamp::Stamp,
 };
+
+use super::failed::Failed;
 use crate::{Actor, Class, Delivery, delivery::Extra};
 
 /// A message of a pool, and what it carries besides.

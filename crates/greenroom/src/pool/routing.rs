@@ -7,11 +7,10 @@ use std::{
 };
 
 use foldhash::{SharedSeed, quality::SeedableRandomState};
+use greenroom_queue::{key_lines::KeyLines, places::Places};
 use parking_lot::{Mutex, MutexGuard};
 
-use super::{
-    key_lines::KeyLines, places::Places, pool_payload::Queued, settings::Settings, sticky::Sticky,
-};
+use super::{pool_payload::Queued, settings::Settings, sticky::Sticky};
 use crate::Actor;
 
 /// What must be known of a message before it is queued.

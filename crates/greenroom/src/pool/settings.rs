@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use greenroom_queue::backlog::KeyBounds;
+
 use super::{
-    backlog::KeyBounds,
     batch_bytes::BatchBytes,
     bytes::ByteBound,
     config::PoolConfig,

@@ -12,9 +12,8 @@
 
 use std::{sync::Arc, time::Duration};
 
+use greenroom_queue::discard::discard;
 use parking_lot::Mutex;
-
-use super::discard::discard;
 
 /// Keys in a table.
 const KEPT: usize = 64;

@@ -8,17 +8,13 @@ use std::{
     },
 };
 
+use greenroom_queue::stamp::Stamp;
 use parking_lot::Mutex;
 use tokio::task::AbortHandle;
 
-use crate::inspect::{Published, WorkerStatus};
-
-use super::{
-    change::Outcomes, counters::WorkerCounters, in_place::WorkCell, restart::RestartLog,
-    stamp::Stamp,
-};
-
+use super::{change::Outcomes, counters::WorkerCounters, in_place::WorkCell, restart::RestartLog};
 use crate::any_address::Erased;
+use crate::inspect::{Published, WorkerStatus};
 
 /// The worker is to end after the message in hand.
 pub(crate) const LEAVE: u32 = 1;

@@ -2,11 +2,10 @@
 
 use std::sync::atomic::Ordering;
 
+use greenroom_queue::padded::Padded;
 use tokio::time::Instant;
 
-use super::{
-    coarse::CoarseClock, counters::PoolCounters, padded::Padded, sketch::Sketch, stats::Measured,
-};
+use super::{coarse::CoarseClock, counters::PoolCounters, sketch::Sketch, stats::Measured};
 use crate::pool_events::{drop_log::DropLog, full_log::FullLog};
 
 /// Messages that an actor which stands alone has handled before any is measured.

@@ -9,9 +9,8 @@
 
 use std::thread::yield_now;
 
+use greenroom_queue::sync::this_thread;
 use parking_lot::Mutex;
-
-use crate::sync::this_thread;
 
 /// Which pools messages are being withdrawn from, and on which thread each.
 static WITHDRAWALS: Mutex<Vec<(usize, usize)>> = Mutex::new(Vec::new());

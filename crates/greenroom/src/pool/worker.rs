@@ -9,13 +9,13 @@ use std::{
     time::Duration,
 };
 
+use greenroom_queue::discard::discard;
 use tokio::sync::mpsc;
 
 use super::{
     change::Outcomes,
     core::{Core, exit::Sequel},
     counters::count,
-    discard::discard,
     in_flight::InFlight,
     limits::Pass,
     slot_state::{KILLED, REST, Status},

@@ -8,6 +8,11 @@ use std::{
     sync::{Arc, Weak},
 };
 
+use greenroom_queue::{
+    permits::{Closed, Refused},
+    places::FirstMessage,
+    urgency::Urgency,
+};
 use tokio::{runtime::Handle, sync::mpsc};
 
 use super::{
@@ -15,11 +20,8 @@ use super::{
     mailbox::Mailbox,
     outgoing::{Outgoing, OutgoingOf},
     own_call::OwnCall,
-    permits::{Closed, Refused},
-    places::FirstMessage,
     reentrancy::{ReentrancyGuard, Reentrant, slot_at_work},
     stop::{Stop, StopSummary},
-    urgency::Urgency,
 };
 use crate::{
     Actor, AnyAddress, NotAccepted,

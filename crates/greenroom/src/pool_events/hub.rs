@@ -9,6 +9,7 @@ use std::{
     time::SystemTime,
 };
 
+use greenroom_queue::discard::discard;
 use parking_lot::Mutex;
 
 use super::{
@@ -16,10 +17,7 @@ use super::{
     event::{PoolEvent, PoolEventRecord},
     log::log,
 };
-use crate::{
-    pool::discard::discard,
-    topic::{buffer::Buffer, subscriber::Subscriber},
-};
+use crate::topic::{buffer::Buffer, subscriber::Subscriber};
 
 /// Held by its handles; receivers hold it weakly, and are told when it is gone.
 pub(super) struct EventHub {

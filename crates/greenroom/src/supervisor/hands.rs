@@ -6,6 +6,7 @@
 
 use std::{collections::HashMap, future::pending, sync::Arc};
 
+use greenroom_queue::discard::discard;
 use tokio::{
     sync::{Mutex, watch},
     task::{AbortHandle, Id, JoinError, JoinSet},
@@ -17,10 +18,7 @@ use super::{
     plan::Fall,
     terms::Terms,
 };
-use crate::{
-    Stop,
-    pool::{StopSummary, discard::discard},
-};
+use crate::{Stop, pool::StopSummary};
 
 /// Orders that are under way. Dropping it drops them all.
 pub(crate) struct Hands {

@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use greenroom_queue::discard::discard;
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -24,7 +25,7 @@ use super::{
     spec::ChildSpec,
     strategy::Strategy,
 };
-use crate::{Stop, pool::discard::discard};
+use crate::Stop;
 
 pub(crate) struct Keeper {
     pub(crate) name: Arc<str>,

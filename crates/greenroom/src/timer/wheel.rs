@@ -16,6 +16,7 @@ use std::{
     time::Duration,
 };
 
+use greenroom_queue::discard::discard;
 use parking_lot::Mutex;
 use tokio::{
     runtime::{self, Handle},
@@ -24,7 +25,6 @@ use tokio::{
 };
 
 use super::ticket::{Ticket, TimerState};
-use crate::pool::discard::discard;
 
 /// What happens when a timer is due.
 pub(crate) trait Alarm: Send {

@@ -6,13 +6,13 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
+use greenroom_queue::discard::discard;
 use parking_lot::Mutex;
 
 use super::{
     event::Event,
     subscriber::{Missed, Offered, Subscriber},
 };
-use crate::pool::discard::discard;
 
 pub(crate) struct Buffer<E> {
     capacity: usize,

@@ -2,10 +2,9 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use greenroom_queue::discard::discard;
 use parking_lot::Mutex;
 use tokio::sync::watch;
-
-use crate::pool::discard::discard;
 
 /// What a producer is told, in turns, `Start` first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,13 +6,14 @@ use std::{
     sync::Arc,
 };
 
+use greenroom_queue::discard::discard;
 use parking_lot::Mutex;
 
 use super::{
     event::Event,
     subscriber::{Missed, Offered, Subscriber},
 };
-use crate::{Address, NotAccepted, WeakAddress, pool::discard::discard};
+use crate::{Address, NotAccepted, WeakAddress};
 
 /// How many events may wait while another thread is still handing out the replayed ones,
 /// beyond those. That takes microseconds unless the thread is held up; events beyond that

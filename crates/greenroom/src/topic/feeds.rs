@@ -12,6 +12,7 @@ use std::{
     },
 };
 
+use greenroom_queue::discard::discard;
 use parking_lot::Mutex;
 
 use super::{
@@ -19,7 +20,7 @@ use super::{
     feed::Feed,
     subscriber::{Missed, Offered, Subscriber},
 };
-use crate::pool::{Worker, discard::discard, gather::group::WeakGroup};
+use crate::pool::{Worker, gather::group::WeakGroup};
 
 pub(super) struct Feeds<E, M, R, F, C> {
     group: Box<dyn WeakGroup<M, R, F>>,

@@ -8,13 +8,13 @@ use std::{
     },
 };
 
+use greenroom_queue::discard::discard;
 use parking_lot::Mutex;
 
 use super::{
     demand::Demand,
     subscriber::{Offered, Subscriber},
 };
-use crate::pool::discard::discard;
 
 /// The figures of a topic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,8 +2,10 @@
 
 use std::hash::Hash;
 
+use greenroom_queue::backlog::KeyBounds;
+
 use super::PoolBuilder;
-use crate::{Actor, FinalAction, SpawnError, pool::backlog::KeyBounds};
+use crate::{Actor, FinalAction, SpawnError};
 
 /// One key has this part of the capacity, unless said otherwise.
 const SHARE_OF_A_KEY: usize = 4;

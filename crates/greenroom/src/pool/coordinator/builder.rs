@@ -8,6 +8,7 @@
 
 use std::{convert::Infallible, fmt, hash::Hash, sync::Arc};
 
+use greenroom_queue::discard::discard;
 use tokio::time::Instant;
 
 use super::{
@@ -22,8 +23,8 @@ use crate::{
     any_address::Erased,
     life,
     pool::{
-        builder::start, core::Core, discard::discard, panic_message::panic_message,
-        stop::run::stop, worker::CatchUnwind,
+        builder::start, core::Core, panic_message::panic_message, stop::run::stop,
+        worker::CatchUnwind,
     },
 };
 

@@ -11,10 +11,10 @@
 
 use std::collections::VecDeque;
 
+use greenroom_queue::discard::discard;
 use parking_lot::Mutex;
 
 use super::PoolNotice;
-use crate::pool::discard::discard;
 
 /// Notices that wait. The restarts of a hundred workers, twice.
 const MOST: usize = 256;

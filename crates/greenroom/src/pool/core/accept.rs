@@ -10,6 +10,13 @@ use std::{
     time::Duration,
 };
 
+use greenroom_queue::{
+    permits::{Closed, Refused},
+    places::FirstMessage,
+    shard::Wanted,
+    urgency::Urgency,
+};
+
 use super::{Core, Hashed, WayIn, dispatch::Overfill, room::Granted};
 use crate::{
     Actor, NotAccepted,
@@ -19,13 +26,9 @@ use crate::{
         outgoing::{LendOutgoing, Outgoing, OutgoingOf},
         overflow::Overflow,
         own_call::OwnCall,
-        permits::{Closed, Refused},
-        places::FirstMessage,
         reentrancy::{ReentrancyGuard, Reentrant},
         served::ServedBy,
-        shard::Wanted,
         stop::{self, Stop},
-        urgency::Urgency,
     },
 };
 

@@ -7,6 +7,8 @@ use std::{
     sync::{Arc, atomic::Ordering},
 };
 
+use greenroom_queue::permits::{Closed, Refused};
+
 use super::{
     Core, Urgency,
     dispatch::{MailboxPlace, Overfill, PoolPermit, entry_of},
@@ -17,7 +19,6 @@ use crate::{
     pool::{
         mailbox::{Mailbox, tags::Unplaced},
         outgoing::{Outgoing, OutgoingOf},
-        permits::{Closed, Refused},
         reentrancy::slot_at_work,
         sticky::{LIMBO, NOBODY, Sticky},
     },

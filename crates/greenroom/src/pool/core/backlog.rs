@@ -8,14 +8,16 @@
 
 use std::{hash::Hash, sync::Arc};
 
-use super::{Core, Hashed, ShardOf};
-use crate::{
-    Actor, CallError, Class,
-    pool::{
-        backlog::KeyBounds, discard::discard, outgoing::OutgoingOf, permits::Refused, shard::Shard,
-    },
+use greenroom_queue::{
+    backlog::KeyBounds,
+    discard::discard,
+    permits::Refused,
+    shard::Shard,
     sync::{Notify, Ordering},
 };
+
+use super::{Core, Hashed, ShardOf};
+use crate::{Actor, CallError, Class, pool::outgoing::OutgoingOf};
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// A message without a key in a pool that requires one. Costs nothing if there are no keys.

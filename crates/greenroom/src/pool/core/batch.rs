@@ -6,15 +6,15 @@ use std::{
     time::Duration,
 };
 
+use greenroom_queue::{
+    discard::discard, entry::Entry, lanes::LaneState, payload::Payload, shard::LOOK_AHEAD,
+};
 use tokio::sync::Notify;
 
 use super::{Core, Queued};
 use crate::{
     Actor,
-    pool::{
-        discard::discard, entry::Entry, in_flight::Source, lanes::LaneState, payload::Payload,
-        pool_payload::PoolPayload, shard::LOOK_AHEAD,
-    },
+    pool::{in_flight::Source, pool_payload::PoolPayload},
 };
 
 /// What a look for one more came to.

@@ -2,14 +2,10 @@
 
 use std::hash::Hash;
 
+use greenroom_queue::permits::{Closed, Refused};
+
 use super::{Core, ExtraOf, Urgency};
-use crate::{
-    Actor,
-    pool::{
-        outgoing::OutgoingOf,
-        permits::{Closed, Refused},
-    },
-};
+use crate::{Actor, pool::outgoing::OutgoingOf};
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Gives a message its claim, if bytes are bounded and it has none.

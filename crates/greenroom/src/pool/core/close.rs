@@ -6,11 +6,12 @@ use std::{
     sync::{Arc, atomic::Ordering},
 };
 
+use greenroom_queue::discard::discard;
+
 use super::{Acceptance, Core, Queued, sweep::LaneOf};
 use crate::{
     Actor, CallError, DeadLetter, DeadLetterReason,
     pool::{
-        discard::discard,
         mailbox::{Cleared, Mailbox},
         slot_state::END,
     },

@@ -2,14 +2,13 @@
 
 use std::hash::Hash;
 
+use greenroom_queue::{permits::Refused, urgency::Urgency};
+
 use super::Core;
 use crate::{
     Actor, ExitReason,
     any_address::Erased,
-    pool::{
-        coordinator::coordination::AddressOf, outgoing::OutgoingOf, permits::Refused,
-        urgency::Urgency,
-    },
+    pool::{coordinator::coordination::AddressOf, outgoing::OutgoingOf},
 };
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {

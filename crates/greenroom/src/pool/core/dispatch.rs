@@ -6,21 +6,24 @@ use std::{
     sync::{Arc, atomic::Ordering},
 };
 
+use greenroom_queue::{
+    discard::discard,
+    entry::Entry,
+    permits::{Closed, Refused},
+    stamp::Stamp,
+};
+
 use super::{Core, ExtraOf, Queued, Urgency};
 use crate::{
     Actor, Class,
     delivery::Waiter,
     pool::{
-        discard::discard,
-        entry::Entry,
         live_members::LiveMembers,
         mailbox::Mailbox,
         outgoing::{Outgoing, OutgoingOf},
-        permits::{Closed, Refused},
         policy::{About, Choice, Crew},
         reentrancy::slot_at_work,
         slot_state::Status,
-        stamp::Stamp,
     },
 };
 

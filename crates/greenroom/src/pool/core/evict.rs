@@ -5,23 +5,22 @@ use std::{
     sync::{Arc, atomic::Ordering},
 };
 
+use greenroom_queue::{
+    discard::discard,
+    entry::Entry,
+    lock::Locked,
+    payload::Payload,
+    permits::{Closed, Refused},
+    shard::ShardOutbox,
+};
+
 use super::{
     Core, Queued, Urgency,
     dispatch::{Chosen, MailboxPlace, PoolPermit},
 };
 use crate::{
     Actor, CallError, DeadLetter, DeadLetterReason,
-    pool::{
-        discard::discard,
-        entry::Entry,
-        lock::Locked,
-        mailbox::Mailbox,
-        outgoing::OutgoingOf,
-        overflow::Overflow,
-        payload::Payload,
-        permits::{Closed, Refused},
-        shard::ShardOutbox,
-    },
+    pool::{mailbox::Mailbox, outgoing::OutgoingOf, overflow::Overflow},
 };
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {

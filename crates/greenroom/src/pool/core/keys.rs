@@ -2,6 +2,13 @@
 
 use std::{collections::HashMap, hash::Hash, sync::Arc, time::Duration};
 
+use greenroom_queue::{
+    lanes::{Lane, LaneId, LaneState},
+    payload::Payload,
+    shard::ShardOutbox,
+    stamp::Stamp,
+};
+
 use super::{Core, Queued, take::find_lane};
 use crate::{
     Actor,
@@ -9,10 +16,6 @@ use crate::{
         failed::Failed,
         in_flight::Source,
         keys::{KeyCounts, KeyInHand, KeyState, KeyStatus, LongestLine, ParkedKey},
-        lanes::{Lane, LaneId, LaneState},
-        payload::Payload,
-        shard::ShardOutbox,
-        stamp::Stamp,
     },
 };
 

@@ -2,16 +2,16 @@
 
 use std::{hash::Hash, sync::Arc};
 
+use greenroom_queue::{permits::Closed, sync::Ordering};
+
 use super::{Core, Queued};
 use crate::{
     Actor, ExitReason,
     pool::{
         mailbox::Mailbox,
         outgoing::OutgoingOf,
-        permits::Closed,
         slot_state::{HAND_OVER, MAIL, SIGNAL},
     },
-    sync::Ordering,
 };
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {

@@ -5,6 +5,7 @@
 
 use std::{collections::BTreeMap, hash::Hash, sync::Arc, time::Duration};
 
+use greenroom_queue::sync::yield_now;
 use parking_lot::MutexGuard;
 use tokio::time::Instant;
 
@@ -17,7 +18,6 @@ use crate::{
         sticky::{HeldSince, LIMBO, Moves, NOBODY, PATIENCE, Sticky},
     },
     step_aside::push_aside,
-    sync::yield_now,
 };
 
 /// What is left to do once no lock is held.

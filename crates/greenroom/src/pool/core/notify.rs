@@ -8,12 +8,13 @@ use std::{
     time::Duration,
 };
 
+use greenroom_queue::discard::discard;
 use tokio::time::Instant;
 
 use super::{Core, Queued};
 use crate::{
     Actor, DeadLetter, DeadLetterReason, ExitReason, PoolEvent,
-    pool::{discard::discard, functions::OnDeadLetter, limits::LimitChange},
+    pool::{functions::OnDeadLetter, limits::LimitChange},
     pool_events::{LimitChangeReason, ResizeReason, drop_log::Dropped, full_log::Found},
 };
 

@@ -2,8 +2,10 @@
 
 use std::{hash::Hash, time::Duration};
 
+use greenroom_queue::entry::first;
+
 use super::Core;
-use crate::{Actor, pool::entry::first};
+use crate::Actor;
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// How long the oldest waiting message has waited. Messages that wait for another attempt do

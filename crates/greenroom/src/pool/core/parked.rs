@@ -18,20 +18,20 @@ use std::{
     sync::{Arc, atomic::Ordering},
 };
 
+use greenroom_queue::{
+    discard::discard,
+    lanes::{Lane, LaneId, LaneState},
+    shard::Shard,
+    sync::{Notify, yield_now},
+};
+
 use super::{
     Core, ExtraOf, OutboxOf, Queued,
     take::{Outboxed, find_lane},
 };
 use crate::{
     Actor, CallError, DeadLetter, PoolEvent, ReplyPort,
-    pool::{
-        discard::discard,
-        failed::Failed,
-        in_flight::Source,
-        lanes::{Lane, LaneId, LaneState},
-        shard::Shard,
-    },
-    sync::{Notify, yield_now},
+    pool::{failed::Failed, in_flight::Source},
 };
 
 /// With the extras of its message.

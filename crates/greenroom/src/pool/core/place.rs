@@ -3,17 +3,15 @@
 
 use std::{hash::Hash, sync::atomic::Ordering};
 
-use super::Core;
-use crate::{
-    Actor,
-    pool::{
-        discard::discard,
-        in_flight::Source,
-        lanes::LaneId,
-        wake::QUICK,
-        watchdog::{TICK, Watched},
-    },
+use greenroom_queue::{
+    discard::discard,
+    lanes::LaneId,
+    wake::QUICK,
+    watchdog::{TICK, Watched},
 };
+
+use super::Core;
+use crate::{Actor, pool::in_flight::Source};
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// The new place of a holder whose token was taken away: the lane of its key, or none. A worker

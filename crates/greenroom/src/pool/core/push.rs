@@ -2,17 +2,14 @@
 
 use std::{hash::Hash, sync::atomic::Ordering};
 
+use greenroom_queue::{
+    discard::discard, entry::Hashed, lock::locked, permits::Refused, urgency::Urgency,
+};
+
 use super::{Core, InboxGuard};
 use crate::{
     Actor,
-    pool::{
-        discard::discard,
-        entry::Hashed,
-        lock::locked,
-        outgoing::{LendOutgoing, OutgoingOf},
-        permits::Refused,
-        urgency::Urgency,
-    },
+    pool::outgoing::{LendOutgoing, OutgoingOf},
 };
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {

@@ -2,14 +2,10 @@
 
 use std::hash::Hash;
 
+use greenroom_queue::permits::{Closed, Refused};
+
 use super::{Core, backlog::InLine};
-use crate::{
-    Actor,
-    pool::{
-        outgoing::OutgoingOf,
-        permits::{Closed, Refused},
-    },
-};
+use crate::{Actor, pool::outgoing::OutgoingOf};
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Queues a message whose permit has been taken, in a pool whose workers pull.

@@ -16,19 +16,18 @@ use std::{
     time::Instant,
 };
 
+use greenroom_queue::{entry::Entry, lock::locked, stamp::Stamp};
+
 use super::{Core, HandoffSlotOf, Queued};
 use crate::{
     Actor,
     delivery::Extra,
     pool::{
-        entry::Entry,
         handoff_slot::{InPlaceOutcome, Retracted},
         in_place::{self, LentWork},
-        lock::locked,
         pool_payload::PoolPayload,
         reentrancy::slot_at_work,
         served::{HandoffWait, Served, ServedBy},
-        stamp::Stamp,
     },
 };
 

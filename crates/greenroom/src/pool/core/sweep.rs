@@ -20,18 +20,18 @@ use std::{
     time::{Duration, Instant},
 };
 
+use greenroom_queue::{
+    block_queue::BlockQueue,
+    discard::discard,
+    lanes::{Lane, LaneId, LaneState, LiftedLine},
+    shard,
+    sync::{Ordering, yield_now},
+};
+
 use super::{Core, OutboxOf, Queued, take::Outboxed};
 use crate::{
     Actor, CallError, PoolEvent, ReplyPort,
-    pool::{
-        block_queue::BlockQueue,
-        discard::discard,
-        failed::Failed,
-        lanes::{Lane, LaneId, LaneState, LiftedLine},
-        pool_payload::PayloadOf,
-        shard,
-    },
-    sync::{Ordering, yield_now},
+    pool::{failed::Failed, pool_payload::PayloadOf},
 };
 
 /// How long to wait for a message that is on its way between two places of a shard, while its key

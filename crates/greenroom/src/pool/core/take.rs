@@ -15,17 +15,18 @@ use std::{
     sync::{Arc, atomic::Ordering},
 };
 
+use greenroom_queue::{
+    discard::discard,
+    lanes::{Lane, LaneId, LaneState, is_plain_key},
+    lock::{Locked, locked},
+    shard::{LOOK_AHEAD, Refilled},
+    slot::Slot,
+};
+
 use super::{Core, OutboxOf, Queued, ShardOf};
 use crate::{
     Actor, CallError, Class,
-    pool::{
-        discard::discard,
-        in_flight::{DeliveryOf, Source},
-        lanes::{Lane, LaneId, LaneState, is_plain_key},
-        lock::{Locked, locked},
-        shard::{LOOK_AHEAD, Refilled},
-        slot::Slot,
-    },
+    pool::in_flight::{DeliveryOf, Source},
 };
 
 /// Messages that one worker takes from a shard before it lets the runtime run other tasks.

@@ -7,6 +7,8 @@
 
 use std::{hash::Hash, panic::resume_unwind, sync::atomic::Ordering};
 
+use greenroom_queue::discard::discard;
+
 use super::{
     Core, Queued,
     migrate::Migrated,
@@ -15,7 +17,6 @@ use super::{
 use crate::{
     Actor, CallError, PoolEvent,
     pool::{
-        discard::discard,
         mailbox::{LiftedMail, Mailbox},
         sticky::{Moves, Sticky},
         withdrawal::Withdrawal,

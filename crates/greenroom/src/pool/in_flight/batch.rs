@@ -13,6 +13,7 @@ use std::{
     time::Duration,
 };
 
+use greenroom_queue::discard::discard;
 use tokio::time::Instant;
 
 use super::{
@@ -22,10 +23,7 @@ use super::{
 use crate::{
     Actor, Answer, DeadLetterReason,
     delivery::{BatchItem, Delivery},
-    pool::{
-        core::batch::NextOfBatch, discard::discard, panic_message::panic_message,
-        pool_payload::Queued,
-    },
+    pool::{core::batch::NextOfBatch, panic_message::panic_message, pool_payload::Queued},
 };
 
 /// How often a worker that waits for more looks into the queue: other workers may be too busy to

@@ -2,12 +2,13 @@
 
 use std::{hash::Hash, mem, task::Waker};
 
-use super::{InFlight, RunState, Source};
-use crate::{
-    Actor,
-    pool::wake::{ParkToken, WakeReason},
+use greenroom_queue::{
     sync::{Ordering, fence},
+    wake::{ParkToken, WakeReason},
 };
+
+use super::{InFlight, RunState, Source};
+use crate::Actor;
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
     /// True when the worker is to start no further message.

@@ -7,13 +7,15 @@ use std::{
     time::Duration,
 };
 
+use greenroom_queue::{entry::Entry, stamp::Stamp};
+
 use super::{InFlight, Source};
 use crate::{
     Actor, CallError, DeadLetter, DeadLetterReason, Delivery, NotAccepted,
     delivery::{Extra, Marks},
     pool::{
-        core::ExtraOf, entry::Entry, mailbox::Mailbox, pool_payload::Queued, refusals::Refusals,
-        stamp::Stamp, task_guard::start_clock,
+        core::ExtraOf, mailbox::Mailbox, pool_payload::Queued, refusals::Refusals,
+        task_guard::start_clock,
     },
 };
 

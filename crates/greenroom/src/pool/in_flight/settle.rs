@@ -7,6 +7,8 @@ use std::{
     time::Duration,
 };
 
+use greenroom_queue::{discard::discard, entry::Entry, stamp::Stamp};
+
 use super::{
     InFlight, Source,
     fate::{Deferred, Fate},
@@ -16,8 +18,8 @@ use crate::{
     delivery::Marks,
     failure::{Cause, FailedAttempt},
     pool::{
-        core::ExtraOf, counters::count, discard::discard, entry::Entry, failed::Failed,
-        limits::Outcome, pool_payload::Queued, sketch::FED, stamp::Stamp, task_guard::start_clock,
+        core::ExtraOf, counters::count, failed::Failed, limits::Outcome, pool_payload::Queued,
+        sketch::FED, task_guard::start_clock,
     },
 };
 

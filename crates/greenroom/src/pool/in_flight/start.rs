@@ -2,11 +2,13 @@
 
 use std::{hash::Hash, sync::atomic::Ordering};
 
+use greenroom_queue::stamp::Stamp;
+
 use super::{InFlight, Polls, Taken};
 use crate::{
     Actor, Class, DeadLetterReason,
     delivery::{Extra, Marks},
-    pool::{counters::count, handoff_slot::Caller, stamp::Stamp, stats::Measurement},
+    pool::{counters::count, handoff_slot::Caller, stats::Measurement},
 };
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {

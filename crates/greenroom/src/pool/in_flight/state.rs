@@ -1,6 +1,6 @@
 //! Where a worker stands: what it took last, and whether it is polled.
 
-use crate::pool::lanes::LaneId;
+use greenroom_queue::lanes::LaneId;
 
 /// The source of the message in hand, and what the worker owns because of it.
 #[derive(Debug, Clone, Copy)]

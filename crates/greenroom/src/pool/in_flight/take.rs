@@ -2,6 +2,8 @@
 
 use std::{hash::Hash, time::Instant};
 
+use greenroom_queue::{discard::discard, entry::URGENT_RUN, lock::locked, sync::tuned};
+
 use super::{InFlight, Source, Taken, WorkerContext};
 use crate::{
     Actor, Class,
@@ -10,14 +12,10 @@ use crate::{
             Core,
             take::{QUOTA, TakenNear},
         },
-        discard::discard,
-        entry::URGENT_RUN,
-        lock::locked,
         mailbox::Mailbox,
         pool_payload::{Queued, ShardOf},
         slot_state::HAND_OVER,
     },
-    sync::tuned,
 };
 
 /// One run in this many is timed, with two looks at the clock.

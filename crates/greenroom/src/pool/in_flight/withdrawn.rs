@@ -7,12 +7,10 @@ use std::{
     sync::atomic::Ordering,
 };
 
+use greenroom_queue::discard::discard;
+
 use super::InFlight;
-use crate::{
-    Actor, CallError, Delivery,
-    delivery::BatchItem,
-    pool::{core::ExtraOf, discard::discard},
-};
+use crate::{Actor, CallError, Delivery, delivery::BatchItem, pool::core::ExtraOf};
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
     /// True if the message in hand is still to be started. Otherwise it is withdrawn. Always true

@@ -2,8 +2,10 @@
 
 use std::{hash::Hash, sync::Arc, task, time::Duration};
 
+use greenroom_queue::sync::has_budget_remaining;
+
 use super::{RunState, Source};
-use crate::{Actor, pool::core::Core, sync::has_budget_remaining};
+use crate::{Actor, pool::core::Core};
 
 /// The state that changes when a worker's handler suspends, and nothing else, so that a handler is
 /// polled with this beside it while the rest of what is in flight is lent out.

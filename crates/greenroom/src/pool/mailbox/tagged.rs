@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use greenroom_queue::{block_queue::BlockQueue, entry::Entry, stamp::Stamp, sync::Ordering};
+
 use super::{
     Letters, Mailbox,
     tags::{Bundle, Held, LiftedMail, Unplaced, bears_retry},
@@ -9,14 +11,10 @@ use super::{
 use crate::{
     Actor,
     pool::{
-        block_queue::BlockQueue,
-        entry::Entry,
         outgoing::OutgoingOf,
         pool_payload::Queued,
         slot_state::{HAND_OVER, MAIL},
-        stamp::Stamp,
     },
-    sync::Ordering,
 };
 
 /// Lifted messages come back into a queue: behind the retries that stand first by now,

@@ -3,10 +3,9 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use crate::{
-    Actor,
-    pool::{block_queue::BlockQueue, entry::Entry, payload::Payload, pool_payload::Queued},
-};
+use greenroom_queue::{block_queue::BlockQueue, entry::Entry, payload::Payload};
+
+use crate::{Actor, pool::pool_payload::Queued};
 
 /// How many messages are searched for one of another tag than the retries'.
 const LOOK_AHEAD: usize = 1_024;

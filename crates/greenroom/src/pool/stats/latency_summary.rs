@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use greenroom_queue::stamp::Stamp;
 use hdrhistogram::Histogram;
 use parking_lot::Mutex;
 
 use super::latencies::{Latencies, LatencyHistogram};
-use crate::pool::stamp::Stamp;
 
 /// Digits that are kept of each time: percentiles are right to a hundredth.
 const DIGITS: u8 = 2;

@@ -5,9 +5,9 @@ use std::{
     sync::Arc,
 };
 
-use crate::{
-    Actor, Layer, layer::Layered, pool::discard::discard, pool::panic_message::panic_message,
-};
+use greenroom_queue::discard::discard;
+
+use crate::{Actor, Layer, layer::Layered, pool::panic_message::panic_message};
 
 /// Builds the actor of a slot. Called once per start, on the runtime's blocking
 /// pool unless it is quick.

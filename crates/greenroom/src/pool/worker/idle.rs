@@ -2,6 +2,8 @@
 
 use std::{hash::Hash, time::Instant};
 
+use greenroom_queue::wake::{WakeReason, own_waker};
+
 use super::attempt::{StandsFor, serve};
 use crate::{
     Actor, Context,
@@ -9,7 +11,6 @@ use crate::{
         core::Core,
         in_flight::{InFlight, RunState},
         in_place::is_run_by_caller,
-        wake::{WakeReason, own_waker},
     },
     step_aside,
 };

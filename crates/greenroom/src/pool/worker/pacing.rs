@@ -1,7 +1,8 @@
 //! The pace of a worker: when it goes on, lets others have a turn, spins, or searches.
 
+use greenroom_queue::wake::Wake;
+
 use super::{coalesce::Coalescing, habit::Habit, patience::Patience, turn::Turn};
-use crate::pool::wake::Wake;
 
 /// The pace of a worker: when it goes on, lets others have a turn, spins, or searches. It knows
 /// no queue: the driver tells it what has happened.

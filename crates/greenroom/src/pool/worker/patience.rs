@@ -1,6 +1,6 @@
 //! Whether a worker that has run dry searches before it parks.
 
-use crate::sync::tuned;
+use greenroom_queue::sync::tuned;
 
 /// Whether a worker that has had a single message searches. It does if that was worth it before,
 /// because its caller sends the next one as soon as it has the reply; otherwise now and then, to

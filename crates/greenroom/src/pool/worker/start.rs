@@ -2,14 +2,15 @@
 
 use std::{any::Any, hash::Hash, time::Duration};
 
+use greenroom_queue::discard::discard;
+
 use super::catch_unwind::CatchUnwind;
 use crate::{
     Actor, Context,
-    pool::panic_message::panic_message,
     pool::{
         change::{Outcomes, SlotOutcome},
         core::Core,
-        discard::discard,
+        panic_message::panic_message,
         timed::later,
     },
 };

@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::pool::wake::Wake;
+use greenroom_queue::wake::Wake;
 
 /// Messages handled or skipped before other tasks of the runtime get a turn, if no queue has run
 /// dry before, or the next message always arrived just in time: each in a lane of its own, or from

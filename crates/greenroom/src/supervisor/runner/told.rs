@@ -2,11 +2,10 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use greenroom_queue::discard::discard;
+
 use super::Runner;
-use crate::{
-    pool::discard::discard,
-    supervisor::{child::ChildId, error::ChangeError, plan::PlanNotice},
-};
+use crate::supervisor::{child::ChildId, error::ChangeError, plan::PlanNotice};
 
 impl Runner {
     /// A reason may hold an error of a user, which is shown and dropped here: its

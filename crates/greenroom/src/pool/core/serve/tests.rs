@@ -9,10 +9,11 @@ use std::{
     time::Duration,
 };
 
+use greenroom_queue::urgency::Urgency;
+
 use super::{Core, InPlaceOutcome, Served};
 use crate::{
-    Actor, CallError, Context, ExitReason, Pool, Restarts, WeakAddress,
-    pool::{Urgency, slot_state::LEAVE},
+    Actor, CallError, Context, ExitReason, Pool, Restarts, WeakAddress, pool::slot_state::LEAVE,
     reply::Reply,
 };
 

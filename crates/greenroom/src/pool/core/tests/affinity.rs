@@ -9,15 +9,15 @@ use std::{
     time::Duration,
 };
 
+use greenroom_queue::{entry::Entry, watchdog::Watched};
+
 use crate::{
     Actor, Context, Pool, Restarts, Stop,
     pool::{
         builder::PoolBuilder,
         core::{Core, Urgency},
-        entry::Entry,
         in_flight::{InFlight, Source, Taken},
         outgoing::Outgoing,
-        watchdog::Watched,
     },
 };
 

@@ -2,13 +2,16 @@
 
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
+use greenroom_queue::{
+    permits::{Queues, Refused},
+    stamp::SAMPLED_OF_QUICK,
+};
+
 use crate::{
     Actor, Context, Pool,
     pool::{
         core::{Core, Urgency},
         outgoing::Outgoing,
-        permits::{Queues, Refused},
-        stamp::SAMPLED_OF_QUICK,
     },
 };
 

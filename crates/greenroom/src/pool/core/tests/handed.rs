@@ -10,6 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use greenroom_queue::{urgency::Urgency, watchdog::Watched};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
@@ -17,13 +18,11 @@ use crate::{
     Actor, Answer, CallError, Class, Context, DeadLetterReason, Delivery, Envelope, Overflow, Pool,
     PoolBuilder, ReplyPort, Restarts, Stop,
     pool::{
-        Urgency,
         core::Core,
         handoff_slot::HandedOutcome,
         in_flight::InFlight,
         served::{HandoffWait, Served},
         slot_state::{KILLED, LEAVE},
-        watchdog::Watched,
     },
     step_aside,
 };

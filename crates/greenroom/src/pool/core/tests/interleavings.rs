@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use greenroom_queue::entry::Entry;
 use proptest::prelude::*;
 
 use crate::{
@@ -20,7 +21,6 @@ use crate::{
             take::{TakenNear, find_lane},
         },
         counters::count,
-        entry::Entry,
         functions::Functions,
         in_flight::Source,
         outgoing::Outgoing,
@@ -152,7 +152,7 @@ impl<K: Keyed> Stage<K> {
         let derived = Derived {
             capacity: 1_000,
             table_slots: 0,
-            key_bounds: crate::pool::backlog::KeyBounds::NONE,
+            key_bounds: greenroom_queue::backlog::KeyBounds::NONE,
             key_share: None,
             bytes: None,
             batch_bytes: None,
@@ -459,7 +459,7 @@ fn k05_a_comparison_that_panics_loses_nothing() {
         }
     }
     impl Eq for Touchy {}
-    let mut lanes = crate::pool::lanes::Lanes::<PoolPayload<(), (), ()>, Touchy>::new();
-    let id = lanes.open(7, Touchy, crate::pool::lanes::LaneState::Retrying);
+    let mut lanes = greenroom_queue::lanes::Lanes::<PoolPayload<(), (), ()>, Touchy>::new();
+    let id = lanes.open(7, Touchy, greenroom_queue::lanes::LaneState::Retrying);
     assert_eq!(find_lane(lanes.candidates(7), Some(&Touchy)), Some(id));
 }

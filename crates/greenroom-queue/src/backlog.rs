@@ -1,0 +1,322 @@
+//! How many messages of each key of a shard wait, if one key may have too many: the bound behind
+//! one key (K10), and the line behind a parked key (K08).
+//!
+//! Counting costs a look into a table for each message, so a shard counts only if it must:
+//!
+//! ```text
+//!              as many wait in the shard as one key may have, or a key is parked
+//!   not counted ───────────────────────────────────────────────────────────────▶ counted
+//!              ◀──────────────────────────────────────────────────────────────
+//!              half as many wait, no key is parked, and no sender waits for a key
+//! ```
+//!
+//! While messages are counted, a sender takes both locks of the shard, so the count is exact.
+//! Before that, a shard is not given permits for more messages than one key may have, so no sender
+//! gets past the count.
+//!
+//! Keys are told apart by their hashes here: two keys of a pool with the same hash, one pair in
+//! four billion, share a bound. A message that waits for another attempt is not counted, nor is one
+//! in hand: the bound is on messages *behind* them.
+
+use std::{collections::HashMap, sync::Arc};
+
+use super::{entry::Entry, payload::Payload, permits::Refused};
+use crate::sync::Notify;
+
+/// How many messages may wait behind one key.
+#[derive(Debug, Clone, Copy)]
+pub struct KeyBounds {
+    /// Behind any key.
+    pub waiting: usize,
+    /// Behind a parked one.
+    pub parked: usize,
+    /// Messages behind parked keys hold no permit of the pool.
+    pub apart: bool,
+}
+
+impl KeyBounds {
+    /// A parked key whose messages hold room of the pool may have no more than others: it cannot
+    /// fill the pool either.
+    fn of_parked(self) -> usize {
+        if self.apart { self.parked } else { self.parked.min(self.waiting) }
+    }
+
+    /// For pools without keys.
+    pub const NONE: Self = Self { waiting: usize::MAX, parked: usize::MAX, apart: false };
+}
+
+/// The waiting messages of each key of one shard.
+#[derive(Debug)]
+pub struct Backlog {
+    by_hash: HashMap<u32, KeyLine, foldhash::fast::FixedState>,
+    bounds: KeyBounds,
+    /// Keys that are parked.
+    parked: usize,
+    /// Senders that wait for room behind a key.
+    senders: usize,
+    /// The rooms in which one sender each is to be woken, once no lock is held.
+    freed: Vec<Arc<Notify>>,
+}
+
+/// The waiting messages of one key.
+#[derive(Debug, Default)]
+struct KeyLine {
+    messages: usize,
+    parked: bool,
+    senders: usize,
+    /// The room of waiting senders; present while there are some.
+    room: Option<Arc<Notify>>,
+}
+
+impl Backlog {
+    pub fn new(bounds: KeyBounds) -> Self {
+        Self { by_hash: HashMap::default(), bounds, parked: 0, senders: 0, freed: Vec::new() }
+    }
+
+    /// Counts a message that lies in the shard already.
+    pub fn count<T: Payload, K>(&mut self, entry: &Entry<T, K>) {
+        if entry.key.is_some() {
+            self.count_of(entry.hash, entry);
+        }
+    }
+
+    /// As `count`, for a message of a lane whose key has this hash.
+    pub fn count_of<T: Payload, K>(&mut self, hash: u32, entry: &Entry<T, K>) {
+        if !entry.is_retry() {
+            self.count_one(hash);
+        }
+    }
+
+    /// Counts a message of this hash.
+    pub fn count_one(&mut self, hash: u32) {
+        self.by_hash.entry(hash).or_default().messages += 1;
+    }
+
+    /// Counts a message that is queued next, unless its key has as many as it may. `waited` if its
+    /// sender has stood in line: others stand behind those who do.
+    pub fn admit(&mut self, hash: u32, waited: bool) -> Result<(), Refused> {
+        let line = self.by_hash.entry(hash).or_default();
+        let refused = match line.parked {
+            true => (line.messages >= self.bounds.of_parked()).then_some(Refused::Parked),
+            false => {
+                let full = line.messages >= self.bounds.waiting || (line.senders > 0 && !waited);
+                full.then_some(Refused::KeyFull)
+            }
+        };
+        if let Some(refused) = refused {
+            return Err(refused);
+        }
+        line.messages += 1;
+        if waited && (line.parked || line.messages < self.bounds.waiting) {
+            // Several places may have become free while no sender listened; and no sender waits
+            // behind a parked key.
+            self.freed.extend(line.room.clone());
+        }
+        Ok(())
+    }
+
+    /// A message has been started, or taken out: there may be room for one more.
+    pub fn left<T: Payload, K>(&mut self, entry: &Entry<T, K>) {
+        if entry.is_retry() {
+            return;
+        }
+        let Some(line) = self.by_hash.get_mut(&entry.hash) else { return };
+        line.messages = line.messages.saturating_sub(1);
+        if line.messages < self.bounds.waiting {
+            self.freed.extend(line.room.clone());
+        }
+        self.forget_empty(entry.hash);
+    }
+
+    fn forget_empty(&mut self, hash: u32) {
+        let idle = |line: &KeyLine| line.messages == 0 && !line.parked && line.senders == 0;
+        if self.by_hash.get(&hash).is_some_and(idle) {
+            self.by_hash.remove(&hash);
+        }
+    }
+
+    /// A sender stands in line behind a key. Returns the room in which it is woken: it
+    /// tries again then.
+    pub fn stand(&mut self, hash: u32) -> Arc<Notify> {
+        self.senders += 1;
+        let line = self.by_hash.entry(hash).or_default();
+        line.senders += 1;
+        line.room.get_or_insert_default().clone()
+    }
+
+    /// True if only one stands in line.
+    pub fn is_alone(&self, hash: u32) -> bool {
+        self.by_hash.get(&hash).is_some_and(|line| line.senders == 1)
+    }
+
+    /// A sender does not wait any more. If it was woken for nothing, `pass_on` wakes the next.
+    pub fn step_out(&mut self, hash: u32, pass_on: bool) {
+        let Some(line) = self.by_hash.get_mut(&hash) else { return };
+        self.senders -= 1;
+        line.senders -= 1;
+        if line.senders == 0 {
+            line.room = None;
+        } else if pass_on {
+            self.freed.extend(line.room.clone());
+        }
+        self.forget_empty(hash);
+    }
+
+    /// The key waits for an operator. Its senders look again: they may have more room, or
+    /// none at all.
+    pub fn park(&mut self, hash: u32) {
+        self.parked += 1;
+        let line = self.by_hash.entry(hash).or_default();
+        line.parked = true;
+        self.freed.extend(std::iter::repeat_n(line.room.clone(), line.senders).flatten());
+    }
+
+    /// The key goes on. If two parked keys have this hash, the other one stays, as far as is
+    /// counted here.
+    pub fn unpark(&mut self, hash: u32, others: bool) {
+        self.parked -= 1;
+        if let Some(line) = self.by_hash.get_mut(&hash) {
+            line.parked = others;
+        }
+        self.forget_empty(hash);
+    }
+
+    pub fn is_parked(&self, hash: u32) -> bool {
+        self.by_hash.get(&hash).is_some_and(|line| line.parked)
+    }
+
+    /// True if it is not needed any more, with so many messages in the shard.
+    pub fn is_needless(&self, queued: usize) -> bool {
+        self.parked == 0 && self.senders == 0 && queued < self.bounds.waiting.div_ceil(2)
+    }
+
+    /// The rooms to be woken, under no lock.
+    pub fn take_freed(&mut self) -> Vec<Arc<Notify>> {
+        std::mem::take(&mut self.freed)
+    }
+
+    /// Every room with a waiter: the pool accepts nothing any more.
+    pub fn all_rooms(&self) -> Vec<Arc<Notify>> {
+        self.by_hash.values().filter_map(|line| line.room.clone()).collect()
+    }
+
+    pub fn has_senders(&self) -> bool {
+        self.senders > 0
+    }
+
+    /// One key may have another number.
+    pub fn set_bounds(&mut self, bounds: KeyBounds) {
+        self.bounds = bounds;
+        // More may have room now.
+        let waiting = self.by_hash.values().filter(|line| line.messages < bounds.waiting);
+        self.freed.extend(waiting.filter_map(|line| line.room.clone()));
+    }
+
+    /// Why a message of this key would not be admitted, if it would not.
+    pub fn refusal(&self, hash: u32) -> Option<Refused> {
+        let line = self.by_hash.get(&hash)?;
+        match line.parked {
+            true => (line.messages >= self.bounds.of_parked()).then_some(Refused::Parked),
+            false => (line.messages >= self.bounds.waiting).then_some(Refused::KeyFull),
+        }
+    }
+
+    /// Everything that waited was taken out, and no key is parked any more.
+    pub fn clear(&mut self) {
+        self.parked = 0;
+        self.by_hash.values_mut().for_each(|line| (line.messages, line.parked) = (0, false));
+        self.by_hash.retain(|_, line| line.senders > 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn backlog() -> Backlog {
+        Backlog::new(KeyBounds { waiting: 2, parked: 3, apart: false })
+    }
+
+    fn entry(hash: u32) -> Entry<u64, u8> {
+        let (urgent, stamp) = Default::default();
+        Entry { message: 0, extra: None, key: Some(0), hash, urgent, stamp }
+    }
+
+    #[test]
+    fn a_key_has_so_many_and_others_have_room() {
+        let mut backlog = backlog();
+        assert!(backlog.admit(1, false).is_ok() && backlog.admit(1, false).is_ok());
+        assert_eq!(backlog.admit(1, false), Err(Refused::KeyFull));
+        assert!(backlog.admit(2, false).is_ok());
+        backlog.left(&entry(1));
+        assert!(backlog.admit(1, false).is_ok());
+    }
+
+    #[test]
+    fn who_comes_later_stands_behind_who_waits() {
+        let mut backlog = backlog();
+        backlog.count(&entry(1));
+        backlog.count(&entry(1));
+        let room = backlog.stand(1);
+        backlog.left(&entry(1));
+        assert!(backlog.take_freed().iter().any(|freed| Arc::ptr_eq(freed, &room)));
+        assert_eq!(backlog.admit(1, false), Err(Refused::KeyFull), "somebody waits");
+        assert!(backlog.admit(1, true).is_ok());
+        backlog.step_out(1, false);
+        assert!(!backlog.has_senders());
+    }
+
+    #[test]
+    fn who_gives_up_after_it_was_woken_wakes_the_next() {
+        let mut backlog = backlog();
+        let (_first, room) = (backlog.stand(1), backlog.stand(1));
+        backlog.step_out(1, true);
+        assert!(backlog.take_freed().iter().any(|freed| Arc::ptr_eq(freed, &room)));
+        backlog.step_out(1, true);
+        assert!(backlog.take_freed().is_empty() && backlog.by_hash.is_empty());
+    }
+
+    #[test]
+    fn a_parked_key_has_a_bound_of_its_own() {
+        let mut backlog = backlog();
+        backlog.park(1);
+        assert!((0..2).all(|_| backlog.admit(1, false).is_ok()), "no more than another may have");
+        assert_eq!(backlog.admit(1, false), Err(Refused::Parked));
+        assert!(!backlog.is_needless(0));
+        backlog.unpark(1, false);
+        assert_eq!(backlog.admit(1, false), Err(Refused::KeyFull));
+        assert!(backlog.is_needless(0) && !backlog.is_needless(1));
+        let mut backlog = Backlog::new(KeyBounds { waiting: 2, parked: 1, apart: false });
+        backlog.park(1);
+        assert!(backlog.admit(1, false).is_ok());
+        assert_eq!(backlog.admit(1, false), Err(Refused::Parked));
+    }
+
+    #[test]
+    fn a_parked_key_apart_has_its_own_bound_and_no_other() {
+        let mut backlog = Backlog::new(KeyBounds { waiting: 2, parked: 3, apart: true });
+        backlog.park(1);
+        assert!((0..3).all(|_| backlog.admit(1, false).is_ok()));
+        assert_eq!(backlog.admit(1, false), Err(Refused::Parked));
+    }
+
+    #[test]
+    fn a_parked_key_that_was_taken_out_is_not_parked_any_more() {
+        let mut backlog = backlog();
+        backlog.park(1);
+        backlog.clear();
+        assert!(!backlog.is_parked(1) && backlog.is_needless(0) && backlog.by_hash.is_empty());
+    }
+
+    #[test]
+    fn senders_of_a_key_that_was_parked_look_again_one_after_the_other() {
+        let mut backlog = backlog();
+        backlog.count(&entry(1));
+        let room = backlog.stand(1);
+        backlog.stand(1);
+        backlog.park(1);
+        assert_eq!(backlog.take_freed().len(), 2);
+        assert!(backlog.admit(1, true).is_ok());
+        assert!(backlog.take_freed().iter().any(|freed| Arc::ptr_eq(freed, &room)));
+    }
+}

@@ -1,0 +1,19 @@
+//! Dropping what belongs to users: keys, messages, actors, what a panic carries.
+//!
+//! Their `Drop` is user code. It runs under no lock, and its panic must not lose a message that
+//! happens to be on its way, nor end the worker that drops it.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Drops a value. A panic of its `Drop` ends here, and is logged.
+pub fn discard<T>(value: T) {
+    if !std::mem::needs_drop::<T>() {
+        return;
+    }
+    let dropped = catch_unwind(AssertUnwindSafe(move || drop(value)));
+    if let Err(panic) = dropped {
+        tracing::error!(dropped = std::any::type_name::<T>(), "a `Drop` panicked");
+        // Dropping what a panic carries may panic again; this once, it is leaked.
+        std::mem::forget(panic);
+    }
+}

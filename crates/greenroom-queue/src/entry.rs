@@ -1,0 +1,58 @@
+//! A message as it lies in a queue.
+
+use super::{block_queue::OfRun, payload::Payload, slot::Slot, stamp::Stamp};
+
+/// Urgent messages that a worker takes in a row while normal ones wait (A03).
+pub const URGENT_RUN: u32 = 64;
+
+/// A queued message. What a plain send does not need costs one empty pointer.
+pub struct Entry<T: Payload, K> {
+    pub message: T::Message,
+    /// For calls, and for messages that have failed before.
+    pub extra: Option<Box<T::Extra>>,
+    /// Computed in the sender. `None` in a pool without order, and for a message without a key.
+    pub key: Option<K>,
+    /// Of the key, seeded per pool.
+    pub hash: u32,
+    /// It comes before those that are not.
+    pub urgent: bool,
+    /// When it was queued; for one that is attempted again, when that is due.
+    pub stamp: Stamp,
+}
+
+/// The key, if there is one, and its hash.
+pub type Hashed<K> = (Option<K>, u32);
+
+impl<T: Payload, K> OfRun for Entry<T, K> {
+    type Message = T::Message;
+
+    fn of_run(message: T::Message, stamp: Stamp) -> Self {
+        Self { message, extra: None, key: None, hash: 0, urgent: false, stamp }
+    }
+}
+
+impl<T: Payload, K> Entry<T, K> {
+    /// Puts a message without a key in hand.
+    #[inline(always)]
+    pub fn put_into(self, slot: &mut impl Slot<T>) {
+        slot.put(self.message, self.extra, self.urgent, self.stamp);
+    }
+
+    /// True for a message that waits for another attempt.
+    pub fn is_retry(&self) -> bool {
+        self.extra.as_ref().is_some_and(|extra| T::is_retry(extra))
+    }
+
+    /// True for a message that waits for an operator, at the head of its key's line.
+    pub fn has_failed_for_good(&self) -> bool {
+        self.extra.as_ref().is_some_and(|extra| T::has_failed_for_good(extra))
+    }
+}
+
+/// When the first message was queued that does not wait for another attempt. Queues are in order
+/// of acceptance.
+pub fn first<'a, T: Payload + 'a, K: 'a>(
+    mut entries: impl Iterator<Item = &'a Entry<T, K>>,
+) -> Option<Stamp> {
+    entries.find(|entry| !entry.is_retry()).map(|entry| entry.stamp)
+}

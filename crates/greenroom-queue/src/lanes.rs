@@ -1,0 +1,633 @@
+//! Lanes: the places in line behind keys that wait.
+//!
+//! A lane exists only for a key whose message is suspended, waits for a retry, or has given way to
+//! others. Its state says which party owns the key:
+//!
+//! ```text
+//!            open(worker)                    quota used up, worker died
+//!   (none) ───────────────▶ Running(worker) ─────────────────────────────▶ Ready
+//!      ▲                     │    ▲    │                                     │
+//!      └──── queue empty ────┘    └────│─────────── taken by a worker ───────┘
+//!                                      ├── retry ──────────▶ Retrying ── timer ─────▶ Ready
+//!                                      └── final failure ──▶ Parked ──── operator ──▶ Ready, or (none)
+//! ```
+//!
+//! Lanes are found by the hash of their key. The caller compares the keys themselves, outside the
+//! lock, because comparing runs user code.
+
+use std::{any::TypeId, collections::VecDeque, sync::Arc};
+
+use hashbrown::HashTable;
+
+use super::{
+    backlog::Backlog,
+    entry::{Entry, URGENT_RUN, first},
+    payload::Payload,
+    stamp::Stamp,
+};
+use crate::sync::Notify;
+
+/// The name of a lane within its shard: the hash of its key and a number that is never used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LaneId {
+    pub hash: u32,
+    number: u64,
+}
+
+/// The owner of a lane's key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LaneState {
+    /// This worker has a message of the key in hand. Left by close, give way, park.
+    Running(usize),
+    /// The clock: the first message waits for its next attempt. Left by the timer, or by a stop.
+    Retrying,
+    /// An operator: a message has failed for good, the first one if it is still there. Left by the
+    /// operator, or by a stop.
+    Parked,
+    /// No owner; it stands in the shard's list of ready lanes. Left when a worker takes it,
+    /// or by a stop.
+    Ready,
+}
+
+pub struct Lane<T: Payload, K> {
+    pub id: LaneId,
+    pub key: LaneKey<K>,
+    pub state: LaneState,
+    /// Present once a message has waited here: most lanes are of a key with a single message, and
+    /// come and go with it.
+    line: Option<Box<Line<T, K>>>,
+}
+
+/// The waiting messages of a lane, and its state.
+struct Line<T: Payload, K> {
+    /// Later messages of the key, in order of acceptance; the first may wait for another attempt.
+    queue: VecDeque<Entry<T, K>>,
+    /// How many of them are urgent and have not been attempted: they stand before the others.
+    urgent: usize,
+    /// Urgent messages taken in a row.
+    urgent_run: u32,
+    /// Notified when so many messages wait: a worker that collects a batch.
+    wanted: Option<(usize, Arc<Notify>)>,
+    /// Why it is parked, if it is.
+    failed: Option<Arc<T::Failure>>,
+    /// It is parked, and its waiting messages hold no permit. Set and cleared under the same lock
+    /// together with the permits of the whole lane, given back or taken again: else a permit is
+    /// counted twice, or never.
+    apart: bool,
+    /// Messages that a withdrawal looks at under no lock. Those that stay come back here, so
+    /// until then the lane is neither taken nor closed. Set and cleared by [`Lanes::lift`]
+    /// and [`Lanes::set_down`].
+    lifted: usize,
+}
+
+/// The key of a lane, shared with the few that need it under no lock.
+pub struct LaneKey<K> {
+    own: Option<K>,
+    shared: Option<Arc<K>>,
+}
+
+impl<K> LaneKey<K> {
+    fn new(key: K) -> Self {
+        Self { own: Some(key), shared: None }
+    }
+
+    fn get(&self) -> Option<&K> {
+        self.own.as_ref().or(self.shared.as_deref())
+    }
+
+    /// For uses of the key under no lock. Always present.
+    pub fn share(&mut self) -> Option<Arc<K>> {
+        if let Some(own) = self.own.take() {
+            self.shared = Some(Arc::new(own));
+        }
+        self.shared.clone()
+    }
+}
+
+impl<T: Payload, K> Lane<T, K> {
+    fn new(id: LaneId, key: K, state: LaneState) -> Self {
+        Self { id, key: LaneKey::new(key), state, line: None }
+    }
+
+    fn line(&mut self) -> &mut Line<T, K> {
+        self.line.get_or_insert_with(|| Box::new(Line::new()))
+    }
+
+    /// The key, if no other holds it and no message has ever waited.
+    #[inline]
+    pub fn into_key(mut self) -> Result<K, Self> {
+        match (self.line.is_none(), self.key.own.take()) {
+            (true, Some(key)) => Ok(key),
+            (_, own) => {
+                self.key.own = own;
+                Err(self)
+            }
+        }
+    }
+
+    /// Messages that wait here, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &Entry<T, K>> {
+        self.line.iter().flat_map(|line| &line.queue)
+    }
+
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Entry<T, K>> {
+        self.line.iter_mut().flat_map(|line| &mut line.queue)
+    }
+
+    /// How many messages wait here, those included that are lifted.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.line.as_ref().map_or(0, |line| line.queue.len() + line.lifted)
+    }
+
+    /// True while a withdrawal looks at the messages that wait here.
+    #[inline]
+    pub fn is_lifted(&self) -> bool {
+        self.line.as_ref().is_some_and(|line| line.lifted > 0)
+    }
+
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The message that stands first.
+    pub fn front(&self) -> Option<&Entry<T, K>> {
+        self.line.as_ref()?.queue.front()
+    }
+
+    /// The collector of a batch is notified when so many messages wait here.
+    pub fn expect(&mut self, messages: usize, full: Arc<Notify>) {
+        self.line().wanted = Some((messages, full));
+    }
+
+    /// Why it is parked, if it is.
+    pub fn failed(&self) -> Option<&Arc<T::Failure>> {
+        self.line.as_ref()?.failed.as_ref()
+    }
+
+    pub fn set_failed(&mut self, failed: Arc<T::Failure>) {
+        self.line().failed = Some(failed);
+    }
+
+    pub fn take_failed(&mut self) -> Option<Arc<T::Failure>> {
+        self.line.as_mut()?.failed.take()
+    }
+
+    /// True if waiting messages here hold no permit.
+    pub fn is_apart(&self) -> bool {
+        self.line.as_ref().is_some_and(|line| line.apart)
+    }
+
+    pub fn set_apart(&mut self, apart: bool) {
+        self.line().apart = apart;
+    }
+
+    /// True if a message that comes here concerns no other party: its key is not parked, and no
+    /// worker collects a batch.
+    fn hears_of_nothing(&self) -> bool {
+        let waits_for_more = self.line.as_ref().is_some_and(|line| line.wanted.is_some());
+        self.state != LaneState::Parked && !waits_for_more
+    }
+
+    /// True when the first message is urgent, or waits for another attempt and an urgent one
+    /// is behind it.
+    pub fn is_urgent(&self) -> bool {
+        self.line.as_ref().is_some_and(|line| line.is_urgent())
+    }
+
+    /// The collector to be notified that enough wait, once, under no lock.
+    pub fn is_as_long_as_wanted(&mut self) -> Option<Arc<Notify>> {
+        self.line.as_mut()?.is_as_long_as_wanted()
+    }
+
+    /// Messages that wait for another attempt: they stand before all others.
+    pub fn retried(&self) -> usize {
+        self.line.as_ref().map_or(0, |line| line.retried())
+    }
+
+    fn evict(&mut self, urgent: bool) -> Option<Entry<T, K>> {
+        self.line.as_mut()?.evict(urgent)
+    }
+}
+
+impl<T: Payload, K> Line<T, K> {
+    const fn new() -> Self {
+        Self {
+            queue: VecDeque::new(),
+            urgent: 0,
+            urgent_run: 0,
+            wanted: None,
+            failed: None,
+            apart: false,
+            lifted: 0,
+        }
+    }
+
+    /// True if it is empty, and holds little memory.
+    fn is_spare(&self) -> bool {
+        let is_small = self.queue.is_empty() && self.queue.capacity() <= SMALL_LINE;
+        is_small && self.wanted.is_none() && self.failed.is_none() && !self.apart
+    }
+
+    /// Puts a message into line: an urgent one behind the other urgent ones, and none before a
+    /// message that waits for another attempt.
+    fn push(&mut self, entry: Entry<T, K>) {
+        if !entry.urgent {
+            return self.queue.push_back(entry);
+        }
+        self.queue.insert(self.retried() + self.urgent, entry);
+        self.urgent += 1;
+    }
+
+    fn is_urgent(&self) -> bool {
+        self.urgent > 0 || self.queue.front().is_some_and(|first| first.urgent)
+    }
+
+    fn is_as_long_as_wanted(&mut self) -> Option<Arc<Notify>> {
+        let (wanted, _) = self.wanted.as_ref()?;
+        (self.queue.len() >= *wanted).then(|| self.wanted.take())?.map(|(_, full)| full)
+    }
+
+    fn retried(&self) -> usize {
+        self.queue.iter().take_while(|entry| entry.is_retry()).count()
+    }
+
+    fn evict(&mut self, urgent: bool) -> Option<Entry<T, K>> {
+        let retried = self.retried();
+        if !urgent {
+            return self.queue.remove(retried + self.urgent);
+        }
+        self.urgent = self.urgent.checked_sub(1)?;
+        self.queue.remove(retried)
+    }
+
+    /// Lifted messages come back, as far as they stay: behind those that wait for another attempt
+    /// by now, and before all others of their class.
+    fn set_down(&mut self, stay: VecDeque<Entry<T, K>>) {
+        self.lifted = 0;
+        let retried = self.retried();
+        let mut later_urgent = self.queue.split_off(retried);
+        let later_normal = later_urgent.split_off(self.urgent);
+        let (retried, others): (VecDeque<_>, VecDeque<_>) =
+            stay.into_iter().partition(Entry::is_retry);
+        let (urgent, normal): (VecDeque<_>, VecDeque<_>) =
+            others.into_iter().partition(|entry| entry.urgent);
+        self.urgent += urgent.len();
+        for part in [retried, urgent, later_urgent, normal, later_normal] {
+            self.queue.extend(part);
+        }
+    }
+
+    /// The first message; but a normal one after a run of urgent ones.
+    fn pop(&mut self) -> Option<Entry<T, K>> {
+        let first = self.queue.front()?;
+        if first.is_retry() {
+            return self.queue.pop_front();
+        }
+        if self.urgent == 0 || self.urgent_run >= URGENT_RUN && self.urgent < self.queue.len() {
+            self.urgent_run = 0;
+            return self.queue.remove(self.urgent);
+        }
+        self.urgent -= 1;
+        self.urgent_run += 1;
+        self.queue.pop_front()
+    }
+}
+
+/// What waited in a lane, while it is lifted.
+pub type LiftedLine<T, K> = (LaneId, VecDeque<Entry<T, K>>);
+
+/// A withdrawal is looking at the messages of a lane.
+pub struct LineIsLifted;
+
+/// A message that was evicted, and its lane if that is to be closed.
+pub type Evicted<T, K> = (Entry<T, K>, Option<LaneId>);
+
+/// The lanes of one shard, by the hash of their key, which is seeded already.
+pub struct Lanes<T: Payload, K> {
+    table: HashTable<Lane<T, K>>,
+    next_number: u64,
+    /// Messages in all lanes.
+    queued: usize,
+    /// Empty lines of lanes that have closed, for the next ones.
+    #[expect(clippy::vec_box, reason = "lanes take the boxes as they are")]
+    spare_lines: Vec<Box<Line<T, K>>>,
+}
+
+/// Lines that are kept: a few, because a shard that is done with its keys keeps little memory.
+const SPARE_LINES: usize = 4;
+
+/// Messages for which a line that is kept may have room.
+const SMALL_LINE: usize = 16;
+
+/// True for types of keys whose comparison is code of the standard library, and a few steps.
+#[inline]
+pub fn is_plain_key<K: 'static>() -> bool {
+    let key = TypeId::of::<K>();
+    let of_numbers = [
+        TypeId::of::<u8>(),
+        TypeId::of::<u16>(),
+        TypeId::of::<u32>(),
+        TypeId::of::<u64>(),
+        TypeId::of::<u128>(),
+        TypeId::of::<usize>(),
+        TypeId::of::<i8>(),
+        TypeId::of::<i16>(),
+        TypeId::of::<i32>(),
+        TypeId::of::<i64>(),
+        TypeId::of::<i128>(),
+        TypeId::of::<isize>(),
+        TypeId::of::<[u8; 16]>(),
+    ];
+    let of_texts = [
+        TypeId::of::<&'static str>(),
+        TypeId::of::<String>(),
+        TypeId::of::<Box<str>>(),
+        TypeId::of::<Arc<str>>(),
+    ];
+    of_numbers.contains(&key) || of_texts.contains(&key)
+}
+
+/// With more room than this, an empty table gives its memory back.
+pub const KEPT_WHEN_EMPTY: usize = 64;
+
+/// The table looks at the highest bits and at the lowest. A multiplicative hash (Knuth: The Art of
+/// Computer Programming 3, 6.4).
+fn spread(hash: u32) -> u64 {
+    u64::from(hash).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}
+
+impl<T: Payload, K> Lanes<T, K> {
+    pub fn new() -> Self {
+        Self { table: HashTable::new(), next_number: 0, queued: 0, spare_lines: Vec::new() }
+    }
+
+    pub fn queued(&self) -> usize {
+        self.queued
+    }
+
+    /// The lane of this key. Compares keys: for types whose comparison may run under the lock.
+    pub fn of_key(&self, hash: u32, key: Option<&K>) -> Option<LaneId>
+    where
+        K: PartialEq,
+    {
+        let is_it = |lane: &Lane<T, K>| lane.id.hash == hash && lane.key.get() == key;
+        self.table.find(spread(hash), is_it).map(|lane| lane.id)
+    }
+
+    /// Puts a normal message behind the others of its key, if that has a lane and no other party
+    /// has to hear of the message. For keys that may be compared under the lock; others stay
+    /// with the caller.
+    pub fn wait_behind(&mut self, entry: Entry<T, K>) -> Result<(), Entry<T, K>>
+    where
+        K: PartialEq + 'static,
+    {
+        if !is_plain_key::<K>() || entry.urgent {
+            return Err(entry);
+        }
+        let Some(id) = self.of_key(entry.hash, entry.key.as_ref()) else { return Err(entry) };
+        if self.get(id).is_none_or(|lane| !lane.hears_of_nothing()) {
+            return Err(entry);
+        }
+        self.push_back(id, entry)
+    }
+
+    /// The lanes whose keys may equal one with this hash.
+    pub fn candidates(&mut self, hash: u32) -> Vec<(LaneId, Arc<K>)> {
+        let those = self.of_hash_mut(hash);
+        those.filter_map(|lane| Some((lane.id, lane.key.share()?))).collect()
+    }
+
+    #[inline]
+    pub fn has(&self, hash: u32) -> bool {
+        let is_it = |lane: &Lane<T, K>| lane.id.hash == hash;
+        !self.table.is_empty() && self.table.find(spread(hash), is_it).is_some()
+    }
+
+    fn of_hash(&self, hash: u32) -> impl Iterator<Item = &Lane<T, K>> {
+        self.table.iter_hash(spread(hash)).filter(move |lane| lane.id.hash == hash)
+    }
+
+    fn of_hash_mut(&mut self, hash: u32) -> impl Iterator<Item = &mut Lane<T, K>> {
+        self.table.iter_hash_mut(spread(hash)).filter(move |lane| lane.id.hash == hash)
+    }
+
+    pub fn open(&mut self, hash: u32, key: K, state: LaneState) -> LaneId {
+        let id = LaneId { hash, number: self.next_number };
+        self.next_number += 1;
+        let lane = Lane::new(id, key, state);
+        self.table.insert_unique(spread(hash), lane, |lane| spread(lane.id.hash));
+        id
+    }
+
+    pub fn get(&mut self, id: LaneId) -> Option<&mut Lane<T, K>> {
+        self.table.find_mut(spread(id.hash), |lane| lane.id == id)
+    }
+
+    /// True for a lane that has no owner, and that may be taken.
+    pub fn is_ready(&self, id: LaneId) -> bool {
+        let lane = self.table.find(spread(id.hash), |lane| lane.id == id);
+        lane.is_some_and(|lane| lane.state == LaneState::Ready && !lane.is_lifted())
+    }
+
+    /// The lane with this hash that this worker runs.
+    pub fn run_by(&self, hash: u32, worker: usize) -> Option<LaneId> {
+        let running = LaneState::Running(worker);
+        self.of_hash(hash).find(|lane| lane.state == running).map(|lane| lane.id)
+    }
+
+    pub fn push_back(&mut self, id: LaneId, entry: Entry<T, K>) -> Result<(), Entry<T, K>> {
+        let lane = self.table.find_mut(spread(id.hash), |lane| lane.id == id);
+        let Some(lane) = lane else { return Err(entry) };
+        if lane.line.is_none() {
+            lane.line = self.spare_lines.pop();
+        }
+        lane.line().push(entry);
+        self.queued += 1;
+        Ok(())
+    }
+
+    pub fn push_front(&mut self, id: LaneId, entry: Entry<T, K>) -> Result<(), Entry<T, K>> {
+        match self.get(id) {
+            Some(lane) => lane.line().queue.push_front(entry),
+            None => return Err(entry),
+        }
+        self.queued += 1;
+        Ok(())
+    }
+
+    pub fn pop_front(&mut self, id: LaneId) -> Option<Entry<T, K>> {
+        let entry = self.get(id)?.line.as_mut()?.pop()?;
+        self.queued -= 1;
+        Some(entry)
+    }
+
+    /// Removes a lane. The result holds user data: drop it outside the lock.
+    pub fn close(&mut self, id: LaneId) -> Option<Lane<T, K>> {
+        self.close_unless_lifted(id).unwrap_or(None)
+    }
+
+    /// As `close`, of a lane in which its owner has found nothing. An error, with the lane left in
+    /// place, if its messages are lifted.
+    #[inline]
+    pub fn close_unless_lifted(&mut self, id: LaneId) -> Result<Option<Lane<T, K>>, LineIsLifted> {
+        let found = self.table.find_entry(spread(id.hash), |lane| lane.id == id);
+        let Ok(found) = found else { return Ok(None) };
+        if found.get().is_lifted() {
+            return Err(LineIsLifted);
+        }
+        let (mut lane, _) = found.remove();
+        if self.table.is_empty() && self.table.capacity() > KEPT_WHEN_EMPTY {
+            self.table = HashTable::new();
+        }
+        self.queued -= lane.len();
+        if lane.line.as_ref().is_some_and(|line| line.is_spare())
+            && self.spare_lines.len() < SPARE_LINES
+        {
+            self.spare_lines.extend(lane.line.take());
+        }
+        Ok(Some(lane))
+    }
+
+    /// Takes out the waiting messages of each lane, in order, to be looked at under no lock.
+    pub fn lift(&mut self) -> Vec<LiftedLine<T, K>> {
+        let lines = self.table.iter_mut().filter_map(|lane| Some((lane.id, lane.line.as_mut()?)));
+        let lifted: Vec<_> = lines
+            .filter(|(_, line)| !line.queue.is_empty())
+            .map(|(id, line)| {
+                (line.lifted, line.urgent) = (line.queue.len(), 0);
+                (id, std::mem::take(&mut line.queue))
+            })
+            .collect();
+        self.queued = 0;
+        lifted
+    }
+
+    /// Puts back what stays of a lane's line. An error with the line if the lane is gone: the pool
+    /// was emptied in between.
+    pub fn set_down(
+        &mut self,
+        id: LaneId,
+        stay: VecDeque<Entry<T, K>>,
+    ) -> Result<(), VecDeque<Entry<T, K>>> {
+        let lane = self.table.find_mut(spread(id.hash), |lane| lane.id == id);
+        let Some(lane) = lane else { return Err(stay) };
+        self.queued += stay.len();
+        lane.line().set_down(stay);
+        Ok(())
+    }
+
+    /// Takes every message that waits here, in order within a lane, and every lane that no worker
+    /// runs. The result holds keys: drop it outside the lock.
+    pub fn drain(&mut self, into: &mut Vec<Entry<T, K>>) -> Vec<Lane<T, K>> {
+        self.queued = 0;
+        for line in self.table.iter_mut().filter_map(|lane| lane.line.as_mut()) {
+            line.urgent = 0;
+            into.extend(line.queue.drain(..));
+        }
+        let running = |lane: &mut Lane<_, _>| matches!(lane.state, LaneState::Running(_));
+        self.table.extract_if(|lane| !running(lane)).collect()
+    }
+
+    /// Takes the first message that waits in some lane and has not been attempted, an urgent one or
+    /// a normal one, for a sender that needs its room. Names the lane if no worker runs it and
+    /// nothing is left in it: the caller closes it.
+    pub fn evict(&mut self, urgent: bool) -> Option<Evicted<T, K>> {
+        // What holds no room makes none.
+        let mut lanes = self.table.iter_mut().filter(|lane| !lane.is_apart());
+        let evicted = lanes.find_map(|lane| {
+            let entry = lane.evict(urgent)?;
+            let emptied = lane.state == LaneState::Ready && lane.is_empty();
+            Some((entry, emptied.then_some(lane.id)))
+        })?;
+        self.queued -= 1;
+        Some(evicted)
+    }
+
+    /// As `evict`, a normal message of a lane with this hash that is not ready: a ready lane might
+    /// be left without a message.
+    pub fn evict_of(&mut self, hash: u32) -> Option<Entry<T, K>> {
+        let entry = self
+            .of_hash_mut(hash)
+            .filter(|lane| lane.state != LaneState::Ready && !lane.is_apart())
+            .find_map(|lane| lane.evict(false))?;
+        self.queued -= 1;
+        Some(entry)
+    }
+
+    /// When the message was queued that has waited longest in a lane.
+    pub fn oldest(&self) -> Option<Stamp> {
+        let lanes = self.table.iter();
+        lanes.filter_map(|lane| first(lane.iter())).min_by_key(|stamp| stamp.nanos())
+    }
+
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.table.is_empty()
+    }
+
+    /// Counts the waiting messages of lanes by their keys.
+    pub fn count_into(&self, backlog: &mut Backlog) {
+        for lane in &self.table {
+            lane.iter().for_each(|entry| backlog.count_of(lane.id.hash, entry));
+            if lane.state == LaneState::Parked {
+                backlog.park(lane.id.hash);
+            }
+        }
+    }
+
+    /// Takes out the messages that have failed for good: one, or several of a batch, perhaps among
+    /// others that have attempts left.
+    pub fn take_failed(&mut self, id: LaneId) -> Vec<Entry<T, K>> {
+        let Some(line) = self.get(id).and_then(|lane| lane.line.as_mut()) else {
+            return Vec::new();
+        };
+        let (mut failed, retried) = (Vec::new(), line.retried());
+        for entry in line.queue.drain(..retried).collect::<Vec<_>>().into_iter().rev() {
+            match entry.has_failed_for_good() {
+                true => failed.push(entry),
+                false => line.queue.push_front(entry),
+            }
+        }
+        failed.reverse();
+        self.queued -= failed.len();
+        failed
+    }
+
+    /// Takes out everything that waits in a lane.
+    pub fn empty(&mut self, id: LaneId) -> Vec<Entry<T, K>> {
+        let Some(line) = self.get(id).and_then(|lane| lane.line.as_mut()) else {
+            return Vec::new();
+        };
+        (line.urgent, line.urgent_run) = (0, 0);
+        let all: Vec<_> = line.queue.drain(..).collect();
+        self.queued -= all.len();
+        all
+    }
+
+    /// Messages that hold no permit.
+    pub fn apart(&self) -> usize {
+        self.iter().filter(|lane| lane.is_apart()).map(Lane::len).sum()
+    }
+
+    /// Every lane, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = &Lane<T, K>> {
+        self.table.iter()
+    }
+
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Lane<T, K>> {
+        self.table.iter_mut()
+    }
+
+    /// True if another lane with the hash of this one is parked too.
+    pub fn has_other_parked(&self, id: LaneId) -> bool {
+        let mut those = self.of_hash(id.hash);
+        those.any(|lane| lane.id != id && lane.state == LaneState::Parked)
+    }
+
+    /// How many lanes the table has room for.
+    pub fn room(&self) -> usize {
+        self.table.capacity()
+    }
+}

@@ -1,0 +1,37 @@
+//! What a sender lends to a queue.
+
+use super::payload::Payload;
+
+/// A message and what it carries besides.
+pub type Unpacked<T> = (<T as Payload>::Message, Option<Box<<T as Payload>::Extra>>);
+
+/// A message that its sender offers to a queue. It stays with the sender until it is accepted: so
+/// it is moved once, into its place in the queue, and is still with the sender if it is refused.
+pub trait Offer<T: Payload> {
+    /// The message, until it is taken out.
+    fn message(&self) -> Option<&T::Message>;
+
+    /// Takes out all that is queued.
+    fn unpack(&mut self) -> Option<Unpacked<T>>;
+
+    /// True if it comes before those that are not urgent.
+    fn is_urgent(&self) -> bool;
+}
+
+/// A plain message alone, which costs nothing for what it does not carry.
+impl<T: Payload> Offer<T> for Option<T::Message> {
+    #[inline(always)]
+    fn message(&self) -> Option<&T::Message> {
+        self.as_ref()
+    }
+
+    #[inline(always)]
+    fn unpack(&mut self) -> Option<Unpacked<T>> {
+        Some((self.take()?, None))
+    }
+
+    #[inline(always)]
+    fn is_urgent(&self) -> bool {
+        false
+    }
+}

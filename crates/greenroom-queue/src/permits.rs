@@ -1,0 +1,574 @@
+//! The bound of a pool: a count of permits. Whatever has been accepted and not started holds one.
+//!
+//! Permits are never given back one by one: a worker counts the messages that it starts, in a
+//! counter that it alone writes, and a sender that knows of no free permit adds these counters
+//! up. So the common case costs a sender one step on `reserved` for a block of messages, and a
+//! worker nothing.
+//!
+//! ```text
+//! reserved ≤ limit = capacity + started (by all workers) + returned
+//! ```
+//!
+//! * A sender takes permits in blocks, which lie in its shard as credit. Before a sender is told
+//!   that the pool is full, unused credit is taken back ([`Queues::reclaim`]).
+//! * `reserved` rises when permits are taken, and when a message goes back into a queue to be
+//!   attempted again. Only that may raise it above the limit, by a debt that the next starts pay.
+//! * `limit` is what was last added up; it is only ever too small.
+//!
+//! # Waiting for room
+//! Waiters stand in a tokio semaphore that holds no permits of its own: it gives the order (first
+//! come, first served) and the cancelling. A worker that frees permits while a sender waits
+//! ([`is_starved`](Permits::is_starved)) calls [`grant`](Permits::grant), which reserves for the
+//! waiters and hands the permits over through the semaphore. While one waits, no other sender
+//! takes a permit.
+//!
+//! The race is between a waiter that finds no permit, and a worker that starts a message and sees
+//! no waiter. The waiter raises `starved`, fences, and looks at the counters again; a worker raises
+//! its counter, fences before it parks, searches or stops counting as awake, and looks at
+//! `starved`. One of the two sees the other. An uncounted worker suspends without a fence: such
+//! workers exist only in pools with a watchdog.
+//!
+//! # In blocks
+//! If every handler waits, a worker suspends after each message, and serving a waiter for each
+//! costs more than the message: counters are added up, and a sender is woken for one message. So a
+//! worker that suspends serves waiters only if a block has come free since
+//! ([`note_taken`](Permits::note_taken), [`take_block`](Permits::take_block)). While less is free,
+//! the watchdog serves them, or a worker that rests or ends its turn.
+//!
+//! There, senders that can wait do so in blocks as well: adding up all counters for the few permits
+//! that came free while the last few were used costs more than these are worth. Once a pool was
+//! full, and until it is found half empty, such a sender waits until a block is free, or until the
+//! watchdog looks ([`try_take_block`](Permits::try_take_block)).
+
+use std::sync::Arc;
+
+use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, Semaphore, fence};
+
+use super::places::SHARDS;
+
+/// What the permits must know of the queues that they bound.
+pub trait Queues {
+    /// Messages started so far, by all workers.
+    fn started(&self) -> u64;
+    /// Takes out the unused permits of the shards. Called under the lock of the line: by
+    /// one at a time.
+    fn reclaim(&self) -> u64;
+}
+
+pub struct Permits {
+    count: Count,
+    /// A waiter has not been handed a permit. Written under the lock of `line`.
+    starved: AtomicBool,
+    closed: AtomicBool,
+    /// Permits that came back without a message having been started.
+    returned: AtomicU64,
+    /// How many permits make a block, less one: a power of two less one.
+    block: AtomicU64,
+    /// A block has come free while a sender waited.
+    has_block: AtomicBool,
+    /// There was no permit, and since then never half of them. A hint.
+    was_full: AtomicBool,
+    line: Mutex<WaitLine>,
+}
+
+/// One less than the block, a part of the capacity: so many permits, each of a message that has
+/// been started, keep no worker waiting for messages, and serve a sender for long enough.
+fn block_of(capacity: u64) -> u64 {
+    let most = (capacity / 16).clamp(1, 4096);
+    (1 << most.ilog2()) - 1
+}
+
+/// What senders write, on a cache line of its own.
+#[repr(align(128))]
+struct Count {
+    reserved: AtomicU64,
+    limit: AtomicU64,
+}
+
+struct WaitLine {
+    capacity: u64,
+    /// The room of the waiters. A new one after the pool was closed and opened again.
+    room: Arc<Semaphore>,
+    /// Waiters that have not gone yet.
+    waiting: usize,
+    /// Permits handed over to the semaphore and not yet taken out of it.
+    granted: usize,
+}
+
+/// The pool does not accept messages any more.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Closed;
+
+/// Why no permit was had at once.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// Others should run first; then there may be room.
+    NotNow,
+    Full,
+    Closed,
+    /// The pool is full, and its overflow policy lets no sender wait.
+    Rejected,
+    /// The pool is full, and its overflow policy has dropped the message.
+    Dropped,
+    /// The dispatch policy wants it not.
+    ByPolicy,
+    /// Its key has as many waiting messages as it may.
+    KeyFull,
+    /// As `KeyFull`, and the overflow policy lets no sender wait.
+    KeyRejected,
+    /// Its key is parked, and as many wait behind it as may.
+    Parked,
+    /// It has no key, and must have one.
+    KeyRequired,
+}
+
+impl Permits {
+    pub fn new(capacity: usize) -> Self {
+        let capacity = capacity as u64;
+        Self {
+            count: Count { reserved: AtomicU64::new(0), limit: AtomicU64::new(capacity) },
+            starved: AtomicBool::new(false),
+            closed: AtomicBool::new(false),
+            returned: AtomicU64::new(0),
+            block: AtomicU64::new(block_of(capacity)),
+            has_block: AtomicBool::new(false),
+            was_full: AtomicBool::new(false),
+            line: Mutex::new(WaitLine {
+                capacity,
+                room: Arc::new(Semaphore::new(0)),
+                waiting: 0,
+                granted: 0,
+            }),
+        }
+    }
+
+    /// True while a sender waits for a permit.
+    #[inline]
+    pub fn is_starved(&self) -> bool {
+        self.starved.load(Ordering::Relaxed)
+    }
+
+    /// As many messages have been taken from this shard. Of so many as make a block, one says
+    /// that a block has come free. Over all shards that happens once a block, whatever the shards,
+    /// because each shard begins to count at another number.
+    #[inline]
+    pub fn note_taken(&self, shard: u64, taken: u64) {
+        let block = self.block.load(Ordering::Relaxed);
+        let of_shard = (block + 1) * shard / SHARDS as u64;
+        if taken & block == of_shard && self.is_starved() {
+            self.has_block.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// True once for each block that has come free.
+    #[inline]
+    pub fn take_block(&self) -> bool {
+        self.has_block.load(Ordering::Relaxed) && self.has_block.swap(false, Ordering::Relaxed)
+    }
+
+    /// Takes up to `wanted` permits that are known to be free, perhaps none. Takes no lock, and
+    /// looks at two counters only.
+    #[inline]
+    pub fn take_known(&self, wanted: u64) -> u64 {
+        if self.is_starved() {
+            return 0;
+        }
+        self.reserve(wanted)
+    }
+
+    fn reserve(&self, wanted: u64) -> u64 {
+        let mut reserved = self.count.reserved.load(Ordering::Relaxed);
+        loop {
+            let free = self.count.limit.load(Ordering::Relaxed).saturating_sub(reserved);
+            let taken = wanted.min(free);
+            if taken == 0 {
+                return 0;
+            }
+            match self.count.reserved.compare_exchange_weak(
+                reserved,
+                reserved + taken,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return taken,
+                Err(now) => reserved = now,
+            }
+        }
+    }
+
+    /// Takes up to `wanted` permits, at least one, or says why not.
+    pub fn try_take(&self, wanted: u64, queues: &impl Queues) -> Result<u64, Refused> {
+        // Pairs with the store in `refuse_later`. A sender that misses it is refused by its shard,
+        // under that lock.
+        if self.closed.load(Ordering::SeqCst) {
+            return Err(Refused::Closed);
+        }
+        let taken = self.take_known(wanted);
+        if taken > 0 {
+            return Ok(taken);
+        }
+        let line = self.line.lock();
+        if line.waiting > line.granted {
+            return Err(Refused::Full);
+        }
+        match self.search(&line, wanted, queues) {
+            0 => Err(Refused::Full),
+            taken => Ok(taken),
+        }
+    }
+
+    /// As `try_take`, for a sender that waits if there is nothing, by
+    /// [`take`](Self::take) in blocks.
+    pub fn try_take_block(&self, wanted: u64, queues: &impl Queues) -> Result<u64, Refused> {
+        if self.was_full.load(Ordering::Relaxed) && !self.is_closed() {
+            return Err(Refused::Full);
+        }
+        self.try_take(wanted, queues)
+    }
+
+    /// As `try_take`, but takes fewer than wanted only if there are no more.
+    pub fn try_take_most(&self, wanted: u64, queues: &impl Queues) -> Result<u64, Refused> {
+        let mut taken = self.try_take(wanted, queues)?;
+        while taken < wanted
+            && let Ok(more) = self.try_take(wanted - taken, queues)
+        {
+            taken += more;
+        }
+        Ok(taken)
+    }
+
+    /// Adds up the messages started since, and takes unused credit back, until there is a permit.
+    fn search(&self, line: &WaitLine, wanted: u64, queues: &impl Queues) -> u64 {
+        self.add_up(line, queues);
+        let taken = self.reserve(wanted);
+        if taken > 0 {
+            return taken;
+        }
+        let unused = queues.reclaim();
+        self.returned.fetch_add(unused, Ordering::Relaxed);
+        self.add_up(line, queues);
+        let taken = self.reserve(wanted);
+        if taken == 0 {
+            self.was_full.store(true, Ordering::Relaxed);
+        }
+        taken
+    }
+
+    /// How many permits are free, not counting those that lie unused in the shards.
+    fn count_free(&self, line: &WaitLine, queues: &impl Queues) -> u64 {
+        self.add_up(line, queues);
+        let (limit, reserved) = (&self.count.limit, &self.count.reserved);
+        let free = limit.load(Ordering::Relaxed).saturating_sub(reserved.load(Ordering::Relaxed));
+        if free >= line.capacity / 2 {
+            self.was_full.store(false, Ordering::Relaxed);
+        }
+        free
+    }
+
+    /// Under the lock of the line, so that the limit follows the capacity that holds now.
+    fn add_up(&self, line: &WaitLine, queues: &impl Queues) {
+        let returned = self.returned.load(Ordering::Relaxed);
+        self.count.limit.store(line.capacity + queues.started() + returned, Ordering::Relaxed);
+    }
+
+    /// Waits for a permit. Cancel-safe: a cancelled wait has taken none. `in_blocks` if the
+    /// watchdog serves waiters while less than a block is free; `waits` is called once this waiter
+    /// can be seen.
+    pub async fn take(
+        &self,
+        queues: &impl Queues,
+        in_blocks: bool,
+        waits: impl FnOnce(),
+    ) -> Result<(), Closed> {
+        let waiter = PermitWaiter::queue_up(self);
+        self.grant_to_all(in_blocks, queues);
+        if self.is_starved() {
+            waits();
+        }
+        match waiter.room.acquire().await {
+            Ok(permit) => permit.forget(),
+            Err(_) => return Err(Closed),
+        }
+        if waiter.served() { Ok(()) } else { Err(Closed) }
+    }
+
+    /// Hands free permits over to waiters.
+    pub fn grant(&self, queues: &impl Queues) {
+        self.grant_to_all(false, queues);
+    }
+
+    /// As `grant`; `in_blocks` only if at least a block is free.
+    fn grant_to_all(&self, in_blocks: bool, queues: &impl Queues) {
+        loop {
+            let mut line = self.line.lock();
+            self.take_strays(&mut line);
+            let unserved = line.waiting.saturating_sub(line.granted);
+            // Pairs with the load in `is_starved`, through the fence below.
+            self.starved.store(unserved > 0, Ordering::SeqCst);
+            if unserved == 0 {
+                return;
+            }
+            // Pairs with the fences of a worker that has started a message (`pass_on`,
+            // `has_served`, `begin_search`, `give`): it sees `starved`, or its message is counted
+            // below. Otherwise the waiter is left alone.
+            fence(Ordering::SeqCst);
+            if in_blocks && self.count_free(&line, queues) <= self.block.load(Ordering::Relaxed) {
+                return;
+            }
+            let taken = self.search(&line, unserved as u64, queues) as usize;
+            if taken == 0 {
+                return;
+            }
+            line.granted += taken;
+            // Pairs with nothing: it only ends a detour. If it is missed, a sender or worker takes
+            // the lock of the line for nothing.
+            self.starved.store(line.waiting > line.granted, Ordering::SeqCst);
+            let room = line.room.clone();
+            drop(line);
+            room.add_permits(taken);
+        }
+    }
+
+    /// Permits that were handed over to waiters that have gone come back.
+    fn take_strays(&self, line: &mut WaitLine) {
+        while line.granted > line.waiting {
+            let Ok(stray) = line.room.try_acquire() else { return };
+            stray.forget();
+            line.granted -= 1;
+            self.returned.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Takes a permit for a message that goes back into a queue, going into debt if none is free.
+    pub fn take_back(&self) {
+        self.count.reserved.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Gives permits back that were not used.
+    pub fn give(&self, permits: u64, queues: &impl Queues) {
+        self.returned.fetch_add(permits, Ordering::Relaxed);
+        // Pairs with the fence in `grant_to_all`: a waiter finds these permits, or its `starved` is
+        // seen here. Otherwise it waits although there are permits.
+        fence(Ordering::SeqCst);
+        if self.is_starved() {
+            self.grant(queues);
+        }
+    }
+
+    /// Permits that were never used, when no sender can wait for them.
+    pub fn return_unused(&self, permits: u64) {
+        self.returned.fetch_add(permits, Ordering::Relaxed);
+    }
+
+    /// Refuses all waiters, and all later senders.
+    pub fn close(&self) {
+        self.refuse_later().close();
+    }
+
+    /// As `close`, but the caller closes the room with the waiters, under no lock: that wakes them.
+    pub fn refuse_later(&self) -> Arc<Semaphore> {
+        // Pairs with the loads in `try_take` and `is_closed`. A sender that misses it is refused by
+        // its shard, or waits in a room that the caller closes.
+        self.closed.store(true, Ordering::SeqCst);
+        self.line.lock().room.clone()
+    }
+
+    /// Serves senders that come from now on. Permits that were granted to earlier waiters and not
+    /// taken come back.
+    pub fn reopen(&self) {
+        let mut line = self.line.lock();
+        let granted = std::mem::take(&mut line.granted) as u64;
+        self.returned.fetch_add(granted, Ordering::Relaxed);
+        line.room = Arc::new(Semaphore::new(0));
+        line.waiting = 0;
+        // Pairs with nothing: it only ends a detour, as in `grant_to_all`.
+        self.starved.store(false, Ordering::SeqCst);
+        // Pairs with the loads in `try_take` and `is_closed`. A sender that misses it is refused
+        // once more.
+        self.closed.store(false, Ordering::SeqCst);
+    }
+
+    /// The most that may be held from now on. If more are held, no more are given out until they
+    /// are fewer. If there are more now, the caller grants them, under no lock: that wakes waiters.
+    pub fn resize(&self, capacity: usize, queues: &impl Queues) {
+        let mut line = self.line.lock();
+        line.capacity = capacity as u64;
+        self.block.store(block_of(line.capacity), Ordering::Relaxed);
+        let unused = queues.reclaim();
+        self.returned.fetch_add(unused, Ordering::Relaxed);
+        self.add_up(&line, queues);
+    }
+
+    /// How many permits are held, including those unused in the shards.
+    pub fn in_use(&self, queues: &impl Queues) -> usize {
+        let given_up = queues.started() + self.returned.load(Ordering::Relaxed);
+        self.count.reserved.load(Ordering::Relaxed).saturating_sub(given_up) as usize
+    }
+
+    pub fn is_closed(&self) -> bool {
+        // Pairs with the stores in `refuse_later` and `reopen`. A sender that misses the close is
+        // refused by its shard.
+        self.closed.load(Ordering::SeqCst)
+    }
+
+    pub fn capacity(&self) -> usize {
+        self.line.lock().capacity as usize
+    }
+}
+
+/// A place among the waiters, until it is served or dropped.
+struct PermitWaiter<'a> {
+    permits: &'a Permits,
+    /// Its room. The line has another one once the pool was closed and opened again.
+    room: Arc<Semaphore>,
+    served: bool,
+}
+
+impl<'a> PermitWaiter<'a> {
+    fn queue_up(permits: &'a Permits) -> Self {
+        let mut line = permits.line.lock();
+        line.waiting += 1;
+        // Pairs with the load in `is_starved`, through the fence in `grant_to_all`, which the
+        // waiter calls next: a worker sees it, or the waiter sees the message that the worker
+        // has started.
+        permits.starved.store(line.waiting > line.granted, Ordering::SeqCst);
+        Self { permits, room: line.room.clone(), served: false }
+    }
+
+    /// The permit has been taken out of the semaphore. False if all that was granted there has
+    /// come back since.
+    fn served(mut self) -> bool {
+        self.served = true;
+        let mut line = self.permits.line.lock();
+        let current = Arc::ptr_eq(&line.room, &self.room);
+        if current {
+            line.waiting -= 1;
+            line.granted -= 1;
+        }
+        current
+    }
+}
+
+impl Drop for PermitWaiter<'_> {
+    /// The wait was cancelled, or the pool has closed. The semaphore has passed a permit on
+    /// already, or kept it.
+    fn drop(&mut self) {
+        if self.served {
+            return;
+        }
+        let permits = self.permits;
+        let mut line = permits.line.lock();
+        if Arc::ptr_eq(&line.room, &self.room) {
+            line.waiting -= 1;
+            permits.take_strays(&mut line);
+            // Pairs with nothing: one waiter less only ends a detour, as in `grant_to_all`.
+            permits.starved.store(line.waiting > line.granted, Ordering::SeqCst);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU64;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Counters {
+        started: AtomicU64,
+        credit: AtomicU64,
+    }
+
+    impl Queues for Counters {
+        fn started(&self) -> u64 {
+            self.started.load(Ordering::Relaxed)
+        }
+
+        fn reclaim(&self) -> u64 {
+            self.credit.swap(0, Ordering::Relaxed)
+        }
+    }
+
+    #[test]
+    fn a_debt_is_paid_before_a_permit_becomes_free() {
+        let (permits, queues) = (Permits::new(1), Counters::default());
+        assert_eq!(permits.try_take(1, &queues), Ok(1));
+        permits.take_back();
+        queues.started.store(1, Ordering::Relaxed);
+        assert_eq!(permits.try_take(1, &queues), Err(Refused::Full));
+        queues.started.store(2, Ordering::Relaxed);
+        assert_eq!(permits.try_take(1, &queues), Ok(1));
+    }
+
+    #[test]
+    fn up_to_means_what_is_free_and_no_more() {
+        let (permits, queues) = (Permits::new(3), Counters::default());
+        assert_eq!(permits.try_take(2, &queues), Ok(2));
+        assert_eq!(permits.try_take(2, &queues), Ok(1));
+        assert_eq!(permits.try_take(2, &queues), Err(Refused::Full));
+        permits.close();
+        assert_eq!(permits.try_take(2, &queues), Err(Refused::Closed));
+    }
+
+    #[test]
+    fn unused_credit_is_taken_back_before_anybody_is_refused() {
+        let (permits, queues) = (Permits::new(10), Counters::default());
+        assert_eq!(permits.try_take(10, &queues), Ok(10));
+        queues.credit.store(4, Ordering::Relaxed);
+        assert_eq!(permits.try_take(3, &queues), Ok(3));
+        assert_eq!(permits.try_take(3, &queues), Ok(1));
+        assert_eq!(permits.try_take(3, &queues), Err(Refused::Full));
+    }
+
+    #[tokio::test]
+    async fn close_refuses_waiters() {
+        let (permits, queues) = (Permits::new(1), Counters::default());
+        assert_eq!(permits.try_take(1, &queues), Ok(1));
+        let (waited, ()) =
+            tokio::join!(permits.take(&queues, false, || {}), async { permits.close() });
+        assert_eq!(waited, Err(Closed));
+        assert_eq!(permits.try_take(1, &queues), Err(Refused::Closed));
+    }
+
+    #[tokio::test]
+    async fn a04_nobody_overtakes_a_waiter_and_a_cancelled_one_passes_its_grant_on() {
+        let (permits, queues) = (Permits::new(1), Counters::default());
+        assert_eq!(permits.try_take(1, &queues), Ok(1));
+        let mut first = Box::pin(permits.take(&queues, false, || {}));
+        let mut second = Box::pin(permits.take(&queues, false, || {}));
+        assert!(futures_poll(first.as_mut()).await.is_none());
+        assert!(futures_poll(second.as_mut()).await.is_none());
+        queues.started.store(1, Ordering::Relaxed);
+        assert_eq!(permits.try_take(1, &queues), Err(Refused::Full), "two came before");
+        permits.grant(&queues);
+        drop(first);
+        assert_eq!(futures_poll(second.as_mut()).await, Some(Ok(())));
+        // A permit that is not taken any more is not lost.
+        let mut third = Box::pin(permits.take(&queues, false, || {}));
+        assert!(futures_poll(third.as_mut()).await.is_none());
+        queues.started.store(2, Ordering::Relaxed);
+        permits.grant(&queues);
+        drop(third);
+        assert_eq!(permits.try_take(2, &queues), Ok(1));
+        assert!(!permits.is_starved());
+    }
+
+    #[test]
+    fn who_wants_many_gets_what_others_have_started_and_left_over_too() {
+        let (permits, queues) = (Permits::new(8), Counters::default());
+        assert_eq!(permits.try_take(6, &queues), Ok(6));
+        queues.started.store(3, Ordering::Relaxed);
+        queues.credit.store(2, Ordering::Relaxed);
+        assert_eq!(permits.try_take_most(10, &queues), Ok(7));
+        assert_eq!(permits.try_take_most(10, &queues), Err(Refused::Full));
+    }
+
+    /// Polls once.
+    async fn futures_poll<F: Future + Unpin>(mut future: F) -> Option<F::Output> {
+        std::future::poll_fn(|task| match std::pin::Pin::new(&mut future).poll(task) {
+            std::task::Poll::Ready(output) => std::task::Poll::Ready(Some(output)),
+            std::task::Poll::Pending => std::task::Poll::Ready(None),
+        })
+        .await
+    }
+}

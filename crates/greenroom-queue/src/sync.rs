@@ -1,0 +1,77 @@
+//! What the waiting protocols of a pool are made of.
+//!
+//! Whether a message or a wake-up can be lost between threads is decided in a few files: the
+//! wake-ups, the permits, the watchdog's handle, the shards. They take atomics, locks and
+//! notifications from here and from nowhere else. So the very same files can be compiled with other
+//! ones, which try every order in which threads may meet: the workspace `models/` does that, and
+//! gives them a module of this name of its own.
+//!
+//! Adding to the list costs a stand-in for each of the two model checkers.
+
+use std::cell::Cell;
+
+pub use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+
+pub use std::thread::yield_now;
+
+pub use parking_lot::Mutex;
+pub use tokio::{
+    runtime::Handle,
+    sync::{Notify, Semaphore},
+    task::coop::has_budget_remaining,
+};
+
+/// A number that is more than a model has messages: there, it is the second.
+pub const fn tuned(usual: u32, _in_models: u32) -> u32 {
+    usual
+}
+
+thread_local! {
+    static SENT_TO: Cell<usize> = const { Cell::new(0) };
+}
+
+/// A sender on this thread sends to this shard, given by its address.
+#[inline]
+pub fn sends_to(shard: usize) {
+    SENT_TO.set(shard);
+}
+
+/// True if a sender on this thread has sent to another shard since the last look.
+pub fn has_sent_elsewhere(shard: usize) -> bool {
+    let sent_to = SENT_TO.replace(0);
+    sent_to != 0 && sent_to != shard
+}
+
+/// Which shard the workers of a thread visit.
+#[derive(Debug, Clone, Copy)]
+pub struct Visit {
+    /// The owner of the shards, given by its address.
+    pub of: usize,
+    pub shard: u32,
+    /// Messages that are taken there before they go on.
+    pub left: u32,
+}
+
+thread_local! {
+    static VISIT: Cell<Visit> = const { Cell::new(Visit { of: 0, shard: 0, left: 0 }) };
+}
+
+/// The last visit of this thread.
+#[inline]
+pub fn visit() -> Visit {
+    VISIT.get()
+}
+
+#[inline]
+pub fn set_visit(visit: Visit) {
+    VISIT.set(visit);
+}
+
+/// The token of this thread: the address of one of its own variables.
+#[inline]
+pub fn this_thread() -> usize {
+    thread_local! {
+        static PLACE: u8 = const { 0 };
+    }
+    PLACE.with(|place| std::ptr::from_ref(place).addr())
+}

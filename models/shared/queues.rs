@@ -1,0 +1,56 @@
+//! The queues: the product's files, with the checker's locks and a watchdog that is played.
+
+#[path = "../../crates/greenroom-queue/src/backlog.rs"]
+pub(crate) mod backlog;
+#[path = "../../crates/greenroom-queue/src/block_queue.rs"]
+pub(crate) mod block_queue;
+#[path = "../../crates/greenroom-queue/src/credit_map.rs"]
+pub(crate) mod credit_map;
+#[path = "../../crates/greenroom-queue/src/discard.rs"]
+pub(crate) mod discard;
+#[path = "../../crates/greenroom-queue/src/entry.rs"]
+pub(crate) mod entry;
+#[path = "../../crates/greenroom-queue/src/key_lines.rs"]
+pub(crate) mod key_lines;
+#[path = "../../crates/greenroom-queue/src/lanes.rs"]
+pub(crate) mod lanes;
+#[path = "../../crates/greenroom-queue/src/offer.rs"]
+pub(crate) mod offer;
+#[path = "../../crates/greenroom-queue/src/padded.rs"]
+pub(crate) mod padded;
+#[path = "../../crates/greenroom-queue/src/payload.rs"]
+pub(crate) mod payload;
+#[path = "../../crates/greenroom-queue/src/per_slot.rs"]
+pub(crate) mod per_slot;
+#[path = "../../crates/greenroom-queue/src/permits.rs"]
+pub(crate) mod permits;
+#[path = "../../crates/greenroom-queue/src/places.rs"]
+pub(crate) mod places;
+#[path = "../../crates/greenroom-queue/src/queue.rs"]
+pub(crate) mod queue;
+#[path = "../../crates/greenroom-queue/src/shard.rs"]
+pub(crate) mod shard;
+#[path = "../../crates/greenroom-queue/src/slot.rs"]
+pub(crate) mod slot;
+#[path = "../../crates/greenroom-queue/src/stamp.rs"]
+pub(crate) mod stamp;
+#[path = "../../crates/greenroom-queue/src/urgency.rs"]
+pub(crate) mod urgency;
+#[path = "../../crates/greenroom-queue/src/visits.rs"]
+pub(crate) mod visits;
+#[path = "../../crates/greenroom-queue/src/wake.rs"]
+pub(crate) mod wake;
+#[path = "watchdog.rs"]
+pub(crate) mod watchdog;
+#[path = "../../crates/greenroom-queue/src/watchdog_handle.rs"]
+pub(crate) mod watchdog_handle;
+
+/// The lock around the queues of a shard.
+pub(crate) mod lock {
+    pub(crate) type Lock<T> = crate::sync::Mutex<T>;
+    pub(crate) type Locked<'a, T> = crate::sync::MutexGuard<'a, T>;
+
+    pub(crate) fn locked<T>(lock: &Lock<T>) -> Locked<'_, T> {
+        lock.lock()
+    }
+}
