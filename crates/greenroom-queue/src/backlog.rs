@@ -69,6 +69,7 @@ struct KeyLine {
 }
 
 impl Backlog {
+    /// Of a shard in which no message was counted yet.
     pub fn new(bounds: KeyBounds) -> Self {
         Self { by_hash: HashMap::default(), bounds, parked: 0, senders: 0, freed: Vec::new() }
     }
@@ -181,6 +182,7 @@ impl Backlog {
         self.forget_empty(hash);
     }
 
+    /// True if a key with this hash waits for an operator.
     pub fn is_parked(&self, hash: u32) -> bool {
         self.by_hash.get(&hash).is_some_and(|line| line.parked)
     }
@@ -200,6 +202,7 @@ impl Backlog {
         self.by_hash.values().filter_map(|line| line.room.clone()).collect()
     }
 
+    /// True if senders wait for room behind a key.
     pub fn has_senders(&self) -> bool {
         self.senders > 0
     }

@@ -36,13 +36,16 @@ const SPARE_RUNS: usize = 4;
 
 /// An item that may come from a run.
 pub trait OfRun {
+    /// What lies in a run.
     type Message;
 
+    /// The item of a message that is taken out of its run.
     fn of_run(message: Self::Message, stamp: Stamp) -> Self;
 }
 
 /// Messages that were sent together.
 pub struct Run<M> {
+    /// In the order in which they were sent.
     pub messages: VecDeque<M>,
     /// The stamp of all but one.
     pub stamp: Stamp,
@@ -107,6 +110,7 @@ pub struct BlockQueue<T: OfRun> {
 impl<T: OfRun> BlockQueue<T> {
     const BLOCK: usize = entries_per_block(size_of::<T>());
 
+    /// An empty queue, which holds no memory.
     pub const fn new() -> Self {
         Self {
             front: VecDeque::new(),
@@ -120,16 +124,19 @@ impl<T: OfRun> BlockQueue<T> {
         }
     }
 
+    /// How many items there are, those of runs included.
     #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
+    /// True if there is none.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
+    /// Appends an item.
     #[inline]
     pub fn push_back(&mut self, item: T) {
         self.make_room();
@@ -200,6 +207,7 @@ impl<T: OfRun> BlockQueue<T> {
         self.spare_runs.pop().unwrap_or_default()
     }
 
+    /// Puts an item before all others.
     pub fn push_front(&mut self, item: T) {
         self.len += 1;
         if self.front.len() >= Self::BLOCK {
@@ -231,6 +239,7 @@ impl<T: OfRun> BlockQueue<T> {
         self.front.is_empty() && !self.run.messages.is_empty()
     }
 
+    /// Takes out the next item.
     #[inline(always)]
     pub fn pop_front(&mut self) -> Option<T> {
         if self.front.is_empty() {

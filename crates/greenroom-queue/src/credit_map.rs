@@ -19,6 +19,7 @@ use crate::sync::{AtomicU64, Ordering, fence};
 pub struct CreditMap(AtomicU64);
 
 impl CreditMap {
+    /// No shard is noted.
     pub fn new() -> Self {
         Self(AtomicU64::new(0))
     }

@@ -7,6 +7,7 @@ pub const URGENT_RUN: u32 = 64;
 
 /// A queued message. What a plain send does not need costs one empty pointer.
 pub struct Entry<T: Payload, K> {
+    /// As it was sent.
     pub message: T::Message,
     /// For calls, and for messages that have failed before.
     pub extra: Option<Box<T::Extra>>,

@@ -30,6 +30,7 @@ use crate::sync::Notify;
 /// The name of a lane within its shard: the hash of its key and a number that is never used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LaneId {
+    /// Of its key.
     pub hash: u32,
     number: u64,
 }
@@ -49,9 +50,13 @@ pub enum LaneState {
     Ready,
 }
 
+/// A place in line behind a key, and who owns that key.
 pub struct Lane<T: Payload, K> {
+    /// Its name.
     pub id: LaneId,
+    /// The key that it is of.
     pub key: LaneKey<K>,
+    /// The owner of that key.
     pub state: LaneState,
     /// Present once a message has waited here: most lanes are of a key with a single message, and
     /// come and go with it.
@@ -130,6 +135,7 @@ impl<T: Payload, K> Lane<T, K> {
         self.line.iter().flat_map(|line| &line.queue)
     }
 
+    /// As `iter`, to be changed.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Entry<T, K>> {
         self.line.iter_mut().flat_map(|line| &mut line.queue)
     }
@@ -146,6 +152,7 @@ impl<T: Payload, K> Lane<T, K> {
         self.line.as_ref().is_some_and(|line| line.lifted > 0)
     }
 
+    /// True if none waits here.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -166,10 +173,12 @@ impl<T: Payload, K> Lane<T, K> {
         self.line.as_ref()?.failed.as_ref()
     }
 
+    /// The reason why it is parked.
     pub fn set_failed(&mut self, failed: Arc<T::Failure>) {
         self.line().failed = Some(failed);
     }
 
+    /// As `failed`, taken out.
     pub fn take_failed(&mut self) -> Option<Arc<T::Failure>> {
         self.line.as_mut()?.failed.take()
     }
@@ -179,6 +188,7 @@ impl<T: Payload, K> Lane<T, K> {
         self.line.as_ref().is_some_and(|line| line.apart)
     }
 
+    /// From now on waiting messages here hold no permit, or each has one.
     pub fn set_apart(&mut self, apart: bool) {
         self.line().apart = apart;
     }
@@ -359,10 +369,12 @@ fn spread(hash: u32) -> u64 {
 }
 
 impl<T: Payload, K> Lanes<T, K> {
+    /// No lanes.
     pub fn new() -> Self {
         Self { table: HashTable::new(), next_number: 0, queued: 0, spare_lines: Vec::new() }
     }
 
+    /// Messages in all lanes, without those that are lifted.
     pub fn queued(&self) -> usize {
         self.queued
     }
@@ -399,6 +411,7 @@ impl<T: Payload, K> Lanes<T, K> {
         those.filter_map(|lane| Some((lane.id, lane.key.share()?))).collect()
     }
 
+    /// True if a key with this hash has a lane.
     #[inline]
     pub fn has(&self, hash: u32) -> bool {
         let is_it = |lane: &Lane<T, K>| lane.id.hash == hash;
@@ -413,6 +426,7 @@ impl<T: Payload, K> Lanes<T, K> {
         self.table.iter_hash_mut(spread(hash)).filter(move |lane| lane.id.hash == hash)
     }
 
+    /// Opens a lane for this key, which has none.
     pub fn open(&mut self, hash: u32, key: K, state: LaneState) -> LaneId {
         let id = LaneId { hash, number: self.next_number };
         self.next_number += 1;
@@ -421,6 +435,7 @@ impl<T: Payload, K> Lanes<T, K> {
         id
     }
 
+    /// The lane of this name, unless it was closed.
     pub fn get(&mut self, id: LaneId) -> Option<&mut Lane<T, K>> {
         self.table.find_mut(spread(id.hash), |lane| lane.id == id)
     }
@@ -437,6 +452,8 @@ impl<T: Payload, K> Lanes<T, K> {
         self.of_hash(hash).find(|lane| lane.state == running).map(|lane| lane.id)
     }
 
+    /// Puts a message into this line, behind the others of its class. An error with the message if
+    /// the lane is gone.
     pub fn push_back(&mut self, id: LaneId, entry: Entry<T, K>) -> Result<(), Entry<T, K>> {
         let lane = self.table.find_mut(spread(id.hash), |lane| lane.id == id);
         let Some(lane) = lane else { return Err(entry) };
@@ -448,6 +465,7 @@ impl<T: Payload, K> Lanes<T, K> {
         Ok(())
     }
 
+    /// As `push_back`, before all others.
     pub fn push_front(&mut self, id: LaneId, entry: Entry<T, K>) -> Result<(), Entry<T, K>> {
         match self.get(id) {
             Some(lane) => lane.line().queue.push_front(entry),
@@ -457,6 +475,7 @@ impl<T: Payload, K> Lanes<T, K> {
         Ok(())
     }
 
+    /// Takes out the next message of this lane.
     pub fn pop_front(&mut self, id: LaneId) -> Option<Entry<T, K>> {
         let entry = self.get(id)?.line.as_mut()?.pop()?;
         self.queued -= 1;
@@ -562,6 +581,7 @@ impl<T: Payload, K> Lanes<T, K> {
         lanes.filter_map(|lane| first(lane.iter())).min_by_key(|stamp| stamp.nanos())
     }
 
+    /// True if there is no lane.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.table.is_empty()
@@ -616,6 +636,7 @@ impl<T: Payload, K> Lanes<T, K> {
         self.table.iter()
     }
 
+    /// As `iter`, to be changed.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Lane<T, K>> {
         self.table.iter_mut()
     }

@@ -1,11 +1,19 @@
 //! Queues of messages, their bounds, and the workers that are woken for them: internal to
 //! `greenroom`.
 //!
-//! Nothing here knows an actor, a delivery or a reply. `greenroom` requires this crate by its exact
-//! version, and none of these types is in a public signature of it: there is no promise of
-//! stability.
+//! Nothing here knows an actor, a delivery or a reply: what a message is made of is a
+//! [`Payload`](payload::Payload), and what comes of a step is returned to the caller. Atomics,
+//! locks and what is tokio's come through [`sync`], so that model checkers can compile the same
+//! files with their own.
+//!
+//! `greenroom` requires this crate by its exact version, and none of these types is in a public
+//! signature of it: there is no promise of stability.
 
-#![expect(missing_docs, reason = "moved only; documented next")]
+#![expect(
+    clippy::len_without_is_empty,
+    clippy::new_without_default,
+    reason = "one crate uses these types, and asks them for no more"
+)]
 
 pub mod backlog;
 pub mod block_queue;

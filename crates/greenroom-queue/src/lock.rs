@@ -11,8 +11,10 @@ use std::cell::Cell;
 
 use spin::relax::RelaxStrategy;
 
+/// A lock that is held for a few instructions at a time.
 pub type Lock<T> = spin::mutex::SpinMutex<T, SpinThenYield>;
 
+/// What it guards, while it is held.
 pub type Locked<'a, T> = spin::mutex::SpinMutexGuard<'a, T>;
 
 /// Spins before a thread yields to the operating system: several times as long as the lock is held.
@@ -38,6 +40,7 @@ thread_local! {
     static SPUN: Cell<u32> = const { Cell::new(0) };
 }
 
+/// How a thread waits for such a lock.
 pub struct SpinThenYield;
 
 impl RelaxStrategy for SpinThenYield {

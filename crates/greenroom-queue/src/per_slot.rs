@@ -26,6 +26,7 @@ pub struct PerSlot<T> {
 }
 
 impl<T: Default> PerSlot<T> {
+    /// So many elements.
     pub fn new(len: usize) -> Self {
         let first = (0..len).map(|_| T::default()).collect();
         Self { first, more: OnceLock::new(), len: AtomicUsize::new(len) }
@@ -46,6 +47,7 @@ impl<T: Default> PerSlot<T> {
 }
 
 impl<T> PerSlot<T> {
+    /// How many there are.
     pub fn len(&self) -> usize {
         self.len.load(Ordering::Acquire)
     }
@@ -69,6 +71,7 @@ impl<T> PerSlot<T> {
         self.more.get()?.get(chunk)?.get()?.get(offset)
     }
 
+    /// All of them, in order.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         (0..self.len()).map(|index| self.at(index))
     }

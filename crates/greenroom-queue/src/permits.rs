@@ -55,6 +55,7 @@ pub trait Queues {
     fn reclaim(&self) -> u64;
 }
 
+/// The bound on messages that are accepted and not started.
 pub struct Permits {
     count: Count,
     /// A waiter has not been handed a permit. Written under the lock of `line`.
@@ -104,7 +105,9 @@ pub struct Closed;
 pub enum Refused {
     /// Others should run first; then there may be room.
     NotNow,
+    /// There is none left.
     Full,
+    /// The pool accepts nothing any more.
     Closed,
     /// The pool is full, and its overflow policy lets no sender wait.
     Rejected,
@@ -123,6 +126,7 @@ pub enum Refused {
 }
 
 impl Permits {
+    /// So many permits, all of them free.
     pub fn new(capacity: usize) -> Self {
         let capacity = capacity as u64;
         Self {
@@ -405,12 +409,14 @@ impl Permits {
         self.count.reserved.load(Ordering::Relaxed).saturating_sub(given_up) as usize
     }
 
+    /// True if nothing is accepted any more.
     pub fn is_closed(&self) -> bool {
         // Pairs with the stores in `refuse_later` and `reopen`. A sender that misses the close is
         // refused by its shard.
         self.closed.load(Ordering::SeqCst)
     }
 
+    /// How many messages may be accepted and not started.
     pub fn capacity(&self) -> usize {
         self.line.lock().capacity as usize
     }

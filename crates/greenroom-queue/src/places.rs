@@ -25,10 +25,13 @@ pub const NOWHERE: u32 = u32::MAX;
 /// How a sender begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FirstMessage {
+    /// With a message whose sender does not wait for a reply.
     Sends,
+    /// With a message whose sender waits for the reply.
     Calls,
 }
 
+/// Gives senders their places.
 pub struct Places {
     /// Senders that have begun with a message.
     senders: AtomicU32,

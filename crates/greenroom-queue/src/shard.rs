@@ -124,12 +124,17 @@ pub const LOOK_AHEAD: usize = 64;
 /// Before the first message was taken: as if others had had their turn since.
 pub const LONG_AGO: u64 = u64::MAX - 1;
 
+/// A part of the queue of a pool.
 pub struct Shard<T: Payload, K> {
+    /// What senders fill.
     pub inbox: Padded<Lock<ShardInbox<T, K>>>,
+    /// What workers empty.
     pub outbox: Padded<Lock<ShardOutbox<T, K>>>,
 }
 
+/// What senders fill, under the first lock.
 pub struct ShardInbox<T: Payload, K> {
+    /// Messages in the order of acceptance.
     pub queue: BlockQueue<Entry<T, K>>,
     /// Messages to be taken before those in the queue, here or in the outbox.
     pub urgent: VecDeque<Entry<T, K>>,
@@ -141,6 +146,7 @@ pub struct ShardInbox<T: Payload, K> {
     /// the credit. While there are any, the shard is scheduled, no worker is to be woken on the
     /// sender's thread, and neither the sender's turn nor the next measurement is due.
     fast: u32,
+    /// When a sender here lets others run.
     pub turn: SenderTurn,
     uncounted: Uncounted,
     /// Of the queue, with keys.
@@ -220,6 +226,7 @@ struct Affinity {
 /// What the sender has to do once messages are queued and the lock is free.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wanted {
+    /// The shard is looked at anyway.
     Nothing,
     /// No worker is bound to look at the shard yet.
     Announcement,
@@ -227,9 +234,13 @@ pub enum Wanted {
     WakeNear,
 }
 
+/// What workers empty, under the second lock.
 pub struct ShardOutbox<T: Payload, K> {
+    /// Messages in the order of acceptance, all of them before those of the inbox.
     pub queue: BlockQueue<Entry<T, K>>,
+    /// The lines behind keys that wait.
     pub lanes: Lanes<T, K>,
+    /// Those of them that no worker owns.
     pub ready: ReadyLanes,
     /// Present while a worker drains the outbox of a keyed pool.
     pub token: Option<Token<K>>,
@@ -291,6 +302,7 @@ struct LiftedCount {
 pub struct Lifted<T: Payload, K> {
     /// From the outbox, and behind that from the inbox.
     pub queues: [BlockQueue<Entry<T, K>>; 2],
+    /// From the inbox.
     pub urgent: VecDeque<Entry<T, K>>,
 }
 
@@ -307,7 +319,9 @@ pub type KeyChange<K> = (Option<(u32, K)>, Option<u32>);
 
 /// The right to take from the outbox.
 pub struct Token<K> {
+    /// Which of the tokens of this shard it is.
     pub epoch: u64,
+    /// The holder.
     pub worker: usize,
     /// Rises with each message taken.
     pub taken: u64,
@@ -319,6 +333,7 @@ pub struct Token<K> {
 }
 
 impl<T: Payload, K> Shard<T, K> {
+    /// An empty shard.
     pub fn new(turns: Turns, bounds: KeyBounds) -> Self {
         let inbox = ShardInbox {
             queue: BlockQueue::new(),
@@ -949,6 +964,7 @@ impl<T: Payload, K> ShardOutbox<T, K> {
         Some(state)
     }
 
+    /// For how many ready lanes the list has room.
     pub fn room_for_ready(&self) -> usize {
         self.ready.all.capacity()
     }

@@ -61,6 +61,7 @@ impl Stamp {
         Self(bits)
     }
 
+    /// As one number, of which [`from_bits`](Self::from_bits) makes it again.
     pub fn bits(self) -> u64 {
         self.0
     }
@@ -70,6 +71,7 @@ impl Stamp {
         self.0 >> SAMPLE_BITS
     }
 
+    /// True if the message is measured.
     #[inline]
     pub fn is_sampled(self) -> bool {
         self.0 & SAMPLE != 0

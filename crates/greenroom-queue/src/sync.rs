@@ -47,6 +47,7 @@ pub fn has_sent_elsewhere(shard: usize) -> bool {
 pub struct Visit {
     /// The owner of the shards, given by its address.
     pub of: usize,
+    /// The shard, by its index there.
     pub shard: u32,
     /// Messages that are taken there before they go on.
     pub left: u32,
@@ -62,6 +63,7 @@ pub fn visit() -> Visit {
     VISIT.get()
 }
 
+/// From now on that is the visit of this thread.
 #[inline]
 pub fn set_visit(visit: Visit) {
     VISIT.set(visit);

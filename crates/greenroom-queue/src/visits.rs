@@ -20,6 +20,7 @@ const LENGTH: u32 = 32;
 pub struct Visits(AtomicU64);
 
 impl Visits {
+    /// No thread visits a shard.
     pub fn new() -> Self {
         Self(AtomicU64::new(0))
     }

@@ -86,6 +86,7 @@ use super::{
 };
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence, this_thread};
 
+/// Which shards are ready, and which workers lie idle.
 pub struct Wake {
     /// A bit per shard: in a keyed pool, that a worker should look at it; without keys, that there
     /// are messages in it.
@@ -176,12 +177,14 @@ pub enum ParkToken {
 /// A worker that was taken off the idle list, and is to be polled.
 #[must_use]
 pub struct Picked {
+    /// Which one.
     pub worker: usize,
     /// None if it comes by itself: it has not given its waker yet.
     waker: Option<Waker>,
 }
 
 impl Picked {
+    /// Wakes it, under no lock.
     #[inline]
     pub fn wake(self) {
         if let Some(waker) = self.waker {
@@ -211,6 +214,7 @@ const WORKERS_ASKED: usize = 4;
 /// What a worker was woken for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WakeReason {
+    /// Work, wherever it is.
     Any,
     /// It has the affinity to this one.
     Shard(usize),
@@ -222,6 +226,8 @@ pub enum WakeReason {
 pub const NOBODY: usize = 0;
 
 impl Wake {
+    /// For so many workers, none of which is idle yet; at most `limit` are to be awake at the same
+    /// time.
     pub fn new(workers: usize, limit: usize) -> Self {
         Self {
             ready: Padded(AtomicU64::new(0)),
@@ -385,6 +391,7 @@ impl Wake {
         ready != 0 && (ready & !self.affinity.load(Ordering::Relaxed) != 0 || !self.is_quick())
     }
 
+    /// True if handlers return within [`QUICK`].
     #[inline]
     pub fn is_quick(&self) -> bool {
         self.signs.quick.load(Ordering::Relaxed)
@@ -395,6 +402,7 @@ impl Wake {
         self.set_quick(each < QUICK);
     }
 
+    /// From now on handlers are taken to be quick, or not.
     pub fn set_quick(&self, quick: bool) {
         if quick != self.is_quick() {
             self.signs.quick.store(quick, Ordering::Relaxed);
@@ -438,6 +446,7 @@ impl Wake {
         self.ready.load(Ordering::Relaxed) & !(1 << shard) != 0
     }
 
+    /// True if a worker should look at a shard.
     #[inline]
     pub fn any_ready(&self) -> bool {
         self.ready.load(Ordering::Relaxed) != 0
@@ -448,6 +457,7 @@ impl Wake {
         self.ready.load(Ordering::Relaxed).count_ones()
     }
 
+    /// Workers that are polled, or woken and about to be.
     #[inline]
     pub fn awake(&self) -> usize {
         // Pairs with each raise of `awake` before `WatchdogHandle::call`, as the watchdog looks
@@ -456,6 +466,7 @@ impl Wake {
         self.awake.load(Ordering::SeqCst)
     }
 
+    /// Workers that are in the idle list.
     pub fn idle(&self) -> usize {
         self.idle_count.load(Ordering::Relaxed)
     }

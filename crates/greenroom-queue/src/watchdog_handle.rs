@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use super::watchdog::{self, Watched};
 use crate::sync::{AtomicBool, Handle, Ordering, fence};
 
+/// By which a pool calls the watchdog.
 pub struct WatchdogHandle {
     /// True while the watchdog looks at the pool, and for a pool that needs none.
     watched: AtomicBool,
