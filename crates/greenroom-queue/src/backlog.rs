@@ -37,6 +37,7 @@ pub struct KeyBounds {
 impl KeyBounds {
     /// A parked key whose messages hold room of the pool may have no more than others: it cannot
     /// fill the pool either.
+    #[inline]
     fn of_parked(self) -> usize {
         if self.apart { self.parked } else { self.parked.min(self.waiting) }
     }
@@ -89,6 +90,7 @@ impl Backlog {
     }
 
     /// Counts a message of this hash.
+    #[inline]
     pub fn count_one(&mut self, hash: u32) {
         self.by_hash.entry(hash).or_default().messages += 1;
     }
@@ -183,11 +185,13 @@ impl Backlog {
     }
 
     /// True if a key with this hash waits for an operator.
+    #[inline]
     pub fn is_parked(&self, hash: u32) -> bool {
         self.by_hash.get(&hash).is_some_and(|line| line.parked)
     }
 
     /// True if it is not needed any more, with so many messages in the shard.
+    #[inline]
     pub fn is_needless(&self, queued: usize) -> bool {
         self.parked == 0 && self.senders == 0 && queued < self.bounds.waiting.div_ceil(2)
     }
@@ -203,6 +207,7 @@ impl Backlog {
     }
 
     /// True if senders wait for room behind a key.
+    #[inline]
     pub fn has_senders(&self) -> bool {
         self.senders > 0
     }

@@ -364,6 +364,7 @@ pub const KEPT_WHEN_EMPTY: usize = 64;
 
 /// The table looks at the highest bits and at the lowest. A multiplicative hash (Knuth: The Art of
 /// Computer Programming 3, 6.4).
+#[inline]
 fn spread(hash: u32) -> u64 {
     u64::from(hash).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }

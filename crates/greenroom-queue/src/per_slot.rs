@@ -78,6 +78,7 @@ impl<T> PerSlot<T> {
 }
 
 /// Which chunk, and the place in it.
+#[inline]
 fn place(index: usize) -> (usize, usize) {
     let shifted = index + (1 << FIRST_CHUNK);
     let power = shifted.ilog2();

@@ -180,6 +180,7 @@ impl Permits {
         self.reserve(wanted)
     }
 
+    #[inline]
     fn reserve(&self, wanted: u64) -> u64 {
         let mut reserved = self.count.reserved.load(Ordering::Relaxed);
         loop {
@@ -344,6 +345,7 @@ impl Permits {
     }
 
     /// Takes a permit for a message that goes back into a queue, going into debt if none is free.
+    #[inline]
     pub fn take_back(&self) {
         self.count.reserved.fetch_add(1, Ordering::Relaxed);
     }
@@ -360,6 +362,7 @@ impl Permits {
     }
 
     /// Permits that were never used, when no sender can wait for them.
+    #[inline]
     pub fn return_unused(&self, permits: u64) {
         self.returned.fetch_add(permits, Ordering::Relaxed);
     }
@@ -410,6 +413,7 @@ impl Permits {
     }
 
     /// True if nothing is accepted any more.
+    #[inline]
     pub fn is_closed(&self) -> bool {
         // Pairs with the stores in `refuse_later` and `reopen`. A sender that misses the close is
         // refused by its shard.

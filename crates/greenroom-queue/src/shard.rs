@@ -93,6 +93,7 @@ impl Turns {
 
     /// True when the sender of this message, one of `accepted`, should let others run
     /// before the next.
+    #[inline]
     fn is_over(self, accepted: u64, backlog: usize) -> bool {
         let well = self.well as usize;
         accepted.is_multiple_of(self.span(backlog))
@@ -101,11 +102,13 @@ impl Turns {
     }
 
     /// While as many wait, one message in so many may end the turn.
+    #[inline]
     fn span(self, backlog: usize) -> u64 {
         if backlog >= 8 * self.well as usize { 4 } else { 16 }
     }
 
     /// How many messages more cannot end the turn, whatever is taken in between.
+    #[inline]
     fn rest(self, accepted: u64, backlog: usize) -> u64 {
         let until = |span: u64| span - 1 - accepted % span;
         let Some(shallow) = (2 * self.well as usize).checked_sub(backlog + 1) else {
@@ -179,16 +182,19 @@ impl Variety {
 
     /// For messages that are queued from here on. If the next is of another key than the last, the
     /// queue looks mixed although it is not.
+    #[inline]
     fn begin(&mut self) -> Self {
         std::mem::replace(self, Self { is_mixed: false, ..*self })
     }
 
+    #[inline]
     fn and(mut self, behind: Self) -> Self {
         self.note(behind.hash);
         self.is_mixed |= behind.is_mixed;
         self
     }
 
+    #[inline]
     fn is_only(self, hash: u32) -> bool {
         !self.is_mixed && self.hash == hash
     }

@@ -46,6 +46,7 @@ impl Stamp {
     }
 
     /// Of one that is, and stands for as many.
+    #[inline]
     pub fn sampled(nanos: u64, stands_for: u64) -> Self {
         let sample = match stands_for {
             1 => ITSELF,
@@ -62,11 +63,13 @@ impl Stamp {
     }
 
     /// As one number, of which [`from_bits`](Self::from_bits) makes it again.
+    #[inline]
     pub fn bits(self) -> u64 {
         self.0
     }
 
     /// Nanoseconds since the pool was made.
+    #[inline]
     pub fn nanos(self) -> u64 {
         self.0 >> SAMPLE_BITS
     }
@@ -78,6 +81,7 @@ impl Stamp {
     }
 
     /// How many messages a measured one stands for.
+    #[inline]
     pub fn stands_for(self) -> u64 {
         match self.0 & SAMPLE {
             MANY => SAMPLED_OF_QUICK,
@@ -87,6 +91,7 @@ impl Stamp {
     }
 
     /// How long before `now` it was. A coarse clock may be a little behind a precise one.
+    #[inline]
     pub fn age(self, now: u64) -> Duration {
         Duration::from_nanos(now.saturating_sub(self.nanos()))
     }

@@ -22,6 +22,7 @@ pub use tokio::{
 };
 
 /// A number that is more than a model has messages: there, it is the second.
+#[inline]
 pub const fn tuned(usual: u32, _in_models: u32) -> u32 {
     usual
 }
@@ -37,6 +38,7 @@ pub fn sends_to(shard: usize) {
 }
 
 /// True if a sender on this thread has sent to another shard since the last look.
+#[inline]
 pub fn has_sent_elsewhere(shard: usize) -> bool {
     let sent_to = SENT_TO.replace(0);
     sent_to != 0 && sent_to != shard

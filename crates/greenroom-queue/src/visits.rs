@@ -62,6 +62,7 @@ impl Visits {
     }
 
     /// No thread visits any shard.
+    #[inline]
     pub fn end(&self) {
         if self.0.load(Ordering::Relaxed) != 0 {
             self.0.store(0, Ordering::Relaxed);
@@ -69,6 +70,7 @@ impl Visits {
     }
 
     /// Its address, to tell the visits of one pool from those of others.
+    #[inline]
     fn place(&self) -> usize {
         std::ptr::from_ref(self).addr()
     }

@@ -259,6 +259,7 @@ impl Wake {
     }
 
     /// Workers should look at each of the shards with a bit here.
+    #[inline]
     pub fn mark_all(&self, shards: u64) {
         if self.ready.load(Ordering::Relaxed) & shards != shards {
             self.ready.fetch_or(shards, Ordering::AcqRel);
@@ -266,6 +267,7 @@ impl Wake {
     }
 
     /// Takes the first ready shard at or behind `cursor`, going round.
+    #[inline]
     pub fn claim(&self, cursor: u32) -> Option<usize> {
         loop {
             let ready = self.ready.load(Ordering::Acquire);
@@ -282,6 +284,7 @@ impl Wake {
 
     /// As `claim`, if handlers usually wait: the shard that this thread visits, whose bit stays
     /// in its place.
+    #[inline]
     pub fn near(&self) -> Option<usize> {
         let ready = self.ready.load(Ordering::Acquire);
         (ready != 0).then(|| self.aside.visits.next(ready))
@@ -293,6 +296,7 @@ impl Wake {
     }
 
     /// There are urgent messages in this shard. Under the lock of their queue.
+    #[inline]
     pub fn set_urgent(&self, shard: usize) {
         // Pairs with the loads in `has_urgent` and `urgent_shards`. A worker that misses it takes a
         // normal message first.
@@ -301,6 +305,7 @@ impl Wake {
 
     /// There are none any more. Under the lock of the shard's inbox and, with keys, that
     /// of its outbox.
+    #[inline]
     pub fn clear_urgent(&self, shard: usize) {
         // Pairs with the `fetch_or` in `set_urgent`, by the locks: no bit is cleared over an
         // urgent message.
@@ -334,6 +339,7 @@ impl Wake {
     }
 
     /// There is nothing in this shard any more. Without keys; under the lock of the shard's inbox.
+    #[inline]
     pub fn clear(&self, shard: usize) {
         let bit = 1 << shard;
         if self.ready.load(Ordering::Relaxed) & bit != 0 {
@@ -371,6 +377,7 @@ impl Wake {
     }
 
     /// Leaves a shard to which the caller alone had affinity.
+    #[inline]
     pub fn release_affinity(&self, shard: usize) {
         self.affinity.fetch_and(!(1 << shard), Ordering::AcqRel);
     }
@@ -398,6 +405,7 @@ impl Wake {
     }
 
     /// Tells how long a handler took, on average over a few.
+    #[inline]
     pub fn note_pace(&self, each: Duration) {
         self.set_quick(each < QUICK);
     }
@@ -425,23 +433,27 @@ impl Wake {
     }
 
     /// True when a worker should look at this shard.
+    #[inline]
     pub fn is_ready_at(&self, shard: usize) -> bool {
         self.ready.load(Ordering::Acquire) & (1 << shard) != 0
     }
 
     /// True when a worker should look at a shard to which none keeps.
+    #[inline]
     pub fn is_any_free(&self) -> bool {
         self.ready.load(Ordering::Relaxed) & !self.affinity.load(Ordering::Relaxed) != 0
     }
 
     /// True when the worker that keeps to this shard should look at it, or at one to which none
     /// does.
+    #[inline]
     pub fn is_ready_with_affinity(&self, shard: usize) -> bool {
         let others = self.affinity.load(Ordering::Relaxed) & !(1 << shard);
         self.ready.load(Ordering::Relaxed) & !others != 0
     }
 
     /// True when a worker should look at another shard than this one.
+    #[inline]
     pub fn is_ready_beside(&self, shard: usize) -> bool {
         self.ready.load(Ordering::Relaxed) & !(1 << shard) != 0
     }
@@ -453,6 +465,7 @@ impl Wake {
     }
 
     /// How many shards workers should look at.
+    #[inline]
     pub fn ready_shards(&self) -> u32 {
         self.ready.load(Ordering::Relaxed).count_ones()
     }
@@ -640,6 +653,7 @@ impl Wake {
     /// The caller is back, and is about to look at every shard; or it is dropped, and leaves. It
     /// may be on another thread by now, and may clear the promise of a later searcher, which costs
     /// that one a wake-up and loses no message.
+    #[inline]
     pub fn end_search(&self) {
         self.aside.searching.swap(NOBODY, Ordering::AcqRel);
         // Pairs with the fence in `pick`: the sender sees that no worker searches, or the searcher
