@@ -2,18 +2,16 @@
 //!
 //! | file | here |
 //! |---|---|
-//! | `wake`, `watchdog_handle`, `permits`, `shard`, `mailbox`, `core/push`, `core/waiters`, `core/mail`, `core/take`, `core/place`, `core/park` | the product's |
+//! | `greenroom-queue` | the product's, but for its locks and its watchdog: see `queues.rs` |
+//! | `mailbox`, `core/push`, `core/waiters`, `core/mail`, `core/take`, `core/place`, `core/park` | the product's |
+//! | `core/sweep` | the product's: messages that are withdrawn from a shard |
+//! | `core/backlog`, `core/room`, `core/parked` | the product's: the bound behind a key, its senders in line, keys that are parked |
 //! | `handoff_slot` | the product's |
 //! | `in_place`, `worker_task` | the product's; whether a thread runs somebody's work is not asked: the threads of a model share one |
-//! | `block_queue`, `entry`, `lanes`, `offer`, `outgoing`, `padded`, `payload`, `pool_payload`, `per_slot`, `slot`, `stamp`, `counters`, `discard` | the product's |
-//! | `queue`, `visits`, `places` | the product's; a thread is the model's, whichever token it was given |
-//! | `core/sweep` | the product's: messages that are withdrawn from a shard |
-//! | `backlog`, `key_lines`, `core/backlog`, `core/room`, `core/parked` | the product's: the bound behind a key, its senders in line, keys that are parked |
-//! | `class`, `dead_letter` | the product's |
-//! | `lock` | a mutex of the checker: a spin lock is one whose waiters are not seen to wait |
+//! | `outgoing`, `pool_payload`, `counters`, `class`, `dead_letter` | the product's |
 //! | `worker/driver`, `worker/pacing` and what they are made of, `in_flight/take`, `in_flight/worker_context`, `in_flight/presence` | the product's: what a worker does next, how it takes messages, suspends, parks and is woken |
 //! | `core`, `slot_state`, the rest of `in_flight` and `worker` | played: they need actors, policies and a runtime; see `core.rs`, `in_flight.rs` and `player.rs` |
-//! | `watchdog`, `clock` | played: a thread that looks now and then, and a list of what is parked |
+//! | `clock` | played: a list of what is parked |
 //! | `coarse` | played: no time passes, no message is measured, and none is late |
 //! | `failed`, a way back | played: what an attempt failed of is a reason, and a port knows that it was resolved |
 //! | `life`, `exit_reason` | played: they need addresses, channels and the hook that says where a panic was |

@@ -1,4 +1,11 @@
-//! The queues: the product's files, with the checker's locks and a watchdog that is played.
+//! The queues: the files of `greenroom-queue`, and what is played of it.
+//!
+//! | file | here |
+//! |---|---|
+//! | all but those below | the product's; a thread is the model's, whichever token it was given |
+//! | `lock` | a mutex of the checker: a spin lock is one whose waiters are not seen to wait |
+//! | `sync` | the checker's, a module of that name at the root |
+//! | `watchdog` | played: a thread that looks now and then |
 
 #[path = "../../crates/greenroom-queue/src/backlog.rs"]
 pub(crate) mod backlog;
