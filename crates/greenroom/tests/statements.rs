@@ -100,9 +100,11 @@ fn tests_in(source: &str) -> Vec<&str> {
     names
 }
 
+/// The tests of this package, and of the queues below it.
 fn tests_below(package: &Path) -> Tests {
     let mut tests = Tests::new();
-    for path in [package.join("src"), package.join("tests")].iter().flat_map(|dir| sources(dir)) {
+    let folders = ["src", "tests", "../greenroom-queue/src"].map(|folder| package.join(folder));
+    for path in folders.iter().flat_map(|folder| sources(folder)) {
         for test in tests_in(&read(&path)) {
             for number in numbers_of(test) {
                 tests.entry(number).or_default().insert(test.to_owned());
