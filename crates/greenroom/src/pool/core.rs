@@ -57,6 +57,7 @@ mod parked;
 mod place;
 mod push;
 mod ready;
+mod rest;
 mod room;
 pub(crate) mod serve;
 mod snapshot;
