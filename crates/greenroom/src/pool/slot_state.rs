@@ -78,6 +78,8 @@ pub(crate) struct SlotDetails {
     pub(crate) adopted: Option<Weak<dyn Erased>>,
     /// It leaves by itself, because the adopted actor or pool has stopped.
     pub(crate) drops_out: bool,
+    /// It was told to rest, was busy for too long, and does not count as live any more.
+    pub(crate) given_up: bool,
     /// Told when the worker has left.
     pub(crate) on_left: Option<Outcomes>,
     /// Restarts since a worker took the slot.

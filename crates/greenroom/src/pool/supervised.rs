@@ -12,9 +12,7 @@ use std::{fmt, hash::Hash, sync::Arc, time::Duration};
 
 use tokio::{sync::mpsc, time::Instant};
 
-use super::{
-    Pool, change::SlotOutcome, core::Core, slot_state::REST, stop::run::wait_until, timed::later,
-};
+use super::{Pool, change::SlotOutcome, core::Core, stop::run::wait_until, timed::later};
 use crate::{
     Actor, PoolEvent, Stop,
     address::Address,
@@ -136,9 +134,6 @@ async fn suspend<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 }
 
 fn tell_to_rest<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>) {
-    for slot in core.membership.active_slots() {
-        core.membership.slots.at(slot).order(REST);
-        core.queue.wake.call(slot, &core.clock.watchdog);
-    }
+    core.membership.active_slots().into_iter().for_each(|slot| core.tell_to_rest(slot));
     core.lifecycle.over.notify_waiters();
 }

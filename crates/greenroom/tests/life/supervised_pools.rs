@@ -14,6 +14,7 @@ use greenroom::{
     prelude::*,
     supervisor::{ChildSpec, ChildState, OnExceeded, Strategy},
 };
+use tokio::task::JoinHandle;
 
 const SECOND: Duration = Duration::from_secs(1);
 const NONE: Restarts = Restarts {
@@ -190,4 +191,116 @@ async fn s01_nothing_is_left_running_of_a_pool_that_was_never_started() {
     drop((pool, child));
     tokio::time::sleep(SECOND).await;
     assert_eq!(alive(), before);
+}
+
+/// Panics at 0. At 1 it blocks its thread until it is let go.
+struct Blocks(Arc<Gate>);
+
+#[derive(Default)]
+struct Gate {
+    is_blocked: AtomicU32,
+    is_open: AtomicBool,
+}
+
+impl Actor for Blocks {
+    type Message = u64;
+    type Reply = u64;
+    type Error = ();
+
+    async fn handle(&mut self, number: u64, _cx: &mut Context<Self>) -> Result<u64, ()> {
+        assert!(number > 0, "on purpose");
+        if number == 1 {
+            self.0.is_blocked.fetch_add(1, Ordering::SeqCst);
+            while !self.0.is_open.load(Ordering::SeqCst) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+        Ok(number)
+    }
+}
+
+/// Lets the worker go at the end of a test, also of one that fails.
+struct Opens(Arc<Gate>);
+
+impl Drop for Opens {
+    fn drop(&mut self) {
+        self.0.is_open.store(true, Ordering::SeqCst);
+    }
+}
+
+fn blocks(workers: usize) -> (Opens, Pool<Blocks>, PoolChild) {
+    let gate = Arc::new(Gate::default());
+    let blocks = gate.clone();
+    let pool = Pool::new(move |_| Blocks(blocks.clone())).workers(workers).restarts(NONE);
+    let (pool, child) = pool.supervised().unwrap();
+    (Opens(gate), pool, child)
+}
+
+fn calls(pool: &Pool<Blocks>, number: u64) -> JoinHandle<Result<u64, CallError<()>>> {
+    let address = pool.address();
+    tokio::spawn(async move { address.call(number).await })
+}
+
+/// Polls until this is so. Nothing that it waits for depends on how long that takes.
+async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let waits = async {
+        while !is_so() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::time::timeout(30 * SECOND, waits).await.expect(what);
+}
+
+/// It stayed open, and accepted messages that nobody handled once the worker had ended.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn s02_a_pool_is_disabled_although_a_worker_is_wedged() {
+    let (gate, pool, child) = blocks(2);
+    let spec = ChildSpec::new(child).restarts(NONE).on_exceeded(OnExceeded::DisableChild);
+    let root = Supervisor::new(Strategy::OneForOne).child(spec.stop(Stop::within(Duration::ZERO)));
+    let root = root.spawn().await.unwrap();
+    let wedged = calls(&pool, 1);
+    until("one worker is wedged", || gate.0.is_blocked.load(Ordering::SeqCst) == 1).await;
+    let _ = pool.call(0).await;
+    let behind = calls(&pool, 2);
+    until("it is disabled", || root.children()[0].state == ChildState::Disabled).await;
+    let refused = || {
+        let why = pool.try_send(3).map_err(|error| error.without_message());
+        why == Err(NotAccepted::NoWorkers)
+    };
+    until("it refuses messages, and one worker is still wedged", refused).await;
+    let behind = tokio::time::timeout(30 * SECOND, behind).await.expect("it is a dead letter");
+    assert!(matches!(behind.unwrap(), Err(CallError::NoWorkers)));
+    drop(gate);
+    assert!(wedged.await.is_ok());
+    until("no worker is left", || pool.stats().in_hand == 0 && pool.stats().live == 0).await;
+    assert!(refused());
+    assert!(pool.stats().ledger_holds());
+    let mut enabled = root.enable(root.children()[0].id).await.unwrap();
+    enabled.done(SECOND).await.unwrap();
+    assert_eq!((pool.call(4).await, pool.stats().live), (Ok(4), 2));
+    root.stop(Stop::within(SECOND)).await;
+}
+
+/// It was found busy when the others were started again, and stayed down when it had ended.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn s01_a_wedged_worker_of_a_pool_that_is_restarted_is_started_once_it_ends() {
+    let (gate, pool, child) = blocks(1);
+    let (other, sibling) = clerk("a", &Log::default());
+    let root = Supervisor::new(Strategy::OneForAll).child(sibling);
+    let root =
+        root.child(ChildSpec::new(child).stop(Stop::within(Duration::ZERO))).spawn().await.unwrap();
+    let wedged = calls(&pool, 1);
+    until("it is wedged", || gate.0.is_blocked.load(Ordering::SeqCst) == 1).await;
+    let _ = other.call(0).await;
+    until("both run again", || {
+        root.children().iter().all(|child| child.state == ChildState::Running && child.restarts > 0)
+    })
+    .await;
+    let behind = calls(&pool, 2);
+    drop(gate);
+    assert!(wedged.await.is_ok());
+    let behind = tokio::time::timeout(30 * SECOND, behind).await.expect("a worker is there");
+    assert!(matches!(behind.unwrap(), Ok(2)));
+    root.stop(Stop::within(SECOND)).await;
+    assert!(pool.stats().ledger_holds());
 }

@@ -16,7 +16,7 @@ use crate::{
         change::{Outcomes, SlotOutcome},
         member_list::MemberList,
         restart::RestartLog,
-        slot_state::{KILLED, LEAVE, SlotDetails, SlotState, Status},
+        slot_state::{KILLED, LEAVE, REST, SlotDetails, SlotState, Status},
         task_guard::TaskGuard,
         worker,
         worker_task::Task,
@@ -258,6 +258,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let slot_state = self.membership.slots.at(slot);
         let mut details = slot_state.details.lock();
         let before = std::mem::replace(&mut details.status, Status::Leaving);
+        let counts = !std::mem::take(&mut details.given_up);
         details.on_left = Some(outcomes.clone());
         // Before the worker may leave with its keys: its slot may be another worker's
         // right afterwards.
@@ -269,7 +270,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if before == Status::Disabled {
             return self.left(slot, &ExitReason::Normal);
         }
-        self.one_less();
+        if counts {
+            self.one_less();
+        }
         self.membership.members_changed();
         self.queue.wake.call(slot, &self.clock.watchdog);
         self.lifecycle.over.notify_waiters();
@@ -389,7 +392,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return false;
         }
         details.status = Status::Disabled;
-        slot_state.done(KILLED);
+        slot_state.done(REST | KILLED);
+        let counts = !std::mem::take(&mut details.given_up);
         // Under the lock: the next worker of the slot may be started right afterwards, and has a
         // mailbox of its own.
         let mailbox = self.membership.mailboxes.at(slot).lock().take();
@@ -397,7 +401,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.membership.members_changed();
         self.clear_mailbox(mailbox, reason);
         self.notify(PoolEvent::WorkerDisabled { slot });
-        if self.one_less() {
+        if counts && self.one_less() {
             self.dead_letter_deserted();
         }
         true

@@ -1,6 +1,11 @@
 //! Workers that rest: their slots wait for a supervisor.
 
-use std::{hash::Hash, sync::atomic::Ordering};
+use std::{
+    hash::Hash,
+    sync::{Arc, atomic::Ordering},
+};
+
+use tokio::sync::mpsc;
 
 use super::Core;
 use crate::{
@@ -27,39 +32,84 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Slots that rest are about to get a worker, with budgets as if new. Returns them.
     pub(crate) fn wake_slots(&self) -> Vec<usize> {
         let member_list = self.membership.members.lock();
-        let wake = |slot: &usize| {
-            let mut details = self.membership.slots.at(*slot).details.lock();
-            let rests = details.status == Status::Disabled;
-            if rests {
-                details.status = Status::Starting;
-                details.told_started = false;
-                details.restarts = RestartLog::default();
-            }
-            rests
-        };
-        let slots: Vec<usize> = member_list.slots().filter(wake).collect();
-        // Pairs with the load in `desert`: it comes before `revive` takes the gate, so the pool
-        // does not stay closed with a worker in it.
-        self.membership.live.fetch_add(slots.len(), Ordering::SeqCst);
+        let slots: Vec<usize> = member_list.slots().filter(|slot| self.wake_slot(*slot)).collect();
         drop(member_list);
         self.revive();
         slots
     }
 
+    /// A slot is about to get a worker, with a budget as if new. False if it does not rest.
+    fn wake_slot(&self, slot: usize) -> bool {
+        let mut details = self.membership.slots.at(slot).details.lock();
+        let rests = details.status == Status::Disabled;
+        if rests {
+            details.status = Status::Starting;
+            details.told_started = false;
+            details.restarts = RestartLog::default();
+            // Pairs with the load in `desert`: it comes before `revive` takes the gate, so the
+            // pool does not stay closed with a worker in it.
+            self.membership.live.fetch_add(1, Ordering::SeqCst);
+        }
+        rests
+    }
+
+    /// Tells a worker to end after the message in hand: its slot is to rest.
+    pub(crate) fn tell_to_rest(&self, slot: usize) {
+        let slot_state = self.membership.slots.at(slot);
+        let details = slot_state.details.lock();
+        // Under the lock: a slot that rests already would keep the order for its next worker.
+        if matches!(details.status, Status::Live | Status::Starting) {
+            slot_state.order(REST);
+        }
+        drop(details);
+        self.queue.wake.call(slot, &self.clock.watchdog);
+    }
+
     /// A worker that was told to rest has ended.
-    pub(crate) fn rests(&self, slot: usize) {
-        self.membership.slots.at(slot).done(REST | KILLED);
-        if self.lay_off(slot) {
-            self.lifecycle.progress.notify_waiters();
+    pub(crate) fn rests(self: &Arc<Self>, slot: usize) {
+        if !self.lay_off(slot) {
+            return self.left(slot, &self.lifecycle.reason_to_leave());
+        }
+        self.lifecycle.progress.notify_waiters();
+        self.start_late(slot);
+    }
+
+    /// Starts a worker in a slot that rests, if its supervisor has started the others while the
+    /// last one was still busy.
+    fn start_late(self: &Arc<Self>, slot: usize) {
+        let escalation = self.controllers.escalation.lock();
+        // Under the lock: a supervisor that suspends the pool takes this away before it looks
+        // which workers are to rest.
+        let wakes =
+            escalation.is_some() && self.lifecycle.check_running().is_ok() && self.wake_slot(slot);
+        drop(escalation);
+        if wakes {
+            self.revive();
+            self.start_in(&[slot], &mpsc::unbounded_channel().0);
         }
     }
 
     /// Refuses messages until the supervisor starts the pool again; queued messages become
-    /// dead letters.
+    /// dead letters. Also if a worker that was told to rest is still busy: it starts nothing more.
     pub(crate) fn close_down(&self) {
+        self.give_up_busy();
         self.desert();
         if self.queue.permits.is_closed() {
             self.dead_letter_queued();
+        }
+    }
+
+    /// Workers that were told to rest, and are busy, do not count any more.
+    fn give_up_busy(&self) {
+        for slot in self.membership.active_slots() {
+            let slot_state = self.membership.slots.at(slot);
+            let mut details = slot_state.details.lock();
+            let is_active = matches!(details.status, Status::Live | Status::Starting);
+            if is_active && slot_state.has(REST) && !details.given_up {
+                details.given_up = true;
+                // Pairs with the load in `revive`, as in `one_less`: `desert` follows.
+                self.membership.live.fetch_sub(1, Ordering::SeqCst);
+            }
         }
     }
 
@@ -71,12 +121,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return false;
         }
         details.status = Status::Disabled;
-        // Under the lock: from here on no worker is killed there.
-        self.membership.slots.at(slot).done(KILLED);
+        // Under the lock: from here on no worker is killed there, or told to rest.
+        self.membership.slots.at(slot).done(REST | KILLED);
+        if !std::mem::take(&mut details.given_up) {
+            // Pairs with the loads in `drain_until` and `is_over`: the caller notifies `progress`
+            // afterwards, so a stop sees that no worker is left to drain the pool.
+            self.membership.live.fetch_sub(1, Ordering::SeqCst);
+        }
         drop(details);
-        // Pairs with the loads in `drain_until` and `is_over`: the caller notifies `progress`
-        // afterwards, so a stop sees that no worker is left to drain the pool.
-        self.membership.live.fetch_sub(1, Ordering::SeqCst);
         self.membership.members_changed();
         self.hand_over(slot);
         true
