@@ -81,7 +81,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> WorkerContext<A, K> {
     }
 
     pub(crate) fn suspend(&mut self, task: &task::Context<'_>) {
-        self.has_suspended = true;
         if !self.core.telemetry.coarse.is_watched() {
             // The message in hand counts from now on, if the clock has not been read for it.
             self.core
@@ -118,6 +117,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> WorkerContext<A, K> {
         if let Some(polls) = &mut self.polls {
             polls.pause(self.core.telemetry.coarse.real());
         }
+        self.has_suspended = true;
         self.run_state = RunState::Suspended;
         self.core.serve_waiters_in_blocks();
     }

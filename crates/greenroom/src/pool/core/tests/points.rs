@@ -136,14 +136,8 @@ fn who_gives_keys_to_another_worker_and_computes_does_not_hold_it_up() {
 /// Point 4.
 #[tokio::test]
 async fn a_handler_that_has_used_up_its_budget_is_not_taken_for_one_that_suspends() {
-    let pool = Pool::new(|_| {
-        Does(async |_| {
-            for _ in 0..1_000 {
-                tokio::task::coop::consume_budget().await;
-            }
-        })
-    });
-    let core = pool.workers(2).ordered_by(|number: &u64| number % 2).spawn_core().await.unwrap();
+    let pool = Pool::new(|_| Does(async |_| use_up_budget().await)).workers(2);
+    let core = pool.ordered_by(|number: &u64| number % 2).spawn_core().await.unwrap();
     let pool = Pool::spawned(core.clone());
     for number in 0..10 {
         pool.call(number).await.unwrap();
@@ -151,6 +145,27 @@ async fn a_handler_that_has_used_up_its_budget_is_not_taken_for_one_that_suspend
     let opened: usize =
         core.queue.shards.iter().map(|shard| shard.outbox.lock().lanes.room()).sum();
     assert_eq!(opened, 0, "no lane was opened");
+}
+
+async fn use_up_budget() {
+    for _ in 0..1_000 {
+        tokio::task::coop::consume_budget().await;
+    }
+}
+
+/// Point 4, for what is usual: the pool took its handlers for ones that wait.
+#[tokio::test]
+async fn handlers_that_use_up_their_budget_are_not_taken_for_ones_that_usually_wait() {
+    let pool = Pool::new(|_| Does(async |_| use_up_budget().await)).workers(1);
+    let core = pool.spawn_core().await.unwrap();
+    let pool = Pool::spawned(core.clone());
+    for number in 0..100 {
+        pool.send(number).await.unwrap();
+    }
+    while pool.stats().handled < 100 {
+        tokio::task::yield_now().await;
+    }
+    assert!(!core.queue.wake.waits());
 }
 
 /// Does nothing, at once.
