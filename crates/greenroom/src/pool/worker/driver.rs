@@ -92,7 +92,12 @@ impl Driver {
         loop {
             let looked = match mem::take(&mut self.after) {
                 before @ (After::Anything | After::Hear) => {
-                    match self.comes_first(in_flight, exits, matches!(before, After::Hear)) {
+                    let has_heard = matches!(before, After::Hear);
+                    if has_heard {
+                        // A hook may have, which says nothing of handlers.
+                        in_flight.worker.has_suspended = false;
+                    }
+                    match self.comes_first(in_flight, exits, has_heard) {
                         Some(step) => return step,
                         None => self.look(in_flight),
                     }

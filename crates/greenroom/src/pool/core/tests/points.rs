@@ -11,7 +11,8 @@ use std::{
 };
 
 use crate::{
-    Actor, Address, Context, Overflow, Pool,
+    Actor, Address, AnyAddress, Context, ExitReason, OnExit, Overflow, Pool,
+    life::Signal,
     pool::{builder::watch, outgoing::Outgoing},
 };
 
@@ -164,6 +165,45 @@ async fn handlers_that_use_up_their_budget_are_not_taken_for_ones_that_usually_w
     }
     while pool.stats().handled < 100 {
         tokio::task::yield_now().await;
+    }
+    assert!(!core.queue.wake.waits());
+}
+
+/// Its hook waits, and its handler does not.
+struct Traps;
+
+impl Actor for Traps {
+    type Message = u64;
+    type Reply = ();
+    type Error = ();
+
+    async fn handle(&mut self, _: u64, _cx: &mut Context<Self>) -> Result<(), ()> {
+        Ok(())
+    }
+
+    async fn exited(
+        &mut self,
+        _: Option<&AnyAddress>,
+        _: &ExitReason,
+        _: &mut Context<Self>,
+    ) -> OnExit {
+        tokio::task::yield_now().await;
+        OnExit::GoOn
+    }
+}
+
+/// The wait of the hook was taken for one of the message after it.
+#[tokio::test]
+async fn a_hook_that_waits_says_nothing_of_what_handlers_usually_do() {
+    let core = Pool::new(|_| Traps).workers(1).spawn_core().await.unwrap();
+    let pool = Pool::spawned(core.clone());
+    for number in 1..100 {
+        let signal = Signal::Exit { from: None, reason: ExitReason::Shutdown };
+        core.signal_worker(&core.mailbox(0), signal);
+        pool.try_send(number).unwrap();
+        while pool.stats().handled < number {
+            tokio::task::yield_now().await;
+        }
     }
     assert!(!core.queue.wake.waits());
 }
