@@ -10,9 +10,9 @@
 //! ```
 //!
 //! Before a worker looks where it was come, in this order: the end, signals, an exit that the actor
-//! has asked for, a permit of the pool's limits, and the turn of others. They do not come again
-//! between that look and the one that follows a spin or a search. The shell does what the step says
-//! and asks again: in the product that is the loop in `worker.rs`, and in the models one that a
+//! has asked for, a permit of the pool's limits, and the turn of others. Of these only the end and
+//! signals come again before the look that follows a spin or a search. The shell does what the step
+//! says and asks again: in the product that is the loop in `worker.rs`, and in the models one that a
 //! checker runs. A step is taken once a run, and carries no message.
 
 use std::{hash::Hash, mem};
@@ -103,7 +103,7 @@ impl Driver {
                     }
                 }
                 After::Spin { may_search } => self.look_after_spin(in_flight, may_search),
-                After::Search => Ok(self.look_after_search(in_flight)),
+                After::Search => self.look_after_search(in_flight),
                 After::Defer if in_flight.still_starts() => return Step::Run,
                 After::Defer => Ok(Taken::Skipped),
             };
@@ -133,9 +133,8 @@ impl Driver {
             return Some(Step::End);
         }
         // Once: where there is no mailbox, the order stays, and the look that follows forgets it.
-        if in_flight.slot_state.has_orders() && in_flight.slot_state.has(SIGNAL) && !has_heard {
-            self.after = After::Hear;
-            return Some(Step::Hear);
+        if !has_heard && let Some(step) = self.hears(in_flight) {
+            return Some(step);
         }
         if exits {
             return Some(Step::Exit);
@@ -147,6 +146,19 @@ impl Driver {
         let is_driven = self.pacing.turn_has_begun() && in_place::is_run_by_caller();
         if is_driven || self.pacing.turn_is_over(&in_flight.worker.core.queue.wake) {
             return self.give_way(in_flight, is_driven);
+        }
+        None
+    }
+
+    /// Signals that wait come first.
+    #[inline]
+    fn hears<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+        &mut self,
+        in_flight: &InFlight<A, K>,
+    ) -> Option<Step> {
+        if in_flight.slot_state.has_orders() && in_flight.slot_state.has(SIGNAL) {
+            self.after = After::Hear;
+            return Some(Step::Hear);
         }
         None
     }
@@ -203,6 +215,9 @@ impl Driver {
         in_flight: &mut InFlight<A, K>,
         may_search: bool,
     ) -> Result<Taken, Step> {
+        if let Some(step) = self.hears(in_flight) {
+            return Err(step);
+        }
         let is_fed = in_flight.finds_something();
         if !is_fed {
             self.pacing.has_spun_in_vain();
@@ -226,12 +241,15 @@ impl Driver {
     fn look_after_search<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         &mut self,
         in_flight: &mut InFlight<A, K>,
-    ) -> Taken {
+    ) -> Result<Taken, Step> {
         self.pacing.begin_turn(0);
         self.pacing.begin_row();
+        if let Some(step) = self.hears(in_flight) {
+            return Err(step);
+        }
         let taken = in_flight.take_anywhere();
         self.pacing.has_searched(taken != Taken::Nothing);
-        taken
+        Ok(taken)
     }
 
     /// A message is in hand.
