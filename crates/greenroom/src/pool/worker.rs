@@ -284,6 +284,10 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
             Step::Run => {
                 permit.iter_mut().for_each(Pass::started);
                 let attempts = Apart(pin!(attempt(&core, in_flight, actor, cx))).await;
+                if attempts == 0 {
+                    permit.iter_mut().for_each(Pass::not_started);
+                    continue;
+                }
                 driver.ran(in_flight, attempts);
                 if let Some(permit) = permit.take() {
                     end_pass(in_flight, permit);

@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU32, Ordering},
+        atomic::{AtomicBool, AtomicU32, Ordering},
     },
     time::Duration,
 };
@@ -12,6 +12,7 @@ use greenroom::{
     Actor, Backoff, CallError, Context, DeadLetterReason, FailureAction, FinalAction, Pool,
     PoolBuilder, Stop,
     batch::{Batch, Batched, Batches},
+    limits::Rate,
 };
 use tokio::sync::Semaphore;
 
@@ -666,4 +667,23 @@ async fn k12_a_batch_takes_from_several_groups_that_were_sent_together() {
     let batches: Vec<Vec<u32>> = writer.begun().into_iter().map(|(_, numbers)| numbers).collect();
     assert_eq!(batches, [vec![0], (1..=50).collect(), (51..=60).collect()]);
     assert!(report.stats.ledger_holds() && report.stats.handled == 61, "{:?}", report.stats);
+}
+
+/// It cost a token, as if it had been handled.
+#[tokio::test(start_paused = true)]
+async fn p24_a_batch_that_is_withdrawn_while_it_is_collected_costs_no_token() {
+    let (writer, is_over) = (Writer::new(), Arc::new(AtomicBool::new(false)));
+    let asked = is_over.clone();
+    let pool = writer.pool(Batches::of(10).within(Duration::from_secs(1)));
+    let pool = pool.ordered_by(|row: &Row| row.0).rate(Rate::new(1, Duration::from_secs(3600)));
+    let wanted = move |row: &Row| row.1 > 1 || !asked.load(Ordering::SeqCst);
+    let pool = pool.starts_if(wanted).spawn().await.unwrap();
+    pool.send((1, 1, Well)).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    is_over.store(true, Ordering::SeqCst);
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    assert_eq!(pool.stats().withdrawn, 1);
+    pool.send((1, 2, Well)).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    assert_eq!(writer.begun(), [(1, vec![2])], "the token is there for it");
 }

@@ -212,8 +212,12 @@ impl Pass {
 
     /// There is a message.
     pub(crate) fn started(&mut self) {
-        self.token = false;
         self.started = Some(Instant::now());
+    }
+
+    /// The message was withdrawn before it was begun: the pass is there for the next one.
+    pub(crate) fn not_started(&mut self) {
+        self.started = None;
     }
 
     /// The message has its outcome, or waits for another attempt.
@@ -231,6 +235,7 @@ impl Drop for Pass {
             return;
         }
         if self.token
+            && self.started.is_none()
             && let Some(bucket) = &mut *self.gate.bucket.lock()
         {
             bucket.give_back();

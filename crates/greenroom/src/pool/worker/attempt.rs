@@ -35,8 +35,8 @@ impl<A: Actor, B> StandsFor<A> for B where
 const QUICK_ATTEMPTS: u32 = 32;
 
 /// Handles the message in hand, and settles it. If handlers are quick, also the messages behind it
-/// in the same run, up to a few and as long as nothing else is due. Returns how many. If handlers
-/// have a time limit, a handler that exceeds it is dropped.
+/// in the same run, up to a few and as long as nothing else is due. Returns how many; none if a
+/// batch was withdrawn. If handlers have a time limit, a handler that exceeds it is dropped.
 pub(super) async fn attempt<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
     core: &Core<A, K>,
     in_flight: &mut InFlight<A, K>,
@@ -44,8 +44,7 @@ pub(super) async fn attempt<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: S
     cx: &mut Context<B>,
 ) -> u32 {
     if core.settings.config.handling.batches.is_some() {
-        Box::pin(attempt_batch(in_flight, actor, cx)).await;
-        return 1;
+        return u32::from(Box::pin(attempt_batch(in_flight, actor, cx)).await);
     }
     if let Some(limit) = core.settings.config.failure.time_limit {
         // Boxed: pools without a limit do not pay for it in the size of their tasks.
@@ -99,23 +98,24 @@ pub(super) async fn serve<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: Sta
     in_flight.settle(result);
 }
 
-/// Handles the message in hand together with others.
+/// Handles the message in hand together with others. False if all of them were withdrawn before.
 async fn attempt_batch<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
     in_flight: &mut InFlight<A, K>,
     actor: &mut B,
     cx: &mut Context<B>,
-) {
+) -> bool {
     if !in_place::is_run_by_caller() {
         in_flight.begins_later = true;
         in_flight.collect().await;
         in_flight.begins_later = false;
         if !in_flight.in_hand || !in_flight.batch_still_starts() {
-            return;
+            return false;
         }
     }
     let Some(limit) = in_flight.worker.core.settings.config.failure.time_limit else {
         let result = receive(in_flight, actor, cx).await;
-        return in_flight.settle_batch(result);
+        in_flight.settle_batch(result);
+        return true;
     };
     let result = tokio::time::timeout(limit, receive(in_flight, actor, cx)).await;
     in_flight.return_to_work();
@@ -124,6 +124,7 @@ async fn attempt_batch<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: Stands
         Err(_) if in_flight.end_batch(&BatchEnd::TimedOut) => {}
         Err(_) => in_flight.timed_out(limit),
     }
+    true
 }
 
 async fn attempt_within<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
