@@ -18,11 +18,13 @@ use greenroom_queue::{
 };
 
 use super::{
-    counters::PoolCounters,
-    mailbox::Mailbox,
+    membership::{
+        mailbox::Mailbox,
+        slot_state::{END, SlotState},
+    },
     outgoing::LendOutgoing,
     pool_payload::{InboxGuard, OutboxOf, PayloadOf, Queued, ShardOf},
-    slot_state::{END, SlotState},
+    stats::counters::PoolCounters,
 };
 use crate::{Actor, AnyAddress, DeadLetter, ExitReason, PoolEvent, delivery::Extra, life::Signal};
 
@@ -279,7 +281,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.queue.wake.set_waits(waits);
     }
 
-    /// No message is handed past the queues here: that is tried in `handoff_slot.rs`.
+    /// No message is handed past the queues here: that is tried in `handoff.rs`.
     #[expect(clippy::unused_self, reason = "as in the product")]
     pub(crate) fn take_back_handed(&self, _worker: usize) {}
 
@@ -421,7 +423,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         false
     }
 
-    /// Nothing is handed past the queues here: that is tried in `handoff_slot.rs`.
+    /// Nothing is handed past the queues here: that is tried in `handoff.rs`.
     fn take_back_what_is_left(&self) -> u64 {
         0
     }

@@ -5,18 +5,21 @@ use std::{hash::Hash, sync::Arc};
 
 use greenroom_queue::{stamp::Stamp, sync::Ordering};
 
-use super::{core::Core, mailbox::Mailbox, slot_state::SlotState};
+use crate::pool::{
+    core::Core,
+    membership::{mailbox::Mailbox, slot_state::SlotState},
+};
 use crate::{Actor, Class, delivery::Delivery};
 
-#[path = "../../crates/greenroom/src/pool/in_flight/presence.rs"]
+#[path = "../../crates/greenroom/src/pool/worker/in_flight/presence.rs"]
 mod presence;
-#[path = "../../crates/greenroom/src/pool/in_flight/rounds.rs"]
+#[path = "../../crates/greenroom/src/pool/worker/in_flight/rounds.rs"]
 mod rounds;
-#[path = "../../crates/greenroom/src/pool/in_flight/state.rs"]
+#[path = "../../crates/greenroom/src/pool/worker/in_flight/state.rs"]
 mod state;
-#[path = "../../crates/greenroom/src/pool/in_flight/take.rs"]
+#[path = "../../crates/greenroom/src/pool/worker/in_flight/take.rs"]
 mod take;
-#[path = "../../crates/greenroom/src/pool/in_flight/worker_context.rs"]
+#[path = "../../crates/greenroom/src/pool/worker/in_flight/worker_context.rs"]
 mod worker_context;
 
 use rounds::Rounds;

@@ -3,7 +3,7 @@
 
 use greenroom_queue::sync::{AtomicU32, AtomicU64, Ordering};
 
-use super::{counters::WorkerCounters, in_place::WorkCell};
+use crate::pool::{stats::counters::WorkerCounters, worker::in_place::WorkCell};
 
 pub(crate) const MAIL: u32 = 2;
 pub(crate) const SIGNAL: u32 = 4;

@@ -16,7 +16,7 @@ use crate::{
     life::{self, Alive, Life, Signal},
     pool::{
         StopSummary,
-        reentrancy::{ReentrancyGuard, Reentrant},
+        handoff::reentrancy::{ReentrancyGuard, Reentrant},
     },
 };
 

@@ -111,67 +111,35 @@
 use std::{fmt, ops::Deref, sync::Arc, time::Duration};
 
 mod admin;
-mod admin_error;
 pub mod batch;
-mod batch_bytes;
-mod batches;
 mod builder;
 mod bytes;
-mod change;
-mod clock;
-mod coarse;
-mod config;
-mod constructors;
+pub(crate) mod clock;
 mod controllers;
 pub mod coordinator;
 mod core;
-mod counters;
 mod env;
 mod erased;
 mod failed;
-mod functions;
 pub mod gather;
-mod handoff;
-pub(crate) mod handoff_slot;
-mod in_flight;
-mod in_place;
+pub(crate) mod handoff;
 pub mod keys;
 mod letters;
 mod lifecycle;
 pub mod limits;
-mod live_members;
-mod live_workers;
-mod mailbox;
-mod member_list;
 mod membership;
 pub(crate) mod not_accepted;
 pub(crate) mod outgoing;
-mod overflow;
-pub(crate) mod own_call;
 mod panic_message;
 pub mod policy;
 mod pool_payload;
-pub(crate) mod reentrancy;
-mod refusals;
-mod restart;
 mod routing;
-pub(crate) mod served;
-mod settings;
-mod sketch;
-mod slot_state;
-mod starts;
 pub mod stats;
 pub mod sticky;
 mod stop;
 mod supervised;
-mod task_guard;
-mod telemetry;
-mod threads;
-pub(crate) mod timed;
 mod withdrawal;
 mod worker;
-mod worker_sender;
-mod worker_task;
 
 pub use crate::{
     address::{Address, Call, Calling, Permit, Sending, WeakAddress, service},
@@ -179,26 +147,27 @@ pub use crate::{
     size::Inbox,
 };
 pub use admin::PoolAdmin;
-pub use admin_error::AdminError;
+pub use admin::change::{Change, ChangeReport};
+pub use admin::error::AdminError;
 pub use builder::PoolBuilder;
+pub use builder::overflow::Overflow;
 pub(crate) use bytes::Claim;
-pub use change::{Change, ChangeReport};
+pub(crate) use clock::timed::later;
 #[cfg(test)]
 pub(crate) use core::Core;
 pub(crate) use failed::Failed;
 pub use gather::Worker;
-pub(crate) use handoff_slot::HandoffSlot;
+pub(crate) use handoff::slot::HandoffSlot;
 pub use letters::PoolDeadLetters;
-pub use overflow::Overflow;
-pub(crate) use refusals::Refusals;
-pub(crate) use restart::RestartLog;
-pub use restart::{Restarts, WhenExhausted};
-pub(crate) use slot_state::SlotState;
-pub use starts::NotReady;
+pub(crate) use membership::restart::RestartLog;
+pub use membership::restart::{Restarts, WhenExhausted};
+pub(crate) use membership::slot_state::SlotState;
+pub use membership::starts::NotReady;
+pub(crate) use outgoing::Outgoing;
 pub use stats::PoolStats;
 pub use stop::{Stop, StopReport, StopSummary};
 pub use supervised::PoolChild;
-pub(crate) use {outgoing::Outgoing, timed::later};
+pub(crate) use worker::refusals::Refusals;
 
 use self::{
     gather::{BroadcastAddress, SplitJoin, SplitJoinAddress},
@@ -294,7 +263,7 @@ impl<A: Actor> Pool<A> {
     where
         A::Message: Clone,
     {
-        BroadcastAddress::new(live_workers::group(&self.control, self.address.clone()))
+        BroadcastAddress::new(gather::live_workers::group(&self.control, self.address.clone()))
     }
 
     /// The pool as an address that divides each request among its live workers and joins
@@ -303,7 +272,7 @@ impl<A: Actor> Pool<A> {
         &self,
         settings: SplitJoin<A::Message, A::Reply, A::Error, S>,
     ) -> SplitJoinAddress<A::Message, A::Reply, A::Error, S> {
-        settings.among(live_workers::group(&self.control, self.address.clone()))
+        settings.among(gather::live_workers::group(&self.control, self.address.clone()))
     }
 
     /// Messages that could not be handled, unless a hook takes them

@@ -64,7 +64,7 @@ pub use self::{
     spec::{ChildSpec, OnExceeded},
     strategy::Strategy,
 };
-use crate::pool::timed;
+use crate::pool::clock::timed;
 
 /// A supervisor that is being set up. Nothing runs before [`spawn`](Self::spawn), or before the
 /// supervisor that it is a [child](Self::child) of starts it.

@@ -20,10 +20,12 @@ use super::{
 use crate::{
     checker::{Effort, JoinHandle, block_on, check, spawn},
     pool::{
-        handoff_slot::{Caller, HandedOutcome, HandoffSlot, InPlaceOutcome, Retracted},
-        in_place::{is_run_by_caller, lend},
-        slot_state::{KILLED, SlotState},
-        worker_task::Task,
+        handoff::slot::{Caller, HandedOutcome, HandoffSlot, InPlaceOutcome, Retracted},
+        membership::slot_state::{KILLED, SlotState},
+        worker::{
+            in_place::{is_run_by_caller, lend},
+            task::Task,
+        },
     },
 };
 

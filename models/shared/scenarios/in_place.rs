@@ -19,7 +19,10 @@ use greenroom_queue::{
 use super::wakes::Pool;
 use crate::{
     checker::{Effort, JoinHandle, block_on, check, spawn, yield_now},
-    pool::{in_place::lend, slot_state::SlotState, worker_task::Task},
+    pool::{
+        membership::slot_state::SlotState,
+        worker::{in_place::lend, task::Task},
+    },
 };
 
 /// Polls the work of this slot, once. False where somebody else does so.

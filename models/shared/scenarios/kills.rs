@@ -21,8 +21,8 @@ use super::{
 use crate::{
     checker::{Effort, JoinHandle, block_on, check, spawn},
     pool::{
-        slot_state::{KILLED, SlotState},
-        worker_task::Task,
+        membership::slot_state::{KILLED, SlotState},
+        worker::task::Task,
     },
 };
 

@@ -26,13 +26,14 @@ use crate::{
     pool::{
         core::{Core, Plan, sweep::Predicate},
         failed::Failed,
-        in_flight::{InFlight, RunState, Source, Taken},
-        in_place::is_run_by_caller,
-        mailbox::Mailbox,
+        membership::{mailbox::Mailbox, slot_state::SIGNAL},
         outgoing::Outgoing,
         pool_payload::{Queued, ShardOf},
-        slot_state::SIGNAL,
-        worker::{Driver, Step},
+        worker::{
+            Driver, Step,
+            in_flight::{InFlight, RunState, Source, Taken},
+            in_place::is_run_by_caller,
+        },
     },
 };
 

@@ -17,7 +17,7 @@ use greenroom_queue::{
 
 use crate::{
     checker::{Effort, JoinHandle, block_on, check, spawn, yield_now},
-    pool::in_place::is_run_by_caller,
+    pool::worker::in_place::is_run_by_caller,
 };
 
 /// Workers that do nothing but claim bits, and count them.

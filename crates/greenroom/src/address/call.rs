@@ -10,7 +10,7 @@ use crate::{
         call_future::{Call, QueuedCall},
         parcels::{enveloped, refusal_of},
     },
-    pool::{Address, outgoing::Outgoing, timed},
+    pool::{Address, clock::timed, outgoing::Outgoing},
     reply,
 };
 

@@ -15,10 +15,12 @@ use crate::{
     delivery::Extra,
     pool::{
         Address,
-        handoff_slot::HandedOutcome,
+        handoff::{
+            reentrancy::ReentrancyGuard,
+            served::{HandoffWait, Served},
+            slot::HandedOutcome,
+        },
         outgoing::Outgoing,
-        reentrancy::ReentrancyGuard,
-        served::{HandoffWait, Served},
     },
     reply::{self, Reply},
 };

@@ -8,7 +8,7 @@ use std::{
 
 use crate::{
     CallError,
-    pool::{
+    pool::handoff::{
         own_call::OwnCall,
         reentrancy::{ReentrancyGuard, Reentrant},
     },

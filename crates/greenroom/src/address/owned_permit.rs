@@ -11,7 +11,7 @@ use crate::{
         calling::Calling,
         parcels::{enveloped, mark_own_call, refusal_of},
     },
-    pool::{outgoing::Outgoing, reentrancy::is_at_work},
+    pool::{handoff::reentrancy::is_at_work, outgoing::Outgoing},
     reply,
 };
 

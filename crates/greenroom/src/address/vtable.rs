@@ -19,10 +19,12 @@ use crate::{
     address::parcels::mark_own_call,
     any_address::Erased,
     pool::{
+        handoff::{
+            own_call::OwnCall,
+            reentrancy::{ReentrancyGuard, Reentrant},
+            served::Served,
+        },
         outgoing::{LendOutgoing, Outgoing},
-        own_call::OwnCall,
-        reentrancy::{ReentrancyGuard, Reentrant},
-        served::Served,
     },
 };
 

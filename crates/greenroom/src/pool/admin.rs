@@ -1,18 +1,17 @@
 //! Administration, apart from work: sizes, slots, figures and the end of a pool.
 
+pub(crate) mod change;
 pub(crate) mod control;
+pub(crate) mod error;
 
 use std::{fmt, hash::Hash, ops::RangeInclusive, sync::Arc, time::Duration};
 
 use super::{
-    admin_error::AdminError,
-    change::Change,
-    gather::{BroadcastAddress, Worker},
+    gather::{BroadcastAddress, Worker, live_workers},
     keys::{Keys, WrongKeyType},
     letters::PoolDeadLetters,
     limits::Rate,
-    live_workers,
-    starts::NotReady,
+    membership::starts::NotReady,
     stats::{Latencies, LatencySnapshot, PoolStats, WorkerStats},
     stop::{Stop, StopReport},
 };
@@ -24,6 +23,8 @@ use crate::{
     pool::admin::control::Control,
     size::Inbox,
 };
+use change::Change;
+use error::AdminError;
 
 /// A pool's administration. Each method answers in bounded time, however busy the pool is, and says
 /// what was begun or why nothing was. Holding it does not keep the pool running.

@@ -26,6 +26,9 @@
 //! The price is a copy of each message while it is in hand, and two allocations a batch. Use
 //! batches if a handler costs more than that.
 
+pub(crate) mod batches;
+pub(crate) mod bytes;
+
 use std::{fmt, ops::Deref};
 
 use crate::{
@@ -34,8 +37,8 @@ use crate::{
     pool::{Pool, worker::Factory},
 };
 
-pub use super::batches::Batches;
 pub use crate::delivery::BatchItem;
+pub use batches::Batches;
 
 /// Messages that are handled together: of one key, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]

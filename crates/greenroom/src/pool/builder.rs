@@ -5,30 +5,32 @@ use std::{convert::Infallible, hash::Hash, ops::RangeInclusive, sync::Arc, time:
 use tokio::sync::mpsc;
 
 mod bounds;
+pub(crate) mod config;
+pub(crate) mod constructors;
 mod coordinator;
+pub(crate) mod functions;
 mod keys;
+pub(crate) mod overflow;
+pub(crate) mod settings;
 mod sticky;
+pub(crate) mod threads;
 
 use greenroom_queue::watchdog::Watched;
 
 use super::{
     Pool,
-    batches::Batches,
-    change::SlotOutcome,
-    config::{LimitConfig, PoolConfig},
+    admin::change::SlotOutcome,
+    batch::batches::Batches,
+    clock::timed,
     core::Core,
-    functions::{CopyOf, FunctionsOf, KeyOf},
     limits::{Adaptive, AtOnce, Gate, Rate},
-    overflow::Overflow,
+    membership::{
+        restart::{Restarts, WhenExhausted},
+        slot_state::Status,
+    },
     policy::Policy,
-    restart::{Restarts, WhenExhausted},
-    settings::{Derived, Settings},
-    slot_state::Status,
     supervised::{self, PoolChild},
-    task_guard::start_clock,
-    threads::Threads,
-    timed,
-    worker::Factory,
+    worker::{Factory, task_guard::start_clock},
 };
 use crate::{
     Actor, Backoff, DeadLetter, ExitReason, FailurePolicy, FailureTable, FinalAction, Layer,
@@ -41,6 +43,11 @@ use crate::{
     pool::controllers::{advisor, autoscale},
     size::{MAX_CAPACITY, MAX_WORKERS},
 };
+use config::{LimitConfig, PoolConfig};
+use functions::{CopyOf, FunctionsOf, KeyOf};
+use overflow::Overflow;
+use settings::{Derived, Settings};
+use threads::Threads;
 
 /// The most threads of one pool's own.
 const MAX_THREADS: usize = 1_024;

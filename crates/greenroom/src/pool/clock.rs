@@ -21,10 +21,13 @@ use tokio::{
     time::Instant,
 };
 
-use super::{pool_payload::Queued, timed::later};
+use super::pool_payload::Queued;
 use crate::Actor;
+use timed::later;
 
+pub(crate) mod coarse;
 pub(super) mod task;
+pub(crate) mod timed;
 
 pub(crate) struct Clock<A: Actor, K> {
     pub(crate) watchdog: WatchdogHandle,

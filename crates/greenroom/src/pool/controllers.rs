@@ -14,8 +14,8 @@ use super::{
         PoolNotice,
         coordination::{AddressOf, Coordination},
     },
+    membership::restart::Escalation,
     outgoing::OutgoingOf,
-    restart::Escalation,
 };
 use crate::{
     Actor, AnyAddress, Class, ExitReason, life::Signal, pool::controllers::advising::Advising,

@@ -14,20 +14,21 @@ use greenroom_queue::{
 };
 
 use super::{
+    builder::{settings::Settings, threads::Threads},
     clock::Clock,
     controllers::Controllers,
     env::Env,
-    handoff::{Handoff, HandoffSlotOf},
-    in_place,
+    handoff::{
+        Handoff, HandoffSlotOf,
+        reentrancy::{ReentrancyGuard, Reentrant, slot_at_work},
+    },
     lifecycle::{Acceptance, Lifecycle},
     membership::Membership,
     outgoing::{LendOutgoing, OutgoingOf},
     pool_payload::{InboxGuard, OutboxOf, PayloadOf, Queued, ShardOf},
-    reentrancy::{ReentrancyGuard, Reentrant, slot_at_work},
     routing::{Routing, WayIn},
-    settings::Settings,
-    telemetry::Telemetry,
-    threads::Threads,
+    stats::telemetry::Telemetry,
+    worker::in_place,
 };
 use crate::{Actor, DeadLetters, delivery::Extra};
 

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::runtime::Handle;
 
-use super::threads::Threads;
+use super::builder::threads::Threads;
 
 /// The runtime of a pool, and its random numbers.
 pub(crate) struct Env {

@@ -11,9 +11,9 @@ use tokio::runtime::Handle;
 
 use super::{
     core::Core,
-    reentrancy::{ReentrancyGuard, Reentrant},
+    gather::worker_sender::WorkerSender,
+    handoff::reentrancy::{ReentrancyGuard, Reentrant},
     stop::{Stop, StopSummary, run::stop},
-    worker_sender::WorkerSender,
 };
 use crate::{
     Actor, AnyAddress,

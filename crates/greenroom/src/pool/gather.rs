@@ -34,11 +34,13 @@ mod gathering;
 pub(crate) mod group;
 mod hedge_budget;
 mod hedged;
+pub(crate) mod live_workers;
 mod partial;
 mod round;
 mod sent;
 mod split_join;
 mod together;
+pub(crate) mod worker_sender;
 
 pub use broadcast::BroadcastAddress;
 pub use gathered::{FirstReply, GatherError, Gathered, SlotResult};

@@ -1,5 +1,10 @@
 //! Calls that skip the queue.
 
+pub(crate) mod own_call;
+pub(crate) mod reentrancy;
+pub(crate) mod served;
+pub(crate) mod slot;
+
 use std::sync::{
     Arc, OnceLock,
     atomic::{AtomicBool, Ordering},
@@ -7,8 +12,9 @@ use std::sync::{
 
 use greenroom_queue::per_slot::PerSlot;
 
-use super::{handoff_slot::HandoffSlot, reentrancy::OwnCalls};
 use crate::Actor;
+use reentrancy::OwnCalls;
+use slot::HandoffSlot;
 
 /// The meeting point of a worker and its callers.
 pub(crate) type HandoffSlotOf<A> =

@@ -3,7 +3,7 @@
 use std::{any::type_name, fmt, hash::Hash, sync::Arc, time::Duration};
 
 use super::core::Core;
-pub use super::sketch::HotKey;
+pub use super::stats::sketch::HotKey;
 use crate::{Actor, DeadLetterReason, pool::admin::control::Control};
 
 /// The keys of a pool with [`ordered_by`](crate::PoolBuilder::ordered_by).

@@ -8,7 +8,7 @@ use std::sync::{
 use parking_lot::Mutex;
 use tokio::{sync::Notify, time::Instant};
 
-use super::admin_error::AdminError;
+use super::admin::error::AdminError;
 use crate::{Actor, AnyAddress, ExitReason, life::Life};
 
 /// Whether a pool accepts messages.

@@ -1,5 +1,12 @@
 //! The workers of a pool: their slots, their mailboxes, and which may be chosen.
 
+pub(crate) mod live_members;
+pub(crate) mod mailbox;
+pub(crate) mod member_list;
+pub(crate) mod restart;
+pub(crate) mod slot_state;
+pub(crate) mod starts;
+
 use std::sync::{
     Arc,
     atomic::{AtomicU64, AtomicUsize, Ordering},
@@ -9,15 +16,13 @@ use greenroom_queue::per_slot::PerSlot;
 use parking_lot::{Mutex, RwLock};
 use tokio::task::AbortHandle;
 
-use super::{
-    live_members::LiveMembers,
-    mailbox::Mailbox,
-    member_list::MemberList,
-    settings::Settings,
-    slot_state::{KILLED, SlotState, Status},
-    starts::Starts,
-};
+use super::builder::settings::Settings;
 use crate::Actor;
+use live_members::LiveMembers;
+use mailbox::Mailbox;
+use member_list::MemberList;
+use slot_state::{KILLED, SlotState, Status};
+use starts::Starts;
 
 /// The place of a worker's own mailbox, once there is one.
 pub(crate) type MailboxCell<A, K> = Mutex<Option<Arc<Mailbox<A, K>>>>;

@@ -10,7 +10,7 @@ use foldhash::{SharedSeed, quality::SeedableRandomState};
 use greenroom_queue::{key_lines::KeyLines, places::Places};
 use parking_lot::{Mutex, MutexGuard};
 
-use super::{pool_payload::Queued, settings::Settings, sticky::Sticky};
+use super::{builder::settings::Settings, pool_payload::Queued, sticky::Sticky};
 use crate::Actor;
 
 /// What must be known of a message before it is queued.

@@ -12,9 +12,12 @@ use std::{
 
 use super::limits::LimitStats;
 
+pub(crate) mod counters;
 mod dead_letters;
 mod latencies;
 mod latency_summary;
+pub(crate) mod sketch;
+pub(crate) mod telemetry;
 mod worker;
 
 pub use dead_letters::DeadLetterCounts;

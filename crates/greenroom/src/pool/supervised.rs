@@ -12,7 +12,9 @@ use std::{fmt, hash::Hash, sync::Arc, time::Duration};
 
 use tokio::{sync::mpsc, time::Instant};
 
-use super::{Pool, change::SlotOutcome, core::Core, stop::run::wait_until, timed::later};
+use super::{
+    Pool, admin::change::SlotOutcome, clock::timed::later, core::Core, stop::run::wait_until,
+};
 use crate::{
     Actor, PoolEvent, Stop,
     address::Address,

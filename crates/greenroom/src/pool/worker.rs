@@ -13,18 +13,18 @@ use greenroom_queue::discard::discard;
 use tokio::sync::mpsc;
 
 use super::{
-    change::Outcomes,
+    admin::change::Outcomes,
     core::{Core, exit::Sequel},
-    counters::count,
-    in_flight::InFlight,
     limits::Pass,
-    slot_state::{KILLED, REST, Status},
-    task_guard::TaskGuard,
+    membership::slot_state::{KILLED, REST, Status},
+    stats::counters::count,
 };
 use crate::{
     Actor, Context, ExitReason, PoolEvent, any_address::Erased, panic_location,
     pool::panic_message::panic_message, step_aside,
 };
+use in_flight::InFlight;
+use task_guard::TaskGuard;
 
 pub(crate) mod adopted;
 mod apart;
@@ -35,10 +35,15 @@ mod driver;
 mod factory;
 mod habit;
 mod idle;
+pub(crate) mod in_flight;
+pub(crate) mod in_place;
 mod pacing;
 mod pass;
 mod patience;
+pub(crate) mod refusals;
 mod start;
+pub(crate) mod task;
+pub(crate) mod task_guard;
 #[cfg(test)]
 mod tests;
 mod turn;

@@ -2,17 +2,16 @@
 
 use std::{any::Any, future::Future, ops::RangeInclusive, pin::Pin, sync::Arc, time::Duration};
 
+use super::{change::Change, error::AdminError};
 use crate::{
     Actor, DeadLetters,
     address::Address,
     control::advisor::{Advice, Advisor},
     inspect::{Inspection, Items},
     pool::{
-        admin_error::AdminError,
-        change::Change,
         gather::Worker,
         limits::Rate,
-        starts::NotReady,
+        membership::starts::NotReady,
         stats::{Latencies, LatencySnapshot, PoolStats, WorkerStats},
         stop::{Stop, StopReport},
     },

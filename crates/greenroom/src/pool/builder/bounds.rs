@@ -4,7 +4,7 @@ use crate::{
     FailureAction, FailurePolicy, FinalAction, SpawnError,
     failure::FailedAttempt,
     pool::{
-        batch_bytes::BatchBytes,
+        batch::bytes::BatchBytes,
         bytes::{ByteBound, SizeOf},
     },
 };

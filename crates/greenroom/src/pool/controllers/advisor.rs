@@ -15,7 +15,7 @@ use crate::{
         Advice, Advisor, Figures, Judge, Proposal,
         period::{Counts, Look, Period, PeriodEnd, moments},
     },
-    pool::{AdminError, core::Core, task_guard::TaskGuard},
+    pool::{AdminError, core::Core, worker::task_guard::TaskGuard},
     pool_events::ResizeReason,
 };
 

@@ -14,7 +14,7 @@ use crate::{
         Autoscaler, Decision,
         looks::{LOOK, Looks, Totals},
     },
-    pool::{AdminError, core::Core, task_guard::TaskGuard},
+    pool::{AdminError, core::Core, worker::task_guard::TaskGuard},
     pool_events::ResizeReason,
 };
 

@@ -6,7 +6,7 @@ use super::{Coordinator, driver::CoordinatorDriver};
 use crate::{
     Actor, Address, Pool, Stop, StopReport,
     inspect::{Items, Value},
-    pool::{core::Core, reentrancy::slot_at_work},
+    pool::{core::Core, handoff::reentrancy::slot_at_work},
 };
 
 /// The address of a coordinator.

@@ -22,12 +22,14 @@ use crate::{
     Actor, NotAccepted,
     address::vtable::{BoxFuture, SenderVtable, WeakSenderVtable, push_one_by_one},
     pool::{
+        builder::overflow::Overflow,
+        handoff::{
+            own_call::OwnCall,
+            reentrancy::{ReentrancyGuard, Reentrant},
+            served::ServedBy,
+        },
         not_accepted::not_accepted,
         outgoing::{LendOutgoing, Outgoing, OutgoingOf},
-        overflow::Overflow,
-        own_call::OwnCall,
-        reentrancy::{ReentrancyGuard, Reentrant},
-        served::ServedBy,
         stop::{self, Stop},
     },
 };

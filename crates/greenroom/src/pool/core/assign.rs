@@ -17,9 +17,9 @@ use crate::{
     Actor,
     delivery::Waiter,
     pool::{
-        mailbox::{Mailbox, tags::Unplaced},
+        handoff::reentrancy::slot_at_work,
+        membership::mailbox::{Mailbox, tags::Unplaced},
         outgoing::{Outgoing, OutgoingOf},
-        reentrancy::slot_at_work,
         sticky::{LIMBO, NOBODY, Sticky},
     },
 };

@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 use super::{Core, Queued};
 use crate::{
     Actor,
-    pool::{in_flight::Source, pool_payload::PoolPayload},
+    pool::{pool_payload::PoolPayload, worker::in_flight::Source},
 };
 
 /// What a look for one more came to.

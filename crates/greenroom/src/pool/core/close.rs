@@ -11,7 +11,7 @@ use greenroom_queue::discard::discard;
 use super::{Acceptance, Core, Queued, sweep::LaneOf};
 use crate::{
     Actor, CallError, DeadLetter, DeadLetterReason,
-    pool::{
+    pool::membership::{
         mailbox::{Cleared, Mailbox},
         slot_state::END,
     },

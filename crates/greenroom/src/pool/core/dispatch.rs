@@ -18,12 +18,10 @@ use crate::{
     Actor, Class,
     delivery::Waiter,
     pool::{
-        live_members::LiveMembers,
-        mailbox::Mailbox,
+        handoff::reentrancy::slot_at_work,
+        membership::{live_members::LiveMembers, mailbox::Mailbox, slot_state::Status},
         outgoing::{Outgoing, OutgoingOf},
         policy::{About, Choice, Crew},
-        reentrancy::slot_at_work,
-        slot_state::Status,
     },
 };
 

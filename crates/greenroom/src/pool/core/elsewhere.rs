@@ -6,7 +6,7 @@ use std::{cmp::Reverse, hash::Hash, sync::Arc};
 use super::{Core, Queued};
 use crate::{
     Actor,
-    pool::{mailbox::Mailbox, slot_state::Status},
+    pool::membership::{mailbox::Mailbox, slot_state::Status},
 };
 
 /// Which worker is better for a message; the greater, the better.

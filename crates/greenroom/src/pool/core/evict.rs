@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     Actor, CallError, DeadLetter, DeadLetterReason,
-    pool::{mailbox::Mailbox, outgoing::OutgoingOf, overflow::Overflow},
+    pool::{builder::overflow::Overflow, membership::mailbox::Mailbox, outgoing::OutgoingOf},
 };
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {

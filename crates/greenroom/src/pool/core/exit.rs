@@ -14,7 +14,7 @@ use crate::{
     Actor, AnyAddress, ExitReason, PoolEvent, Stop,
     any_address::Erased,
     life::Signal,
-    pool::{
+    pool::membership::{
         mailbox::Mailbox,
         restart::WhenExhausted,
         slot_state::{KILLED, REST, Status},
@@ -151,7 +151,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         reason: &ExitReason,
     ) {
         if !self.settings.config.handling.single {
-            let me = Arc::new(crate::pool::worker_sender::WorkerSender::new(
+            let me = Arc::new(crate::pool::gather::worker_sender::WorkerSender::new(
                 self.clone(),
                 mailbox.clone(),
             ));

@@ -14,8 +14,8 @@ use crate::{
     Actor,
     pool::{
         failed::Failed,
-        in_flight::Source,
         keys::{KeyCounts, KeyInHand, KeyState, KeyStatus, LongestLine, ParkedKey},
+        worker::in_flight::Source,
     },
 };
 

@@ -8,9 +8,11 @@ use super::{Core, Queued};
 use crate::{
     Actor, ExitReason,
     pool::{
-        mailbox::Mailbox,
+        membership::{
+            mailbox::Mailbox,
+            slot_state::{HAND_OVER, MAIL, SIGNAL},
+        },
         outgoing::OutgoingOf,
-        slot_state::{HAND_OVER, MAIL, SIGNAL},
     },
 };
 

@@ -13,8 +13,10 @@ use super::{Core, Queued};
 use crate::{
     Actor, PoolEvent,
     pool::{
-        mailbox::{Mailbox, tags::Bundle},
-        slot_state::{HAND_OVER, Status},
+        membership::{
+            mailbox::{Mailbox, tags::Bundle},
+            slot_state::{HAND_OVER, Status},
+        },
         sticky::{HeldSince, LIMBO, Moves, NOBODY, PATIENCE, Sticky},
     },
     step_aside::push_aside,

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::{Core, Queued};
 use crate::{
     Actor, DeadLetter, DeadLetterReason, ExitReason, PoolEvent,
-    pool::{functions::OnDeadLetter, limits::LimitChange},
+    pool::{builder::functions::OnDeadLetter, limits::LimitChange},
     pool_events::{LimitChangeReason, ResizeReason, drop_log::Dropped, full_log::Found},
 };
 

@@ -6,7 +6,7 @@ use std::{hash::Hash, sync::atomic::Ordering, time::Duration};
 use greenroom_queue::lanes::{LaneId, LaneState};
 
 use super::{Core, Queued};
-use crate::{Actor, pool::in_flight::Source};
+use crate::{Actor, pool::worker::in_flight::Source};
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Puts a message that is to be attempted again at the head of its key's lane, owned by the

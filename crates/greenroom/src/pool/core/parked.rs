@@ -31,7 +31,7 @@ use super::{
 };
 use crate::{
     Actor, CallError, DeadLetter, PoolEvent, ReplyPort,
-    pool::{failed::Failed, in_flight::Source},
+    pool::{failed::Failed, worker::in_flight::Source},
 };
 
 /// With the extras of its message.

@@ -11,7 +11,7 @@ use greenroom_queue::{
 };
 
 use super::Core;
-use crate::{Actor, pool::in_flight::Source};
+use crate::{Actor, pool::worker::in_flight::Source};
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// The new place of a holder whose token was taken away: the lane of its key, or none. A worker

@@ -6,9 +6,8 @@ use super::Core;
 use crate::{
     Actor,
     pool::{
-        slot_state::Status,
-        starts::NotReady,
-        timed::{self, later},
+        clock::timed::{self, later},
+        membership::{slot_state::Status, starts::NotReady},
     },
 };
 

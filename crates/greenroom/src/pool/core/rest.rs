@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use super::Core;
 use crate::{
     Actor,
-    pool::{
+    pool::membership::{
         restart::RestartLog,
         slot_state::{KILLED, REST, Status},
     },

@@ -23,11 +23,13 @@ use crate::{
     Actor,
     delivery::Extra,
     pool::{
-        handoff_slot::{InPlaceOutcome, Retracted},
-        in_place::{self, LentWork},
+        handoff::{
+            reentrancy::slot_at_work,
+            served::{HandoffWait, Served, ServedBy},
+            slot::{InPlaceOutcome, Retracted},
+        },
         pool_payload::PoolPayload,
-        reentrancy::slot_at_work,
-        served::{HandoffWait, Served, ServedBy},
+        worker::in_place::{self, LentWork},
     },
 };
 

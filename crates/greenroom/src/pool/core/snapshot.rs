@@ -7,7 +7,7 @@ use super::Core;
 use crate::{
     Actor,
     inspect::{Inspection, Items, WorkerFigures, WorkerInspection},
-    pool::slot_state::SlotState,
+    pool::membership::slot_state::SlotState,
 };
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {

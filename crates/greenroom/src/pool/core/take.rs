@@ -26,7 +26,7 @@ use greenroom_queue::{
 use super::{Core, OutboxOf, Queued, ShardOf};
 use crate::{
     Actor, CallError, Class,
-    pool::in_flight::{DeliveryOf, Source},
+    pool::worker::in_flight::{DeliveryOf, Source},
 };
 
 /// Messages that one worker takes from a shard before it lets the runtime run other tasks.

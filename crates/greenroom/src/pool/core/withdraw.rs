@@ -17,7 +17,7 @@ use super::{
 use crate::{
     Actor, CallError, PoolEvent,
     pool::{
-        mailbox::{LiftedMail, Mailbox},
+        membership::mailbox::{LiftedMail, Mailbox},
         sticky::{Moves, Sticky},
         withdrawal::Withdrawal,
     },

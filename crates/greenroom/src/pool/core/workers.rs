@@ -5,7 +5,7 @@ use std::{hash::Hash, sync::Arc};
 use super::Core;
 use crate::{
     Actor, Address,
-    pool::{gather::Worker, worker_sender::WorkerSender},
+    pool::gather::{Worker, worker_sender::WorkerSender},
 };
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {

@@ -2,7 +2,8 @@
 
 use std::{fmt, sync::atomic::Ordering};
 
-use crate::{DeadLetterReason, pool::counters::DeadLetterCounters};
+use super::counters::DeadLetterCounters;
+use crate::DeadLetterReason;
 
 /// How many dead letters there were for each reason.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     inspect::WorkerStatus,
-    pool::slot_state::{SlotState, Status},
+    pool::membership::slot_state::{SlotState, Status},
 };
 
 /// A snapshot of a slot: its counters go on when its worker is restarted, and

@@ -20,7 +20,12 @@ use super::{
 use crate::{
     Actor,
     any_address::Erased,
-    pool::{core::Core, reentrancy::slot_at_work, stats::PoolStats, timed, timed::later},
+    pool::{
+        clock::timed::{self, later},
+        core::Core,
+        handoff::reentrancy::slot_at_work,
+        stats::PoolStats,
+    },
 };
 
 /// How long dropped handlers may take to reach their next await before they count as wedged, and

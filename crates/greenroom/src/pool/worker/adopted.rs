@@ -7,13 +7,15 @@
 use std::{future::poll_fn, hash::Hash, pin::pin, sync::Arc, task::Poll};
 
 use super::{CatchUnwind, End, ExitGuard, Gone, context, settle_panicked, work};
+use super::{
+    in_flight::{InFlight, refused::note_refusal},
+    task_guard::TaskGuard,
+};
 use crate::{
     Actor, Address, Answer, Context, Delivery, ExitReason, NotAccepted, PoolEvent,
     pool::{
-        change::{Outcomes, SlotOutcome},
+        admin::change::{Outcomes, SlotOutcome},
         core::Core,
-        in_flight::{InFlight, refused::note_refusal},
-        task_guard::TaskGuard,
     },
 };
 

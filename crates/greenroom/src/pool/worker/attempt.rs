@@ -8,15 +8,14 @@ use std::{
     time::Duration,
 };
 
+use super::{
+    in_flight::{InFlight, RunState, Taken, WorkerContext, fate::BatchEnd},
+    in_place,
+};
 use crate::{
     Actor, Answer, Context, ExitReason, OnExit,
     life::Signal,
-    pool::{
-        core::Core,
-        in_flight::{InFlight, RunState, Taken, WorkerContext, fate::BatchEnd},
-        in_place,
-        slot_state::SIGNAL,
-    },
+    pool::{core::Core, membership::slot_state::SIGNAL},
 };
 
 /// An actor of the same messages, replies and errors: it can work in the other's place.

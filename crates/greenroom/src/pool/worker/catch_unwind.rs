@@ -7,7 +7,7 @@ use std::{
     task::Poll,
 };
 
-use crate::pool::reentrancy::AtWork;
+use crate::pool::handoff::reentrancy::AtWork;
 
 /// Catches panics around a whole future, once per life of a worker and not once per message. Notes
 /// the owner of the future while it is polled.

@@ -12,20 +12,19 @@
 //! Before a worker looks where it was come, in this order: the end, signals, an exit that the actor
 //! has asked for, a permit of the pool's limits, and the turn of others. Of these only the end and
 //! signals come again before the look that follows a spin or a search. The shell does what the step
-//! says and asks again: in the product that is the loop in `worker.rs`, and in the models one that a
-//! checker runs. A step is taken once a run, and carries no message.
+//! says and asks again: in the product that is the loop in `worker.rs`, and in the models one that
+//! a checker runs. A step is taken once a run, and carries no message.
 
 use std::{hash::Hash, mem};
 
+use super::{
+    in_flight::{InFlight, RunState, Source, Taken},
+    in_place,
+};
 use super::{pacing::Pacing, patience::Patience};
 use crate::{
     Actor,
-    pool::{
-        in_flight::{InFlight, RunState, Source, Taken},
-        in_place,
-        settings::Settings,
-        slot_state::SIGNAL,
-    },
+    pool::{builder::settings::Settings, membership::slot_state::SIGNAL},
 };
 
 /// What a worker is to do.

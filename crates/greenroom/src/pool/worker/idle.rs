@@ -5,15 +5,11 @@ use std::{hash::Hash, time::Instant};
 use greenroom_queue::wake::{WakeReason, own_waker};
 
 use super::attempt::{StandsFor, serve};
-use crate::{
-    Actor, Context,
-    pool::{
-        core::Core,
-        in_flight::{InFlight, RunState},
-        in_place::is_run_by_caller,
-    },
-    step_aside,
+use super::{
+    in_flight::{InFlight, RunState},
+    in_place::is_run_by_caller,
 };
+use crate::{Actor, Context, pool::core::Core, step_aside};
 
 /// An idle worker handles so many messages that were handed to it in a row before other tasks of
 /// the runtime get a turn.

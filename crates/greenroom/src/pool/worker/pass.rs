@@ -2,12 +2,12 @@
 
 use std::{hash::Hash, sync::atomic::Ordering};
 
+use super::in_flight::InFlight;
 use crate::{
     Actor,
     pool::{
-        in_flight::InFlight,
         limits::{Outcome, Pass},
-        slot_state::{HAND_OVER, SIGNAL},
+        membership::slot_state::{HAND_OVER, SIGNAL},
     },
 };
 

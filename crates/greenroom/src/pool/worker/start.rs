@@ -8,10 +8,10 @@ use super::catch_unwind::CatchUnwind;
 use crate::{
     Actor, Context,
     pool::{
-        change::{Outcomes, SlotOutcome},
+        admin::change::{Outcomes, SlotOutcome},
+        clock::timed::later,
         core::Core,
         panic_message::panic_message,
-        timed::later,
     },
 };
 

@@ -10,7 +10,7 @@ use std::{
 use super::*;
 use crate::{
     Pool, Restarts, Stop,
-    pool::slot_state::{HAND_OVER, MAIL, SIGNAL},
+    pool::membership::slot_state::{HAND_OVER, MAIL, SIGNAL},
 };
 
 struct Worker;
@@ -89,7 +89,7 @@ async fn a03_a_signal_comes_before_a_message_also_if_the_worker_was_about_to_loo
     for about_to in [Step::Spin, Step::Search] {
         let pool = Pool::new(|_| Worker).workers(1).quick_handlers(true);
         let core = pool.spawn_core().await.unwrap();
-        crate::pool::task_guard::start_clock(&core);
+        super::task_guard::start_clock(&core);
         core.membership.abort(0..1);
         while core.lifecycle.running.load(Ordering::SeqCst) > 1 {
             step_aside().await;
@@ -118,7 +118,7 @@ async fn a03_a_signal_comes_before_a_message_also_if_the_worker_was_about_to_loo
 impl Core<Worker, std::convert::Infallible> {
     /// A message that panics disables the only slot, which is then free to be played by a test.
     async fn push_and_wait_for_the_last_worker(self: &Arc<Self>) {
-        crate::pool::task_guard::start_clock(self);
+        super::task_guard::start_clock(self);
         let address = crate::Address::new(self.clone());
         address.send(0).await.unwrap();
         while self.lifecycle.running.load(Ordering::SeqCst) > 1 {

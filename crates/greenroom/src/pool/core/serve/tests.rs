@@ -13,8 +13,8 @@ use greenroom_queue::urgency::Urgency;
 
 use super::{Core, InPlaceOutcome, Served};
 use crate::{
-    Actor, CallError, Context, ExitReason, Pool, Restarts, WeakAddress, pool::slot_state::LEAVE,
-    reply::Reply,
+    Actor, CallError, Context, ExitReason, Pool, Restarts, WeakAddress,
+    pool::membership::slot_state::LEAVE, reply::Reply,
 };
 
 /// Messages that are not just answered.

@@ -16,8 +16,8 @@ use crate::{
     pool::{
         builder::PoolBuilder,
         core::{Core, Urgency},
-        in_flight::{InFlight, Source, Taken},
         outgoing::Outgoing,
+        worker::in_flight::{InFlight, Source, Taken},
     },
 };
 
@@ -56,7 +56,7 @@ fn push_from(core: &Core<Sleeper, std::convert::Infallible>, sender: u32) {
 /// A pool whose workers are gone, to be played by a test.
 async fn deserted(workers: usize) -> Arc<Core<Sleeper, std::convert::Infallible>> {
     let core = sleepers(workers).0.restarts(Restarts::default()).spawn_core().await.unwrap();
-    crate::pool::task_guard::start_clock(&core);
+    crate::pool::worker::task_guard::start_clock(&core);
     core.membership.abort(0..workers);
     while core.lifecycle.running.load(Ordering::SeqCst) > 1 {
         crate::step_aside().await;

@@ -33,7 +33,7 @@ type Handlers = Arc<Core<Handles, Infallible>>;
 /// A pool for one message, whose only worker has no task any more.
 async fn lifeless() -> (Pool<Handles>, Handlers) {
     let core = Pool::new(|_| Handles).workers(1).capacity(1).spawn_core().await.unwrap();
-    crate::pool::task_guard::start_clock(&core);
+    crate::pool::worker::task_guard::start_clock(&core);
     core.membership.abort(0..1);
     while core.lifecycle.running.load(Ordering::SeqCst) > 1 {
         step_aside().await;

@@ -19,10 +19,12 @@ use crate::{
     PoolBuilder, ReplyPort, Restarts, Stop,
     pool::{
         core::Core,
-        handoff_slot::HandedOutcome,
-        in_flight::InFlight,
-        served::{HandoffWait, Served},
-        slot_state::{KILLED, LEAVE},
+        handoff::{
+            served::{HandoffWait, Served},
+            slot::HandedOutcome,
+        },
+        membership::slot_state::{KILLED, LEAVE},
+        worker::in_flight::InFlight,
     },
     step_aside,
 };

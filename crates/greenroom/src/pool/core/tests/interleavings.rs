@@ -15,18 +15,19 @@ use crate::{
     Actor, Class, Context, Delivery,
     delivery::Extra,
     pool::{
-        config::{PoolConfig, SizeConfig},
+        builder::{
+            config::{PoolConfig, SizeConfig},
+            functions::Functions,
+            settings::Derived,
+        },
         core::{
             Core, Queued, Settings, Urgency,
             take::{TakenNear, find_lane},
         },
-        counters::count,
-        functions::Functions,
-        in_flight::Source,
         outgoing::Outgoing,
         pool_payload::PoolPayload,
-        settings::Derived,
-        worker::Factory,
+        stats::counters::count,
+        worker::{Factory, in_flight::Source},
     },
 };
 

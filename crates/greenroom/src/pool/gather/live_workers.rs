@@ -2,14 +2,14 @@
 
 use std::sync::{Arc, Weak};
 
-use super::gather::{
+use super::{
     Worker,
     group::{Group, WeakGroup},
 };
 use crate::{Actor, Address, WeakAddress, pool::admin::control::Control};
 
 /// Those of this pool, which `alive` keeps running.
-pub(super) fn group<A: Actor>(
+pub(crate) fn group<A: Actor>(
     control: &Arc<dyn Control<A>>,
     alive: Address<A::Message, A::Reply, A::Error>,
 ) -> Arc<dyn Group<A::Message, A::Reply, A::Error>> {

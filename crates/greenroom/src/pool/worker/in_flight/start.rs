@@ -8,7 +8,10 @@ use super::{InFlight, Polls, Taken};
 use crate::{
     Actor, Class, DeadLetterReason,
     delivery::{Extra, Marks},
-    pool::{counters::count, handoff_slot::Caller, stats::Measurement},
+    pool::{
+        handoff::slot::Caller,
+        stats::{Measurement, counters::count},
+    },
 };
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {

@@ -11,9 +11,9 @@ use super::{
 use crate::{
     Actor,
     pool::{
+        membership::slot_state::{HAND_OVER, MAIL},
         outgoing::OutgoingOf,
         pool_payload::Queued,
-        slot_state::{HAND_OVER, MAIL},
     },
 };
 

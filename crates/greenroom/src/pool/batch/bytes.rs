@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use greenroom_queue::discard::discard;
 
-use super::{bytes::SizeOf, panic_message::panic_message};
+use crate::pool::{bytes::SizeOf, panic_message::panic_message};
 
 /// The bytes with which a batch is full.
 pub(crate) struct BatchBytes<M> {

@@ -17,8 +17,8 @@
 //! ```
 //!
 //! If nothing waits, a call to a pool without keys is not even queued: its message is left at the
-//! worker's [`HandoffSlot`](super::handoff_slot::HandoffSlot), and taken from there by the work
-//! that is polled.
+//! worker's [`HandoffSlot`](crate::pool::handoff::slot::HandoffSlot), and taken from there by the
+//! work that is polled.
 //!
 //! The price: two short locks for each turn of a worker's task, and a box for its future, in pools
 //! that ask for it; and a handler may run inside the caller's turn. So it is done only if handlers
@@ -106,7 +106,7 @@ struct TaskWork {
 }
 
 #[derive(Default)]
-pub(super) enum WorkState {
+pub(crate) enum WorkState {
     /// To be polled; with the waker of its task, once that has been polled.
     Here(Work, Option<Waker>),
     /// It is being polled. `called` once its task wants to.
@@ -127,7 +127,7 @@ impl TaskWork {
 
 impl WorkCell {
     /// The next task begins, with this work. Returns its number.
-    pub(super) fn begin(&self, work: Work) -> u64 {
+    pub(crate) fn begin(&self, work: Work) -> u64 {
         let mut task = locked(&self.0);
         task.number += 1;
         let number = task.number;
@@ -138,7 +138,7 @@ impl WorkCell {
     }
 
     /// The task comes to poll its work.
-    pub(super) fn come(&self, number: u64) -> WorkState {
+    pub(crate) fn come(&self, number: u64) -> WorkState {
         let mut task = locked(&self.0);
         let Some(state) = task.of(number) else { return WorkState::Nobody };
         let away = WorkState::Away { called: matches!(*state, WorkState::Away { .. }) };
@@ -160,7 +160,7 @@ impl WorkCell {
 
     /// The work has been polled, and is not done. Says whether its task is to be woken; returns the
     /// work if the task has gone.
-    pub(super) fn put_back(
+    pub(crate) fn put_back(
         &self,
         number: u64,
         work: Work,
@@ -192,7 +192,7 @@ impl WorkCell {
     }
 
     /// The task has gone, even if its work is away.
-    pub(super) fn leave(&self, number: u64) -> WorkState {
+    pub(crate) fn leave(&self, number: u64) -> WorkState {
         locked(&self.0).of(number).map_or(WorkState::Nobody, std::mem::take)
     }
 }

@@ -6,8 +6,8 @@ use std::{
     sync::{Arc, atomic::Ordering},
 };
 
-use super::{clock::task, core::Core};
 use crate::Actor;
+use crate::pool::{clock::task, core::Core};
 
 /// What a task of the pool holds of it for as long as it exists, started or not.
 pub(crate) struct TaskGuard<A: Actor, K: Hash + Eq + Send + Sync + 'static> {

@@ -12,9 +12,12 @@ use greenroom_queue::stamp::Stamp;
 use parking_lot::Mutex;
 use tokio::task::AbortHandle;
 
-use super::{change::Outcomes, counters::WorkerCounters, in_place::WorkCell, restart::RestartLog};
+use super::restart::RestartLog;
 use crate::any_address::Erased;
 use crate::inspect::{Published, WorkerStatus};
+use crate::pool::{
+    admin::change::Outcomes, stats::counters::WorkerCounters, worker::in_place::WorkCell,
+};
 
 /// The worker is to end after the message in hand.
 pub(crate) const LEAVE: u32 = 1;
@@ -225,13 +228,13 @@ impl SlotState {
     }
 
     /// This many messages are in hand beside the first.
-    pub(super) fn add_messages(&self, messages: u64) {
+    pub(crate) fn add_messages(&self, messages: u64) {
         let more = self.counters.more_in_hand.load(Ordering::Relaxed);
         self.counters.more_in_hand.store(more + messages, Ordering::Relaxed);
     }
 
     /// The next of them takes the place of the first.
-    pub(super) fn remove_message(&self) {
+    pub(crate) fn remove_message(&self) {
         let more = self.counters.more_in_hand.load(Ordering::Relaxed);
         self.counters.more_in_hand.store(more.saturating_sub(1), Ordering::Relaxed);
     }

@@ -2,8 +2,9 @@
 
 use std::{fmt, sync::Arc};
 
-use super::{Pool, builder::PoolBuilder, worker::Factory};
+use super::PoolBuilder;
 use crate::Actor;
+use crate::pool::{Pool, worker::Factory};
 
 impl<A: Actor> Pool<A> {
     /// Sets up a pool whose workers are built by `factory`, called once per start with the index of

@@ -1,6 +1,7 @@
 //! The settings of a pool that are functions.
 
-use super::{bytes::SizeOf, overflow::Overflow, policy::Policy, sticky::StickyBy};
+use super::overflow::Overflow;
+use crate::pool::{bytes::SizeOf, policy::Policy, sticky::StickyBy};
 use crate::{DeadLetter, FailurePolicy, FailureTable};
 
 /// How to tell the key of a message.

@@ -12,9 +12,8 @@ use crate::{
             Core,
             take::{QUOTA, TakenNear},
         },
-        mailbox::Mailbox,
+        membership::{mailbox::Mailbox, slot_state::HAND_OVER},
         pool_payload::{Queued, ShardOf},
-        slot_state::HAND_OVER,
     },
 };
 

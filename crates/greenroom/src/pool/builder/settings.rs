@@ -5,14 +5,11 @@ use std::sync::Arc;
 use greenroom_queue::backlog::KeyBounds;
 
 use super::{
-    batch_bytes::BatchBytes,
-    bytes::ByteBound,
     config::PoolConfig,
     functions::{FunctionsOf, KeyOf},
-    limits::Gate,
-    worker::Factory,
 };
 use crate::Actor;
+use crate::pool::{batch::bytes::BatchBytes, bytes::ByteBound, limits::Gate, worker::Factory};
 
 /// What a pool runs with. All of it is in range.
 pub(crate) struct Settings<A: Actor, K> {

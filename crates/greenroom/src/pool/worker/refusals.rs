@@ -5,6 +5,6 @@ use crate::NotAccepted;
 /// The workers that have refused a message, and why the last one did.
 #[derive(Debug)]
 pub(crate) struct Refusals {
-    pub(super) by: Vec<usize>,
-    pub(super) why: NotAccepted,
+    pub(crate) by: Vec<usize>,
+    pub(crate) why: NotAccepted,
 }

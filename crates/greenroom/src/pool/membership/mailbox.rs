@@ -26,11 +26,8 @@ use greenroom_queue::{
     sync::{AtomicU64, AtomicUsize, Ordering, Semaphore, fence},
 };
 
-use super::{
-    outgoing::OutgoingOf,
-    pool_payload::Queued,
-    slot_state::{MAIL, SIGNAL, SlotState},
-};
+use super::slot_state::{MAIL, SIGNAL, SlotState};
+use crate::pool::{outgoing::OutgoingOf, pool_payload::Queued};
 use crate::{
     Actor, AnyAddress,
     life::{Life, Signal},
@@ -42,13 +39,13 @@ pub(crate) mod tagged;
 #[path = "mailbox/tags.rs"]
 pub(crate) mod tags;
 
-pub(crate) use self::tags::LiftedMail;
-use self::tags::Tagged;
+pub(crate) use tags::LiftedMail;
+use tags::Tagged;
 
 /// The mailbox of one worker, from its start to its end. Restarts do not end it.
 pub(crate) struct Mailbox<A: Actor, K> {
     pub(crate) slot: usize,
-    pub(super) slot_state: Arc<SlotState>,
+    pub(crate) slot_state: Arc<SlotState>,
     life: Arc<Life<AnyAddress>>,
     permits: Permits,
     letters: Lock<Letters<A, K>>,
@@ -81,7 +78,7 @@ struct Letters<A: Actor, K> {
 }
 
 impl<A: Actor, K> Mailbox<A, K> {
-    pub(super) fn new(slot: usize, slot_state: Arc<SlotState>, capacity: usize) -> Self {
+    pub(crate) fn new(slot: usize, slot_state: Arc<SlotState>, capacity: usize) -> Self {
         let letters = Letters {
             signals: VecDeque::new(),
             urgent: VecDeque::new(),

@@ -55,7 +55,7 @@ pub(crate) fn count(counter: &AtomicU64) {
 
 /// Dead letters by their reasons.
 #[derive(Debug, Default)]
-pub(crate) struct DeadLetterCounters(pub(super) [AtomicU64; DeadLetterReason::ALL.len()]);
+pub(crate) struct DeadLetterCounters(pub(crate) [AtomicU64; DeadLetterReason::ALL.len()]);
 
 impl DeadLetterCounters {
     /// Counts one, for a counter with one writer.

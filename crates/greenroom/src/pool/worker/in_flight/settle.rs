@@ -18,8 +18,12 @@ use crate::{
     delivery::Marks,
     failure::{Cause, FailedAttempt},
     pool::{
-        core::ExtraOf, counters::count, failed::Failed, limits::Outcome, pool_payload::Queued,
-        sketch::FED, task_guard::start_clock,
+        core::ExtraOf,
+        failed::Failed,
+        limits::Outcome,
+        pool_payload::Queued,
+        stats::{counters::count, sketch::FED},
+        worker::task_guard::start_clock,
     },
 };
 

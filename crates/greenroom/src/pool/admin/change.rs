@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use tokio::{runtime::Handle, sync::mpsc};
 
-use super::timed::{self, later};
+use crate::pool::clock::timed::{self, later};
 
 /// What became of one slot.
 #[derive(Debug)]

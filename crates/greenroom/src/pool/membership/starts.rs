@@ -71,19 +71,19 @@ impl Starts {
     }
 
     /// How many have started so far.
-    pub(super) fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         // Pairs with the `fetch_add` in `one_more`. `reach` listens before it looks, and `ready`
         // looks here before it looks at the slots.
         self.count.load(Ordering::SeqCst)
     }
 
     /// What the start that failed last has said.
-    pub(super) fn last_error(&self) -> Option<String> {
+    pub(crate) fn last_error(&self) -> Option<String> {
         self.last_error.lock().as_deref().map(str::to_owned)
     }
 
     /// Resolves once so many have started, or the pool `is_closed`.
-    pub(super) async fn reach(&self, count: u64, is_closed: impl Fn() -> bool) {
+    pub(crate) async fn reach(&self, count: u64, is_closed: impl Fn() -> bool) {
         loop {
             // Made before the look: it hears of what changes after it.
             let changed = self.changed.notified();

@@ -8,7 +8,8 @@ use std::{
     task::{Context, Poll},
 };
 
-use super::{in_place::WorkState, slot_state::SlotState};
+use super::in_place::WorkState;
+use crate::pool::membership::slot_state::SlotState;
 
 /// The task of a worker whose work others may poll in its place.
 pub(crate) struct Task {

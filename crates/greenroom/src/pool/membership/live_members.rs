@@ -2,17 +2,15 @@
 
 use std::sync::Arc;
 
-use super::{
-    mailbox::Mailbox,
-    policy::{Member, Members},
-};
+use super::mailbox::Mailbox;
 use crate::Actor;
+use crate::pool::policy::{Member, Members};
 
 /// The live workers, in order. Made anew when one has come or gone.
 pub(crate) struct LiveMembers<A: Actor, K> {
-    pub(super) members: Box<[Arc<Mailbox<A, K>>]>,
+    pub(crate) members: Box<[Arc<Mailbox<A, K>>]>,
     /// Which change it was made after.
-    pub(super) made_after: u64,
+    pub(crate) made_after: u64,
 }
 
 impl<A: Actor, K> Default for LiveMembers<A, K> {

@@ -5,7 +5,8 @@ use std::sync::atomic::Ordering;
 use greenroom_queue::padded::Padded;
 use tokio::time::Instant;
 
-use super::{coarse::CoarseClock, counters::PoolCounters, sketch::Sketch, stats::Measured};
+use super::{Measured, counters::PoolCounters, sketch::Sketch};
+use crate::pool::clock::coarse::CoarseClock;
 use crate::pool_events::{drop_log::DropLog, full_log::FullLog};
 
 /// Messages that an actor which stands alone has handled before any is measured.
@@ -30,7 +31,7 @@ pub(crate) struct Telemetry<K> {
 impl<K> Telemetry<K> {
     /// Hardly anything is measured of an actor that stands `single`; the hottest keys are tracked
     /// if there are keys.
-    pub(super) fn new(is_watched: bool, single: bool, keyed: bool) -> Self {
+    pub(crate) fn new(is_watched: bool, single: bool, keyed: bool) -> Self {
         // With very many actors that handle a few messages each, none has room for measurements.
         let unmeasured = if single { FEW } else { 0 };
         let now = Instant::now();

@@ -6,11 +6,13 @@ use std::{
     sync::{Arc, atomic::Ordering},
 };
 
-use super::{
+use crate::pool::{
     core::Core,
     limits::Outcome,
-    mailbox::Mailbox,
-    slot_state::{KILLED, REST, SlotState},
+    membership::{
+        mailbox::Mailbox,
+        slot_state::{KILLED, REST, SlotState},
+    },
 };
 use crate::{Actor, Delivery};
 

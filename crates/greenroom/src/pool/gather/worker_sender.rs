@@ -15,12 +15,14 @@ use greenroom_queue::{
 };
 use tokio::{runtime::Handle, sync::mpsc};
 
-use super::{
+use crate::pool::{
     core::Core,
-    mailbox::Mailbox,
+    handoff::{
+        own_call::OwnCall,
+        reentrancy::{ReentrancyGuard, Reentrant, slot_at_work},
+    },
+    membership::mailbox::Mailbox,
     outgoing::{Outgoing, OutgoingOf},
-    own_call::OwnCall,
-    reentrancy::{ReentrancyGuard, Reentrant, slot_at_work},
     stop::{Stop, StopSummary},
 };
 use crate::{
@@ -33,11 +35,11 @@ use crate::{
 
 /// The way to one worker.
 pub(crate) struct WorkerSender<A: Actor, K> {
-    pub(super) core: Arc<Core<A, K>>,
-    pub(super) mailbox: Arc<Mailbox<A, K>>,
+    pub(crate) core: Arc<Core<A, K>>,
+    pub(crate) mailbox: Arc<Mailbox<A, K>>,
     /// A message that finds no room here is treated like one that finds none in the pool. Otherwise
     /// it is for this worker, and waits.
-    pub(super) overflows: bool,
+    pub(crate) overflows: bool,
 }
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> WorkerSender<A, K> {

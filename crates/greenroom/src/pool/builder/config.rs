@@ -2,10 +2,10 @@
 
 use std::{ops::RangeInclusive, sync::Arc, time::Duration};
 
-use super::{
-    batches::Batches,
+use crate::pool::{
+    batch::batches::Batches,
     limits::{AtOnce, Rate},
-    restart::{Restarts, WhenExhausted},
+    membership::restart::{Restarts, WhenExhausted},
 };
 use crate::{
     FinalAction, PoolEvents, RestartPolicy,

@@ -14,8 +14,10 @@ use crate::{
     Actor, CallError, DeadLetter, DeadLetterReason, Delivery, NotAccepted,
     delivery::{Extra, Marks},
     pool::{
-        core::ExtraOf, mailbox::Mailbox, pool_payload::Queued, refusals::Refusals,
-        task_guard::start_clock,
+        core::ExtraOf,
+        membership::mailbox::Mailbox,
+        pool_payload::Queued,
+        worker::{refusals::Refusals, task_guard::start_clock},
     },
 };
 

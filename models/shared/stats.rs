@@ -1,0 +1,4 @@
+//! The counters: the product's.
+
+#[path = "../../crates/greenroom/src/pool/stats/counters.rs"]
+pub(crate) mod counters;
