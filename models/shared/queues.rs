@@ -35,7 +35,7 @@ pub(crate) mod permits;
 pub(crate) mod places;
 #[path = "../../crates/greenroom-queue/src/queue.rs"]
 pub(crate) mod queue;
-#[path = "../../crates/greenroom-queue/src/shard.rs"]
+#[path = "../../crates/greenroom-queue/src/shard/mod.rs"]
 pub(crate) mod shard;
 #[path = "../../crates/greenroom-queue/src/slot.rs"]
 pub(crate) mod slot;

@@ -1,0 +1,337 @@
+//! The part of a shard that senders fill.
+
+use std::collections::VecDeque;
+
+use super::{outbox::ShardOutbox, turns::Turns, variety::Variety};
+use crate::{
+    backlog::KeyBounds,
+    block_queue::{BlockQueue, OfRun, Run},
+    entry::Entry,
+    offer::Offer,
+    payload::Payload,
+    stamp::Stamp,
+    sync::{has_sent_elsewhere, sends_to, this_thread},
+    wake::NOBODY,
+};
+
+/// What senders fill, under the first lock.
+pub struct ShardInbox<T: Payload, K> {
+    /// Messages in the order of acceptance.
+    pub queue: BlockQueue<Entry<T, K>>,
+    /// Messages to be taken before those in the queue, here or in the outbox.
+    pub urgent: VecDeque<Entry<T, K>>,
+    /// Messages accepted here since the start; the ledger's left side.
+    pub accepted: u64,
+    /// Permits for messages to come. None in a closed inbox.
+    pub credit: u64,
+    /// How many messages may be queued without a look at anything else: permits for them, besides
+    /// the credit. While there are any, the shard is scheduled, no worker is to be woken on the
+    /// sender's thread, and neither the sender's turn nor the next measurement is due.
+    pub(super) fast: u32,
+    /// When a sender here lets others run.
+    pub turn: SenderTurn,
+    pub(super) uncounted: Uncounted,
+    /// Of the queue, with keys.
+    pub(super) variety: Variety,
+    pub(super) near: Affinity,
+    /// See the module's documentation.
+    pub scheduled: bool,
+    /// The messages of the shard are out of it, and come back before those here: workers find
+    /// nothing. Written under both locks.
+    pub(super) lifted: bool,
+    /// Set once, under this lock, so that nothing is accepted after it.
+    pub closed: bool,
+}
+
+/// When a sender lets others run.
+pub struct SenderTurn {
+    pub(super) turns: Turns,
+    /// The next sender that can wait lets others run first.
+    pub is_over: bool,
+}
+
+/// Whether messages may be queued that are not counted by their keys.
+pub(super) struct Uncounted {
+    /// As many may wait before each message is counted by its key.
+    pub(super) bound: usize,
+    /// The length of the outbox and its lanes when it was last filled: never less than it is now.
+    pub(super) beyond: usize,
+    /// Messages may be counted by their keys: the outbox knows.
+    pub(super) counted: bool,
+}
+
+/// On which threads a shard is filled and emptied.
+pub(super) struct Affinity {
+    /// The thread of the last sender.
+    pub(super) sender: usize,
+    /// The last worker with affinity to this shard (its bit in the map of affinities is set for it)
+    /// that took the messages here, and its thread then. Others yield to it and leave it the bit,
+    /// so it must be a worker that clears it.
+    pub(super) drainer: (usize, usize),
+    /// The next sender is to wake a worker on its own thread.
+    pub(super) wake_near: bool,
+}
+
+/// What the sender has to do once messages are queued and the lock is free.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wanted {
+    /// The shard is looked at anyway.
+    Nothing,
+    /// No worker is bound to look at the shard yet.
+    Announcement,
+    /// It is drained remotely: a worker is to be woken here.
+    WakeNear,
+}
+
+impl<T: Payload, K> ShardInbox<T, K> {
+    pub(super) fn new(turns: Turns, bounds: KeyBounds) -> Self {
+        Self {
+            queue: BlockQueue::new(),
+            urgent: VecDeque::new(),
+            accepted: 0,
+            credit: 0,
+            fast: 0,
+            turn: SenderTurn { turns, is_over: false },
+            uncounted: Uncounted { bound: bounds.waiting, beyond: 0, counted: false },
+            variety: Variety::default(),
+            near: Affinity { sender: NOBODY, drainer: (0, NOBODY), wake_near: false },
+            scheduled: false,
+            lifted: false,
+            closed: false,
+        }
+    }
+
+    /// True if there is nothing for a worker.
+    pub fn is_empty(&self) -> bool {
+        self.lifted || (self.queue.is_empty() && self.urgent.is_empty())
+    }
+
+    /// True if there is an urgent message for a worker.
+    pub fn has_urgent(&self) -> bool {
+        !self.lifted && !self.urgent.is_empty()
+    }
+
+    /// Messages that lie here.
+    pub fn queued(&self) -> usize {
+        self.queue.len() + self.urgent.len()
+    }
+
+    /// Moves the normal messages that lie here into an empty outbox, whole.
+    pub(super) fn hand_over(&mut self, outbox: &mut ShardOutbox<T, K>) {
+        std::mem::swap(&mut self.queue, &mut outbox.queue);
+        self.queue.lies_here();
+        outbox.from_remote = self.near.sender != this_thread();
+        outbox.hashes.variety = self.variety.begin();
+        self.uncounted.beyond = outbox.queued();
+    }
+
+    /// One key may have another number.
+    pub fn bound_keys(&mut self, bounds: KeyBounds) {
+        self.uncounted.bound = bounds.waiting;
+    }
+
+    /// How many messages more may be queued without being counted by their keys, besides those that
+    /// the credit is for.
+    #[inline]
+    pub fn headroom(&self) -> u64 {
+        if self.uncounted.counted {
+            return 0;
+        }
+        let room =
+            self.uncounted.bound.saturating_sub(self.queued() + self.uncounted.beyond) as u64;
+        room.saturating_sub(self.credit + u64::from(self.fast))
+    }
+
+    /// The permits that lie here unused, taken out.
+    pub fn take_credit(&mut self) -> u64 {
+        self.end_fast_path();
+        std::mem::take(&mut self.credit)
+    }
+
+    /// The next message is not queued without a look.
+    pub fn end_fast_path(&mut self) {
+        self.credit += u64::from(std::mem::take(&mut self.fast));
+    }
+
+    /// No worker is bound to look at the shard any more, unless its messages are lifted.
+    pub(super) fn unschedule(&mut self) {
+        self.end_fast_path();
+        self.scheduled = self.lifted;
+    }
+
+    /// Its address, to tell one shard from others.
+    pub(super) fn place(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+
+    /// Messages are taken on this thread. If the sender runs on another, and others send here, a
+    /// worker is wanted there, until the sender has heard of it.
+    pub(super) fn ask_wake_near(&mut self, thread: usize) {
+        self.near.wake_near =
+            self.near.sender != thread && (self.near.wake_near || has_sent_elsewhere(self.place()));
+        if self.near.wake_near {
+            self.end_fast_path();
+        }
+    }
+
+    /// True if the sender of a message is to wake a worker on its own thread. It then steps aside,
+    /// so that this worker gets its turn: as long as the shard is drained remotely little waits
+    /// there, and the sender would go on.
+    pub fn take_wake_near(&mut self) -> bool {
+        let wakes_near = std::mem::take(&mut self.near.wake_near);
+        self.turn.is_over |= wakes_near;
+        wakes_near
+    }
+
+    /// True if the next message can be queued by [`push_fast`](Self::push_fast).
+    #[inline(always)]
+    pub fn is_fast(&self) -> bool {
+        self.fast > 0
+    }
+
+    /// Appends a normal message if that [is fast](Self::is_fast).
+    #[inline(always)]
+    pub fn push_fast(
+        &mut self,
+        offer: &mut impl Offer<T>,
+        (key, hash): (Option<K>, u32),
+        stamp: Stamp,
+    ) {
+        if offer.message().is_none() {
+            return;
+        }
+        self.fast -= 1;
+        self.accepted += 1;
+        self.note_key(hash);
+        self.queue.push_made(|| {
+            #[expect(clippy::expect_used, reason = "it was there just now, and nobody else has it")]
+            let (message, extra) = offer.unpack().expect("a message");
+            Entry { message, extra, key, hash, urgent: false, stamp }
+        });
+    }
+
+    /// Sets how many messages may come without a look at anything else here; `unmeasured` of them
+    /// are not measured. A message has just been queued, and the shard is scheduled: if it was not
+    /// before, its sender is about to announce it.
+    pub fn open_fast_path(&mut self, unmeasured: u64) {
+        if self.turn.is_over || self.near.wake_near || !self.scheduled || self.closed {
+            return;
+        }
+        let turn = self.turn.turns.rest(self.accepted, self.queue.len());
+        self.fast = self.credit.min(turn).min(unmeasured) as u32;
+        self.credit -= u64::from(self.fast);
+    }
+
+    /// Ends counting messages by their keys if that is not needed any more. The caller has the lock
+    /// of the outbox.
+    pub fn take_stock(&mut self, outbox: &mut ShardOutbox<T, K>) {
+        self.uncounted.beyond = outbox.queued();
+        let queued = self.queued() + self.uncounted.beyond;
+        if outbox.backlog.as_ref().is_some_and(|backlog| backlog.is_needless(queued)) {
+            outbox.backlog = None;
+        }
+        self.uncounted.counted = outbox.backlog.is_some();
+    }
+
+    /// Appends a message, stamped by its number. True if no worker is bound to look at the shard
+    /// yet: the caller must announce it.
+    #[inline(always)]
+    pub fn push(
+        &mut self,
+        offer: &mut impl Offer<T>,
+        (key, hash): (Option<K>, u32),
+        stamp: impl FnOnce(u64) -> Stamp,
+    ) -> bool {
+        let (stamp, urgent) = (stamp(self.accepted), offer.is_urgent());
+        self.queue.make_room();
+        // Moved from its sender straight into its place.
+        let Some((message, extra)) = offer.unpack() else { return false };
+        if urgent {
+            self.push_urgent(Entry { message, extra, key, hash, urgent, stamp });
+            return self.note_sender();
+        }
+        self.note_key(hash);
+        self.queue.push_into_room(Entry { message, extra, key, hash, urgent, stamp });
+        self.accepted += 1;
+        self.note_sender()
+    }
+
+    /// A message with this hash is queued. Costs nothing if there are no keys.
+    #[inline(always)]
+    fn note_key(&mut self, hash: u32) {
+        if size_of::<Option<K>>() != 0 {
+            self.variety.note(hash);
+        }
+    }
+
+    /// Takes the next urgent message, which may go to a lane.
+    pub fn pop_urgent(&mut self) -> Option<Entry<T, K>> {
+        if self.lifted {
+            return None;
+        }
+        let entry = self.urgent.pop_front()?;
+        self.uncounted.beyond += 1;
+        Some(entry)
+    }
+
+    #[cold]
+    pub(super) fn push_urgent(&mut self, entry: Entry<T, K>) {
+        self.urgent.push_back(entry);
+        self.accepted += 1;
+    }
+
+    /// As `push`, for several plain messages. Returns what else is to be done.
+    pub fn push_each(
+        &mut self,
+        messages: impl Iterator<Item = T::Message>,
+        stamp: impl Fn(u64) -> Stamp,
+    ) -> Wanted {
+        for message in messages {
+            self.queue.push_back(Entry::of_run(message, stamp(self.accepted)));
+            self.accepted += 1;
+        }
+        self.filled()
+    }
+
+    /// As `push_each`, for messages that stay in their deque; at most one of them is measured.
+    /// Leaves an empty deque with the sender.
+    pub fn push_run(
+        &mut self,
+        messages: &mut VecDeque<T::Message>,
+        stamp: Stamp,
+        unmeasured: u64,
+        sample: impl FnOnce(u64) -> Stamp,
+    ) -> Wanted {
+        let sent = messages.len();
+        let sample = match sent.saturating_sub(unmeasured as usize) {
+            0 => (0, Stamp::NONE),
+            left => (left, sample(self.accepted + unmeasured)),
+        };
+        let run = Run { messages: std::mem::take(messages), stamp, sample };
+        *messages = self.queue.push_run(run);
+        self.accepted += sent as u64;
+        self.filled()
+    }
+
+    fn filled(&mut self) -> Wanted {
+        self.end_fast_path();
+        self.turn.is_over = self.turn.turns.is_over(0, self.queue.len());
+        self.near.sender = this_thread();
+        sends_to(self.place());
+        let wakes_near = std::mem::take(&mut self.near.wake_near);
+        match std::mem::replace(&mut self.scheduled, true) {
+            false => Wanted::Announcement,
+            true if wakes_near => Wanted::WakeNear,
+            true => Wanted::Nothing,
+        }
+    }
+
+    fn note_sender(&mut self) -> bool {
+        // Those on the fast path were so many from the number before this one on.
+        self.end_fast_path();
+        self.near.sender = this_thread();
+        sends_to(self.place());
+        self.turn.is_over |= self.turn.turns.is_over(self.accepted, self.queue.len());
+        !std::mem::replace(&mut self.scheduled, true)
+    }
+}

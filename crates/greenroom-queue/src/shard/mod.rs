@@ -1,0 +1,308 @@
+//! A shard: a part of a pool's queue, with an inbox that senders fill and an outbox that
+//! workers empty.
+//!
+//! ```text
+//!  senders ──▶ inbox (lock 1) ══ swapped whole ══▶ outbox (lock 2) ──▶ workers, one message at a time
+//!                                                  lanes, ready lanes, drain token
+//! ```
+//!
+//! Two locks, so that senders and workers meet only when the outbox has run empty; a worker's lock
+//! is its own cache line most of the time. Nothing is taken in batches: messages that have not been
+//! started lie in the outbox, from where any worker can take them, so nothing has to be given back
+//! and nothing waits behind a handler that takes long.
+//!
+//! # The drain token
+//! In a keyed pool only the holder of the token takes from the outbox, one message at a time, so no
+//! message of a key can overtake. The holder leaves the key that it has in hand in the token. When
+//! its handler suspends, that key gets a lane and the token is passed on. When its handler computes
+//! for longer than a tick, the watchdog does the same on its behalf
+//! ([`revoke`](ShardOutbox::revoke)): the epoch tells the holder, when it comes back, that it now
+//! runs a lane.
+//!
+//! # Urgent
+//! Urgent messages stay in the inbox until they are started, or go to the front of the lane of
+//! their key. A ready lane with an urgent message comes before the other lanes and before the
+//! queue. A bit in the pool's map of urgent messages calls workers from other shards. So messages
+//! of one class and key never overtake each other, and a sender pays for the class of a message
+//! only if it is urgent.
+//!
+//! # Scheduled
+//! `inbox.scheduled` is true while a worker or sender is bound to look at the shard: its bit is
+//! set in the pool's ready map, or, in a keyed pool, a worker holds its token or is looking. Two
+//! workers may clear it (and, without keys, the bit with it): one that has seen the outbox and the
+//! inbox empty, under both locks, and one that has just filled the outbox with a single message
+//! and takes that under the same lock. The sender that sets it must set the bit. Lock order:
+//! outbox, then inbox.
+//!
+//! # Lifted
+//! A withdrawal looks at messages under no lock, so all waiting messages of the shard are
+//! taken out for it ([`lift`](Shard::lift)); those that stay come back before later ones
+//! ([`set_down`](Shard::set_down)). Until then the inbox looks empty to workers (`inbox.lifted`):
+//! later messages would overtake. The shard stays scheduled, because the withdrawal announces it
+//! afterwards. Lifted messages count as queued (`outbox.lifted`).
+
+mod inbox;
+mod lifted;
+mod outbox;
+mod ready_lanes;
+#[cfg(test)]
+mod tests;
+mod token;
+mod turns;
+mod variety;
+
+pub use inbox::{SenderTurn, ShardInbox, Wanted};
+pub use lifted::Lifted;
+use lifted::{LiftedCount, hashes};
+pub use outbox::{KeyChange, LONG_AGO, LOOK_AHEAD, ShardOutbox};
+pub use ready_lanes::ReadyLanes;
+pub use token::Token;
+pub use turns::Turns;
+
+use super::{
+    backlog::{Backlog, KeyBounds},
+    block_queue::BlockQueue,
+    entry::Entry,
+    lanes::LiftedLine,
+    lock::Lock,
+    padded::Padded,
+    payload::Payload,
+    wake::NOBODY,
+};
+use crate::sync::this_thread;
+
+/// A part of the queue of a pool.
+pub struct Shard<T: Payload, K> {
+    /// What senders fill.
+    pub inbox: Padded<Lock<ShardInbox<T, K>>>,
+    /// What workers empty.
+    pub outbox: Padded<Lock<ShardOutbox<T, K>>>,
+}
+
+/// What there was to fill an outbox with.
+pub enum Refilled<T> {
+    /// This message, and nothing behind it: it is taken, the outbox is as empty as before.
+    Last(T),
+    /// Several, or urgent ones elsewhere.
+    More,
+}
+
+impl<T: Payload, K> Shard<T, K> {
+    /// An empty shard.
+    pub fn new(turns: Turns, bounds: KeyBounds) -> Self {
+        let (inbox, outbox) = (ShardInbox::new(turns, bounds), ShardOutbox::new());
+        Self { inbox: Padded(Lock::new(inbox)), outbox: Padded(Lock::new(outbox)) }
+    }
+
+    /// Fills an empty outbox from the inbox. False, and no longer scheduled, if both are empty.
+    /// Urgent messages stay in the inbox, and later ones stand behind them; so the outbox may be
+    /// empty still.
+    pub fn refill(&self, outbox: &mut ShardOutbox<T, K>) -> bool {
+        self.refill_or(outbox, || {})
+    }
+
+    /// As `refill`; calls `empty` if there is nothing, before any sender can schedule the
+    /// shard again.
+    pub fn refill_or(&self, outbox: &mut ShardOutbox<T, K>, empty: impl FnOnce()) -> bool {
+        if !outbox.queue.is_empty() {
+            return true;
+        }
+        let mut inbox = self.inbox.lock();
+        if inbox.is_empty() {
+            inbox.unschedule();
+            empty();
+            return false;
+        }
+        inbox.hand_over(outbox);
+        true
+    }
+
+    /// As `refill_or`, for a worker that takes the first message at once: if that is the last, the
+    /// shard is no longer scheduled, so that no second look is needed. `affine` is the worker, if
+    /// it has affinity to the shard, and clears its bit in that map when it leaves.
+    ///
+    /// A message from another thread's sender comes through the memory of another core. If senders
+    /// run on this thread as well, one of them is asked to wake a worker beside itself, so that
+    /// each thread has its own. If none does, one thread sends while the other works.
+    pub fn refill_near(
+        &self,
+        outbox: &mut ShardOutbox<T, K>,
+        affine: Option<usize>,
+        empty: impl FnOnce(),
+    ) -> Option<Refilled<Entry<T, K>>> {
+        let thread = this_thread();
+        let mut inbox = self.inbox.lock();
+        if inbox.is_empty() {
+            inbox.unschedule();
+            empty();
+            return None;
+        }
+        inbox.ask_wake_near(thread);
+        if let Some(worker) = affine {
+            inbox.near.drainer = (worker, thread);
+        }
+        if inbox.urgent.is_empty()
+            && let Some(last) = inbox.queue.pop_only()
+        {
+            outbox.taken = outbox.taken.wrapping_add(1);
+            inbox.uncounted.beyond = outbox.queued();
+            inbox.unschedule();
+            empty();
+            return Some(Refilled::Last(last));
+        }
+        inbox.hand_over(outbox);
+        if outbox.from_remote {
+            inbox.queue.lies_elsewhere(outbox.queue.len());
+        }
+        Some(Refilled::More)
+    }
+
+    /// True if a key that has had its quota need not give way, because all messages here are its
+    /// own. It may have another quota then.
+    pub fn is_all_of(&self, outbox: &mut ShardOutbox<T, K>, hash: u32) -> bool {
+        if !outbox.hashes.variety.is_only(hash) || outbox.has_ready() {
+            return false;
+        }
+        let inbox = self.inbox.lock();
+        let is_alone = inbox.is_empty() || (inbox.urgent.is_empty() && inbox.variety.is_only(hash));
+        if is_alone {
+            outbox.hashes.streak.0 = 1;
+        }
+        is_alone
+    }
+
+    /// Moves the messages of the inbox behind those of the outbox, to be looked at together.
+    pub fn refill_behind(&self, outbox: &mut ShardOutbox<T, K>) {
+        let mut inbox = self.inbox.lock();
+        if inbox.lifted {
+            return;
+        }
+        let variety = inbox.variety.begin();
+        outbox.hashes.variety = match (outbox.queue.is_empty(), inbox.queue.is_empty()) {
+            (true, _) => variety,
+            (_, true) => outbox.hashes.variety,
+            _ => outbox.hashes.variety.and(variety),
+        };
+        outbox.queue.append(&mut inbox.queue);
+        inbox.uncounted.beyond = outbox.queued();
+    }
+
+    /// Queues a message without a key that has waited for its next attempt. It comes before the
+    /// others if a message besides the last such one has been taken since that was put there;
+    /// otherwise behind all that wait by now. So messages that are attempted at once again take
+    /// every other turn at most, however many they are.
+    pub fn put_again(&self, outbox: &mut ShardOutbox<T, K>, entry: Entry<T, K>) {
+        if outbox.may_put_first() {
+            outbox.put_first = outbox.taken;
+            return outbox.queue.push_front(entry);
+        }
+        if !self.inbox.lock().queue.is_empty() {
+            self.refill_behind(outbox);
+        }
+        outbox.hashes.variety.is_mixed = true;
+        outbox.queue.push_back(entry);
+    }
+
+    /// Takes out the waiting messages of the shard, to be looked at under no lock. None if there
+    /// are none, or they have been taken out already.
+    #[expect(clippy::type_complexity, reason = "two parts, each of which has a name")]
+    pub fn lift(
+        &self,
+        outbox: &mut ShardOutbox<T, K>,
+    ) -> Option<(Lifted<T, K>, Vec<LiftedLine<T, K>>)> {
+        let mut inbox = self.inbox.lock();
+        let messages = outbox.queue.len() + outbox.lanes.queued() + inbox.queued();
+        if messages == 0 || outbox.lifted.is_some() {
+            return None;
+        }
+        let lifted = Lifted {
+            queues: [&mut outbox.queue, &mut inbox.queue]
+                .map(|queue| std::mem::replace(queue, BlockQueue::new())),
+            urgent: std::mem::take(&mut inbox.urgent),
+        };
+        let lines = outbox.lanes.lift();
+        outbox.lifted = Some(Box::new(LiftedCount { messages, hashes: hashes(&lifted, &lines) }));
+        (inbox.lifted, inbox.scheduled) = (true, true);
+        inbox.uncounted.beyond = outbox.queued();
+        Some((lifted, lines))
+    }
+
+    /// Puts back what stays of the queues, before later messages, and behind messages that the
+    /// holder of the token has given back. The messages of lanes come back after that. True if an
+    /// urgent message lies in the inbox.
+    pub fn set_down(&self, outbox: &mut ShardOutbox<T, K>, stay: Lifted<T, K>) -> bool {
+        let mut inbox = self.inbox.lock();
+        outbox.lifted = None;
+        inbox.lifted = false;
+        stay.queues.into_iter().for_each(|mut queue| outbox.queue.append(&mut queue));
+        outbox.hashes.variety.is_mixed = true;
+        let later = std::mem::replace(&mut inbox.urgent, stay.urgent);
+        inbox.urgent.extend(later);
+        inbox.has_urgent()
+    }
+
+    /// The outbox has changed in another way than by taking.
+    pub fn note_outbox(&self, outbox: &ShardOutbox<T, K>) {
+        self.inbox.lock().uncounted.beyond = outbox.queued();
+    }
+
+    /// Counts the waiting messages of each key, if that was not done. The caller has both locks.
+    pub fn count<'a>(
+        inbox: &mut ShardInbox<T, K>,
+        outbox: &'a mut ShardOutbox<T, K>,
+        bounds: KeyBounds,
+    ) -> &'a mut Backlog {
+        inbox.uncounted.counted = true;
+        let (queue, lanes, carried) = (&outbox.queue, &outbox.lanes, outbox.carried);
+        let lifted = outbox.lifted.iter().flat_map(|lifted| &lifted.hashes);
+        outbox.backlog.get_or_insert_with(|| {
+            let mut backlog = Backlog::new(bounds);
+            let queued = queue.iter().chain(inbox.queue.iter()).chain(&inbox.urgent);
+            queued.for_each(|entry| backlog.count(entry));
+            lanes.count_into(&mut backlog);
+            carried.iter().chain(lifted).for_each(|hash| backlog.count_one(*hash));
+            Box::new(backlog)
+        })
+    }
+
+    /// This worker does not serve the shard any more.
+    pub fn forget_drainer(&self, worker: usize) {
+        let mut inbox = self.inbox.lock();
+        if inbox.near.drainer.0 == worker {
+            inbox.near.drainer = (worker, NOBODY);
+        }
+    }
+
+    /// True when the sender is on another thread, and another worker has taken messages there last.
+    pub fn is_served_near(&self, worker: usize) -> bool {
+        let inbox = self.inbox.lock();
+        let (other, thread) = inbox.near.drainer;
+        let somebody = thread != NOBODY && other != worker;
+        somebody && thread == inbox.near.sender && thread != this_thread()
+    }
+
+    /// True if there are messages in the outbox or the inbox. Otherwise the shard is no longer
+    /// scheduled, and `empty` is called before any sender can schedule it again.
+    pub fn has_more_or(&self, outbox: &ShardOutbox<T, K>, empty: impl FnOnce()) -> bool {
+        if !outbox.queue.is_empty() {
+            return true;
+        }
+        let mut inbox = self.inbox.lock();
+        if inbox.is_empty() {
+            inbox.unschedule();
+            empty();
+            return false;
+        }
+        true
+    }
+
+    /// True when messages wait behind the holder of the token.
+    pub fn has_waiting(&self, outbox: &ShardOutbox<T, K>) -> bool {
+        !outbox.queue.is_empty() || !self.inbox.lock().is_empty()
+    }
+
+    /// As `has_waiting`, or one is just coming. Waits for no lock.
+    pub fn seems_to_have_waiting(&self, outbox: &ShardOutbox<T, K>) -> bool {
+        !outbox.queue.is_empty() || self.inbox.try_lock().is_none_or(|inbox| !inbox.is_empty())
+    }
+}

@@ -1,0 +1,385 @@
+//! The part of a shard that workers empty.
+
+use std::collections::VecDeque;
+
+use super::{lifted::LiftedCount, ready_lanes::ReadyLanes, token::Token, variety::Variety};
+use crate::{
+    backlog::Backlog,
+    block_queue::BlockQueue,
+    entry::Entry,
+    lanes::{KEPT_WHEN_EMPTY, LaneId, LaneState, Lanes},
+    payload::Payload,
+    slot::Slot,
+    stamp::Stamp,
+};
+
+/// What workers empty, under the second lock.
+pub struct ShardOutbox<T: Payload, K> {
+    /// Messages in the order of acceptance, all of them before those of the inbox.
+    pub queue: BlockQueue<Entry<T, K>>,
+    /// The lines behind keys that wait.
+    pub lanes: Lanes<T, K>,
+    /// Those of them that no worker owns.
+    pub ready: ReadyLanes,
+    /// Present while a worker drains the outbox of a keyed pool.
+    pub token: Option<Token<K>>,
+    /// The hash of a message that the holder has between two places while it compares keys
+    /// outside the lock.
+    pub carried: Option<u32>,
+    pub(super) epochs: Epochs,
+    /// When it was last filled, from empty, the last sender ran on another thread than the worker
+    /// that filled it.
+    pub from_remote: bool,
+    /// Messages taken so far, from the queue and from lanes: what the watchdog sees of progress.
+    pub taken: u64,
+    /// What `taken` was when a message that is attempted again was last put before the others.
+    pub(super) put_first: u64,
+    pub(super) hashes: Hashes,
+    /// Present while messages are counted by their keys, here and in the inbox.
+    pub backlog: Option<Box<Backlog>>,
+    /// Present while the messages of the shard are out of it.
+    pub(super) lifted: Option<Box<LiftedCount>>,
+}
+
+/// The drain tokens that there have been.
+#[derive(Default)]
+pub(super) struct Epochs {
+    /// Of the next one.
+    pub(super) next: u64,
+    /// The epoch of the token that the watchdog saw at its last tick, and its progress then.
+    pub(super) seen: Option<(u64, u64)>,
+}
+
+/// What is known of the keys of the queue.
+#[derive(Default)]
+pub(super) struct Hashes {
+    pub(super) variety: Variety,
+    /// How many messages of one hash were taken from the queue in a row, and that hash.
+    pub(super) streak: (u32, u32),
+}
+
+/// A key that is done with, and the hash of the next.
+pub type KeyChange<K> = (Option<(u32, K)>, Option<u32>);
+
+/// Messages that are searched for one of another key, after a key has had its quota: more than its
+/// quota, and few enough to be searched under a lock.
+pub const LOOK_AHEAD: usize = 64;
+
+/// Before the first message was taken: as if others had had their turn since.
+pub const LONG_AGO: u64 = u64::MAX - 1;
+
+impl<T: Payload, K> ShardOutbox<T, K> {
+    pub(super) fn new() -> Self {
+        Self {
+            queue: BlockQueue::new(),
+            lanes: Lanes::new(),
+            ready: ReadyLanes::default(),
+            token: None,
+            carried: None,
+            epochs: Epochs::default(),
+            from_remote: false,
+            taken: 0,
+            put_first: LONG_AGO,
+            hashes: Hashes::default(),
+            backlog: None,
+            lifted: None,
+        }
+    }
+
+    /// Gives the token to `worker`, without a message yet.
+    pub fn grant(&mut self, worker: usize) -> u64 {
+        let epoch = self.epochs.next;
+        self.epochs.next += 1;
+        self.token = Some(Token { epoch, worker, taken: 0, in_hand: None, comparing: false });
+        epoch
+    }
+
+    /// The token, if it is still the one of this epoch.
+    pub fn held(&mut self, epoch: u64) -> Option<&mut Token<K>> {
+        self.token.as_mut().filter(|token| token.epoch == epoch)
+    }
+
+    /// True when this worker has a key with this hash in hand. Goes by the hash: of two keys that
+    /// collide, one pair in four billion, each is taken for the other.
+    pub fn is_owner(&self, hash: u32, worker: usize) -> bool {
+        let token = self.token.as_ref().filter(|token| token.worker == worker);
+        let in_hand = token.and_then(|token| token.in_hand.as_ref());
+        in_hand.is_some_and(|(own, _)| *own == hash) || self.lanes.run_by(hash, worker).is_some()
+    }
+
+    /// The holder has this key in hand from here on.
+    pub fn publish(&mut self, epoch: u64, key: Option<(u32, K)>) {
+        let Some(token) = self.held(epoch) else {
+            debug_assert!(false, "only the holder of the token publishes");
+            return;
+        };
+        debug_assert!(
+            token.in_hand.is_none(),
+            "the last key was taken out, to be dropped unlocked"
+        );
+        token.taken += 1;
+        token.in_hand = key;
+    }
+
+    /// The holder compares keys outside the lock, or has done so, with a message in hand whose key
+    /// has this hash.
+    pub fn compare(&mut self, epoch: u64, carried: Option<u32>) {
+        self.carried = carried;
+        if let Some(token) = self.held(epoch) {
+            token.comparing = carried.is_some();
+        }
+    }
+
+    /// Takes the next message of the queue.
+    #[inline(always)]
+    pub fn pop_queue(&mut self) -> Option<Entry<T, K>> {
+        let is_there = !self.queue.is_empty();
+        self.taken = self.taken.wrapping_add(u64::from(is_there));
+        self.queue.pop_front()
+    }
+
+    /// As `pop_queue`, if it is a message that was sent with others and lies as it was sent.
+    #[inline(always)]
+    pub fn pop_of_run(&mut self) -> Option<(T::Message, Stamp)> {
+        if !self.queue.is_in_run() {
+            return None;
+        }
+        self.taken = self.taken.wrapping_add(1);
+        self.queue.pop_of_run()
+    }
+
+    /// True if the last message that was put before the others has been taken, and another
+    /// one besides.
+    pub(super) fn may_put_first(&self) -> bool {
+        self.taken.wrapping_sub(self.put_first) >= 2
+    }
+
+    /// A message that waited here is started, or taken out.
+    #[inline]
+    pub fn left(&mut self, entry: &Entry<T, K>) {
+        if let Some(backlog) = &mut self.backlog {
+            backlog.left(entry);
+        }
+    }
+
+    /// Takes the next message of a lane.
+    pub fn pop_lane(&mut self, id: LaneId) -> Option<Entry<T, K>> {
+        let entry = self.lanes.pop_front(id)?;
+        self.left(&entry);
+        self.taken = self.taken.wrapping_add(1);
+        Some(entry)
+    }
+
+    /// False if no lane is ready; true if one is, or was at the last look.
+    pub fn has_ready(&mut self) -> bool {
+        !self.ready.all.is_empty() || self.has_urgent_ready()
+    }
+
+    /// Takes the lane that has been ready for longest off the list. The list does not keep the
+    /// memory of a crowd.
+    pub fn next_ready(&mut self) -> Option<LaneId> {
+        let id =
+            std::iter::from_fn(|| self.ready.all.pop_front()).find(|id| self.lanes.is_ready(*id));
+        if self.ready.all.is_empty() && self.ready.all.capacity() > KEPT_WHEN_EMPTY {
+            self.ready.all = VecDeque::new();
+        }
+        id
+    }
+
+    /// True when a lane with an urgent message is ready.
+    pub fn has_urgent_ready(&mut self) -> bool {
+        while let Some(id) = self.ready.urgent.front() {
+            if self.lanes.is_ready(*id) {
+                return true;
+            }
+            self.ready.urgent.pop_front();
+        }
+        false
+    }
+
+    /// Takes the next of these lanes off the list.
+    pub fn next_urgent_ready(&mut self) -> Option<LaneId> {
+        let ready = self.has_urgent_ready();
+        ready.then(|| self.ready.urgent.pop_front()).flatten()
+    }
+
+    /// No worker owns this lane from here on. True if it has an urgent message.
+    pub fn make_ready(&mut self, id: LaneId) -> bool {
+        let Some(lane) = self.lanes.get(id) else { return false };
+        lane.state = LaneState::Ready;
+        let urgent = lane.is_urgent();
+        match urgent {
+            true => self.ready.urgent.push_back(id),
+            false => self.ready.all.push_back(id),
+        }
+        urgent
+    }
+
+    /// An urgent message has come into this lane. Says what its state is.
+    pub fn set_urgent(&mut self, id: LaneId) -> Option<LaneState> {
+        let state = self.lanes.get(id)?.state;
+        if state == LaneState::Ready {
+            self.ready.urgent.push_back(id);
+        }
+        Some(state)
+    }
+
+    /// For how many ready lanes the list has room.
+    pub fn room_for_ready(&self) -> usize {
+        self.ready.all.capacity()
+    }
+
+    /// Nothing is ready any more: all lanes have been emptied.
+    pub fn forget_ready(&mut self) {
+        self.ready.all.clear();
+        self.ready.urgent.clear();
+    }
+
+    /// Takes the token away from its holder and gives the key in hand a lane that the holder runs.
+    /// Returns the lane.
+    pub fn pass_on(&mut self) -> Option<LaneId> {
+        let token = self.token.take()?;
+        let (hash, key) = token.in_hand?;
+        Some(self.lanes.open(hash, key, LaneState::Running(token.worker)))
+    }
+
+    /// Passes the token on if its holder has not finished a message since the last tick and others
+    /// wait behind it.
+    pub fn revoke(&mut self, waiting: bool) -> bool {
+        let now = self.token.as_ref().map(|token| (token.epoch, token.taken));
+        let stuck = now.is_some() && now == self.epochs.seen;
+        self.epochs.seen = now;
+        let comparing = self.token.as_ref().is_some_and(|token| token.comparing);
+        let revoked = stuck && waiting && !comparing;
+        if revoked {
+            self.pass_on();
+        }
+        revoked
+    }
+
+    /// True when a key has had its quota in a row and others may be ready behind it (K04). Goes by
+    /// the hash: keys that collide share a streak, which costs them a lane and no order.
+    pub fn exceeds(&mut self, entry: &Entry<T, K>, quota: u32) -> bool {
+        let (count, hash) = self.hashes.streak;
+        let same = entry.key.is_some() && count > 0 && hash == entry.hash;
+        self.hashes.streak = if same { (count + 1, hash) } else { (1, entry.hash) };
+        self.hashes.streak.0 > quota && !self.queue.is_empty()
+    }
+
+    /// The next message of the queue goes into the slot, and its key into the hands of the
+    /// holder of the token, if nothing prevents it; otherwise nothing has changed. Returns the key
+    /// that the holder has done with, to be dropped under no lock, and the hash of the new one.
+    #[inline(always)]
+    pub fn step(
+        &mut self,
+        epoch: u64,
+        quota: u32,
+        slot: &mut impl Slot<T>,
+    ) -> Option<KeyChange<K>> {
+        let token = self.token.as_mut().filter(|token| token.epoch == epoch)?;
+        if !self.lanes.is_empty() || self.backlog.is_some() {
+            return None;
+        }
+        // Taken first, and put back if it has to wait, which is rare: looking at it in its place
+        // costs as much again.
+        let mut entry = self.queue.pop_front()?;
+        let (count, hash) = self.hashes.streak;
+        let same = entry.key.is_some() && hash == entry.hash;
+        if same && count >= quota {
+            self.put_back(entry);
+            return None;
+        }
+        self.hashes.streak = (if same { count + 1 } else { 1 }, entry.hash);
+        self.taken = self.taken.wrapping_add(1);
+        token.taken += 1;
+        let key = entry.key.take().map(|key| (entry.hash, key));
+        let hash = key.as_ref().map(|(hash, _)| *hash);
+        let step = (std::mem::replace(&mut token.in_hand, key), hash);
+        entry.put_into(slot);
+        Some(step)
+    }
+
+    /// True if nothing stands before the queue or needs a look at each message: no token, no lane
+    /// that is ready, no key that is counted.
+    #[inline(always)]
+    pub fn is_plain(&self) -> bool {
+        let is_nothing_ready = self.ready.all.is_empty() && self.ready.urgent.is_empty();
+        self.token.is_none() && self.backlog.is_none() && is_nothing_ready
+    }
+
+    /// The next message of the queue whose key has no lane goes into the slot, and the hash of
+    /// its key and that key to the caller; those before it wait behind their keys. None, with the
+    /// next message left in place, if more has to be weighed: keys that are not compared here, a
+    /// lane with a collector, a key that has had its quota.
+    #[inline(always)]
+    pub fn pop_free(&mut self, quota: u32, slot: &mut impl Slot<T>) -> Option<(u32, Option<K>)>
+    where
+        K: PartialEq + 'static,
+    {
+        // As in `step`.
+        let mut entry = self.queue.pop_front()?;
+        while self.lanes.has(entry.hash) {
+            if let Err(entry) = self.lanes.wait_behind(entry) {
+                self.put_back(entry);
+                return None;
+            }
+            entry = self.queue.pop_front()?;
+        }
+        let (count, hash) = self.hashes.streak;
+        let same = entry.key.is_some() && hash == entry.hash;
+        if same && count >= quota {
+            self.put_back(entry);
+            return None;
+        }
+        self.hashes.streak = (if same { count + 1 } else { 1 }, entry.hash);
+        self.taken = self.taken.wrapping_add(1);
+        let of = (entry.hash, entry.key.take());
+        entry.put_into(slot);
+        Some(of)
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub(super) fn put_back(&mut self, entry: Entry<T, K>) {
+        self.queue.push_front(entry);
+    }
+
+    /// The first of the next messages whose key is another and waits for no other: it goes before
+    /// those of the key that has had its quota, and no lane is needed.
+    pub fn pop_other(&mut self, hash: u32) -> Option<Entry<T, K>> {
+        let lanes = &self.lanes;
+        let other = self.queue.remove_near(LOOK_AHEAD, |entry| match entry.key {
+            Some(_) => entry.hash != hash && !lanes.has(entry.hash),
+            None => true,
+        })?;
+        self.hashes.streak = (1, other.hash);
+        Some(other)
+    }
+
+    /// True if a key that has had its quota need not give way, because it alone is here; it may
+    /// have another quota then.
+    pub fn has_nobody_else(&mut self) -> bool {
+        let alone = self.queue.len() < LOOK_AHEAD && !self.has_ready();
+        if alone {
+            self.hashes.streak.0 = 1;
+        }
+        alone
+    }
+
+    /// Gives a message's key a lane of its own that is ready, behind all others.
+    pub fn stand_aside(&mut self, mut entry: Entry<T, K>) {
+        let Some(key) = entry.key.take() else { return };
+        let id = self.lanes.open(entry.hash, key, LaneState::Ready);
+        let unplaced = self.lanes.push_back(id, entry);
+        debug_assert!(unplaced.is_ok(), "a lane just opened is there");
+        self.make_ready(id);
+        self.hashes.streak = (0, 0);
+    }
+
+    /// Messages in the outbox and its lanes, on the way between them, and out of the shard to be
+    /// looked at.
+    pub fn queued(&self) -> usize {
+        let lifted = self.lifted.as_ref().map_or(0, |lifted| lifted.messages);
+        self.queue.len() + self.lanes.queued() + usize::from(self.carried.is_some()) + lifted
+    }
+}
