@@ -45,7 +45,7 @@ pub(crate) mod stamp;
 pub(crate) mod urgency;
 #[path = "../../crates/greenroom-queue/src/visits.rs"]
 pub(crate) mod visits;
-#[path = "../../crates/greenroom-queue/src/wake.rs"]
+#[path = "../../crates/greenroom-queue/src/wake/mod.rs"]
 pub(crate) mod wake;
 #[path = "watchdog.rs"]
 pub(crate) mod watchdog;

@@ -1,0 +1,109 @@
+//! The idle list.
+
+use std::task::Waker;
+
+/// A worker that was taken off the idle list, and is to be polled.
+#[must_use]
+pub struct Picked {
+    /// Which one.
+    pub worker: usize,
+    /// None if it comes by itself: it has not given its waker yet.
+    pub(super) waker: Option<Waker>,
+}
+
+impl Picked {
+    /// Wakes it, under no lock.
+    #[inline]
+    pub fn wake(self) {
+        if let Some(waker) = self.waker {
+            waker.wake();
+        }
+    }
+}
+
+/// Idle workers, the last to fall asleep on top. Any of them leaves at the same price, because
+/// thousands leave at once when a runtime ends.
+pub(super) struct Idle {
+    pub(super) stack: Vec<usize>,
+    /// One per worker.
+    pub(super) places: Vec<IdleEntry>,
+}
+
+pub(super) struct IdleEntry {
+    /// The worker's place in the stack; [`UP`] when it is not there.
+    pub(super) at: usize,
+    /// Of its task, while it is in the stack and has given it.
+    pub(super) waker: Option<Waker>,
+}
+
+/// The place of a worker that is not idle.
+pub(super) const UP: usize = usize::MAX;
+
+impl Default for IdleEntry {
+    fn default() -> Self {
+        Self { at: UP, waker: None }
+    }
+}
+
+impl Idle {
+    pub(super) fn new(workers: usize) -> Self {
+        let places = std::iter::repeat_with(IdleEntry::default).take(workers).collect();
+        Self { stack: Vec::new(), places }
+    }
+
+    pub(super) fn grow_to(&mut self, workers: usize) {
+        if workers > self.places.len() {
+            self.places.resize_with(workers, IdleEntry::default);
+        }
+    }
+
+    pub(super) fn push(&mut self, worker: usize, waker: Option<Waker>) {
+        let place = &mut self.places[worker];
+        debug_assert_eq!(place.at, UP, "nobody parks twice");
+        *place = IdleEntry { at: self.stack.len(), waker };
+        self.stack.push(worker);
+    }
+
+    /// From the top.
+    pub(super) fn last(&self, many: usize) -> impl Iterator<Item = usize> {
+        self.stack.iter().rev().take(many).copied()
+    }
+
+    #[inline]
+    pub(super) fn pop(&mut self) -> Option<Picked> {
+        let worker = self.stack.pop()?;
+        Some(self.pick(worker))
+    }
+
+    /// None when the worker was not there.
+    #[inline(always)]
+    pub(super) fn remove(&mut self, worker: usize) -> Option<Picked> {
+        let is_there = match self.stack.last() == Some(&worker) {
+            true => self.stack.pop().is_some(),
+            false => self.remove_below(worker),
+        };
+        is_there.then(|| self.pick(worker))
+    }
+
+    /// As `remove`, of a worker that is not the last to have fallen asleep; its waker stays
+    /// in its place.
+    #[cold]
+    pub(super) fn remove_below(&mut self, worker: usize) -> bool {
+        let at = self.places[worker].at;
+        if at == UP {
+            return false;
+        }
+        self.stack.swap_remove(at);
+        if let Some(moved) = self.stack.get(at) {
+            self.places[*moved].at = at;
+        }
+        true
+    }
+
+    #[inline]
+    pub(super) fn pick(&mut self, worker: usize) -> Picked {
+        let place = &mut self.places[worker];
+        place.at = UP;
+        Picked { worker, waker: place.waker.take() }
+    }
+}

@@ -1,0 +1,335 @@
+//! Sleeping and waking: which workers run when there is work.
+//!
+//! A pool may have thousands of workers and two cores. What matters is how many workers are
+//! *awake*: polled now, or woken and about to be. A worker whose handler is suspended is not awake.
+//!
+//! # The protocol
+//! * Work is announced by a bit in the ready map ([`mark`](Wake::mark)), then [`one`](Wake::one)
+//!   wakes an idle worker, unless as many are awake as there are cores, or none is idle.
+//! * A worker that finds no work (steps: enter the idle list; `awake -= 1`; fence; look at
+//!   the map again) and a worker whose handler suspends (`awake -= 1`; fence; look) both end
+//!   in [`leave`](Wake::leave).
+//!
+//! The race is between a sender that marks and sees `awake` at its limit, and the last awake
+//! worker, which leaves and sees the map empty. On both sides a sequentially consistent fence
+//! separates mark or look from the access to `awake`, so at least one of them sees the other:
+//! either the sender finds room and wakes a worker, or the leaving worker finds the bit and wakes
+//! one, possibly itself.
+//!
+//! The same holds for two wakers if one has raised `awake` and then finds no idle worker: it lowers
+//! it and looks again.
+//!
+//! # Where handlers usually wait
+//! There ([`waits`](Wake::waits)) a worker is polled once or twice for each message, and if it were
+//! counted each time, two threads would write one variable twice for each message. So a worker
+//! counts as awake from when it is woken until its handler suspends for the first time, and not
+//! again until it parks. `awake` covers workers that were woken and are about to look.
+//!
+//! A worker that does not count has no duty to others while it goes from message to message: a
+//! sender that finds `awake` below its limit and an idle worker wakes that one. Its duty is to look
+//! after it has entered the idle list ([`pass_on`](Wake::pass_on)). The race is between a sender
+//! that marks and finds no idle worker, and a worker that enters the list and finds nothing ready.
+//! Fences stand between the two steps on both sides, so one of them sees the other. As long as
+//! work is ready, each woken worker wakes the next one as its handler suspends: so all come up, one
+//! after the other, with only a few on their way at a time.
+//!
+//! # Searching
+//! A worker that has found nothing more steps aside once before it parks
+//! ([`begin_search`](Wake::begin_search), [`end_search`](Wake::end_search)). In that time it
+//! absorbs one wake-up by a sender on its own thread: the sender clears `searching` instead of
+//! waking a worker. When the searcher is back, it clears `searching` too, and only then looks at
+//! every shard. Both are read-modify-writes of one variable: a sender that came first has marked
+//! its shard before the searcher looks; one that comes later finds no searcher, and wakes a worker.
+//! This is for senders on the same thread only: the searcher runs as soon as they let it, and finds
+//! their writes in the caches. A sender elsewhere wakes a worker that will run on the sender's
+//! thread.
+//!
+//! # Affinity
+//! Without keys, workers keep to a shard each: the worker that takes messages there, or was woken
+//! for it, has its bit set in `affinity`. If handlers are quick, such a shard is left to that
+//! worker; if they are not, others join it. A worker that leaves it looks at the ready map
+//! afterwards, so that no shard is left alone. If handlers usually wait ([`waits`](Wake::waits)),
+//! no worker keeps to a shard: each message is the last that its worker takes there. Every bit has
+//! a worker that clears it when it leaves, or the shard would be left alone: a worker may yield a
+//! shard without clearing its bit only if the other worker also owns that bit. If the pace changes
+//! while a worker keeps a shard to itself, the watchdog finds out, and others join.
+//!
+//! # Called while parked
+//! A caller may do the work of an idle worker ([`woken_or_called`](Wake::woken_or_called)). The
+//! worker stays in the list and is not awake: for all others it is as idle as before. If another
+//! takes it off the list in that time, it wakes the worker's task, which comes once the caller has
+//! put the work back. A worker that cannot come then, because its handler suspends or because it
+//! ends, passes the wake-up on, as one that dies does.
+//!
+//! # Handed a message
+//! A caller may also give an idle worker its message past the queue, and have it woken
+//! ([`hand`](Wake::hand)). No shard is marked. The message is in the worker's hands before
+//! the worker is off the list, so if the worker cannot come, its wake-up and its message are
+//! found together.
+//!
+//! A waker takes a worker off the idle list, with the waker of its task, and raises `awake` on
+//! its behalf, so a wake-up belongs to exactly one worker. A worker that dies first passes it
+//! on ([`forget`](Wake::forget)).
+
+mod idle_list;
+mod idle_slot;
+mod picking;
+mod ready;
+#[cfg(test)]
+mod tests;
+
+pub use idle_list::Picked;
+pub use idle_slot::{ParkToken, WakeReason};
+
+use idle_list::{Idle, UP};
+use idle_slot::{ANY, IdleSlot};
+
+use std::{
+    future::poll_fn,
+    task::{Poll, Waker},
+    time::Duration,
+};
+
+use super::{
+    lock::{Lock, locked},
+    padded::Padded,
+    per_slot::PerSlot,
+    visits::Visits,
+    watchdog_handle::WatchdogHandle,
+};
+use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
+
+/// Which shards are ready, and which workers lie idle.
+pub struct Wake {
+    /// A bit per shard: in a keyed pool, that a worker should look at it; without keys, that there
+    /// are messages in it.
+    ready: Padded<AtomicU64>,
+    /// Read for each message and rarely written.
+    signs: Padded<Signs>,
+    /// Without keys, a bit per shard in which a worker takes messages: others go elsewhere
+    /// if they can.
+    affinity: Padded<AtomicU64>,
+    /// Workers that are polled, or woken and about to be.
+    awake: Padded<AtomicUsize>,
+    /// What workers write now and then, as they go on.
+    aside: Padded<Aside>,
+    /// As many as can run at once.
+    limit: usize,
+    /// The last to fall asleep is woken first: its caches are warmest.
+    idle: Lock<Idle>,
+    /// The length of `idle`, to be read without its lock.
+    idle_count: AtomicUsize,
+    /// One per worker.
+    idle_slots: PerSlot<IdleSlot>,
+}
+
+/// What workers look at before each message.
+struct Signs {
+    /// A bit per shard with urgent messages: in its inbox, or in lanes that are ready. Set under
+    /// the lock of either, cleared under both; without keys there are no lanes.
+    urgent: AtomicU64,
+    /// Handlers return within [`QUICK`]: one worker per shard is enough, and another would only
+    /// meet it there.
+    quick: AtomicBool,
+    /// Handlers usually wait for something: a worker leaves a shard with its first message, and
+    /// none keeps to one.
+    waits: AtomicBool,
+}
+
+/// One of the two is written if handlers are quick, the other if they usually wait.
+struct Aside {
+    /// The thread on which an awake worker that found nothing has stepped aside, before it looks
+    /// at every shard again; [`NOBODY`] if there is none. It absorbs one wake-up by a sender on
+    /// that thread.
+    searching: AtomicUsize,
+    /// If handlers usually wait: which shards are looked at first.
+    visits: Visits,
+}
+
+/// The waker of the task that awaits this.
+#[inline]
+pub fn own_waker() -> impl Future<Output = Waker> {
+    poll_fn(|task| Poll::Ready(task.waker().clone()))
+}
+
+/// The token of no thread.
+pub const NOBODY: usize = 0;
+
+impl Wake {
+    /// For so many workers, none of which is idle yet; at most `limit` are to be awake at the same
+    /// time.
+    pub fn new(workers: usize, limit: usize) -> Self {
+        Self {
+            ready: Padded(AtomicU64::new(0)),
+            signs: Padded(Signs {
+                urgent: AtomicU64::new(0),
+                quick: AtomicBool::new(false),
+                waits: AtomicBool::new(false),
+            }),
+            affinity: Padded(AtomicU64::new(0)),
+            awake: Padded(AtomicUsize::new(0)),
+            aside: Padded(Aside { searching: AtomicUsize::new(NOBODY), visits: Visits::new() }),
+            limit: limit.max(1),
+            idle: Lock::new(Idle::new(workers)),
+            idle_count: AtomicUsize::new(0),
+            idle_slots: PerSlot::new(workers),
+        }
+    }
+
+    /// Workers that are polled, or woken and about to be.
+    #[inline]
+    pub fn awake(&self) -> usize {
+        // Pairs with each raise of `awake` before `WatchdogHandle::call`, as the watchdog looks
+        // here after `turn_away`: it sees the worker, or the call sees that it is gone. Otherwise a
+        // worker goes unwatched.
+        self.awake.load(Ordering::SeqCst)
+    }
+
+    /// Workers that are in the idle list.
+    pub fn idle(&self) -> usize {
+        self.idle_count.load(Ordering::Relaxed)
+    }
+
+    /// Makes room for more workers.
+    pub fn grow_to(&self, workers: usize) {
+        self.idle_slots.grow_to(workers);
+        locked(&self.idle).grow_to(workers);
+    }
+
+    /// The caller is polled (again); from now on it is watched for how long.
+    #[inline]
+    pub fn enter(&self, watchdog: &WatchdogHandle) {
+        // Pairs with the loads in `WatchdogHandle::call` and `Wake::awake`, as in `pick`.
+        self.awake.fetch_add(1, Ordering::SeqCst);
+        watchdog.call();
+    }
+
+    /// The caller is not polled any more.
+    #[inline]
+    pub fn leave(&self, watchdog: &WatchdogHandle) {
+        self.leave_to(watchdog);
+    }
+
+    /// As `leave`. Returns the worker that was woken for what is ready.
+    #[inline]
+    pub fn leave_to(&self, watchdog: &WatchdogHandle) -> Option<usize> {
+        // Pairs with the load of `awake` in `pick`, through the fence in `pass_on`.
+        self.awake.fetch_sub(1, Ordering::SeqCst);
+        self.pass_on_to(watchdog)
+    }
+
+    /// As `leave`, for a worker that did not count as awake: wakes another for ready work. Call it
+    /// after entering the idle list, or after marking the shards that are left.
+    #[inline]
+    pub fn pass_on(&self, watchdog: &WatchdogHandle) {
+        self.pass_on_to(watchdog);
+    }
+
+    /// As `pass_on`. Returns the worker that was woken.
+    #[inline]
+    pub fn pass_on_to(&self, watchdog: &WatchdogHandle) -> Option<usize> {
+        // Pairs with three fences. With that in `pick`: the sender sees the lower `awake` or the
+        // idle worker, or its mark is seen here. With that in `call`. And, for callers that look at
+        // `starved` and `closing` next, with those in `grant_to_all` and `wait_until`. Otherwise a
+        // message, an order, a waiter or a stop is forgotten.
+        fence(Ordering::SeqCst);
+        if !self.wants_attention() {
+            return None;
+        }
+        let picked = self.pick(self.limit, None, watchdog)?;
+        let worker = picked.worker;
+        picked.wake();
+        Some(worker)
+    }
+
+    /// Enters the idle list. The caller then leaves, and waits to be
+    /// [woken](Self::woken_or_called), in the same turn of its task if it gives that task's waker.
+    #[inline]
+    pub fn park(&self, worker: usize, waker: Option<Waker>) -> ParkToken {
+        let park_token = if waker.is_some() { ParkToken::Told } else { ParkToken::Unknown };
+        let mut idle = locked(&self.idle);
+        idle.push(worker, waker);
+        self.idle_slots.at(worker).taken.store(true, Ordering::Relaxed);
+        self.idle_count.store(idle.stack.len(), Ordering::Release);
+        park_token
+    }
+
+    /// A wake-up of this worker wakes this task from now on. False if the worker is off the list
+    /// already, and another task or none was woken.
+    #[cold]
+    fn set_waker(&self, worker: usize, waker: &Waker) -> bool {
+        // Foreign code.
+        let mut waker = Some(waker.clone());
+        let mut idle = locked(&self.idle);
+        let place = &mut idle.places[worker];
+        let is_parked = place.at != UP;
+        if is_parked {
+            std::mem::swap(&mut place.waker, &mut waker);
+        }
+        drop(idle);
+        drop(waker);
+        is_parked
+    }
+
+    /// True while this worker is in the idle list. A guess.
+    #[inline]
+    pub fn is_parked(&self, worker: usize) -> bool {
+        self.idle_slots.at(worker).taken.load(Ordering::Relaxed)
+    }
+
+    /// Waits until the worker is taken off the idle list, and says what for. Or until `is_called`,
+    /// which is asked at each poll: None, and the worker is still in the list and is to come back
+    /// with the same `park_token`. `is_driven` says whether a caller that does the work of a task
+    /// polls here, with that task's own waker.
+    #[inline(always)]
+    pub fn woken_or_called(
+        &self,
+        worker: usize,
+        park_token: &mut ParkToken,
+        is_driven: impl Fn() -> bool,
+        mut is_called: impl FnMut() -> bool,
+    ) -> impl Future<Output = Option<WakeReason>> {
+        let idle_slot = self.idle_slots.at(worker);
+        poll_fn(move |task| {
+            if !idle_slot.taken.load(Ordering::Acquire) {
+                return Poll::Ready(Some(idle_slot.take_wake_reason()));
+            }
+            if is_called() {
+                return Poll::Ready(None);
+            }
+            let is_known = match park_token {
+                ParkToken::Told => true,
+                ParkToken::Known => is_driven(),
+                ParkToken::Unknown => false,
+            };
+            *park_token = ParkToken::Known;
+            match is_known || self.set_waker(worker, task.waker()) {
+                true => Poll::Pending,
+                false => Poll::Ready(Some(idle_slot.take_wake_reason())),
+            }
+        })
+    }
+
+    /// A worker that had parked goes, or cannot come any more. Passes on a wake-up that it was
+    /// given; the caller then looks for a message that it was handed.
+    pub fn forget(&self, worker: usize, watchdog: &WatchdogHandle) {
+        let mut idle = locked(&self.idle);
+        if let Some(picked) = idle.remove(worker) {
+            self.unpark(&idle, worker, ANY);
+            drop(idle);
+            drop(picked);
+            // Pairs with the fences in `grant_to_all` and `wait_until`: as in `leave`, the caller
+            // looks next for waiters of what it has started.
+            return fence(Ordering::SeqCst);
+        }
+        drop(idle);
+        if let WakeReason::Shard(shard) = self.idle_slots.at(worker).take_wake_reason() {
+            self.release_affinity(shard);
+        }
+        self.leave(watchdog);
+    }
+}
+
+/// A handler this quick is not worth another thread: waking one, and meeting it at the same
+/// queue, costs more.
+pub const QUICK: Duration = Duration::from_micros(2);

@@ -1,0 +1,240 @@
+//! Who is woken.
+
+use super::{
+    NOBODY, Wake,
+    idle_list::{Idle, Picked},
+    idle_slot::{ANY, HANDED},
+};
+use crate::{
+    lock::locked,
+    sync::{Ordering, fence, this_thread},
+    watchdog_handle::WatchdogHandle,
+};
+
+/// However many are awake, searching or not.
+const NO_LIMIT: usize = usize::MAX;
+
+/// So many of the last to fall asleep may be handed a message.
+const WORKERS_ASKED: usize = 4;
+
+impl Wake {
+    /// Wakes an idle worker for this shard, unless enough are awake. True when one was woken.
+    pub fn one_for(&self, shard: usize, watchdog: &WatchdogHandle) -> bool {
+        self.one_within(self.limit, Some(shard), watchdog)
+    }
+
+    /// Wakes an idle worker, unless enough are awake. True when one was woken.
+    pub fn one(&self, watchdog: &WatchdogHandle) -> bool {
+        self.one_within(self.limit, None, watchdog)
+    }
+
+    /// Wakes an idle worker, on the caller's thread, for this shard, which another drains remotely.
+    pub fn wake_near_sender(&self, shard: usize, watchdog: &WatchdogHandle) {
+        self.one_within(NO_LIMIT, Some(shard), watchdog);
+    }
+
+    /// Wakes an idle worker although as many are awake as there are cores: they have made
+    /// no progress.
+    pub fn one_more(&self, watchdog: &WatchdogHandle) -> bool {
+        self.one_within(NO_LIMIT, None, watchdog)
+    }
+
+    fn one_within(&self, limit: usize, shard: Option<usize>, watchdog: &WatchdogHandle) -> bool {
+        let picked = self.pick(limit, shard, watchdog);
+        let woken = picked.is_some();
+        picked.into_iter().for_each(Picked::wake);
+        woken
+    }
+
+    /// As `one_for`, or `one` if there are keys, for a caller that has the worker polled: by
+    /// itself, or by [`wake`](Picked::wake). For a shard only if workers keep to shards: others
+    /// would not clear its bit in `affinity`, and later messages there would be left alone.
+    pub fn pick_for(&self, shard: Option<usize>, watchdog: &WatchdogHandle) -> Option<Picked> {
+        self.pick(self.limit, shard, watchdog)
+    }
+
+    pub(super) fn pick(
+        &self,
+        limit: usize,
+        shard: Option<usize>,
+        watchdog: &WatchdogHandle,
+    ) -> Option<Picked> {
+        loop {
+            // Pairs with the fences in `pass_on` and `end_search`, and below. The caller has marked
+            // its shard: either it sees the lower `awake`, the idle worker, or that none searches,
+            // or the worker sees the mark. Otherwise the shard is left alone.
+            fence(Ordering::SeqCst);
+            if limit < NO_LIMIT && self.claim_searcher() {
+                return None;
+            }
+            let awake = self.awake.load(Ordering::Relaxed);
+            if awake >= limit || self.idle_count.load(Ordering::Relaxed) == 0 {
+                return None;
+            }
+            let raised = awake + 1;
+            // Pairs with the load in `WatchdogHandle::call` and, after `turn_away`, the one in
+            // `Wake::awake`: the raise precedes the call, so the watchdog stays or is called back.
+            let swapped =
+                self.awake.compare_exchange(awake, raised, Ordering::SeqCst, Ordering::Relaxed);
+            if swapped.is_err() {
+                continue;
+            }
+            if let Some(picked) = self.pop_idle(shard) {
+                watchdog.call();
+                return Some(picked);
+            }
+            // Pairs with the load of `awake` in `pick`, through the fence below.
+            self.awake.fetch_sub(1, Ordering::SeqCst);
+            // Pairs with the fence above in another waker: it sees the lower count, or its mark is
+            // seen here. Otherwise it gives up because of a worker that is not there.
+            fence(Ordering::SeqCst);
+            if !self.wants_attention() {
+                return None;
+            }
+        }
+    }
+
+    /// True if a message may be handed to an idle worker: one may be woken, and no worker on this
+    /// very thread looks at every shard in a moment. A guess.
+    #[inline]
+    pub fn may_hand(&self) -> bool {
+        let searching = self.aside.searching.load(Ordering::Relaxed);
+        self.awake.load(Ordering::Relaxed) < self.limit
+            && self.idle_count.load(Ordering::Relaxed) > 0
+            && (searching == NOBODY || searching != this_thread())
+    }
+
+    /// Wakes an idle worker for a message that `put` hands it. `put` says whether it did, under the
+    /// lock of the list: it does not if an earlier caller has not collected its reply. True when
+    /// one was woken.
+    #[inline]
+    pub fn hand(&self, watchdog: &WatchdogHandle, mut put: impl FnMut(usize) -> bool) -> bool {
+        let awake = self.awake.load(Ordering::Relaxed);
+        // Pairs with the loads in `WatchdogHandle::call` and `Wake::awake`, as in `pick`.
+        let (raised, order) = (awake + 1, Ordering::SeqCst);
+        if awake >= self.limit
+            || self.awake.compare_exchange(awake, raised, order, Ordering::Relaxed).is_err()
+        {
+            return false;
+        }
+        let mut idle = locked(&self.idle);
+        let handed = idle.last(WORKERS_ASKED).find(|worker| put(*worker));
+        if let Some(picked) = handed.and_then(|worker| idle.remove(worker)) {
+            self.unpark(&idle, picked.worker, HANDED);
+            drop(idle);
+            watchdog.call();
+            picked.wake();
+            return true;
+        }
+        drop(idle);
+        // As in `pick`: others have seen one more awake than there is.
+        self.leave(watchdog);
+        false
+    }
+
+    /// Wakes this worker if it is idle: something waits that only it can do. True when it was
+    /// woken. The caller has published what waits; a worker that parks looks for it afterwards.
+    ///
+    /// On a thread of the runtime the worker then lies where no other thread takes it, until the
+    /// task of the caller awaits something. No other worker can do what waits. If the caller may
+    /// compute on, see "A worker that wakes another" in wake/README.md.
+    pub fn call(&self, worker: usize, watchdog: &WatchdogHandle) -> bool {
+        // Pairs with the fence in `pass_on` of a worker that parks: this load sees it in the idle
+        // list, or it sees what the caller has published. Otherwise it sleeps over an order or its
+        // mail.
+        fence(Ordering::SeqCst);
+        if !self.idle_slots.at(worker).taken.load(Ordering::Relaxed) {
+            return false;
+        }
+        let mut idle = locked(&self.idle);
+        let Some(picked) = idle.remove(worker) else { return false };
+        self.unpark_counted(&idle, worker);
+        drop(idle);
+        picked.wake();
+        watchdog.call();
+        true
+    }
+
+    /// A worker has been taken off the idle list. `awake` has been raised on its behalf before,
+    /// unless it goes: once it is told here, it may lower it. If it is sent to a shard that has a
+    /// worker already, the first to leave clears the bit of both; that costs a meeting there, and
+    /// no message. Under the lock of the list, so that a worker that dies now finds its wake
+    /// reason.
+    #[inline]
+    pub(super) fn unpark(&self, idle: &Idle, worker: usize, wake_reason: u32) {
+        let idle_slot = self.idle_slots.at(worker);
+        idle_slot.wake_reason.store(wake_reason, Ordering::Relaxed);
+        idle_slot.taken.store(false, Ordering::Release);
+        self.idle_count.store(idle.stack.len(), Ordering::Release);
+    }
+
+    /// The caller has found nothing, steps aside once, and then looks again. False when another
+    /// worker does so already.
+    pub fn begin_search(&self) -> bool {
+        let thread = this_thread();
+        self.aside
+            .searching
+            .compare_exchange(NOBODY, thread, Ordering::AcqRel, Ordering::Relaxed)
+            .is_ok()
+    }
+
+    /// The caller is back, and is about to look at every shard; or it is dropped, and leaves. It
+    /// may be on another thread by now, and may clear the promise of a later searcher, which costs
+    /// that one a wake-up and loses no message.
+    #[inline]
+    pub fn end_search(&self) {
+        self.aside.searching.swap(NOBODY, Ordering::AcqRel);
+        // Pairs with the fence in `pick`: the sender sees that no worker searches, or the searcher
+        // sees its mark in the look that follows. Otherwise each relies on the other.
+        fence(Ordering::SeqCst);
+    }
+
+    /// True when a worker searches on this very thread: it looks at the shards that the caller has
+    /// marked as soon as the caller lets it run, and shares its caches.
+    fn claim_searcher(&self) -> bool {
+        let searching = self.aside.searching.load(Ordering::Acquire);
+        searching != NOBODY
+            && searching == this_thread()
+            && self
+                .aside
+                .searching
+                .compare_exchange(searching, NOBODY, Ordering::AcqRel, Ordering::Relaxed)
+                .is_ok()
+    }
+
+    fn pop_idle(&self, shard: Option<usize>) -> Option<Picked> {
+        let mut idle = locked(&self.idle);
+        let picked = idle.pop()?;
+        let wake_reason = shard.filter(|_| !self.waits()).map_or(ANY, |shard| {
+            self.affinity.fetch_or(1 << shard, Ordering::AcqRel);
+            shard as u32
+        });
+        self.unpark(&idle, picked.worker, wake_reason);
+        Some(picked)
+    }
+
+    /// Wakes every idle worker, to look at the change.
+    pub fn all(&self) {
+        while let Some(picked) = self.pop_any() {
+            picked.wake();
+        }
+    }
+
+    /// Takes the last worker off the idle list, however many are awake.
+    fn pop_any(&self) -> Option<Picked> {
+        let mut idle = locked(&self.idle);
+        let picked = idle.pop()?;
+        self.unpark_counted(&idle, picked.worker);
+        Some(picked)
+    }
+
+    /// A worker has been taken off the idle list, and counts as awake. In this order: otherwise a
+    /// worker whose handler suspends at once lowers `awake` below zero, and a sender of that moment
+    /// takes it for more than the limit and wakes nobody.
+    fn unpark_counted(&self, idle: &Idle, worker: usize) {
+        // Pairs with the loads in `WatchdogHandle::call` and `Wake::awake`, as in `pick`. A pool
+        // that ends need not be watched: `all` does not call it.
+        self.awake.fetch_add(1, Ordering::SeqCst);
+        self.unpark(idle, worker, ANY);
+    }
+}
