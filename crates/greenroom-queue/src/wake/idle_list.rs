@@ -30,18 +30,18 @@ pub(super) struct Idle {
 }
 
 pub(super) struct IdleEntry {
-    /// The worker's place in the stack; [`UP`] when it is not there.
+    /// The worker's place in the stack; [`NOT_IDLE`] when it is not there.
     pub(super) at: usize,
     /// Of its task, while it is in the stack and has given it.
     pub(super) waker: Option<Waker>,
 }
 
 /// The place of a worker that is not idle.
-pub(super) const UP: usize = usize::MAX;
+pub(super) const NOT_IDLE: usize = usize::MAX;
 
 impl Default for IdleEntry {
     fn default() -> Self {
-        Self { at: UP, waker: None }
+        Self { at: NOT_IDLE, waker: None }
     }
 }
 
@@ -59,7 +59,7 @@ impl Idle {
 
     pub(super) fn push(&mut self, worker: usize, waker: Option<Waker>) {
         let place = &mut self.places[worker];
-        debug_assert_eq!(place.at, UP, "nobody parks twice");
+        debug_assert_eq!(place.at, NOT_IDLE, "nobody parks twice");
         *place = IdleEntry { at: self.stack.len(), waker };
         self.stack.push(worker);
     }
@@ -90,7 +90,7 @@ impl Idle {
     #[cold]
     pub(super) fn remove_below(&mut self, worker: usize) -> bool {
         let at = self.places[worker].at;
-        if at == UP {
+        if at == NOT_IDLE {
             return false;
         }
         self.stack.swap_remove(at);
@@ -103,7 +103,7 @@ impl Idle {
     #[inline]
     pub(super) fn pick(&mut self, worker: usize) -> Picked {
         let place = &mut self.places[worker];
-        place.at = UP;
+        place.at = NOT_IDLE;
         Picked { worker, waker: place.waker.take() }
     }
 }

@@ -8,12 +8,12 @@ pub(super) struct IdleSlot {
     /// the idle list.
     pub(super) wake_reason: AtomicU32,
     /// The worker is in the idle list. Written under its lock.
-    pub(super) taken: AtomicBool,
+    pub(super) is_listed: AtomicBool,
 }
 
 impl Default for IdleSlot {
     fn default() -> Self {
-        Self { wake_reason: AtomicU32::new(ANY), taken: AtomicBool::new(false) }
+        Self { wake_reason: AtomicU32::new(ANY), is_listed: AtomicBool::new(false) }
     }
 }
 

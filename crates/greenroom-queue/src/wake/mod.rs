@@ -81,7 +81,7 @@ mod tests;
 pub use idle_list::Picked;
 pub use idle_slot::{ParkToken, WakeReason};
 
-use idle_list::{Idle, UP};
+use idle_list::{Idle, NOT_IDLE};
 use idle_slot::{ANY, IdleSlot};
 
 use std::{
@@ -249,7 +249,7 @@ impl Wake {
         let park_token = if waker.is_some() { ParkToken::Told } else { ParkToken::Unknown };
         let mut idle = locked(&self.idle);
         idle.push(worker, waker);
-        self.idle_slots.at(worker).taken.store(true, Ordering::Relaxed);
+        self.idle_slots.at(worker).is_listed.store(true, Ordering::Relaxed);
         self.idle_count.store(idle.stack.len(), Ordering::Release);
         park_token
     }
@@ -262,7 +262,7 @@ impl Wake {
         let mut waker = Some(waker.clone());
         let mut idle = locked(&self.idle);
         let place = &mut idle.places[worker];
-        let is_parked = place.at != UP;
+        let is_parked = place.at != NOT_IDLE;
         if is_parked {
             std::mem::swap(&mut place.waker, &mut waker);
         }
@@ -274,7 +274,7 @@ impl Wake {
     /// True while this worker is in the idle list. A guess.
     #[inline]
     pub fn is_parked(&self, worker: usize) -> bool {
-        self.idle_slots.at(worker).taken.load(Ordering::Relaxed)
+        self.idle_slots.at(worker).is_listed.load(Ordering::Relaxed)
     }
 
     /// Waits until the worker is taken off the idle list, and says what for. Or until `is_called`,
@@ -291,7 +291,7 @@ impl Wake {
     ) -> impl Future<Output = Option<WakeReason>> {
         let idle_slot = self.idle_slots.at(worker);
         poll_fn(move |task| {
-            if !idle_slot.taken.load(Ordering::Acquire) {
+            if !idle_slot.is_listed.load(Ordering::Acquire) {
                 return Poll::Ready(Some(idle_slot.take_wake_reason()));
             }
             if is_called() {

@@ -143,7 +143,7 @@ impl Wake {
         // list, or it sees what the caller has published. Otherwise it sleeps over an order or its
         // mail.
         fence(Ordering::SeqCst);
-        if !self.idle_slots.at(worker).taken.load(Ordering::Relaxed) {
+        if !self.idle_slots.at(worker).is_listed.load(Ordering::Relaxed) {
             return false;
         }
         let mut idle = locked(&self.idle);
@@ -164,7 +164,7 @@ impl Wake {
     pub(super) fn unpark(&self, idle: &Idle, worker: usize, wake_reason: u32) {
         let idle_slot = self.idle_slots.at(worker);
         idle_slot.wake_reason.store(wake_reason, Ordering::Relaxed);
-        idle_slot.taken.store(false, Ordering::Release);
+        idle_slot.is_listed.store(false, Ordering::Release);
         self.idle_count.store(idle.stack.len(), Ordering::Release);
     }
 
