@@ -34,6 +34,9 @@ const PATIENCE: u32 = 50;
 
 /// A pool, as the watchdog sees it.
 pub trait Watched: Send + Sync {
+    /// Sets its coarse clock: senders do not, as long as the watchdog looks.
+    fn set_clock(&self);
+
     /// Takes stuck tokens away and wakes workers as needed. `before` is the result of the last
     /// tick: the messages taken.
     fn tick(&self, before: u64) -> u64;
@@ -52,7 +55,7 @@ pub trait Watched: Send + Sync {
 }
 
 /// A pool that is watched.
-struct WatchedPool {
+pub(super) struct WatchedPool {
     pool: Weak<dyn Watched>,
     taken: u64,
     quiet: u32,
@@ -123,13 +126,14 @@ impl Watchdog {
 }
 
 impl WatchedPool {
-    fn new(pool: Weak<dyn Watched>) -> Self {
+    pub(super) fn new(pool: Weak<dyn Watched>) -> Self {
         Self { pool, taken: 0, quiet: 0, is_unhurried: false }
     }
 
     /// Looks after the pool. False when it need not be watched any more.
-    fn look(&mut self) -> bool {
+    pub(super) fn look(&mut self) -> bool {
         let Some(pool) = self.pool.upgrade() else { return false };
+        pool.set_clock();
         self.is_unhurried = pool.is_unhurried();
         if pool.is_busy() {
             self.taken = pool.tick(self.taken);

@@ -268,6 +268,8 @@ pub fn one_who_waits_unwatched_and_two_workers_that_suspend() {
 }
 
 impl Watched for Pool {
+    fn set_clock(&self) {}
+
     fn tick(&self, before: u64) -> u64 {
         self.serve_waiters();
         before

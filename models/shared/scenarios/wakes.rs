@@ -333,6 +333,8 @@ pub fn the_end_of_a_pool_and_a_worker_that_parks() {
 }
 
 impl Watched for Pool {
+    fn set_clock(&self) {}
+
     fn tick(&self, before: u64) -> u64 {
         before
     }

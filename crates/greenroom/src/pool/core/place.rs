@@ -140,12 +140,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 const FEW_IN_A_TICK: u64 = (TICK.as_nanos() / QUICK.as_nanos() / 4) as u64;
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Watched for Core<A, K> {
+    fn set_clock(&self) {
+        self.telemetry.coarse.set();
+    }
+
     fn tick(&self, before: u64) -> u64 {
         #[cfg(test)]
         if self.clock.unaided.load(Ordering::Relaxed) {
             return before;
         }
-        self.telemetry.coarse.set();
         self.queue.wake.end_visits();
         let (revoked, taken) = self.revoke_stuck_tokens();
         let taken = taken.wrapping_add(self.take_back_what_is_left());

@@ -5,7 +5,10 @@ use std::{future::poll_fn, sync::Arc, task::Poll, time::Duration};
 
 use parking_lot::Mutex;
 
-use crate::{Actor, Address, Answer, Backoff, Context, DeadLetter, Delivery, Pool, PoolBuilder};
+use crate::{
+    Actor, Address, Answer, Backoff, Context, DeadLetter, Delivery, Pool, PoolBuilder,
+    pool::watchdog::{Watched, WatchedPool},
+};
 
 const HOUR: Duration = Duration::from_secs(3600);
 const A_WHILE: Duration = Duration::from_secs(5);
@@ -152,5 +155,22 @@ async fn a_dead_letter_and_another_attempt_are_as_old_as_their_message() {
             let age = A_WHILE * attempts;
             assert_eq!(*letters.lock(), [Some(age)]);
         }
+    }
+}
+
+/// The clock of a quiet pool stood until the watchdog turned away, and senders took it for set: the
+/// next message seemed up to half a second older than it was.
+#[tokio::test(start_paused = true)]
+async fn p25_a_quiet_pool_has_its_clock_set_for_as_long_as_it_is_watched() {
+    let builder = Pool::new(|_| Diarist { ages: Ages::default(), itself: Arc::default() });
+    let core = builder.workers(1).spawn_core().await.unwrap();
+    tokio::time::sleep(A_WHILE).await;
+    let quiet: Arc<dyn Watched> = core.clone();
+    assert!(!quiet.is_busy());
+    let mut watched = WatchedPool::new(Arc::downgrade(&quiet));
+    while watched.look() {
+        let late = core.telemetry.coarse.real() - core.telemetry.coarse.shown();
+        assert!(late < 1_000_000, "it is late by {late} ns");
+        tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
