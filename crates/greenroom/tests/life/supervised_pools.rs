@@ -193,6 +193,25 @@ async fn s01_nothing_is_left_running_of_a_pool_that_was_never_started() {
     assert_eq!(alive(), before);
 }
 
+/// It was accepted, for a worker that nobody was to start.
+#[tokio::test(start_paused = true)]
+async fn s02_p22_a_permit_of_a_sticky_pool_that_is_disabled_gives_its_message_back() {
+    let pool = Pool::new(|_| Clerk("a", Log::default())).workers(1).restarts(NONE);
+    let (pool, child) = pool.sticky_by(|ms: &u64| *ms).supervised().unwrap();
+    let spec = ChildSpec::new(child).restarts(NONE).on_exceeded(OnExceeded::DisableChild);
+    let root = Supervisor::new(Strategy::OneForOne).child(spec).spawn().await.unwrap();
+    assert_eq!(pool.call(1).await, Ok(1));
+    let permit = pool.try_reserve().unwrap();
+    let _ = pool.call(0).await;
+    tokio::time::sleep(SECOND).await;
+    assert_eq!(root.children()[0].state, ChildState::Disabled);
+    assert!(permit.send(5).is_err());
+    assert!(pool.stats().queued == 0 && pool.stats().ledger_holds());
+    let mut enabled = root.enable(root.children()[0].id).await.unwrap();
+    enabled.done(SECOND).await.unwrap();
+    assert_eq!(pool.call(1).await, Ok(1));
+}
+
 /// Panics at 0. At 1 it blocks its thread until it is let go.
 struct Blocks(Arc<Gate>);
 
