@@ -451,9 +451,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// A message that was held back is held back again.
+    /// A message that was held back is held back again. The last worker may have gone meanwhile, or
+    /// the pool may have ended.
     fn keep(&self, payload: &mut OutgoingOf<A>, stamp: Stamp) {
         self.routing.held.lock().extend(entry_of::<A, K>(payload, stamp));
+        self.settle_if_over();
     }
 }
 

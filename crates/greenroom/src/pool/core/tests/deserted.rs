@@ -3,14 +3,16 @@
 use std::{
     convert::Infallible,
     pin::pin,
-    sync::{Arc, atomic::Ordering},
+    sync::{Arc, Weak, atomic::Ordering},
     task::{Context as TaskContext, Wake, Waker},
 };
 
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
 use crate::{
-    Actor, Address, Context, ExitReason, Pool, SendError,
+    Actor, Address, CallError, Context, ExitReason, Pool, SendError,
+    policy::{About, Choice, Crew, Policy},
     pool::{core::Core, outgoing::Outgoing},
     step_aside,
 };
@@ -97,4 +99,37 @@ async fn a_message_that_is_to_be_held_as_the_last_worker_goes_is_refused() {
     let mut payload = Outgoing::new(1, None);
     assert!(core.hold_back(&mut payload, seen).is_err());
     assert_eq!((payload.message, pool.depth()), (Some(1), 0));
+}
+
+/// Holds every message. Once it knows the pool, it disables the only worker when it is asked.
+#[derive(Clone, Default)]
+struct Disables(Arc<Mutex<Weak<Core<Handles, Infallible>>>>);
+
+impl Policy<u64> for Disables {
+    fn choose(&self, _: &u64, _: &About<'_>, _: &Crew<'_>) -> Choice {
+        if let Some(core) = std::mem::take(&mut *self.0.lock()).upgrade() {
+            assert!(core.disable(0, &ExitReason::Normal));
+        }
+        Choice::Hold
+    }
+}
+
+/// It was held back again, in a pool without workers, and its caller waited.
+#[tokio::test]
+async fn a_held_message_that_the_policy_is_asked_about_as_the_last_worker_goes_is_a_dead_letter() {
+    let policy = Disables::default();
+    let pool = Pool::new(|_| Handles).workers(1).dispatch(policy.clone());
+    let core = pool.spawn_core().await.unwrap();
+    let pool = Pool::spawned(core.clone());
+    while pool.stats().idle < 1 {
+        step_aside().await;
+    }
+    let mut call = pin!(pool.call(1));
+    assert!(call.as_mut().poll(&mut TaskContext::from_waker(Waker::noop())).is_pending());
+    assert_eq!(pool.depth(), 1);
+    *policy.0.lock() = Arc::downgrade(&core);
+    core.ask_again();
+    assert_eq!(pool.depth(), 0, "it waits for a worker that nobody starts");
+    assert_eq!(call.await, Err(CallError::NoWorkers));
+    assert!(pool.stats().ledger_holds());
 }
