@@ -5,10 +5,9 @@ use std::{future::poll_fn, sync::Arc, task::Poll, time::Duration};
 
 use parking_lot::Mutex;
 
-use crate::{
-    Actor, Address, Answer, Backoff, Context, DeadLetter, Delivery, Pool, PoolBuilder,
-    pool::watchdog::{Watched, WatchedPool},
-};
+use greenroom_queue::watchdog::{Watched, WatchedPool};
+
+use crate::{Actor, Address, Answer, Backoff, Context, DeadLetter, Delivery, Pool, PoolBuilder};
 
 const HOUR: Duration = Duration::from_secs(3600);
 const A_WHILE: Duration = Duration::from_secs(5);
