@@ -55,7 +55,7 @@ pub trait Watched: Send + Sync {
 }
 
 /// A pool that is watched.
-pub(super) struct WatchedPool {
+pub struct WatchedPool {
     pool: Weak<dyn Watched>,
     taken: u64,
     quiet: u32,
@@ -126,12 +126,13 @@ impl Watchdog {
 }
 
 impl WatchedPool {
-    pub(super) fn new(pool: Weak<dyn Watched>) -> Self {
+    /// One that has just begun to be watched.
+    pub fn new(pool: Weak<dyn Watched>) -> Self {
         Self { pool, taken: 0, quiet: 0, is_unhurried: false }
     }
 
     /// Looks after the pool. False when it need not be watched any more.
-    pub(super) fn look(&mut self) -> bool {
+    pub fn look(&mut self) -> bool {
         let Some(pool) = self.pool.upgrade() else { return false };
         pool.set_clock();
         self.is_unhurried = pool.is_unhurried();

@@ -3,9 +3,8 @@
 
 use std::{future::poll_fn, sync::Arc, task::Poll, time::Duration};
 
-use parking_lot::Mutex;
-
 use greenroom_queue::watchdog::{Watched, WatchedPool};
+use parking_lot::Mutex;
 
 use crate::{Actor, Address, Answer, Backoff, Context, DeadLetter, Delivery, Pool, PoolBuilder};
 
