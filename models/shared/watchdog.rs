@@ -7,6 +7,7 @@ pub(crate) const TICK: Duration = Duration::from_millis(2);
 
 /// A pool, as the watchdog sees it.
 pub(crate) trait Watched: Send + Sync {
+    fn set_clock(&self);
     fn tick(&self, before: u64) -> u64;
     fn is_busy(&self) -> bool;
     fn is_unhurried(&self) -> bool;
