@@ -35,6 +35,7 @@ pub(crate) mod permits;
 pub(crate) mod places;
 #[path = "../../crates/greenroom-queue/src/queue.rs"]
 pub(crate) mod queue;
+#[expect(unused_imports, reason = "what is handed on is more than the models name")]
 #[path = "../../crates/greenroom-queue/src/shard/mod.rs"]
 pub(crate) mod shard;
 #[path = "../../crates/greenroom-queue/src/slot.rs"]
@@ -45,6 +46,7 @@ pub(crate) mod stamp;
 pub(crate) mod urgency;
 #[path = "../../crates/greenroom-queue/src/visits.rs"]
 pub(crate) mod visits;
+#[expect(unused_imports, reason = "what is handed on is more than the models name")]
 #[path = "../../crates/greenroom-queue/src/wake/mod.rs"]
 pub(crate) mod wake;
 #[path = "watchdog.rs"]
