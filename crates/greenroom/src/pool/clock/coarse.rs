@@ -2,7 +2,7 @@
 //!
 //! | on | looked at by | so it is late by |
 //! |---|---|---|
-//! | several threads | the watchdog, each time it looks; whoever comes when it does not | a tick (10 ms where handlers usually wait), or what the watchdog is late |
+//! | several threads | the watchdog, each time it looks; a sender or a worker while it does not | a tick (10 ms where handlers usually wait), or what the watchdog is late |
 //! | one thread | a sender that finds no worker awake or the clock standing, a worker that is woken for a queue, a handler that suspends or goes on | what a handler or a sender computes without a pause |
 //!
 //! On one thread time passes unseen only while a task computes: as long as a worker is awake, the
