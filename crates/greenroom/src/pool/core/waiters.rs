@@ -7,7 +7,8 @@ use crate::Actor;
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Grants permits to senders that wait for them. Call it after messages have been started, and
-    /// behind a fence if the caller then rests for long (see [`Permits`]).
+    /// behind a fence if the caller then rests for long (see
+    /// [`Permits`](greenroom_queue::permits::Permits)).
     pub(crate) fn serve_waiters(&self) {
         self.grant_waiters();
         if self.telemetry.full.is_full() {
