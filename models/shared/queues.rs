@@ -59,6 +59,9 @@ pub(crate) mod lock {
     pub(crate) type Lock<T> = crate::sync::Mutex<T>;
     pub(crate) type Locked<'a, T> = crate::sync::MutexGuard<'a, T>;
 
+    /// Users have nothing here.
+    pub(crate) fn user_code_follows() {}
+
     pub(crate) fn locked<T>(lock: &Lock<T>) -> Locked<'_, T> {
         lock.lock()
     }

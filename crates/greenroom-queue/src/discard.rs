@@ -5,11 +5,14 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use crate::lock::user_code_follows;
+
 /// Drops a value. A panic of its `Drop` ends here, and is logged.
 pub fn discard<T>(value: T) {
     if !std::mem::needs_drop::<T>() {
         return;
     }
+    user_code_follows();
     let dropped = catch_unwind(AssertUnwindSafe(move || drop(value)));
     if let Err(panic) = dropped {
         tracing::error!(dropped = std::any::type_name::<T>(), "a `Drop` panicked");

@@ -7,18 +7,31 @@
 //! thread that finds it taken spins for a moment, and then yields to the operating system, because
 //! the holder may have been put aside.
 
-use std::cell::Cell;
+#[cfg(debug_assertions)]
+mod counted;
+mod relax;
 
-use spin::relax::RelaxStrategy;
+pub use relax::SpinThenYield;
 
 /// A lock that is held for a few instructions at a time.
+#[cfg(not(debug_assertions))]
 pub type Lock<T> = spin::mutex::SpinMutex<T, SpinThenYield>;
 
 /// What it guards, while it is held.
+#[cfg(not(debug_assertions))]
 pub type Locked<'a, T> = spin::mutex::SpinMutexGuard<'a, T>;
 
-/// Spins before a thread yields to the operating system: several times as long as the lock is held.
-const SPINS: u32 = 64;
+#[cfg(debug_assertions)]
+pub use counted::{Lock, Locked};
+
+/// User code comes next (a handler, a key's comparison, a `Drop`): it runs under no lock. With
+/// debug assertions a lock that this thread holds ends it here.
+#[inline(always)]
+#[track_caller]
+pub fn user_code_follows() {
+    #[cfg(debug_assertions)]
+    counted::assert_none_held();
+}
 
 /// Takes a lock that is mostly free. The wait for a taken lock is a function of its own, so that
 /// the path of each message keeps nothing for it.
@@ -34,22 +47,4 @@ pub fn locked<T>(lock: &Lock<T>) -> Locked<'_, T> {
 #[inline(never)]
 fn wait_for<T>(lock: &Lock<T>) -> Locked<'_, T> {
     lock.lock()
-}
-
-thread_local! {
-    static SPUN: Cell<u32> = const { Cell::new(0) };
-}
-
-/// How a thread waits for such a lock.
-pub struct SpinThenYield;
-
-impl RelaxStrategy for SpinThenYield {
-    fn relax() {
-        std::hint::spin_loop();
-        let spun = SPUN.get().wrapping_add(1);
-        SPUN.set(spun);
-        if spun.is_multiple_of(SPINS) {
-            std::thread::yield_now();
-        }
-    }
 }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use foldhash::{SharedSeed, quality::SeedableRandomState};
-use greenroom_queue::{key_lines::KeyLines, places::Places};
+use greenroom_queue::{key_lines::KeyLines, lock::user_code_follows, places::Places};
 use parking_lot::{Mutex, MutexGuard};
 
 use super::{builder::settings::Settings, pool_payload::Queued, sticky::Sticky};
@@ -76,6 +76,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Routing<A, K> {
     /// The hash of a key: user code.
     #[inline]
     pub(crate) fn hash(&self, key: &K) -> u32 {
+        user_code_follows();
         (self.hasher.hash_one(key) >> 32) as u32
     }
 

@@ -9,6 +9,7 @@ use std::{
 use greenroom_queue::{
     discard::discard,
     entry::Entry,
+    lock::user_code_follows,
     permits::{Closed, Refused},
     stamp::Stamp,
 };
@@ -84,6 +85,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             is_call: extra.is_some_and(|extra| extra.port.is_some()),
             sender: extra.and_then(|extra| extra.sender()),
         };
+        user_code_follows();
         let choice = policy.choose(message, &about, &Crew { members: &*live_members });
         let find = |slot| live_members.members.iter().find(|member| member.slot == slot).cloned();
         let caller = match payload.extra.as_ref().map(|extra| extra.admission.waiter) {

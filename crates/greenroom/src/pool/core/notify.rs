@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use greenroom_queue::discard::discard;
+use greenroom_queue::{discard::discard, lock::user_code_follows};
 use tokio::time::Instant;
 
 use super::{Core, Queued};
@@ -37,6 +37,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         panic: Option<&str>,
     ) {
         let Some(tell) = &self.settings.functions.on_parked else { return };
+        user_code_follows();
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| tell(message, error, panic))) {
             discard(panic);
             let pool = &*self.settings.config.name;

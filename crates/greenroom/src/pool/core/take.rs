@@ -18,7 +18,7 @@ use std::{
 use greenroom_queue::{
     discard::discard,
     lanes::{Lane, LaneId, LaneState, is_plain_key},
-    lock::{Locked, locked},
+    lock::{Locked, locked, user_code_follows},
     shard::{LOOK_AHEAD, Refilled},
     slot::Slot,
 };
@@ -708,6 +708,7 @@ pub(super) fn find_lane<K: Eq>(
     candidates: Vec<(LaneId, Arc<K>)>,
     key: Option<&K>,
 ) -> Option<LaneId> {
+    user_code_follows();
     let compare = || candidates.iter().find(|(_, open)| Some(&**open) == key).map(|(id, _)| *id);
     let found = match std::panic::catch_unwind(AssertUnwindSafe(compare)) {
         Ok(found) => found,

@@ -8,6 +8,8 @@ use std::{
     time::Duration,
 };
 
+use greenroom_queue::lock::user_code_follows;
+
 use super::{
     in_flight::{InFlight, RunState, Taken, WorkerContext, fate::BatchEnd},
     in_place,
@@ -175,6 +177,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static, F: Future> Future for Polle
         if self.worker.run_state == RunState::Suspended {
             self.worker.go_on();
         }
+        user_code_follows();
         let polled = self.handler.as_mut().poll(task);
         if polled.is_pending() {
             self.worker.suspend(task);
