@@ -64,7 +64,7 @@ use super::{
     block_queue::BlockQueue,
     entry::Entry,
     lanes::LiftedLine,
-    lock::Lock,
+    lock::{Lock, Locked},
     padded::Padded,
     payload::Payload,
     wake::NOBODY,
@@ -78,6 +78,8 @@ pub struct Shard<T: Payload, K> {
     /// What workers empty.
     pub outbox: Padded<Lock<ShardOutbox<T, K>>>,
 }
+
+type InboxOf<'a, T, K> = Locked<'a, ShardInbox<T, K>>;
 
 /// What there was to fill an outbox with.
 pub enum Refilled<T> {
@@ -107,14 +109,26 @@ impl<T: Payload, K> Shard<T, K> {
         if !outbox.queue.is_empty() {
             return true;
         }
+        match self.filled_inbox() {
+            Ok(mut inbox) => inbox.hand_over(outbox),
+            Err(_inbox) => {
+                empty();
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The inbox, where a message lies. If none does (`Err`), the shard is no longer scheduled, and
+    /// no sender can schedule it again while the inbox is held.
+    #[inline(always)]
+    fn filled_inbox(&self) -> Result<InboxOf<'_, T, K>, InboxOf<'_, T, K>> {
         let mut inbox = self.inbox.lock();
         if inbox.is_empty() {
             inbox.unschedule();
-            empty();
-            return false;
+            return Err(inbox);
         }
-        inbox.hand_over(outbox);
-        true
+        Ok(inbox)
     }
 
     /// As `refill_or`, for a worker that takes the first message at once: if that is the last, the
@@ -131,12 +145,13 @@ impl<T: Payload, K> Shard<T, K> {
         empty: impl FnOnce(),
     ) -> Option<Refilled<Entry<T, K>>> {
         let thread = this_thread();
-        let mut inbox = self.inbox.lock();
-        if inbox.is_empty() {
-            inbox.unschedule();
-            empty();
-            return None;
-        }
+        let mut inbox = match self.filled_inbox() {
+            Ok(inbox) => inbox,
+            Err(_inbox) => {
+                empty();
+                return None;
+            }
+        };
         inbox.ask_wake_near(thread);
         if let Some(worker) = affine {
             inbox.near.drainer = (worker, thread);
@@ -287,13 +302,13 @@ impl<T: Payload, K> Shard<T, K> {
         if !outbox.queue.is_empty() {
             return true;
         }
-        let mut inbox = self.inbox.lock();
-        if inbox.is_empty() {
-            inbox.unschedule();
-            empty();
-            return false;
+        match self.filled_inbox() {
+            Ok(_) => true,
+            Err(_inbox) => {
+                empty();
+                false
+            }
         }
-        true
     }
 
     /// True when messages wait behind the holder of the token.

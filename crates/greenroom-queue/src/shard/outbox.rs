@@ -58,6 +58,21 @@ pub(super) struct Hashes {
     pub(super) streak: (u32, u32),
 }
 
+impl Hashes {
+    /// Counts a message that is taken from the queue. False, and not counted, if its key has had
+    /// its quota.
+    #[inline(always)]
+    fn count_in_streak<T: Payload, K>(&mut self, entry: &Entry<T, K>, quota: u32) -> bool {
+        let (count, hash) = self.streak;
+        let same = entry.key.is_some() && hash == entry.hash;
+        if same && count >= quota {
+            return false;
+        }
+        self.streak = (if same { count + 1 } else { 1 }, entry.hash);
+        true
+    }
+}
+
 /// A key that is done with, and the hash of the next.
 pub type KeyChange<K> = (Option<(u32, K)>, Option<u32>);
 
@@ -283,13 +298,10 @@ impl<T: Payload, K> ShardOutbox<T, K> {
         // Taken first, and put back if it has to wait, which is rare: looking at it in its place
         // costs as much again.
         let mut entry = self.queue.pop_front()?;
-        let (count, hash) = self.hashes.streak;
-        let same = entry.key.is_some() && hash == entry.hash;
-        if same && count >= quota {
+        if !self.hashes.count_in_streak(&entry, quota) {
             self.put_back(entry);
             return None;
         }
-        self.hashes.streak = (if same { count + 1 } else { 1 }, entry.hash);
         self.taken = self.taken.wrapping_add(1);
         token.taken += 1;
         let key = entry.key.take().map(|key| (entry.hash, key));
@@ -325,13 +337,10 @@ impl<T: Payload, K> ShardOutbox<T, K> {
             }
             entry = self.queue.pop_front()?;
         }
-        let (count, hash) = self.hashes.streak;
-        let same = entry.key.is_some() && hash == entry.hash;
-        if same && count >= quota {
+        if !self.hashes.count_in_streak(&entry, quota) {
             self.put_back(entry);
             return None;
         }
-        self.hashes.streak = (if same { count + 1 } else { 1 }, entry.hash);
         self.taken = self.taken.wrapping_add(1);
         let of = (entry.hash, entry.key.take());
         entry.put_into(slot);
