@@ -114,6 +114,12 @@ pub(crate) mod delivery {
         pub(crate) failures: u32,
         pub(crate) attempts: u32,
         pub(crate) kills: u32,
+        pub(crate) next: NextAttempt,
+        pub(crate) failed: Option<Arc<Failed<E>>>,
+    }
+
+    #[derive(Default)]
+    pub(crate) struct NextAttempt {
         pub(crate) parked: bool,
         pub(crate) for_good: bool,
         pub(crate) failed: Option<Arc<Failed<E>>>,
@@ -127,8 +133,7 @@ pub(crate) mod delivery {
                 failures: 0,
                 attempts: 0,
                 kills: 0,
-                parked: false,
-                for_good: false,
+                next: NextAttempt::default(),
                 failed: None,
             })
         }
@@ -141,8 +146,7 @@ pub(crate) mod delivery {
                 failures,
                 attempts,
                 kills: 0,
-                parked: true,
-                for_good: failed.is_some(),
+                next: NextAttempt { parked: true, for_good: failed.is_some() },
                 failed,
             })
         }

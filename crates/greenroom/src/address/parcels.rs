@@ -20,7 +20,7 @@ pub(crate) fn enveloped<M, R, E>(
 /// A worker of the pool waits for it.
 pub(crate) fn mark_own_call<M, R, E>(payload: &mut Outgoing<M, R, E>) {
     let extra = payload.extra.get_or_insert_with(|| Extra::new(None));
-    extra.admission.waiter = Waiter::Worker;
+    extra.waiter = Waiter::Worker;
 }
 
 /// What the caller of a message hears of a pool that takes it not.
@@ -28,7 +28,7 @@ pub(crate) fn refusal_of<M, R, E, F>(
     payload: &Outgoing<M, R, E>,
     why: NotAccepted,
 ) -> CallError<F> {
-    match payload.extra.as_ref().map(|extra| extra.admission.waiter) {
+    match payload.extra.as_ref().map(|extra| extra.waiter) {
         Some(Waiter::Chosen) => CallError::WouldDeadlock,
         _ => refusal(why),
     }

@@ -99,7 +99,7 @@ impl<'a, M, R, E> LentDelivery<'a, M, R, E> {
         delivery.open_port();
         let (message, mut extra) = (delivery.message.take(), delivery.extra.take());
         let (accepted, refusals) = extra.as_mut().map_or((None, None), |extra| {
-            extra.admission.waiter = Waiter::Other;
+            extra.waiter = Waiter::Other;
             (extra.accepted.take(), extra.refusals.take())
         });
         let payload = Outgoing { message, extra, class: delivery.class };

@@ -36,11 +36,11 @@ impl<M, R, E> Payload for PoolPayload<M, R, E> {
     type Failure = Failed<E>;
 
     fn is_retry(extra: &Extra<R, E>) -> bool {
-        extra.parked
+        extra.next.parked
     }
 
     fn has_failed_for_good(extra: &Extra<R, E>) -> bool {
-        extra.parked && extra.for_good
+        extra.next.parked && extra.next.for_good
     }
 }
 

@@ -171,11 +171,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         tag: u32,
     ) -> Result<Option<Arc<Mailbox<A, K>>>, Refused> {
         if let Some(extra) = &mut payload.extra
-            && extra.admission.waiter != Waiter::Other
+            && extra.waiter != Waiter::Other
             && let Some(caller) = slot_at_work(self.identity())
             && sticky.is_assigned_to(tag, caller as u32)
         {
-            extra.admission.waiter = Waiter::Chosen;
+            extra.waiter = Waiter::Chosen;
             return Err(Refused::ByPolicy);
         }
         let found = match sticky.owner(tag) {

@@ -192,5 +192,5 @@ fn is_of<T: Payload, K: Eq>(entry: &Entry<T, K>, key: &K) -> bool {
 
 /// True for a message that may be handled with others.
 fn joins<M, R, E, K>(entry: &Entry<PoolPayload<M, R, E>, K>) -> bool {
-    !entry.extra.as_ref().is_some_and(|extra| extra.alone)
+    !entry.extra.as_ref().is_some_and(|extra| extra.next.alone)
 }

@@ -13,11 +13,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let (Some(bytes), Some(message)) = (&self.settings.derived.bytes, &payload.message) else {
             return Ok(());
         };
-        if payload.extra.as_ref().is_some_and(|extra| extra.admission.claim.is_some()) {
+        if payload.extra.as_ref().is_some_and(|extra| extra.claim.is_some()) {
             return Ok(());
         }
         let claim = bytes.try_claim(message)?;
-        payload.extra.get_or_insert_with(|| ExtraOf::<A>::new(None)).admission.claim = Some(claim);
+        payload.extra.get_or_insert_with(|| ExtraOf::<A>::new(None)).claim = Some(claim);
         Ok(())
     }
 
@@ -28,7 +28,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return Ok(());
         };
         let claim = bytes.claim(units, || self.queue.permits.is_closed()).await?;
-        payload.extra.get_or_insert_with(|| ExtraOf::<A>::new(None)).admission.claim = Some(claim);
+        payload.extra.get_or_insert_with(|| ExtraOf::<A>::new(None)).claim = Some(claim);
         Ok(())
     }
 
@@ -43,7 +43,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let placed = self.try_place_claimed(payload, sender, urgency);
         if placed.is_err() {
             // Others may have its room while it waits for what it has not.
-            payload.extra.iter_mut().for_each(|extra| extra.admission.claim = None);
+            payload.extra.iter_mut().for_each(|extra| extra.claim = None);
         }
         placed
     }

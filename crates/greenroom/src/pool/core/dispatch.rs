@@ -88,7 +88,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         user_code_follows();
         let choice = policy.choose(message, &about, &Crew { members: &*live_members });
         let find = |slot| live_members.members.iter().find(|member| member.slot == slot).cloned();
-        let caller = match payload.extra.as_ref().map(|extra| extra.admission.waiter) {
+        let caller = match payload.extra.as_ref().map(|extra| extra.waiter) {
             None | Some(Waiter::Other) => None,
             Some(_) => slot_at_work(self.identity()),
         };
@@ -119,7 +119,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return Chosen::Gone;
         }
         if let Some(extra) = &mut payload.extra {
-            extra.admission.waiter = Waiter::Chosen;
+            extra.waiter = Waiter::Chosen;
         }
         Chosen::Refused
     }

@@ -251,7 +251,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let line = outbox.lanes.get(id).into_iter().flat_map(Lane::iter_mut);
         let failed = line.filter(|entry| entry.has_failed_for_good());
         for extra in failed.filter_map(|entry| entry.extra.as_mut()) {
-            (extra.failures, extra.kills, extra.for_good) = (0, 0, false);
+            (extra.failures, extra.kills, extra.next.for_good) = (0, 0, false);
         }
         self.unpark(index, id, outbox);
         true

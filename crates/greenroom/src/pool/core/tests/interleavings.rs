@@ -286,7 +286,7 @@ impl<K: Keyed> Stage<K> {
         let Some(message) = worker.in_hand.take() else { return };
         let mut extra = Extra::new(None);
         extra.attempts = worker.attempts + 1;
-        extra.parked = true;
+        extra.next.parked = true;
         let entry = Entry {
             message,
             extra: Some(extra),

@@ -68,7 +68,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
     }
 
     fn is_alone(&self) -> bool {
-        self.delivery.extra.as_ref().is_some_and(|extra| extra.alone)
+        self.delivery.extra.as_ref().is_some_and(|extra| extra.next.alone)
     }
 
     /// Messages in hand.

@@ -79,7 +79,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
         let due = core.telemetry.coarse.timely().saturating_add(PATIENCE.as_nanos() as u64);
         let Some(mut entry) = self.take_entry(Stamp::coarse(due)) else { return };
         let extra = entry.extra.get_or_insert_with(|| ExtraOf::<A>::new(None));
-        (extra.refusals, extra.accepted, extra.parked) = (None, Some(accepted), true);
+        (extra.refusals, extra.accepted, extra.next.parked) = (None, Some(accepted), true);
         start_clock(&core);
         core.park(self.worker.slot, Source::None, entry, PATIENCE);
     }

@@ -327,7 +327,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
         };
         let mut extra = self.delivery.extra.take().unwrap_or_else(|| ExtraOf::<A>::new(None));
         extra.accepted = Some(accepted);
-        extra.parked = true;
+        extra.next.parked = true;
         self.out_of_hand(false);
         let entry = Entry { message, extra: Some(extra), key: None, hash: 0, urgent, stamp };
         self.go_back(entry, Duration::ZERO);
@@ -361,11 +361,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
         let mut extra = self.delivery.extra.take().unwrap_or_else(|| ExtraOf::<A>::new(None));
         extra.accepted = Some(accepted);
         extra.attempts += 1;
-        extra.parked = true;
+        extra.next.parked = true;
         extra.failures += u32::from(counted);
         extra.kills += u32::from(failure.killed);
         extra.failed = Some(failure.kept(self.worker.slot));
-        extra.alone |= self.alone;
+        extra.next.alone |= self.alone;
         extra
     }
 
@@ -397,7 +397,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
             return self.end_as_dead_letter(failure);
         };
         let mut extra = self.failed_extra(true, failure);
-        extra.for_good = true;
+        extra.next.for_good = true;
         let (port, failed) = (extra.port.take(), extra.failed.clone());
         let (urgent, stamp) = (self.delivery.class.is_urgent(), self.delivery.came_at());
         let entry = Entry { message, extra: Some(extra), key: None, hash: 0, urgent, stamp };

@@ -114,8 +114,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
     fn is_settled_already(&mut self) -> bool {
         let Some(extra) = &mut self.delivery.extra else { return false };
         // Wakes a sender that waits for these bytes.
-        extra.admission.claim = None;
-        if std::mem::take(&mut extra.parked) {
+        extra.claim = None;
+        if std::mem::take(&mut extra.next.parked) {
             self.worker.core.telemetry.counters.waiting.fetch_sub(1, Ordering::Relaxed);
             self.slot_state.note_attempt(extra.attempts + 1);
         }
