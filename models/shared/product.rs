@@ -122,7 +122,6 @@ pub(crate) mod delivery {
     pub(crate) struct NextAttempt {
         pub(crate) parked: bool,
         pub(crate) for_good: bool,
-        pub(crate) failed: Option<Arc<Failed<E>>>,
     }
 
     impl<R, E> Extra<R, E> {

@@ -21,8 +21,11 @@ pub type Lock<T> = spin::mutex::SpinMutex<T, SpinThenYield>;
 #[cfg(not(debug_assertions))]
 pub type Locked<'a, T> = spin::mutex::SpinMutexGuard<'a, T>;
 
+#[cfg(not(debug_assertions))]
+pub use parking_lot::{Mutex, MutexGuard};
+
 #[cfg(debug_assertions)]
-pub use counted::{Lock, Locked};
+pub use counted::{Lock, Locked, Mutex, MutexGuard};
 
 /// User code comes next (a handler, a key's comparison, a `Drop`): it runs under no lock. With
 /// debug assertions a lock that this thread holds ends it here.

@@ -14,7 +14,7 @@ pub use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Order
 
 pub use std::thread::yield_now;
 
-pub use parking_lot::Mutex;
+pub use crate::lock::Mutex;
 pub use tokio::{
     runtime::Handle,
     sync::{Notify, Semaphore},

@@ -20,7 +20,7 @@
 
 use std::{fmt, sync::Arc};
 
-use parking_lot::Mutex;
+use greenroom_queue::lock::Mutex;
 
 mod in_use;
 mod info;

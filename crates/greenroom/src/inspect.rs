@@ -19,7 +19,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use parking_lot::Mutex;
+use greenroom_queue::lock::Mutex;
 
 mod inspection;
 mod items;

@@ -20,7 +20,7 @@ use std::{
     },
 };
 
-use parking_lot::Mutex;
+use greenroom_queue::lock::Mutex;
 use tokio::sync::oneshot;
 
 use crate::ExitReason;

@@ -10,7 +10,7 @@
 
 use std::{any::Any, collections::HashMap, fmt, sync::Arc};
 
-use parking_lot::Mutex;
+use greenroom_queue::lock::Mutex;
 
 use crate::{Address, AnyAddress, WeakAddress, any_address::Erased};
 

@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 
+use greenroom_queue::lock::user_code_follows;
 use tokio::sync::oneshot;
 
 use crate::CallError;
@@ -40,6 +41,7 @@ impl<R, E> ReplyPort<R, E> {
     }
 
     pub(crate) fn resolve(self, error: CallError<E>) {
+        user_code_follows();
         let _ = self.0.send(Err(error));
     }
 }

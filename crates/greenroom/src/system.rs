@@ -19,7 +19,7 @@
 use std::{any::Any, fmt, future::poll_fn, hash::Hash, mem, sync::Arc, task::Poll, time::Duration};
 
 use greenroom_queue::discard::discard;
-use parking_lot::Mutex;
+use greenroom_queue::lock::Mutex;
 use tokio::time::Instant;
 
 use crate::{

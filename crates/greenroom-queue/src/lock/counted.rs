@@ -1,8 +1,9 @@
-//! The same lock, which knows how many of its kind the thread holds. For builds with debug
+//! The same locks, which know how many of their kind the thread holds. For builds with debug
 //! assertions, so that each test shows that user code runs under none.
 
 use std::{
     cell::Cell,
+    fmt,
     ops::{Deref, DerefMut},
 };
 
@@ -26,8 +27,7 @@ pub(super) fn assert_none_held() {
 pub struct Lock<T>(SpinMutex<T, SpinThenYield>);
 
 /// What it guards, while it is held.
-#[derive(Debug)]
-pub struct Locked<'a, T>(SpinMutexGuard<'a, T>);
+pub type Locked<'a, T> = Counted<SpinMutexGuard<'a, T>>;
 
 impl<T> Lock<T> {
     /// A lock that is free.
@@ -37,38 +37,89 @@ impl<T> Lock<T> {
 
     /// Waits until it is free.
     pub fn lock(&self) -> Locked<'_, T> {
-        Locked::count(self.0.lock())
+        Counted::new(self.0.lock())
     }
 
     /// Takes it if it is free.
     pub fn try_lock(&self) -> Option<Locked<'_, T>> {
-        self.0.try_lock().map(Locked::count)
+        self.0.try_lock().map(Counted::new)
     }
 }
 
-impl<'a, T> Locked<'a, T> {
-    fn count(guard: SpinMutexGuard<'a, T>) -> Self {
+/// A lock whose waiters sleep.
+#[derive(Default)]
+pub struct Mutex<T: ?Sized>(parking_lot::Mutex<T>);
+
+/// What it guards, while it is held.
+pub type MutexGuard<'a, T> = Counted<parking_lot::MutexGuard<'a, T>>;
+
+impl<T> Mutex<T> {
+    /// A lock that is free.
+    pub const fn new(value: T) -> Self {
+        Self(parking_lot::Mutex::new(value))
+    }
+
+    /// What it guarded.
+    pub fn into_inner(self) -> T {
+        self.0.into_inner()
+    }
+}
+
+impl<T: ?Sized> Mutex<T> {
+    /// Waits until it is free.
+    pub fn lock(&self) -> MutexGuard<'_, T> {
+        Counted::new(self.0.lock())
+    }
+
+    /// Takes it if it is free.
+    pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+        self.0.try_lock().map(Counted::new)
+    }
+
+    /// Somebody holds it.
+    pub fn is_locked(&self) -> bool {
+        self.0.is_locked()
+    }
+
+    /// What it guards: nobody else can hold it.
+    pub fn get_mut(&mut self) -> &mut T {
+        self.0.get_mut()
+    }
+}
+
+impl<T: ?Sized + fmt::Debug> fmt::Debug for Mutex<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A guard of a lock, which counts while it lives.
+#[derive(Debug)]
+pub struct Counted<G>(G);
+
+impl<G> Counted<G> {
+    fn new(guard: G) -> Self {
         HELD.set(HELD.get() + 1);
         Self(guard)
     }
 }
 
-impl<T> Drop for Locked<'_, T> {
+impl<G> Drop for Counted<G> {
     fn drop(&mut self) {
         HELD.set(HELD.get() - 1);
     }
 }
 
-impl<T> Deref for Locked<'_, T> {
-    type Target = T;
+impl<G: Deref> Deref for Counted<G> {
+    type Target = G::Target;
 
-    fn deref(&self) -> &T {
+    fn deref(&self) -> &G::Target {
         &self.0
     }
 }
 
-impl<T> DerefMut for Locked<'_, T> {
-    fn deref_mut(&mut self) -> &mut T {
+impl<G: DerefMut> DerefMut for Counted<G> {
+    fn deref_mut(&mut self) -> &mut G::Target {
         &mut self.0
     }
 }
@@ -87,13 +138,24 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_that_is_free_again_does_not_count() {
-        let lock = Lock::new(0);
-        *lock.lock() += 1;
-        let (first, second) = (lock.try_lock(), lock.try_lock());
-        assert!(second.is_none());
-        drop(first);
+    #[should_panic(expected = "user code would run under a lock")]
+    fn user_code_under_a_lock_whose_waiters_sleep_is_found() {
+        let mutex = Mutex::new(0);
+        let _held = mutex.lock();
         user_code_follows();
-        assert_eq!(*lock.lock(), 1);
+    }
+
+    #[test]
+    fn a_lock_that_is_free_again_does_not_count() {
+        let (lock, mutex) = (Lock::new(0), Mutex::new(0));
+        *lock.lock() += 1;
+        *mutex.lock() += 1;
+        let (first, second) = (lock.try_lock(), lock.try_lock());
+        let (third, fourth) = (mutex.try_lock(), mutex.try_lock());
+        assert!(second.is_none());
+        assert!(fourth.is_none());
+        drop((first, third));
+        user_code_follows();
+        assert_eq!((*lock.lock(), *mutex.lock()), (1, 1));
     }
 }

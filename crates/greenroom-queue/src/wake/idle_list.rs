@@ -2,6 +2,8 @@
 
 use std::task::Waker;
 
+use crate::lock::user_code_follows;
+
 /// A worker that was taken off the idle list, and is to be polled.
 #[must_use]
 pub struct Picked {
@@ -16,6 +18,7 @@ impl Picked {
     #[inline]
     pub fn wake(self) {
         if let Some(waker) = self.waker {
+            user_code_follows();
             waker.wake();
         }
     }

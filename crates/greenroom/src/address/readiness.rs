@@ -5,7 +5,7 @@ use std::{
     task::{Context, Poll, ready},
 };
 
-use parking_lot::Mutex;
+use greenroom_queue::lock::Mutex;
 
 use crate::{
     NotAccepted,

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use greenroom_queue::discard::discard;
-use parking_lot::Mutex;
+use greenroom_queue::lock::Mutex;
 
 use super::{LetterInfo, Store};
 use crate::DeadLetter;

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use parking_lot::Mutex;
+use greenroom_queue::lock::Mutex;
 
 /// The size of a message, in bytes, before one was measured.
 pub(super) const ASSUMED: u64 = 200;

@@ -15,7 +15,10 @@ use std::{
     task::Poll,
 };
 
-use greenroom_queue::permits::{Closed, Refused};
+use greenroom_queue::{
+    lock::user_code_follows,
+    permits::{Closed, Refused},
+};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 /// How large a message is.
@@ -46,6 +49,7 @@ impl<M> ByteBound<M> {
 
     /// Permits for a message. Runs user code.
     pub(crate) fn units_of(&self, message: &M) -> u32 {
+        user_code_follows();
         let units = (self.size_of)(message).div_ceil(self.unit);
         u32::try_from(units).map_or(self.units, |units| units.min(self.units))
     }

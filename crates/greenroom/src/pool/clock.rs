@@ -11,11 +11,11 @@ use std::{
     time::Duration,
 };
 
+use greenroom_queue::lock::Mutex;
 use greenroom_queue::{
     lanes::{KEPT_WHEN_EMPTY, LaneId},
     watchdog_handle::WatchdogHandle,
 };
-use parking_lot::Mutex;
 use tokio::{
     sync::{Notify, futures::Notified},
     time::Instant,

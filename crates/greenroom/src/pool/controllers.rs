@@ -6,7 +6,7 @@ pub(crate) mod autoscale;
 
 use std::sync::{OnceLock, atomic::AtomicBool};
 
-use parking_lot::Mutex;
+use greenroom_queue::lock::Mutex;
 use tokio::time::Instant;
 
 use super::{

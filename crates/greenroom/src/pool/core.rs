@@ -5,6 +5,7 @@ use std::{collections::VecDeque, hash::Hash, sync::atomic::Ordering, time::Durat
 use greenroom_queue::{
     discard::discard,
     entry::Hashed,
+    lock::user_code_follows,
     permits::{Closed, Queues},
     places::{KEYED_SHARDS, Places},
     queue::{WorkQueue, credit_for},
@@ -178,6 +179,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     #[inline]
     pub(crate) fn key_of(&self, message: Option<&A::Message>) -> Hashed<K> {
         let Some(key_of) = &self.settings.key_of else { return (None, 0) };
+        user_code_follows();
         let key = message.and_then(key_of);
         let hash = key.as_ref().map_or(0, |key| self.routing.hash(key));
         (key, hash)

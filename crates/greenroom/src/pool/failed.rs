@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use greenroom_queue::discard::discard;
-use parking_lot::Mutex;
+use greenroom_queue::lock::Mutex;
 use tokio::time::Instant;
 
 use crate::DeadLetterReason;

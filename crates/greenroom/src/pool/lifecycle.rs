@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
-use parking_lot::Mutex;
+use greenroom_queue::lock::Mutex;
 use tokio::{sync::Notify, time::Instant};
 
 use super::admin::error::AdminError;

@@ -12,8 +12,9 @@ use std::sync::{
     atomic::{AtomicU64, AtomicUsize, Ordering},
 };
 
+use greenroom_queue::lock::Mutex;
 use greenroom_queue::per_slot::PerSlot;
-use parking_lot::{Mutex, RwLock};
+use parking_lot::RwLock;
 use tokio::task::AbortHandle;
 
 use super::builder::settings::Settings;

@@ -7,8 +7,8 @@ use std::{
 };
 
 use foldhash::{SharedSeed, quality::SeedableRandomState};
+use greenroom_queue::lock::{Mutex, MutexGuard};
 use greenroom_queue::{key_lines::KeyLines, lock::user_code_follows, places::Places};
-use parking_lot::{Mutex, MutexGuard};
 
 use super::{builder::settings::Settings, pool_payload::Queued, sticky::Sticky};
 use crate::Actor;

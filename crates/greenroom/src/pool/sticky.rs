@@ -62,7 +62,7 @@ use std::{
     time::Duration,
 };
 
-use parking_lot::Mutex;
+use greenroom_queue::lock::Mutex;
 use tokio::{sync::Notify, time::Instant};
 
 pub(crate) use self::table::NOBODY;

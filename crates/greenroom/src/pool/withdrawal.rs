@@ -9,8 +9,8 @@
 
 use std::thread::yield_now;
 
+use greenroom_queue::lock::Mutex;
 use greenroom_queue::sync::this_thread;
-use parking_lot::Mutex;
 
 /// Which pools messages are being withdrawn from, and on which thread each.
 static WITHDRAWALS: Mutex<Vec<(usize, usize)>> = Mutex::new(Vec::new());

@@ -10,7 +10,7 @@ use std::{
 };
 
 use greenroom_queue::discard::discard;
-use parking_lot::Mutex;
+use greenroom_queue::lock::Mutex;
 
 use super::{
     counts::{Counters, PoolEventCounts},

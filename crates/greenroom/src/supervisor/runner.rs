@@ -5,7 +5,7 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use parking_lot::Mutex;
+use greenroom_queue::lock::Mutex;
 use tokio::{
     sync::{mpsc, oneshot, watch},
     time::Instant,

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
-use parking_lot::Mutex;
+use greenroom_queue::lock::Mutex;
 use tokio::task::AbortHandle;
 
 /// The state of a timer.

@@ -17,7 +17,7 @@ use std::{
 };
 
 use greenroom_queue::discard::discard;
-use parking_lot::Mutex;
+use greenroom_queue::lock::Mutex;
 use tokio::{
     runtime::{self, Handle},
     sync::Notify,

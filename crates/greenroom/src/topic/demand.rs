@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use greenroom_queue::discard::discard;
-use parking_lot::Mutex;
+use greenroom_queue::lock::Mutex;
 use tokio::sync::watch;
 
 /// What a producer is told, in turns, `Start` first.

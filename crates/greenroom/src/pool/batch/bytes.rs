@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use greenroom_queue::discard::discard;
+use greenroom_queue::{discard::discard, lock::user_code_follows};
 
 use crate::pool::{bytes::SizeOf, panic_message::panic_message};
 
@@ -26,6 +26,7 @@ impl<M> BatchBytes<M> {
     /// the batch ends with that message, and the message is handled.
     pub(crate) fn of(&self, message: Option<&M>) -> usize {
         let Some(message) = message else { return 0 };
+        user_code_follows();
         catch_unwind(AssertUnwindSafe(|| (self.size_of)(message))).unwrap_or_else(|panic| {
             let message = panic_message(&*panic);
             discard(panic);

@@ -12,7 +12,7 @@
 use std::collections::VecDeque;
 
 use greenroom_queue::discard::discard;
-use parking_lot::Mutex;
+use greenroom_queue::lock::Mutex;
 
 use super::PoolNotice;
 

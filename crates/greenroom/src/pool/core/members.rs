@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, atomic::Ordering},
 };
 
-use parking_lot::Mutex;
+use greenroom_queue::lock::Mutex;
 
 use super::Core;
 use crate::{

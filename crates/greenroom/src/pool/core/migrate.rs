@@ -5,8 +5,8 @@
 
 use std::{collections::BTreeMap, hash::Hash, sync::Arc, time::Duration};
 
+use greenroom_queue::lock::MutexGuard;
 use greenroom_queue::sync::yield_now;
-use parking_lot::MutexGuard;
 use tokio::time::Instant;
 
 use super::{Core, Queued};

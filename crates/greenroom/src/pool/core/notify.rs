@@ -98,6 +98,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         hook: &OnDeadLetter<A::Message, A::Error>,
         letter: DeadLetter<A::Message, A::Error>,
     ) {
+        user_code_follows();
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| hook(letter))) {
             discard(panic);
             tracing::error!(

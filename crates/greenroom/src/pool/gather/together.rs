@@ -20,7 +20,7 @@ use std::{
     task::{Context, Poll, Wake, Waker},
 };
 
-use parking_lot::Mutex;
+use greenroom_queue::lock::Mutex;
 
 /// The futures, and which of them are to be polled.
 pub(super) struct Together<F> {

@@ -9,7 +9,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use parking_lot::Mutex;
+use greenroom_queue::lock::Mutex;
 
 thread_local! {
     /// The worker that is polled on this thread: its pool, and its slot.

@@ -25,7 +25,7 @@ use std::{
     time::Duration,
 };
 
-use parking_lot::Mutex;
+use greenroom_queue::lock::Mutex;
 use tokio::{sync::Notify, time::Instant};
 
 use super::{Adaptive, AdaptiveLimit, LimitChange, Mode, Outcome, Rate, TokenBucket};

@@ -8,8 +8,8 @@ use std::{
     },
 };
 
+use greenroom_queue::lock::Mutex;
 use greenroom_queue::stamp::Stamp;
-use parking_lot::Mutex;
 use tokio::task::AbortHandle;
 
 use super::restart::RestartLog;

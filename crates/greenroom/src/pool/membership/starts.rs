@@ -13,7 +13,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use parking_lot::Mutex;
+use greenroom_queue::lock::Mutex;
 use tokio::sync::Notify;
 
 /// The outcomes of starts so far.

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use greenroom_queue::lock::Mutex;
 use greenroom_queue::stamp::Stamp;
 use hdrhistogram::Histogram;
-use parking_lot::Mutex;
 
 use super::latencies::{Latencies, LatencyHistogram};
 

@@ -13,7 +13,7 @@
 use std::{sync::Arc, time::Duration};
 
 use greenroom_queue::discard::discard;
-use parking_lot::Mutex;
+use greenroom_queue::lock::Mutex;
 
 /// Keys in a table.
 const KEPT: usize = 64;

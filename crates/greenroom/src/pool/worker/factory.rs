@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use greenroom_queue::discard::discard;
+use greenroom_queue::{discard::discard, lock::user_code_follows};
 
 use crate::{Actor, Layer, layer::Layered, pool::panic_message::panic_message};
 
@@ -49,6 +49,7 @@ impl<A: Send + 'static> Factory<A> {
 
     pub(super) async fn build(&self, worker: usize) -> Result<A, String> {
         let build = self.build.clone();
+        user_code_follows();
         let built = match self.quick {
             true => catch_unwind(AssertUnwindSafe(|| build(worker))),
             false => match tokio::task::spawn_blocking(move || build(worker)).await {

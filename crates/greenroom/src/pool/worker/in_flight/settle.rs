@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use greenroom_queue::{discard::discard, entry::Entry, stamp::Stamp};
+use greenroom_queue::{discard::discard, entry::Entry, lock::user_code_follows, stamp::Stamp};
 
 use super::{
     InFlight, Source,
@@ -150,13 +150,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
                 }
                 let cause = if crashed { Cause::Crash(&error) } else { Cause::Error(&error) };
                 let attempt = FailedAttempt { cause, failures };
-                let verdict = self
-                    .worker
-                    .core
-                    .settings
-                    .functions
-                    .policy
-                    .decide(attempt, self.worker.core.env.chance());
+                let verdict = self.ask_policy(attempt);
                 let reason = DeadLetterReason::Failed;
                 let error = Some(error);
                 self.follow(verdict, Failure { reason, error, panic: None, killed: crashed });
@@ -437,12 +431,20 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
 
     /// The action of the policy; if the policy panics, the action for no further attempt.
     fn decide(&self, attempt: FailedAttempt<'_, A::Error>) -> FailureAction {
-        let settings = &self.worker.core.settings;
-        let decide = || settings.functions.policy.decide(attempt, self.worker.core.env.chance());
-        catch_unwind(AssertUnwindSafe(decide)).unwrap_or_else(|policy| {
+        user_code_follows();
+        let decided = catch_unwind(AssertUnwindSafe(|| self.ask_policy(attempt)));
+        decided.unwrap_or_else(|policy| {
             discard(policy);
-            settings.config.failure.finally.map_or(FailureAction::DeadLetter, FailureAction::from)
+            let finally = self.worker.core.settings.config.failure.finally;
+            finally.map_or(FailureAction::DeadLetter, FailureAction::from)
         })
+    }
+
+    /// The action of the policy. A panic of it is one of the handler.
+    fn ask_policy(&self, attempt: FailedAttempt<'_, A::Error>) -> FailureAction {
+        user_code_follows();
+        let core = &self.worker.core;
+        core.settings.functions.policy.decide(attempt, core.env.chance())
     }
 
     /// The worker was killed with the message in hand. The message is not at fault: it does not
@@ -478,13 +480,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
         }
         let failures = self.delivery.failures() + 1;
         let attempt = FailedAttempt { cause: Cause::Timeout(limit), failures };
-        let verdict = self
-            .worker
-            .core
-            .settings
-            .functions
-            .policy
-            .decide(attempt, self.worker.core.env.chance());
+        let verdict = self.ask_policy(attempt);
         let reason = DeadLetterReason::TimedOut;
         self.follow(verdict, Failure { reason, error: None, panic: None, killed: false });
     }

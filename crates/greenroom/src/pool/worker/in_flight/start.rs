@@ -2,7 +2,7 @@
 
 use std::{hash::Hash, sync::atomic::Ordering};
 
-use greenroom_queue::stamp::Stamp;
+use greenroom_queue::{lock::user_code_follows, stamp::Stamp};
 
 use super::{InFlight, Polls, Taken};
 use crate::{
@@ -97,6 +97,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
             return Taken::Skipped;
         }
         if let Some(copy) = self.worker.core.settings.functions.copy {
+            user_code_follows();
             self.spare = self.delivery.message.as_ref().map(copy);
         }
         Taken::InHand

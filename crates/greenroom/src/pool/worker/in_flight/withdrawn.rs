@@ -7,7 +7,7 @@ use std::{
     sync::atomic::Ordering,
 };
 
-use greenroom_queue::discard::discard;
+use greenroom_queue::{discard::discard, lock::user_code_follows};
 
 use super::InFlight;
 use crate::{Actor, CallError, Delivery, delivery::BatchItem, pool::core::ExtraOf};
@@ -31,6 +31,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
         let message = self.delivery.message.as_ref().or(self.spare.as_ref());
         let asks = || message.is_some_and(|message| !self.is_wanted(message));
         let asks = self.worker.core.settings.functions.starts_if.is_some().then_some(asks);
+        user_code_follows();
         asks.is_some_and(|asks| {
             catch_unwind(AssertUnwindSafe(asks)).unwrap_or_else(|panic| {
                 discard(panic);
@@ -50,6 +51,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
         if self.worker.core.settings.functions.starts_if.is_none() {
             return true;
         }
+        user_code_follows();
         let others = self.delivery.more.iter().map(|held| &held.delivery);
         let wanted: Vec<bool> = iter::once(&self.delivery)
             .chain(others)
