@@ -361,25 +361,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.hand_over(slot);
     }
 
-    /// Refuses messages if there is no worker, unless the pool is to hold them.
-    pub(crate) fn close_if_deserted(&self) {
-        if !self.settings.config.size.holds_when_empty {
-            self.desert();
-        }
-    }
-
-    /// One worker less that may handle messages. Without any, the pool refuses messages, unless it
-    /// is to hold them.
-    fn one_less(&self) -> bool {
-        // Pairs with the load in `revive`: it comes before `desert` takes the gate, so the pool
-        // does not stay open without a worker. One caller alone sees the last worker go.
-        let last = self.membership.live.fetch_sub(1, Ordering::SeqCst) == 1;
-        if last {
-            self.close_if_deserted();
-        }
-        last
-    }
-
     /// The budget of a slot is used up. Its worker has given up what it held. False if it was to
     /// leave anyway.
     pub(crate) fn disable(self: &Arc<Self>, slot: usize, reason: &ExitReason) -> bool {
@@ -405,19 +386,5 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             self.dead_letter_deserted();
         }
         true
-    }
-
-    /// No worker is left, and none was asked for: queued messages are not handled any more, unless
-    /// they are to be held.
-    fn dead_letter_deserted(&self) {
-        if self.settings.config.size.holds_when_empty {
-            return;
-        }
-        tracing::error!(
-            pool = &*self.settings.config.name,
-            "no worker is left; the pool refuses messages"
-        );
-        self.dead_letter_queued();
-        self.lifecycle.progress.notify_waiters();
     }
 }

@@ -1,4 +1,5 @@
-//! The end of a pool, seen from its queues: closing them, and emptying them when no worker will.
+//! What waits in a pool whose workers will not handle it: it is taken out of every place, and given
+//! back or made dead letters.
 
 use std::{
     collections::VecDeque,
@@ -11,10 +12,7 @@ use greenroom_queue::discard::discard;
 use super::{Acceptance, Core, Queued, sweep::LaneOf};
 use crate::{
     Actor, CallError, DeadLetter, DeadLetterReason,
-    pool::membership::{
-        mailbox::{Cleared, Mailbox},
-        slot_state::END,
-    },
+    pool::membership::mailbox::{Cleared, Mailbox},
 };
 
 /// The mailboxes of all workers, and held messages.
@@ -42,107 +40,6 @@ impl<A: Actor, K> Drained<A, K> {
 }
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
-    /// Refuses every later message, under the lock of each shard.
-    pub(crate) fn close(&self) {
-        let mut gate = self.lifecycle.gate.lock();
-        // Pairs with the load in `notify_progress`, through the fence in `wait_until`: a worker
-        // that rests sees that the pool closes, or the stop sees its counts. Otherwise the stop
-        // sleeps to its deadline. Also pairs with the loads in `mailbox` and `hold_back`, under
-        // locks that this close or the stop takes later: otherwise a message is accepted that is
-        // never given back.
-        self.lifecycle.closing.store(true, Ordering::SeqCst);
-        *gate = Acceptance::Closed;
-        let room = self.queue.permits.refuse_later();
-        self.shut();
-        drop(gate);
-        room.close();
-        self.close_key_lines();
-        self.close_bytes();
-        self.membership
-            .mailboxes
-            .iter()
-            .filter_map(|cell| cell.lock().clone())
-            .for_each(|mailbox| mailbox.shut());
-        self.membership.starts.closed();
-    }
-
-    /// Refuses messages until there is a worker again.
-    pub(super) fn desert(&self) {
-        let mut gate = self.lifecycle.gate.lock();
-        // Pairs with each `fetch_add` to `live` before `revive`: the later of the two under the
-        // gate sees the worker. Otherwise a pool that has a worker stays closed.
-        if *gate == Acceptance::Open && self.membership.live.load(Ordering::SeqCst) == 0 {
-            *gate = Acceptance::Deserted;
-            let room = self.queue.permits.refuse_later();
-            self.shut();
-            drop(gate);
-            room.close();
-            self.close_key_lines();
-            self.close_bytes();
-        }
-    }
-
-    /// Accepts messages again, if there is a worker.
-    pub(super) fn revive(&self) {
-        let mut gate = self.lifecycle.gate.lock();
-        // Pairs with the `fetch_sub` in `one_less` before `desert`: the later of the two under the
-        // gate sees that no worker is left. Otherwise a pool without workers accepts messages.
-        if *gate == Acceptance::Deserted && self.membership.live.load(Ordering::SeqCst) > 0 {
-            *gate = Acceptance::Open;
-            // Pairs with the load in `dead_letter_if_ruined`: it comes before the shards open, so
-            // messages that are accepted from here on are not dead-lettered.
-            self.lifecycle.ruined.store(false, Ordering::SeqCst);
-            self.queue.permits.reopen();
-            self.queue.shards.iter().for_each(|shard| shard.inbox.lock().closed = false);
-        }
-    }
-
-    fn close_bytes(&self) {
-        if let Some(bytes) = &self.settings.derived.bytes {
-            bytes.close();
-        }
-    }
-
-    fn shut(&self) {
-        for shard in &self.queue.shards {
-            let mut inbox = shard.inbox.lock();
-            inbox.closed = true;
-            let unused = inbox.take_credit();
-            drop(inbox);
-            self.queue.permits.return_unused(unused);
-        }
-    }
-
-    /// All is done, or nothing more is to be started: workers end when they look next.
-    pub(crate) fn end(&self) {
-        // Pairs with the load in `park` of a worker, which is in the idle list by then: it sees
-        // the end, or `all` below finds it. Also pairs with the load in `over`, which hears of the
-        // end or sees it. Otherwise a worker sleeps for ever, and the stop waits for it.
-        self.lifecycle.ended.store(true, Ordering::SeqCst);
-        // A worker in the middle of a run looks at its own orders only.
-        self.membership.slots.iter().for_each(|slot_state| slot_state.order(END));
-        self.queue.wake.all();
-        self.clock.notify();
-        self.lifecycle.over.notify_waiters();
-        self.lifecycle.progress.notify_waiters();
-    }
-
-    /// Resolves once the pool has ended, or the worker of this slot is to leave.
-    pub(crate) async fn over(&self, slot: usize) {
-        loop {
-            let over = self.lifecycle.over.notified();
-            // Pairs with the store in `end`, before its `notify_waiters`, of which `over`
-            // hears from its making on. Otherwise a worker waits out its backoff in a pool
-            // that has ended.
-            if self.lifecycle.ended.load(Ordering::SeqCst)
-                || self.membership.slots.at(slot).is_dismissed()
-            {
-                return;
-            }
-            over.await;
-        }
-    }
-
     /// Gives back every message that waits anywhere. Only after `close`, when none will be handled.
     pub(crate) fn give_back_queued(&self) {
         let mut entries = self.drain_queues().close();
@@ -154,6 +51,20 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             }
             self.lifecycle.left_over.lock().push(entry.message);
         }
+    }
+
+    /// No worker is left, and none was asked for: queued messages are not handled any more, unless
+    /// they are to be held.
+    pub(super) fn dead_letter_deserted(&self) {
+        if self.settings.config.size.holds_when_empty {
+            return;
+        }
+        tracing::error!(
+            pool = &*self.settings.config.name,
+            "no worker is left; the pool refuses messages"
+        );
+        self.dead_letter_queued();
+        self.lifecycle.progress.notify_waiters();
     }
 
     /// Makes a dead letter of every message that waits anywhere, and of those that are on their way
