@@ -230,8 +230,8 @@ impl Wake {
     pub fn pass_on_to(&self, watchdog: &WatchdogHandle) -> Option<usize> {
         // Pairs with three fences. With that in `pick`: the sender sees the lower `awake` or the
         // idle worker, or its mark is seen here. With that in `call`. And, for callers that look at
-        // `starved` and `closing` next, with those in `grant_to_all` and `wait_until`. Otherwise a
-        // message, an order, a waiter or a stop is forgotten.
+        // `starved` and `closing` next, with those in `grant_to_all` and `next_progress`.
+        // Otherwise a message, an order, a waiter or a stop is forgotten.
         fence(Ordering::SeqCst);
         if !self.wants_attention() {
             return None;
@@ -318,8 +318,8 @@ impl Wake {
             self.unpark(&idle, worker, ANY);
             drop(idle);
             drop(picked);
-            // Pairs with the fences in `grant_to_all` and `wait_until`: as in `leave`, the caller
-            // looks next for waiters of what it has started.
+            // Pairs with the fences in `grant_to_all` and `next_progress`: as in `leave`, the
+            // caller looks next for waiters of what it has started.
             return fence(Ordering::SeqCst);
         }
         drop(idle);

@@ -4,16 +4,20 @@ pub(crate) mod advising;
 pub(crate) mod advisor;
 pub(crate) mod autoscale;
 
-use std::sync::{OnceLock, atomic::AtomicBool};
+use std::sync::{
+    OnceLock,
+    atomic::{AtomicBool, Ordering},
+};
 
 use greenroom_queue::lock::Mutex;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 use super::{
     coordinator::{
         PoolNotice,
         coordination::{AddressOf, Coordination},
     },
+    lifecycle::Lifecycle,
     membership::restart::Escalation,
     outgoing::OutgoingOf,
 };
@@ -94,4 +98,11 @@ impl<A: Actor> Controllers<A> {
             tell(reason.clone());
         }
     }
+}
+
+/// Waits until a pool has ended (true), or this moment has come.
+async fn ends_by<A: Actor>(lifecycle: &Lifecycle<A>, at: Instant) -> bool {
+    // Pairs with nothing: after a stale `false` the caller looks at the pool once more, and its
+    // next call sees the end.
+    timeout_at(at, lifecycle.ends()).await.is_ok() || lifecycle.ended.load(Ordering::SeqCst)
 }

@@ -1,12 +1,8 @@
 //! Whether a pool accepts messages, whether it has ended, and the waiters for both.
 
-use std::sync::{
-    Arc, OnceLock,
-    atomic::{AtomicBool, AtomicUsize, Ordering},
-};
+use std::sync::{Arc, OnceLock};
 
-use greenroom_queue::lock::Mutex;
-use tokio::{sync::Notify, time::Instant};
+use greenroom_queue::sync::{AtomicBool, AtomicUsize, Mutex, Notify, Ordering, fence};
 
 use super::admin::error::AdminError;
 use crate::{Actor, AnyAddress, ExitReason, life::Life};
@@ -71,29 +67,35 @@ impl<A: Actor> Lifecycle<A> {
         }
     }
 
-    /// Waits until the pool has ended (true), or this moment has come.
-    pub(crate) async fn ends_by(&self, at: Instant) -> bool {
+    /// Resolves once the pool has ended.
+    pub(crate) async fn ends(&self) {
         loop {
             let over = self.over.notified();
             // Pairs with the store of `Core::end`, which notifies `over` next: either this load
             // sees the end, or `over` resolves. Loaded before `notified`, an end in between would
             // be missed.
             if self.ended.load(Ordering::SeqCst) {
-                return true;
+                return;
             }
-            if tokio::time::timeout_at(at, over).await.is_err() {
-                // Pairs with nothing: after a stale `false` the caller looks at the pool once more,
-                // and its next call sees the end.
-                return self.ended.load(Ordering::SeqCst);
-            }
+            over.await;
         }
+    }
+
+    /// What a stop waits for, unless it finds, when it looks next, that all is done.
+    pub(crate) fn next_progress(&self) -> impl Future<Output = ()> {
+        let progress = self.progress.notified();
+        // Pairs with the fence of `Wake::pass_on`, by a worker that parks and then calls
+        // `notify_progress`: the stop sees its counts, or it sees `closing` and notifies. Without
+        // the fence both could miss the other, and a drained pool would wait.
+        fence(Ordering::SeqCst);
+        progress
     }
 
     /// Tells stops that a message may have been the last one.
     pub(crate) fn notify_progress(&self) {
-        // Pairs with the store in `close`, through the fence in `wait_until`: the caller, behind a
-        // fence, has counted its message before. It sees that the pool closes, or the stop sees the
-        // count. Otherwise the stop sleeps to its deadline.
+        // Pairs with the store in `close`, through the fence in `next_progress`: the caller,
+        // behind a fence, has counted its message before. It sees that the pool closes, or the stop
+        // sees the count. Otherwise the stop sleeps to its deadline.
         if self.closing.load(Ordering::SeqCst) {
             self.progress.notify_waiters();
         }

@@ -9,6 +9,7 @@ use std::{
 
 use tokio::{sync::mpsc, time::Instant};
 
+use super::ends_by;
 use crate::{
     Actor, PoolEvent, SpawnError,
     control::advisor::{
@@ -100,14 +101,14 @@ async fn observe<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 ) -> bool {
     let start = Instant::now();
     for moment in moments(length, || core.env.chance()) {
-        if core.lifecycle.ends_by(start + moment).await
+        if ends_by(&core.lifecycle, start + moment).await
             || !core.controllers.advising.lock().is_turn(turn)
         {
             return false;
         }
         period.look(&look(core));
     }
-    !core.lifecycle.ends_by(start + length).await
+    !ends_by(&core.lifecycle, start + length).await
 }
 
 fn look<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>) -> Look {

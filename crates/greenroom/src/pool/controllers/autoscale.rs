@@ -8,6 +8,7 @@ use std::{
 
 use tokio::{sync::mpsc, time::Instant};
 
+use super::ends_by;
 use crate::{
     Actor,
     control::autoscale::{
@@ -34,7 +35,7 @@ async fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 ) {
     let mut looks = Looks::default();
     scaler.decide(&looks.sample(&totals(&core)));
-    while !core.lifecycle.ends_by(Instant::now() + LOOK).await {
+    while !ends_by(&core.lifecycle, Instant::now() + LOOK).await {
         looks.add(core.membership.busy(), core.membership.size());
         if looks.are_enough()
             && let Some(decision) = scaler.decide(&looks.sample(&totals(&core)))

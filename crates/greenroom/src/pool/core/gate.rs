@@ -1,5 +1,5 @@
-//! The gate of a pool: whether it accepts messages. It shuts when the last worker goes, and opens for
-//! the next one; a stop shuts it for good.
+//! The gate of a pool: whether it accepts messages. It shuts when the last worker goes, and opens
+//! for the next one; a stop shuts it for good.
 
 use std::{hash::Hash, sync::atomic::Ordering};
 
@@ -10,11 +10,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Refuses every later message, under the lock of each shard.
     pub(crate) fn close(&self) {
         let mut gate = self.lifecycle.gate.lock();
-        // Pairs with the load in `notify_progress`, through the fence in `wait_until`: a worker
-        // that rests sees that the pool closes, or the stop sees its counts. Otherwise the stop
-        // sleeps to its deadline. Also pairs with the loads in `mailbox` and `hold_back`, under
-        // locks that this close or the stop takes later: otherwise a message is accepted that is
-        // never given back.
+        // Pairs with the load in `notify_progress`, through the fence in `next_progress`: a
+        // worker that rests sees that the pool closes, or the stop sees its counts. Otherwise the
+        // stop sleeps to its deadline. Also pairs with the loads in `mailbox` and `hold_back`,
+        // under locks that this close or the stop takes later: otherwise a message is accepted that
+        // is never given back.
         self.lifecycle.closing.store(true, Ordering::SeqCst);
         *gate = Acceptance::Closed;
         let room = self.queue.permits.refuse_later();

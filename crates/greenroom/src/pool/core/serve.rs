@@ -239,9 +239,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// For a worker that has served a caller while idle: runs post-settlement bookkeeping.
     #[inline]
     pub(crate) fn has_served(&self) {
-        // Pairs with the fences in `grant_to_all` and `wait_until`: a waiter or a stop sees the
-        // message that has just been settled, or this worker sees `starved` or `closing`. Otherwise
-        // one of them is never told.
+        // Pairs with the fences in `grant_to_all` and `next_progress`: a waiter or a stop sees
+        // the message that has just been settled, or this worker sees `starved` or `closing`.
+        // Otherwise one of them is never told.
         fence(Ordering::SeqCst);
         self.serve_waiters_at_rest();
         self.lifecycle.notify_progress();

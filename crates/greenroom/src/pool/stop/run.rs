@@ -3,10 +3,7 @@
 use std::{
     collections::HashSet,
     hash::Hash,
-    sync::{
-        Arc,
-        atomic::{Ordering, fence},
-    },
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
@@ -165,11 +162,7 @@ pub(in crate::pool) async fn wait_until<A: Actor, K: Hash + Eq + Send + Sync + '
     mut done: impl FnMut() -> bool,
 ) -> bool {
     loop {
-        let progress = core.lifecycle.progress.notified();
-        // Pairs with the fence of `Wake::pass_on`, by a worker that parks and then calls
-        // `Lifecycle::notify_progress`: `done` sees its counts, or it sees `closing` and notifies.
-        // Without the fence both could miss the other, and a drained pool would wait.
-        fence(Ordering::SeqCst);
+        let progress = core.lifecycle.next_progress();
         if done() {
             return true;
         }
