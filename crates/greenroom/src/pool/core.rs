@@ -297,13 +297,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         queued + private + self.handed() + self.routing.held.lock().len() + self.clock.messages()
     }
 
-    pub(crate) fn accepted(&self) -> u64 {
-        let shared: u64 = self.queue.shards.iter().map(|shard| shard.inbox.lock().accepted).sum();
-        let mailboxes = self.membership.mailboxes.iter().filter_map(|cell| cell.lock().clone());
-        let private: u64 = mailboxes.map(|mailbox| mailbox.accepted()).sum();
-        shared + private + self.telemetry.counters.accepted.load(Ordering::Relaxed)
-    }
-
     pub(crate) fn worker_name(&self, slot: usize) -> String {
         format!("{}-{slot}", self.settings.config.name)
     }
