@@ -11,7 +11,7 @@ use super::{
     keys::{Keys, WrongKeyType},
     letters::PoolDeadLetters,
     limits::Rate,
-    membership::starts::NotReady,
+    membership::not_ready::NotReady,
     stats::{Latencies, LatencySnapshot, PoolStats, WorkerStats},
     stop::{Stop, StopReport},
 };

@@ -3,6 +3,7 @@
 pub(crate) mod live_members;
 pub(crate) mod mailbox;
 pub(crate) mod member_list;
+pub(crate) mod not_ready;
 pub(crate) mod restart;
 pub(crate) mod slot_state;
 pub(crate) mod starts;

@@ -11,7 +11,7 @@ use crate::{
     pool::{
         gather::Worker,
         limits::Rate,
-        membership::starts::NotReady,
+        membership::not_ready::NotReady,
         stats::{Latencies, LatencySnapshot, PoolStats, WorkerStats},
         stop::{Stop, StopReport},
     },

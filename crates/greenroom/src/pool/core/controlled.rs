@@ -25,7 +25,7 @@ use crate::{
         controllers::advisor,
         gather::Worker,
         limits::{Gate, Rate},
-        membership::starts::NotReady,
+        membership::not_ready::NotReady,
         stats::{Latencies, LatencySnapshot, PoolStats, WorkerStats},
         stop::{self, Stop, StopReport},
     },

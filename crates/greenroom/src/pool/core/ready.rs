@@ -7,7 +7,7 @@ use crate::{
     Actor,
     pool::{
         clock::timed::{self, later},
-        membership::{slot_state::Status, starts::NotReady},
+        membership::{not_ready::NotReady, slot_state::Status},
     },
 };
 
