@@ -11,10 +11,7 @@
 //! early, never too late. A worker may die in the meantime, so the waiter looks again instead of
 //! trusting the sum.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use greenroom_queue::lock::Mutex;
-use tokio::sync::Notify;
+use greenroom_queue::sync::{AtomicU64, Mutex, Notify, Ordering};
 
 /// The outcomes of starts so far.
 #[derive(Debug, Default)]
