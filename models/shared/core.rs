@@ -1,8 +1,8 @@
-//! A core with what the product's files of it need: how messages are pushed, taken, parked and
-//! swept. How a pool ends is played here, step by step as in the product's `core/close.rs`; no
-//! decision of it is left out that other threads could see.
+//! A core with what the product's files of it need: how messages are pushed, taken, parked, swept
+//! and drained, and how a pool shuts, opens and ends. How a worker goes is played, step by step as
+//! in the product's `core/members.rs`; no decision of it is left out that other threads could see.
 
-use std::{hash::Hash, sync::Arc, time::Duration};
+use std::{collections::VecDeque, hash::Hash, sync::Arc, time::Duration};
 
 use greenroom_queue::{
     backlog::KeyBounds,
@@ -13,14 +13,16 @@ use greenroom_queue::{
     permits::Queues,
     queue::WorkQueue,
     stamp::Stamp,
-    sync::{AtomicBool, AtomicUsize, Handle, Mutex, Ordering},
+    sync::{AtomicUsize, Handle, Mutex, Ordering},
     watchdog_handle::WatchdogHandle,
 };
 
 use super::{
+    lifecycle::{Acceptance, Lifecycle},
     membership::{
         mailbox::Mailbox,
-        slot_state::{END, SlotState},
+        slot_state::{LEAVE, SlotState},
+        starts::Starts,
     },
     outgoing::LendOutgoing,
     pool_payload::{InboxGuard, OutboxOf, PayloadOf, Queued, ShardOf},
@@ -30,6 +32,12 @@ use crate::{Actor, AnyAddress, DeadLetter, ExitReason, PoolEvent, delivery::Extr
 
 #[path = "../../crates/greenroom/src/pool/core/backlog.rs"]
 mod backlog;
+#[path = "../../crates/greenroom/src/pool/core/drain.rs"]
+mod drain;
+#[path = "../../crates/greenroom/src/pool/core/end.rs"]
+mod end;
+#[path = "../../crates/greenroom/src/pool/core/gate.rs"]
+mod gate;
 #[path = "../../crates/greenroom/src/pool/core/mail.rs"]
 mod mail;
 #[path = "../../crates/greenroom/src/pool/core/park.rs"]
@@ -54,7 +62,10 @@ pub(crate) type ExtraOf<A> = Extra<<A as Actor>::Reply, <A as Actor>::Error>;
 pub(crate) struct Core<A: Actor, K> {
     pub(crate) settings: Settings<A, K>,
     pub(crate) queue: WorkQueue<PayloadOf<A>, K>,
-    pub(crate) routing: Routing<K>,
+    pub(crate) routing: Routing<A, K>,
+    /// Messages that were handed to workers which have not come for them. Where one lies, and how
+    /// its worker takes it, is tried in `handoff.rs`.
+    pub(crate) handed: Mutex<Vec<Queued<A, K>>>,
     pub(crate) membership: Membership<A, K>,
     pub(crate) lifecycle: Lifecycle<A>,
     pub(crate) clock: Clock<A, K>,
@@ -65,7 +76,11 @@ pub(crate) struct Core<A: Actor, K> {
 }
 
 /// The parts of a core, as far as they are looked at.
-pub(crate) struct Routing<K> {
+pub(crate) struct Routing<A: Actor, K> {
+    /// No key sticks to a worker here.
+    sticky: Option<Sticky>,
+    /// No policy chooses, so no message waits for its choice.
+    held: Mutex<VecDeque<Queued<A, K>>>,
     key_lines: KeyLines,
     max_per_key: AtomicUsize,
     hash_of: fn(&K) -> u32,
@@ -73,7 +88,12 @@ pub(crate) struct Routing<K> {
     hashes: u32,
 }
 
-impl<K> Routing<K> {
+/// The owners of keys.
+struct Sticky {
+    moves: Mutex<()>,
+}
+
+impl<A: Actor, K> Routing<A, K> {
     pub(crate) fn hash(&self, key: &K) -> u32 {
         (self.hash_of)(key) % self.hashes
     }
@@ -82,20 +102,8 @@ impl<K> Routing<K> {
 pub(crate) struct Membership<A: Actor, K> {
     pub(crate) slots: PerSlot<Arc<SlotState>>,
     pub(crate) mailboxes: PerSlot<MailboxCell<A, K>>,
-    live: AtomicUsize,
-}
-
-pub(crate) struct Lifecycle<A: Actor> {
-    ruined: AtomicBool,
-    pub(crate) closing: AtomicBool,
-    pub(crate) ended: AtomicBool,
-    pub(crate) left_over: Mutex<Vec<A::Message>>,
-}
-
-impl<A: Actor> Lifecycle<A> {
-    /// Nobody stops the pool.
-    #[expect(clippy::unused_self, reason = "as in the product")]
-    pub(crate) fn notify_progress(&self) {}
+    pub(crate) live: AtomicUsize,
+    pub(crate) starts: Starts,
 }
 
 pub(crate) struct Telemetry {
@@ -113,6 +121,7 @@ type MailboxCell<A, K> = Mutex<Option<Arc<Mailbox<A, K>>>>;
 
 /// The groups of the product's settings, as far as they are looked at.
 pub(crate) struct PoolConfig {
+    name: Arc<str>,
     size: SizeConfig,
     keys: KeyConfig,
     pub(crate) handling: HandlingConfig,
@@ -125,6 +134,8 @@ pub(crate) struct HandlingConfig {
 struct SizeConfig {
     /// The bound of a worker's own mailbox.
     mailbox: usize,
+    /// A pool without workers refuses messages.
+    holds_when_empty: bool,
 }
 
 struct KeyConfig {
@@ -137,6 +148,16 @@ pub(crate) struct Derived {
     key_bounds: KeyBounds,
     /// No capacity changes here.
     key_share: Option<usize>,
+    /// No bytes are counted here.
+    bytes: Option<Bytes>,
+}
+
+enum Bytes {}
+
+impl Bytes {
+    fn close(&self) {
+        match *self {}
+    }
 }
 
 pub(crate) struct Functions {
@@ -238,6 +259,16 @@ impl<A: Actor, K> Clock<A, K> {
         self.lanes.lock().retain(|lane| *lane != (index, id));
     }
 
+    /// The model looks by itself whether the pool has ended.
+    #[expect(clippy::unused_self, reason = "as in the product")]
+    fn notify(&self) {}
+
+    fn drain(&self) -> Vec<Queued<A, K>> {
+        self.lanes.lock().clear();
+        let parked = [&self.messages, &self.mail].map(|parked| std::mem::take(&mut *parked.lock()));
+        parked.into_iter().flatten().map(|(_, entry)| entry).collect()
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.lanes.lock().is_empty()
             && self.messages.lock().is_empty()
@@ -281,9 +312,18 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.queue.wake.set_waits(waits);
     }
 
-    /// No message is handed past the queues here: that is tried in `handoff.rs`.
-    #[expect(clippy::unused_self, reason = "as in the product")]
-    pub(crate) fn take_back_handed(&self, _worker: usize) {}
+    /// The product's, of any worker: what it was handed and does not take goes to others.
+    pub(crate) fn take_back_handed(&self, _worker: usize) {
+        let handed = self.handed.lock().pop();
+        if let Some(entry) = handed {
+            self.re_home(vec![entry]);
+            self.settle_if_over();
+        }
+    }
+
+    fn take_handed(&self) -> impl Iterator<Item = Queued<A, K>> {
+        std::mem::take(&mut *self.handed.lock()).into_iter()
+    }
 
     /// No key sticks to a worker here.
     #[expect(clippy::unused_self, reason = "as in the product")]
@@ -307,6 +347,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Self {
             queue,
             routing: Routing {
+                sticky: None,
+                held: Mutex::default(),
                 key_lines: KeyLines::default(),
                 max_per_key: AtomicUsize::new(plan.bounds.waiting),
                 hash_of,
@@ -316,24 +358,27 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 slots: PerSlot::new(plan.workers),
                 mailboxes: PerSlot::new(plan.workers),
                 live: AtomicUsize::new(plan.workers),
+                starts: Starts::default(),
             },
-            lifecycle: Lifecycle {
-                ruined: AtomicBool::new(false),
-                closing: AtomicBool::new(false),
-                ended: AtomicBool::new(false),
-                left_over: Mutex::new(Vec::new()),
-            },
+            handed: Mutex::default(),
+            lifecycle: Lifecycle::new(),
             clock: Clock { watchdog, lanes, messages, mail },
             telemetry: Telemetry { counters: PoolCounters::default(), coarse: Coarse, full: Full },
             letters: Mutex::new(Vec::new()),
             env: Env { runtime: Handle },
             settings: Settings {
                 config: PoolConfig {
-                    size: SizeConfig { mailbox: MAILBOX },
+                    name: "model".into(),
+                    size: SizeConfig { mailbox: MAILBOX, holds_when_empty: false },
                     keys: KeyConfig { key_required: false },
                     handling: HandlingConfig { calls_in_place: false },
                 },
-                derived: Derived { uses_handoff: false, key_bounds: plan.bounds, key_share: None },
+                derived: Derived {
+                    uses_handoff: false,
+                    key_bounds: plan.bounds,
+                    key_share: None,
+                    bytes: None,
+                },
                 keyed: plan.keyed,
                 calls: plan.calls,
                 functions: Functions { overflow: Overflow },
@@ -349,10 +394,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// The product's, without sticky keys.
     fn park_mail(&self, slot: usize, entry: Queued<A, K>, after: Duration) {
         self.clock.park_mail(slot, entry, after);
-    }
-
-    fn dead_letter_if_ruined(&self) {
-        assert!(!self.lifecycle.ruined.load(Ordering::SeqCst), "no model loses its last worker");
     }
 
     pub(crate) fn key(
@@ -437,34 +478,38 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// Without the gate: no model loses its last worker.
-    pub(crate) fn close(&self) {
-        self.lifecycle.closing.store(true, Ordering::SeqCst);
-        let room = self.queue.permits.refuse_later();
-        self.shut();
-        room.close();
-        self.close_key_lines();
-        self.membership
-            .mailboxes
-            .iter()
-            .filter_map(|cell| cell.lock().clone())
-            .for_each(|mailbox| mailbox.shut());
+    /// The product's `hire`, of one worker, whose slot is there.
+    pub(crate) fn hire(&self) {
+        self.membership.live.fetch_add(1, Ordering::SeqCst);
+        self.serve_waiters();
+        self.revive();
     }
 
-    fn shut(&self) {
-        for shard in &self.queue.shards {
-            let mut inbox = shard.inbox.lock();
-            inbox.closed = true;
-            let unused = inbox.take_credit();
-            drop(inbox);
-            self.queue.permits.return_unused(unused);
+    /// The product's: the worker of a slot has ended, and is not started again.
+    pub(crate) fn disable(self: &Arc<Self>, slot: usize, reason: &ExitReason) {
+        let mailbox = self.membership.mailboxes.at(slot).lock().take();
+        self.clear_mailbox(mailbox, reason);
+        if self.one_less() {
+            self.dead_letter_deserted();
         }
     }
 
-    pub(crate) fn end(&self) {
-        self.lifecycle.ended.store(true, Ordering::SeqCst);
-        self.membership.slots.iter().for_each(|slot_state| slot_state.order(END));
-        self.queue.wake.all();
+    /// The product's `let_leave`: a worker is told to leave.
+    pub(crate) fn let_leave(&self, slot: usize) {
+        self.membership.slots.at(slot).order(LEAVE);
+        self.one_less();
+        self.queue.wake.call(slot, &self.clock.watchdog);
+        self.lifecycle.over.notify_waiters();
+    }
+
+    /// The product's: a worker that was told to leave has gone.
+    pub(crate) fn left(self: &Arc<Self>, slot: usize, reason: &ExitReason) {
+        self.membership.slots.at(slot).forget_orders();
+        let mailbox = self.membership.mailboxes.at(slot).lock().take();
+        self.clear_mailbox(mailbox, reason);
+        if self.lifecycle.check_running().is_ok() {
+            self.dead_letter_if_ruined();
+        }
     }
 
     /// The product's `signal_worker`, for signals that do not kill.

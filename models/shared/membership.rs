@@ -4,3 +4,5 @@
 pub(crate) mod mailbox;
 #[path = "slot_state.rs"]
 pub(crate) mod slot_state;
+#[path = "../../crates/greenroom/src/pool/membership/starts.rs"]
+pub(crate) mod starts;

@@ -4,6 +4,8 @@
 pub(crate) mod core;
 #[path = "failed.rs"]
 pub(crate) mod failed;
+#[path = "../../crates/greenroom/src/pool/lifecycle.rs"]
+pub(crate) mod lifecycle;
 #[path = "../../crates/greenroom/src/pool/outgoing.rs"]
 pub(crate) mod outgoing;
 #[path = "../../crates/greenroom/src/pool/pool_payload.rs"]
@@ -21,5 +23,15 @@ pub(crate) mod worker;
 pub(crate) mod builder {
     pub(crate) mod settings {
         pub(crate) use crate::pool::core::Settings;
+    }
+}
+
+pub(crate) mod admin {
+    pub(crate) mod error {
+        /// Why a pool was not changed.
+        #[derive(Debug)]
+        pub(crate) enum AdminError {
+            NotRunning,
+        }
     }
 }

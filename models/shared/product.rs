@@ -5,12 +5,14 @@
 //! | `greenroom-queue` | the product's, but for its locks and its watchdog: see `queues.rs` |
 //! | `mailbox`, `core/push`, `core/waiters`, `core/mail`, `core/take`, `core/place`, `core/park` | the product's |
 //! | `core/sweep` | the product's: messages that are withdrawn from a shard |
+//! | `lifecycle`, `starts`, `core/gate`, `core/end`, `core/drain` | the product's: whether the pool accepts messages, who waits for its workers and its end, and what becomes of what waits then |
 //! | `core/backlog`, `core/room`, `core/parked` | the product's: the bound behind a key, its senders in line, keys that are parked |
 //! | `handoff_slot` | the product's |
 //! | `in_place`, `worker_task` | the product's; whether a thread runs somebody's work is not asked: the threads of a model share one |
 //! | `outgoing`, `pool_payload`, `counters`, `class`, `dead_letter` | the product's |
 //! | `worker/driver`, `worker/pacing` and what they are made of, `in_flight/take`, `in_flight/worker_context`, `in_flight/presence` | the product's: what a worker does next, how it takes messages, suspends, parks and is woken |
 //! | `core`, `slot_state`, the rest of `in_flight` and `worker` | played: they need actors, policies and a runtime; see `core.rs`, `in_flight.rs` and `player.rs` |
+//! | `core/members`, `stop/run` | played: the slot of a worker that joins or goes is there, and a stop has no deadline; see `core.rs` and `ends.rs` |
 //! | `clock` | played: a list of what is parked |
 //! | `coarse` | played: no time passes, no message is measured, and none is late |
 //! | `failed`, a way back | played: what an attempt failed of is a reason, and a port knows that it was resolved |
@@ -37,6 +39,8 @@ pub(crate) use delivery::ReplyPort;
 pub(crate) enum CallError<E> {
     Failed(E),
     Parked,
+    NoWorkers,
+    Stopped,
 }
 
 /// What a pool tells of its keys.
@@ -46,8 +50,10 @@ pub(crate) enum PoolEvent {
 }
 
 /// Why a worker has gone: handed on to its life, and looked at by nobody here.
+#[derive(Clone)]
 pub(crate) enum ExitReason {
     Normal,
+    Shutdown,
 }
 
 /// Who may be tied to a life.
@@ -151,7 +157,8 @@ pub(crate) mod delivery {
         }
     }
 
-    /// A way back. It is counted how many of a caller's were told that the key is parked.
+    /// A way back. It is counted how many of a caller's were told that the pool has no reply: the
+    /// key is parked, no worker is left, or the pool has ended.
     pub(crate) struct ReplyPort<R, E> {
         told: Arc<AtomicU32>,
         reply: Reply<R, E>,
@@ -168,8 +175,11 @@ pub(crate) mod delivery {
         }
 
         pub(crate) fn resolve(self, error: CallError<E>) {
-            if let CallError::Parked = error {
-                self.told.fetch_add(1, Ordering::Relaxed);
+            match error {
+                CallError::Failed(_) => {}
+                CallError::Parked | CallError::NoWorkers | CallError::Stopped => {
+                    self.told.fetch_add(1, Ordering::Relaxed);
+                }
             }
         }
     }

@@ -2,6 +2,8 @@
 
 #[path = "scenarios/backlogs.rs"]
 pub mod backlogs;
+#[path = "scenarios/ends.rs"]
+pub mod ends;
 #[path = "scenarios/handoff.rs"]
 pub mod handoff;
 #[path = "scenarios/in_place.rs"]

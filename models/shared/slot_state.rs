@@ -5,6 +5,7 @@ use greenroom_queue::sync::{AtomicU32, AtomicU64, Ordering};
 
 use crate::pool::{stats::counters::WorkerCounters, worker::in_place::WorkCell};
 
+pub(crate) const LEAVE: u32 = 1;
 pub(crate) const MAIL: u32 = 2;
 pub(crate) const SIGNAL: u32 = 4;
 pub(crate) const KILLED: u32 = 8;
@@ -36,12 +37,21 @@ impl SlotState {
         self.orders.fetch_or(order, Ordering::SeqCst);
     }
 
+    pub(crate) fn forget_orders(&self) {
+        self.orders.fetch_and(END, Ordering::SeqCst);
+    }
+
     pub(crate) fn done(&self, order: u32) {
         self.orders.fetch_and(!order, Ordering::SeqCst);
     }
 
+    /// No supervisor tells it to rest.
+    pub(crate) fn is_dismissed(&self) -> bool {
+        self.has(LEAVE)
+    }
+
     pub(crate) fn starts_nothing(&self) -> bool {
-        self.has(KILLED)
+        self.has(LEAVE | KILLED)
     }
 
     /// No time passes here.

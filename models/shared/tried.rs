@@ -147,4 +147,22 @@ tried! {
         the_next_task_of_a_slot,
         callers_and_a_worker_that_parks,
         a_caller_and_a_worker_that_is_dropped;
+    ends:
+        the_last_worker_goes_as_another_joins,
+        a_worker_joins_as_the_last_goes_and_goes_as_well,
+        a_worker_is_told_to_leave_as_it_joins,
+        the_last_worker_goes_as_a_message_is_sent_and_another_comes_due,
+        the_last_worker_goes_as_the_mail_of_another_is_passed_on,
+        the_last_worker_goes_as_a_message_is_taken_back_from_it,
+        a_worker_rests_as_its_pool_is_stopped,
+        a_worker_parks_as_its_pool_ends,
+        a_worker_is_between_two_starts_as_its_pool_ends,
+        a_worker_is_between_two_starts_as_it_is_told_to_leave,
+        workers_are_waited_for_as_the_pool_closes,
+        workers_are_waited_for_as_one_starts,
+        a_message_is_taken_back_from_a_worker_as_its_pool_ends,
+        a_pool_is_stopped_with_messages_everywhere,
+        a_pool_is_stopped_at_once_with_messages_everywhere,
+        the_only_worker_leaves_and_another_takes_its_place,
+        workers_are_disabled_and_come_again_beside_senders;
 }

@@ -184,6 +184,10 @@ struct Waiting {
 }
 
 impl Notify {
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+
     pub(crate) fn notify_one(&self) {
         let waker = self.0.lock().wake_one();
         waker.into_iter().for_each(Waker::wake);

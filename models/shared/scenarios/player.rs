@@ -26,7 +26,10 @@ use crate::{
     pool::{
         core::{Core, Plan, sweep::Predicate},
         failed::Failed,
-        membership::{mailbox::Mailbox, slot_state::SIGNAL},
+        membership::{
+            mailbox::Mailbox,
+            slot_state::{LEAVE, SIGNAL},
+        },
         outgoing::Outgoing,
         pool_payload::{Queued, ShardOf},
         worker::{
@@ -266,7 +269,9 @@ impl<K: Keyed> PoolOf<K> {
         };
         let started = &self.core.membership.slots.at(worker).started;
         started.store(started.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-        discard((entry.message, entry.key));
+        let first = self.ledger().handled.insert(entry.message);
+        assert!(first, "every message is handled once");
+        discard(entry.key);
         self.core.release(worker, source);
         fence(Ordering::SeqCst);
         self.core.serve_waiters();
@@ -448,6 +453,33 @@ impl<K: Keyed> PoolOf<K> {
         spawn(move || Player::new(&pool, worker, RunState::Awake).work())
     }
 
+    /// As `worker`, with a task that a stop waits for. A worker that is told to leave is gone
+    /// afterwards.
+    pub(super) fn member(self: &Arc<Self>, worker: usize) -> JoinHandle<()> {
+        self.core.queue.wake.enter(&self.core.clock.watchdog);
+        self.task(move |pool| {
+            Player::new(pool, worker, RunState::Awake).work();
+            if pool.core.membership.slots.at(worker).has(LEAVE) {
+                pool.core.left(worker, &ExitReason::Normal);
+            }
+        })
+    }
+
+    /// What a stop waits for: the steps of the product's `TaskGuard`, but for the last one in a
+    /// pool that nobody stops.
+    pub(super) fn task(
+        self: &Arc<Self>,
+        work: impl FnOnce(&Arc<Self>) + Send + 'static,
+    ) -> JoinHandle<()> {
+        self.core.lifecycle.running.fetch_add(1, Ordering::Relaxed);
+        let pool = self.clone();
+        spawn(move || {
+            work(&pool);
+            pool.core.lifecycle.running.fetch_sub(1, Ordering::SeqCst);
+            pool.core.lifecycle.progress.notify_waiters();
+        })
+    }
+
     /// A worker whose handler has waited before anything else happens, and that goes on where
     /// handlers usually do.
     pub(super) fn uncounted(self: &Arc<Self>, worker: usize) -> JoinHandle<()> {
@@ -504,6 +536,11 @@ impl<K: Keyed> PoolOf<K> {
 
     pub(super) fn has_handled(&self, number: u32) -> bool {
         self.ledger().handled.contains(&number)
+    }
+
+    /// What has been handled so far.
+    pub(super) fn handled(&self) -> Vec<u32> {
+        self.ledger().handled.iter().copied().collect()
     }
 
     fn begins(&self, number: u32) {
