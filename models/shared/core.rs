@@ -507,9 +507,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.membership.slots.at(slot).forget_orders();
         let mailbox = self.membership.mailboxes.at(slot).lock().take();
         self.clear_mailbox(mailbox, reason);
-        if self.lifecycle.check_running().is_ok() {
-            self.dead_letter_if_ruined();
-        }
+        self.settle_what_is_left(false);
     }
 
     /// The product's `signal_worker`, for signals that do not kill.

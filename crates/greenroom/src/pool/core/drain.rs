@@ -124,6 +124,20 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
+    /// A worker has left, and what it had lies in the queue, for others. None will come if
+    /// it was the last and `drops_out`.
+    pub(super) fn settle_what_is_left(&self, drops_out: bool) {
+        // A pool that is stopped gives back unhandled messages.
+        let is_running = self.lifecycle.check_running().is_ok();
+        // Pairs with the `fetch_sub` in `one_less`, of the workers that left before: otherwise
+        // queued messages are never dead-lettered.
+        if drops_out && is_running && self.membership.live.load(Ordering::SeqCst) == 0 {
+            self.dead_letter_deserted();
+        } else if is_running {
+            self.dead_letter_if_ruined();
+        }
+    }
+
     /// As `dead_letter_if_ruined`, if all that was queued may also have been given back in that
     /// time.
     pub(super) fn settle_if_over(&self) {

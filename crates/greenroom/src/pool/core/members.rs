@@ -295,15 +295,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if up {
             self.controllers.notify_down(slot, reason);
         }
-        // A pool that is stopped gives back unhandled messages.
-        let is_running = self.lifecycle.check_running().is_ok();
-        // Pairs with the `fetch_sub` in `one_less`, of the workers that left before: otherwise
-        // queued messages are never dead-lettered.
-        if drops_out && is_running && self.membership.live.load(Ordering::SeqCst) == 0 {
-            self.dead_letter_deserted();
-        } else if is_running {
-            self.dead_letter_if_ruined();
-        }
+        self.settle_what_is_left(drops_out);
         if let Some(outcomes) = on_left {
             let _ = outcomes.send(SlotOutcome::Left(slot));
         }
