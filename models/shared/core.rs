@@ -487,7 +487,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// The product's: the worker of a slot has ended, and is not started again.
     pub(crate) fn disable(self: &Arc<Self>, slot: usize, reason: &ExitReason) {
-        let mailbox = self.membership.mailboxes.at(slot).lock().take();
+        let mailbox = self.take_mailbox(slot);
         self.clear_mailbox(mailbox, reason);
         if self.one_less() {
             self.dead_letter_deserted();
@@ -505,7 +505,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// The product's: a worker that was told to leave has gone.
     pub(crate) fn left(self: &Arc<Self>, slot: usize, reason: &ExitReason) {
         self.membership.slots.at(slot).forget_orders();
-        let mailbox = self.membership.mailboxes.at(slot).lock().take();
+        let mailbox = self.take_mailbox(slot);
         self.clear_mailbox(mailbox, reason);
         self.settle_what_is_left(false);
     }

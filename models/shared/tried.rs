@@ -163,6 +163,7 @@ tried! {
         a_message_is_taken_back_from_a_worker_as_its_pool_ends,
         a_pool_is_stopped_with_messages_everywhere,
         a_pool_is_stopped_at_once_with_messages_everywhere,
+        a_worker_leaves_as_its_pool_is_stopped,
         the_only_worker_leaves_and_another_takes_its_place,
         workers_are_disabled_and_come_again_beside_senders;
 }

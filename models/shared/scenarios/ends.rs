@@ -404,6 +404,20 @@ pub fn a_pool_is_stopped_at_once_with_messages_everywhere() {
     });
 }
 
+/// Its mail is on its way to the others: the stop waits for it.
+pub fn a_worker_leaves_as_its_pool_is_stopped() {
+    check(Effort::Large, || {
+        let pool = pool(2);
+        pool.mail(1, 1).expect("it is open");
+        let tasks = [pool.member(0), pool.member(1)];
+        let leaves = thread(&pool, |pool| pool.core.let_leave(1));
+        stop(&pool, || pool.core.accepted() == pool.handled().len() as u64);
+        tasks.into_iter().chain([leaves]).for_each(join);
+        assert!(left_over(&pool).is_empty(), "it was to be handled");
+        assert_one_outcome_each(&pool, vec![1]);
+    });
+}
+
 /// A pool that is without a worker for a while refuses messages, and keeps those that it has.
 pub fn the_only_worker_leaves_and_another_takes_its_place() {
     check(Effort::Large, || {

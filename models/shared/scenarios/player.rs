@@ -412,7 +412,7 @@ impl<K: Keyed> PoolOf<K> {
     /// The worker of a slot has gone; the slot is the next worker's from here on. What is left in the mailbox is seen to by
     /// the thread that is begun.
     pub(super) fn leave(self: &Arc<Self>, slot: usize) -> JoinHandle<()> {
-        let mailbox = self.core.membership.mailboxes.at(slot).lock().take();
+        let mailbox = self.core.take_mailbox(slot);
         let pool = self.clone();
         spawn(move || pool.core.clear_mailbox(mailbox, &ExitReason::Normal))
     }

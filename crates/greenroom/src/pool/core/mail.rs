@@ -9,12 +9,20 @@ use crate::{
     Actor, ExitReason,
     pool::{
         membership::{
-            mailbox::Mailbox,
+            mailbox::{Cleared, Mailbox},
             slot_state::{HAND_OVER, MAIL, SIGNAL},
         },
         outgoing::OutgoingOf,
     },
 };
+
+/// The mailbox of a worker that goes, and what waits there.
+#[must_use = "its messages are in no queue"]
+pub(crate) struct TakenMailbox<A: Actor, K> {
+    mailbox: Arc<Mailbox<A, K>>,
+    rest: Vec<Queued<A, K>>,
+    cleared: Cleared,
+}
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// The mailbox of a worker, made if there is none yet.
@@ -63,17 +71,28 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Ok(())
     }
 
+    /// Takes the mailbox of a worker away that goes: from here on, its slot may have another. It
+    /// accepts nothing any more. What it has accepted is counted under the lock of its cell: a stop
+    /// that finds it gone sees the count. Otherwise the stop would find fewer messages than there
+    /// are, and end the pool over the rest.
+    pub(crate) fn take_mailbox(&self, slot: usize) -> Option<TakenMailbox<A, K>> {
+        let mut cell = self.membership.mailboxes.at(slot).lock();
+        let mailbox = cell.take()?;
+        let (rest, cleared) = mailbox.clear();
+        self.telemetry.counters.accepted.fetch_add(mailbox.accepted(), Ordering::Relaxed);
+        Some(TakenMailbox { mailbox, rest, cleared })
+    }
+
     /// A worker has gone for this reason: the messages of its own mailbox, which has been taken
     /// away, go to any other.
     pub(crate) fn clear_mailbox(
         self: &Arc<Self>,
-        mailbox: Option<Arc<Mailbox<A, K>>>,
+        taken: Option<TakenMailbox<A, K>>,
         reason: &ExitReason,
     ) {
-        let Some(mailbox) = mailbox else { return };
-        let rest = mailbox.close();
+        let Some(TakenMailbox { mailbox, rest, cleared }) = taken else { return };
+        cleared.close();
         debug_assert!(rest.iter().all(|entry| entry.hash == 0), "keys have been given up before");
-        self.telemetry.counters.accepted.fetch_add(mailbox.accepted(), Ordering::Relaxed);
         self.re_home(rest);
         self.end_of_worker(&mailbox, reason);
         if self.mailbox_if_any(mailbox.slot).is_some() {
@@ -81,6 +100,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             mailbox.slot_state.order(MAIL | SIGNAL);
             self.queue.wake.call(mailbox.slot, &self.clock.watchdog);
         }
+        // A stop that looked meanwhile may have counted what it has accepted twice.
+        self.lifecycle.notify_progress();
     }
 
     /// Puts messages into the pool's queue, for any worker. They keep their permits.

@@ -285,7 +285,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let mut details = slot_state.details.lock();
         let gone = std::mem::take(&mut *details);
         slot_state.forget_orders();
-        let mailbox = self.membership.mailboxes.at(slot).lock().take();
+        let mailbox = self.take_mailbox(slot);
         drop(details);
         self.clear_mailbox(mailbox, reason);
         slot_state.published.clear();
@@ -369,7 +369,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let counts = !std::mem::take(&mut details.given_up);
         // Under the lock: the next worker of the slot may be started right afterwards, and has a
         // mailbox of its own.
-        let mailbox = self.membership.mailboxes.at(slot).lock().take();
+        let mailbox = self.take_mailbox(slot);
         drop(details);
         self.membership.members_changed();
         self.clear_mailbox(mailbox, reason);

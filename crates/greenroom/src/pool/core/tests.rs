@@ -5,6 +5,7 @@ mod deserted;
 mod fast_path;
 mod handed;
 mod interleavings;
+mod leaving;
 mod points;
 mod times;
 mod together;

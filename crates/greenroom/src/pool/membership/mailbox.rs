@@ -312,14 +312,8 @@ impl<A: Actor, K> Mailbox<A, K> {
         self.letters.lock().closed = true;
     }
 
-    /// Refuses every later message, and returns waiting ones, in order.
-    pub(crate) fn close(&self) -> Vec<Queued<A, K>> {
-        let (rest, cleared) = self.clear();
-        cleared.close();
-        rest
-    }
-
-    /// As `close`, for a caller that holds a lock. It closes what is left under none.
+    /// Refuses every later message, and returns waiting ones, in order. The caller may hold a lock;
+    /// it closes what is left under none.
     pub(crate) fn clear(&self) -> (Vec<Queued<A, K>>, Cleared) {
         let room = self.permits.refuse_later();
         let mut letters = self.letters.lock();

@@ -1,0 +1,88 @@
+//! A worker goes while messages wait in its own mailbox, and the pool is looked at
+//! between two steps of that.
+
+use std::{
+    convert::Infallible,
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    task::{Context as TaskContext, Poll, Wake, Waker},
+};
+
+use crate::{
+    Actor, Context, ExitReason, Pool,
+    pool::{core::Core, outgoing::Outgoing},
+    step_aside,
+};
+
+struct Handles;
+
+impl Actor for Handles {
+    type Message = u64;
+    type Reply = u64;
+    type Error = ();
+
+    async fn handle(&mut self, number: u64, _cx: &mut Context<Self>) -> Result<u64, ()> {
+        Ok(number)
+    }
+}
+
+type Handlers = Arc<Core<Handles, Infallible>>;
+
+/// A pool whose two workers have no task any more. A message fills the mailbox of the first.
+async fn lifeless() -> Handlers {
+    let core = Pool::new(|_| Handles).workers(2).mailbox(1).spawn_core().await.unwrap();
+    crate::pool::worker::task_guard::start_clock(&core);
+    core.membership.abort(0..2);
+    while core.lifecycle.running.load(Ordering::SeqCst) > 1 {
+        step_aside().await;
+    }
+    let mailbox = core.mailbox(0);
+    mailbox.try_reserve().unwrap();
+    core.queue.permits.try_take(1, &*core).unwrap();
+    core.push_to(&mailbox, &mut Outgoing::new(1, None)).unwrap();
+    core
+}
+
+/// Looks at the pool, or changes it, once it is told that there is no room.
+struct OnceTold<F>(F);
+
+impl<F: Fn() + Send + Sync + 'static> Wake for OnceTold<F> {
+    fn wake(self: Arc<Self>) {
+        (self.0)();
+    }
+}
+
+/// Waits for a place in the first mailbox, and then does this.
+async fn told_of_the_first_mailbox(
+    core: &Handlers,
+    what: impl Fn() + Send + Sync + 'static,
+    goes: impl FnOnce(),
+) {
+    let mailbox = core.mailbox(0);
+    let mut waits = pin!(mailbox.reserve());
+    let waker = Waker::from(Arc::new(OnceTold(what)));
+    assert!(waits.as_mut().poll(&mut TaskContext::from_waker(&waker)).is_pending());
+    goes();
+    let told = waits.as_mut().poll(&mut TaskContext::from_waker(Waker::noop()));
+    assert!(matches!(told, Poll::Ready(Err(_))), "the worker has gone");
+}
+
+/// A stop that looked in that moment found that all was done, and ended the pool over it.
+#[tokio::test]
+async fn a_message_counts_as_accepted_while_the_mailbox_of_a_worker_that_goes_is_cleared() {
+    let core = lifeless().await;
+    let accepted = Arc::new(AtomicU64::new(0));
+    let look = {
+        let (core, accepted) = (core.clone(), accepted.clone());
+        move || accepted.store(core.accepted(), Ordering::Relaxed)
+    };
+    told_of_the_first_mailbox(&core, look, || {
+        assert!(core.disable(0, &ExitReason::Normal));
+    })
+    .await;
+    assert_eq!(accepted.load(Ordering::Relaxed), 1);
+    assert!(core.depth() == 1 && core.ledger().ledger_holds());
+}
