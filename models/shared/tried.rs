@@ -161,6 +161,7 @@ tried! {
         workers_are_waited_for_as_the_pool_closes,
         workers_are_waited_for_as_one_starts,
         a_message_is_taken_back_from_a_worker_as_its_pool_ends,
+        the_mail_of_a_worker_is_passed_on_as_its_pool_ends,
         a_pool_is_stopped_with_messages_everywhere,
         a_pool_is_stopped_at_once_with_messages_everywhere,
         a_worker_leaves_as_its_pool_is_stopped,

@@ -364,6 +364,22 @@ pub fn a_message_is_taken_back_from_a_worker_as_its_pool_ends() {
     });
 }
 
+/// It rested, and its mail is on its way to the others as an operator removes it: it is found
+/// there, or given back.
+pub fn the_mail_of_a_worker_is_passed_on_as_its_pool_ends() {
+    check(Effort::Changes(3), || {
+        let pool = pool(2);
+        pool.mail(0, 1).expect("it is open");
+        let leaves = thread(&pool, |pool| leave(pool, 0));
+        pool.core.close();
+        pool.core.end();
+        pool.core.give_back_queued();
+        join(leaves);
+        assert_eq!(left_over(&pool), [1]);
+        assert!(waiting(&pool).is_empty());
+    });
+}
+
 /// A pool with messages everywhere, and who moves them; and what it has accepted.
 fn busy_pool() -> (Arc<Pool>, Threads<()>, Threads<Vec<u32>>) {
     let pool = Pool::new(plan(2), usize::MAX, |number| match number {

@@ -127,13 +127,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// A worker has left, and what it had lies in the queue, for others. None will come if
     /// it was the last and `drops_out`.
     pub(super) fn settle_what_is_left(&self, drops_out: bool) {
-        // A pool that is stopped gives back unhandled messages.
-        let is_running = self.lifecycle.check_running().is_ok();
+        if self.lifecycle.check_running().is_err() {
+            return self.give_back_if_ended();
+        }
         // Pairs with the `fetch_sub` in `one_less`, of the workers that left before: otherwise
         // queued messages are never dead-lettered.
-        if drops_out && is_running && self.membership.live.load(Ordering::SeqCst) == 0 {
+        if drops_out && self.membership.live.load(Ordering::SeqCst) == 0 {
             self.dead_letter_deserted();
-        } else if is_running {
+        } else {
             self.dead_letter_if_ruined();
         }
     }
@@ -142,6 +143,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// time.
     pub(super) fn settle_if_over(&self) {
         self.dead_letter_if_ruined();
+        self.give_back_if_ended();
+    }
+
+    /// All that was queued may have been given back while a message was between two places.
+    fn give_back_if_ended(&self) {
         // Pairs with the store in `end`, before the queues are drained: the drain finds what the
         // caller queued, or it is given back here. Otherwise its callers wait for ever.
         if self.lifecycle.ended.load(Ordering::SeqCst) {

@@ -1,4 +1,4 @@
-//! A worker goes while messages wait in its own mailbox, and the pool is looked at
+//! A worker goes while messages wait in its own mailbox, and the pool is looked at, or ends,
 //! between two steps of that.
 
 use std::{
@@ -10,6 +10,8 @@ use std::{
     },
     task::{Context as TaskContext, Poll, Wake, Waker},
 };
+
+use tokio::sync::mpsc;
 
 use crate::{
     Actor, Context, ExitReason, Pool,
@@ -85,4 +87,25 @@ async fn a_message_counts_as_accepted_while_the_mailbox_of_a_worker_that_goes_is
     .await;
     assert_eq!(accepted.load(Ordering::Relaxed), 1);
     assert!(core.depth() == 1 && core.ledger().ledger_holds());
+}
+
+/// It came to a queue that nobody looked at any more, and its caller waited.
+#[tokio::test]
+async fn mail_of_a_worker_that_rests_and_is_removed_as_the_pool_ends_is_given_back() {
+    let core = lifeless().await;
+    assert!(core.lay_off(0));
+    let end = {
+        let core = core.clone();
+        move || {
+            core.close();
+            core.end();
+            core.give_back_queued();
+        }
+    };
+    told_of_the_first_mailbox(&core, end, || {
+        core.dismiss_one(0, &mpsc::unbounded_channel().0).unwrap();
+    })
+    .await;
+    assert_eq!(*core.lifecycle.left_over.lock(), [1]);
+    assert!(core.depth() == 0 && core.ledger().ledger_holds());
 }
