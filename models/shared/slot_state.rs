@@ -19,6 +19,8 @@ pub(crate) struct SlotState {
     /// Not looked at by other threads.
     counters: WorkerCounters,
     orders: AtomicU32,
+    /// Messages that have their outcome, where a stop looks for that.
+    pub(crate) settled: AtomicU64,
     /// Messages started.
     pub(crate) started: AtomicU64,
     pub(crate) work: WorkCell,

@@ -85,6 +85,9 @@ const NO_KEY: u32 = 0;
 /// The first number of a key with many messages.
 const MANY: u32 = 500;
 
+/// It is not known after how many messages all is done.
+const UNKNOWN: usize = usize::MAX;
+
 /// The first urgent number.
 const URGENT: u32 = 900;
 
@@ -155,6 +158,17 @@ impl<K: Keyed> PoolOf<K> {
     pub(super) fn new(plan: Plan, expected: usize, script: Script) -> Arc<Self> {
         let core = Arc::new(Core::new(&plan, Self::key, |key| key.number()));
         Arc::new(Self { core, plan, script, expected, ledger: Mutex::default() })
+    }
+
+    /// A pool that ends once it is stopped. For that, its workers count what they have settled.
+    pub(super) fn until_stopped(plan: Plan, script: Script) -> Arc<Self> {
+        Self::new(plan, UNKNOWN, script)
+    }
+
+    /// Messages that workers have settled, in a pool that is stopped.
+    pub(super) fn settled(&self) -> u64 {
+        let slots = self.core.membership.slots.iter();
+        slots.map(|slot_state| slot_state.settled.load(Ordering::Relaxed)).sum()
     }
 
     fn ledger(&self) -> std::sync::MutexGuard<'_, Ledger> {
@@ -747,6 +761,10 @@ impl<'a, K: Keyed> Player<'a, K> {
         let handled = !matches!(handler, Handler::Fails | Handler::PutsBack | Handler::ParksKey);
         if self.pool.ends(number, handled) {
             self.core.end();
+        }
+        if handled && self.pool.expected == UNKNOWN {
+            let settled = &self.in_flight.slot_state.settled;
+            settled.store(settled.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         }
         match handler {
             Handler::Fails => self.park(number),
