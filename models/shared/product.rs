@@ -2,7 +2,7 @@
 //!
 //! | file | here |
 //! |---|---|
-//! | `greenroom-queue` | the product's, but for its locks and its watchdog: see `queues.rs` |
+//! | `greenroom-queue` | the product's, but for its locks, its watchdog and its clock: see `queues.rs` |
 //! | `mailbox`, `core/push`, `core/waiters`, `core/mail`, `core/take`, `core/place`, `core/park` | the product's |
 //! | `core/sweep` | the product's: messages that are withdrawn from a shard |
 //! | `lifecycle`, `starts`, `core/gate`, `core/end`, `core/drain` | the product's: whether the pool accepts messages, who waits for its workers and its end, and what becomes of what waits then |
@@ -14,7 +14,6 @@
 //! | `core`, `slot_state`, the rest of `in_flight` and `worker` | played: they need actors, policies and a runtime; see `core.rs`, `in_flight.rs` and `player.rs` |
 //! | `core/members`, `stop/run` | played: the slot of a worker that joins or goes is there, and a stop has no deadline; see `core.rs` and `ends.rs` |
 //! | `clock` | played: a list of what is parked |
-//! | `coarse` | played: no time passes, no message is measured, and none is late |
 //! | `failed`, a way back | played: what an attempt failed of is a reason, and a port knows that it was resolved |
 //! | `life`, `exit_reason` | played: they need addresses, channels and the hook that says where a panic was |
 

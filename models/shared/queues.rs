@@ -3,6 +3,7 @@
 //! | file | here |
 //! |---|---|
 //! | all but those below | the product's; a thread is the model's, whichever token it was given |
+//! | `coarse` | played in `core.rs`: no time passes, no message is measured, and none is late |
 //! | `lock` | a mutex of the checker: a spin lock is one whose waiters are not seen to wait |
 //! | `sync` | the checker's, a module of that name at the root |
 //! | `watchdog` | played: a thread that looks now and then |

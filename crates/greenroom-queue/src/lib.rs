@@ -17,6 +17,7 @@
 
 pub mod backlog;
 pub mod block_queue;
+pub mod coarse;
 pub mod credit_map;
 pub mod discard;
 pub mod entry;

@@ -6,7 +6,8 @@
 //! ones, which try every order in which threads may meet: the workspace `models/` does that, and
 //! gives them a module of this name of its own.
 //!
-//! Adding to the list costs a stand-in for each of the two model checkers.
+//! Adding to the list costs a stand-in for each of the two model checkers, but for the
+//! [`Instant`]: no time passes in a model.
 
 use std::cell::Cell;
 
@@ -19,6 +20,7 @@ pub use tokio::{
     runtime::Handle,
     sync::{Notify, Semaphore},
     task::coop::has_budget_remaining,
+    time::Instant,
 };
 
 /// A number that is more than a model has messages: there, it is the second.

@@ -25,7 +25,6 @@ use super::pool_payload::Queued;
 use crate::Actor;
 use timed::later;
 
-pub(crate) mod coarse;
 pub(super) mod task;
 pub(crate) mod timed;
 

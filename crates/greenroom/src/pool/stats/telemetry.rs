@@ -2,11 +2,10 @@
 
 use std::sync::atomic::Ordering;
 
-use greenroom_queue::padded::Padded;
+use greenroom_queue::{coarse::CoarseClock, padded::Padded};
 use tokio::time::Instant;
 
 use super::{Measured, counters::PoolCounters, sketch::Sketch};
-use crate::pool::clock::coarse::CoarseClock;
 use crate::pool_events::{drop_log::DropLog, full_log::FullLog};
 
 /// Messages that an actor which stands alone has handled before any is measured.

@@ -7,9 +7,9 @@
 //!
 //! On one thread time passes unseen only while a task computes: as long as a worker is awake, the
 //! runtime does not rest before that worker has had its turn. So, if handlers are quick, a message
-//! that an idle worker is given at its [handoff slot](crate::pool::handoff::slot) gets no real time
-//! there: most are settled before their age is asked for. The first to ask (an observer, or the
-//! handler) reads the clock, and so does a worker whose handler suspends. Until then this clock
+//! that an idle worker is given at its handoff slot gets no real time there: most are settled
+//! before their age is asked for. The first to ask (an observer, or the handler) reads the clock,
+//! and so does a worker whose handler suspends. Until then this clock
 //! [stands](CoarseClock::stands), and senders know it.
 
 use std::{
@@ -17,15 +17,15 @@ use std::{
     time::Duration,
 };
 
-use greenroom_queue::{
+use super::{
     stamp::{SAMPLED_OF_BRISK, SAMPLED_OF_QUICK, Stamp},
+    sync::Instant,
     wake::QUICK,
     watchdog::TICK,
 };
-use tokio::time::Instant;
 
 /// The time since a pool was made, in nanoseconds.
-pub(crate) struct CoarseClock {
+pub struct CoarseClock {
     start: Instant,
     /// What it shows, as a stamp.
     now: AtomicU64,
@@ -60,7 +60,9 @@ const SLOW_IN_A_ROW: u32 = 4;
 const LATE: u64 = 2 * TICK.as_nanos() as u64;
 
 impl CoarseClock {
-    pub(crate) fn new(is_watched: bool, first: u64) -> Self {
+    /// One that begins now. The watchdog looks after it if `is_watched`; messages before `first`
+    /// are not measured.
+    pub fn new(is_watched: bool, first: u64) -> Self {
         Self {
             start: Instant::now(),
             now: AtomicU64::new(0),
@@ -72,33 +74,33 @@ impl CoarseClock {
     }
 
     /// When it began.
-    pub(crate) fn start(&self) -> Instant {
+    pub fn start(&self) -> Instant {
         self.start
     }
 
     /// The moment that a stamp tells.
-    pub(crate) fn at(&self, stamp: Stamp) -> Instant {
+    pub fn at(&self, stamp: Stamp) -> Instant {
         self.start + Duration::from_nanos(stamp.nanos())
     }
 
     /// What it shows.
     #[inline]
-    pub(crate) fn shown(&self) -> u64 {
+    pub fn shown(&self) -> u64 {
         self.coarse_stamp().nanos()
     }
 
     /// What it shows, once it does not stand.
-    pub(crate) fn timely(&self) -> u64 {
+    pub fn timely(&self) -> u64 {
         if self.stands() { self.set() } else { self.shown() }
     }
 
     /// The real time.
-    pub(crate) fn real(&self) -> u64 {
+    pub fn real(&self) -> u64 {
         self.start.elapsed().as_nanos() as u64
     }
 
     /// Sets it by the real time, and returns that.
-    pub(crate) fn set(&self) -> u64 {
+    pub fn set(&self) -> u64 {
         let real = self.real();
         self.show(real);
         real
@@ -107,7 +109,7 @@ impl CoarseClock {
     /// The stamp for the message with this number. `is_late` if the real time has not been read
     /// for a while.
     #[inline]
-    pub(crate) fn stamp(&self, number: u64, is_late: bool) -> Stamp {
+    pub fn stamp(&self, number: u64, is_late: bool) -> Stamp {
         match self.measures(number) {
             true => self.sample(),
             false => self.timely_stamp(is_late),
@@ -118,7 +120,7 @@ impl CoarseClock {
     /// is undated if the real time has not been read for a while, and handlers are so quick that
     /// reading it would be felt.
     #[inline]
-    pub(crate) fn stamp_of_handoff(&self, number: u64, is_late: bool, is_quick: bool) -> Stamp {
+    pub fn stamp_of_handoff(&self, number: u64, is_late: bool, is_quick: bool) -> Stamp {
         if self.measures(number) {
             return self.sample();
         }
@@ -136,27 +138,27 @@ impl CoarseClock {
 
     /// True if the watchdog sets it.
     #[inline]
-    pub(crate) fn is_watched(&self) -> bool {
+    pub fn is_watched(&self) -> bool {
         self.care.load(Ordering::Relaxed) == WATCHED
     }
 
     /// True if it is late although a worker is awake.
     #[inline]
-    pub(crate) fn stands(&self) -> bool {
+    pub fn stands(&self) -> bool {
         self.care.load(Ordering::Relaxed) == STANDS
     }
 
     /// True if it is not late, or the watchdog keeps it. `awake` counts the awake workers, and is
     /// called only if that matters.
     #[inline]
-    pub(crate) fn is_timely(&self, awake: impl FnOnce() -> usize) -> bool {
+    pub fn is_timely(&self, awake: impl FnOnce() -> usize) -> bool {
         !self.is_late(|| false, awake)
     }
 
     /// True if it may have stood still for long. The functions are called only if their
     /// answer matters.
     #[inline]
-    pub(crate) fn is_late(
+    pub fn is_late(
         &self,
         is_unwatched: impl FnOnce() -> bool,
         awake: impl FnOnce() -> usize,
@@ -170,7 +172,7 @@ impl CoarseClock {
 
     /// The stamp for a message that is not measured.
     #[inline]
-    pub(crate) fn timely_stamp(&self, is_late: bool) -> Stamp {
+    pub fn timely_stamp(&self, is_late: bool) -> Stamp {
         if is_late {
             self.set();
         }
@@ -179,7 +181,7 @@ impl CoarseClock {
 
     /// The stamp for a message that is not measured, if the clock is not late.
     #[inline(always)]
-    pub(crate) fn coarse_stamp(&self) -> Stamp {
+    pub fn coarse_stamp(&self) -> Stamp {
         Stamp::from_bits(self.now.load(Ordering::Relaxed))
     }
 
@@ -191,7 +193,7 @@ impl CoarseClock {
     }
 
     /// How many messages from this number on are not measured.
-    pub(crate) fn unmeasured_from(&self, number: u64) -> u64 {
+    pub fn unmeasured_from(&self, number: u64) -> u64 {
         until_measured(number, self.unmeasured.load(Ordering::Relaxed))
     }
 
@@ -206,13 +208,13 @@ impl CoarseClock {
     }
 
     /// True if handlers are so quick that few messages are measured.
-    pub(crate) fn measures_few(&self) -> bool {
+    pub fn measures_few(&self) -> bool {
         self.unmeasured.load(Ordering::Relaxed) == SAMPLED_OF_QUICK - 1
     }
 
     /// The longer handlers take, the more messages are measured, so that this makes no difference.
     /// A long one among quick ones was put aside by the operating system.
-    pub(crate) fn note_pace(&self, took: Duration) {
+    pub fn note_pace(&self, took: Duration) {
         let one_in = match took {
             took if took < QUICK => SAMPLED_OF_QUICK,
             took if took < BRISK => SAMPLED_OF_BRISK,
