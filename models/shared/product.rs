@@ -10,7 +10,7 @@
 //! | `handoff_slot` | the product's |
 //! | `in_place`, `worker_task` | the product's; whether a thread runs somebody's work is not asked: the threads of a model share one |
 //! | `outgoing`, `pool_payload`, `counters`, `class`, `dead_letter` | the product's |
-//! | `worker/driver`, `worker/pacing` and what they are made of, `in_flight/take`, `in_flight/worker_context`, `in_flight/presence` | the product's: what a worker does next, how it takes messages, suspends, parks and is woken |
+//! | `worker/driver`, `in_flight/take`, `in_flight/worker_context`, `in_flight/presence` | the product's: what a worker does next, how it takes messages, suspends, parks and is woken |
 //! | `core`, `slot_state`, the rest of `in_flight` and `worker` | played: they need actors, policies and a runtime; see `core.rs`, `in_flight.rs` and `player.rs` |
 //! | `core/members`, `stop/run` | played: the slot of a worker that joins or goes is there, and a stop has no deadline; see `core.rs` and `ends.rs` |
 //! | `clock` | played: a list of what is parked |

@@ -25,6 +25,7 @@ pub mod key_lines;
 pub mod lanes;
 pub mod lock;
 pub mod offer;
+pub mod pacing;
 pub mod padded;
 pub mod payload;
 pub mod per_slot;

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use greenroom_queue::discard::discard;
+use greenroom_queue::{discard::discard, pacing::leave_sender_alone};
 use tokio::sync::mpsc;
 
 use super::{
@@ -30,23 +30,18 @@ pub(crate) mod adopted;
 mod apart;
 mod attempt;
 mod catch_unwind;
-mod coalesce;
 mod driver;
 mod factory;
-mod habit;
 mod idle;
 pub(crate) mod in_flight;
 pub(crate) mod in_place;
-mod pacing;
 mod pass;
-mod patience;
 pub(crate) mod refusals;
 mod start;
 pub(crate) mod task;
 pub(crate) mod task_guard;
 #[cfg(test)]
 mod tests;
-mod turn;
 
 pub(crate) use catch_unwind::CatchUnwind;
 pub(crate) use factory::Factory;
@@ -54,7 +49,6 @@ pub(crate) use factory::Factory;
 use self::{
     apart::Apart,
     attempt::{StandsFor, attempt, hear},
-    coalesce::leave_sender_alone,
     driver::{Driver, Step},
     idle::idle,
     pass::{end_pass, pass},

@@ -17,11 +17,12 @@
 
 use std::{hash::Hash, mem};
 
+use greenroom_queue::pacing::{Pacing, Patience};
+
 use super::{
     in_flight::{InFlight, RunState, Source, Taken},
     in_place,
 };
-use super::{pacing::Pacing, patience::Patience};
 use crate::{
     Actor,
     pool::{builder::settings::Settings, membership::slot_state::SIGNAL},

@@ -7,6 +7,8 @@ use std::{
     time::Duration,
 };
 
+use greenroom_queue::pacing::turn::MESSAGES;
+
 use super::*;
 use crate::{
     Pool, Restarts, Stop,
@@ -231,7 +233,7 @@ async fn others_get_a_turn_while_abandoned_calls_are_skipped() {
         }
         turns
     });
-    assert!(other.await.unwrap() > 10_000 / turn::MESSAGES / 2);
+    assert!(other.await.unwrap() > 10_000 / MESSAGES / 2);
 }
 
 #[tokio::test(start_paused = true)]

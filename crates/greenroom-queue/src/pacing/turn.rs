@@ -1,17 +1,17 @@
 //! A worker's turn on its thread, after which it lets other tasks of the runtime run.
 //!
-//! Senders have turns as well (`Turns` in `shard.rs`). If a worker that shares the thread with many
-//! of them handled no more than one of them sends, the queue would grow until it is full, and
-//! senders would wait for room, each for a wake-up of its own.
+//! Senders have turns as well (`Turns` in `shard/turns.rs`). If a worker that shares the thread
+//! with many of them handled no more than one of them sends, the queue would grow until it is full,
+//! and senders would wait for room, each for a wake-up of its own.
 
 use std::time::{Duration, Instant};
 
-use greenroom_queue::wake::Wake;
+use crate::wake::Wake;
 
 /// Messages handled or skipped before other tasks of the runtime get a turn, if no queue has run
 /// dry before, or the next message always arrived just in time: each in a lane of its own, or from
 /// a sender that runs beside the worker.
-pub(super) const MESSAGES: u32 = 64;
+pub const MESSAGES: u32 = 64;
 
 /// As `MESSAGES`, if handlers are quick: a quarter of a millisecond at most. Two senders that share
 /// the worker's thread queue 64 each before they yield.

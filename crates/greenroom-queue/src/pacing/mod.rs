@@ -1,12 +1,21 @@
 //! The pace of a worker: when it goes on, lets others have a turn, spins, or searches.
 
-use greenroom_queue::wake::Wake;
+mod coalesce;
+mod habit;
+mod patience;
+pub mod turn;
 
-use super::{coalesce::Coalescing, habit::Habit, patience::Patience, turn::Turn};
+pub use coalesce::leave_sender_alone;
+pub use patience::Patience;
+
+use super::wake::Wake;
+use coalesce::Coalescing;
+use habit::Habit;
+use turn::Turn;
 
 /// The pace of a worker: when it goes on, lets others have a turn, spins, or searches. It knows
 /// no queue: the driver tells it what has happened.
-pub(crate) struct Pacing {
+pub struct Pacing {
     /// Messages handled one after the other since the worker found nothing.
     in_a_row: u32,
     /// The last message was a call.
@@ -20,7 +29,8 @@ pub(crate) struct Pacing {
 }
 
 impl Pacing {
-    pub(super) fn new(patience: Patience) -> Self {
+    /// Of a worker that has handled nothing yet.
+    pub fn new(patience: Patience) -> Self {
         Self {
             in_a_row: 0,
             by_call: false,
@@ -34,31 +44,31 @@ impl Pacing {
 
     /// True if others had no turn since the worker has looked for a message.
     #[inline]
-    pub(super) fn turn_has_begun(&self) -> bool {
+    pub fn turn_has_begun(&self) -> bool {
         self.turn.has_begun()
     }
 
     /// True when others are to have theirs.
     #[inline]
-    pub(super) fn turn_is_over(&mut self, wake: &Wake) -> bool {
+    pub fn turn_is_over(&mut self, wake: &Wake) -> bool {
         self.turn.is_over(wake)
     }
 
     /// Others have had theirs, and this many messages were handled since.
     #[inline]
-    pub(super) fn begin_turn(&mut self, messages: u32) {
+    pub fn begin_turn(&mut self, messages: u32) {
         self.turn.begin(messages);
     }
 
     /// The worker has looked for a message.
     #[inline]
-    pub(super) fn looked(&mut self) {
+    pub fn looked(&mut self) {
         self.turn.count(1);
     }
 
     /// A message is in hand.
     #[inline]
-    pub(super) fn found(&mut self, by_call: bool) {
+    pub fn found(&mut self, by_call: bool) {
         self.in_a_row += 1;
         self.by_call = by_call;
     }
@@ -66,12 +76,7 @@ impl Pacing {
     /// The message in hand has been attempted, and those behind it in the same run: together this
     /// many. Present if handlers usually wait now, and did not before, or the other way round.
     #[inline]
-    pub(super) fn attempted(
-        &mut self,
-        attempts: u32,
-        has_waited: bool,
-        usual: bool,
-    ) -> Option<bool> {
+    pub fn attempted(&mut self, attempts: u32, has_waited: bool, usual: bool) -> Option<bool> {
         self.in_a_row += attempts - 1;
         self.turn.count(attempts - 1);
         self.has_waited = has_waited;
@@ -82,35 +87,36 @@ impl Pacing {
         self.habit.changes(has_waited, usual)
     }
 
+    /// True if the last handler has waited.
     #[inline]
-    pub(super) fn has_waited(&self) -> bool {
+    pub fn has_waited(&self) -> bool {
         self.has_waited
     }
 
     /// True if the worker is to leave its sender alone for a moment, provided its messages came
     /// `is_remote`: from a sender on another thread.
-    pub(super) fn spins(&mut self, is_remote: impl FnOnce() -> bool) -> bool {
+    pub fn spins(&mut self, is_remote: impl FnOnce() -> bool) -> bool {
         let by_call = self.by_call;
         self.coalescing.pauses_after(self.in_a_row, || !by_call && is_remote())
     }
 
     /// The moment has brought nothing.
-    pub(super) fn has_spun_in_vain(&mut self) {
+    pub fn has_spun_in_vain(&mut self) {
         self.coalescing.was_in_vain();
     }
 
     /// True if the worker is to step aside once before it looks elsewhere.
-    pub(super) fn searches(&mut self) -> bool {
+    pub fn searches(&mut self) -> bool {
         self.patience.searches_after(self.in_a_row, self.by_call)
     }
 
     /// It has stepped aside, and looked elsewhere.
-    pub(super) fn has_searched(&mut self, found: bool) {
+    pub fn has_searched(&mut self, found: bool) {
         self.patience.found(found);
     }
 
     /// The worker looks elsewhere.
-    pub(super) fn begin_row(&mut self) {
+    pub fn begin_row(&mut self) {
         self.in_a_row = 0;
     }
 }

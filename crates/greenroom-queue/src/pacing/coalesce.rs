@@ -66,7 +66,7 @@ impl Coalescing {
 
 /// Leaves the sender alone for a moment. The thread is kept: to hand it to other tasks and to have
 /// it back takes as long.
-pub(super) fn leave_sender_alone() {
+pub fn leave_sender_alone() {
     let since = Instant::now();
     while since.elapsed() < PAUSE {
         (0..SPINS_PER_LOOK).for_each(|_| spin_loop());

@@ -1,11 +1,11 @@
 //! Whether a worker that has run dry searches before it parks.
 
-use greenroom_queue::sync::tuned;
+use crate::sync::tuned;
 
 /// Whether a worker that has had a single message searches. It does if that was worth it before,
 /// because its caller sends the next one as soon as it has the reply; otherwise now and then, to
 /// find out.
-pub(super) struct Patience {
+pub struct Patience {
     /// Its caller does its work; it need not be there before.
     in_place: bool,
     /// A caller hands an idle worker the next message; for one that searched it would be queued.
@@ -20,7 +20,8 @@ pub(super) struct Patience {
 const SKIPS: u32 = tuned(16, 2);
 
 impl Patience {
-    pub(super) fn new(in_place: bool, is_handed: bool) -> Self {
+    /// Of a worker whose callers do its work `in_place`, or one that `is_handed` calls.
+    pub fn new(in_place: bool, is_handed: bool) -> Self {
         Self { in_place, is_handed, worth_it: false, skipped: 0 }
     }
 
