@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use crate::{
     AnyAddress, CancellationToken, Class, ReplyPort,
-    pool::{Claim, Failed, HandoffSlot, Refusals, SlotState},
+    pool::{Claim, Failed, PoolHandoffSlot, Refusals, SlotState},
 };
 
 mod forward;
@@ -30,7 +30,7 @@ pub struct Delivery<M, R, E> {
     /// Notes for the moment when the handler returns.
     pub(crate) marks: Marks,
     /// The slot for calls that skip the queue, in a pool whose callers may do its work.
-    pub(crate) handoff_slot: Option<Arc<HandoffSlot<M, R, E>>>,
+    pub(crate) handoff_slot: Option<Arc<PoolHandoffSlot<M, R, E>>>,
     /// The slot of its worker. It knows the start time, which may be the only known time (see
     /// [`came_at`](Self::came_at)).
     pub(crate) slot_state: Option<Arc<SlotState>>,

@@ -157,7 +157,7 @@ pub(crate) use clock::timed::later;
 pub(crate) use core::Core;
 pub(crate) use failed::Failed;
 pub use gather::Worker;
-pub(crate) use handoff::slot::HandoffSlot;
+pub(crate) use handoff::pool_exchange::PoolHandoffSlot;
 pub use letters::PoolDeadLetters;
 pub use membership::not_ready::NotReady;
 pub(crate) use membership::restart::RestartLog;

@@ -20,7 +20,13 @@ use super::{
 use crate::{
     checker::{Effort, JoinHandle, block_on, check, spawn},
     pool::{
-        handoff::slot::{Caller, HandedOutcome, HandoffSlot, InPlaceOutcome, Retracted},
+        handoff::{
+            pool_exchange::PoolExchange,
+            slot::{
+                Caller, HandedOutcome, HandedOutcomeOf, HandoffSlot, InPlaceOutcome,
+                InPlaceOutcomeOf, Retracted,
+            },
+        },
         membership::slot_state::{KILLED, SlotState},
         worker::{
             in_place::{is_run_by_caller, lend},
@@ -29,7 +35,8 @@ use crate::{
     },
 };
 
-type Small = HandoffSlot<u32, u32, ()>;
+/// Numbers both ways.
+type Numbers = PoolExchange<u32, u32, ()>;
 
 /// What a message is answered with.
 fn answer(message: u32) -> u32 {
@@ -40,7 +47,7 @@ fn answer(message: u32) -> u32 {
 struct Clerk {
     pool: Arc<Pool>,
     slot_state: Arc<SlotState>,
-    handoff_slot: Arc<Small>,
+    handoff_slot: Arc<HandoffSlot<Numbers>>,
     /// Its handlers do, once.
     suspends: bool,
     awake: bool,
@@ -125,7 +132,7 @@ impl Clerk {
 }
 
 /// What was taken back lies in a queue, and is handled.
-fn handled_by_another(retracted: Option<Retracted<u32, u32, ()>>) {
+fn handled_by_another(retracted: Option<Retracted<Numbers>>) {
     if let Some((message, _, port)) = retracted {
         let _ = port.reply(answer(message));
     }
@@ -144,7 +151,7 @@ impl Drop for Clerk {
 pub(super) struct Counter {
     pub(super) pool: Arc<Pool>,
     pub(super) slot_state: Arc<SlotState>,
-    handoff_slot: Arc<Small>,
+    handoff_slot: Arc<HandoffSlot<Numbers>>,
 }
 
 impl Counter {
@@ -182,14 +189,14 @@ impl Counter {
     }
 
     /// Hands this over, and waits for what comes of it, which is compared when all is over.
-    pub(super) async fn hand_and_wait(&self, message: u32) -> Option<HandedOutcome<u32, ()>> {
+    pub(super) async fn hand_and_wait(&self, message: u32) -> Option<HandedOutcomeOf<Numbers>> {
         match self.hand(message).await {
             true => Some(poll_fn(|cx| self.handoff_slot.poll(cx)).await),
             false => None,
         }
     }
 
-    fn hander(self: &Arc<Self>, message: u32) -> JoinHandle<Option<HandedOutcome<u32, ()>>> {
+    fn hander(self: &Arc<Self>, message: u32) -> JoinHandle<Option<HandedOutcomeOf<Numbers>>> {
         let counter = self.clone();
         spawn(move || block_on(counter.hand_and_wait(message)))
     }
@@ -200,7 +207,7 @@ impl Counter {
     }
 
     /// The steps of the product's `serve_now`, without permits. What is left when the worker has ended is compared then.
-    pub(super) fn call(&self, message: u32) -> Option<InPlaceOutcome<u32, u32, ()>> {
+    pub(super) fn call(&self, message: u32) -> Option<InPlaceOutcomeOf<Numbers>> {
         if !self.pool.wake.is_parked(0) {
             return None;
         }
@@ -212,7 +219,7 @@ impl Counter {
         Some(lent.run(|| self.handoff_slot.leave()))
     }
 
-    fn caller(self: &Arc<Self>, message: u32) -> JoinHandle<Option<InPlaceOutcome<u32, u32, ()>>> {
+    fn caller(self: &Arc<Self>, message: u32) -> JoinHandle<Option<InPlaceOutcomeOf<Numbers>>> {
         let counter = self.clone();
         spawn(move || counter.call(message))
     }
@@ -224,19 +231,19 @@ impl Counter {
     }
 }
 
-pub(super) fn compare(message: u32, left: Option<InPlaceOutcome<u32, u32, ()>>) {
+pub(super) fn compare(message: u32, left: Option<InPlaceOutcomeOf<Numbers>>) {
     match left {
         None => {}
         Some(InPlaceOutcome::Message(back)) => assert_eq!(back, message),
-        Some(InPlaceOutcome::Reply(reply)) => assert_eq!(reply, answer(message)),
+        Some(InPlaceOutcome::Response(reply)) => assert_eq!(reply, answer(message)),
         Some(InPlaceOutcome::Later(reply)) => assert_eq!(reply.given(), Some(answer(message))),
     }
 }
 
-pub(super) fn compare_told(message: u32, told: Option<HandedOutcome<u32, ()>>) {
+pub(super) fn compare_told(message: u32, told: Option<HandedOutcomeOf<Numbers>>) {
     match told {
         None => {}
-        Some(HandedOutcome::Reply(reply)) => assert_eq!(reply, answer(message)),
+        Some(HandedOutcome::Response(reply)) => assert_eq!(reply, answer(message)),
         Some(HandedOutcome::Later(reply)) => assert_eq!(reply.given(), Some(answer(message))),
     }
 }

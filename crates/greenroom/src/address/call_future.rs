@@ -138,14 +138,14 @@ impl<'a, M: Send, R: Send, E: Send> Call<'a, M, R, E> {
     #[inline]
     fn was_handed(
         &mut self,
-        told: HandedOutcome<R, E>,
+        told: HandedOutcome<R, Reply<R, E>>,
         cx: &mut Context<'_>,
     ) -> Poll<Result<R, CallError<E>>> {
         if let State::Handed(waits) = std::mem::replace(&mut self.state, State::Done) {
             waits.leave();
         }
         match told {
-            HandedOutcome::Reply(reply) => Poll::Ready(Ok(reply)),
+            HandedOutcome::Response(reply) => Poll::Ready(Ok(reply)),
             HandedOutcome::Later(reply) => self.wait_longer(reply, cx),
         }
     }

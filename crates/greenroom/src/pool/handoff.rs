@@ -1,6 +1,8 @@
 //! Calls that skip the queue.
 
+pub(crate) mod exchange;
 pub(crate) mod own_call;
+pub(crate) mod pool_exchange;
 pub(crate) mod reentrancy;
 pub(crate) mod served;
 pub(crate) mod slot;
@@ -13,12 +15,12 @@ use std::sync::{
 use greenroom_queue::per_slot::PerSlot;
 
 use crate::Actor;
+use pool_exchange::PoolHandoffSlot;
 use reentrancy::OwnCalls;
-use slot::HandoffSlot;
 
-/// The meeting point of a worker and its callers.
+/// That of a pool of these actors.
 pub(crate) type HandoffSlotOf<A> =
-    HandoffSlot<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error>;
+    PoolHandoffSlot<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error>;
 
 /// Calls that skip the queue.
 pub(crate) struct Handoff<A: Actor> {
@@ -41,7 +43,7 @@ impl<A: Actor> Handoff<A> {
 
     /// The handoff slot of this worker.
     pub(crate) fn slot(&self, worker: usize) -> &Arc<HandoffSlotOf<A>> {
-        self.slots.at(worker).get_or_init(|| Arc::new(HandoffSlot::new()))
+        self.slots.at(worker).get_or_init(|| Arc::new(PoolHandoffSlot::new()))
     }
 
     /// Every handoff slot at which a caller may wait for a worker that has been woken.

@@ -24,6 +24,7 @@ use crate::{
     delivery::Extra,
     pool::{
         handoff::{
+            pool_exchange::PoolExchange,
             reentrancy::slot_at_work,
             served::{HandoffWait, Served, ServedBy},
             slot::{InPlaceOutcome, Retracted},
@@ -32,6 +33,10 @@ use crate::{
         worker::in_place::{self, LentWork},
     },
 };
+
+/// A message that was taken back.
+type RetractedOf<A> =
+    Retracted<PoolExchange<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error>>;
 
 /// Workers that a caller looks at to find one that is idle.
 const WORKERS_ASKED: usize = 4;
@@ -152,7 +157,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// Queues what a worker has not taken.
-    fn take_home(&self, retracted: Option<Retracted<A::Message, A::Reply, A::Error>>) {
+    fn take_home(&self, retracted: Option<RetractedOf<A>>) {
         let Some(retracted) = retracted else { return };
         self.re_home(vec![into_entry(retracted)]);
         self.settle_if_over();
@@ -170,7 +175,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         };
         if handoff_slot.put(message, stamp) {
             match self.run_in_place(lent, || handoff_slot.leave()) {
-                InPlaceOutcome::Reply(reply) => return Some(Served::Reply(reply)),
+                InPlaceOutcome::Response(reply) => return Some(Served::Reply(reply)),
                 InPlaceOutcome::Later(reply) => return Some(Served::Later(reply)),
                 // It had something else to do.
                 InPlaceOutcome::Message(back) => *message = Some(back),
@@ -250,7 +255,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
 /// The entry of a message that was handed to a worker.
 fn into_entry<M, R, E, K>(
-    (message, stamp, port): Retracted<M, R, E>,
+    (message, stamp, port): Retracted<PoolExchange<M, R, E>>,
 ) -> Entry<PoolPayload<M, R, E>, K> {
     let extra = Some(Extra::new(Some(port)));
     Entry { message, extra, key: None, hash: 0, urgent: false, stamp }

@@ -2,7 +2,7 @@
 
 use std::task::{Context, Poll};
 
-use super::slot::{HandedOutcome, HandoffSlot};
+use super::{pool_exchange::PoolHandoffSlot, slot::HandedOutcome};
 use crate::{Actor, reply::Reply};
 
 /// What a call that is not queued comes to.
@@ -19,10 +19,10 @@ pub(crate) type ServedBy<'a, A> =
     Served<'a, <A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error>;
 
 /// A caller that waits at a handoff slot, until it is dropped.
-pub(crate) struct HandoffWait<'a, M, R, E>(pub(crate) &'a HandoffSlot<M, R, E>);
+pub(crate) struct HandoffWait<'a, M, R, E>(pub(crate) &'a PoolHandoffSlot<M, R, E>);
 
 impl<'a, M, R, E> HandoffWait<'a, M, R, E> {
-    pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Poll<HandedOutcome<R, E>> {
+    pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Poll<HandedOutcome<R, Reply<R, E>>> {
         self.0.poll(cx)
     }
 

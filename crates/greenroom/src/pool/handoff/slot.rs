@@ -1,4 +1,4 @@
-//! A handoff slot: through it, a caller gives an idle worker a message and gets the reply back,
+//! A handoff slot: through it, a caller gives an idle worker a message and gets the response back,
 //! past queue and port.
 //!
 //! ```text
@@ -12,13 +12,13 @@
 //!
 //! One caller at a time. A caller that does the worker's work leaves before that worker can be
 //! polled again. A call whose handler returns at once allocates nothing. Any other call gets a
-//! port: if the handler asks for it, if the message gets anything but a plain reply, or if the
-//! caller leaves before there is a reply.
+//! port: if the handler asks for it, if the message gets anything but a plain response, or if the
+//! caller leaves before there is one.
 //!
 //! A caller that has only had the worker woken waits here instead ([`hand`](HandoffSlot::hand),
 //! [`poll`](HandoffSlot::poll)), and is woken when there is something for it. If it goes before
-//! ([`give_up`](HandoffSlot::give_up)), the message is abandoned or the reply unwanted, as with a
-//! port. If the worker does not come, the message is taken back
+//! ([`give_up`](HandoffSlot::give_up)), the message is abandoned or the response unwanted, as with
+//! a port. If the worker does not come, the message is taken back
 //! ([`retract`](HandoffSlot::retract)), with a port.
 
 use std::{
@@ -32,27 +32,24 @@ use greenroom_queue::{
     stamp::Stamp,
 };
 
-use crate::{
-    ReplyPort,
-    reply::{self, Reply},
-};
+use super::exchange::Exchange;
 
 /// Between one worker and its callers.
-pub(crate) struct HandoffSlot<M, R, E>(Lock<Between<M, R, E>>);
+pub(crate) struct HandoffSlot<T: Exchange>(Lock<Between<T>>);
 
-/// Message, reply and port have a place each, which is empty except in the steps that name it:
+/// Message, response and port have a place each, which is empty except in the steps that name it:
 /// nothing is ever overwritten, and so dropped, under the lock.
-struct Between<M, R, E> {
+struct Between<T: Exchange> {
     step: HandoffStep,
     /// The message was there at the last look for a message that is left lying.
     was_seen: bool,
     /// Messages for which the worker has come that were handed over.
     came: u64,
     stamp: Stamp,
-    message: Option<M>,
-    reply: Option<R>,
-    promised: Option<Reply<R, E>>,
-    port: Option<ReplyPort<R, E>>,
+    message: Option<T::Message>,
+    response: Option<T::Response>,
+    promised: Option<T::Promise>,
+    port: Option<T::Port>,
     /// The caller, if it does not do the worker's work but waits until there is something.
     waiter: Option<Waker>,
 }
@@ -71,40 +68,48 @@ enum HandoffStep {
     InHand,
     /// For the caller, which is still there.
     Answered,
-    /// For the caller, which is still there: the reply comes this way, if any.
+    /// For the caller, which is still there: the response comes this way, if any.
     Promised,
     /// The caller has left, and waits for what comes out of this port.
     Waits,
 }
 
 /// Whether a message that was handed over is waited for.
-pub(crate) enum Caller<R, E> {
-    /// The reply goes through the handoff slot.
+pub(crate) enum Caller<Port> {
+    /// The response goes through the handoff slot.
     Waits,
     /// Its caller has gone, as the port says.
-    Gone(ReplyPort<R, E>),
+    Gone(Port),
 }
 
 /// What a caller that waits is told.
-pub(crate) enum HandedOutcome<R, E> {
-    Reply(R),
+pub(crate) enum HandedOutcome<Response, Promise> {
+    Response(Response),
     /// It is to come this way.
-    Later(Reply<R, E>),
+    Later(Promise),
 }
 
 /// What a caller takes along that has done the worker's work.
-pub(crate) enum InPlaceOutcome<M, R, E> {
+pub(crate) enum InPlaceOutcome<Message, Response, Promise> {
     /// The message: the worker had something else to do.
-    Message(M),
-    Reply(R),
+    Message(Message),
+    Response(Response),
     /// It is to come.
-    Later(Reply<R, E>),
+    Later(Promise),
 }
 
-/// A message that was handed over and taken back. It has a port now.
-pub(crate) type Retracted<M, R, E> = (M, Stamp, ReplyPort<R, E>);
+/// What a caller of this exchange is told.
+pub(crate) type HandedOutcomeOf<T> =
+    HandedOutcome<<T as Exchange>::Response, <T as Exchange>::Promise>;
 
-impl<M, R, E> HandoffSlot<M, R, E> {
+/// What a caller of this exchange takes along.
+pub(crate) type InPlaceOutcomeOf<T> =
+    InPlaceOutcome<<T as Exchange>::Message, <T as Exchange>::Response, <T as Exchange>::Promise>;
+
+/// A message that was handed over and taken back. It has a port now.
+pub(crate) type Retracted<T> = (<T as Exchange>::Message, Stamp, <T as Exchange>::Port);
+
+impl<T: Exchange> HandoffSlot<T> {
     pub(crate) fn new() -> Self {
         Self(Lock::new(Between {
             step: HandoffStep::Shut,
@@ -112,7 +117,7 @@ impl<M, R, E> HandoffSlot<M, R, E> {
             came: 0,
             stamp: Stamp::NONE,
             message: None,
-            reply: None,
+            response: None,
             promised: None,
             port: None,
             waiter: None,
@@ -122,7 +127,7 @@ impl<M, R, E> HandoffSlot<M, R, E> {
     /// For the caller, before it polls the worker. False, with the message left in place, if
     /// another caller is still there: a worker that was idle just now may have been unparked, for a
     /// caller whose handler has suspended.
-    pub(crate) fn put(&self, message: &mut Option<M>, stamp: Stamp) -> bool {
+    pub(crate) fn put(&self, message: &mut Option<T::Message>, stamp: Stamp) -> bool {
         locked(&self.0).put(message, stamp)
     }
 
@@ -130,7 +135,7 @@ impl<M, R, E> HandoffSlot<M, R, E> {
     /// left in place, if another caller is still there.
     pub(crate) fn hand(
         &self,
-        message: &mut Option<M>,
+        message: &mut Option<T::Message>,
         stamp: Stamp,
         waiter: &mut Option<Waker>,
     ) -> bool {
@@ -147,7 +152,7 @@ impl<M, R, E> HandoffSlot<M, R, E> {
     /// For the worker, when a caller does its work: puts the message where it is handled from.
     /// False if there is no caller.
     #[inline]
-    pub(crate) fn take(&self, message: &mut Option<M>, stamp: &mut Stamp) -> bool {
+    pub(crate) fn take(&self, message: &mut Option<T::Message>, stamp: &mut Stamp) -> bool {
         let mut between = locked(&self.0);
         let is_there = between.step == HandoffStep::Message;
         if is_there {
@@ -161,9 +166,9 @@ impl<M, R, E> HandoffSlot<M, R, E> {
     #[inline(always)]
     pub(crate) fn take_handed(
         &self,
-        message: &mut Option<M>,
+        message: &mut Option<T::Message>,
         stamp: &mut Stamp,
-    ) -> Option<Caller<R, E>> {
+    ) -> Option<Caller<T::Port>> {
         let mut between = locked(&self.0);
         if !between.has_handed() {
             return None;
@@ -176,12 +181,12 @@ impl<M, R, E> HandoffSlot<M, R, E> {
         }
         between.step = HandoffStep::Shut;
         drop(between);
-        Some(Caller::Gone(reply::channel().0))
+        Some(Caller::Gone(T::open().0))
     }
 
     /// Takes the message back that a caller has handed over, because the worker does not take it.
     #[cold]
-    pub(crate) fn retract(&self, now: impl FnOnce() -> Stamp) -> Option<Retracted<M, R, E>> {
+    pub(crate) fn retract(&self, now: impl FnOnce() -> Stamp) -> Option<Retracted<T>> {
         retract(locked(&self.0), now)
     }
 
@@ -191,7 +196,7 @@ impl<M, R, E> HandoffSlot<M, R, E> {
         &self,
         whole: bool,
         now: impl FnOnce() -> Stamp,
-    ) -> (u64, Option<Retracted<M, R, E>>) {
+    ) -> (u64, Option<Retracted<T>>) {
         let mut between = locked(&self.0);
         let came = between.came;
         let was_seen = between.has_handed() && std::mem::replace(&mut between.was_seen, true);
@@ -211,10 +216,10 @@ impl<M, R, E> HandoffSlot<M, R, E> {
 
     /// For a caller that waits.
     #[inline(always)]
-    pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Poll<HandedOutcome<R, E>> {
+    pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Poll<HandedOutcomeOf<T>> {
         let mut between = locked(&self.0);
         let told = match between.step {
-            HandoffStep::Answered => between.reply.take().map(HandedOutcome::Reply),
+            HandoffStep::Answered => between.response.take().map(HandedOutcome::Response),
             HandoffStep::Promised => between.promised.take().map(HandedOutcome::Later),
             _ => {
                 drop(between);
@@ -225,7 +230,7 @@ impl<M, R, E> HandoffSlot<M, R, E> {
         between.step = HandoffStep::Shut;
         drop(between);
         // What a step says is there.
-        Poll::Ready(told.unwrap_or_else(|| HandedOutcome::Later(reply::channel().1)))
+        Poll::Ready(told.unwrap_or_else(|| HandedOutcome::Later(T::open().1)))
     }
 
     /// The caller that waits may have come to another task.
@@ -260,11 +265,11 @@ impl<M, R, E> HandoffSlot<M, R, E> {
     /// For a caller that stops waiting.
     #[cold]
     pub(crate) fn give_up(&self) {
-        let (unwanted, nobody) = reply::channel();
+        let (unwanted, nobody) = T::open();
         drop(nobody);
         let mut between = locked(&self.0);
         let waiter = between.waiter.take();
-        let left = (between.reply.take(), between.promised.take());
+        let left = (between.response.take(), between.promised.take());
         between.step = match between.step {
             HandoffStep::Handed => HandoffStep::Abandoned,
             HandoffStep::InHand => {
@@ -274,19 +279,19 @@ impl<M, R, E> HandoffSlot<M, R, E> {
             _ => HandoffStep::Shut,
         };
         drop(between);
-        // A reply may be in it, and is the caller's.
+        // A response may be in it, and is the caller's.
         drop((waiter, left));
     }
 
-    /// For the worker that has taken a message and has a reply. Returns the reply if it is not
-    /// wanted any more.
+    /// For the worker that has taken a message and has a response. Returns that if it is not wanted
+    /// any more.
     #[inline]
-    pub(crate) fn answer(&self, reply: R) -> Result<(), R> {
+    pub(crate) fn answer(&self, response: T::Response) -> Result<(), T::Response> {
         let mut between = locked(&self.0);
         if between.step != HandoffStep::InHand {
-            return answer_elsewhere(between, reply);
+            return answer_elsewhere(between, response);
         }
-        between.reply = Some(reply);
+        between.response = Some(response);
         let waiter = between.notify(HandoffStep::Answered);
         drop(between);
         if let Some(waiter) = waiter {
@@ -295,16 +300,16 @@ impl<M, R, E> HandoffSlot<M, R, E> {
         Ok(())
     }
 
-    /// For the worker that has taken a message whose reply goes another way: the port for it.
-    pub(crate) fn port(&self) -> Option<ReplyPort<R, E>> {
+    /// For the worker that has taken a message whose response goes another way: the port for it.
+    pub(crate) fn port(&self) -> Option<T::Port> {
         let mut between = locked(&self.0);
         if between.step != HandoffStep::InHand {
             debug_assert_eq!(between.step, HandoffStep::Waits, "a port has a caller");
             between.step = HandoffStep::Shut;
             return between.port.take();
         }
-        let (port, reply) = reply::channel();
-        between.promised = Some(reply);
+        let (port, promise) = T::open();
+        between.promised = Some(promise);
         let waiter = between.notify(HandoffStep::Promised);
         drop(between);
         waiter.into_iter().for_each(Waker::wake);
@@ -313,22 +318,22 @@ impl<M, R, E> HandoffSlot<M, R, E> {
 
     /// For a caller that does the worker's work, once the worker has been polled.
     #[inline]
-    pub(crate) fn leave(&self) -> InPlaceOutcome<M, R, E> {
+    pub(crate) fn leave(&self) -> InPlaceOutcomeOf<T> {
         let mut between = locked(&self.0);
         if between.step == HandoffStep::Answered
-            && let Some(reply) = between.reply.take()
+            && let Some(response) = between.response.take()
         {
             between.step = HandoffStep::Shut;
-            return InPlaceOutcome::Reply(reply);
+            return InPlaceOutcome::Response(response);
         }
         leave_without(between)
     }
 }
 
-impl<M, R, E> Between<M, R, E> {
+impl<T: Exchange> Between<T> {
     /// False, with the message left in place, if a caller is there.
     #[inline]
-    fn put(&mut self, message: &mut Option<M>, stamp: Stamp) -> bool {
+    fn put(&mut self, message: &mut Option<T::Message>, stamp: Stamp) -> bool {
         if self.step != HandoffStep::Shut || message.is_none() {
             return false;
         }
@@ -339,7 +344,7 @@ impl<M, R, E> Between<M, R, E> {
     }
 
     #[inline]
-    fn take(&mut self, message: &mut Option<M>, stamp: &mut Stamp) {
+    fn take(&mut self, message: &mut Option<T::Message>, stamp: &mut Stamp) {
         *message = self.message.take();
         *stamp = self.stamp;
         self.step = HandoffStep::InHand;
@@ -365,18 +370,18 @@ impl<M, R, E> Between<M, R, E> {
     }
 }
 
-fn retract<M, R, E>(
-    mut between: Locked<'_, Between<M, R, E>>,
+fn retract<T: Exchange>(
+    mut between: Locked<'_, Between<T>>,
     now: impl FnOnce() -> Stamp,
-) -> Option<Retracted<M, R, E>> {
+) -> Option<Retracted<T>> {
     if !between.has_handed() {
         return None;
     }
-    let (port, reply) = reply::channel();
+    let (port, promise) = T::open();
     let (message, stamp) = (between.message.take()?, between.stamp_it(now));
     let mut waiter = None;
     if between.step == HandoffStep::Handed {
-        between.promised = Some(reply);
+        between.promised = Some(promise);
         waiter = between.notify(HandoffStep::Promised);
     } else {
         between.step = HandoffStep::Shut;
@@ -391,35 +396,38 @@ fn retract<M, R, E>(
 
 /// As `answer`, if the caller is not at the handoff slot any more.
 #[cold]
-fn answer_elsewhere<M, R, E>(mut between: Locked<'_, Between<M, R, E>>, reply: R) -> Result<(), R> {
+fn answer_elsewhere<T: Exchange>(
+    mut between: Locked<'_, Between<T>>,
+    response: T::Response,
+) -> Result<(), T::Response> {
     debug_assert_eq!(between.step, HandoffStep::Waits, "an answer has a caller");
     between.step = HandoffStep::Shut;
     let port = between.port.take();
     drop(between);
     match port {
-        Some(port) => port.reply(reply),
-        None => Err(reply),
+        Some(port) => T::respond(port, response),
+        None => Err(response),
     }
 }
 
-/// As `leave`, if there is no reply yet.
+/// As `leave`, if there is no response yet.
 #[cold]
-fn leave_without<M, R, E>(mut between: Locked<'_, Between<M, R, E>>) -> InPlaceOutcome<M, R, E> {
-    let (port, reply) = reply::channel();
+fn leave_without<T: Exchange>(mut between: Locked<'_, Between<T>>) -> InPlaceOutcomeOf<T> {
+    let (port, promise) = T::open();
     let in_hand = between.step == HandoffStep::InHand;
     let left = match (between.message.take(), between.promised.take()) {
         (Some(message), _) => InPlaceOutcome::Message(message),
         (None, Some(promised)) => InPlaceOutcome::Later(promised),
-        (None, None) => InPlaceOutcome::Later(reply),
+        (None, None) => InPlaceOutcome::Later(promise),
     };
     between.step = if in_hand { HandoffStep::Waits } else { HandoffStep::Shut };
     between.port = in_hand.then_some(port);
     left
 }
 
-impl<M, R, E> fmt::Debug for HandoffSlot<M, R, E> {
+impl<T: Exchange> fmt::Debug for HandoffSlot<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Hatch").finish_non_exhaustive()
+        f.debug_struct("HandoffSlot").finish_non_exhaustive()
     }
 }
 
@@ -433,9 +441,29 @@ mod tests {
         task::Wake,
     };
 
+    use tokio::sync::oneshot;
+
     use super::*;
 
-    type Small = HandoffSlot<u8, u8, ()>;
+    /// Numbers both ways.
+    struct Numbers;
+
+    impl Exchange for Numbers {
+        type Message = u8;
+        type Response = u8;
+        type Port = oneshot::Sender<u8>;
+        type Promise = oneshot::Receiver<u8>;
+
+        fn open() -> (Self::Port, Self::Promise) {
+            oneshot::channel()
+        }
+
+        fn respond(port: Self::Port, response: u8) -> Result<(), u8> {
+            port.send(response)
+        }
+    }
+
+    type Small = HandoffSlot<Numbers>;
 
     fn now() -> Stamp {
         Stamp::coarse(5)
@@ -473,12 +501,12 @@ mod tests {
         assert!(!put(&handoff_slot, 1));
         assert!(take(&handoff_slot).is_some());
         assert!(!put(&handoff_slot, 1));
-        let InPlaceOutcome::Later(mut reply) = handoff_slot.leave() else {
+        let InPlaceOutcome::Later(mut promise) = handoff_slot.leave() else {
             panic!("it is in hand")
         };
         assert!(!put(&handoff_slot, 1));
         assert_eq!(handoff_slot.answer(8), Ok(()));
-        assert!(matches!(reply.try_recv(), Ok(Ok(8))));
+        assert_eq!(promise.try_recv(), Ok(8));
         assert!(put(&handoff_slot, 1));
     }
 
@@ -493,22 +521,22 @@ mod tests {
     fn an_answer_while_the_caller_is_there_needs_no_port() {
         let handoff_slot = taken();
         assert_eq!(handoff_slot.answer(8), Ok(()));
-        assert!(matches!(handoff_slot.leave(), InPlaceOutcome::Reply(8)));
+        assert!(matches!(handoff_slot.leave(), InPlaceOutcome::Response(8)));
         assert!(put(&handoff_slot, 1), "it is shut, and can be used again");
     }
 
     #[test]
     fn an_answer_after_the_caller_has_left_comes_out_of_its_port() {
         let handoff_slot = taken();
-        let InPlaceOutcome::Later(mut reply) = handoff_slot.leave() else {
+        let InPlaceOutcome::Later(mut promise) = handoff_slot.leave() else {
             panic!("it is in hand")
         };
         assert_eq!(handoff_slot.answer(8), Ok(()));
-        assert!(matches!(reply.try_recv(), Ok(Ok(8))));
+        assert_eq!(promise.try_recv(), Ok(8));
     }
 
     #[test]
-    fn a_caller_that_waits_no_more_leaves_the_reply_with_the_worker() {
+    fn a_caller_that_waits_no_more_leaves_the_response_with_the_worker() {
         let handoff_slot = taken();
         drop(handoff_slot.leave());
         assert_eq!(handoff_slot.answer(8), Err(8));
@@ -521,48 +549,50 @@ mod tests {
             let early = leaves_first.then(|| handoff_slot.leave());
             let port = handoff_slot.port().unwrap();
             let left = early.unwrap_or_else(|| handoff_slot.leave());
-            let InPlaceOutcome::Later(mut reply) = left else { panic!("there is no reply yet") };
-            assert_eq!(port.reply(9), Ok(()));
-            assert!(matches!(reply.try_recv(), Ok(Ok(9))), "left first: {leaves_first}");
+            let InPlaceOutcome::Later(mut promise) = left else {
+                panic!("there is no response yet")
+            };
+            assert_eq!(port.send(9), Ok(()));
+            assert_eq!(promise.try_recv(), Ok(9), "left first: {leaves_first}");
         }
     }
 
     /// Counts how often it is woken.
     #[derive(Default)]
-    struct WatchdogHandle(AtomicU32);
+    struct Wakes(AtomicU32);
 
-    impl Wake for WatchdogHandle {
+    impl Wake for Wakes {
         fn wake(self: Arc<Self>) {
             self.0.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     /// A message that is handed over, and the waker of its caller.
-    fn handed() -> (Small, Arc<WatchdogHandle>) {
-        let (handoff_slot, watchdog) = (Small::new(), Arc::new(WatchdogHandle::default()));
-        let mut waiter = Some(Waker::from(watchdog.clone()));
+    fn handed() -> (Small, Arc<Wakes>) {
+        let (handoff_slot, wakes) = (Small::new(), Arc::new(Wakes::default()));
+        let mut waiter = Some(Waker::from(wakes.clone()));
         assert!(handoff_slot.hand(&mut Some(7), Stamp::default(), &mut waiter));
         assert!(waiter.is_none() && handoff_slot.has_handed());
-        (handoff_slot, watchdog)
+        (handoff_slot, wakes)
     }
 
-    fn take_handed(handoff_slot: &Small) -> Option<(u8, Caller<u8, ()>)> {
+    fn take_handed(handoff_slot: &Small) -> Option<(u8, Caller<oneshot::Sender<u8>>)> {
         let (mut message, mut stamp) = (None, Stamp::NONE);
         let caller = handoff_slot.take_handed(&mut message, &mut stamp)?;
         Some((message.unwrap(), caller))
     }
 
-    fn woken(watchdog: &WatchdogHandle) -> u32 {
-        watchdog.0.load(Ordering::Relaxed)
+    fn woken(wakes: &Wakes) -> u32 {
+        wakes.0.load(Ordering::Relaxed)
     }
 
-    fn poll(handoff_slot: &Small, watchdog: &Arc<WatchdogHandle>) -> Poll<HandedOutcome<u8, ()>> {
-        handoff_slot.poll(&mut Context::from_waker(&Waker::from(watchdog.clone())))
+    fn poll(handoff_slot: &Small, wakes: &Arc<Wakes>) -> Poll<HandedOutcomeOf<Numbers>> {
+        handoff_slot.poll(&mut Context::from_waker(&Waker::from(wakes.clone())))
     }
 
     #[test]
-    fn who_hands_a_message_over_is_woken_for_the_reply() {
-        let (handoff_slot, watchdog) = handed();
+    fn who_hands_a_message_over_is_woken_for_the_response() {
+        let (handoff_slot, wakes) = handed();
         assert_eq!(take(&handoff_slot), None, "nobody does the worker's work");
         assert!(!put(&handoff_slot, 1));
         assert!(matches!(take_handed(&handoff_slot), Some((7, Caller::Waits))));
@@ -571,34 +601,34 @@ mod tests {
                 && !handoff_slot.has_handed()
                 && handoff_slot.retract(now).is_none()
         );
-        assert!(poll(&handoff_slot, &watchdog).is_pending());
-        assert_eq!((woken(&watchdog), handoff_slot.answer(8), woken(&watchdog)), (0, Ok(()), 1));
-        let mut waiter = Some(Waker::from(watchdog.clone()));
+        assert!(poll(&handoff_slot, &wakes).is_pending());
+        assert_eq!((woken(&wakes), handoff_slot.answer(8), woken(&wakes)), (0, Ok(()), 1));
+        let mut waiter = Some(Waker::from(wakes.clone()));
         assert!(
             !handoff_slot.hand(&mut Some(9), Stamp::default(), &mut waiter),
             "it is not collected"
         );
         assert!(waiter.is_some());
-        assert!(matches!(poll(&handoff_slot, &watchdog), Poll::Ready(HandedOutcome::Reply(8))));
+        assert!(matches!(poll(&handoff_slot, &wakes), Poll::Ready(HandedOutcome::Response(8))));
         assert!(handoff_slot.hand(&mut Some(9), Stamp::default(), &mut waiter));
     }
 
     #[test]
     fn a_port_is_told_to_who_waits() {
-        let (handoff_slot, watchdog) = handed();
+        let (handoff_slot, wakes) = handed();
         assert!(take_handed(&handoff_slot).is_some());
         let port = handoff_slot.port().unwrap();
-        assert_eq!(woken(&watchdog), 1);
-        let Poll::Ready(HandedOutcome::Later(mut reply)) = poll(&handoff_slot, &watchdog) else {
+        assert_eq!(woken(&wakes), 1);
+        let Poll::Ready(HandedOutcome::Later(mut promise)) = poll(&handoff_slot, &wakes) else {
             panic!("it is told")
         };
-        assert_eq!(port.reply(9), Ok(()));
-        assert!(matches!(reply.try_recv(), Ok(Ok(9))));
+        assert_eq!(port.send(9), Ok(()));
+        assert_eq!(promise.try_recv(), Ok(9));
     }
 
     #[test]
     fn what_is_taken_back_has_a_port_of_which_its_caller_is_told() {
-        let (handoff_slot, watchdog) = handed();
+        let (handoff_slot, wakes) = handed();
         assert!(
             handoff_slot.retract_what_is_left(true, now).1.is_none(),
             "it was not there before"
@@ -610,19 +640,19 @@ mod tests {
         let (0, Some((message, _, port))) = handoff_slot.retract_what_is_left(true, now) else {
             panic!("it was there before")
         };
-        assert_eq!((message, woken(&watchdog)), (7, 1));
+        assert_eq!((message, woken(&wakes)), (7, 1));
         assert!(take_handed(&handoff_slot).is_none() && handoff_slot.retract(now).is_none());
-        let Poll::Ready(HandedOutcome::Later(mut reply)) = poll(&handoff_slot, &watchdog) else {
+        let Poll::Ready(HandedOutcome::Later(mut promise)) = poll(&handoff_slot, &wakes) else {
             panic!("it is told")
         };
-        assert_eq!(port.reply(9), Ok(()));
-        assert!(matches!(reply.try_recv(), Ok(Ok(9))));
+        assert_eq!(port.send(9), Ok(()));
+        assert_eq!(promise.try_recv(), Ok(9));
     }
 
     #[test]
-    fn who_gives_up_leaves_a_message_that_is_abandoned_or_a_reply_that_is_unwanted() {
+    fn who_gives_up_leaves_a_message_that_is_abandoned_or_a_response_that_is_unwanted() {
         for retracted in [false, true] {
-            let (handoff_slot, watchdog) = handed();
+            let (handoff_slot, wakes) = handed();
             handoff_slot.give_up();
             assert!(handoff_slot.has_handed() && !put(&handoff_slot, 1));
             let port = match retracted {
@@ -632,8 +662,8 @@ mod tests {
                     _ => panic!("nobody waits for it"),
                 },
             };
-            assert!(port.is_abandoned() && put(&handoff_slot, 1));
-            assert_eq!(woken(&watchdog), 0);
+            assert!(port.is_closed() && put(&handoff_slot, 1));
+            assert_eq!(woken(&wakes), 0);
         }
         let (handoff_slot, _) = handed();
         assert!(take_handed(&handoff_slot).is_some());
@@ -644,13 +674,13 @@ mod tests {
         assert!(take_handed(&handoff_slot).is_some());
         assert_eq!(handoff_slot.answer(8), Ok(()));
         handoff_slot.give_up();
-        assert!(put(&handoff_slot, 1), "the reply has gone with who gave up");
+        assert!(put(&handoff_slot, 1), "the response has gone with who gave up");
     }
 
     #[test]
     fn who_polls_last_is_woken() {
         let (handoff_slot, first) = handed();
-        let last = Arc::new(WatchdogHandle::default());
+        let last = Arc::new(Wakes::default());
         assert!(poll(&handoff_slot, &last).is_pending());
         assert!(take_handed(&handoff_slot).is_some());
         assert_eq!(handoff_slot.answer(8), Ok(()));
@@ -661,9 +691,9 @@ mod tests {
     fn a_port_that_is_dropped_resolves_the_caller() {
         let handoff_slot = taken();
         drop(handoff_slot.port());
-        let InPlaceOutcome::Later(mut reply) = handoff_slot.leave() else {
-            panic!("there is no reply")
+        let InPlaceOutcome::Later(mut promise) = handoff_slot.leave() else {
+            panic!("there is no response")
         };
-        assert!(reply.try_recv().is_err());
+        assert!(promise.try_recv().is_err());
     }
 }

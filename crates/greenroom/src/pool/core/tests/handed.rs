@@ -139,7 +139,7 @@ async fn told(waits: HandoffWait<'_, u64, u64, ()>) -> Result<u64, CallError<()>
     let told = poll_fn(|cx| waits.poll(cx)).await;
     waits.leave();
     match told {
-        HandedOutcome::Reply(reply) => Ok(reply),
+        HandedOutcome::Response(reply) => Ok(reply),
         HandedOutcome::Later(reply) => reply.await.unwrap_or(Err(CallError::Dropped)),
     }
 }
