@@ -7,7 +7,7 @@
 //! | `core/sweep` | the product's: messages that are withdrawn from a shard |
 //! | `lifecycle`, `starts`, `core/gate`, `core/end`, `core/drain` | the product's: whether the pool accepts messages, who waits for its workers and its end, and what becomes of what waits then |
 //! | `core/backlog`, `core/room`, `core/parked` | the product's: the bound behind a key, its senders in line, keys that are parked |
-//! | `handoff/slot`, `handoff/exchange`, `handoff/pool_exchange` | the product's |
+//! | `handoff/pool_exchange` | the product's |
 //! | `in_place`, `worker_task` | the product's; whether a thread runs somebody's work is not asked: the threads of a model share one |
 //! | `outgoing`, `pool_payload`, `counters`, `class`, `dead_letter` | the product's |
 //! | `worker/driver`, `in_flight/take`, `in_flight/worker_context`, `in_flight/presence` | the product's: what a worker does next, how it takes messages, suspends, parks and is woken |

@@ -18,6 +18,8 @@ pub(crate) mod credit_map;
 pub(crate) mod discard;
 #[path = "../../crates/greenroom-queue/src/entry.rs"]
 pub(crate) mod entry;
+#[path = "../../crates/greenroom-queue/src/handoff/mod.rs"]
+pub(crate) mod handoff;
 #[path = "../../crates/greenroom-queue/src/key_lines.rs"]
 pub(crate) mod key_lines;
 #[path = "../../crates/greenroom-queue/src/lanes.rs"]

@@ -7,9 +7,9 @@
 //!
 //! On one thread time passes unseen only while a task computes: as long as a worker is awake, the
 //! runtime does not rest before that worker has had its turn. So, if handlers are quick, a message
-//! that an idle worker is given at its handoff slot gets no real time there: most are settled
-//! before their age is asked for. The first to ask (an observer, or the handler) reads the clock,
-//! and so does a worker whose handler suspends. Until then this clock
+//! that an idle worker is given at its [handoff slot](super::handoff) gets no real time there: most
+//! are settled before their age is asked for. The first to ask (an observer, or the handler) reads
+//! the clock, and so does a worker whose handler suspends. Until then this clock
 //! [stands](CoarseClock::stands), and senders know it.
 
 use std::{

@@ -21,6 +21,7 @@ pub mod coarse;
 pub mod credit_map;
 pub mod discard;
 pub mod entry;
+pub mod handoff;
 pub mod key_lines;
 pub mod lanes;
 pub mod lock;

@@ -9,6 +9,10 @@ use std::{
 };
 
 use greenroom_queue::{
+    handoff::{
+        Caller, HandedOutcome, HandedOutcomeOf, HandoffSlot, InPlaceOutcome, InPlaceOutcomeOf,
+        Retracted,
+    },
     stamp::Stamp,
     wake::{WakeReason, own_waker},
 };
@@ -20,13 +24,7 @@ use super::{
 use crate::{
     checker::{Effort, JoinHandle, block_on, check, spawn},
     pool::{
-        handoff::{
-            pool_exchange::PoolExchange,
-            slot::{
-                Caller, HandedOutcome, HandedOutcomeOf, HandoffSlot, InPlaceOutcome,
-                InPlaceOutcomeOf, Retracted,
-            },
-        },
+        handoff::pool_exchange::PoolExchange,
         membership::slot_state::{KILLED, SlotState},
         worker::{
             in_place::{is_run_by_caller, lend},

@@ -7,6 +7,7 @@ use std::{
     task::{Context, Poll, ready},
 };
 
+use greenroom_queue::handoff::HandedOutcome;
 use tokio::sync::oneshot::error::TryRecvError;
 
 use crate::{
@@ -18,7 +19,6 @@ use crate::{
         handoff::{
             reentrancy::ReentrancyGuard,
             served::{HandoffWait, Served},
-            slot::HandedOutcome,
         },
         outgoing::Outgoing,
     },

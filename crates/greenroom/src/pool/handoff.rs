@@ -1,11 +1,9 @@
 //! Calls that skip the queue.
 
-pub(crate) mod exchange;
 pub(crate) mod own_call;
 pub(crate) mod pool_exchange;
 pub(crate) mod reentrancy;
 pub(crate) mod served;
-pub(crate) mod slot;
 
 use std::sync::{
     Arc, OnceLock,

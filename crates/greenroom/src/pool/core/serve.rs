@@ -16,7 +16,12 @@ use std::{
     time::Instant,
 };
 
-use greenroom_queue::{entry::Entry, lock::locked, stamp::Stamp};
+use greenroom_queue::{
+    entry::Entry,
+    handoff::{InPlaceOutcome, Retracted},
+    lock::locked,
+    stamp::Stamp,
+};
 
 use super::{Core, HandoffSlotOf, Queued};
 use crate::{
@@ -27,7 +32,6 @@ use crate::{
             pool_exchange::PoolExchange,
             reentrancy::slot_at_work,
             served::{HandoffWait, Served, ServedBy},
-            slot::{InPlaceOutcome, Retracted},
         },
         pool_payload::PoolPayload,
         worker::in_place::{self, LentWork},

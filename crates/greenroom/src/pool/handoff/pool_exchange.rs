@@ -2,7 +2,8 @@
 
 use std::marker::PhantomData;
 
-use super::{exchange::Exchange, slot::HandoffSlot};
+use greenroom_queue::handoff::{Exchange, HandoffSlot};
+
 use crate::{
     ReplyPort,
     reply::{self, Reply},

@@ -2,7 +2,9 @@
 
 use std::task::{Context, Poll};
 
-use super::{pool_exchange::PoolHandoffSlot, slot::HandedOutcome};
+use greenroom_queue::handoff::HandedOutcome;
+
+use super::pool_exchange::PoolHandoffSlot;
 use crate::{Actor, reply::Reply};
 
 /// What a call that is not queued comes to.

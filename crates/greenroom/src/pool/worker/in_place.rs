@@ -17,7 +17,7 @@
 //! ```
 //!
 //! If nothing waits, a call to a pool without keys is not even queued: its message is left at the
-//! worker's [`HandoffSlot`](crate::pool::handoff::slot::HandoffSlot), and taken from there by the
+//! worker's [`HandoffSlot`](greenroom_queue::handoff::HandoffSlot), and taken from there by the
 //! work that is polled.
 //!
 //! The price: two short locks for each turn of a worker's task, and a box for its future, in pools

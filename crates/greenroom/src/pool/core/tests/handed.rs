@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use greenroom_queue::{urgency::Urgency, watchdog::Watched};
+use greenroom_queue::{handoff::HandedOutcome, urgency::Urgency, watchdog::Watched};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
@@ -19,10 +19,7 @@ use crate::{
     PoolBuilder, ReplyPort, Restarts, Stop,
     pool::{
         core::Core,
-        handoff::{
-            served::{HandoffWait, Served},
-            slot::HandedOutcome,
-        },
+        handoff::served::{HandoffWait, Served},
         membership::slot_state::{KILLED, LEAVE},
         worker::in_flight::InFlight,
     },

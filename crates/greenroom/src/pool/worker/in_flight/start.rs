@@ -2,16 +2,13 @@
 
 use std::{hash::Hash, sync::atomic::Ordering};
 
-use greenroom_queue::{lock::user_code_follows, stamp::Stamp};
+use greenroom_queue::{handoff::Caller, lock::user_code_follows, stamp::Stamp};
 
 use super::{InFlight, Polls, Taken};
 use crate::{
     Actor, Class, DeadLetterReason,
     delivery::{Extra, Marks},
-    pool::{
-        handoff::slot::Caller,
-        stats::{Measurement, counters::count},
-    },
+    pool::stats::{Measurement, counters::count},
 };
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {

@@ -2,7 +2,7 @@
 
 /// What passes through a handoff slot: a message one way, and a response the other. A response that
 /// does not come through the slot comes through a port.
-pub(crate) trait Exchange {
+pub trait Exchange {
     /// What the caller gives the worker.
     type Message;
     /// What the worker gives back.
