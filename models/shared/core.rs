@@ -52,7 +52,7 @@ mod push;
 mod room;
 #[path = "../../crates/greenroom/src/pool/core/sweep.rs"]
 pub(crate) mod sweep;
-#[path = "../../crates/greenroom/src/pool/core/take.rs"]
+#[path = "../../crates/greenroom/src/pool/core/take/mod.rs"]
 pub(crate) mod take;
 #[path = "../../crates/greenroom/src/pool/core/waiters.rs"]
 mod waiters;
