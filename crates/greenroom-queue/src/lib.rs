@@ -2,7 +2,8 @@
 //! `greenroom`.
 //!
 //! Nothing here knows an actor, a delivery or a reply: what a message is made of is a
-//! [`Payload`](payload::Payload), and what comes of a step is returned to the caller. Atomics,
+//! [`Payload`](payload::Payload), what passes through a handoff slot is an
+//! [`Exchange`](handoff::Exchange), and what comes of a step is returned to the caller. Atomics,
 //! locks and what is tokio's come through [`sync`], so that model checkers can compile the same
 //! files with their own.
 //!
