@@ -7,15 +7,12 @@ use std::{
 
 use greenroom_queue::{
     discard::discard,
-    entry::Entry,
     lock::Locked,
-    payload::Payload,
     permits::{Closed, Refused},
-    shard::ShardOutbox,
 };
 
 use super::{
-    Core, Queued, Urgency,
+    Core, OutboxOf, Queued, Urgency,
     dispatch::{Chosen, MailboxPlace, PoolPermit},
 };
 use crate::{
@@ -244,7 +241,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let oldest = outbox.queue.pop_first(|entry| !entry.is_retry());
         let oldest = oldest.or_else(|| self.queue.shards[shard].inbox.lock().queue.pop_front());
         oldest.iter().for_each(|entry| outbox.left(entry));
-        oldest.or_else(|| evict_from_lanes(outbox, false))
+        oldest.or_else(|| self.evict_from_lanes(shard, outbox, false))
     }
 
     fn evict_urgent_from(&self, shard: usize) -> Option<Queued<A, K>> {
@@ -252,7 +249,25 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let more = outbox.has_urgent_ready();
         let oldest = self.pop_urgent(shard, more);
         oldest.iter().for_each(|entry| outbox.left(entry));
-        oldest.or_else(|| evict_from_lanes(outbox, true))
+        oldest.or_else(|| self.evict_from_lanes(shard, outbox, true))
+    }
+
+    /// A lane that no worker runs has a message, or is none.
+    fn evict_from_lanes(
+        &self,
+        shard: usize,
+        mut outbox: Locked<'_, OutboxOf<A, K>>,
+        urgent: bool,
+    ) -> Option<Queued<A, K>> {
+        let (entry, emptied) = outbox.lanes.evict(urgent)?;
+        outbox.left(&entry);
+        // What names it among the ready ones is passed over.
+        let closed = emptied.and_then(|id| outbox.lanes.close(id));
+        // Otherwise workers would look for an urgent message here until the next message comes.
+        self.clear_urgent_if_last(shard, &mut outbox);
+        drop(outbox);
+        discard(closed);
+        Some(entry)
     }
 
     /// As `evict`, of a key with this hash.
@@ -292,18 +307,4 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 /// In a pool that makes room no sender waits, even if others were quicker.
 fn never_waits(refused: Refused) -> Refused {
     if refused == Refused::KeyFull { Refused::KeyRejected } else { refused }
-}
-
-/// A lane that no worker runs has a message, or is none.
-fn evict_from_lanes<T: Payload, K>(
-    mut outbox: Locked<'_, ShardOutbox<T, K>>,
-    urgent: bool,
-) -> Option<Entry<T, K>> {
-    let (entry, emptied) = outbox.lanes.evict(urgent)?;
-    outbox.left(&entry);
-    // What names it among the ready ones is passed over.
-    let closed = emptied.and_then(|id| outbox.lanes.close(id));
-    drop(outbox);
-    discard(closed);
-    Some(entry)
 }

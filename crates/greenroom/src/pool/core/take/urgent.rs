@@ -63,8 +63,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         None
     }
 
-    /// A lane was taken that may have been the last with an urgent message.
-    pub(super) fn clear_urgent_if_last(&self, index: usize, outbox: &mut OutboxOf<A, K>) {
+    /// A lane has gone that may have been the last with an urgent message.
+    pub(crate) fn clear_urgent_if_last(&self, index: usize, outbox: &mut OutboxOf<A, K>) {
         if !self.queue.wake.has_urgent_at(index) || outbox.has_urgent_ready() {
             return;
         }

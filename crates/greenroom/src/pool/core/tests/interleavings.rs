@@ -425,6 +425,37 @@ fn a_message_of_the_key_that_is_done_with_comes_next() {
     assert!(run::<u8>(1, &steps).is_ok() && run::<Key>(1, &steps).is_ok());
 }
 
+/// Which lane makes room depends on the hashes, which differ from pool to pool.
+#[test]
+fn nobody_looks_for_an_urgent_message_that_has_made_room() {
+    let push = |key, class| Step::Push(key, class);
+    let (normal, urgent) = (Class::Normal, Class::Urgent);
+    let steps = [
+        push(None, normal),
+        push(Some(0), normal),
+        Step::Evict,
+        push(Some(3), normal),
+        Step::GoOn(1),
+        push(Some(0), urgent),
+        push(Some(0), normal),
+        Step::Tick,
+        Step::Evict,
+        push(Some(3), normal),
+        push(Some(1), normal),
+        Step::Tick,
+        Step::GoOn(0),
+        push(Some(2), urgent),
+        Step::Evict,
+        Step::Evict,
+        Step::Hurry(1),
+        Step::Evict,
+        Step::GoOn(1),
+    ];
+    for _ in 0..64 {
+        run::<Key>(2, &steps).unwrap();
+    }
+}
+
 #[test]
 fn k02_a_crowd_of_suspended_keys_leaves_no_memory_behind() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
