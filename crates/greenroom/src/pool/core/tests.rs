@@ -10,3 +10,4 @@ mod points;
 mod times;
 mod together;
 mod unaided;
+mod without_tasks;

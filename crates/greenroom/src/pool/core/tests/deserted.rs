@@ -10,36 +10,17 @@ use std::{
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
+use super::without_tasks::{Handlers, Handles, without_tasks};
 use crate::{
-    Actor, Address, CallError, Context, ExitReason, Pool, SendError,
+    Address, CallError, ExitReason, Pool, SendError,
     policy::{About, Choice, Crew, Policy},
     pool::{core::Core, outgoing::Outgoing},
     step_aside,
 };
 
-/// Handles everything at once.
-struct Handles;
-
-impl Actor for Handles {
-    type Message = u64;
-    type Reply = u64;
-    type Error = ();
-
-    async fn handle(&mut self, number: u64, _cx: &mut Context<Self>) -> Result<u64, ()> {
-        Ok(number)
-    }
-}
-
-type Handlers = Arc<Core<Handles, Infallible>>;
-
 /// A pool for one message, whose only worker has no task any more.
 async fn lifeless() -> (Pool<Handles>, Handlers) {
-    let core = Pool::new(|_| Handles).workers(1).capacity(1).spawn_core().await.unwrap();
-    crate::pool::worker::task_guard::start_clock(&core);
-    core.membership.abort(0..1);
-    while core.lifecycle.running.load(Ordering::SeqCst) > 1 {
-        step_aside().await;
-    }
+    let core = without_tasks(Pool::new(|_| Handles).workers(1).capacity(1)).await;
     (Pool::spawned(core.clone()), core)
 }
 

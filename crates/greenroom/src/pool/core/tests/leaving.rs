@@ -2,7 +2,6 @@
 //! between two steps of that.
 
 use std::{
-    convert::Infallible,
     pin::pin,
     sync::{
         Arc,
@@ -13,34 +12,12 @@ use std::{
 
 use tokio::sync::mpsc;
 
-use crate::{
-    Actor, Context, ExitReason, Pool,
-    pool::{core::Core, outgoing::Outgoing},
-    step_aside,
-};
-
-struct Handles;
-
-impl Actor for Handles {
-    type Message = u64;
-    type Reply = u64;
-    type Error = ();
-
-    async fn handle(&mut self, number: u64, _cx: &mut Context<Self>) -> Result<u64, ()> {
-        Ok(number)
-    }
-}
-
-type Handlers = Arc<Core<Handles, Infallible>>;
+use super::without_tasks::{Handlers, Handles, without_tasks};
+use crate::{ExitReason, Pool, pool::outgoing::Outgoing};
 
 /// A pool whose two workers have no task any more. A message fills the mailbox of the first.
 async fn lifeless() -> Handlers {
-    let core = Pool::new(|_| Handles).workers(2).mailbox(1).spawn_core().await.unwrap();
-    crate::pool::worker::task_guard::start_clock(&core);
-    core.membership.abort(0..2);
-    while core.lifecycle.running.load(Ordering::SeqCst) > 1 {
-        step_aside().await;
-    }
+    let core = without_tasks(Pool::new(|_| Handles).workers(2).mailbox(1)).await;
     let mailbox = core.mailbox(0);
     mailbox.try_reserve().unwrap();
     core.queue.permits.try_take(1, &*core).unwrap();
