@@ -15,7 +15,7 @@ pub use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Order
 
 pub use std::thread::yield_now;
 
-pub use crate::lock::Mutex;
+pub use crate::lock::{Mutex, MutexGuard};
 pub use tokio::{
     runtime::Handle,
     sync::{Notify, Semaphore},

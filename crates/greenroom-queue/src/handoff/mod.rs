@@ -37,7 +37,7 @@ pub use outcome::{
 use std::{fmt, task::Waker};
 
 use super::{
-    lock::{Lock, Locked, locked},
+    lock::{Lock, Locked, locked, user_code_follows},
     stamp::Stamp,
 };
 use between::{Between, HandoffStep};
@@ -82,6 +82,7 @@ impl<T: Exchange> HandoffSlot<T> {
         let waiter = between.notify(HandoffStep::Answered);
         drop(between);
         if let Some(waiter) = waiter {
+            user_code_follows();
             waiter.wake();
         }
         Ok(())

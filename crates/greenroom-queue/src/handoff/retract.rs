@@ -9,7 +9,7 @@ use super::{
     outcome::Retracted,
 };
 use crate::{
-    lock::{Locked, locked},
+    lock::{Locked, locked, user_code_follows},
     stamp::Stamp,
 };
 
@@ -53,6 +53,7 @@ fn retract<T: Exchange>(
     drop(between);
     if let Some(waiter) = waiter {
         // Foreign code, while no other place has the message.
+        user_code_follows();
         let _ = catch_unwind(AssertUnwindSafe(|| waiter.wake()));
     }
     Some((message, stamp, port))

@@ -8,7 +8,10 @@ use super::{
     exchange::Exchange,
     outcome::{Caller, HandedOutcome, HandedOutcomeOf},
 };
-use crate::{lock::locked, stamp::Stamp};
+use crate::{
+    lock::{locked, user_code_follows},
+    stamp::Stamp,
+};
 
 impl<T: Exchange> HandoffSlot<T> {
     /// For a caller that has the worker woken, and waits. False, with the message and the waker
@@ -91,6 +94,7 @@ impl<T: Exchange> HandoffSlot<T> {
             if !matches!(between.step, HandoffStep::Handed | HandoffStep::InHand) {
                 drop(between);
                 // There is something since: it comes again.
+                user_code_follows();
                 return waiter.wake_by_ref();
             }
             if between.waiter.as_ref().is_some_and(|known| known.will_wake(waiter)) {

@@ -3,26 +3,22 @@
 
 use std::{hash::Hash, sync::atomic::Ordering};
 
+use greenroom_queue::sync::MutexGuard;
+
 use super::{Acceptance, Core};
 use crate::Actor;
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Refuses every later message, under the lock of each shard.
     pub(crate) fn close(&self) {
-        let mut gate = self.lifecycle.gate.lock();
+        let gate = self.lifecycle.gate.lock();
         // Pairs with the load in `notify_progress`, through the fence in `next_progress`: a
         // worker that rests sees that the pool closes, or the stop sees its counts. Otherwise the
         // stop sleeps to its deadline. Also pairs with the loads in `mailbox` and `hold_back`,
         // under locks that this close or the stop takes later: otherwise a message is accepted that
         // is never given back.
         self.lifecycle.closing.store(true, Ordering::SeqCst);
-        *gate = Acceptance::Closed;
-        let room = self.queue.permits.refuse_later();
-        self.shut();
-        drop(gate);
-        room.close();
-        self.close_key_lines();
-        self.close_bytes();
+        self.shut_gate(gate, Acceptance::Closed);
         self.membership
             .mailboxes
             .iter()
@@ -52,18 +48,24 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// Refuses messages until there is a worker again.
     pub(super) fn desert(&self) {
-        let mut gate = self.lifecycle.gate.lock();
+        let gate = self.lifecycle.gate.lock();
         // Pairs with each `fetch_add` to `live` before `revive`: the later of the two under the
         // gate sees the worker. Otherwise a pool that has a worker stays closed.
         if *gate == Acceptance::Open && self.membership.live.load(Ordering::SeqCst) == 0 {
-            *gate = Acceptance::Deserted;
-            let room = self.queue.permits.refuse_later();
-            self.shut();
-            drop(gate);
-            room.close();
-            self.close_key_lines();
-            self.close_bytes();
+            self.shut_gate(gate, Acceptance::Deserted);
         }
+    }
+
+    /// Refuses messages: permits and shards do before the gate is free again. Those who wait for
+    /// room are told under no lock.
+    fn shut_gate(&self, mut gate: MutexGuard<'_, Acceptance>, acceptance: Acceptance) {
+        *gate = acceptance;
+        let room = self.queue.permits.refuse_later();
+        self.shut();
+        drop(gate);
+        room.close();
+        self.close_key_lines();
+        self.close_bytes();
     }
 
     /// Accepts messages again, if there is a worker.
