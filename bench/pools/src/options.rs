@@ -31,8 +31,8 @@ usage: pools [--only ROW,..] [--messages N] [--rounds N] [--json FILE]
 
   instructions counts instructions per message with valgrind, everything on one thread; A4,A256,A4-many,A256-many,B,D unless
                said otherwise
-  guard        counts greenroom's instructions per message of A4, A256, A4-many, B-uniform and D; fails where a row grew by more than
-               5 % over what bench/instructions.json (--file) records; --record writes that file
+  guard        counts greenroom's instructions per message of A4, A256, A4-many, B-uniform, D and W64; fails where a row grew by more
+               than 5 % over what bench/instructions.json (--file) records; --record writes that file
   callgrind    what `instructions` counts: runs one side of a row once with N messages (or calls), on the main thread alone
                (current, the default) or on a runtime of two threads
   growth       what throughput and latency do as one thing grows (producers, workers, keys, size, depth, pools) and the rest
@@ -49,8 +49,8 @@ usage: pools [--only ROW,..] [--messages N] [--rounds N] [--json FILE]
 const COUNTED: &str = "A4,A256,A4-many,A256-many,B,D";
 
 /// Rows that the guard compares: each path that a message takes, and no path twice.
-const GUARDED: [&str; 8] =
-    ["A4", "A256", "A4-many", "B-uniform", "D1", "D64", "D1-task", "D64-task"];
+const GUARDED: [&str; 10] =
+    ["A4", "A256", "A4-many", "B-uniform", "D1", "D64", "D1-task", "D64-task", "W64", "W64-keyed"];
 /// What the file says of them.
 const ABOUT: &str = "Instructions of Greenroom's side per message (per call in rows D), counted by callgrind with everything on one thread.";
 /// What they are compared with, beside this package.
