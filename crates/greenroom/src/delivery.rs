@@ -15,20 +15,23 @@ mod forward;
 pub use self::forward::ForwardError;
 
 /// A message on loan: the runtime owns it until its outcome is settled.
+///
+/// What each message needs comes first: as few cache lines as possible.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Delivery<M, R, E> {
     pub(crate) message: Option<M>,
     /// Allocated only for calls, for messages that have failed before, and for
     /// messages with metadata.
     pub(crate) extra: Option<Box<Extra<R, E>>>,
-    pub(crate) class: Class,
     /// When it was queued, by the clock of its pool.
     pub(crate) stamp: Stamp,
+    pub(crate) class: Class,
+    /// Notes for the moment when the handler returns.
+    pub(crate) marks: Marks,
     /// When that clock began. One delivery serves a worker for all its messages, so
     /// this is written once.
     pub(crate) start: Instant,
-    /// Notes for the moment when the handler returns.
-    pub(crate) marks: Marks,
     /// The slot for calls that skip the queue, in a pool whose callers may do its work.
     pub(crate) handoff_slot: Option<Arc<PoolHandoffSlot<M, R, E>>>,
     /// The slot of its worker. It knows the start time, which may be the only known time (see

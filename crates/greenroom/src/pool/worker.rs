@@ -94,55 +94,85 @@ enum Beginning {
 
 /// The life of a worker's task. A future of its own for the loop would cost its way in and out
 /// with each turn.
-async fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+#[expect(clippy::manual_async_fn, reason = "an `async fn` keeps room for its arguments twice")]
+fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     mut exit_guard: ExitGuard<A, K>,
     beginning: Beginning,
-) {
-    let (core, slot) = (exit_guard.core.clone(), exit_guard.slot);
-    let mut cx = context(&core, slot);
-    let mut actor = match Box::pin(first_actor(&core, slot, &mut cx, beginning)).await {
-        Ok(actor) => actor,
-        Err(gone) => return exit_guard.gone = Some(gone),
-    };
-    let mut in_flight = InFlight::new(core.clone(), slot);
-    let own = Some((core.identity(), slot));
-    exit_guard.gone = Some(loop {
-        core.has_started(slot);
-        in_flight.wake_up();
-        let worked = CatchUnwind(Box::pin(work(&mut in_flight, &mut actor, &mut cx)), own).await;
-        let exit = match worked {
-            Ok(End::Over) => {
-                in_flight.give_up_place();
-                in_flight.rest();
-                let reason = core.lifecycle.reason_to_leave();
-                end(actor, &reason, own).await;
-                break Gone::Over(reason);
-            }
-            // As when its task is aborted: the exit guard begins the next one.
-            Ok(End::Killed) => return,
-            Ok(End::Exit(reason)) => {
-                in_flight.give_up_place();
-                in_flight.rest();
-                reason
-            }
-            Err(panic) => settle_panicked(&mut in_flight, &cx, panic),
+) -> impl Future<Output = ()> + Send {
+    async move {
+        let (core, slot) = (exit_guard.core.clone(), exit_guard.slot);
+        let mut cx = context(&core, slot);
+        let mut actor = match Box::pin(first_actor(&core, slot, &mut cx, beginning)).await {
+            Ok(actor) => actor,
+            Err(gone) => return exit_guard.note(gone),
         };
-        core.has_died(slot);
-        let sequel = core.sequel(slot, &exit);
-        let Sequel::Restart(wait) = sequel else {
-            end(actor, &exit, own).await;
-            break match sequel {
-                Sequel::GivenUp => Gone::GivenUp,
-                _ => Gone::Over(exit),
+        let mut in_flight = InFlight::new(core.clone(), slot);
+        let own = Some((core.identity(), slot));
+        let gone = loop {
+            core.has_started(slot);
+            in_flight.wake_up();
+            let worked = {
+                // In no box, so that it lies beside what is in flight: a thousand workers that take
+                // turns find nothing of theirs in the caches.
+                let working = pin!(work(&mut in_flight, &mut actor, &mut cx));
+                CatchUnwind(working, own).await
+            };
+            if matches!(worked, Ok(End::Killed)) {
+                // As when its task is aborted: the exit guard begins the next one.
+                return;
+            }
+            let next = next_actor(&mut in_flight, slot, &mut cx, actor, worked);
+            actor = match Box::pin(next).await {
+                Ok(actor) => actor,
+                Err(gone) => break gone,
             };
         };
-        let _ = CatchUnwind(Box::pin(actor.restarting(&exit)), own).await;
-        discard(actor);
-        actor = match Box::pin(restart(&core, slot, &mut cx, wait, exit)).await {
-            Some(actor) => actor,
-            None => break Gone::Over(core.lifecycle.reason_to_leave()),
-        };
-    });
+        exit_guard.note(gone);
+    }
+}
+
+/// What follows the work of an actor: another one in its place, or the end of the task.
+async fn next_actor<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    in_flight: &mut InFlight<A, K>,
+    slot: usize,
+    cx: &mut Context<A>,
+    mut actor: A,
+    worked: Result<End, Box<dyn Any + Send>>,
+) -> Result<A, Gone> {
+    let core = in_flight.worker.core.clone();
+    let own = Some((core.identity(), slot));
+    let exit = match worked {
+        Ok(End::Exit(reason)) => {
+            in_flight.give_up_place();
+            in_flight.rest();
+            reason
+        }
+        // One that was killed does not come here.
+        Ok(End::Over | End::Killed) => {
+            in_flight.give_up_place();
+            in_flight.rest();
+            let reason = core.lifecycle.reason_to_leave();
+            end(actor, &reason, own).await;
+            return Err(Gone::Over(reason));
+        }
+        Err(panic) => settle_panicked(in_flight, cx, panic),
+    };
+    core.has_died(slot);
+    let wait = match core.sequel(slot, &exit) {
+        Sequel::Restart(wait) => wait,
+        sequel => {
+            end(actor, &exit, own).await;
+            return Err(match sequel {
+                Sequel::GivenUp => Gone::GivenUp,
+                _ => Gone::Over(exit),
+            });
+        }
+    };
+    let _ = CatchUnwind(Box::pin(actor.restarting(&exit)), own).await;
+    discard(actor);
+    restart(&core, slot, cx, wait, exit)
+        .await
+        .ok_or_else(|| Gone::Over(core.lifecycle.reason_to_leave()))
 }
 
 /// The actor that a worker's task begins with. Boxed by its caller, as `restart` is.
@@ -223,6 +253,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for ExitGuard<A, K> {
 }
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> ExitGuard<A, K> {
+    /// The task has come to its end like this.
+    fn note(&mut self, gone: Gone) {
+        self.gone = Some(gone);
+    }
+
     fn begin_again(&self) {
         let (core, slot) = (&self.core, self.slot);
         // First: a kill from here on is meant for the task that is begun.
@@ -270,69 +305,72 @@ fn settle_panicked<A: Actor, K: Hash + Eq + Send + Sync + 'static, B>(
 
 /// Handles messages until the pool has ended, the worker is to leave, or it ends by itself. What
 /// to do next is the [`Driver`]'s to say.
-async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
+#[expect(clippy::manual_async_fn, reason = "as for `begin`")]
+fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
     in_flight: &mut InFlight<A, K>,
     actor: &mut B,
     cx: &mut Context<B>,
-) -> End {
-    let core = in_flight.worker.core.clone();
-    let mut driver = Driver::new(&core.settings);
-    let mut permit = None;
-    loop {
-        match driver.next(in_flight, cx.is_ending()) {
-            Step::Run => {
-                permit.iter_mut().for_each(Pass::started);
-                let attempts = Apart(pin!(attempt(&core, in_flight, actor, cx))).await;
-                if attempts == 0 {
-                    permit.iter_mut().for_each(Pass::not_started);
-                    continue;
+) -> impl Future<Output = End> + Send {
+    async move {
+        let core = in_flight.worker.core.clone();
+        let mut driver = Driver::new(&core.settings);
+        let mut permit = None;
+        loop {
+            match driver.next(in_flight, cx.is_ending()) {
+                Step::Run => {
+                    permit.iter_mut().for_each(Pass::started);
+                    let attempts = Apart(pin!(attempt(&core, in_flight, actor, cx))).await;
+                    if attempts == 0 {
+                        permit.iter_mut().for_each(Pass::not_started);
+                        continue;
+                    }
+                    driver.ran(in_flight, attempts);
+                    if let Some(permit) = permit.take() {
+                        end_pass(in_flight, permit);
+                    }
                 }
-                driver.ran(in_flight, attempts);
-                if let Some(permit) = permit.take() {
-                    end_pass(in_flight, permit);
+                Step::Defer => {
+                    in_flight.begins_later = true;
+                    step_aside().await;
+                    in_flight.begins_later = false;
                 }
-            }
-            Step::Defer => {
-                in_flight.begins_later = true;
-                step_aside().await;
-                in_flight.begins_later = false;
-            }
-            Step::Park => {
-                permit = None;
-                let serves = idle(in_flight, &core, actor, cx).await;
-                driver.unparked(u32::from(serves));
-            }
-            Step::Search => {
-                in_flight.begin_search();
-                step_aside().await;
-                in_flight.end_search();
-            }
-            Step::Spin => leave_sender_alone(),
-            Step::Yield => {
-                core.serve_waiters();
-                step_aside().await;
-            }
-            Step::Permit => {
-                permit = pass(in_flight).await;
-                driver.permitted(permit.is_some());
-            }
-            Step::Hear => {
-                if let Some(reason) = Box::pin(hear(in_flight, actor, cx)).await {
-                    return End::Exit(reason);
+                Step::Park => {
+                    permit = None;
+                    let serves = idle(in_flight, &core, actor, cx).await;
+                    driver.unparked(u32::from(serves));
                 }
-            }
-            Step::Exit => {
-                if let Some(reason) = cx.take_exit() {
-                    return End::Exit(reason);
+                Step::Search => {
+                    in_flight.begin_search();
+                    step_aside().await;
+                    in_flight.end_search();
                 }
+                Step::Spin => leave_sender_alone(),
+                Step::Yield => {
+                    core.serve_waiters();
+                    step_aside().await;
+                }
+                Step::Permit => {
+                    permit = pass(in_flight).await;
+                    driver.permitted(permit.is_some());
+                }
+                Step::Hear => {
+                    if let Some(reason) = Box::pin(hear(in_flight, actor, cx)).await {
+                        return End::Exit(reason);
+                    }
+                }
+                Step::Exit => {
+                    if let Some(reason) = cx.take_exit() {
+                        return End::Exit(reason);
+                    }
+                }
+                Step::End => break,
             }
-            Step::End => break,
         }
-    }
-    // Pairs with the store in `end`. If the end is missed, the worker ends as one that was killed.
-    match in_flight.slot_state.has(KILLED) && !core.lifecycle.ended.load(Ordering::SeqCst) {
-        true => End::Killed,
-        false => End::Over,
+        // Pairs with the store in `end`. If the end is missed, the worker ends as one that was killed.
+        match in_flight.slot_state.has(KILLED) && !core.lifecycle.ended.load(Ordering::SeqCst) {
+            true => End::Killed,
+            false => End::Over,
+        }
     }
 }
 

@@ -38,47 +38,50 @@ const QUICK_ATTEMPTS: u32 = 32;
 /// Handles the message in hand, and settles it. If handlers are quick, also the messages behind it
 /// in the same run, up to a few and as long as nothing else is due. Returns how many; none if a
 /// batch was withdrawn. If handlers have a time limit, a handler that exceeds it is dropped.
-pub(super) async fn attempt<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
+#[expect(clippy::manual_async_fn, reason = "an `async fn` keeps room for its arguments twice")]
+pub(super) fn attempt<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
     core: &Core<A, K>,
     in_flight: &mut InFlight<A, K>,
     actor: &mut B,
     cx: &mut Context<B>,
-) -> u32 {
-    if core.settings.config.handling.batches.is_some() {
-        return u32::from(Box::pin(attempt_batch(in_flight, actor, cx)).await);
-    }
-    if let Some(limit) = core.settings.config.failure.time_limit {
-        // Boxed: pools without a limit do not pay for it in the size of their tasks.
-        Box::pin(attempt_within(limit, in_flight, actor, cx)).await;
-        return 1;
-    }
-    let alone = core.settings.is_limited() || in_place::is_run_by_caller();
-    let quick = core.queue.wake.is_quick() && !alone;
-    let run = if quick { in_flight.left_of_run(core, QUICK_ATTEMPTS - 1) } else { None };
-    let (shard, most) = run.unwrap_or((&core.queue.shards[0], 0));
-    // Counted down, and the run afterwards: one number for each message.
-    let mut left = most;
-    let last = loop {
-        let result = {
-            let InFlight { worker, delivery, .. } = &mut *in_flight;
-            let handler = pin!(actor.receive(delivery, cx));
-            polled(worker, handler).await
+) -> impl Future<Output = u32> + Send {
+    async move {
+        if core.settings.config.handling.batches.is_some() {
+            return u32::from(Box::pin(attempt_batch(in_flight, actor, cx)).await);
+        }
+        if let Some(limit) = core.settings.config.failure.time_limit {
+            // Boxed: pools without a limit do not pay for it in the size of their tasks.
+            Box::pin(attempt_within(limit, in_flight, actor, cx)).await;
+            return 1;
+        }
+        let alone = core.settings.is_limited() || in_place::is_run_by_caller();
+        let quick = core.queue.wake.is_quick() && !alone;
+        let run = if quick { in_flight.left_of_run(core, QUICK_ATTEMPTS - 1) } else { None };
+        let (shard, most) = run.unwrap_or((&core.queue.shards[0], 0));
+        // Counted down, and the run afterwards: one number for each message.
+        let mut left = most;
+        let last = loop {
+            let result = {
+                let InFlight { worker, delivery, .. } = &mut *in_flight;
+                let handler = pin!(actor.receive(delivery, cx));
+                polled(worker, handler).await
+            };
+            let stays_busy = in_flight.settle_in_run(result);
+            if left == 0 || cx.is_ending() {
+                break None;
+            }
+            match in_flight.take_in_run(core, shard) {
+                Some(Taken::InHand) => left -= 1,
+                last => break last,
+            }
+            if !stays_busy {
+                in_flight.slot_state.set_busy_since(core.telemetry.coarse.shown());
+            }
         };
-        let stays_busy = in_flight.settle_in_run(result);
-        if left == 0 || cx.is_ending() {
-            break None;
-        }
-        match in_flight.take_in_run(core, shard) {
-            Some(Taken::InHand) => left -= 1,
-            last => break last,
-        }
-        if !stays_busy {
-            in_flight.slot_state.set_busy_since(core.telemetry.coarse.shown());
-        }
-    };
-    in_flight.slot_state.set_free();
-    in_flight.count_in_run(most - left, last);
-    most - left + 1
+        in_flight.slot_state.set_free();
+        in_flight.count_in_run(most - left, last);
+        most - left + 1
+    }
 }
 
 /// Handles a message that was given at the handoff slot, and settles it.

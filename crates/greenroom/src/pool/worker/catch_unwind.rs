@@ -3,33 +3,29 @@
 use std::{
     any::Any,
     future::Future,
+    ops::DerefMut,
     panic::{AssertUnwindSafe, catch_unwind},
-    task::Poll,
+    pin::Pin,
+    task::{Context, Poll},
 };
 
 use crate::pool::handoff::reentrancy::AtWork;
 
 /// Catches panics around a whole future, once per life of a worker and not once per message. Notes
 /// the owner of the future while it is polled.
-pub(crate) struct CatchUnwind<F>(
-    pub(super) std::pin::Pin<Box<F>>,
-    pub(super) Option<(usize, usize)>,
-);
+pub(crate) struct CatchUnwind<P>(pub(super) Pin<P>, pub(super) Option<(usize, usize)>);
 
-impl<F> CatchUnwind<F> {
+impl<F> CatchUnwind<Box<F>> {
     /// Around a future that is no worker's.
     pub(crate) fn new(future: F) -> Self {
         Self(Box::pin(future), None)
     }
 }
 
-impl<F: Future> Future for CatchUnwind<F> {
-    type Output = Result<F::Output, Box<dyn Any + Send>>;
+impl<P: DerefMut<Target: Future> + Unpin> Future for CatchUnwind<P> {
+    type Output = Result<<P::Target as Future>::Output, Box<dyn Any + Send>>;
 
-    fn poll(
-        mut self: std::pin::Pin<&mut Self>,
-        cx: &mut std::task::Context<'_>,
-    ) -> Poll<Self::Output> {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let _at_work = self.1.map(|(pool, slot)| AtWork::begin(pool, slot));
         match catch_unwind(AssertUnwindSafe(|| self.0.as_mut().poll(cx))) {
             Ok(Poll::Pending) => Poll::Pending,
