@@ -131,7 +131,8 @@ fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     }
 }
 
-/// What follows the work of an actor: another one in its place, or the end of the task.
+/// What follows the work of an actor: another one in its place, or the end of the task. Boxed by
+/// its caller, like everything rare: a worker's task is as large as the largest thing that it does.
 async fn next_actor<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     in_flight: &mut InFlight<A, K>,
     slot: usize,
@@ -175,7 +176,7 @@ async fn next_actor<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         .ok_or_else(|| Gone::Over(core.lifecycle.reason_to_leave()))
 }
 
-/// The actor that a worker's task begins with. Boxed by its caller, as `restart` is.
+/// The actor that a worker's task begins with. Boxed by its caller, as `next_actor` is.
 async fn first_actor<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Arc<Core<A, K>>,
     slot: usize,
@@ -267,8 +268,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> ExitGuard<A, K> {
     }
 }
 
-/// Builds the actor of a slot anew, after it has ended for this reason, and a wait. Boxed by its
-/// callers, like everything rare: a worker's task is as large as the largest thing that it does.
+/// Builds the actor of a slot anew, after it has ended for this reason, and a wait.
 async fn restart<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Arc<Core<A, K>>,
     slot: usize,
@@ -366,7 +366,8 @@ fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
                 Step::End => break,
             }
         }
-        // Pairs with the store in `end`. If the end is missed, the worker ends as one that was killed.
+        // Pairs with the store in `end`. If the end is missed, the worker ends as one that was
+        // killed.
         match in_flight.slot_state.has(KILLED) && !core.lifecycle.ended.load(Ordering::SeqCst) {
             true => End::Killed,
             false => End::Over,
