@@ -35,6 +35,9 @@ impl<A: Actor, B> StandsFor<A> for B where
 /// if handlers are quick.
 const QUICK_ATTEMPTS: u32 = 32;
 
+/// As `QUICK_ATTEMPTS`, of handlers that have waited, between two looks whether they usually do.
+const WAITING_ATTEMPTS: u32 = 16;
+
 /// Handles the message in hand, and settles it. If handlers are quick, also the messages behind it
 /// in the same run, up to a few and as long as nothing else is due. Returns how many; none if a
 /// batch was withdrawn. If handlers have a time limit, a handler that exceeds it is dropped.
@@ -55,6 +58,9 @@ pub(super) fn attempt<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsF
             return 1;
         }
         let alone = core.settings.is_limited() || in_place::is_run_by_caller();
+        if core.queue.wake.waits() && !alone {
+            return attempt_after_waits(core, in_flight, actor, cx).await;
+        }
         let quick = core.queue.wake.is_quick() && !alone;
         let run = if quick { in_flight.left_of_run(core, QUICK_ATTEMPTS - 1) } else { None };
         let (shard, most) = run.unwrap_or((&core.queue.shards[0], 0));
@@ -82,6 +88,33 @@ pub(super) fn attempt<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsF
         in_flight.count_in_run(most - left, last);
         most - left + 1
     }
+}
+
+/// As `attempt`, if handlers usually wait: goes on with the next message as long as each handler
+/// has waited. Others had their turn in that time, so nothing is to be weighed but what may come
+/// before a message.
+async fn attempt_after_waits<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
+    core: &Core<A, K>,
+    in_flight: &mut InFlight<A, K>,
+    actor: &mut B,
+    cx: &mut Context<B>,
+) -> u32 {
+    let mut attempts = 1;
+    loop {
+        let result = {
+            let InFlight { worker, delivery, .. } = &mut *in_flight;
+            let handler = pin!(actor.receive(delivery, cx));
+            polled(worker, handler).await
+        };
+        in_flight.settle_in_run(result);
+        let goes_on = attempts < WAITING_ATTEMPTS && !cx.is_ending();
+        if !goes_on || in_flight.take_again_after_wait(core) != Some(Taken::InHand) {
+            break;
+        }
+        attempts += 1;
+    }
+    in_flight.slot_state.set_free();
+    attempts
 }
 
 /// Handles a message that was given at the handoff slot, and settles it.

@@ -4,7 +4,7 @@ use std::{hash::Hash, time::Instant};
 
 use greenroom_queue::{discard::discard, entry::URGENT_RUN, lock::locked, sync::tuned};
 
-use super::{InFlight, Source, Taken, WorkerContext};
+use super::{InFlight, RunState, Source, Taken, WorkerContext};
 use crate::{
     Actor, Class,
     pool::{
@@ -86,6 +86,24 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
             Source::None if !self.is_interrupted() => self.take_from_shards(),
             _ => self.take_next(),
         }
+    }
+
+    /// Takes the next message if the handler of the last one has waited, as handlers here usually do,
+    /// and nothing comes first. What is to be done once a message is in hand is done.
+    pub(crate) fn take_again_after_wait(&mut self, core: &Core<A, K>) -> Option<Taken> {
+        let goes_on = self.worker.has_suspended && self.worker.run_state == RunState::Uncounted;
+        if !goes_on || self.is_interrupted() {
+            return None;
+        }
+        let taken = self.take_after_wait();
+        if taken == Taken::InHand {
+            self.worker.has_suspended = false;
+            self.counts_again();
+            if core.queue.wake.wants_more() {
+                core.queue.wake.one(&core.clock.watchdog);
+            }
+        }
+        Some(taken)
     }
 
     /// Ends the lane of the finished message and takes the next message of its shard, in the case
