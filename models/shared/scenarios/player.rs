@@ -94,6 +94,9 @@ const URGENT: u32 = 900;
 /// As in the product, where it is more than a model has messages: so there are messages within and between two turns.
 const QUICK_ATTEMPTS: u32 = 3;
 
+/// As in the product, but fewer.
+const WAITING_ATTEMPTS: u32 = 2;
+
 /// What becomes of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Handler {
@@ -721,6 +724,9 @@ impl<'a, K: Keyed> Player<'a, K> {
     /// in the same run. Says how many.
     fn attempt(&mut self) -> u32 {
         let core = self.core;
+        if core.queue.wake.waits() {
+            return self.attempt_after_waits();
+        }
         let quick = core.queue.wake.is_quick();
         let run = if quick { self.in_flight.left_of_run(core, QUICK_ATTEMPTS - 1) } else { None };
         let (shard, most) = run.unwrap_or((&core.queue.shards[0], 0));
@@ -738,6 +744,21 @@ impl<'a, K: Keyed> Player<'a, K> {
         self.in_flight.slot_state.set_free();
         self.in_flight.count_in_run(most - left, last);
         most - left + 1
+    }
+
+    /// The product's `attempt_after_waits`.
+    fn attempt_after_waits(&mut self) -> u32 {
+        let mut attempts = 1;
+        loop {
+            self.handle();
+            let goes_on = attempts < WAITING_ATTEMPTS;
+            if !goes_on || self.in_flight.take_again_after_wait(self.core) != Some(Taken::InHand) {
+                break;
+            }
+            attempts += 1;
+        }
+        self.in_flight.slot_state.set_free();
+        attempts
     }
 
     fn handle(&mut self) {
