@@ -88,8 +88,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
         }
     }
 
-    /// Takes the next message if the handler of the last one has waited, as handlers here usually do,
-    /// and nothing comes first. What is to be done once a message is in hand is done.
+    /// Takes the next message if the handler of the last one has waited, as handlers here usually
+    /// do, and nothing comes first. What is to be done once a message is in hand is done.
     pub(crate) fn take_again_after_wait(&mut self, core: &Core<A, K>) -> Option<Taken> {
         let goes_on = self.worker.has_suspended && self.worker.run_state == RunState::Uncounted;
         if !goes_on || self.is_interrupted() {
