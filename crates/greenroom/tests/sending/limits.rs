@@ -267,6 +267,22 @@ async fn p24_a_rate_comes_and_goes_while_the_pool_runs() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn p24_a_rate_that_comes_holds_for_the_next_message_where_handlers_wait() {
+    let (pool, book) = desks(4);
+    let pool = pool.adjustable_limits().spawn().await.unwrap();
+    let started = || book.0.lock().unwrap().len();
+    for number in 0..400 {
+        pool.send((number, Deed::Sleep(ms(10)))).await.unwrap();
+    }
+    // By now the pool knows that its handlers wait.
+    tokio::time::sleep(ms(505)).await;
+    assert_eq!(started(), 51 * 4);
+    pool.admin().set_rate(Rate::new(1, ms(60_000))).unwrap();
+    tokio::time::sleep(ms(1_000)).await;
+    assert_eq!(started(), 51 * 4 + 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn p24_a_concurrency_limit_comes_and_goes_while_the_pool_runs() {
     for rounds in [1, 5] {
         let (pool, _) = desks(20);

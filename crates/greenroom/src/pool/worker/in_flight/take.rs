@@ -4,7 +4,7 @@ use std::{hash::Hash, time::Instant};
 
 use greenroom_queue::{discard::discard, entry::URGENT_RUN, lock::locked, sync::tuned};
 
-use super::{InFlight, RunState, Source, Taken, WorkerContext};
+use super::{InFlight, Source, Taken, WorkerContext};
 use crate::{
     Actor, Class,
     pool::{
@@ -91,8 +91,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
     /// Takes the next message if the handler of the last one has waited, as handlers here usually
     /// do, and nothing comes first. What is to be done once a message is in hand is done.
     pub(crate) fn take_again_after_wait(&mut self, core: &Core<A, K>) -> Option<Taken> {
-        let goes_on = self.worker.has_suspended && self.worker.run_state == RunState::Uncounted;
-        if !goes_on || self.is_interrupted() {
+        if !self.worker.has_suspended || self.is_interrupted() || core.settings.is_limited() {
             return None;
         }
         let taken = self.take_after_wait();
