@@ -9,6 +9,12 @@ pub(super) struct Habit(i8);
 const CERTAIN: i8 = 16;
 
 impl Habit {
+    /// So many handlers, at least one fewer than make certain, have waited as they usually do.
+    #[inline]
+    pub(super) fn confirm(&mut self, handlers: u32) {
+        self.0 = self.0.saturating_add(handlers as i8).min(CERTAIN);
+    }
+
     /// A handler has returned, and has waited or not. Present if that contradicts the
     /// pool's present habit.
     #[inline]
@@ -38,6 +44,20 @@ mod tests {
         assert!(after(false, 31));
         assert!(after(true, 31));
         assert!(!after(false, 32));
+    }
+
+    #[test]
+    fn handlers_that_wait_every_other_time_change_nothing_however_they_are_told() {
+        for usual in [false, true] {
+            let mut habit = Habit::default();
+            assert!((0..1_000).all(|_| {
+                habit.confirm(1);
+                habit.changes(false, usual).is_none()
+            }));
+        }
+        let mut habit = Habit::default();
+        (0..100).for_each(|_| habit.confirm(15));
+        assert_eq!(habit.changes(true, false), Some(true));
     }
 
     #[test]

@@ -74,11 +74,26 @@ impl Pacing {
     }
 
     /// The message in hand has been attempted, and those behind it in the same run: together this
-    /// many. Present if handlers usually wait now, and did not before, or the other way round.
+    /// many. Before the last one, none of their handlers has waited. Present if handlers usually
+    /// wait now, and did not before, or the other way round.
     #[inline]
     pub fn attempted(&mut self, attempts: u32, has_waited: bool, usual: bool) -> Option<bool> {
         self.in_a_row += attempts - 1;
         self.turn.count(attempts - 1);
+        self.ended(has_waited, usual)
+    }
+
+    /// As `attempted`, where before the last one all handlers have waited: this many.
+    #[inline]
+    pub fn attempted_after(&mut self, waits: u32, has_waited: bool, usual: bool) -> Option<bool> {
+        self.in_a_row += waits;
+        self.turn.begin(2);
+        self.habit.confirm(waits);
+        self.ended(has_waited, usual)
+    }
+
+    #[inline]
+    fn ended(&mut self, has_waited: bool, usual: bool) -> Option<bool> {
         self.has_waited = has_waited;
         if has_waited {
             // Others have had their turn since.
@@ -152,6 +167,16 @@ mod tests {
         assert!(pacing.turn_is_over(&wake));
         assert!(pacing.attempted(1, true, false).is_none(), "one handler is no habit");
         assert!(!pacing.turn_is_over(&wake) && pacing.has_waited());
+    }
+
+    #[test]
+    fn one_of_a_run_that_has_waited_begins_another_turn_for_those_behind_it() {
+        let wake = Wake::new(2, 2);
+        let mut pacing = after(100);
+        assert!(pacing.turn_is_over(&wake));
+        assert!((0..100).all(|_| pacing.attempted_after(1, false, true).is_none()), "every other");
+        assert!(!pacing.turn_is_over(&wake) && !pacing.has_waited());
+        assert_eq!(after(1).attempted_after(15, true, false), Some(true));
     }
 
     #[test]

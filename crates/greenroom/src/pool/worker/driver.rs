@@ -288,7 +288,11 @@ impl Driver {
         self.has_permit = false;
         let has_waited = mem::take(&mut in_flight.worker.has_suspended);
         let usual = in_flight.worker.core.queue.wake.waits();
-        if let Some(waits) = self.pacing.attempted(attempts, has_waited, usual) {
+        let changes = match mem::take(&mut in_flight.rounds.waits) {
+            0 => self.pacing.attempted(attempts, has_waited, usual),
+            waits => self.pacing.attempted_after(waits, has_waited, usual),
+        };
+        if let Some(waits) = changes {
             in_flight.worker.core.wait_usually(waits);
         }
     }

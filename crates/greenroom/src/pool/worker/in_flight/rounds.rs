@@ -16,6 +16,8 @@ pub(crate) struct Rounds {
     pub(super) timed: u32,
     /// Runs in the shard that it keeps to, one after the other.
     pub(super) runs: u32,
+    /// Messages of this run whose handlers have waited, before the last one.
+    pub(crate) waits: u32,
     /// Which shard it looks at first.
     pub(super) cursor: u32,
     /// It was woken for no shard in particular, and may join another worker at one.
@@ -39,6 +41,7 @@ impl Rounds {
             longest_run: 0,
             timed: 0,
             runs: 0,
+            waits: 0,
             cursor: worker as u32 % 64,
             join: false,
             looks_back: 0,

@@ -97,6 +97,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
         let taken = self.take_after_wait();
         if taken == Taken::InHand {
             self.worker.has_suspended = false;
+            self.rounds.waits += 1;
             self.counts_again();
             if core.queue.wake.wants_more() {
                 core.queue.wake.one(&core.clock.watchdog);
