@@ -82,20 +82,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
         self.slot_state.set_free();
     }
 
-    /// True if there is a copy. It lies in a cache line of its own, which is not touched where no
-    /// copies are made.
-    #[inline(always)]
-    fn has_spare(&self) -> bool {
-        self.worker.core.settings.derived.looks_at_start && self.spare.is_some()
-    }
-
     /// As `settle`, without a call if it was a send that went well and whose handler has consumed
     /// it. Then true: the slot stays busy, for the next message of the run or until the caller says
     /// otherwise. A caller that waits for a reply finds it free.
     #[inline(always)]
     pub(crate) fn settle_in_run(&mut self, result: Result<Answer<A::Reply>, A::Error>) -> bool {
         let delivery = &self.delivery;
-        let left = delivery.message.is_some() | delivery.extra.is_some() | self.has_spare();
+        let left = delivery.message.is_some() | delivery.extra.is_some() | self.spare.is_some();
         match result {
             Ok(answer) if !left & delivery.marks.is_empty() => {
                 count(&self.slot_state.counters.handled);
@@ -131,7 +124,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
     /// Settles an attempt that returned.
     pub(crate) fn settle(&mut self, mut result: Result<Answer<A::Reply>, A::Error>) {
         if let Ok(Answer::Reply(reply)) = result {
-            let left = self.delivery.message.is_some() | self.has_spare();
+            let left = self.delivery.message.is_some() | self.spare.is_some();
             match self.delivery.marks {
                 Marks::BY_HANDOFF => return self.answered(reply),
                 Marks::NONE if !left => return self.replied(reply),
