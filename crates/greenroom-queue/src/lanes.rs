@@ -497,7 +497,24 @@ impl<T: Payload, K> Lanes<T, K> {
         if found.get().is_lifted() {
             return Err(LineIsLifted);
         }
-        let (mut lane, _) = found.remove();
+        let (lane, _) = found.remove();
+        Ok(Some(self.closed(lane)))
+    }
+
+    /// As `close`, of a lane in which nothing waits.
+    #[inline]
+    pub fn close_empty(&mut self, id: LaneId) -> Option<Lane<T, K>> {
+        let found = self.table.find_entry(spread(id.hash), |lane| lane.id == id).ok()?;
+        if !found.get().is_empty() {
+            return None;
+        }
+        let (lane, _) = found.remove();
+        Some(self.closed(lane))
+    }
+
+    /// A lane was removed.
+    #[inline]
+    fn closed(&mut self, mut lane: Lane<T, K>) -> Lane<T, K> {
         if self.table.is_empty() && self.table.capacity() > KEPT_WHEN_EMPTY {
             self.table = HashTable::new();
         }
@@ -507,7 +524,7 @@ impl<T: Payload, K> Lanes<T, K> {
         {
             self.spare_lines.extend(lane.line.take());
         }
-        Ok(Some(lane))
+        lane
     }
 
     /// Takes out the waiting messages of each lane, in order, to be looked at under no lock.

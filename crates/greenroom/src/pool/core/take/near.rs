@@ -5,7 +5,7 @@ use std::hash::Hash;
 
 use greenroom_queue::{
     discard::discard,
-    lanes::{Lane, LaneId, LaneState},
+    lanes::{LaneId, LaneState},
     lock::locked,
 };
 
@@ -59,17 +59,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         delivery: &mut DeliveryOf<A>,
     ) -> Option<Source> {
         let mut outbox = locked(&self.queue.shards[index].outbox);
-        if outbox.lanes.get(id).is_none_or(|lane| !lane.is_empty()) {
-            return None;
-        }
         // Before anything else is looked at: its key is free from here on, and the next message of
         // it is not to wait behind a lane that closes.
-        let closed = outbox.lanes.close(id);
+        let closed = outbox.lanes.close_empty(id)?;
         let source = self.pop_free(index, &mut outbox, worker, delivery);
         drop(outbox);
         // Most are of a key with a single message, and have nothing else to drop.
-        match closed.map(Lane::into_key) {
-            Some(Ok(key)) => discard(key),
+        match closed.into_key() {
+            Ok(key) => discard(key),
             closed => discard(closed),
         }
         source
