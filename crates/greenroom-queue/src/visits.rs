@@ -4,69 +4,140 @@
 //! next. If each worker of a thread went to another shard, it would find the lock, the queue and
 //! the messages of every shard in the caches of another core. So a thread *visits* a shard: its
 //! workers take a few dozen messages there, one after the other, before they go on to the next
-//! shard that is ready. Other threads go to other shards as long as there are any.
+//! shard that is ready.
+//!
+//! Where a worker took a message with a key, it comes back to close the lane of that key. So a
+//! thread keeps to the same shards: each belongs to the thread that came to it last, and a thread
+//! goes to one of another thread only if none of its own is ready. A thread that is quicker than
+//! another empties its own ones, and so takes more of them over.
 //!
 //! A visit is a hint, and owns nothing: the shard that is looked at first changes which worker
 //! takes a message, never whether one does. The watchdog [ends all visits](Visits::end) with each
-//! of its ticks, so that no shard is left to a thread that has turned to something else.
+//! of its ticks. A ready shard that nobody has come to since the tick before is then overdue, and
+//! comes first: its thread may have turned to something else.
 
-use crate::sync::{AtomicU64, Ordering, Visit, set_visit, this_thread, visit};
+use super::wake::NOBODY;
+use crate::sync::{AtomicU64, AtomicUsize, Ordering, Visit, set_visit, this_thread, tuned, visit};
 
 /// Messages of a visit, and one: enough that what is fetched from another core is used, and few
 /// enough that other shards wait for some microseconds.
 const LENGTH: u32 = 32;
 
-/// A bit for each shard that a thread visits.
-pub struct Visits(AtomicU64);
+/// Shards of a pool, at most.
+const SHARDS: usize = tuned(64, 2) as usize;
+
+/// What the threads of a pool visit. Sets have a bit for each shard.
+pub struct Visits {
+    /// Shards that some thread visits.
+    visited: AtomicU64,
+    /// Shards that some thread has come to since the last tick.
+    seen: AtomicU64,
+    /// Shards that nobody had come to at the last tick, although there were messages.
+    overdue: AtomicU64,
+    /// The thread that each shard belongs to.
+    owners: [AtomicUsize; SHARDS],
+}
 
 impl Visits {
     /// No thread visits a shard.
     pub fn new() -> Self {
-        Self(AtomicU64::new(0))
+        Self {
+            visited: AtomicU64::new(0),
+            seen: AtomicU64::new(0),
+            overdue: AtomicU64::new(0),
+            owners: std::array::from_fn(|_| AtomicUsize::new(NOBODY)),
+        }
+    }
+
+    /// True if the shard belongs to this thread.
+    #[inline]
+    pub fn is_own(&self, shard: usize) -> bool {
+        self.owner(shard).load(Ordering::Relaxed) == this_thread()
     }
 
     /// The shard to look at first, of those with a bit in `ready`: at least one.
     #[inline]
     pub fn next(&self, ready: u64) -> usize {
         let last = visit();
-        let (is_own, here) = (last.of == self.place(), 1_u64 << last.shard);
-        if is_own && last.left > 0 && ready & here != 0 {
+        let (is_of_this, here) = (last.of == self.place(), 1_u64 << last.shard);
+        if is_of_this && last.left > 0 && ready & here != 0 {
             set_visit(Visit { left: last.left - 1, ..last });
             // If a second message is taken: the first may be all there is.
             if last.left == LENGTH {
-                self.0.fetch_or(here, Ordering::Relaxed);
+                self.visited.fetch_or(here, Ordering::Relaxed);
             }
             return last.shard as usize;
         }
-        self.go_on(ready, is_own.then_some(last))
+        self.go_on(ready, is_of_this.then_some(last.shard))
     }
 
-    /// Goes on to the next shard, to one that no other thread visits if there is one.
-    fn go_on(&self, ready: u64, last: Option<Visit>) -> usize {
-        let mut visited = self.0.load(Ordering::Relaxed);
-        if let Some(last) = last {
-            let here = 1 << last.shard;
-            if visited & here != 0 {
-                self.0.fetch_and(!here, Ordering::Relaxed);
-                visited &= !here;
-            }
-        }
-        let from = match ready & !visited {
-            0 => ready,
-            free => free,
-        };
-        let behind = last.map_or(this_thread() as u32 >> 6, |last| last.shard + 1) % 64;
-        let shard = (from.rotate_right(behind).trailing_zeros() + behind) % 64;
+    /// Goes on to the next shard: to one that is overdue, or one that belongs to no other thread, or
+    /// one that no other visits, or any.
+    fn go_on(&self, ready: u64, last: Option<u32>) -> usize {
+        let visited = self.leave(last);
+        let from = last.map_or(this_thread() as u32 >> 6, |last| last + 1) % 64;
+        let overdue = ready & self.overdue.load(Ordering::Relaxed);
+        let shard = first_from(from, overdue)
+            .or_else(|| self.first_of_no_other(from, ready))
+            .or_else(|| first_from(from, ready & !visited))
+            .or_else(|| first_from(from, ready))
+            .unwrap_or(0);
+        self.come_to(shard, overdue);
         set_visit(Visit { of: self.place(), shard, left: LENGTH });
         shard as usize
     }
 
-    /// No thread visits any shard.
-    #[inline]
-    pub fn end(&self) {
-        if self.0.load(Ordering::Relaxed) != 0 {
-            self.0.store(0, Ordering::Relaxed);
+    /// The last shard is not visited any more. Returns those that are.
+    fn leave(&self, last: Option<u32>) -> u64 {
+        let visited = self.visited.load(Ordering::Relaxed);
+        let here = last.map_or(0, |last| 1 << last);
+        if visited & here != 0 {
+            self.visited.fetch_and(!here, Ordering::Relaxed);
         }
+        visited & !here
+    }
+
+    fn first_of_no_other(&self, from: u32, mut ready: u64) -> Option<u32> {
+        let own = [this_thread(), NOBODY];
+        loop {
+            let shard = first_from(from, ready)?;
+            if own.contains(&self.owner(shard as usize).load(Ordering::Relaxed)) {
+                return Some(shard);
+            }
+            ready &= !(1 << shard);
+        }
+    }
+
+    /// From now on the shard belongs to this thread.
+    fn come_to(&self, shard: u32, overdue: u64) {
+        let here = 1_u64 << shard;
+        if !self.is_own(shard as usize) {
+            self.owner(shard as usize).store(this_thread(), Ordering::Relaxed);
+        }
+        if self.seen.load(Ordering::Relaxed) & here == 0 {
+            self.seen.fetch_or(here, Ordering::Relaxed);
+        }
+        if overdue & here != 0 {
+            self.overdue.fetch_and(!here, Ordering::Relaxed);
+        }
+    }
+
+    /// No thread visits any shard. Those that are `ready`, and that nobody has come to since the
+    /// last call, are overdue.
+    #[inline]
+    pub fn end(&self, ready: u64) {
+        let overdue = ready & !self.seen.load(Ordering::Relaxed);
+        // Most ticks change nothing.
+        for (set, now) in [(&self.visited, 0), (&self.seen, 0), (&self.overdue, overdue)] {
+            if set.load(Ordering::Relaxed) != now {
+                set.store(now, Ordering::Relaxed);
+            }
+        }
+    }
+
+    #[inline]
+    fn owner(&self, shard: usize) -> &AtomicUsize {
+        &self.owners[shard % SHARDS]
     }
 
     /// Its address, to tell the visits of one pool from those of others.
@@ -76,8 +147,16 @@ impl Visits {
     }
 }
 
+/// The first shard of these at or behind `from`, going round.
+#[inline]
+fn first_from(from: u32, shards: u64) -> Option<u32> {
+    (shards != 0).then(|| (shards.rotate_right(from).trailing_zeros() + from) % 64)
+}
+
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
@@ -113,14 +192,32 @@ mod tests {
     }
 
     #[test]
-    fn what_another_thread_has_left_is_visited_once_the_watchdog_has_looked() {
+    fn a_thread_keeps_to_its_own_shards_as_long_as_one_is_ready() {
+        let visits = Visits::new();
+        let shards = |ready| -> BTreeSet<usize> {
+            (0..8 * (LENGTH + 1)).map(|_| visits.next(ready)).collect()
+        };
+        assert_eq!(shards(0b0011), BTreeSet::from([0, 1]));
+        let others = std::thread::scope(|scope| scope.spawn(|| shards(0b1100)).join().unwrap());
+        assert_eq!(others, BTreeSet::from([2, 3]));
+        assert_eq!(shards(0b1111), BTreeSet::from([0, 1]));
+        assert!(!visits.is_own(2));
+        assert_eq!(shards(0b0100), BTreeSet::from([2]), "it is taken over");
+        assert!(visits.is_own(2));
+        assert_eq!(shards(0b1111), BTreeSet::from([0, 1, 2]));
+    }
+
+    #[test]
+    fn a_shard_that_nobody_has_come_to_between_two_ticks_comes_first() {
         let visits = Visits::new();
         std::thread::scope(|scope| {
             scope.spawn(|| [visits.next(0b01), visits.next(0b01)]);
         });
         let stays = |times| (0..times).all(|_| visits.next(0b11) == 1);
-        assert!(stays(4 * LENGTH), "another thread is at the first one");
-        visits.end();
+        assert!(stays(4 * LENGTH), "another thread has the first one");
+        visits.end(0b11);
+        assert!(stays(LENGTH + 1), "it was there since the tick before");
+        visits.end(0b11);
         assert!(!stays(LENGTH + 1));
     }
 }

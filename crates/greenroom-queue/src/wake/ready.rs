@@ -50,9 +50,15 @@ impl Wake {
         (ready != 0).then(|| self.aside.visits.next(ready))
     }
 
-    /// What threads visit is forgotten.
+    /// True if the shard belongs to this thread, if handlers usually wait.
+    #[inline]
+    pub fn is_own(&self, shard: usize) -> bool {
+        self.aside.visits.is_own(shard)
+    }
+
+    /// What threads visit is forgotten, and ready shards that none has come to come first.
     pub fn end_visits(&self) {
-        self.aside.visits.end();
+        self.aside.visits.end(self.ready.load(Ordering::Relaxed));
     }
 
     /// There are urgent messages in this shard. Under the lock of their queue.

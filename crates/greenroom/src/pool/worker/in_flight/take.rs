@@ -72,7 +72,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
                     None => {
                         self.rounds.ran_dry = source.shard_drained();
                         self.look_where_a_key_gave_way(source);
-                        Taken::Nothing
+                        self.take_behind_lane(source)
                     }
                 }
             }
@@ -116,10 +116,21 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
         Some(self.start())
     }
 
+    /// As `take_anywhere`, for a worker that has left its lane, if handlers usually wait; nothing
+    /// for others: if handlers are quick, the driver weighs first where to look.
+    fn take_behind_lane(&mut self, source: Source) -> Taken {
+        match source {
+            Source::Lane { .. } if self.worker.core.queue.wake.waits() => self.take_anywhere(),
+            _ => Taken::Nothing,
+        }
+    }
+
     /// True for the first few lanes of one shard in a row: then the other shards have their turn,
-    /// or they would wait until another worker comes round.
+    /// or they would wait until another worker comes round. False for a shard of another thread:
+    /// workers of both would meet at its lock, with every message.
     fn stays_in_shard(&mut self, source: Source) -> bool {
-        if !matches!(source, Source::Lane { .. }) || !self.worker.core.queue.wake.waits() {
+        let wake = &self.worker.core.queue.wake;
+        if !matches!(source, Source::Lane { index, .. } if wake.waits() && wake.is_own(index)) {
             return false;
         }
         self.rounds.runs = (self.rounds.runs + 1) % LANES_IN_A_SHARD;
