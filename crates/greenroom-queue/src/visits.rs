@@ -71,8 +71,8 @@ impl Visits {
         self.go_on(ready, is_of_this.then_some(last.shard))
     }
 
-    /// Goes on to the next shard: to one that is overdue, or one that belongs to no other thread, or
-    /// one that no other visits, or any.
+    /// Goes on to the next shard: to one that is overdue, or one that belongs to no other thread,
+    /// or one that no other visits, or any.
     fn go_on(&self, ready: u64, last: Option<u32>) -> usize {
         let visited = self.leave(last);
         let from = last.map_or(this_thread() as u32 >> 6, |last| last + 1) % 64;
