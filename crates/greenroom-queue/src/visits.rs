@@ -16,12 +16,14 @@
 //! of its ticks. A ready shard that nobody has come to since the tick before is then overdue, and
 //! comes first: its thread may have turned to something else.
 
-use super::wake::NOBODY;
 use crate::sync::{AtomicU64, AtomicUsize, Ordering, Visit, set_visit, this_thread, tuned, visit};
 
 /// Messages of a visit, and one: enough that what is fetched from another core is used, and few
 /// enough that other shards wait for some microseconds.
 const LENGTH: u32 = 32;
+
+/// The owner of a shard that no thread has come to.
+const NOBODY: usize = 0;
 
 /// Shards of a pool, at most.
 const SHARDS: usize = tuned(64, 2) as usize;
