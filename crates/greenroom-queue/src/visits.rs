@@ -12,15 +12,20 @@
 //! another empties its own ones, and so takes more of them over.
 //!
 //! A visit is a hint, and owns nothing: the shard that is looked at first changes which worker
-//! takes a message, never whether one does. The watchdog [ends all visits](Visits::end) with each
-//! of its ticks. A ready shard that nobody has come to since the tick before is then overdue, and
-//! comes first: its thread may have turned to something else.
+//! takes a message, never whether one does. Once in a while a thread goes to a shard of another
+//! all the same, which may have turned to something else. The watchdog [ends all
+//! visits](Visits::end) with each of its ticks.
 
+use super::padded::Padded;
 use crate::sync::{AtomicU64, AtomicUsize, Ordering, Visit, set_visit, this_thread, tuned, visit};
 
 /// Messages of a visit, and one: enough that what is fetched from another core is used, and few
 /// enough that other shards wait for some microseconds.
 const LENGTH: u32 = 32;
+
+/// One visit in so many is to a shard of another thread: few enough that threads seldom meet, and
+/// enough that no shard waits for long.
+const ABROAD: usize = tuned(64, 2) as usize;
 
 /// The owner of a shard that no thread has come to.
 const NOBODY: usize = 0;
@@ -28,16 +33,14 @@ const NOBODY: usize = 0;
 /// Shards of a pool, at most.
 const SHARDS: usize = tuned(64, 2) as usize;
 
-/// What the threads of a pool visit. Sets have a bit for each shard.
+/// What the threads of a pool visit.
 pub struct Visits {
-    /// Shards that some thread visits.
+    /// A bit for each shard that some thread visits.
     visited: AtomicU64,
-    /// Shards that some thread has come to since the last tick.
-    seen: AtomicU64,
-    /// Shards that nobody had come to at the last tick, although there were messages.
-    overdue: AtomicU64,
+    /// How many visits there were, or almost: not every thread sees those of others at once.
+    visits: AtomicUsize,
     /// The thread that each shard belongs to.
-    owners: [AtomicUsize; SHARDS],
+    owners: Padded<[AtomicUsize; SHARDS]>,
 }
 
 impl Visits {
@@ -45,9 +48,8 @@ impl Visits {
     pub fn new() -> Self {
         Self {
             visited: AtomicU64::new(0),
-            seen: AtomicU64::new(0),
-            overdue: AtomicU64::new(0),
-            owners: std::array::from_fn(|_| AtomicUsize::new(NOBODY)),
+            visits: AtomicUsize::new(0),
+            owners: Padded(std::array::from_fn(|_| AtomicUsize::new(NOBODY))),
         }
     }
 
@@ -62,7 +64,8 @@ impl Visits {
     pub fn next(&self, ready: u64) -> usize {
         let last = visit();
         let (is_of_this, here) = (last.of == self.place(), 1_u64 << last.shard);
-        if is_of_this && last.left > 0 && ready & here != 0 {
+        let stays = is_of_this && last.left > 0 && ready & here != 0;
+        if stays && self.is_own(last.shard as usize) {
             set_visit(Visit { left: last.left - 1, ..last });
             // If a second message is taken: the first may be all there is.
             if last.left == LENGTH {
@@ -73,18 +76,26 @@ impl Visits {
         self.go_on(ready, is_of_this.then_some(last.shard))
     }
 
-    /// Goes on to the next shard: to one that is overdue, or one that belongs to no other thread,
-    /// or one that no other visits, or any.
+    /// Goes on to the next shard: to one that belongs to no other thread, or one that no other
+    /// visits, or any.
     fn go_on(&self, ready: u64, last: Option<u32>) -> usize {
-        let visited = self.leave(last);
-        let from = last.map_or(this_thread() as u32 >> 6, |last| last + 1) % 64;
-        let overdue = ready & self.overdue.load(Ordering::Relaxed);
-        let shard = first_from(from, overdue)
-            .or_else(|| self.first_of_no_other(from, ready))
-            .or_else(|| first_from(from, ready & !visited))
+        let free = ready & !self.leave(last);
+        let visits = self.visits.load(Ordering::Relaxed).wrapping_add(1);
+        self.visits.store(visits, Ordering::Relaxed);
+        // A thread that comes from another pool begins where it has not just been.
+        let from = last.map_or(visits as u32, |last| last + 1) % 64;
+        let own = [this_thread(), NOBODY];
+        let preferred = match visits.is_multiple_of(ABROAD) {
+            true => self.first_that(from, free, |owner| !own.contains(&owner)),
+            false => self.first_that(from, ready, |owner| own.contains(&owner)),
+        };
+        let shard = preferred
+            .or_else(|| first_from(from, free))
             .or_else(|| first_from(from, ready))
             .unwrap_or(0);
-        self.come_to(shard, overdue);
+        if !self.is_own(shard as usize) {
+            self.owner(shard as usize).store(this_thread(), Ordering::Relaxed);
+        }
         set_visit(Visit { of: self.place(), shard, left: LENGTH });
         shard as usize
     }
@@ -99,44 +110,31 @@ impl Visits {
         visited & !here
     }
 
-    fn first_of_no_other(&self, from: u32, mut ready: u64) -> Option<u32> {
-        let own = [this_thread(), NOBODY];
+    /// The first of these shards, at or behind `from`, whose owner is such a one.
+    fn first_that(
+        &self,
+        from: u32,
+        mut shards: u64,
+        is_such: impl Fn(usize) -> bool,
+    ) -> Option<u32> {
         loop {
-            let shard = first_from(from, ready)?;
-            if own.contains(&self.owner(shard as usize).load(Ordering::Relaxed)) {
+            let shard = first_from(from, shards)?;
+            if is_such(self.owner(shard as usize).load(Ordering::Relaxed)) {
                 return Some(shard);
             }
-            ready &= !(1 << shard);
+            shards &= !(1 << shard);
         }
     }
 
-    /// From now on the shard belongs to this thread.
-    fn come_to(&self, shard: u32, overdue: u64) {
-        let here = 1_u64 << shard;
-        if !self.is_own(shard as usize) {
-            self.owner(shard as usize).store(this_thread(), Ordering::Relaxed);
-        }
-        if self.seen.load(Ordering::Relaxed) & here == 0 {
-            self.seen.fetch_or(here, Ordering::Relaxed);
-        }
-        if overdue & here != 0 {
-            self.overdue.fetch_and(!here, Ordering::Relaxed);
-        }
-    }
-
-    /// No thread visits any shard. Those that are `ready`, and that nobody has come to since the
-    /// last call, are overdue.
+    /// No thread visits any shard.
     #[inline]
-    pub fn end(&self, ready: u64) {
-        let overdue = ready & !self.seen.load(Ordering::Relaxed);
-        // Most ticks change nothing.
-        for (set, now) in [(&self.visited, 0), (&self.seen, 0), (&self.overdue, overdue)] {
-            if set.load(Ordering::Relaxed) != now {
-                set.store(now, Ordering::Relaxed);
-            }
+    pub fn end(&self) {
+        if self.visited.load(Ordering::Relaxed) != 0 {
+            self.visited.store(0, Ordering::Relaxed);
         }
     }
 
+    /// In models, several shards may share one.
     #[inline]
     fn owner(&self, shard: usize) -> &AtomicUsize {
         &self.owners[shard % SHARDS]
@@ -210,16 +208,40 @@ mod tests {
     }
 
     #[test]
-    fn a_shard_that_nobody_has_come_to_between_two_ticks_comes_first() {
+    fn a_thread_comes_to_shards_of_another_once_in_a_while() {
         let visits = Visits::new();
         std::thread::scope(|scope| {
-            scope.spawn(|| [visits.next(0b01), visits.next(0b01)]);
+            scope.spawn(|| visits.next(0b01));
         });
-        let stays = |times| (0..times).all(|_| visits.next(0b11) == 1);
-        assert!(stays(4 * LENGTH), "another thread has the first one");
-        visits.end(0b11);
-        assert!(stays(LENGTH + 1), "it was there since the tick before");
-        visits.end(0b11);
-        assert!(!stays(LENGTH + 1));
+        let visit_of_each = |visits_made: usize| -> BTreeSet<usize> {
+            (0..visits_made * (LENGTH as usize + 1)).map(|_| visits.next(0b11)).collect()
+        };
+        assert_eq!(visit_of_each(ABROAD - 2), BTreeSet::from([1]));
+        assert_eq!(visit_of_each(1), BTreeSet::from([0]), "its thread may never come back");
+    }
+
+    #[test]
+    fn a_shard_that_another_thread_visits_comes_last_until_the_next_tick() {
+        let foreign = || {
+            let visits = Visits::new();
+            std::thread::scope(|scope| {
+                scope.spawn(|| [0b10, 0b10, 0b01, 0b01].map(|ready| visits.next(ready)));
+            });
+            visits
+        };
+        assert_eq!(foreign().next(0b11), 1);
+        let visits = foreign();
+        visits.end();
+        assert_eq!(visits.next(0b11), 0);
+    }
+
+    #[test]
+    fn a_thread_of_two_pools_goes_round_in_both() {
+        let pools = [Visits::new(), Visits::new()];
+        let shards: Vec<_> = (0..8).map(|turn| pools[turn % 2].next(0b1111)).collect();
+        for pool in 0..2 {
+            let of_pool: BTreeSet<_> = shards.iter().skip(pool).step_by(2).collect();
+            assert_eq!(of_pool.len(), 4, "{shards:?}");
+        }
     }
 }

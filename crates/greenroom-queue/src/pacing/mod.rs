@@ -69,7 +69,7 @@ impl Pacing {
     /// A message is in hand.
     #[inline]
     pub fn found(&mut self, by_call: bool) {
-        self.in_a_row += 1;
+        self.in_a_row = self.in_a_row.saturating_add(1);
         self.by_call = by_call;
     }
 
@@ -78,7 +78,7 @@ impl Pacing {
     /// wait now, and did not before, or the other way round.
     #[inline]
     pub fn attempted(&mut self, attempts: u32, has_waited: bool, usual: bool) -> Option<bool> {
-        self.in_a_row += attempts - 1;
+        self.in_a_row = self.in_a_row.saturating_add(attempts - 1);
         self.turn.count(attempts - 1);
         self.ended(has_waited, usual)
     }
@@ -86,7 +86,7 @@ impl Pacing {
     /// As `attempted`, where before the last one all handlers have waited: this many.
     #[inline]
     pub fn attempted_after(&mut self, waits: u32, has_waited: bool, usual: bool) -> Option<bool> {
-        self.in_a_row += waits;
+        self.in_a_row = self.in_a_row.saturating_add(waits);
         self.turn.begin(2);
         self.habit.confirm(waits);
         self.ended(has_waited, usual)

@@ -56,9 +56,9 @@ impl Wake {
         self.aside.visits.is_own(shard)
     }
 
-    /// What threads visit is forgotten, and ready shards that none has come to come first.
+    /// What threads visit is forgotten.
     pub fn end_visits(&self) {
-        self.aside.visits.end(self.ready.load(Ordering::Relaxed));
+        self.aside.visits.end();
     }
 
     /// There are urgent messages in this shard. Under the lock of their queue.

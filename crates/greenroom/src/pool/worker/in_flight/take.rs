@@ -41,7 +41,8 @@ const LONG_RUNS_IN_A_SHARD: u32 = 2;
 const MAIL_RUN: u32 = 64;
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
-    /// Takes the next message from the place of the last one.
+    /// Takes the next message from the place of the last one; behind a lane, if handlers usually
+    /// wait, from anywhere.
     pub(crate) fn take_next(&mut self) -> Taken {
         if self.is_interrupted()
             && let Some(taken) = self.take_first_of_all()
@@ -117,7 +118,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
     }
 
     /// As `take_anywhere`, for a worker that has left its lane, if handlers usually wait; nothing
-    /// for others: if handlers are quick, the driver weighs first where to look.
+    /// for others: there the driver weighs first where to look.
     fn take_behind_lane(&mut self, source: Source) -> Taken {
         match source {
             Source::Lane { .. } if self.worker.core.queue.wake.waits() => self.take_anywhere(),
@@ -126,8 +127,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
     }
 
     /// True for the first few lanes of one shard in a row: then the other shards have their turn,
-    /// or they would wait until another worker comes round. False for a shard of another thread:
-    /// workers of both would meet at its lock, with every message.
+    /// or they would wait until another worker comes round. False for a shard that is not
+    /// this thread's: workers of both would meet at its lock, with every message.
     fn stays_in_shard(&mut self, source: Source) -> bool {
         let wake = &self.worker.core.queue.wake;
         if !matches!(source, Source::Lane { index, .. } if wake.waits() && wake.is_own(index)) {
