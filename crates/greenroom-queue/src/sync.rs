@@ -11,7 +11,9 @@
 
 use std::cell::Cell;
 
-pub use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+pub use std::sync::atomic::{
+    AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+};
 
 pub use std::thread::yield_now;
 
@@ -80,4 +82,15 @@ pub fn this_thread() -> usize {
         static PLACE: u8 = const { 0 };
     }
     PLACE.with(|place| std::ptr::from_ref(place).addr())
+}
+
+/// The token of this thread in a byte, never 0. Of more than 255 threads, some share theirs: for
+/// hints alone.
+#[inline]
+pub fn thread_byte() -> u8 {
+    static THREADS: AtomicU8 = AtomicU8::new(0);
+    thread_local! {
+        static BYTE: u8 = THREADS.fetch_add(1, Ordering::Relaxed) % u8::MAX + 1;
+    }
+    BYTE.with(|byte| *byte)
 }

@@ -16,8 +16,9 @@
 //! all the same, which may have turned to something else. The watchdog [ends all
 //! visits](Visits::end) with each of its ticks.
 
-use super::padded::Padded;
-use crate::sync::{AtomicU64, AtomicUsize, Ordering, Visit, set_visit, this_thread, tuned, visit};
+use crate::sync::{
+    AtomicU8, AtomicU64, AtomicUsize, Ordering, Visit, set_visit, thread_byte, tuned, visit,
+};
 
 /// Messages of a visit, and one: enough that what is fetched from another core is used, and few
 /// enough that other shards wait for some microseconds.
@@ -28,7 +29,7 @@ const LENGTH: u32 = 32;
 const ABROAD: usize = tuned(64, 2) as usize;
 
 /// The owner of a shard that no thread has come to.
-const NOBODY: usize = 0;
+const NOBODY: u8 = 0;
 
 /// Shards of a pool, at most.
 const SHARDS: usize = tuned(64, 2) as usize;
@@ -39,8 +40,8 @@ pub struct Visits {
     visited: AtomicU64,
     /// How many visits there were, or almost: not every thread sees those of others at once.
     visits: AtomicUsize,
-    /// The thread that each shard belongs to.
-    owners: Padded<[AtomicUsize; SHARDS]>,
+    /// The thread that each shard belongs to. A byte for each, because every actor has them.
+    owners: [AtomicU8; SHARDS],
 }
 
 impl Visits {
@@ -49,14 +50,14 @@ impl Visits {
         Self {
             visited: AtomicU64::new(0),
             visits: AtomicUsize::new(0),
-            owners: Padded(std::array::from_fn(|_| AtomicUsize::new(NOBODY))),
+            owners: std::array::from_fn(|_| AtomicU8::new(NOBODY)),
         }
     }
 
     /// True if the shard belongs to this thread.
     #[inline]
     pub fn is_own(&self, shard: usize) -> bool {
-        self.owner(shard).load(Ordering::Relaxed) == this_thread()
+        self.owner(shard).load(Ordering::Relaxed) == thread_byte()
     }
 
     /// The shard to look at first, of those with a bit in `ready`: at least one.
@@ -84,7 +85,7 @@ impl Visits {
         self.visits.store(visits, Ordering::Relaxed);
         // A thread that comes from another pool begins where it has not just been.
         let from = last.map_or(visits as u32, |last| last + 1) % 64;
-        let own = [this_thread(), NOBODY];
+        let own = [thread_byte(), NOBODY];
         let preferred = match visits.is_multiple_of(ABROAD) {
             true => self.first_that(from, free, |owner| !own.contains(&owner)),
             false => self.first_that(from, ready, |owner| own.contains(&owner)),
@@ -94,7 +95,7 @@ impl Visits {
             .or_else(|| first_from(from, ready))
             .unwrap_or(0);
         if !self.is_own(shard as usize) {
-            self.owner(shard as usize).store(this_thread(), Ordering::Relaxed);
+            self.owner(shard as usize).store(thread_byte(), Ordering::Relaxed);
         }
         set_visit(Visit { of: self.place(), shard, left: LENGTH });
         shard as usize
@@ -111,12 +112,7 @@ impl Visits {
     }
 
     /// The first of these shards, at or behind `from`, whose owner is such a one.
-    fn first_that(
-        &self,
-        from: u32,
-        mut shards: u64,
-        is_such: impl Fn(usize) -> bool,
-    ) -> Option<u32> {
+    fn first_that(&self, from: u32, mut shards: u64, is_such: impl Fn(u8) -> bool) -> Option<u32> {
         loop {
             let shard = first_from(from, shards)?;
             if is_such(self.owner(shard as usize).load(Ordering::Relaxed)) {
@@ -136,7 +132,7 @@ impl Visits {
 
     /// In models, several shards may share one.
     #[inline]
-    fn owner(&self, shard: usize) -> &AtomicUsize {
+    fn owner(&self, shard: usize) -> &AtomicU8 {
         &self.owners[shard % SHARDS]
     }
 

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 pub(crate) use shuttle::sync::atomic::{
-    AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+    AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
 };
 
 #[path = "../../shared/waiting.rs"]
@@ -56,6 +56,11 @@ pub(crate) fn has_sent_elsewhere(_shard: usize) -> bool {
 /// The thread of the runtime on which the caller runs: as given by [`run_on`].
 pub(crate) fn this_thread() -> usize {
     TOKEN.with(Cell::get)
+}
+
+/// The same, in a byte.
+pub(crate) fn thread_byte() -> u8 {
+    this_thread() as u8
 }
 
 /// From now on the caller runs on this thread of the runtime.
