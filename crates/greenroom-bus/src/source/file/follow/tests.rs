@@ -69,6 +69,14 @@ async fn rest(source: &mut FollowSource) -> Vec<u64> {
     ids(&taken)
 }
 
+/// Waits until no step is under way: one that has just begun looks at the files while the test
+/// changes them.
+async fn end_steps(source: &mut FollowSource) {
+    while source.steps.reader.is_none() {
+        source.end_step().await.unwrap();
+    }
+}
+
 /// A run whose events are settled at once, or not.
 struct Run {
     source: FollowSource,
@@ -266,6 +274,7 @@ async fn b01_new_files_of_a_directory_are_taken_in_the_order_of_their_last_write
     fs::create_dir(stage.path("in")).unwrap();
     let mut source = stage.follow("in");
     assert!(rest(&mut source).await.is_empty());
+    end_steps(&mut source).await;
     let aged = |name: &str, seconds: u64, numbers| {
         stage.append(name, &some(numbers));
         let at = std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
@@ -294,9 +303,7 @@ async fn b01_of_many_files_the_quiet_ones_are_closed_and_opened_when_they_grow()
     let mut run = stage.run("in");
     assert_eq!(run.handle().await.len() as u64, count);
     assert!(run.handle().await.is_empty());
-    while run.source.steps.reader.is_none() {
-        run.source.end_step().await.unwrap();
-    }
+    end_steps(&mut run.source).await;
     assert!(run.source.steps.reader.as_ref().unwrap().open_files() <= 64);
     assert!(run.source.keeper.as_ref().unwrap().held_open() <= 64 + 1);
     for number in 1..=count {
