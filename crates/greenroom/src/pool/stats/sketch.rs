@@ -64,9 +64,7 @@ impl<K> HotTable<K> {
             self.kept.push(KeptKey { hash, key: key.clone(), amount, error: 0 });
             return None;
         }
-        // Two plain loops: `min_by_key` takes four times the instructions.
-        let least = self.kept.iter().map(|kept| kept.amount).min()?;
-        let least = self.kept.iter_mut().find(|kept| kept.amount == least)?;
+        let least = self.kept.iter_mut().min_by_key(|kept| kept.amount)?;
         (least.hash, least.error) = (hash, least.amount);
         least.amount = least.amount.saturating_add(amount);
         Some(std::mem::replace(&mut least.key, key.clone()))
