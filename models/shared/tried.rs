@@ -91,6 +91,7 @@ tried! {
         a_sender_and_two_uncounted_workers_that_take_what_is_near,
         uncounted_workers_and_keys_that_come_again,
         uncounted_workers_and_plain_keys,
+        uncounted_workers_of_two_threads,
         uncounted_workers_and_what_is_usual_changes,
         two_workers_and_what_is_usual_changes,
         a_token_is_taken_from_who_computes,

@@ -89,22 +89,23 @@ impl<T: OfRun> Block<T> {
 }
 
 /// A first-in first-out queue of fixed-size blocks: the ones being emptied, full ones, and the one
-/// being filled.
+/// being filled. In the order of its fields: what each message needs comes first.
+#[repr(C)]
 pub struct BlockQueue<T: OfRun> {
+    len: usize,
     /// Popped from.
     front: VecDeque<T>,
+    /// Pushed to.
+    back: Vec<T>,
     /// Popped from when the front is empty.
     run: Run<T::Message>,
     full: VecDeque<Block<T>>,
-    /// Pushed to.
-    back: Vec<T>,
     /// An emptied block, kept for the next push that needs one.
     spare: Vec<T>,
     spare_runs: Vec<VecDeque<T::Message>>,
     /// Of a new block, so many entries are written to before they are filled, because another core
     /// has them in its caches.
     elsewhere: usize,
-    len: usize,
 }
 
 impl<T: OfRun> BlockQueue<T> {
@@ -454,6 +455,14 @@ mod tests {
     fn run(messages: impl IntoIterator<Item = usize>) -> Run<usize> {
         let messages = messages.into_iter().collect();
         Run { messages, stamp: Stamp::NONE, sample: (0, Stamp::NONE) }
+    }
+
+    #[test]
+    fn what_each_message_needs_comes_first() {
+        type Numbers = BlockQueue<usize>;
+        let [front, back] =
+            [std::mem::offset_of!(Numbers, back), std::mem::offset_of!(Numbers, run)];
+        assert_eq!((front, back), (40, 64), "the ends of the first and of the last block");
     }
 
     #[test]

@@ -21,6 +21,7 @@ use hashbrown::HashTable;
 
 use super::{
     backlog::Backlog,
+    discard::discard,
     entry::{Entry, URGENT_RUN, first},
     payload::Payload,
     stamp::Stamp,
@@ -50,7 +51,8 @@ pub enum LaneState {
     Ready,
 }
 
-/// A place in line behind a key, and who owns that key.
+/// A place in line behind a key, and who owns that key. In one cache line, if its key is short.
+#[repr(align(64))]
 pub struct Lane<T: Payload, K> {
     /// Its name.
     pub id: LaneId,
@@ -63,7 +65,8 @@ pub struct Lane<T: Payload, K> {
     line: Option<Box<Line<T, K>>>,
 }
 
-/// The waiting messages of a lane, and its state.
+/// The waiting messages of a lane, and its state. What each message needs comes first.
+#[repr(C)]
 struct Line<T: Payload, K> {
     /// Later messages of the key, in order of acceptance; the first may wait for another attempt.
     queue: VecDeque<Entry<T, K>>,
@@ -116,18 +119,6 @@ impl<T: Payload, K> Lane<T, K> {
 
     fn line(&mut self) -> &mut Line<T, K> {
         self.line.get_or_insert_with(|| Box::new(Line::new()))
-    }
-
-    /// The key, if no other holds it and no message has ever waited.
-    #[inline]
-    pub fn into_key(mut self) -> Result<K, Self> {
-        match (self.line.is_none(), self.key.own.take()) {
-            (true, Some(key)) => Ok(key),
-            (_, own) => {
-                self.key.own = own;
-                Err(self)
-            }
-        }
     }
 
     /// Messages that wait here, in order.
@@ -308,22 +299,76 @@ impl<T: Payload, K> Line<T, K> {
 /// What waited in a lane, while it is lifted.
 pub type LiftedLine<T, K> = (LaneId, VecDeque<Entry<T, K>>);
 
-/// A withdrawal is looking at the messages of a lane.
-pub struct LineIsLifted;
+/// Where a message belongs that may have to wait behind its key.
+pub enum Behind<'a, T: Payload, K> {
+    /// In the lane of its key.
+    Lane(LaneEnd<'a, T, K>),
+    /// In none: no lane has the hash of its key.
+    Nothing,
+    /// A lane has that hash, and more is to be weighed.
+    Unknown,
+}
+
+/// The end of a lane, for a normal message.
+pub struct LaneEnd<'a, T: Payload, K> {
+    line: &'a mut Line<T, K>,
+    queued: &'a mut usize,
+}
+
+impl<T: Payload, K> LaneEnd<'_, T, K> {
+    /// Puts the message into line.
+    pub fn push(self, entry: Entry<T, K>) {
+        self.line.push(entry);
+        *self.queued += 1;
+    }
+}
+
+/// What the owner of a lane finds there.
+pub enum InOwnLane<T: Payload, K> {
+    /// The next message.
+    Next(Entry<T, K>),
+    /// Nothing: the lane is removed, if it was there.
+    Closed(Option<Removed<T, K>>),
+    /// Its messages are lifted: it stays in its place.
+    Lifted,
+}
+
+/// What is left of a lane that was empty.
+#[must_use = "it holds user data, which is dropped outside the lock"]
+pub struct Removed<T: Payload, K> {
+    key: LaneKey<K>,
+    line: Option<Box<Line<T, K>>>,
+}
+
+impl<T: Payload, K> Removed<T, K> {
+    /// Drops it. Most are of a key with a single message, and have nothing else to drop.
+    #[inline]
+    pub fn discard(self) {
+        let LaneKey { own, shared } = self.key;
+        discard(own);
+        if shared.is_some() || self.line.is_some() {
+            discard((shared, self.line));
+        }
+    }
+}
 
 /// A message that was evicted, and its lane if that is to be closed.
 pub type Evicted<T, K> = (Entry<T, K>, Option<LaneId>);
 
-/// The lanes of one shard, by the hash of their key, which is seeded already.
+/// The lanes of one shard, by the hash of their key, which is seeded already. In the order of its
+/// fields: with the lock of the outbox they fill a cache line.
+#[repr(C)]
 pub struct Lanes<T: Payload, K> {
     table: HashTable<Lane<T, K>>,
     next_number: u64,
     /// Messages in all lanes.
     queued: usize,
-    /// Empty lines of lanes that have closed, for the next ones.
-    #[expect(clippy::vec_box, reason = "lanes take the boxes as they are")]
-    spare_lines: Vec<Box<Line<T, K>>>,
+    spare_lines: Option<Box<SpareLines<T, K>>>,
 }
+
+/// Empty lines of lanes that have closed, for the next ones.
+#[expect(clippy::vec_box, reason = "lanes take the boxes as they are")]
+struct SpareLines<T: Payload, K>(Vec<Box<Line<T, K>>>);
 
 /// Lines that are kept: a few, because a shard that is done with its keys keeps little memory.
 const SPARE_LINES: usize = 4;
@@ -372,7 +417,7 @@ fn spread(hash: u32) -> u64 {
 impl<T: Payload, K> Lanes<T, K> {
     /// No lanes.
     pub fn new() -> Self {
-        Self { table: HashTable::new(), next_number: 0, queued: 0, spare_lines: Vec::new() }
+        Self { table: HashTable::new(), next_number: 0, queued: 0, spare_lines: None }
     }
 
     /// Messages in all lanes, without those that are lifted.
@@ -389,21 +434,24 @@ impl<T: Payload, K> Lanes<T, K> {
         self.table.find(spread(hash), is_it).map(|lane| lane.id)
     }
 
-    /// Puts a normal message behind the others of its key, if that has a lane and no other party
-    /// has to hear of the message. For keys that may be compared under the lock; others stay
-    /// with the caller.
-    pub fn wait_behind(&mut self, entry: Entry<T, K>) -> Result<(), Entry<T, K>>
+    /// Where a message waits for others of its key, if that has a lane and no other party has to
+    /// hear of the message. For keys that may be compared under the lock; where others have a
+    /// lane with this hash, the caller has to look.
+    #[inline(always)]
+    pub fn behind(&mut self, entry: &Entry<T, K>) -> Behind<'_, T, K>
     where
         K: PartialEq + 'static,
     {
-        if !is_plain_key::<K>() || entry.urgent {
-            return Err(entry);
+        let found = self.table.find_mut(spread(entry.hash), |lane| lane.id.hash == entry.hash);
+        let Some(lane) = found else { return Behind::Nothing };
+        let is_of_key = is_plain_key::<K>() && lane.key.get() == entry.key.as_ref();
+        if !is_of_key || entry.urgent || !lane.hears_of_nothing() {
+            return Behind::Unknown;
         }
-        let Some(id) = self.of_key(entry.hash, entry.key.as_ref()) else { return Err(entry) };
-        if self.get(id).is_none_or(|lane| !lane.hears_of_nothing()) {
-            return Err(entry);
+        if lane.line.is_none() {
+            lane.line = self.spare_lines.as_mut().and_then(|spare| spare.0.pop());
         }
-        self.push_back(id, entry)
+        Behind::Lane(LaneEnd { line: lane.line(), queued: &mut self.queued })
     }
 
     /// The lanes whose keys may equal one with this hash.
@@ -459,7 +507,7 @@ impl<T: Payload, K> Lanes<T, K> {
         let lane = self.table.find_mut(spread(id.hash), |lane| lane.id == id);
         let Some(lane) = lane else { return Err(entry) };
         if lane.line.is_none() {
-            lane.line = self.spare_lines.pop();
+            lane.line = self.spare_lines.as_mut().and_then(|spare| spare.0.pop());
         }
         lane.line().push(entry);
         self.queued += 1;
@@ -483,48 +531,54 @@ impl<T: Payload, K> Lanes<T, K> {
         Some(entry)
     }
 
-    /// Removes a lane. The result holds user data: drop it outside the lock.
+    /// Removes a lane, unless its messages are lifted. The result holds user data: drop it outside
+    /// the lock.
     pub fn close(&mut self, id: LaneId) -> Option<Lane<T, K>> {
-        self.close_unless_lifted(id).unwrap_or(None)
-    }
-
-    /// As `close`, of a lane in which its owner has found nothing. An error, with the lane left in
-    /// place, if its messages are lifted.
-    #[inline]
-    pub fn close_unless_lifted(&mut self, id: LaneId) -> Result<Option<Lane<T, K>>, LineIsLifted> {
-        let found = self.table.find_entry(spread(id.hash), |lane| lane.id == id);
-        let Ok(found) = found else { return Ok(None) };
-        if found.get().is_lifted() {
-            return Err(LineIsLifted);
-        }
-        let (lane, _) = found.remove();
-        Ok(Some(self.closed(lane)))
-    }
-
-    /// As `close`, of a lane in which nothing waits.
-    #[inline]
-    pub fn close_empty(&mut self, id: LaneId) -> Option<Lane<T, K>> {
         let found = self.table.find_entry(spread(id.hash), |lane| lane.id == id).ok()?;
-        if !found.get().is_empty() {
+        if found.get().is_lifted() {
             return None;
         }
-        let (lane, _) = found.remove();
-        Some(self.closed(lane))
+        let (mut lane, _) = found.remove();
+        self.queued -= lane.len();
+        self.tidy(&mut lane.line);
+        Some(lane)
     }
 
-    /// A lane was removed.
+    /// Takes out the next message of this lane, or removes the lane if there is none.
+    #[inline(always)]
+    pub fn pop_or_close(&mut self, id: LaneId) -> InOwnLane<T, K> {
+        let found = self.table.find_entry(spread(id.hash), |lane| lane.id == id);
+        let Ok(mut found) = found else { return InOwnLane::Closed(None) };
+        if let Some(line) = &mut found.get_mut().line {
+            if let Some(entry) = line.pop() {
+                self.queued -= 1;
+                return InOwnLane::Next(entry);
+            }
+            if line.lifted > 0 {
+                return InOwnLane::Lifted;
+            }
+        }
+        let (Lane { key, mut line, .. }, _) = found.remove();
+        self.tidy(&mut line);
+        InOwnLane::Closed(Some(Removed { key, line }))
+    }
+
+    /// A lane with this line was removed.
     #[inline]
-    fn closed(&mut self, mut lane: Lane<T, K>) -> Lane<T, K> {
+    fn tidy(&mut self, line: &mut Option<Box<Line<T, K>>>) {
         if self.table.is_empty() && self.table.capacity() > KEPT_WHEN_EMPTY {
             self.table = HashTable::new();
         }
-        self.queued -= lane.len();
-        if lane.line.as_ref().is_some_and(|line| line.is_spare())
-            && self.spare_lines.len() < SPARE_LINES
-        {
-            self.spare_lines.extend(lane.line.take());
+        if line.as_ref().is_some_and(|line| line.is_spare()) {
+            self.keep(line);
         }
-        lane
+    }
+
+    fn keep(&mut self, line: &mut Option<Box<Line<T, K>>>) {
+        let spare = self.spare_lines.get_or_insert_with(|| Box::new(SpareLines(Vec::new())));
+        if spare.0.len() < SPARE_LINES {
+            spare.0.extend(line.take());
+        }
     }
 
     /// Takes out the waiting messages of each lane, in order, to be looked at under no lock.

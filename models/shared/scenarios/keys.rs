@@ -154,6 +154,28 @@ pub fn uncounted_workers_and_plain_keys() {
     });
 }
 
+/// Workers of two threads, of which one owns the shard: the other closes its lane there and looks
+/// elsewhere, and a message that came meanwhile is left to somebody.
+pub fn uncounted_workers_of_two_threads() {
+    check(Effort::Large, || {
+        let pool = PlainPool::new(near(3, 2), 5, |number| match number {
+            11 | 12 | 31 => Handler::Suspends,
+            _ => Handler::Returns,
+        });
+        pool.core.queue.wake.set_waits(true);
+        let threads = [
+            pool.uncounted(0),
+            pool.worker_elsewhere(1),
+            pool.sleeper(2),
+            pool.sender(0, &[11, 21, 12]),
+        ];
+        for number in [31, 32] {
+            pool.send(0, number).expect("it is open");
+        }
+        pool.finish(threads);
+    });
+}
+
 /// What is usual changes to and fro while workers do not count as awake: in the end, none does.
 /// Whoever drains a shard counts meanwhile.
 pub fn uncounted_workers_and_what_is_usual_changes() {

@@ -13,7 +13,7 @@ use greenroom_queue::{
     discard::discard,
     lanes::LaneState,
     permits::{Closed, Refused},
-    sync::{Notify, Ordering, fence},
+    sync::{Notify, Ordering, fence, run_on},
     urgency::Urgency,
     wake::{ParkToken, own_waker},
 };
@@ -494,6 +494,16 @@ impl<K: Keyed> PoolOf<K> {
             work(&pool);
             pool.core.lifecycle.running.fetch_sub(1, Ordering::SeqCst);
             pool.core.lifecycle.progress.notify_waiters();
+        })
+    }
+
+    /// As `worker`, on another thread of the runtime than the others.
+    pub(super) fn worker_elsewhere(self: &Arc<Self>, worker: usize) -> JoinHandle<()> {
+        self.core.queue.wake.enter(&self.core.clock.watchdog);
+        let pool = self.clone();
+        spawn(move || {
+            run_on(2);
+            Player::new(&pool, worker, RunState::Awake).work();
         })
     }
 

@@ -14,12 +14,10 @@ use crate::{
     wake::NOBODY,
 };
 
-/// What senders fill, under the first lock.
+/// What senders fill, under the first lock. In the order of its fields: what each message needs
+/// lies in two cache lines, of which the lock begins the first.
+#[repr(C)]
 pub struct ShardInbox<T: Payload, K> {
-    /// Messages in the order of acceptance.
-    pub queue: BlockQueue<Entry<T, K>>,
-    /// Messages to be taken before those in the queue, here or in the outbox.
-    pub urgent: VecDeque<Entry<T, K>>,
     /// Messages accepted here since the start; the ledger's left side.
     pub accepted: u64,
     /// Permits for messages to come. None in a closed inbox.
@@ -28,12 +26,6 @@ pub struct ShardInbox<T: Payload, K> {
     /// the credit. While there are any, the shard is scheduled, no worker is to be woken on the
     /// sender's thread, and neither the sender's turn nor the next measurement is due.
     pub(super) fast: u32,
-    /// When a sender here lets others run.
-    pub turn: SenderTurn,
-    pub(super) uncounted: Uncounted,
-    /// Of the queue, with keys.
-    pub(super) variety: Variety,
-    pub(super) near: Affinity,
     /// See the module's documentation.
     pub scheduled: bool,
     /// The messages of the shard are out of it, and come back before those here: workers find
@@ -41,6 +33,16 @@ pub struct ShardInbox<T: Payload, K> {
     pub(super) lifted: bool,
     /// Set once, under this lock, so that nothing is accepted after it.
     pub closed: bool,
+    /// When a sender here lets others run.
+    pub turn: SenderTurn,
+    /// Of the queue, with keys.
+    pub(super) variety: Variety,
+    /// Messages in the order of acceptance.
+    pub queue: BlockQueue<Entry<T, K>>,
+    /// Messages to be taken before those in the queue, here or in the outbox.
+    pub urgent: VecDeque<Entry<T, K>>,
+    pub(super) uncounted: Uncounted,
+    pub(super) near: Affinity,
 }
 
 /// When a sender lets others run.
@@ -86,18 +88,18 @@ pub enum Wanted {
 impl<T: Payload, K> ShardInbox<T, K> {
     pub(super) fn new(turns: Turns, bounds: KeyBounds) -> Self {
         Self {
-            queue: BlockQueue::new(),
-            urgent: VecDeque::new(),
             accepted: 0,
             credit: 0,
             fast: 0,
-            turn: SenderTurn { turns, is_over: false },
-            uncounted: Uncounted { bound: bounds.waiting, beyond: 0, counted: false },
-            variety: Variety::default(),
-            near: Affinity { sender: NOBODY, drainer: (0, NOBODY), wake_near: false },
             scheduled: false,
             lifted: false,
             closed: false,
+            turn: SenderTurn { turns, is_over: false },
+            variety: Variety::default(),
+            queue: BlockQueue::new(),
+            urgent: VecDeque::new(),
+            uncounted: Uncounted { bound: bounds.waiting, beyond: 0, counted: false },
+            near: Affinity { sender: NOBODY, drainer: (0, NOBODY), wake_near: false },
         }
     }
 
@@ -121,7 +123,7 @@ impl<T: Payload, K> ShardInbox<T, K> {
         std::mem::swap(&mut self.queue, &mut outbox.queue);
         self.queue.lies_here();
         outbox.from_remote = self.near.sender != this_thread();
-        outbox.hashes.variety = self.variety.begin();
+        outbox.variety = self.variety.begin();
         self.uncounted.beyond = outbox.queued();
     }
 

@@ -7,22 +7,31 @@ use crate::{
     backlog::Backlog,
     block_queue::BlockQueue,
     entry::Entry,
-    lanes::{KEPT_WHEN_EMPTY, LaneId, LaneState, Lanes},
+    lanes::{Behind, InOwnLane, KEPT_WHEN_EMPTY, LaneId, LaneState, Lanes},
     payload::Payload,
     slot::Slot,
     stamp::Stamp,
 };
 
-/// What workers empty, under the second lock.
+/// What workers empty, under the second lock. In the order of its fields: what each message needs
+/// lies in two cache lines, of which the lock begins the first.
+#[repr(C)]
 pub struct ShardOutbox<T: Payload, K> {
-    /// Messages in the order of acceptance, all of them before those of the inbox.
-    pub queue: BlockQueue<Entry<T, K>>,
     /// The lines behind keys that wait.
     pub lanes: Lanes<T, K>,
-    /// Those of them that no worker owns.
+    /// Messages taken so far, from the queue and from lanes: what the watchdog sees of progress.
+    pub taken: u64,
+    /// Present while messages are counted by their keys, here and in the inbox.
+    pub backlog: Option<Box<Backlog>>,
+    pub(super) streak: Streak,
+    /// Messages in the order of acceptance, all of them before those of the inbox.
+    pub queue: BlockQueue<Entry<T, K>>,
+    /// Those of the lanes that no worker owns.
     pub ready: ReadyLanes,
     /// Present while a worker drains the outbox of a keyed pool.
     pub token: Option<Token<K>>,
+    /// What is known of the keys of the queue.
+    pub(super) variety: Variety,
     /// The hash of a message that the holder has between two places while it compares keys
     /// outside the lock.
     pub carried: Option<u32>,
@@ -30,13 +39,8 @@ pub struct ShardOutbox<T: Payload, K> {
     /// When it was last filled, from empty, the last sender ran on another thread than the worker
     /// that filled it.
     pub from_remote: bool,
-    /// Messages taken so far, from the queue and from lanes: what the watchdog sees of progress.
-    pub taken: u64,
     /// What `taken` was when a message that is attempted again was last put before the others.
     pub(super) put_first: u64,
-    pub(super) hashes: Hashes,
-    /// Present while messages are counted by their keys, here and in the inbox.
-    pub backlog: Option<Box<Backlog>>,
     /// Present while the messages of the shard are out of it.
     pub(super) lifted: Option<Box<LiftedCount>>,
 }
@@ -50,25 +54,25 @@ pub(super) struct Epochs {
     pub(super) seen: Option<(u64, u64)>,
 }
 
-/// What is known of the keys of the queue.
-#[derive(Default)]
-pub(super) struct Hashes {
-    pub(super) variety: Variety,
-    /// How many messages of one hash were taken from the queue in a row, and that hash.
-    pub(super) streak: (u32, u32),
+/// How many messages of one hash were taken from the queue in a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Streak {
+    pub(super) hash: u32,
+    pub(super) count: u32,
 }
 
-impl Hashes {
+impl Streak {
+    const NONE: Self = Self { hash: 0, count: 0 };
+
     /// Counts a message that is taken from the queue. False, and not counted, if its key has had
     /// its quota.
     #[inline(always)]
-    fn count_in_streak<T: Payload, K>(&mut self, entry: &Entry<T, K>, quota: u32) -> bool {
-        let (count, hash) = self.streak;
-        let same = entry.key.is_some() && hash == entry.hash;
-        if same && count >= quota {
+    fn count<T: Payload, K>(&mut self, entry: &Entry<T, K>, quota: u32) -> bool {
+        let same = entry.key.is_some() && self.hash == entry.hash;
+        if same && self.count >= quota {
             return false;
         }
-        self.streak = (if same { count + 1 } else { 1 }, entry.hash);
+        *self = Self { hash: entry.hash, count: if same { self.count + 1 } else { 1 } };
         true
     }
 }
@@ -86,17 +90,18 @@ pub const LONG_AGO: u64 = u64::MAX - 1;
 impl<T: Payload, K> ShardOutbox<T, K> {
     pub(super) fn new() -> Self {
         Self {
-            queue: BlockQueue::new(),
             lanes: Lanes::new(),
+            taken: 0,
+            backlog: None,
+            streak: Streak::NONE,
+            queue: BlockQueue::new(),
             ready: ReadyLanes::default(),
             token: None,
+            variety: Variety::default(),
             carried: None,
             epochs: Epochs::default(),
             from_remote: false,
-            taken: 0,
             put_first: LONG_AGO,
-            hashes: Hashes::default(),
-            backlog: None,
             lifted: None,
         }
     }
@@ -183,6 +188,17 @@ impl<T: Payload, K> ShardOutbox<T, K> {
         self.left(&entry);
         self.taken = self.taken.wrapping_add(1);
         Some(entry)
+    }
+
+    /// As `pop_lane`, for the owner of the lane, which is removed if nothing waits there.
+    #[inline(always)]
+    pub fn pop_or_close(&mut self, id: LaneId) -> InOwnLane<T, K> {
+        let found = self.lanes.pop_or_close(id);
+        if let InOwnLane::Next(entry) = &found {
+            self.left(entry);
+            self.taken = self.taken.wrapping_add(1);
+        }
+        found
     }
 
     /// False if no lane is ready; true if one is, or was at the last look.
@@ -275,10 +291,10 @@ impl<T: Payload, K> ShardOutbox<T, K> {
     /// True when a key has had its quota in a row and others may be ready behind it (K04). Goes by
     /// the hash: keys that collide share a streak, which costs them a lane and no order.
     pub fn exceeds(&mut self, entry: &Entry<T, K>, quota: u32) -> bool {
-        let (count, hash) = self.hashes.streak;
+        let Streak { hash, count } = self.streak;
         let same = entry.key.is_some() && count > 0 && hash == entry.hash;
-        self.hashes.streak = if same { (count + 1, hash) } else { (1, entry.hash) };
-        self.hashes.streak.0 > quota && !self.queue.is_empty()
+        self.streak = Streak { hash: entry.hash, count: if same { count + 1 } else { 1 } };
+        self.streak.count > quota && !self.queue.is_empty()
     }
 
     /// The next message of the queue goes into the slot, and its key into the hands of the
@@ -298,7 +314,7 @@ impl<T: Payload, K> ShardOutbox<T, K> {
         // Taken first, and put back if it has to wait, which is rare: looking at it in its place
         // costs as much again.
         let mut entry = self.queue.pop_front()?;
-        if !self.hashes.count_in_streak(&entry, quota) {
+        if !self.streak.count(&entry, quota) {
             self.put_back(entry);
             return None;
         }
@@ -330,14 +346,18 @@ impl<T: Payload, K> ShardOutbox<T, K> {
     {
         // As in `step`.
         let mut entry = self.queue.pop_front()?;
-        while self.lanes.has(entry.hash) {
-            if let Err(entry) = self.lanes.wait_behind(entry) {
-                self.put_back(entry);
-                return None;
+        loop {
+            match self.lanes.behind(&entry) {
+                Behind::Nothing => break,
+                Behind::Lane(lane) => lane.push(entry),
+                Behind::Unknown => {
+                    self.put_back(entry);
+                    return None;
+                }
             }
             entry = self.queue.pop_front()?;
         }
-        if !self.hashes.count_in_streak(&entry, quota) {
+        if !self.streak.count(&entry, quota) {
             self.put_back(entry);
             return None;
         }
@@ -361,7 +381,7 @@ impl<T: Payload, K> ShardOutbox<T, K> {
             Some(_) => entry.hash != hash && !lanes.has(entry.hash),
             None => true,
         })?;
-        self.hashes.streak = (1, other.hash);
+        self.streak = Streak { hash: other.hash, count: 1 };
         Some(other)
     }
 
@@ -370,7 +390,7 @@ impl<T: Payload, K> ShardOutbox<T, K> {
     pub fn has_nobody_else(&mut self) -> bool {
         let alone = self.queue.len() < LOOK_AHEAD && !self.has_ready();
         if alone {
-            self.hashes.streak.0 = 1;
+            self.streak.count = 1;
         }
         alone
     }
@@ -382,7 +402,7 @@ impl<T: Payload, K> ShardOutbox<T, K> {
         let unplaced = self.lanes.push_back(id, entry);
         debug_assert!(unplaced.is_ok(), "a lane just opened is there");
         self.make_ready(id);
-        self.hashes.streak = (0, 0);
+        self.streak = Streak::NONE;
     }
 
     /// Messages in the outbox and its lanes, on the way between them, and out of the shard to be

@@ -1,5 +1,11 @@
-use super::*;
-use crate::{lanes::LaneState, stamp::Stamp, sync::sends_to};
+use std::mem::offset_of;
+
+use super::{outbox::Streak, *};
+use crate::{
+    lanes::{LaneState, Lanes},
+    stamp::Stamp,
+    sync::sends_to,
+};
 
 type Numbers = Shard<u64, ()>;
 
@@ -185,9 +191,9 @@ fn a_key_is_alone_where_only_its_messages_wait() {
         let mut outbox = shard.outbox.lock();
         assert!(shard.refill(&mut outbox));
         inside.iter().for_each(|key| send_of(&shard, *key));
-        outbox.hashes.streak = (17, 7);
+        outbox.streak = Streak { hash: 7, count: 17 };
         assert_eq!(shard.is_all_of(&mut outbox, 7), alone, "{outside:?} {inside:?}");
-        assert_eq!(outbox.hashes.streak.0, if alone { 1 } else { 17 }, "another quota, or none");
+        assert_eq!(outbox.streak.count, if alone { 1 } else { 17 }, "another quota, or none");
         shard.refill_behind(&mut outbox);
         assert_eq!(shard.is_all_of(&mut outbox, 7), alone, "{outside:?} {inside:?}, moved");
     }
@@ -297,4 +303,19 @@ fn permits_for_the_fast_path_leave_no_more_headroom_than_credit() {
         let inbox = shard.inbox.lock();
         assert_eq!(inbox.headroom(), 12, "eight are queued, or may be");
     }
+}
+
+#[test]
+fn what_each_message_needs_lies_in_two_cache_lines() {
+    type Inbox = ShardInbox<u64, u64>;
+    type Outbox = ShardOutbox<u64, u64>;
+    let shard = Shard::<u64, u64>::new(Turns::OF_KEYS, KeyBounds::NONE);
+    let lock = std::ptr::from_ref(&*shard.outbox).addr();
+    let behind_lock = std::ptr::from_ref(&*shard.outbox.lock()).addr() - lock;
+    assert_eq!(lock % 128, 0);
+    assert_eq!(behind_lock + size_of::<Lanes<u64, u64>>(), 64, "the lock and the lanes");
+    // Of a queue, its length and the ends of its first and its last block.
+    let (first, last) = (40, 64);
+    assert_eq!(behind_lock + offset_of!(Outbox, queue) + first, 128);
+    assert!(behind_lock + offset_of!(Inbox, queue) + last <= 128);
 }

@@ -4,7 +4,7 @@ use std::hash::Hash;
 
 use greenroom_queue::{
     discard::discard,
-    lanes::{LaneId, LaneState},
+    lanes::{InOwnLane, LaneId, LaneState},
 };
 
 use super::{BUDGET, Outboxed, QUOTA, TakenMessage};
@@ -60,14 +60,17 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             self.release_lane(index, id);
             return None;
         }
-        if let Some(entry) = outbox.pop_lane(id) {
-            self.note_taken(index, &outbox);
-            return Some((Source::Lane { index, id, run: run + 1 }, entry));
-        }
-        let Ok(closed) = outbox.lanes.close_unless_lifted(id) else {
-            drop(outbox);
-            self.release_lane(index, id);
-            return None;
+        let closed = match outbox.pop_or_close(id) {
+            InOwnLane::Next(entry) => {
+                self.note_taken(index, &outbox);
+                return Some((Source::Lane { index, id, run: run + 1 }, entry));
+            }
+            InOwnLane::Lifted => {
+                drop(outbox);
+                self.release_lane(index, id);
+                return None;
+            }
+            InOwnLane::Closed(closed) => closed,
         };
         let is_free = outbox.token.is_none() && !outbox.has_ready() && !self.has_ended();
         let taken = match heir.filter(|_| is_free) {
@@ -80,7 +83,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 None
             }
         };
-        discard(closed);
+        if let Some(removed) = closed {
+            removed.discard();
+        }
         taken
     }
 }

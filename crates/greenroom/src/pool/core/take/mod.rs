@@ -17,7 +17,7 @@ mod shared;
 mod urgent;
 
 pub(super) use behind::find_lane;
-pub(crate) use near::TakenNear;
+pub(crate) use near::{NextNear, TakenNear};
 
 use std::{hash::Hash, sync::atomic::Ordering};
 

@@ -5,7 +5,7 @@ use std::hash::Hash;
 
 use greenroom_queue::{
     discard::discard,
-    lanes::{LaneId, LaneState},
+    lanes::{InOwnLane, LaneId, LaneState},
     lock::locked,
 };
 
@@ -22,6 +22,15 @@ use crate::{
 pub(crate) enum TakenNear<A: Actor, K> {
     InDelivery(Source),
     Entry(Source, Queued<A, K>),
+}
+
+/// What a worker has found behind its last message in a pool whose handlers usually wait.
+pub(crate) enum NextNear {
+    InDelivery(Source),
+    /// Its lane has ended, and it goes elsewhere.
+    Nothing,
+    /// More is to be weighed: [`next`](Core::next) goes on, from a lane that may have ended.
+    Unknown,
 }
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
@@ -48,28 +57,44 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         None
     }
 
-    /// As `next`, for a worker whose lane is empty, if handlers usually wait: the lane ends, and
-    /// the next message of the shard is in the delivery, under one lock. None if anything has to be
-    /// weighed: then [`next`](Self::next) goes on, from a lane that may have ended.
+    /// As `next`, for a worker that runs a lane whose key has not had its quota, if handlers usually
+    /// wait: the next message of the lane is in the delivery, or the lane ends and, if the worker
+    /// `stays`, the next message of its shard is there, under one lock.
     pub(crate) fn next_near(
         &self,
         worker: usize,
-        index: usize,
-        id: LaneId,
+        (index, id, run): (usize, LaneId, u32),
+        stays: bool,
         delivery: &mut DeliveryOf<A>,
-    ) -> Option<Source> {
+    ) -> NextNear {
         let mut outbox = locked(&self.queue.shards[index].outbox);
-        // Before anything else is looked at: its key is free from here on, and the next message of
-        // it is not to wait behind a lane that closes.
-        let closed = outbox.lanes.close_empty(id)?;
-        let source = self.pop_free(index, &mut outbox, worker, delivery);
+        // Before anything else is looked at: if it closes, its key is free from here on, and the
+        // next message of it is not to wait there.
+        let closed = match outbox.pop_or_close(id) {
+            InOwnLane::Next(mut entry) => {
+                self.note_taken(index, &outbox);
+                drop(outbox);
+                let key = entry.key.take();
+                entry.put_into(delivery);
+                discard(key);
+                return NextNear::InDelivery(Source::Lane { index, id, run: run + 1 });
+            }
+            InOwnLane::Lifted => return NextNear::Unknown,
+            InOwnLane::Closed(closed) => closed,
+        };
+        let next = match stays {
+            true => self.pop_free(index, &mut outbox, worker, delivery),
+            false => None,
+        };
         drop(outbox);
-        // Most are of a key with a single message, and have nothing else to drop.
-        match closed.into_key() {
-            Ok(key) => discard(key),
-            closed => discard(closed),
+        if let Some(removed) = closed {
+            removed.discard();
         }
-        source
+        match next {
+            Some(source) => NextNear::InDelivery(source),
+            None if stays => NextNear::Unknown,
+            None => NextNear::Nothing,
+        }
     }
 
     /// Takes the next message of a keyed shard whose token is free and opens the lane of its key,

@@ -22,7 +22,7 @@ use crate::{
         },
         core::{
             Core, Queued, Settings, Urgency,
-            take::{TakenNear, find_lane},
+            take::{NextNear, QUOTA, TakenNear, find_lane},
         },
         outgoing::Outgoing,
         pool_payload::PoolPayload,
@@ -209,15 +209,18 @@ impl<K: Keyed> Stage<K> {
     /// The steps of `InFlight::take_next` and `take_near`, if handlers usually wait.
     fn go_on_near(&mut self, index: usize, source: Source) -> Result<bool, TestCaseError> {
         let mut delivery = Delivery::empty(self.core.telemetry.coarse.start());
+        // Every other worker is on a thread that the shard is not of.
+        let stays = index.is_multiple_of(2);
         let near = match source {
-            Source::Lane { index: shard, id, .. } => {
-                self.core.next_near(index, shard, id, &mut delivery)
+            Source::Lane { index: shard, id, run } if run + 1 < QUOTA => {
+                self.core.next_near(index, (shard, id, run), stays, &mut delivery)
             }
-            _ => None,
+            _ => NextNear::Unknown,
         };
         let taken = match near {
-            Some(source) => Some(TakenNear::InDelivery(source)),
-            None => match self.core.next(index, source, true) {
+            NextNear::InDelivery(source) => Some(TakenNear::InDelivery(source)),
+            NextNear::Nothing => self.core.take_near(index, &mut delivery),
+            NextNear::Unknown => match self.core.next(index, source, stays) {
                 Some((source, entry)) => Some(TakenNear::Entry(source, entry)),
                 None => self.core.take_near(index, &mut delivery),
             },

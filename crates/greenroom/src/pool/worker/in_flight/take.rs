@@ -10,7 +10,7 @@ use crate::{
     pool::{
         core::{
             Core,
-            take::{QUOTA, TakenNear},
+            take::{NextNear, QUOTA, TakenNear},
         },
         membership::{mailbox::Mailbox, slot_state::HAND_OVER},
         pool_payload::{Queued, ShardOf},
@@ -64,7 +64,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
                     return taken;
                 }
                 let stays = self.stays_in_shard(source);
-                if stays && let Some(taken) = self.take_next_near(source) {
+                if let Some(taken) = self.take_next_near(source, stays) {
                     return taken;
                 }
                 self.worker.source = Source::None;
@@ -107,14 +107,34 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
         Some(taken)
     }
 
-    /// Ends the lane of the finished message and takes the next message of its shard, in the case
-    /// without further decisions.
-    fn take_next_near(&mut self, source: Source) -> Option<Taken> {
-        let Source::Lane { index, id, .. } = source else { return None };
+    /// Takes the next message behind the finished one, if handlers usually wait, in the case
+    /// without further decisions: the next of its key, or of its shard if the worker `stays`, or
+    /// of any.
+    fn take_next_near(&mut self, source: Source, stays: bool) -> Option<Taken> {
+        let Source::Lane { index, id, run } = source else { return None };
         let (core, worker) = (&self.worker.core, self.worker.slot);
-        self.worker.source = core.next_near(worker, index, id, &mut self.delivery)?;
-        self.rounds.urgent = 0;
-        Some(self.start())
+        if !core.queue.wake.waits() || run + 1 >= QUOTA {
+            return None;
+        }
+        match core.next_near(worker, (index, id, run), stays, &mut self.delivery) {
+            NextNear::InDelivery(source) => Some(self.start_near(source)),
+            NextNear::Nothing => {
+                self.worker.source = Source::None;
+                self.rounds.ran_dry = None;
+                Some(self.take_anywhere())
+            }
+            NextNear::Unknown => None,
+        }
+    }
+
+    /// A message that was taken near is in the delivery.
+    fn start_near(&mut self, source: Source) -> Taken {
+        self.worker.source = source;
+        self.rounds.urgent = match self.delivery.class {
+            Class::Urgent => self.rounds.urgent.saturating_add(1),
+            Class::Normal => 0,
+        };
+        self.start()
     }
 
     /// As `take_anywhere`, for a worker that has left its lane, if handlers usually wait; nothing
@@ -391,11 +411,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
         self.rounds.longest_run = self.worker.core.budget();
         let (core, worker) = (&self.worker.core, self.worker.slot);
         match core.take_near(worker, &mut self.delivery) {
-            Some(TakenNear::InDelivery(source)) => {
-                self.worker.source = source;
-                self.rounds.urgent = 0;
-                self.start()
-            }
+            Some(TakenNear::InDelivery(source)) => self.start_near(source),
             Some(TakenNear::Entry(source, entry)) => self.begin(source, entry),
             None => Taken::Nothing,
         }
