@@ -51,8 +51,7 @@ pub enum LaneState {
     Ready,
 }
 
-/// A place in line behind a key, and who owns that key. In one cache line, if its key is short.
-#[repr(align(64))]
+/// A place in line behind a key, and who owns that key.
 pub struct Lane<T: Payload, K> {
     /// Its name.
     pub id: LaneId,
@@ -65,27 +64,28 @@ pub struct Lane<T: Payload, K> {
     line: Option<Box<Line<T, K>>>,
 }
 
-/// The waiting messages of a lane, and its state. What each message needs comes first.
+/// The waiting messages of a lane, and its state. In the order of its fields: what each message
+/// needs comes first.
 #[repr(C)]
 struct Line<T: Payload, K> {
     /// Later messages of the key, in order of acceptance; the first may wait for another attempt.
     queue: VecDeque<Entry<T, K>>,
     /// How many of them are urgent and have not been attempted: they stand before the others.
     urgent: usize,
-    /// Urgent messages taken in a row.
-    urgent_run: u32,
-    /// Notified when so many messages wait: a worker that collects a batch.
-    wanted: Option<(usize, Arc<Notify>)>,
-    /// Why it is parked, if it is.
-    failed: Option<Arc<T::Failure>>,
-    /// It is parked, and its waiting messages hold no permit. Set and cleared under the same lock
-    /// together with the permits of the whole lane, given back or taken again: else a permit is
-    /// counted twice, or never.
-    apart: bool,
     /// Messages that a withdrawal looks at under no lock. Those that stay come back here, so
     /// until then the lane is neither taken nor closed. Set and cleared by [`Lanes::lift`]
     /// and [`Lanes::set_down`].
     lifted: usize,
+    /// Urgent messages taken in a row.
+    urgent_run: u32,
+    /// It is parked, and its waiting messages hold no permit. Set and cleared under the same lock
+    /// together with the permits of the whole lane, given back or taken again: else a permit is
+    /// counted twice, or never.
+    apart: bool,
+    /// Notified when so many messages wait: a worker that collects a batch.
+    wanted: Option<(usize, Arc<Notify>)>,
+    /// Why it is parked, if it is.
+    failed: Option<Arc<T::Failure>>,
 }
 
 /// The key of a lane, shared with the few that need it under no lock.
@@ -217,11 +217,11 @@ impl<T: Payload, K> Line<T, K> {
         Self {
             queue: VecDeque::new(),
             urgent: 0,
+            lifted: 0,
             urgent_run: 0,
+            apart: false,
             wanted: None,
             failed: None,
-            apart: false,
-            lifted: 0,
         }
     }
 
@@ -324,13 +324,14 @@ impl<T: Payload, K> LaneEnd<'_, T, K> {
 }
 
 /// What the owner of a lane finds there.
+#[must_use = "it may hold user data, which is dropped outside the lock"]
 pub enum InOwnLane<T: Payload, K> {
     /// The next message.
     Next(Entry<T, K>),
     /// Nothing: the lane is removed, if it was there.
     Closed(Option<Removed<T, K>>),
-    /// Its messages are lifted: it stays in its place.
-    Lifted,
+    /// Messages that are lifted, or not to be taken: the lane stays in its place.
+    Stays,
 }
 
 /// What is left of a lane that was empty.
@@ -544,18 +545,18 @@ impl<T: Payload, K> Lanes<T, K> {
         Some(lane)
     }
 
-    /// Takes out the next message of this lane, or removes the lane if there is none.
+    /// Takes out the next message of this lane, if it `may`, or removes the lane if there is none.
     #[inline(always)]
-    pub fn pop_or_close(&mut self, id: LaneId) -> InOwnLane<T, K> {
+    pub fn pop_or_close(&mut self, id: LaneId, may: bool) -> InOwnLane<T, K> {
         let found = self.table.find_entry(spread(id.hash), |lane| lane.id == id);
         let Ok(mut found) = found else { return InOwnLane::Closed(None) };
         if let Some(line) = &mut found.get_mut().line {
+            if line.lifted > 0 && line.queue.is_empty() || !may && !line.queue.is_empty() {
+                return InOwnLane::Stays;
+            }
             if let Some(entry) = line.pop() {
                 self.queued -= 1;
                 return InOwnLane::Next(entry);
-            }
-            if line.lifted > 0 {
-                return InOwnLane::Lifted;
             }
         }
         let (Lane { key, mut line, .. }, _) = found.remove();

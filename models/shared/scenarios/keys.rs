@@ -154,11 +154,12 @@ pub fn uncounted_workers_and_plain_keys() {
     });
 }
 
-/// Workers of two threads, of which one owns the shard: the other closes its lane there and looks
-/// elsewhere, and a message that came meanwhile is left to somebody.
+/// Workers of two threads and two shards: each closes its lane in a shard of the other thread and
+/// looks elsewhere, and a message that came meanwhile is left to somebody.
 pub fn uncounted_workers_of_two_threads() {
     check(Effort::Large, || {
-        let pool = PlainPool::new(near(3, 2), 5, |number| match number {
+        let plan = Plan { shards: 2, ..near(3, 2) };
+        let pool = PlainPool::new(plan, 6, |number| match number {
             11 | 12 | 31 => Handler::Suspends,
             _ => Handler::Returns,
         });
@@ -169,8 +170,8 @@ pub fn uncounted_workers_of_two_threads() {
             pool.sleeper(2),
             pool.sender(0, &[11, 21, 12]),
         ];
-        for number in [31, 32] {
-            pool.send(0, number).expect("it is open");
+        for number in [31, 32, 41] {
+            pool.send(1, number).expect("it is open");
         }
         pool.finish(threads);
     });

@@ -14,8 +14,8 @@ use crate::{
     wake::NOBODY,
 };
 
-/// What senders fill, under the first lock. In the order of its fields: what each message needs
-/// lies in two cache lines, of which the lock begins the first.
+/// What senders fill, under the first lock. In the order of its fields: what a sender writes on its
+/// [fast path](Self::push_fast) lies in two cache lines, of which the lock begins the first.
 #[repr(C)]
 pub struct ShardInbox<T: Payload, K> {
     /// Messages accepted here since the start; the ledger's left side.

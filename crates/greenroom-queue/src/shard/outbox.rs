@@ -13,8 +13,9 @@ use crate::{
     stamp::Stamp,
 };
 
-/// What workers empty, under the second lock. In the order of its fields: what each message needs
-/// lies in two cache lines, of which the lock begins the first.
+/// What workers empty, under the second lock. In the order of its fields: what a worker writes as
+/// it takes a message lies in two cache lines, of which the lock begins the first, unless it
+/// has the token.
 #[repr(C)]
 pub struct ShardOutbox<T: Payload, K> {
     /// The lines behind keys that wait.
@@ -67,7 +68,7 @@ impl Streak {
     /// Counts a message that is taken from the queue. False, and not counted, if its key has had
     /// its quota.
     #[inline(always)]
-    fn count<T: Payload, K>(&mut self, entry: &Entry<T, K>, quota: u32) -> bool {
+    fn admits<T: Payload, K>(&mut self, entry: &Entry<T, K>, quota: u32) -> bool {
         let same = entry.key.is_some() && self.hash == entry.hash;
         if same && self.count >= quota {
             return false;
@@ -190,10 +191,11 @@ impl<T: Payload, K> ShardOutbox<T, K> {
         Some(entry)
     }
 
-    /// As `pop_lane`, for the owner of the lane, which is removed if nothing waits there.
+    /// As `pop_lane`, for the owner of the lane, and if it `may`; a lane in which nothing waits is
+    /// removed.
     #[inline(always)]
-    pub fn pop_or_close(&mut self, id: LaneId) -> InOwnLane<T, K> {
-        let found = self.lanes.pop_or_close(id);
+    pub fn pop_or_close(&mut self, id: LaneId, may: bool) -> InOwnLane<T, K> {
+        let found = self.lanes.pop_or_close(id, may);
         if let InOwnLane::Next(entry) = &found {
             self.left(entry);
             self.taken = self.taken.wrapping_add(1);
@@ -314,7 +316,7 @@ impl<T: Payload, K> ShardOutbox<T, K> {
         // Taken first, and put back if it has to wait, which is rare: looking at it in its place
         // costs as much again.
         let mut entry = self.queue.pop_front()?;
-        if !self.streak.count(&entry, quota) {
+        if !self.streak.admits(&entry, quota) {
             self.put_back(entry);
             return None;
         }
@@ -357,7 +359,7 @@ impl<T: Payload, K> ShardOutbox<T, K> {
             }
             entry = self.queue.pop_front()?;
         }
-        if !self.streak.count(&entry, quota) {
+        if !self.streak.admits(&entry, quota) {
             self.put_back(entry);
             return None;
         }

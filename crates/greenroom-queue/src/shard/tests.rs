@@ -306,16 +306,18 @@ fn permits_for_the_fast_path_leave_no_more_headroom_than_credit() {
 }
 
 #[test]
-fn what_each_message_needs_lies_in_two_cache_lines() {
+fn what_is_written_for_a_message_lies_in_two_cache_lines() {
     type Inbox = ShardInbox<u64, u64>;
     type Outbox = ShardOutbox<u64, u64>;
     let shard = Shard::<u64, u64>::new(Turns::OF_KEYS, KeyBounds::NONE);
-    let lock = std::ptr::from_ref(&*shard.outbox).addr();
-    let behind_lock = std::ptr::from_ref(&*shard.outbox.lock()).addr() - lock;
-    assert_eq!(lock % 128, 0);
-    assert_eq!(behind_lock + size_of::<Lanes<u64, u64>>(), 64, "the lock and the lanes");
+    let locks =
+        [std::ptr::from_ref(&*shard.inbox).addr(), std::ptr::from_ref(&*shard.outbox).addr()];
+    let inbox = std::ptr::from_ref(&*shard.inbox.lock()).addr() - locks[0];
+    let outbox = std::ptr::from_ref(&*shard.outbox.lock()).addr() - locks[1];
+    assert!(locks.iter().all(|lock| lock % 128 == 0));
+    assert_eq!(outbox + size_of::<Lanes<u64, u64>>(), 64, "the lock and the lanes");
     // Of a queue, its length and the ends of its first and its last block.
     let (first, last) = (40, 64);
-    assert_eq!(behind_lock + offset_of!(Outbox, queue) + first, 128);
-    assert!(behind_lock + offset_of!(Inbox, queue) + last <= 128);
+    assert_eq!(outbox + offset_of!(Outbox, queue) + first, 128);
+    assert!(inbox + offset_of!(Inbox, queue) + last <= 128);
 }

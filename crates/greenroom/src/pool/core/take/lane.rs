@@ -60,12 +60,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             self.release_lane(index, id);
             return None;
         }
-        let closed = match outbox.pop_or_close(id) {
+        let closed = match outbox.pop_or_close(id, true) {
             InOwnLane::Next(entry) => {
                 self.note_taken(index, &outbox);
                 return Some((Source::Lane { index, id, run: run + 1 }, entry));
             }
-            InOwnLane::Lifted => {
+            InOwnLane::Stays => {
                 drop(outbox);
                 self.release_lane(index, id);
                 return None;

@@ -57,9 +57,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         None
     }
 
-    /// As `next`, for a worker that runs a lane whose key has not had its quota, if handlers usually
-    /// wait: the next message of the lane is in the delivery, or the lane ends and, if the worker
-    /// `stays`, the next message of its shard is there, under one lock.
+    /// As `next`, for a worker that runs a lane, if handlers usually wait: the next message of the
+    /// lane is in the delivery, if its key has not had its quota, or the lane ends and, if the
+    /// worker `stays`, the next message of its shard is there, under one lock.
     pub(crate) fn next_near(
         &self,
         worker: usize,
@@ -70,7 +70,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let mut outbox = locked(&self.queue.shards[index].outbox);
         // Before anything else is looked at: if it closes, its key is free from here on, and the
         // next message of it is not to wait there.
-        let closed = match outbox.pop_or_close(id) {
+        let closed = match outbox.pop_or_close(id, run + 1 < QUOTA) {
             InOwnLane::Next(mut entry) => {
                 self.note_taken(index, &outbox);
                 drop(outbox);
@@ -79,7 +79,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 discard(key);
                 return NextNear::InDelivery(Source::Lane { index, id, run: run + 1 });
             }
-            InOwnLane::Lifted => return NextNear::Unknown,
+            InOwnLane::Stays => return NextNear::Unknown,
             InOwnLane::Closed(closed) => closed,
         };
         let next = match stays {

@@ -22,7 +22,7 @@ use crate::{
         },
         core::{
             Core, Queued, Settings, Urgency,
-            take::{NextNear, QUOTA, TakenNear, find_lane},
+            take::{NextNear, TakenNear, find_lane},
         },
         outgoing::Outgoing,
         pool_payload::PoolPayload,
@@ -212,7 +212,7 @@ impl<K: Keyed> Stage<K> {
         // Every other worker is on a thread that the shard is not of.
         let stays = index.is_multiple_of(2);
         let near = match source {
-            Source::Lane { index: shard, id, run } if run + 1 < QUOTA => {
+            Source::Lane { index: shard, id, run } => {
                 self.core.next_near(index, (shard, id, run), stays, &mut delivery)
             }
             _ => NextNear::Unknown,

@@ -26,8 +26,8 @@ const RUNS_IN_A_SHARD: u32 = 16;
 /// While other filled shards have no worker, a run of more messages counts as several.
 const MESSAGES_OF_A_RUN: u32 = 128;
 
-/// Keys of one shard in a row, if handlers usually wait.
-const LANES_IN_A_SHARD: u32 = tuned(8, 3);
+/// Messages of one shard in a row, if handlers usually wait.
+const NEAR_IN_A_SHARD: u32 = tuned(8, 3);
 
 /// Looks at the shard of a key that gave way, before its turn: the first look may find the key
 /// that it gave way to.
@@ -113,7 +113,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
     fn take_next_near(&mut self, source: Source, stays: bool) -> Option<Taken> {
         let Source::Lane { index, id, run } = source else { return None };
         let (core, worker) = (&self.worker.core, self.worker.slot);
-        if !core.queue.wake.waits() || run + 1 >= QUOTA {
+        if !core.queue.wake.waits() {
             return None;
         }
         match core.next_near(worker, (index, id, run), stays, &mut self.delivery) {
@@ -146,16 +146,17 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
         }
     }
 
-    /// True for the first few lanes of one shard in a row: then the other shards have their turn,
-    /// or they would wait until another worker comes round. False for a shard that is not
-    /// this thread's: workers of both would meet at its lock, with every message.
+    /// True for the first few messages of one shard in a row: then the other shards have their turn
+    /// as soon as the lane is empty, or they would wait until another worker comes round. False
+    /// for a shard that is not this thread's: workers of both would meet at its lock, with every
+    /// message.
     fn stays_in_shard(&mut self, source: Source) -> bool {
         let wake = &self.worker.core.queue.wake;
         if !matches!(source, Source::Lane { index, .. } if wake.waits() && wake.is_own(index)) {
             return false;
         }
-        self.rounds.runs = (self.rounds.runs + 1) % LANES_IN_A_SHARD;
-        self.rounds.runs != 0
+        self.rounds.runs = (self.rounds.runs + 1).min(NEAR_IN_A_SHARD);
+        self.rounds.runs < NEAR_IN_A_SHARD
     }
 
     /// A key that has had its quota gives way to others of its shard, not to those of all shards:
@@ -408,7 +409,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
 
     /// As `take_from_shards` with keys, if handlers usually wait.
     fn take_near(&mut self) -> Taken {
-        self.rounds.longest_run = self.worker.core.budget();
+        (self.rounds.runs, self.rounds.longest_run) = (0, self.worker.core.budget());
         let (core, worker) = (&self.worker.core, self.worker.slot);
         match core.take_near(worker, &mut self.delivery) {
             Some(TakenNear::InDelivery(source)) => self.start_near(source),
