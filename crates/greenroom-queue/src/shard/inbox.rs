@@ -122,8 +122,8 @@ impl<T: Payload, K> ShardInbox<T, K> {
     pub(super) fn hand_over(&mut self, outbox: &mut ShardOutbox<T, K>) {
         std::mem::swap(&mut self.queue, &mut outbox.queue);
         self.queue.lies_here();
-        outbox.from_remote = self.near.sender != this_thread();
-        outbox.variety = self.variety.begin();
+        outbox.filled.from_remote = self.near.sender != this_thread();
+        outbox.filled.variety = self.variety.begin();
         self.uncounted.beyond = outbox.queued();
     }
 

@@ -166,7 +166,7 @@ impl<T: Payload, K> Shard<T, K> {
             return Some(Refilled::Last(last));
         }
         inbox.hand_over(outbox);
-        if outbox.from_remote {
+        if outbox.filled.from_remote {
             inbox.queue.lies_elsewhere(outbox.queue.len());
         }
         Some(Refilled::More)
@@ -175,7 +175,7 @@ impl<T: Payload, K> Shard<T, K> {
     /// True if a key that has had its quota need not give way, because all messages here are its
     /// own. It may have another quota then.
     pub fn is_all_of(&self, outbox: &mut ShardOutbox<T, K>, hash: u32) -> bool {
-        if !outbox.variety.is_only(hash) || outbox.has_ready() {
+        if !outbox.filled.variety.is_only(hash) || outbox.has_ready() {
             return false;
         }
         let inbox = self.inbox.lock();
@@ -193,10 +193,10 @@ impl<T: Payload, K> Shard<T, K> {
             return;
         }
         let variety = inbox.variety.begin();
-        outbox.variety = match (outbox.queue.is_empty(), inbox.queue.is_empty()) {
+        outbox.filled.variety = match (outbox.queue.is_empty(), inbox.queue.is_empty()) {
             (true, _) => variety,
-            (_, true) => outbox.variety,
-            _ => outbox.variety.and(variety),
+            (_, true) => outbox.filled.variety,
+            _ => outbox.filled.variety.and(variety),
         };
         outbox.queue.append(&mut inbox.queue);
         inbox.uncounted.beyond = outbox.queued();
@@ -214,7 +214,7 @@ impl<T: Payload, K> Shard<T, K> {
         if !self.inbox.lock().queue.is_empty() {
             self.refill_behind(outbox);
         }
-        outbox.variety.is_mixed = true;
+        outbox.filled.variety.is_mixed = true;
         outbox.queue.push_back(entry);
     }
 
@@ -250,7 +250,7 @@ impl<T: Payload, K> Shard<T, K> {
         outbox.lifted = None;
         inbox.lifted = false;
         stay.queues.into_iter().for_each(|mut queue| outbox.queue.append(&mut queue));
-        outbox.variety.is_mixed = true;
+        outbox.filled.variety.is_mixed = true;
         let later = std::mem::replace(&mut inbox.urgent, stay.urgent);
         inbox.urgent.extend(later);
         inbox.has_urgent()

@@ -31,19 +31,25 @@ pub struct ShardOutbox<T: Payload, K> {
     pub ready: ReadyLanes,
     /// Present while a worker drains the outbox of a keyed pool.
     pub token: Option<Token<K>>,
-    /// What is known of the keys of the queue.
-    pub(super) variety: Variety,
     /// The hash of a message that the holder has between two places while it compares keys
     /// outside the lock.
     pub carried: Option<u32>,
     pub(super) epochs: Epochs,
-    /// When it was last filled, from empty, the last sender ran on another thread than the worker
-    /// that filled it.
-    pub from_remote: bool,
+    /// With what the queue was filled.
+    pub filled: Filled,
     /// What `taken` was when a message that is attempted again was last put before the others.
     pub(super) put_first: u64,
     /// Present while the messages of the shard are out of it.
     pub(super) lifted: Option<Box<LiftedCount>>,
+}
+
+/// With what the queue was filled.
+#[derive(Default)]
+pub struct Filled {
+    /// When it was last filled, from empty, the last sender ran on another thread than the worker
+    /// that filled it.
+    pub from_remote: bool,
+    pub(super) variety: Variety,
 }
 
 /// The drain tokens that there have been.
@@ -98,10 +104,9 @@ impl<T: Payload, K> ShardOutbox<T, K> {
             queue: BlockQueue::new(),
             ready: ReadyLanes::default(),
             token: None,
-            variety: Variety::default(),
             carried: None,
             epochs: Epochs::default(),
-            from_remote: false,
+            filled: Filled::default(),
             put_first: LONG_AGO,
             lifted: None,
         }

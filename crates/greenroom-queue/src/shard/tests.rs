@@ -230,11 +230,11 @@ fn what_the_inbox_held_before_says_nothing_of_what_comes() {
 fn a_worker_knows_whether_it_is_fed_from_another_thread() {
     let shard = fast();
     taken_elsewhere(&shard, || {});
-    assert!(shard.outbox.lock().from_remote);
+    assert!(shard.outbox.lock().filled.from_remote);
     shard.outbox.lock().queue = BlockQueue::new();
     shard.inbox.lock().push(&mut Some(2), (None, 0), |_| Stamp::default());
     let mut outbox = shard.outbox.lock();
-    assert!(shard.refill(&mut outbox) && !outbox.from_remote);
+    assert!(shard.refill(&mut outbox) && !outbox.filled.from_remote);
 }
 
 /// Takes the shard's messages on another thread, on which a sender has sent there before.

@@ -433,7 +433,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
         };
         core.queue.wake.is_quick()
             && !(core.keyed() && core.queue.wake.is_ready_beside(index))
-            && locked(&core.queue.shards[index].outbox).from_remote
+            && locked(&core.queue.shards[index].outbox).filled.from_remote
     }
 
     /// True if the worker would find something now. A ready shard without keys that another worker
