@@ -161,8 +161,8 @@ options! {
 }
 
 options! {
-    /// In an outage attempts are not counted and nothing is dead-lettered: intake pauses and
-    /// one event probes at a time.
+    /// In an outage attempts are not counted and nothing is dead-lettered: events wait and one at
+    /// a time probes.
     #[derive(Copy, Eq)]
     pub struct OutageConfig = "outage" {
         /// So many failed attempts in a row, over at least two events, are an outage.

@@ -156,7 +156,8 @@ options! {
 }
 
 options! {
-    /// A process that dies more often than this within the window is given up.
+    /// A process that dies more often than this within the window is not started again before the
+    /// window allows it: until then its handler pauses.
     #[derive(Copy, Eq)]
     pub struct RestartConfig = "restart" {
         /// How many times within the window.

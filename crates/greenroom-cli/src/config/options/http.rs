@@ -29,7 +29,7 @@ options! {
 }
 
 options! {
-    /// For `https`. Files are PEM, and are read anew by each reload.
+    /// For `https`. Files are PEM, and are read anew by each reload, but for those of `telemetry`.
     pub struct HttpTls = "tls", then HttpTls::cert_with_its_key {
         /// A file with the certificates of the authorities to trust, in place of those of the
         /// system.

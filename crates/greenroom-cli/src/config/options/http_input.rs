@@ -56,7 +56,7 @@ options! {
         body_timeout: Duration = duration(1..=DAY_MS).live().default("30s");
         /// Who may post. Without it, any client that can connect may, but no page of a browser.
         auth: Option<HttpInputAuth> = group().live().optional();
-        /// HTTPS in place of HTTP.
+        /// HTTPS in place of HTTP. It cannot be switched on or off while greenroom runs.
         tls: Option<ServerTlsConfig> = group().live().optional();
         /// Lets everybody post who can reach an address that is not of this machine alone.
         allow_anonymous: bool = flag().default("false");

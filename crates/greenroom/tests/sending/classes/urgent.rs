@@ -60,6 +60,34 @@ async fn a03_after_64_urgent_messages_in_a_row_comes_a_normal_one() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a03_urgent_messages_of_a_key_in_hand_count_for_the_turn_of_normal_ones() {
+    let (pool, scribe) = scribes(2);
+    let pool = open(pool, true).await;
+    let urgent = |key, number| {
+        pool.try_send_with((key, number, Deed::Sleep(1)), Envelope::urgent()).unwrap();
+    };
+    // From here on handlers usually wait.
+    (0..40).for_each(|number| normal(&pool, number as u8, number, Deed::Sleep(1)));
+    tokio::time::sleep(SECOND).await;
+    normal(&pool, 101, 1_000, Deed::Sleep(10));
+    settle().await;
+    // The idle worker finds them behind their key.
+    (2_000..2_040).for_each(|number| urgent(101, number));
+    settle().await;
+    normal(&pool, 102, 1_001, Deed::Sleep(60_000));
+    tokio::time::sleep(Duration::from_millis(30)).await;
+    let early = scribe.order().len();
+    (3_000..3_040).for_each(|number| urgent(103, number));
+    normal(&pool, 104, 4_000, Deed::Sleep(1));
+    finish(&pool).await;
+    let order = scribe.order();
+    assert!(order[42..early].iter().all(|number| (2_000..2_040).contains(number)));
+    assert!(early > 42 + 10, "some have come from their lane before others came");
+    let before = order.iter().take_while(|number| **number != 4_000);
+    assert_eq!(before.filter(|number| (2_000..4_000).contains(*number)).count(), 64);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a03_a_run_that_was_over_is_not_counted_on() {
     let (pool, scribe) = scribes(1);
     let pool = pool.spawn().await.unwrap();
