@@ -303,6 +303,12 @@ impl Watermark {
         self.open.lowest().or_else(|| self.expected.lowest()).unwrap_or(self.next)
     }
 
+    /// Behind the last position that the assignment remembers as open and that has not come yet.
+    /// What comes below it makes a snapshot no larger. `None` where all have come.
+    pub fn expected_end(&self) -> Option<u64> {
+        self.expected.end()
+    }
+
     /// What may be stored now; `None` where the partition is not assigned. Takes time and
     /// memory for what is open.
     ///

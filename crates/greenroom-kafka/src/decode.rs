@@ -1,6 +1,7 @@
 //! Events from records, and records from events.
 
 use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
     str,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
@@ -54,9 +55,16 @@ fn copied(message: &BorrowedMessage<'_>) -> Option<Bytes> {
     message.payload().map(Bytes::copy_from_slice)
 }
 
-fn headers<'m>(message: &'m BorrowedMessage<'_>) -> Vec<(&'m str, &'m [u8])> {
-    let Some(headers) = message.headers() else { return Vec::new() };
-    headers.iter().map(|header| (header.key, header.value.unwrap_or_default())).collect()
+/// Reads headers. rdkafka panics where the name of one is not UTF-8, which the protocol allows.
+pub(crate) fn readable<T>(read: impl FnOnce() -> T) -> Result<T, String> {
+    let read = catch_unwind(AssertUnwindSafe(read));
+    read.map_err(|_| "the name of one of its headers is not UTF-8 text".to_owned())
+}
+
+fn headers<'m>(message: &'m BorrowedMessage<'_>) -> Result<Vec<(&'m str, &'m [u8])>, String> {
+    let Some(headers) = message.headers() else { return Ok(Vec::new()) };
+    let parts = || headers.iter().map(|header| (header.key, header.value.unwrap_or_default()));
+    readable(|| parts().collect())
 }
 
 fn published(message: &BorrowedMessage<'_>) -> Option<SystemTime> {
@@ -69,7 +77,7 @@ fn published(message: &BorrowedMessage<'_>) -> Option<SystemTime> {
 }
 
 fn mapped(mapping: &Mapping, message: &BorrowedMessage<'_>) -> Result<Event, String> {
-    let headers = headers(message);
+    let headers = headers(message)?;
     let content_type = headers.iter().rev().find(|(name, _)| is_content_type(name));
     let position = format_args!("{}-{}-{}", message.topic(), message.partition(), message.offset());
     let record = Record {
@@ -88,7 +96,7 @@ fn is_content_type(name: &str) -> bool {
 }
 
 fn cloud_event(message: &BorrowedMessage<'_>) -> Result<Event, String> {
-    let headers = headers(message);
+    let headers = headers(message)?;
     let is_structured = |(name, value): &(&str, &[u8])| {
         is_content_type(name)
             && value

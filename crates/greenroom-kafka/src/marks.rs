@@ -9,6 +9,8 @@ use std::{borrow::Cow, str};
 
 use rdkafka::message::{BorrowedHeaders, Header, Headers, OwnedHeaders};
 
+use crate::decode::readable;
+
 /// The first of ours. A record that has been here before has one among those that it had: the last
 /// one counts.
 const LETTER: &str = "greenroom_letter";
@@ -81,7 +83,14 @@ pub(crate) struct Read {
 }
 
 /// What the headers of a letter say; `None` of a record that is none.
-pub(crate) fn read(headers: &BorrowedHeaders) -> Option<Read> {
+///
+/// # Errors
+/// A name that is no text. What a record had is copied header by header.
+pub(crate) fn read(headers: &BorrowedHeaders) -> Result<Option<Read>, String> {
+    readable(|| read_named(headers))
+}
+
+fn read_named(headers: &BorrowedHeaders) -> Option<Read> {
     let at = (0..headers.count()).rev().find(|at| headers.get(*at).key == LETTER)?;
     let form = match headers.get(at).value {
         Some(b"record") => Form::Record,
@@ -110,13 +119,13 @@ mod tests {
             .insert(header(LETTER, Some("json")))
             .insert(header(REASON, Some("rejected")));
         let marks = Marks::default().with(REASON, "poisoned").with(TOPIC, &"é".repeat(400));
-        let read = read(marks.behind(before.clone(), Form::Record).as_borrowed()).unwrap();
+        let read = read(marks.behind(before.clone(), Form::Record).as_borrowed()).unwrap().unwrap();
         assert_eq!(read.form, Form::Record);
         assert_eq!(read.marks.get(REASON), Some("poisoned"));
         assert_eq!(read.marks.get(TOPIC).map(str::len), Some(MOST));
         assert_eq!(read.marks.get(INPUT), None);
         assert_eq!(read.original.count(), before.count());
         assert!(read.original.iter().eq(before.iter()));
-        assert!(super::read(OwnedHeaders::new().as_borrowed()).is_none());
+        assert!(super::read(OwnedHeaders::new().as_borrowed()).unwrap().is_none());
     }
 }

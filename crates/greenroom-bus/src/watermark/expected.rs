@@ -32,6 +32,11 @@ impl Expected {
         self.ranges.front().map(|range| range.start)
     }
 
+    /// Behind the last of them.
+    pub(super) fn end(&self) -> Option<u64> {
+        self.ranges.back().map(|range| range.end)
+    }
+
     pub(super) fn ranges(&self) -> impl Iterator<Item = Range<u64>> {
         self.ranges.iter().cloned()
     }

@@ -158,6 +158,7 @@ impl Poller {
     /// Runs until the consumer is not needed any more. Leaves the group.
     pub(super) fn run(mut self) {
         self.shared.is_polled_by(&thread::current());
+        let end = End { shared: self.shared.clone(), consumer: self.consumer.clone() };
         match Storing::begin(&self.consumer) {
             Ok(storing) => self.commits.storing = Some(storing),
             Err(error) => self.fail(format!("no thread to commit on: {error}")),
@@ -168,6 +169,7 @@ impl Poller {
                 thread::park_timeout(IDLE);
             }
         }
+        drop(end);
         self.close();
     }
 
@@ -276,5 +278,57 @@ impl Poller {
         if let Err(error) = done {
             tracing::warn!("{}: other topics cannot be read: {error}", self.shared.name);
         }
+    }
+}
+
+/// If the thread panics, nothing waits for it for ever: neither a pull or a commit, nor the consumer,
+/// which goes with the poller.
+struct End {
+    shared: Arc<Shared>,
+    consumer: Arc<BaseConsumer<SourceContext>>,
+}
+
+impl Drop for End {
+    fn drop(&mut self) {
+        if !thread::panicking() {
+            return;
+        }
+        self.consumer.context().close();
+        let asks = {
+            let mut state = self.shared.state.lock();
+            let why = "its thread panicked; see the log, and please report this";
+            state.failed.get_or_insert_with(|| why.to_owned());
+            state.is_closed = true;
+            mem::take(&mut state.asks)
+        };
+        drop(asks);
+        self.shared.changed.notify_one();
+        self.shared.changed.notify_waiters();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn d11_a_thread_that_panics_is_a_failure_of_its_source_and_leaves_nobody_waiting() {
+        let shared = Arc::new(Shared::new("kafka".to_owned()));
+        let context = SourceContext::new("kafka".to_owned());
+        let config = rdkafka::ClientConfig::new().set("group.id", "g").clone();
+        let consumer: BaseConsumer<_> = config.create_with_context(context).expect("it needs none");
+        let (ask, mut answer) = oneshot::channel();
+        shared.state.lock().asks.push(ask);
+        let end = End { shared: shared.clone(), consumer: Arc::new(consumer) };
+        let polls = thread::spawn(move || {
+            let _end = end;
+            panic!("as told");
+        });
+        assert!(polls.join().is_err());
+        let state = shared.state.lock();
+        assert!(
+            state.is_closed && state.failed.as_ref().is_some_and(|why| why.contains("panicked"))
+        );
+        assert_eq!(answer.try_recv(), Err(oneshot::error::TryRecvError::Closed));
     }
 }

@@ -271,14 +271,14 @@ impl Taking<'_, '_> {
             return Ok(false);
         }
         part.received += 1;
-        let read = record.headers().and_then(marks::read);
-        let Some(read) = read else {
-            self.redriven.stays(
-                &part.place,
-                offset,
-                "it is no dead letter of Greenroom".to_owned(),
-            );
-            return Ok(false);
+        let none = || "it is no dead letter of Greenroom".to_owned();
+        let read = record.headers().map_or(Ok(None), marks::read);
+        let read = match read.and_then(|read| read.ok_or_else(none)) {
+            Ok(read) => read,
+            Err(why) => {
+                self.redriven.stays(&part.place, offset, why);
+                return Ok(false);
+            }
         };
         if !self.options.takes(&read.marks) {
             self.redriven.passed_over += 1;

@@ -122,6 +122,40 @@ async fn m05_tombstones_headers_and_keys_become_parts_of_events() {
 }
 
 #[tokio::test]
+async fn z12_a_record_whose_header_has_a_name_that_is_no_text_is_no_event_and_others_come() {
+    let fake = super::fake::fake();
+    let (broker, name) = (fake.bootstrap_servers(), "names");
+    fake.create_topic(name, 1);
+    let publisher = Publisher::new(&broker);
+    let headers = OwnedHeaders::new().insert(Header { key: "a-name", value: Some("x") });
+    let record = BaseRecord::<str, [u8], ()>::to(name).partition(0).payload(b"{}").headers(headers);
+    publisher.0.send(record).map_err(|(error, _)| error).unwrap();
+    publisher.flush();
+    publisher.event(name, 0, &event(1, "k"));
+    publisher.flush();
+    // No client of Rust sends such a name; others do.
+    fake.with_state(|state| {
+        let first = &mut state.partition_mut(name, 0).unwrap().log[0];
+        let mut bytes = first.to_vec();
+        let at = bytes.windows(6).position(|part| part == b"a-name").unwrap();
+        bytes[at] = 0xff;
+        *first = bytes.into();
+    });
+    let mapping = Mapping::new(Pick::literal("t"), Pick::of(RecordPart::Topic));
+    for format in [RecordFormat::CloudEvents, RecordFormat::Mapped(Box::new(mapping))] {
+        let is_mapped = format != RecordFormat::CloudEvents;
+        let mut options = options(&broker, &format!("g-{is_mapped}"), &[name.to_owned()]);
+        options.format = format;
+        let mut source = KafkaSource::open(options).unwrap();
+        let taken = pull(&mut source, 2).await;
+        let first = taken[0].1.event.as_ref().unwrap_err();
+        assert_eq!((&*first.raw, taken[1].1.position), (&b"{}"[..], 1));
+        assert!(first.reason.contains("is not UTF-8 text"), "{}", first.reason);
+        assert!(taken[1].1.event.is_ok());
+    }
+}
+
+#[tokio::test]
 async fn z12_what_is_no_event_is_given_with_its_bytes() {
     let broker = broker();
     let name = unique("z12");

@@ -172,7 +172,7 @@ mod tests {
     fn marks(mut letter: Letter) -> (Content, Marks) {
         letter.is_json(Some("it is gone"));
         let content = letter.content.unwrap();
-        let read = marks::read(content.headers().as_borrowed()).unwrap();
+        let read = marks::read(content.headers().as_borrowed()).unwrap().unwrap();
         assert_eq!(read.form, Form::Json);
         (content, read.marks)
     }

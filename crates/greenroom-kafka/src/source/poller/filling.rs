@@ -29,20 +29,24 @@ impl Poller {
                 let state = self.shared.state.lock();
                 state.parts.get(number).is_some_and(Part::has_room)
             };
-            if has_room && self.has_set_room(reading) {
-                any |= self.fill_one(*number, reading);
+            if has_room && let Some(end) = self.end_of_room(reading) {
+                any |= self.fill_one(*number, reading, end);
             }
         }
         self.reading = reading;
         any
     }
 
-    fn fill_one(&mut self, number: Partition, reading: &AssignedPartition) -> bool {
+    /// Takes records below this offset, and perhaps one behind it, where none lies before that.
+    fn fill_one(&mut self, number: Partition, reading: &AssignedPartition, end: u64) -> bool {
         let Some(queue) = &reading.queue else { return false };
-        let mut messages = Vec::new();
-        while messages.len() < BATCH {
+        let (mut messages, mut next) = (Vec::new(), 0);
+        while messages.len() < BATCH && next < end {
             match queue.poll(Duration::ZERO) {
-                Some(Ok(message)) => messages.push(message),
+                Some(Ok(message)) => {
+                    next = message.offset().unsigned_abs() + 1;
+                    messages.push(message);
+                }
                 Some(Err(error)) => self.is_told(error),
                 None => break,
             }
@@ -82,23 +86,30 @@ impl Poller {
         self.shared.changed.notify_one();
     }
 
-    /// Whether what is done will fit in a commit, once the next are done in whatever order (F01).
-    fn has_set_room(&self, reading: &mut AssignedPartition) -> bool {
-        let (span, snapshot) = {
+    /// Below which offset it may be read, so that what is done will fit in a commit once all of that
+    /// is done in whatever order (F01). `None` where nothing may.
+    fn end_of_room(&self, reading: &mut AssignedPartition) -> Option<u64> {
+        let (span, expected, snapshot) = {
             let watermark = reading.tracker.watermark.lock();
             let span = watermark.next() - watermark.lowest();
             if span < self.limits.sure() {
                 reading.full = None;
-                return true;
+                return Some(u64::MAX);
             }
             let looked = reading.full.is_some_and(|at| at.elapsed() < FULL_LOOK);
-            (span, if looked { None } else { watermark.snapshot() })
+            let snapshot = if looked { None } else { watermark.snapshot() };
+            (span, watermark.expected_end(), snapshot)
         };
-        let Some(snapshot) = snapshot else { return false };
+        // What it remembers as open is in the set already. Until that has come, nobody can settle
+        // it, and there would never be room.
+        if expected.is_some() {
+            return expected;
+        }
+        let snapshot = snapshot?;
         let (name, place) = (&self.shared.name, &reading.place);
         if self.limits.has_room(snapshot.positions(), BATCH as u64) {
             reading.full = None;
-            return true;
+            return Some(u64::MAX);
         }
         // It may become full, and have room again, many times a second.
         if reading.told_full.is_none_or(|at| at.elapsed() > TOLD_EVERY) {
@@ -110,6 +121,6 @@ impl Poller {
             );
         }
         reading.full = Some(Instant::now());
-        false
+        None
     }
 }

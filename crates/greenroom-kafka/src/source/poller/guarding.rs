@@ -49,12 +49,13 @@ impl Poller {
     /// The first partition that is held up, so that none takes the whole budget in one go.
     fn look_for_stuck(&mut self, guard: &mut Guard) {
         for (number, reading) in &self.reading {
-            let span = {
+            let (span, is_behind) = {
                 let watermark = reading.tracker.watermark.lock();
-                watermark.next() - watermark.lowest()
+                (watermark.next() - watermark.lowest(), watermark.expected_end().is_some())
             };
-            // So many always fit, and what is taken away drains.
-            if span < self.limits.sure() || reading.queue.is_none() {
+            // So many always fit; what is taken away drains; and of what is not in hand yet,
+            // nothing can be settled.
+            if span < self.limits.sure() || reading.queue.is_none() || is_behind {
                 continue;
             }
             let snapshot = reading.tracker.watermark.lock().snapshot();
