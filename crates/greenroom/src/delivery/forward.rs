@@ -118,6 +118,8 @@ impl<M, R, E> Drop for LentDelivery<'_, M, R, E> {
         if let Some(extra) = &mut self.delivery.extra {
             extra.accepted = self.accepted;
             extra.refusals = self.refusals.take();
+            // Of the other pool's bytes, where it was waiting there.
+            extra.claim = None;
         }
     }
 }

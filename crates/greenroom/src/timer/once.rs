@@ -32,7 +32,7 @@ impl<M: Send + 'static, R: Send + 'static, E: Send + 'static> Alarm for Once<M, 
         };
         match address.try_reserve() {
             Ok(permit) => match fire(permit, message, ticket) {
-                Some(message) => wait_behind_key(address.clone(), message, ticket.clone()),
+                Some(message) => wait_in_line(address.clone(), message, ticket.clone()),
                 None => return AfterAlarm::Over,
             },
             Err(NotAccepted::Full) => {
@@ -48,14 +48,14 @@ impl<M: Send + 'static, R: Send + 'static, E: Send + 'static> Alarm for Once<M, 
 
 /// Decides first, then sends: a timer that was cancelled in time never sends, and one
 /// that sends cannot be cancelled. Gives the message back if there is room in the pool
-/// and none behind its key.
+/// and none behind its key, or for its bytes.
 fn fire<M, R, E>(permit: Permit<'_, M, R, E>, message: M, ticket: &Ticket) -> Option<M> {
     if !ticket.leave_pending(TimerState::Fired) {
         return None;
     }
     match permit.send(message) {
         Ok(()) => None,
-        Err(SendError::KeyFull(message)) => Some(message),
+        Err(SendError::KeyFull(message) | SendError::Full(message)) => Some(message),
         Err(_) => {
             ticket.undo_fired();
             None
@@ -68,17 +68,17 @@ async fn wait_for_room<M: Send + 'static, R: Send + 'static, E: Send + 'static>(
     message: M,
     waiting: WaitingTicket,
 ) {
-    let behind_key = match address.reserve().await {
+    let unsent = match address.reserve().await {
         Ok(permit) => fire(permit, message, &waiting.0),
         Err(_) => None,
     };
-    if let Some(message) = behind_key {
-        wait_behind_key(address, message, waiting.0.clone());
+    if let Some(message) = unsent {
+        wait_in_line(address, message, waiting.0.clone());
     }
 }
 
 /// It has fired, and waits in line as any sender does.
-fn wait_behind_key<M: Send + 'static, R: Send + 'static, E: Send + 'static>(
+fn wait_in_line<M: Send + 'static, R: Send + 'static, E: Send + 'static>(
     address: Address<M, R, E>,
     message: M,
     ticket: Arc<Ticket>,

@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use greenroom::{
-    Actor, CallError, Context, NotAccepted, Overflow, Pool, PoolBuilder, SpawnError, Stop,
-    TrySendError, policy::RoundRobin,
+    Actor, Address, Answer, Backoff, CallError, Context, Delivery, NotAccepted, Overflow, Pool,
+    PoolBuilder, SpawnError, Stop, TrySendError, policy::RoundRobin,
 };
 use tokio::sync::Semaphore;
 
@@ -115,6 +115,67 @@ async fn k10_who_waits_for_bytes_hears_of_the_end_and_can_go() {
     let refused = waits.await.unwrap().unwrap_err();
     assert_eq!(refused.without_message(), NotAccepted::Stopped);
     assert_eq!(report.left_over, [(1, 10)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn k10_a18_a_timer_waits_in_line_where_bytes_are_full() {
+    for capacity in [10, 1] {
+        let (builder, gate) = press(100);
+        let pool = builder.capacity(capacity).spawn().await.unwrap();
+        pool.send((0, 1)).await.unwrap();
+        settle().await;
+        pool.send((1, 90)).await.unwrap();
+        let _timer = pool.send_after((2, 50), Duration::from_secs(1));
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        assert_eq!(pool.stats().accepted, 2, "there is no room");
+        gate.add_permits(10);
+        settle().await;
+        let stats = pool.stop(PATIENCE).await.stats;
+        assert_eq!((stats.handled, stats.queued_bytes), (3, Some(0)));
+    }
+}
+
+/// Hands its pages on, and waits for that for a second.
+struct Mover(Address<Page, usize, ()>);
+
+impl Actor for Mover {
+    type Message = Page;
+    type Reply = usize;
+    type Error = ();
+
+    async fn handle(&mut self, _: Page, _cx: &mut Context<Self>) -> Result<usize, ()> {
+        unreachable!("receive does it")
+    }
+
+    async fn receive(
+        &mut self,
+        delivery: &mut Delivery<Page, usize, ()>,
+        _cx: &mut Context<Self>,
+    ) -> Result<Answer<usize>, ()> {
+        let forwarded =
+            tokio::time::timeout(Duration::from_secs(1), delivery.forward(&self.0)).await;
+        forwarded.map_err(drop)?.map_err(drop)?;
+        Ok(Answer::Deferred)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn k10_a_message_that_was_not_handed_on_takes_no_bytes_there() {
+    let (builder, _gate) = press(100);
+    let to = builder.capacity(1).spawn().await.unwrap();
+    to.send((0, 1)).await.unwrap();
+    settle().await;
+    to.send((1, 10)).await.unwrap();
+    let address = to.address();
+    let movers = Pool::new(move |_| Mover(address.clone())).workers(1);
+    let hour = Duration::from_secs(3_600);
+    let movers = movers.retry(3, Backoff::new(hour, hour)).spawn().await.unwrap();
+    movers.send((2, 50)).await.unwrap();
+    settle().await;
+    assert_eq!(to.stats().queued_bytes, Some(60), "it waits for its place there");
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(movers.stats().retries, 1);
+    assert_eq!(to.stats().queued_bytes, Some(10));
 }
 
 #[tokio::test(start_paused = true)]
