@@ -158,7 +158,7 @@ impl Poller {
     /// Runs until the consumer is not needed any more. Leaves the group.
     pub(super) fn run(mut self) {
         self.shared.is_polled_by(&thread::current());
-        let end = End { shared: self.shared.clone(), consumer: self.consumer.clone() };
+        let end = PollingEnd { shared: self.shared.clone(), consumer: self.consumer.clone() };
         match Storing::begin(&self.consumer) {
             Ok(storing) => self.commits.storing = Some(storing),
             Err(error) => self.fail(format!("no thread to commit on: {error}")),
@@ -281,14 +281,14 @@ impl Poller {
     }
 }
 
-/// If the thread panics, nothing waits for it for ever: neither a pull or a commit, nor the consumer,
-/// which goes with the poller.
-struct End {
+/// If the thread panics, nothing waits for it for ever: neither a pull or a commit, nor the
+/// consumer, which goes with the poller.
+struct PollingEnd {
     shared: Arc<Shared>,
     consumer: Arc<BaseConsumer<SourceContext>>,
 }
 
-impl Drop for End {
+impl Drop for PollingEnd {
     fn drop(&mut self) {
         if !thread::panicking() {
             return;
@@ -319,7 +319,7 @@ mod tests {
         let consumer: BaseConsumer<_> = config.create_with_context(context).expect("it needs none");
         let (ask, mut answer) = oneshot::channel();
         shared.state.lock().asks.push(ask);
-        let end = End { shared: shared.clone(), consumer: Arc::new(consumer) };
+        let end = PollingEnd { shared: shared.clone(), consumer: Arc::new(consumer) };
         let polls = thread::spawn(move || {
             let _end = end;
             panic!("as told");

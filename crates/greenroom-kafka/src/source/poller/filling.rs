@@ -86,8 +86,8 @@ impl Poller {
         self.shared.changed.notify_one();
     }
 
-    /// Below which offset it may be read, so that what is done will fit in a commit once all of that
-    /// is done in whatever order (F01). `None` where nothing may.
+    /// Below which offset it may be read, so that what is done will fit in a commit once all of
+    /// that is done in whatever order (F01). `None` where nothing may.
     fn end_of_room(&self, reading: &mut AssignedPartition) -> Option<u64> {
         let (span, expected, snapshot) = {
             let watermark = reading.tracker.watermark.lock();
