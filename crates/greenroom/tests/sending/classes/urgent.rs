@@ -84,7 +84,9 @@ async fn a03_urgent_messages_of_a_key_in_hand_count_for_the_turn_of_normal_ones(
     assert!(order[42..early].iter().all(|number| (2_000..2_040).contains(number)));
     assert!(early > 42 + 10, "some have come from their lane before others came");
     let before = order.iter().take_while(|number| **number != 4_000);
-    assert_eq!(before.filter(|number| (2_000..4_000).contains(*number)).count(), 64);
+    let urgent = before.filter(|number| (2_000..4_000).contains(*number)).count();
+    // A shard that has nothing but urgent ones may be looked at first, and gives one of them.
+    assert!((64..=65).contains(&urgent), "{urgent} came before the normal one");
 }
 
 #[tokio::test(start_paused = true)]
