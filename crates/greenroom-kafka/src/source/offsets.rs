@@ -2,6 +2,7 @@
 //! may take its time, and the consumer has to be polled meanwhile.
 
 use std::{
+    collections::HashMap,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, mpsc},
     thread,
@@ -9,10 +10,12 @@ use std::{
 };
 
 use greenroom_bus::watermark::Positions;
+use parking_lot::Mutex;
 use rdkafka::{
     Offset, TopicPartitionList,
     consumer::{BaseConsumer, Consumer},
     error::{KafkaError, KafkaResult},
+    metadata::MetadataTopic,
     topic_partition_list::TopicPartitionListElem,
 };
 
@@ -35,20 +38,58 @@ pub(super) struct Beginning {
     pub(super) remark: Option<String>,
 }
 
-pub(super) type Answer = KafkaResult<Vec<Beginning>>;
+/// Where to begin, and where that is not known yet.
+#[derive(Default)]
+pub(super) struct Answered {
+    pub(super) beginnings: Vec<Beginning>,
+    pub(super) unknown: Vec<(Place, KafkaError)>,
+}
+
+pub(super) type Answer = KafkaResult<Answered>;
+
+/// How many partitions topics had when the source began. What is not among them has come since.
+#[derive(Default)]
+pub(super) struct Known(Mutex<Option<HashMap<String, usize>>>);
+
+impl Known {
+    /// Asked once, and for all topics: which of them a pattern will take is not known.
+    fn learn(&self, consumer: &BaseConsumer<SourceContext>) -> KafkaResult<()> {
+        let mut known = self.0.lock();
+        if known.is_none() {
+            let found = consumer.fetch_metadata(None, PATIENCE)?;
+            let count = |of: &MetadataTopic| (of.name().to_owned(), of.partitions().len());
+            *known = Some(found.topics().iter().map(count).collect());
+        }
+        Ok(())
+    }
+
+    /// Of what has come since, every record is later than the latest that was there.
+    fn start(&self, place: &Place, start: StartAt) -> StartAt {
+        let known = self.0.lock();
+        let is_new = known.as_ref().is_some_and(|known| {
+            let count = known.get(&*place.topic).copied().unwrap_or(0);
+            place.partition.unsigned_abs() as usize >= count
+        });
+        match start {
+            StartAt::Latest if is_new => StartAt::Earliest,
+            start => start,
+        }
+    }
+}
 
 /// Asks for all of these.
 pub(super) fn ask(
     consumer: &Arc<BaseConsumer<SourceContext>>,
     places: &[Place],
     start: StartAt,
+    known: &Arc<Known>,
 ) -> mpsc::Receiver<Answer> {
     let (answer, answered) = mpsc::channel();
-    let (consumer, places) = (consumer.clone(), places.to_vec());
+    let (consumer, places, known) = (consumer.clone(), places.to_vec(), known.clone());
     let wakes = thread::current();
     let asks = move || {
         // Nobody listens any more if the partitions were taken away meanwhile.
-        let _ = answer.send(begin(&consumer, &places, start));
+        let _ = answer.send(begin_each(&consumer, &places, start, &known));
         wakes.unpark();
     };
     // Without a thread there is no answer, and it is asked again.
@@ -56,48 +97,82 @@ pub(super) fn ask(
     answered
 }
 
+/// One that nobody answers for holds up no other.
+fn begin_each(
+    consumer: &BaseConsumer<SourceContext>,
+    places: &[Place],
+    start: StartAt,
+    known: &Known,
+) -> Answer {
+    if start == StartAt::Latest {
+        known.learn(consumer)?;
+    }
+    let committed = committed(consumer, places)?;
+    let mut answered = Answered::default();
+    for place in places {
+        match begin_one(consumer, place, &committed, known.start(place, start)) {
+            Ok(beginning) => answered.beginnings.push(beginning),
+            Err(why) => answered.unknown.push((place.clone(), why)),
+        }
+    }
+    Ok(answered)
+}
+
 /// Asks for all of these here and now. The group is not joined for it.
 pub(super) fn begin(
     consumer: &BaseConsumer<SourceContext>,
     places: &[Place],
     start: StartAt,
-) -> Answer {
+) -> KafkaResult<Vec<Beginning>> {
+    let committed = committed(consumer, places)?;
+    places.iter().map(|place| begin_one(consumer, place, &committed, start)).collect()
+}
+
+fn committed(
+    consumer: &BaseConsumer<SourceContext>,
+    places: &[Place],
+) -> KafkaResult<TopicPartitionList> {
     let mut list = TopicPartitionList::with_capacity(places.len());
     for place in places {
         list.add_partition(&place.topic, place.partition);
     }
-    let committed = consumer.committed_offsets(list, PATIENCE)?;
-    let begin = |place: &Place| {
-        let found = committed.find_partition(&place.topic, place.partition);
-        let committed = match &found {
-            Some(element) => {
-                element.error()?;
-                match element.offset() {
-                    Offset::Offset(offset) => Some((offset.unsigned_abs(), text(element))),
-                    _ => None,
-                }
-            }
-            None => None,
-        };
-        let (low, high) = consumer.fetch_watermarks(&place.topic, place.partition, PATIENCE)?;
-        let ends = (low.unsigned_abs(), high.unsigned_abs());
-        match committed {
-            Some((offset, text)) if offset <= ends.1 => Ok(go_on(place, (offset, text), ends)),
-            beyond => {
-                let remark = beyond.map(|(offset, _)| {
-                    format!(
-                        "the group has committed offset {offset}, and its records end at {}: the topic \
-                         was made anew, or has lost records; it is read from where a new group begins",
-                        ends.1
-                    )
-                });
-                let from = first(consumer, place, start, ends)?;
-                let positions = Positions::starting_at(from);
-                Ok(Beginning { place: place.clone(), positions, from, is_committed: false, remark })
+    consumer.committed_offsets(list, PATIENCE)
+}
+
+fn begin_one(
+    consumer: &BaseConsumer<SourceContext>,
+    place: &Place,
+    committed: &TopicPartitionList,
+    start: StartAt,
+) -> KafkaResult<Beginning> {
+    let found = committed.find_partition(&place.topic, place.partition);
+    let committed = match &found {
+        Some(element) => {
+            element.error()?;
+            match element.offset() {
+                Offset::Offset(offset) => Some((offset.unsigned_abs(), text(element))),
+                _ => None,
             }
         }
+        None => None,
     };
-    places.iter().map(begin).collect()
+    let (low, high) = consumer.fetch_watermarks(&place.topic, place.partition, PATIENCE)?;
+    let ends = (low.unsigned_abs(), high.unsigned_abs());
+    match committed {
+        Some((offset, text)) if offset <= ends.1 => Ok(go_on(place, (offset, text), ends)),
+        beyond => {
+            let remark = beyond.map(|(offset, _)| {
+                format!(
+                    "the group has committed offset {offset}, and its records end at {}: the topic \
+                     was made anew, or has lost records; it is read from where a new group begins",
+                    ends.1
+                )
+            });
+            let from = first(consumer, place, start, ends)?;
+            let positions = Positions::starting_at(from);
+            Ok(Beginning { place: place.clone(), positions, from, is_committed: false, remark })
+        }
+    }
 }
 
 /// The text beside an offset. rdkafka panics where it is not UTF-8, which no broker of Apache's

@@ -85,7 +85,8 @@ pub enum StartAt {
     /// With the oldest record that is still there.
     #[default]
     Earliest,
-    /// Behind the newest record that is there when the partition is assigned.
+    /// Behind the newest record that is there when the partition is assigned. Partitions and topics
+    /// that come while the source runs are read from their beginning.
     Latest,
     /// With the first record of this time or a later one; behind the newest where there is none.
     Time(SystemTime),

@@ -40,8 +40,8 @@ use super::{
     guard::Guard,
     limits::Limits,
     numbers::Numbers,
-    offsets::Answer,
-    options::KafkaSourceOptions,
+    offsets::{Answer, Known},
+    options::{KafkaSourceOptions, StartAt},
     shared::{Shared, Tracker},
     storing::{StoredOffset, Storing},
 };
@@ -112,6 +112,8 @@ struct PollerCommits {
     committing: Option<UnderWay>,
     /// The last commit of what is taken away failed, and is tried again then.
     again: Option<Instant>,
+    /// Partitions have begun at their end, which is to be stored at once.
+    has_begun: bool,
 }
 
 pub(super) struct Poller {
@@ -120,6 +122,8 @@ pub(super) struct Poller {
     consumer: Arc<BaseConsumer<SourceContext>>,
     lifeline: Weak<Lifeline>,
     numbers: Numbers,
+    /// What there was when it began.
+    known: Arc<Known>,
     reading: BTreeMap<Partition, AssignedPartition>,
     rebalances: Rebalances,
     commits: PollerCommits,
@@ -144,9 +148,15 @@ impl Poller {
             consumer: Arc::new(consumer),
             lifeline: Arc::downgrade(lifeline),
             numbers: Numbers::new(&options.topics),
+            known: Arc::default(),
             reading: BTreeMap::new(),
             rebalances: Rebalances { rebalance: None, later: VecDeque::new() },
-            commits: PollerCommits { storing: None, committing: None, again: None },
+            commits: PollerCommits {
+                storing: None,
+                committing: None,
+                again: None,
+                has_begun: false,
+            },
             limits: Limits::new(options.metadata_limit, options.remembers_done),
             guard,
             told: Vec::new(),
@@ -159,6 +169,10 @@ impl Poller {
     pub(super) fn run(mut self) {
         self.shared.is_polled_by(&thread::current());
         let end = PollingEnd { shared: self.shared.clone(), consumer: self.consumer.clone() };
+        if self.options.start == StartAt::Latest {
+            // What is there now is learnt; what comes later is read from its first record.
+            drop(self.ask(&[]));
+        }
         match Storing::begin(&self.consumer) {
             Ok(storing) => self.commits.storing = Some(storing),
             Err(error) => self.fail(format!("no thread to commit on: {error}")),

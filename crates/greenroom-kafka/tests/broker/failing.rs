@@ -14,7 +14,7 @@ use greenroom_bus::{
 use greenroom_kafka::{
     commit_set,
     output::{KafkaSink, KafkaSinkOptions},
-    source::{KafkaSource, KafkaSourceOptions},
+    source::{KafkaSource, KafkaSourceOptions, StartAt},
 };
 use krafka::{
     error::ErrorCode,
@@ -243,4 +243,54 @@ async fn d13_an_output_without_the_right_to_write_pauses_until_it_has_it() {
     assert!(sink.resume());
     sink.finish().await.unwrap();
     assert_eq!(ends.stored(), 1);
+}
+
+#[tokio::test]
+async fn f10_a_partition_without_a_leader_holds_up_no_other() {
+    let fake = fake();
+    assert!(fake.create_topic(TOPIC, 2));
+    let publisher = Publisher::new(&fake.bootstrap_servers());
+    for number in 0..10 {
+        (0..2).for_each(|partition| publisher.event(TOPIC, partition, &event(number, "k")));
+    }
+    publisher.flush();
+    assert!(fake.set_leader(TOPIC, 0, -1));
+    let mut source = KafkaSource::open(reads(&fake)).unwrap();
+    assert!(positions(&pull(&mut source, 10).await, 1).into_iter().eq(0..10));
+    assert!(fake.set_leader(TOPIC, 0, 0));
+    assert!(positions(&pull(&mut source, 10).await, 0).into_iter().eq(0..10));
+}
+
+#[tokio::test]
+async fn f04_what_goes_before_it_is_assigned_leaves_the_rest_to_be_read() {
+    let fake = fake_with(10);
+    assert!(fake.create_topic("gone", 1));
+    fake.on(ApiKey::ListOffsets, |_| Control::Error(ErrorCode::UnknownServerError));
+    let mut options = reads(&fake);
+    options.topics.push("gone".to_owned());
+    let mut source = KafkaSource::open(options).unwrap();
+    until("a question", || fake.request_count(ApiKey::ListOffsets) > 0);
+    let joined = fake.request_count(ApiKey::JoinGroup);
+    assert!(fake.delete_topic("gone"));
+    // The client does not wait for ever for what it was never given.
+    until("another generation", || fake.request_count(ApiKey::JoinGroup) > joined);
+    fake.clear_hooks();
+    assert!(positions(&pull(&mut source, 10).await, 0).into_iter().eq(0..10));
+}
+
+#[tokio::test]
+async fn f10_latest_leaves_out_nothing_of_a_partition_that_comes_later() {
+    let fake = fake_with(10);
+    let mut options = reads(&fake);
+    options.start = StartAt::Latest;
+    // There are records before it is found.
+    options.properties.set("topic.metadata.refresh.interval.ms", "2000");
+    let mut source = KafkaSource::open(options).unwrap();
+    // Nobody asks for this commit.
+    until("its beginning", || stored(&fake) == Some((10, String::new())));
+    assert_eq!(fake.add_partitions(TOPIC, 2), 1);
+    let publisher = Publisher::new(&fake.bootstrap_servers());
+    (0..5).for_each(|number| publisher.event(TOPIC, 1, &event(number, "k")));
+    publisher.flush();
+    assert!(positions(&pull(&mut source, 5).await, 1).into_iter().eq(0..5));
 }

@@ -33,7 +33,8 @@ impl Poller {
                 Some(Rebalance::Revoking { last_commit: Some(_), .. })
             );
         let asks = mem::take(&mut self.shared.state.lock().asks);
-        if asks.is_empty() && !is_last {
+        let has_begun = mem::take(&mut self.commits.has_begun);
+        if asks.is_empty() && !is_last && !has_begun {
             return;
         }
         self.shared.begins_commit();

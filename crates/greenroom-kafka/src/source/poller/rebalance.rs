@@ -26,7 +26,8 @@ use rdkafka::{
 use super::{
     super::{
         context::Said,
-        offsets::{self, Answer, Beginning},
+        offsets::{self, Answer, Answered, Beginning},
+        options::StartAt,
         shared::Part,
     },
     AssignedPartition, Poller, Rebalance,
@@ -65,8 +66,10 @@ impl Poller {
                 Some(Said::Revoked { places, is_lost }) => self.begin_revoke(places, is_lost),
                 _ => None,
             },
-            // What was to be assigned is taken away before it was.
-            Some(Rebalance::Assigning { .. }) if !self.rebalances.later.is_empty() => None,
+            Some(Rebalance::Assigning { places, .. }) if !self.rebalances.later.is_empty() => {
+                self.put_off(places);
+                None
+            }
             Some(Rebalance::Assigning { places, answer, again, failed }) => {
                 self.go_on_to_assign(places, answer, again, failed)
             }
@@ -80,8 +83,36 @@ impl Poller {
         matches!(self.consumer.rebalance_protocol(), RebalanceProtocol::Cooperative)
     }
 
+    /// Something else has come before these were assigned. librdkafka counts them as given, and
+    /// does not name them again: what is not taken away is assigned after it.
+    fn put_off(&mut self, mut places: Vec<Place>) {
+        // The next eager assignment names all there are.
+        if !self.is_cooperative() {
+            return;
+        }
+        let later = &mut self.rebalances.later;
+        match later.front_mut() {
+            Some(Said::Assigned(more)) => {
+                more.append(&mut places);
+                more.sort_unstable();
+                more.dedup();
+            }
+            Some(Said::Revoked { places: gone, .. }) => {
+                places.retain(|place| !gone.contains(place));
+                if !places.is_empty() {
+                    later.insert(1, Said::Assigned(places));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn ask(&self, places: &[Place]) -> mpsc::Receiver<Answer> {
+        offsets::ask(&self.consumer, places, self.options.start, &self.known)
+    }
+
     fn begin_assign(&self, places: Vec<Place>) -> Rebalance {
-        let answer = offsets::ask(&self.consumer, &places, self.options.start);
+        let answer = self.ask(&places);
         Rebalance::Assigning { places, answer, again: None, failed: None }
     }
 
@@ -96,26 +127,12 @@ impl Poller {
             if Instant::now() < at {
                 return Some(Rebalance::Assigning { places, answer, again, failed });
             }
-            let answer = offsets::ask(&self.consumer, &places, self.options.start);
+            let answer = self.ask(&places);
             return Some(Rebalance::Assigning { places, answer, again: None, failed });
         }
         match answer.try_recv() {
-            Ok(Ok(beginnings)) => {
-                self.assign(beginnings);
-                None
-            }
-            Ok(Err(error)) => {
-                if offsets::is_worth_saying(&error, failed.as_ref()) {
-                    let code = error.rdkafka_error_code().unwrap_or(RDKafkaErrorCode::Fail);
-                    let name = &self.shared.name;
-                    tracing::warn!(
-                        "{name}: where to begin is not known yet: {error}{}",
-                        advice(code)
-                    );
-                }
-                let again = Some(Instant::now() + ASK_AGAIN);
-                Some(Rebalance::Assigning { places, answer, again, failed: Some(error) })
-            }
+            Ok(Ok(answered)) => self.assign_known(answered, answer, failed),
+            Ok(Err(error)) => Some(self.ask_later(places, answer, error, failed)),
             Err(mpsc::TryRecvError::Empty) => {
                 Some(Rebalance::Assigning { places, answer, again, failed })
             }
@@ -124,6 +141,53 @@ impl Poller {
                 Some(Rebalance::Assigning { places, answer, again, failed })
             }
         }
+    }
+
+    /// Assigns those of which it is known where to begin. The others are asked for again.
+    fn assign_known(
+        &mut self,
+        Answered { beginnings, unknown }: Answered,
+        answer: mpsc::Receiver<Answer>,
+        failed: Option<KafkaError>,
+    ) -> Option<Rebalance> {
+        let (mut places, mut why) = (Vec::new(), None);
+        for (place, error) in unknown {
+            places.push(place);
+            why.get_or_insert(error);
+        }
+        let Some(why) = why else {
+            self.assign(beginnings);
+            return None;
+        };
+        match self.is_cooperative() {
+            // It would replace what is assigned: it is made of all, or not yet.
+            false => places.extend(beginnings.into_iter().map(|beginning| beginning.place)),
+            // librdkafka, and with it the group, waits for the first, be it empty.
+            true if failed.is_none() || !beginnings.is_empty() => self.assign(beginnings),
+            true => {}
+        }
+        Some(self.ask_later(places, answer, why, failed))
+    }
+
+    fn ask_later(
+        &self,
+        places: Vec<Place>,
+        answer: mpsc::Receiver<Answer>,
+        error: KafkaError,
+        failed: Option<KafkaError>,
+    ) -> Rebalance {
+        if offsets::is_worth_saying(&error, failed.as_ref()) {
+            let code = error.rdkafka_error_code().unwrap_or(RDKafkaErrorCode::Fail);
+            let (name, count) = (&self.shared.name, places.len());
+            let first = places.first().map_or_else(String::new, ToString::to_string);
+            tracing::warn!(
+                "{name}: where to begin is not known yet in {count} partitions, {first} and on: \
+                 {error}{}",
+                advice(code)
+            );
+        }
+        let again = Some(Instant::now() + ASK_AGAIN);
+        Rebalance::Assigning { places, answer, again, failed: Some(error) }
     }
 
     fn assign(&mut self, beginnings: Vec<Beginning>) {
@@ -186,6 +250,7 @@ impl Poller {
             full: None,
             told_full: None,
         };
+        self.commits.has_begun |= !is_committed && self.options.start == StartAt::Latest;
         self.reading.insert(number, reading);
     }
 
@@ -315,17 +380,26 @@ impl Poller {
     }
 
     fn unassign(&self, places: &[Place]) {
-        let mut list = TopicPartitionList::with_capacity(places.len());
-        for Place { topic, partition } in places {
-            list.add_partition(topic, *partition);
-        }
         let done = match self.is_cooperative() {
-            true => self.consumer.incremental_unassign(&list),
+            true => self.consumer.incremental_unassign(&self.assigned_of(places)),
             false => self.consumer.unassign(),
         };
         if let Err(error) = done {
             tracing::warn!("{}: partitions cannot be given away: {error}", self.shared.name);
         }
+    }
+
+    /// Those that were assigned: librdkafka refuses a list with any other, and waits for ever.
+    fn assigned_of(&self, places: &[Place]) -> TopicPartitionList {
+        let assigned = self.consumer.assignment().ok();
+        let mut list = TopicPartitionList::with_capacity(places.len());
+        for Place { topic, partition } in places {
+            let is_in = |of: &TopicPartitionList| of.find_partition(topic, *partition).is_some();
+            if assigned.as_ref().is_none_or(is_in) {
+                list.add_partition(topic, *partition);
+            }
+        }
+        list
     }
 }
 
