@@ -177,7 +177,7 @@ fn begin_one(
 
 /// The text beside an offset. rdkafka panics where it is not UTF-8, which no broker of Apache's
 /// gives; another one might.
-fn text(element: &TopicPartitionListElem<'_>) -> Option<String> {
+pub(super) fn text(element: &TopicPartitionListElem<'_>) -> Option<String> {
     catch_unwind(AssertUnwindSafe(|| element.metadata().to_owned())).ok()
 }
 

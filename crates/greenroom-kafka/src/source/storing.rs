@@ -1,22 +1,26 @@
 //! Commits on a thread of their own, each until the broker has answered.
 //!
 //! librdkafka answers a commit of several partitions with one code, which hides that some of them
-//! failed. Its answers for each go to a callback that rdkafka does not set. So each partition is
-//! committed by itself, and waited for: that takes a round trip, and holds up no handler.
+//! failed. Its answers for each go to a callback that rdkafka does not set. So the coordinator is
+//! asked what it has after that, and what it has not got is committed by itself: its code says why.
 
 use std::{
     sync::{Arc, mpsc},
     thread,
+    time::Duration,
 };
 
 use rdkafka::{
     Offset, TopicPartitionList,
     consumer::{BaseConsumer, CommitMode, Consumer},
-    error::{KafkaError, RDKafkaErrorCode},
+    error::{KafkaError, KafkaResult, RDKafkaErrorCode},
 };
 
-use super::context::SourceContext;
+use super::{context::SourceContext, offsets::text};
 use crate::place::Place;
+
+/// For an answer to what the group has stored.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What is to be stored of a partition: the offset, and the text beside it.
 pub(super) type StoredOffset = (u64, String);
@@ -58,16 +62,42 @@ impl Storing {
 }
 
 fn store_all(consumer: &BaseConsumer<SourceContext>, places: &[(Place, StoredOffset)]) -> Answers {
+    let stored = match places.len() {
+        // No more round trips than one by one.
+        0..=2 => None,
+        _ => store_at_once(consumer, places),
+    };
+    let is_stored = |place: &Place, (offset, said): &StoredOffset| {
+        let of = |list: &TopicPartitionList| {
+            let found = list.find_partition(&place.topic, place.partition)?;
+            let is_same = found.offset().to_raw() == i64::try_from(*offset).ok();
+            Some(is_same && found.error().is_ok() && text(&found).as_ref() == Some(said))
+        };
+        stored.as_ref().and_then(of) == Some(true)
+    };
     let mut answers = Answers::with_capacity(places.len());
     for (place, said) in places {
         let before = answers.iter().find_map(|answer| answer.err().filter(is_of_all));
         answers.push(match before {
+            _ if is_stored(place, said) => Ok(()),
             // The broker does not answer: the others would wait as long.
             Some(code) => Err(code),
             None => store(consumer, place, said),
         });
     }
     answers
+}
+
+/// In two round trips, however many there are. What the group has after that, where it could be
+/// asked.
+fn store_at_once(
+    consumer: &BaseConsumer<SourceContext>,
+    places: &[(Place, StoredOffset)],
+) -> Option<TopicPartitionList> {
+    let mut list = TopicPartitionList::with_capacity(places.len());
+    places.iter().try_for_each(|(place, said)| add(&mut list, place, said)).ok()?;
+    consumer.commit(&list, CommitMode::Sync).ok()?;
+    consumer.committed_offsets(list, PATIENCE).ok()
 }
 
 /// Whether it concerns other partitions as well.
@@ -84,14 +114,22 @@ fn is_of_all(code: &RDKafkaErrorCode) -> bool {
 
 pub(super) fn store(
     consumer: &BaseConsumer<SourceContext>,
-    Place { topic, partition }: &Place,
-    (offset, text): &StoredOffset,
+    place: &Place,
+    said: &StoredOffset,
 ) -> Result<(), RDKafkaErrorCode> {
     let mut list = TopicPartitionList::with_capacity(1);
-    let mut element = list.add_partition(topic, *partition);
-    let offset = Offset::Offset(i64::try_from(*offset).unwrap_or(i64::MAX));
     let code = |error: KafkaError| error.rdkafka_error_code().unwrap_or(RDKafkaErrorCode::Fail);
-    element.set_offset(offset).map_err(code)?;
-    element.set_metadata(text);
+    add(&mut list, place, said).map_err(code)?;
     consumer.commit(&list, CommitMode::Sync).map_err(code)
+}
+
+fn add(
+    list: &mut TopicPartitionList,
+    Place { topic, partition }: &Place,
+    (offset, text): &StoredOffset,
+) -> KafkaResult<()> {
+    let mut element = list.add_partition(topic, *partition);
+    element.set_offset(Offset::Offset(i64::try_from(*offset).unwrap_or(i64::MAX)))?;
+    element.set_metadata(text);
+    Ok(())
 }
