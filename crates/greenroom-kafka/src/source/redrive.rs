@@ -97,6 +97,10 @@ struct LetterPartition {
     /// Where letters ended when this began.
     end: u64,
     is_read: bool,
+    /// An earlier redrive has committed something.
+    is_remembered: bool,
+    /// By this one. The first commit may say what was there before: brokers forget an offset that
+    /// nobody has committed for `offsets.retention.minutes`.
     committed: Option<StoredOffset>,
     received: u64,
 }
@@ -128,13 +132,12 @@ impl<'a> Redrive<'a> {
             }
             let mut watermark = Watermark::default();
             let epoch = watermark.assign(&positions);
-            let committed =
-                is_committed.then(|| (positions.lowest(), limits.encode(&positions).text));
             let part = LetterPartition {
                 epoch,
                 end,
                 is_read: from >= end,
-                committed,
+                is_remembered: is_committed,
+                committed: None,
                 received: 0,
                 watermark,
                 place,
@@ -346,7 +349,7 @@ impl LetterPartition {
         consumer: &BaseConsumer<SourceContext>,
         limits: &mut Limits,
     ) -> Result<(), RedriveError> {
-        if self.watermark.counts().settled == 0 {
+        if self.watermark.counts().settled == 0 && !self.is_remembered {
             return Ok(());
         }
         loop {

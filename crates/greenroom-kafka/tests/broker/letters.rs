@@ -215,6 +215,21 @@ async fn d06_letters_of_many_records_are_redriven_in_their_order_and_once() {
     );
 }
 
+/// Brokers forget offsets that nobody has committed for a week.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d06_a_redrive_with_nothing_to_send_remembers_anew_what_was_sent() {
+    let fake = fake();
+    let desk = Desk::at(&fake.bootstrap_servers(), 1);
+    desk.publish(0, &[b"x"]);
+    let (letters, ends) = (desk.letters(), Ends::default());
+    letters.store(letter(&ends, &format!("kafka:{}/0", desk.orders), 0, b"x"));
+    letters.finish().await.unwrap();
+    assert_eq!(desk.redrive(|_| {}).count(), 1);
+    let committed = fake.request_count(ApiKey::OffsetCommit);
+    assert_eq!(desk.redrive(|_| {}).count(), 0);
+    assert_eq!(fake.request_count(ApiKey::OffsetCommit), committed + 1);
+}
+
 #[tokio::test]
 async fn d06_letters_without_a_record_are_json_and_stay_where_they_are() {
     // The one in this process does not tell of an offset beyond the end.
