@@ -42,8 +42,8 @@ pub trait Committer: Send + Sync + 'static {
         Box::pin(pending())
     }
 
-    /// Told after the last commit of an input that is done while others go on: nothing more is
-    /// stored, and another source may take its place.
+    /// Told after the last commit of an input: nothing more is stored, and another source may take
+    /// its place.
     fn end(&self) {}
 
     /// What it has found, and how it stands.

@@ -782,6 +782,36 @@ async fn d11_a_source_of_partitions_is_asked_until_what_was_removed_is_stored() 
     checked(run.await.unwrap());
 }
 
+/// A member that is not asked is counted out by its broker, and another one is given what is in
+/// hand here.
+#[tokio::test(start_paused = true)]
+async fn d11_a_source_that_an_event_has_stopped_is_asked_until_the_others_are_stored() {
+    let gate = Gate::new();
+    let bench = Bench::new().set(|engine| {
+        let stays = crate::support::source::Script::new("stays", [Step::Never]);
+        let engine = engine.input_named("stays", InputConfig::default(), Box::new(stays));
+        let fatal = handle(|_, _| async { Err(Failure::new(FailureKind::Fatal, "no licence")) });
+        engine
+            .pool("default", pool(1, 10))
+            .pool("other", pool(1, 10))
+            .handler("held", on(&["made"], gate.handler()))
+            .handler("fatal", HandlerConfig { pool: "other".into(), ..on(&["bad"], fatal) })
+    });
+    let Running { broker, control, run, .. } = Running::new(InputConfig::default(), bench).await;
+    broker.publish(0, events("a", 5));
+    broker.publish(0, vec![event("bad", "bad", None)]);
+    a_while().await;
+    assert!(broker.is_asked(), "an event of it is in hand");
+    assert_eq!(broker.paused(), [0]);
+    gate.open();
+    a_while().await;
+    assert!(!broker.is_asked());
+    assert!(broker.undone(0).iter().all(|position| *position == 6), "{:?}", broker.undone(0));
+    control.drain();
+    let report = run.await.unwrap();
+    assert!(report.adds_up() && report.errors[0].contains("no licence"), "{report:?}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn d11_a_run_that_is_stopped_now_asks_its_source_for_nothing() {
     let (running, _gate) = held(40).await;

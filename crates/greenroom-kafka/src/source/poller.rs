@@ -98,6 +98,8 @@ struct UnderWay {
     asks: Vec<oneshot::Sender<()>>,
     /// It began when nothing of what is taken away was in hand any more.
     is_last: bool,
+    /// It stores where partitions begin.
+    has_begun: bool,
 }
 
 struct Rebalances {
@@ -110,9 +112,10 @@ struct PollerCommits {
     /// Once the poller runs.
     storing: Option<Storing>,
     committing: Option<UnderWay>,
-    /// The last commit of what is taken away failed, and is tried again then.
+    /// The last commit of what is taken away failed, or one that nobody asked for: it is tried
+    /// again then.
     again: Option<Instant>,
-    /// Partitions have begun at their end, which is to be stored at once.
+    /// Partitions have begun at their end, which is to be stored before anything is settled.
     has_begun: bool,
 }
 
@@ -131,8 +134,6 @@ pub(super) struct Poller {
     /// Where there is one.
     guard: Option<Guard>,
     told: Vec<(RDKafkaErrorCode, Instant)>,
-    /// The source is gone, and its last commit is made.
-    is_parting: bool,
 }
 
 impl Poller {
@@ -160,7 +161,6 @@ impl Poller {
             limits: Limits::new(options.metadata_limit, options.remembers_done),
             guard,
             told: Vec::new(),
-            is_parting: false,
             options,
         }
     }
@@ -189,9 +189,8 @@ impl Poller {
 
     fn is_over(&self) -> bool {
         let state = self.shared.state.lock();
-        let is_left = state.dropped.is_some_and(|since| {
-            state.has_ended || self.is_parting || since.elapsed() > AFTER_DROP
-        });
+        let is_left =
+            state.dropped.is_some_and(|since| state.has_ended || since.elapsed() > AFTER_DROP);
         is_left || self.lifeline.strong_count() == 0
     }
 

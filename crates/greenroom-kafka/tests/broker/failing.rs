@@ -1,9 +1,12 @@
 //! A broker that fails by request: errors, answers that are lost, connections that break (F02, F04,
 //! F07, F10, D13). Each test has one of its own in this process.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use greenroom_bus::{
@@ -72,6 +75,69 @@ async fn f02_a_commit_that_failed_is_not_taken_for_done() {
         (stored(&fake), commits.standing().repeated_at_most),
         (Some((10, String::new())), 0)
     );
+}
+
+/// What is in hand when its run is told to stop ends later than its source.
+#[tokio::test]
+async fn f02_a_source_that_is_gone_commits_as_long_as_it_is_asked() {
+    let fake = fake_with(10);
+    let mut source = KafkaSource::open(reads(&fake)).unwrap();
+    let commits = source.committer().unwrap();
+    pull(&mut source, 10).await;
+    let receipts = source.receipts().unwrap();
+    drop(source);
+    for at in 0..10 {
+        receipts.settled(at, HANDLED);
+        commits.commit().await.unwrap();
+        assert_eq!(stored(&fake).unwrap().0, i64::try_from(at).unwrap() + 1);
+    }
+}
+
+#[tokio::test]
+async fn f02_partitions_are_committed_at_once_and_what_is_not_stored_by_itself() {
+    const PARTITIONS: i32 = 8;
+    let fake = Arc::new(fake());
+    assert!(fake.create_topic(TOPIC, PARTITIONS));
+    let publisher = Publisher::new(&fake.bootstrap_servers());
+    (0..PARTITIONS).for_each(|partition| publisher.event(TOPIC, partition, &event(0, "k")));
+    (0..PARTITIONS).for_each(|partition| publisher.event(TOPIC, partition, &event(1, "k")));
+    publisher.flush();
+    let mut source = KafkaSource::open(reads(&fake)).unwrap();
+    let commits = source.committer().unwrap();
+    let mut receipts = BTreeMap::new();
+    while receipts.values().map(|(_, count)| *count).sum::<usize>() < 16 {
+        let mut into = Vec::new();
+        source.pull(&mut into).await.unwrap();
+        let entry = receipts.entry(source.partition());
+        entry.or_insert_with(|| (source.receipts().unwrap(), 0)).1 += into.len();
+    }
+    let all = || -> Vec<i64> {
+        let of = |partition| {
+            fake.with_state(|state| {
+                let group = state.groups.get(GROUP)?;
+                Some(group.offsets.get(&(TOPIC.to_owned(), partition))?.offset)
+            })
+        };
+        (0..PARTITIONS).filter_map(of).collect()
+    };
+    receipts.values().for_each(|(receipts, _)| receipts.settled(0, HANDLED));
+    commits.commit().await.unwrap();
+    assert_eq!((all(), fake.request_count(ApiKey::OffsetCommit)), (vec![1; 8], 1));
+    // As if the broker had not taken one of them.
+    let (hooked, has_lost) = (fake.clone(), AtomicBool::new(false));
+    fake.on(ApiKey::OffsetFetch, move |_| {
+        if !has_lost.swap(true, Ordering::Relaxed) {
+            hooked.with_state(|state| {
+                let group = state.groups.get_mut(GROUP).unwrap();
+                group.offsets.get_mut(&(TOPIC.to_owned(), 3)).unwrap().offset = 1;
+            });
+        }
+        Control::Pass
+    });
+    receipts.values().for_each(|(receipts, _)| receipts.settled(1, HANDLED));
+    commits.commit().await.unwrap();
+    assert_eq!((all(), fake.request_count(ApiKey::OffsetCommit)), (vec![2; 8], 3));
+    assert_eq!(commits.standing().repeated_at_most, 0);
 }
 
 #[tokio::test]

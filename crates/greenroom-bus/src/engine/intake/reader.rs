@@ -160,7 +160,7 @@ impl InputReader {
     pub(crate) async fn run(mut self, mut phase: watch::Receiver<Phase>) -> Ended {
         let how = self.read(&mut phase).await;
         self.input.ended(&how);
-        if how.is_err() || !self.input.partitions.come_and_go {
+        if !self.input.partitions.come_and_go {
             self.source = None;
         }
         self.reading = None;
@@ -252,7 +252,10 @@ impl InputReader {
                     self.source = None;
                     break;
                 }
-                Some(Err(error)) => return Err(error),
+                Some(Err(error)) => {
+                    self.source = None;
+                    return Err(error);
+                }
                 Some(Ok(Pull::More | Pull::Revoke)) | None => {}
             }
         }

@@ -489,10 +489,12 @@ impl Run {
                 () = self.next_look() => {}
             }
         }
-        let report = |commit: LastCommit| PositionsReport {
-            input: commit.input.to_string(),
-            standing: commit.committer.standing(),
-            partitions: commit.committer.partitions(),
+        let report = |LastCommit { input, committer, is_made }| {
+            let (standing, partitions) = (committer.standing(), committer.partitions());
+            if !is_made {
+                committer.end();
+            }
+            PositionsReport { input: input.to_string(), standing, partitions }
         };
         commits.into_iter().map(report).collect()
     }

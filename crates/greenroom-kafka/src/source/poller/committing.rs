@@ -16,6 +16,8 @@ use super::{
 
 /// The last commit is tried again after so long, where it meets the group between two generations.
 const COMMIT_AGAIN: Duration = Duration::from_millis(50);
+/// One that nobody has asked for, and that failed.
+const UNASKED_AGAIN: Duration = Duration::from_secs(1);
 
 impl Poller {
     /// Takes the answer to the last commit, and begins another if one is wanted.
@@ -33,7 +35,7 @@ impl Poller {
                 Some(Rebalance::Revoking { last_commit: Some(_), .. })
             );
         let asks = mem::take(&mut self.shared.state.lock().asks);
-        let has_begun = mem::take(&mut self.commits.has_begun);
+        let has_begun = is_due && mem::take(&mut self.commits.has_begun);
         if asks.is_empty() && !is_last && !has_begun {
             return;
         }
@@ -46,7 +48,7 @@ impl Poller {
             (self.reading[number].place.clone(), said.clone())
         };
         storing.ask(snapshots.iter().map(place).collect());
-        self.commits.committing = Some(UnderWay { snapshots, asks, is_last });
+        self.commits.committing = Some(UnderWay { snapshots, asks, is_last, has_begun });
     }
 
     /// Of each partition that has something new to say: all of one moment (F02).
@@ -69,7 +71,8 @@ impl Poller {
     }
 
     fn is_committed(&mut self, answers: &Answers) {
-        let Some(UnderWay { snapshots, asks, is_last }) = self.commits.committing.take() else {
+        let Some(UnderWay { snapshots, asks, is_last, has_begun }) = self.commits.committing.take()
+        else {
             return;
         };
         let (mut is_too_large, mut is_again) = (false, false);
@@ -91,7 +94,9 @@ impl Poller {
                 }
             }
         }
-        self.commits.again = (is_last && is_again).then(|| Instant::now() + COMMIT_AGAIN);
+        let pause = if is_last { COMMIT_AGAIN } else { UNASKED_AGAIN };
+        self.commits.again = (is_again && (is_last || has_begun)).then(|| Instant::now() + pause);
+        self.commits.has_begun |= is_again && has_begun;
         if is_too_large {
             let next = self.limits.shrink();
             tracing::warn!(
@@ -121,7 +126,6 @@ impl Poller {
     }
 
     fn are_answered(&mut self, asks: Vec<oneshot::Sender<()>>, is_last: bool) {
-        self.is_parting |= self.shared.state.lock().dropped.is_some() && !asks.is_empty();
         // Whoever does not wait any more need not know.
         asks.into_iter().for_each(|ask| _ = ask.send(()));
         if is_last {

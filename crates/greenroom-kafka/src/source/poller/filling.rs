@@ -89,22 +89,21 @@ impl Poller {
     /// Below which offset it may be read, so that what is done will fit in a commit once all of
     /// that is done in whatever order (F01). `None` where nothing may.
     fn end_of_room(&self, reading: &mut AssignedPartition) -> Option<u64> {
-        let (span, expected, snapshot) = {
+        let (span, snapshot) = {
             let watermark = reading.tracker.watermark.lock();
             let span = watermark.next() - watermark.lowest();
             if span < self.limits.sure() {
                 reading.full = None;
                 return Some(u64::MAX);
             }
+            // What it remembers as open is in the set already. Until that has come, nobody can
+            // settle it, and there would never be room.
+            if let Some(end) = watermark.expected_end() {
+                return Some(end);
+            }
             let looked = reading.full.is_some_and(|at| at.elapsed() < FULL_LOOK);
-            let snapshot = if looked { None } else { watermark.snapshot() };
-            (span, watermark.expected_end(), snapshot)
+            (span, if looked { None } else { watermark.snapshot() })
         };
-        // What it remembers as open is in the set already. Until that has come, nobody can settle
-        // it, and there would never be room.
-        if expected.is_some() {
-            return expected;
-        }
         let snapshot = snapshot?;
         let (name, place) = (&self.shared.name, &reading.place);
         if self.limits.has_room(snapshot.positions(), BATCH as u64) {
