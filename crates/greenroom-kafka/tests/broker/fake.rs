@@ -31,3 +31,16 @@ pub(crate) fn fake() -> FakeBroker {
     });
     given.recv().unwrap()
 }
+
+/// Gives the first header of this name, of the first batch of partition 0, a name that is no text.
+/// No client of Rust sends such a name; others do.
+pub(crate) fn spoil_name(fake: &FakeBroker, topic: &str, header: &str) {
+    fake.with_state(|state| {
+        let first = &mut state.partition_mut(topic, 0).unwrap().log[0];
+        let mut bytes = first.to_vec();
+        let is_it = |part: &[u8]| part == header.as_bytes();
+        let at = bytes.windows(header.len()).position(is_it).unwrap();
+        bytes[at] = 0xff;
+        *first = bytes.into();
+    });
+}

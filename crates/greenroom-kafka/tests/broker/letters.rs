@@ -25,7 +25,7 @@ use rdkafka::{
 };
 
 use super::{
-    fake::{broker, fake},
+    fake::{broker, fake, spoil_name},
     output::Ends,
     scenarios::engine,
     support::{
@@ -228,6 +228,26 @@ async fn d06_a_redrive_with_nothing_to_send_remembers_anew_what_was_sent() {
     let committed = fake.request_count(ApiKey::OffsetCommit);
     assert_eq!(desk.redrive(|_| {}).count(), 0);
     assert_eq!(fake.request_count(ApiKey::OffsetCommit), committed + 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d06_a_redrive_names_a_letter_whose_header_has_a_name_that_is_no_text() {
+    let fake = fake();
+    let desk = Desk::at(&fake.bootstrap_servers(), 1);
+    desk.publish(0, &[b"x"]);
+    let publisher = Publisher::new(&desk.broker);
+    let headers = OwnedHeaders::new().insert(Header { key: "a-name", value: Some("x") });
+    let record = BaseRecord::<str, [u8], ()>::to(&desk.dead).partition(0).payload(b"{}");
+    publisher.0.send(record.headers(headers)).map_err(|(error, _)| error).unwrap();
+    publisher.flush();
+    spoil_name(&fake, &desk.dead, "a-name");
+    let (letters, ends) = (desk.letters(), Ends::default());
+    letters.store(letter(&ends, &format!("kafka:{}/0", desk.orders), 0, b"x"));
+    letters.finish().await.unwrap();
+    let redriven = desk.redrive(|_| {});
+    assert_eq!((redriven.count(), redriven.left), (1, 1));
+    let why = redriven.left_because.join("\n");
+    assert!(why.contains(&desk.dead) && why.contains("is not UTF-8 text"), "{why}");
 }
 
 #[tokio::test]

@@ -16,7 +16,7 @@ use rdkafka::{
     producer::BaseRecord,
 };
 
-use super::fake::broker;
+use super::fake::{broker, spoil_name};
 use super::support::{Publisher, create_topic, event, options, positions, pull, unique};
 
 fn numbered(publisher: &Publisher, topic: &str, numbers: std::ops::Range<u64>) {
@@ -133,14 +133,7 @@ async fn z12_a_record_whose_header_has_a_name_that_is_no_text_is_no_event_and_ot
     publisher.flush();
     publisher.event(name, 0, &event(1, "k"));
     publisher.flush();
-    // No client of Rust sends such a name; others do.
-    fake.with_state(|state| {
-        let first = &mut state.partition_mut(name, 0).unwrap().log[0];
-        let mut bytes = first.to_vec();
-        let at = bytes.windows(6).position(|part| part == b"a-name").unwrap();
-        bytes[at] = 0xff;
-        *first = bytes.into();
-    });
+    spoil_name(&fake, name, "a-name");
     let mapping = Mapping::new(Pick::literal("t"), Pick::of(RecordPart::Topic));
     for format in [RecordFormat::CloudEvents, RecordFormat::Mapped(Box::new(mapping))] {
         let is_mapped = format != RecordFormat::CloudEvents;
