@@ -12,6 +12,7 @@
 //! what is ready: a full partition holds up no other, and what was fetched is not fetched again
 //! (F05).
 
+mod anew;
 mod committing;
 mod filling;
 mod guarding;
@@ -35,6 +36,7 @@ use rdkafka::{
 };
 use tokio::sync::oneshot;
 
+use self::anew::{Anew, ReadTo};
 use super::{
     context::{Said, SourceContext},
     guard::Guard,
@@ -64,6 +66,9 @@ struct AssignedPartition {
     tracker: Arc<Tracker>,
     /// Until it is taken away.
     queue: Option<PartitionQueue<SourceContext>>,
+    read: ReadTo,
+    /// It has begun anew, and the engine has not answered yet.
+    anew: Option<Anew>,
     /// The last commit that was confirmed.
     committed: Option<StoredOffset>,
     /// What is done no longer fits in a commit: nothing is taken since; and when that was looked

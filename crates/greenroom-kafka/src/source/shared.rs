@@ -130,6 +130,11 @@ impl Part {
         Self { epoch, tracker, ready, ready_bytes: 0, has_given: false, end: None, set_bytes: None }
     }
 
+    pub(super) fn is_ready(&mut self, taken: Vec<Taken>) {
+        self.ready_bytes += taken.iter().map(Self::bytes).sum::<usize>();
+        self.ready.extend(taken);
+    }
+
     pub(super) fn has_room(&self) -> bool {
         self.ready.len() < READY && self.ready_bytes < READY_BYTES
     }

@@ -25,6 +25,10 @@ impl Poller {
         let mut any = false;
         let mut reading = mem::take(&mut self.reading);
         for (number, reading) in &mut reading {
+            if reading.anew.is_some() {
+                any |= self.begin_anew(*number, reading);
+                continue;
+            }
             let has_room = {
                 let state = self.shared.state.lock();
                 state.parts.get(number).is_some_and(Part::has_room)
@@ -38,8 +42,8 @@ impl Poller {
     }
 
     /// Takes records below this offset, and perhaps one behind it, where none lies before that.
-    fn fill_one(&mut self, number: Partition, reading: &AssignedPartition, end: u64) -> bool {
-        let Some(queue) = &reading.queue else { return false };
+    fn fill_one(&mut self, number: Partition, reading: &mut AssignedPartition, end: u64) -> bool {
+        let Some(queue) = reading.queue.take() else { return false };
         let (mut messages, mut next) = (Vec::new(), 0);
         while messages.len() < BATCH && next < end {
             match queue.poll(Duration::ZERO) {
@@ -51,8 +55,14 @@ impl Poller {
                 None => break,
             }
         }
-        self.take(number, &reading.tracker, &messages);
-        !messages.is_empty()
+        let anew = reading.read.read(&messages);
+        let (read, anew) = messages.split_at(anew.unwrap_or(messages.len()));
+        self.take(number, &reading.tracker, read);
+        self.put_aside(number, reading, anew);
+        let any = !messages.is_empty();
+        drop(messages);
+        reading.queue = Some(queue);
+        any
     }
 
     /// One that came before its partition had a queue.
@@ -78,10 +88,8 @@ impl Poller {
         };
         let new = messages.iter().zip(is_new).filter(|(_, is_new)| *is_new);
         let taken: Vec<_> = new.map(|(message, _)| self.options.format.taken(message)).collect();
-        let bytes: usize = taken.iter().map(Part::bytes).sum();
         if let Some(part) = self.shared.state.lock().parts.get_mut(&number) {
-            part.ready.extend(taken);
-            part.ready_bytes += bytes;
+            part.is_ready(taken);
         }
         self.shared.changed.notify_one();
     }

@@ -28,9 +28,10 @@ use super::{
         context::Said,
         offsets::{self, Answer, Answered, Beginning},
         options::StartAt,
-        shared::Part,
+        shared::{Part, Shared},
     },
     AssignedPartition, Poller, Rebalance,
+    anew::ReadTo,
 };
 use crate::{client::advice, place::Place};
 
@@ -215,7 +216,7 @@ impl Poller {
 
     /// An epoch begins.
     fn begin_reading(&mut self, beginning: Beginning) {
-        let Beginning { place, positions, is_committed, remark, .. } = beginning;
+        let Beginning { place, positions, from, is_committed, remark } = beginning;
         let number = self.numbers.of(&place);
         if let Some(remark) = remark {
             tracing::warn!("{}: partition {place}: {remark}", self.shared.name);
@@ -246,6 +247,8 @@ impl Poller {
             epoch,
             tracker,
             queue,
+            read: ReadTo::starting_at(from),
+            anew: None,
             committed,
             full: None,
             told_full: None,
@@ -273,20 +276,11 @@ impl Poller {
         Some(Rebalance::Revoking { places, numbers, since, last_commit: None })
     }
 
-    /// Nothing more of it is taken; what is ready and was not given is dropped.
     fn stop_reading(&mut self, number: Partition) {
         let Some(reading) = self.reading.get_mut(&number) else { return };
-        reading.queue = None;
+        (reading.queue, reading.anew) = (None, None);
         reading.tracker.is_watched.store(true, Ordering::Relaxed);
-        let mut state = self.shared.state.lock();
-        let Some(part) = state.parts.remove(&number) else { return };
-        let mut watermark = reading.tracker.watermark.lock();
-        for taken in &part.ready {
-            watermark.refuse(reading.epoch, taken.position);
-        }
-        if part.has_given && state.dropped.is_none() {
-            state.leaving.insert(number, false);
-        }
+        withdraw(&self.shared, number, reading);
     }
 
     fn lose(&mut self, numbers: &[Partition]) {
@@ -401,6 +395,20 @@ impl Poller {
         }
         list
     }
+}
+
+/// Nothing more of it is given: what is ready is dropped, and the engine is told.
+pub(super) fn withdraw(shared: &Shared, number: Partition, reading: &AssignedPartition) {
+    let mut state = shared.state.lock();
+    let Some(part) = state.parts.remove(&number) else { return };
+    let mut watermark = reading.tracker.watermark.lock();
+    for taken in &part.ready {
+        watermark.refuse(reading.epoch, taken.position);
+    }
+    if part.has_given && state.dropped.is_none() {
+        state.leaving.insert(number, false);
+    }
+    shared.changed.notify_one();
 }
 
 #[cfg(test)]
