@@ -27,7 +27,7 @@ pub trait Committer: Send + Sync + 'static {
     ///
     /// # Errors
     /// It cannot be stored, and trying again would not help: the engine stops the input. What may
-    /// pass is for the source to log, and to try again at the next commit.
+    /// pass is for the source to log, and to try again, in this commit or the next.
     ///
     /// # Cancel safety
     /// A dropped future may still store it.

@@ -186,6 +186,11 @@ fn filled(
     Ok(count)
 }
 
+/// There is no room at the moment.
+pub(super) fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
+
 /// All of a small file; `None` where there is none.
 pub(super) fn read_whole(disk: &dyn Disk, path: &Path) -> io::Result<Option<Vec<u8>>> {
     let file = match disk.open(path, false) {
@@ -199,7 +204,8 @@ pub(super) fn read_whole(disk: &dyn Disk, path: &Path) -> io::Result<Option<Vec<
     Ok(Some(bytes))
 }
 
-/// Puts a file in its place so that there is always a whole one, the last or the one before.
+/// Puts a file in its place so that there is always a whole one, the last or the one before. After
+/// an error it may be tried again: a try begins with a new file.
 pub(super) fn replace(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> io::Result<()> {
     let beside = path.with_extension("tmp");
     let file = disk.create(&beside, bytes.len() as u64)?;

@@ -1,12 +1,14 @@
 //! How far one consumer has come in this run: told by settlements, stored by commits.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
+use greenroom::Backoff;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 
 use super::{
     consumers::StoredConsumer,
+    disk::is_full,
     shared::{Durable, Held, Shared},
 };
 use crate::{
@@ -17,6 +19,9 @@ use crate::{
         ahead::Ahead,
     },
 };
+
+/// The pauses between tries to store a position on a disk that is full: a person has to make room.
+const AGAIN: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(30));
 
 /// Shared by the source, the settlements of its events, and the task that commits.
 #[derive(Clone)]
@@ -102,6 +107,21 @@ impl LogPositions {
         Ok(())
     }
 
+    /// Waits until another try is due.
+    async fn wait_for_room(&self, tries: u32, error: &std::io::Error) {
+        let pause = AGAIN.wait(tries, rand::random());
+        tracing::warn!(
+            input = self.0.name,
+            consumer = self.0.consumer,
+            tries,
+            again_in_ms = pause.as_millis() as u64,
+            %error,
+            "a position cannot be stored and is tried again: free some space. Until then nothing is removed from the log, and \
+             a run after this one repeats what was handled since"
+        );
+        tokio::time::sleep(pause).await;
+    }
+
     fn failed(&self, error: impl std::fmt::Display) -> SourceError {
         let reason = format!(
             "the position of the consumer `{}` cannot be stored: {error}; mend that (free space, a writable directory), then \
@@ -147,12 +167,24 @@ impl Receipts for LogPositions {
 
 impl Committer for LogPositions {
     fn commit<'a>(&'a self) -> BoxFuture<'a, Result<(), SourceError>> {
-        let positions = self.clone();
         Box::pin(async move {
-            match tokio::task::spawn_blocking(move || positions.store()).await {
-                Ok(stored) => stored.map_err(|error| self.failed(error)),
-                Err(panicked) => Err(self.failed(panicked)),
+            let mut tries = 0;
+            loop {
+                let positions = self.clone();
+                let stored = tokio::task::spawn_blocking(move || positions.store()).await;
+                match stored.map_err(|panicked| self.failed(panicked))? {
+                    Ok(()) => break,
+                    Err(error) if is_full(&error) => {
+                        tries += 1;
+                        self.wait_for_room(tries, &error).await;
+                    }
+                    Err(error) => return Err(self.failed(error)),
+                }
             }
+            if tries > 0 {
+                tracing::info!(input = self.0.name, "there is room again: the position is stored");
+            }
+            Ok(())
         })
     }
 

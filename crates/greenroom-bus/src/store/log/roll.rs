@@ -4,7 +4,7 @@ use std::{io, path::Path, sync::Arc};
 
 use super::{
     active::Active,
-    disk::{Disk, DiskFile},
+    disk::{Disk, DiskFile, is_full},
     format::{SEGMENT_HEADER, SegmentHeader},
     segment::{NEXT, SPARE, Segment},
 };
@@ -51,8 +51,4 @@ fn make(
     file.write_at(&header.write(), 0)?;
     file.sync()?;
     Ok(file)
-}
-
-fn is_full(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }

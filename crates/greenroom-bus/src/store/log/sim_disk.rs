@@ -46,6 +46,11 @@ struct State {
     fails_in: Option<u32>,
     /// The next operation of this kind fails with this error.
     fails_next: Option<(Op, io::ErrorKind)>,
+    /// While this is `Some`, no file is made; how many were to be.
+    lacks_room: Option<u32>,
+    /// Files that may be open at once, and that are.
+    most_open: usize,
+    open: usize,
     /// Syncs of files wait.
     holds_syncs: bool,
     syncs_held: usize,
@@ -90,6 +95,9 @@ impl SimDisk {
             locked: false,
             fails_in: None,
             fails_next: None,
+            lacks_room: None,
+            most_open: usize::MAX,
+            open: 0,
             holds_syncs: false,
             syncs_held: 0,
             operations: 0,
@@ -105,6 +113,21 @@ impl SimDisk {
 
     pub(super) fn fails_next(&self, op: Op, kind: io::ErrorKind) {
         self.machine.state.lock().fails_next = Some((op, kind));
+    }
+
+    /// No file is made from now on.
+    pub(super) fn fill(&self) {
+        self.machine.state.lock().lacks_room = Some(0);
+    }
+
+    /// There is room again. How many files were to be made since there was none.
+    pub(super) fn clear(&self) -> u32 {
+        self.machine.state.lock().lacks_room.take().unwrap_or(0)
+    }
+
+    /// No more files than these may be open at once.
+    pub(super) fn limit_open(&self, most: usize) {
+        self.machine.state.lock().most_open = most;
     }
 
     pub(super) fn hold_syncs(&self) {
@@ -157,7 +180,19 @@ impl SimDisk {
         if let Some((_, kind)) = state.fails_next.take_if(|(failing, _)| *failing == op) {
             return Err(kind.into());
         }
+        if let (Op::Create, Some(tries)) = (op, &mut state.lacks_room) {
+            *tries += 1;
+            return Err(io::ErrorKind::StorageFull.into());
+        }
         Ok(state)
+    }
+
+    fn opened(&self, state: &mut State, id: u64) -> io::Result<Arc<dyn DiskFile>> {
+        if state.open >= state.most_open {
+            return Err(io::Error::other("too many open files"));
+        }
+        state.open += 1;
+        Ok(Arc::new(Opened { disk: self.clone(), id }))
     }
 }
 
@@ -280,7 +315,7 @@ impl Disk for SimDisk {
         state.change(parent(path), Change::Put(path.to_owned(), id));
         match failure {
             Some(error) => Err(error),
-            None => Ok(Arc::new(Opened { disk: self.clone(), id })),
+            None => self.opened(&mut state, id),
         }
     }
 
@@ -288,7 +323,7 @@ impl Disk for SimDisk {
         let mut state = self.begin(Op::Other)?;
         state.check()?;
         let id = state.find(path)?;
-        Ok(Arc::new(Opened { disk: self.clone(), id }))
+        self.opened(&mut state, id)
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -342,6 +377,12 @@ impl Drop for Lock {
 struct Opened {
     disk: SimDisk,
     id: u64,
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        self.disk.machine.state.lock().open -= 1;
+    }
 }
 
 impl Opened {

@@ -1,4 +1,4 @@
-use std::io::ErrorKind;
+use std::{io::ErrorKind, time::Duration};
 
 use super::{
     super::{
@@ -7,6 +7,7 @@ use super::{
     },
     support::*,
 };
+use crate::source::Source;
 
 #[tokio::test]
 async fn d03_what_waits_is_bounded_and_more_is_answered_full() {
@@ -89,4 +90,30 @@ async fn b03_a_disk_that_is_full_when_a_segment_is_begun_is_full_and_no_failure(
     log.close().await;
     drop(log);
     assert_eq!(read_all(&open(&disk.crash(), small())).await.len(), stored as usize + 10);
+}
+
+#[tokio::test(start_paused = true)]
+async fn b03_a_position_that_finds_no_room_is_stored_once_there_is_some() {
+    let disk = SimDisk::new(1);
+    let log = open(&disk, small());
+    append(&log, 0..10).await;
+    let mut source = log.source("c").unwrap();
+    let committer = source.committer().unwrap();
+    committer.commit().await.unwrap();
+    let taken = read_to(&mut source, 11).await;
+    taken.iter().for_each(|(position, _)| settle(&source, *position));
+    disk.fill();
+    let commit = tokio::spawn({
+        let committer = committer.clone();
+        async move { committer.commit().await }
+    });
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    assert!(!commit.is_finished(), "a full disk ends no input");
+    assert_eq!(log.standing().consumers[0].oldest_open, 1);
+    append(&log, 10..12).await;
+    let tries = disk.clear();
+    assert!((5..60).contains(&tries), "the pauses grow up to half a minute: {tries}");
+    commit.await.unwrap().unwrap();
+    assert_eq!(log.standing().consumers[0].oldest_open, 11);
+    assert_eq!(read_to(&mut source, 13).await.len(), 2, "the source goes on");
 }
