@@ -141,6 +141,14 @@ pub(super) fn too_large(limit: usize) -> HttpAnswer {
     problem(StatusCode::PAYLOAD_TOO_LARGE, &text)
 }
 
+/// What the log takes at once depends on how large it may become.
+pub(super) fn too_large_for_log(limit: u64) -> HttpAnswer {
+    let text = format!(
+        "the events take more than the {limit} bytes that fit into the log at once; nothing was stored"
+    );
+    problem(StatusCode::PAYLOAD_TOO_LARGE, &text)
+}
+
 pub(super) fn slow() -> HttpAnswer {
     closing(problem(StatusCode::REQUEST_TIMEOUT, "the body did not come in time"))
 }

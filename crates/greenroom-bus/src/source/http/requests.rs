@@ -168,9 +168,7 @@ async fn append(shared: &Shared, events: Vec<Event>, reserved: ReservedBytes) ->
             tracing::debug!(input = shared.name, reason, "no room for posted events");
             answer::full(retry_after)
         }
-        Err(AppendError::TooLarge { limit, .. }) => {
-            answer::too_large(usize::try_from(limit).unwrap_or(usize::MAX))
-        }
+        Err(AppendError::TooLarge { limit, .. }) => answer::too_large_for_log(limit),
         Err(AppendError::Failed(why)) => {
             if !shared.failed.swap(true, Ordering::Relaxed) {
                 tracing::error!(

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use super::error::LogError;
+use super::{
+    error::LogError,
+    format::{ALIGNMENT, BLOCK_HEADER, SEGMENT_HEADER},
+};
 
 const MIB: u64 = 1024 * 1024;
 
@@ -24,7 +27,8 @@ pub struct LogOptions {
     /// How long events are kept that every consumer is done with, unless their room is needed.
     /// Default: a day.
     pub keep_for: Duration,
-    /// The most bytes that are appended at once. Default: 64 MiB.
+    /// The most bytes that are appended at once, and never more than half of `max_bytes`: beside
+    /// the segment that is written, more has no room. Default: 64 MiB.
     pub max_append_bytes: u64,
     /// Events that may wait to be written. Default: 100,000.
     pub waiting_events: usize,
@@ -55,6 +59,13 @@ impl Default for LogOptions {
 }
 
 impl LogOptions {
+    /// The most bytes of events that always find room once the consumers are done with what is
+    /// there: in a segment of half the log's size, as the one that is written has at most.
+    pub(super) fn append_limit(&self) -> u64 {
+        let around = (SEGMENT_HEADER + BLOCK_HEADER + ALIGNMENT) as u64;
+        self.max_append_bytes.min(self.max_bytes / 2 - around)
+    }
+
     pub(super) fn check(&self) -> Result<(), LogError> {
         let wrong = |what: String| Err(LogError::Options(what));
         if self.segment_bytes < LEAST_SEGMENT {

@@ -172,7 +172,7 @@ impl SegmentLog {
         let consumers = Consumers::open(&disk, &directory, found.log)?;
         check_consumers(&consumers, &found)?;
         let durable = Durable { next: found.next, writer: WriterState::Open };
-        let waiting = Waiting::new(options.waiting_events, options.waiting_bytes);
+        let waiting = Waiting::new(&options);
         let shared = Arc::new(Shared {
             directory: directory.clone(),
             disk,
@@ -326,7 +326,7 @@ impl SegmentLog {
         }
         let shared = self.shared();
         let about = events.iter().map(|event| event.approximate_bytes() as u64).sum();
-        let limit = shared.options.max_append_bytes;
+        let limit = shared.options.append_limit();
         // Neither is made ready in vain.
         shared.waiting.room(events.len(), 0)?;
         if about > limit.saturating_mul(2) {

@@ -9,6 +9,7 @@ use super::{
     AppendError, Appended,
     format::{RECORD_HEADER, checksum},
     identities::{EventIdentity, identity},
+    options::LogOptions,
 };
 use crate::event::Event;
 
@@ -17,7 +18,7 @@ const SOON: Duration = Duration::from_secs(1);
 
 /// So many events are put into a block, or those of one append.
 const BLOCK_EVENTS: usize = 4_096;
-/// And so many bytes.
+/// And so many bytes, or fewer in a log that is small.
 const BLOCK_BYTES: u64 = 8 * 1024 * 1024;
 
 /// Events as they will be stored: made by the appending task, so that the committer has little to
@@ -88,6 +89,8 @@ pub(super) struct Waiting {
     changed: Condvar,
     most_events: usize,
     most_bytes: u64,
+    /// Of a block: appends that have room one after the other have it together, too.
+    block_bytes: u64,
 }
 
 #[derive(Default)]
@@ -102,8 +105,14 @@ struct State {
 }
 
 impl Waiting {
-    pub(super) fn new(most_events: usize, most_bytes: u64) -> Self {
-        Self { state: Mutex::default(), changed: Condvar::new(), most_events, most_bytes }
+    pub(super) fn new(options: &LogOptions) -> Self {
+        Self {
+            state: Mutex::default(),
+            changed: Condvar::new(),
+            most_events: options.waiting_events,
+            most_bytes: options.waiting_bytes,
+            block_bytes: BLOCK_BYTES.min(options.append_limit()),
+        }
     }
 
     /// Whether there is room for so many events and bytes. What is more than the bound by itself
@@ -178,7 +187,7 @@ impl Waiting {
             return Work::Retain;
         }
         if !state.queue.is_empty() {
-            return Work::Write(state.take());
+            return Work::Write(state.take(self.block_bytes));
         }
         if state.refuses.is_some() { Work::End } else { Work::Retain }
     }
@@ -186,11 +195,11 @@ impl Waiting {
 
 impl State {
     /// What goes into the next block.
-    fn take(&mut self) -> Vec<Append> {
+    fn take(&mut self, block_bytes: u64) -> Vec<Append> {
         let (mut taken, mut events, mut bytes) = (Vec::new(), 0, 0);
         while let Some(append) = self.queue.front() {
             let (more_events, more_bytes) = (append.prepared.events.len(), append.prepared.bytes());
-            let fits = events + more_events <= BLOCK_EVENTS && bytes + more_bytes <= BLOCK_BYTES;
+            let fits = events + more_events <= BLOCK_EVENTS && bytes + more_bytes <= block_bytes;
             if !fits && !taken.is_empty() {
                 break;
             }

@@ -70,7 +70,7 @@ options! {
         /// How long events are kept after they were handled, unless their room is needed.
         age: Duration = duration(0..=YEAR_MS).default("24h");
         /// How much the log may take on disk. With all of it still needed,
-        /// senders are answered 429.
+        /// senders are answered 429. A post that takes more than half of it is answered 413.
         size: u64 = size((8 << 20)..=1024 * GIB).default("10GiB");
     }
 }

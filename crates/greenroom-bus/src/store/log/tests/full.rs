@@ -117,3 +117,39 @@ async fn b03_a_position_that_finds_no_room_is_stored_once_there_is_some() {
     assert_eq!(log.standing().consumers[0].oldest_open, 11);
     assert_eq!(read_to(&mut source, 13).await.len(), 2, "the source goes on");
 }
+
+#[tokio::test]
+async fn b02_what_never_has_room_in_the_log_is_too_large_and_not_for_later() {
+    let log = open(&SimDisk::new(1), LogOptions { max_bytes: 16 * 1024, ..small() });
+    match refused(&log, 0..40).await {
+        AppendError::TooLarge { bytes, limit } => assert!(bytes > limit && limit < 8 * 1024),
+        other => panic!("{other}"),
+    }
+    assert_eq!(append(&log, 0..20).await.stored, 20);
+}
+
+#[tokio::test]
+async fn b03_appends_that_have_room_one_after_the_other_are_not_refused_together() {
+    let disk = SimDisk::new(1);
+    let log = open(&disk, LogOptions { max_bytes: 48 * 1024, ..small() });
+    disk.hold_syncs();
+    let mut all = vec![tokio::spawn(append_ten(log.clone(), 0))];
+    tokio::task::spawn_blocking({
+        let disk = disk.clone();
+        move || disk.until_sync_is_held()
+    })
+    .await
+    .unwrap();
+    all.extend((1..24).map(|n| tokio::spawn(append_ten(log.clone(), n * 10))));
+    tokio::task::yield_now().await;
+    disk.release_syncs();
+    let mut stored = 0;
+    for one in all {
+        stored += one.await.unwrap().is_ok() as usize;
+    }
+    assert!(stored > 5, "{stored}");
+}
+
+async fn append_ten(log: super::super::SegmentLog, first: u32) -> Result<(), AppendError> {
+    log_append(&log, first).await
+}
