@@ -4,7 +4,7 @@
 //! million share them has a probability of 2⁻⁸⁹; nobody can make two that do.
 
 use std::{
-    collections::{HashSet, VecDeque},
+    collections::{HashMap, VecDeque, hash_map::Entry},
     time::Duration,
 };
 
@@ -32,7 +32,9 @@ pub(super) fn identity(source: &str, id: &str) -> EventIdentity {
 pub(super) struct Identities {
     window: u64,
     most: usize,
-    known: HashSet<EventIdentity, foldhash::fast::RandomState>,
+    /// How often each is in `order`: an event that was stored again after its window is there
+    /// twice when the log is opened, and is known until the last of them is forgotten.
+    known: HashMap<EventIdentity, u32, foldhash::fast::RandomState>,
     /// One for each event without a gap, oldest first, each with its time.
     order: VecDeque<(EventIdentity, u64)>,
 }
@@ -40,7 +42,7 @@ pub(super) struct Identities {
 impl Identities {
     pub(super) fn new(window: Duration, most: usize) -> Self {
         let most = if window.is_zero() { 0 } else { most };
-        Self { window: millis(window), most, known: HashSet::default(), order: VecDeque::new() }
+        Self { window: millis(window), most, known: HashMap::default(), order: VecDeque::new() }
     }
 
     pub(super) fn most(&self) -> usize {
@@ -48,7 +50,7 @@ impl Identities {
     }
 
     pub(super) fn contains(&self, identity: &EventIdentity) -> bool {
-        self.known.contains(identity)
+        self.known.contains_key(identity)
     }
 
     /// An event was stored at this time.
@@ -59,7 +61,7 @@ impl Identities {
         if self.order.len() >= self.most {
             self.forget_oldest();
         }
-        self.known.insert(identity);
+        *self.known.entry(identity).or_default() += 1;
         self.order.push_back((identity, time));
     }
 
@@ -71,8 +73,12 @@ impl Identities {
     }
 
     fn forget_oldest(&mut self) {
-        if let Some((identity, _)) = self.order.pop_front() {
-            self.known.remove(&identity);
+        let Some((identity, _)) = self.order.pop_front() else { return };
+        if let Entry::Occupied(mut known) = self.known.entry(identity) {
+            *known.get_mut() -= 1;
+            if *known.get() == 0 {
+                known.remove();
+            }
         }
     }
 

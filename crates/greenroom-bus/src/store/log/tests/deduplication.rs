@@ -108,3 +108,18 @@ async fn d14_without_a_window_every_event_is_stored() {
     let log = open(&SimDisk::new(1), none);
     assert_eq!(log.append(vec![event("1"), event("1")]).await.unwrap(), counts(2, 0));
 }
+
+#[tokio::test]
+async fn d14_an_event_that_was_stored_again_after_its_window_is_remembered_after_a_restart() {
+    let (disk, hands) = (SimDisk::new(1), Hands::default());
+    let window = Duration::from_secs(60);
+    let options = || LogOptions { remember_for: window, ..small() };
+    let log = try_open(&disk, options(), &hands).unwrap();
+    append(&log, 0..1).await;
+    hands.pass(window + Duration::from_secs(1));
+    assert_eq!(append(&log, 0..1).await, counts(1, 0), "it is too long ago");
+    let log = try_open(&disk.crash(), options(), &hands).unwrap();
+    assert_eq!(append(&log, 0..1).await, counts(0, 1), "the second of them is remembered");
+    hands.pass(window + Duration::from_secs(1));
+    assert_eq!(append(&log, 0..1).await, counts(1, 0), "and forgotten in its time");
+}
