@@ -10,7 +10,7 @@ use super::{
     active::Active,
     disk::{Disk, read_whole},
     error::{Damage, LogError},
-    format::{BLOCK_HEADER, Block, checksum},
+    format::{BLOCK_HEADER, Block, SEGMENT_HEADER, checksum},
     identities::{Identities, identity},
     options::LogOptions,
     segment::{NEXT, SPARE, Segment, Segments, bases},
@@ -49,21 +49,8 @@ pub(super) fn recover(
         let path = directory.join(NEXT);
         disk.remove(&path).map_err(LogError::io(path))?;
     }
-    let mut walks = Vec::new();
-    for base in bases(&names) {
-        let path = Segment::path(directory, base);
-        let (segment, file) = Segment::open(disk, &path, base, true)?;
-        if let Some(damage) = segment.is_cut() {
-            return Err(LogError::Damaged(damage));
-        }
-        walks.push(Walk::new(segment, file));
-    }
-    let Some(last) = walks.last() else { return Ok(None) };
-    let log = last.segment.header.log;
-    if let Some(other) = walks.iter().find(|walk| walk.segment.header.log != log) {
-        return Err(LogError::Damaged(other.damage("it is a segment of another log")));
-    }
-    let segments = Segments(walks.iter().map(|walk| walk.segment.clone()).collect());
+    let segments = segments(disk, directory, &names)?;
+    let Some(log) = segments.0.back().map(|last| last.header.log) else { return Ok(None) };
     let has_spare =
         names.iter().any(|name| name == SPARE) && is_usable_spare(disk, directory, options)?;
     let mut identities = Identities::new(options.remember_for, options.remember_events);
@@ -71,8 +58,7 @@ pub(super) fn recover(
     if begin == 0 {
         restore(disk, directory, log, segments.first(), &mut identities)?;
     }
-    let read = read(walks, begin, &mut identities)?;
-    let Read { walk, last, end, time } = read;
+    let Read { walk, last, end, time } = read(disk, &segments, begin, &mut identities)?;
     let active =
         Active { segment: walk.segment.clone(), file: walk.file().clone(), end: walk.offset };
     make_durable(&active, last.as_ref(), end).map_err(LogError::io(&active.segment.path))?;
@@ -86,6 +72,28 @@ pub(super) fn recover(
     }
     let next = walk.next;
     Ok(Some(Recovered { log, segments, active, next, time, identities, has_spare }))
+}
+
+/// Each is closed again when its header was read: a log may have more segments than a process may
+/// have files open.
+fn segments(disk: &dyn Disk, directory: &Path, names: &[String]) -> Result<Segments, LogError> {
+    let mut segments = Segments::default();
+    for base in bases(names) {
+        let (segment, _) = Segment::open(disk, &Segment::path(directory, base), base, false)?;
+        if let Some(damage) = segment.is_cut() {
+            return Err(LogError::Damaged(damage));
+        }
+        segments.0.push_back(segment);
+    }
+    let log = segments.0.back().map(|last| last.header.log);
+    match segments.0.iter().find(|other| Some(other.header.log) != log) {
+        None => Ok(segments),
+        Some(other) => {
+            let (file, what) = (other.path.clone(), "it is a segment of another log".to_owned());
+            let (offset, sequence) = (SEGMENT_HEADER as u64, other.header.base);
+            Err(LogError::Damaged(Damage { file, offset, sequence, what }))
+        }
+    }
 }
 
 /// One of another size, of a run with other options, is removed.
@@ -129,13 +137,21 @@ struct Read {
     time: u64,
 }
 
-fn read(walks: Vec<Walk>, begin: usize, identities: &mut Identities) -> Result<Read, LogError> {
-    let mut walks = walks.into_iter().skip(begin).peekable();
+fn read(
+    disk: &dyn Disk,
+    segments: &Segments,
+    begin: usize,
+    identities: &mut Identities,
+) -> Result<Read, LogError> {
+    let mut rest = segments.0.iter().skip(begin).peekable();
     let mut time = 0;
     loop {
-        let Some(mut walk) = walks.next() else { return Err(nothing_to_read()) };
+        let Some(segment) = rest.next() else { return Err(nothing_to_read()) };
+        let base = segment.header.base;
+        let next_base = rest.peek().map(|next| next.header.base);
+        let (segment, file) = Segment::open(disk, &segment.path, base, next_base.is_none())?;
+        let mut walk = Walk::new(segment, file);
         time = time.max(walk.segment.header.created);
-        let next_base = walks.peek().map(|walk| walk.segment.header.base);
         let mut last = None;
         let end = loop {
             let at = walk.offset;

@@ -26,6 +26,22 @@ async fn b03_what_is_appended_is_read_in_its_order_across_segments_and_runs() {
 }
 
 #[tokio::test]
+async fn b03_a_log_of_more_segments_than_files_may_be_open_is_opened_and_read() {
+    let disk = SimDisk::new(1);
+    let log = open(&disk, small());
+    for n in 0..20 {
+        append(&log, n * 10..n * 10 + 10).await;
+    }
+    assert!(log.standing().segments > 5, "{log:?}");
+    log.close().await;
+    drop(log);
+    disk.limit_open(3);
+    let log = open(&disk, small());
+    assert_eq!(read_all(&log).await.len(), 200);
+    assert_eq!(append(&log, 0..200).await.repeated, 200);
+}
+
+#[tokio::test]
 async fn b03_appends_that_wait_share_one_sync() {
     let disk = SimDisk::new(1);
     let log = open(&disk, small());
