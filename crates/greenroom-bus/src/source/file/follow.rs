@@ -29,6 +29,7 @@
 //! They rise over all files, as in a [set](super::set), but files may take turns: each line's
 //! position is its number and what was added to the lines of that turn.
 
+mod content;
 mod followed;
 mod found;
 mod piece;

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub(super) const BYTES: u64 = 4_096;
 
 /// What some bytes of a file were.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Fingerprint {
     from: u64,
     bytes: u64,
@@ -24,12 +24,23 @@ impl Fingerprint {
         Self::of(file, end.saturating_sub(BYTES)..end)
     }
 
-    fn of(file: &mut File, range: std::ops::Range<u64>) -> io::Result<Self> {
+    /// Of the bytes of this range that the file has. Moves its cursor.
+    pub(super) fn of(file: &mut File, range: std::ops::Range<u64>) -> io::Result<Self> {
         let mut content = Vec::new();
         file.seek(SeekFrom::Start(range.start))?;
         file.take(range.end - range.start).read_to_end(&mut content)?;
         let crc32 = crc32fast::hash(&content);
         Ok(Self { from: range.start, bytes: content.len() as u64, crc32 })
+    }
+
+    /// These bytes follow: up to 4 KiB are known. The fingerprint of nothing begins a file.
+    pub(super) fn extend(&mut self, bytes: &[u8]) {
+        let room = BYTES.saturating_sub(self.bytes) as usize;
+        let more = &bytes[..room.min(bytes.len())];
+        let mut crc = crc32fast::Hasher::new_with_initial(self.crc32);
+        crc.update(more);
+        self.crc32 = crc.finalize();
+        self.bytes += more.len() as u64;
     }
 
     /// Whether these are the bytes, at the beginning of a file.
@@ -41,7 +52,7 @@ impl Fingerprint {
     }
 
     /// Whether the same bytes are still there.
-    fn holds(&self, file: &mut File) -> io::Result<bool> {
+    pub(super) fn holds(&self, file: &mut File) -> io::Result<bool> {
         Ok(Self::of(file, self.from..self.from.saturating_add(self.bytes))? == *self)
     }
 }
@@ -71,6 +82,14 @@ impl FileIdentity {
     /// Whether a file that begins with these bytes may have the same content.
     pub(super) fn begins_with(&self, beginning: &[u8]) -> bool {
         self.head.is_of(beginning)
+    }
+
+    /// It begins like this, as far as it was read. What is known of a file that was opened while it
+    /// was short would fit others, too.
+    pub(super) fn begins(&mut self, head: &Fingerprint) {
+        if head.bytes >= self.head.bytes {
+            self.head = head.clone();
+        }
     }
 
     /// As large as the file is now, where it has grown. One that was cut is not what it was.
@@ -122,4 +141,24 @@ pub(super) fn inode(file: &File) -> io::Result<u64> {
 #[cfg(not(unix))]
 pub(super) fn inode(_: &File) -> io::Result<u64> {
     Ok(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fingerprint_that_grows_is_that_of_the_whole_beginning() {
+        let content: Vec<u8> = (0..10_000_u32).map(|n| (n % 251) as u8).collect();
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("in"), &content).unwrap();
+        let mut file = File::open(directory.path().join("in")).unwrap();
+        let mut grown = Fingerprint::default();
+        let mut at = 0;
+        for piece in content.chunks(1_500) {
+            grown.extend(piece);
+            at += piece.len() as u64;
+            assert_eq!(grown, Fingerprint::of(&mut file, 0..at.min(BYTES)).unwrap());
+        }
+    }
 }

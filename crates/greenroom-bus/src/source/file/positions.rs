@@ -140,6 +140,12 @@ impl FilePositions {
         state.ahead.received(&mut taken.items, &self.0.due);
     }
 
+    /// How its file begins, as far as it was read. Told before lines of what is new are received:
+    /// so what is stored of them knows them.
+    pub(super) fn begins(&self, head: &Fingerprint) {
+        self.0.content.lock().identity.begins(head);
+    }
+
     /// Nothing more will be taken. `read`: the bytes of the file, if its end was read.
     pub(super) fn end(&self, read: Option<u64>) {
         let mut state = self.0.state.lock();

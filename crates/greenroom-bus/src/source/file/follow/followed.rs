@@ -18,12 +18,11 @@ use super::super::{
     lines::{Items, Lines, ReadBatch},
 };
 use super::{
-    found::Id,
+    content::{ReadContent, bytes_before, written},
+    found::{FoundFile, Id},
     piece::{GRACE, Visited},
 };
 
-/// So many bytes before the place that was read to are remembered, to be found there again.
-const RECENT: usize = 256;
 /// A compressed file is whole when it has not grown for so long.
 const STEADY: Duration = Duration::from_secs(2);
 /// So many bytes tell whether a file is compressed.
@@ -45,8 +44,8 @@ pub(super) struct Followed {
     pub(super) quiet_since: Option<Instant>,
     pub(super) told: LastTold,
     cutter: Cutter,
-    /// The last bytes that were read.
-    recent: Vec<u8>,
+    /// What was read, unless it is compressed.
+    content: ReadContent,
     compressed: Compressed,
 }
 
@@ -117,7 +116,7 @@ impl Followed {
             quiet_since: None,
             told: LastTold::Lines,
             cutter: Cutter { chunks, cut, lines: lines.stepwise() },
-            recent: Vec::new(),
+            content: ReadContent::default(),
             compressed: Compressed::default(),
         }
     }
@@ -125,8 +124,7 @@ impl Followed {
     /// Reads what stands before the place to go on from.
     pub(super) fn remember(&mut self) -> io::Result<()> {
         let Some(file) = &mut self.file else { return Ok(()) };
-        let end = self.cutter.chunks.offset();
-        self.recent = bytes_before(file, end, RECENT.min(usize::try_from(end).unwrap_or(RECENT)))?;
+        self.content = ReadContent::before(file, self.cutter.chunks.offset())?;
         Ok(())
     }
 
@@ -148,12 +146,31 @@ impl Followed {
         self.cutter.lines.last()
     }
 
-    /// Looks how long it is now. True where there is something to be read.
+    /// It sleeps, and was found like this.
+    pub(super) fn was_found(&mut self, found: &FoundFile) {
+        self.length = found.length;
+        self.content.found(found.modified);
+    }
+
+    /// Looks how long it is now. True where there is something to be read, or other content.
     pub(super) fn look(&mut self) -> io::Result<bool> {
         if let Some(file) = &self.file {
-            self.length = file.metadata()?.len();
+            let found = file.metadata()?;
+            self.length = found.len();
+            self.content.found(written(&found));
         }
-        Ok(self.length != self.read())
+        if self.length != self.read() {
+            self.content.is_checked();
+            return Ok(true);
+        }
+        if !self.content.is_touched() {
+            return Ok(false);
+        }
+        let is_other = self.file.is_none() || self.difference()?.is_some();
+        if !is_other {
+            self.content.is_checked();
+        }
+        Ok(is_other)
     }
 
     pub(super) fn is_quiet(&self, now: Instant) -> bool {
@@ -214,10 +231,13 @@ impl Followed {
             }
         }
         file.seek(SeekFrom::Start(self.cutter.chunks.offset()))?;
-        let mut input = Recorded { file, recent: &mut self.recent };
-        if !self.cutter.chunks.step(&mut input)? {
+        let has_read = self.cutter.chunks.step(&mut self.content.recorded(file))?;
+        if !has_read {
             // It was cut just now: the next look finds that.
             return Ok(Visit::Done);
+        }
+        if let Some(positions) = &self.visited.positions {
+            positions.begins(self.content.head());
         }
         self.quiet_since = None;
         Ok(self.handed_over())
@@ -291,18 +311,15 @@ impl Followed {
         if all.is_empty() { Visit::Nothing } else { Visit::Lines(all) }
     }
 
-    /// Why it is not the file any more that was read before. One that was cut and written anew may
-    /// be longer by now than it was: so the last bytes that were read have to be there still.
+    /// Why it is not the file any more that was read before. What is compressed says nothing of it
+    /// but its length.
     fn difference(&mut self) -> io::Result<Option<String>> {
-        let read = self.cutter.chunks.offset();
-        let Some(file) = &mut self.file else { return Ok(None) };
-        let length = file.metadata()?.len();
-        if length < read {
-            return Ok(Some(format!("it was cut to {length} bytes when {read} had been read")));
+        match &mut self.file {
+            Some(file) if self.compressed.archive.is_none() => {
+                self.content.difference(file, self.cutter.chunks.offset())
+            }
+            _ => Ok(None),
         }
-        let there = bytes_before(file, read, self.recent.len())?;
-        Ok((there != self.recent)
-            .then(|| format!("its content before byte {read} is not what was read")))
     }
 }
 
@@ -319,31 +336,4 @@ fn links(_: &std::fs::Metadata) -> u64 {
 /// A file that is as short as this may become one that is compressed.
 fn may_be_magic(beginning: &[u8]) -> bool {
     beginning.first().is_some_and(|first| matches!(first, 0x1f | 0x28 | 0x50..=0x5f))
-}
-
-/// Up to so many bytes that end here. Moves the cursor.
-pub(super) fn bytes_before(file: &mut File, end: u64, count: usize) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::with_capacity(count);
-    if count > 0 {
-        file.seek(SeekFrom::Start(end.saturating_sub(count as u64)))?;
-        file.take(count as u64).read_to_end(&mut bytes)?;
-    }
-    Ok(bytes)
-}
-
-/// Remembers the last bytes that are read.
-struct Recorded<'a> {
-    file: &'a mut File,
-    recent: &'a mut Vec<u8>,
-}
-
-impl Read for Recorded<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.file.read(buffer)?;
-        let read = &buffer[..count];
-        self.recent.extend_from_slice(&read[read.len().saturating_sub(RECENT)..]);
-        let excess = self.recent.len().saturating_sub(RECENT);
-        self.recent.drain(..excess);
-        Ok(count)
-    }
 }

@@ -6,7 +6,10 @@ use std::{
     time::SystemTime,
 };
 
-use super::super::select::{FileSet, known_by};
+use super::{
+    super::select::{FileSet, known_by},
+    content::written,
+};
 
 /// What a file is known by as long as it is open, whatever it is called.
 pub(super) type Id = (u64, u64, PathBuf);
@@ -110,7 +113,7 @@ fn at(path: PathBuf) -> Result<Option<FoundFile>, String> {
         let path = path.display();
         return Err(format!("{path} is no regular file, and only such a file can be followed"));
     }
-    let modified = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+    let modified = written(&metadata);
     let created = metadata.created().unwrap_or(modified);
     let (id, length) = (known_by(&metadata, &path), metadata.len());
     Ok(Some(FoundFile { path, id, length, modified, created }))

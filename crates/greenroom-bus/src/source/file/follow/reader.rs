@@ -399,7 +399,7 @@ impl FollowReader {
                     let file = &mut self.files[*at];
                     file.is_there = true;
                     if file.file.is_none() {
-                        file.length = found.length;
+                        file.was_found(&found);
                     }
                     file.path = found.path;
                 }

@@ -250,6 +250,78 @@ async fn b01_a_file_that_is_cut_is_read_from_its_start() {
     assert_eq!(rest(&mut source).await, [31]);
 }
 
+impl Stage {
+    /// The same file with other content, last written to so many seconds from now: two writes may
+    /// be in the same tick of the clock.
+    fn rewrite(&self, name: &str, text: &str, seconds: u64) {
+        fs::write(self.path(name), text).unwrap();
+        self.touch(name, seconds);
+    }
+
+    fn touch(&self, name: &str, seconds: u64) {
+        let at = std::time::SystemTime::now() + Duration::from_secs(seconds);
+        fs::File::options().append(true).open(self.path(name)).unwrap().set_modified(at).unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn b01_a_file_that_is_written_anew_with_the_same_length_is_read_from_its_start() {
+    let stage = Stage::new();
+    stage.append("log", &some(1..=4));
+    let mut source = stage.follow("log");
+    assert_eq!(rest(&mut source).await, [1, 2, 3, 4]);
+    stage.rewrite("log", &some(5..=8), 10);
+    assert_eq!(rest(&mut source).await, [5, 6, 7, 8]);
+    stage.touch("log", 20);
+    assert!(rest(&mut source).await.is_empty(), "it has the same content");
+    stage.rewrite("log", &some(1..=9), 30);
+    assert_eq!(rest(&mut source).await.len(), 9);
+    stage.rewrite("log", &(line(9) + &some(2..=9)), 40);
+    assert_eq!(rest(&mut source).await, [9, 2, 3, 4, 5, 6, 7, 8, 9], "it ends as it did");
+}
+
+#[tokio::test(start_paused = true)]
+async fn b01_a_closed_file_that_is_written_anew_with_the_same_length_is_read_from_its_start() {
+    let stage = Stage::new();
+    fs::create_dir(stage.path("in")).unwrap();
+    for number in 1..=200 {
+        stage.append(&format!("in/{number:04}.ndjson"), &line(number));
+    }
+    let mut source = stage.follow("in");
+    assert_eq!(rest(&mut source).await.len(), 200);
+    stage.touch("in/0001.ndjson", 10);
+    stage.rewrite("in/0002.ndjson", &line(9), 10);
+    assert_eq!(rest(&mut source).await, [9]);
+    end_steps(&mut source).await;
+    assert!(source.steps.reader.as_ref().unwrap().open_files() <= 64);
+}
+
+#[tokio::test(start_paused = true)]
+async fn b01_a_file_that_is_written_anew_while_nobody_looks_is_not_taken_for_what_it_was() {
+    let stage = Stage::new();
+    stage.append("log", "");
+    let mut first = stage.run("log");
+    assert!(first.handle().await.is_empty());
+    stage.append("log", &some(1..=3));
+    assert_eq!(first.handle().await, [1, 2, 3]);
+    first.end().await;
+    // Longer than it was.
+    fs::write(stage.path("log"), some(4..=9)).unwrap();
+    let mut second = stage.run("log");
+    assert_eq!(second.handle().await, [4, 5, 6, 7, 8, 9]);
+    stage.append("log", &some(10..=11));
+    assert_eq!(second.take().await, [10, 11]);
+    second.settle();
+    end_steps(&mut second.source).await;
+    // Between the last look and the last commit.
+    fs::write(stage.path("log"), some(20..=40)).unwrap();
+    second.end().await;
+    let mut third = stage.run("log");
+    assert_eq!(third.handle().await, (20..=40).collect::<Vec<_>>());
+    third.end().await;
+    assert!(stage.run("log").take().await.is_empty());
+}
+
 #[tokio::test(start_paused = true)]
 async fn b01_a_file_that_vanishes_and_comes_back_is_followed_again() {
     let stage = Stage::new();
