@@ -89,6 +89,7 @@ mod restarts;
 mod running;
 mod standing;
 mod stderr;
+mod unwritten;
 
 use std::{
     sync::{Arc, Weak, atomic::Ordering::Relaxed},

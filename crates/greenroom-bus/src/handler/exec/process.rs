@@ -22,6 +22,7 @@ use super::{
     request,
     running::Running,
     stderr::Stderr,
+    unwritten::UnwrittenLines,
 };
 use crate::handler::Attempt;
 
@@ -57,11 +58,7 @@ pub(super) struct Process {
     stdin: Option<ChildStdin>,
     stdout: LineReader<ChildStdout>,
     stderr: Option<Stderr>,
-    /// Lines for the process, of which the first `taken` bytes are in its pipe.
-    lines: Vec<u8>,
-    taken: usize,
-    /// How many bytes its pipe has taken in all.
-    written: u64,
+    lines: UnwrittenLines,
     /// The last token; counts from 1.
     token: u64,
     /// A process that has answered may end with code 0 just when the next event is on its way.
@@ -131,9 +128,7 @@ impl Process {
             stdin: Some(stdin),
             stdout: LineReader::bounded(stdout, LONGEST_ANSWER),
             stderr: Some(Stderr::log(stderr, attempt)),
-            lines: Vec::new(),
-            taken: 0,
-            written: 0,
+            lines: UnwrittenLines::default(),
             token: 0,
             had_answered: false,
             _running: Running::one_of(counters),
@@ -143,20 +138,16 @@ impl Process {
     /// Has a line written by [`next`](Self::next), behind a new token. Returns that, and where the
     /// line begins in all that is written.
     pub(super) fn send(&mut self, line: &[u8]) -> (u64, u64) {
-        if self.taken == self.lines.len() {
-            self.lines.clear();
-            self.taken = 0;
-        }
         self.token += 1;
-        let begins = self.written + (self.lines.len() - self.taken) as u64;
-        request::begin(self.token, &mut self.lines);
-        self.lines.extend_from_slice(line);
+        let (lines, begins) = self.lines.line();
+        request::begin(self.token, lines);
+        lines.extend_from_slice(line);
         (self.token, begins)
     }
 
     /// How many bytes its pipe has taken.
     pub(super) fn written(&self) -> u64 {
-        self.written
+        self.lines.written()
     }
 
     /// Writes what was sent, and waits for what the process does.
@@ -168,8 +159,8 @@ impl Process {
     /// Nothing is lost: the next call goes on.
     pub(super) async fn next(&mut self) -> Happened {
         loop {
-            let Self { child, stdin, stdout, lines, taken, .. } = self;
-            let rest = lines.get(*taken..).unwrap_or_default();
+            let Self { child, stdin, stdout, lines, .. } = self;
+            let rest = lines.rest();
             let count = tokio::select! {
                 biased;
                 count = write(stdin, rest), if !rest.is_empty() => count,
@@ -178,8 +169,7 @@ impl Process {
                 _ = child.wait() => return Happened::Broken(Broken::Closed),
             };
             let Some(count) = count else { return Happened::Broken(Broken::Closed) };
-            self.taken += count;
-            self.written += count as u64;
+            self.lines.take(count);
         }
     }
 
@@ -303,7 +293,7 @@ impl Process {
     /// still holds. Looked at once it is gone, as it could read on before.
     fn may_have_read(&self) -> u64 {
         let unread = self.stdin.as_ref().and_then(unread);
-        self.written.saturating_sub(unread.unwrap_or(0))
+        self.written().saturating_sub(unread.unwrap_or(0))
     }
 }
 
