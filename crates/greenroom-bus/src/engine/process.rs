@@ -16,6 +16,7 @@ pub(crate) mod job;
 pub(crate) mod judge;
 pub(crate) mod loopback;
 pub(crate) mod managed;
+pub(crate) mod origin;
 pub(crate) mod parked;
 pub(crate) mod pause;
 pub(crate) mod processing;

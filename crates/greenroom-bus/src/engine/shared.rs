@@ -11,11 +11,8 @@ use super::{
     },
     intake::{destinations::Destinations, inputs::Inputs},
     process::{
-        job::{Origin, PoolJob},
-        loopback::Loopback,
-        processing::Processing,
-        produced::HandlerFailure,
-        replaying::Replaying,
+        job::PoolJob, loopback::Loopback, origin::Origin, processing::Processing,
+        produced::HandlerFailure, replaying::Replaying,
     },
 };
 use crate::{dead_letter::Reason, settlement::Ack};

@@ -2,14 +2,20 @@
 
 use std::{
     collections::HashSet,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::{Duration, Instant},
 };
 
 use greenroom::FinalAction;
 use greenroom_bus::{
     dead_letter::DeadLetterStore,
-    engine::{Engine, EngineBuilder, LoopbackConfig, PoolConfig, RunReport},
+    engine::{
+        Engine, EngineBuilder, HandlerConfig, LoopbackConfig, OutageConfig, PoolConfig, Retry,
+        RunReport,
+    },
     event::Event,
     handler::{Failure, FailureKind, Outputs},
     layer::{Deduplication, Layers},
@@ -364,4 +370,30 @@ async fn d06_a_store_that_was_ended_refuses_what_comes() {
     store.finish().await.unwrap();
     assert!(store.mark(Filter::default(), None).await.is_err());
     assert!(store.finish().await.is_ok(), "once more does no harm");
+}
+
+#[tokio::test]
+async fn d09_replays_that_fail_are_several_events_and_so_an_outage() {
+    let desk = Desk::new(&["0", "1", "2", "3"]);
+    let events = (0..4).map(|n| event(n, "t", Some(&format!("k{n}")))).collect();
+    assert_eq!(desk.run(events).await.dead_lettered, 4);
+    let store = desk.store();
+    store.mark(Filter::default(), None).await.unwrap();
+    // The target fails for the first six attempts: more than two each would be too many.
+    let attempts = AtomicUsize::new(0);
+    let target = answer(move |_, _| match attempts.fetch_add(1, Ordering::Relaxed) {
+        0..6 => Err(Failure::retry("503")),
+        _ => Ok(Outputs::None),
+    });
+    let retry = Some(Retry { attempts: 2, ..Retry::default() });
+    let outage = OutageConfig { failures: 3, ..OutageConfig::default() };
+    let engine = Engine::builder()
+        .outage(outage)
+        .pool("default", pool(4, 100))
+        .handler("h", HandlerConfig { retry, ..on(&["t"], target) })
+        .output("out", vec!["**".parse().unwrap()], Arc::new(MemorySink::default()))
+        .dead_letters(Arc::new(store.clone()))
+        .input_named("i", dflt(), Box::new(Script::of([])));
+    let report = run(engine).await;
+    assert_eq!((report.handled, report.dead_lettered), (4, 0), "{report:?}");
 }

@@ -213,3 +213,18 @@ async fn g05_a_router_that_stops_refuses_what_is_left_at_its_deadline() {
     assert_eq!((report.taken, report.refused), (1, 1));
     assert!(report.elapsed < ms(1_300), "{:?}", report.elapsed);
 }
+
+#[tokio::test(start_paused = true)]
+async fn d09_callers_are_told_of_failures_however_many_events_fail() {
+    let mut router = router();
+    router.add_handler("h", on(&["t"], answer(|_, _| Err(Failure::retry("503"))))).unwrap();
+    let router = router.start().await.unwrap();
+    for n in 0..50 {
+        let told = tokio::time::timeout(SOON, router.handle(event(n, "t", None))).await;
+        let NotDispatched::Failed { failures, .. } = told.unwrap().unwrap_err() else {
+            panic!("no failure")
+        };
+        assert_eq!((failures[0].reason, failures[0].attempts), (Reason::RetriesExhausted, 3));
+    }
+    router.stop(SOON).await;
+}

@@ -29,7 +29,7 @@ use crate::{
     engine::{
         account::report::InputReport,
         control::change::{ChangeError, PortKind, known},
-        process::job::Origin,
+        process::origin::Origin,
     },
     router::Matcher,
     source::{Place, Source},

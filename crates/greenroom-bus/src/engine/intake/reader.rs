@@ -32,10 +32,7 @@ use crate::{
         account::{ledger::Ledger, order_audit::OrderLine},
         egress::dead_letters::Given,
         lifecycle::phase::Phase,
-        process::{
-            job::{JobAddress, Origin},
-            managed::Managed,
-        },
+        process::{job::JobAddress, managed::Managed, origin::Origin},
         shared::Shared,
     },
     router::Matcher,

@@ -25,8 +25,8 @@ use crate::{
     engine::{
         account::order_audit::OrderLine,
         process::{
-            job::Origin,
             loopback::{Loopback, Returning},
+            origin::Origin,
             replaying::{Again, Replaying, UnderReplay},
         },
         shared::Shared,

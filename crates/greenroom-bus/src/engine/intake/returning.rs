@@ -9,8 +9,8 @@ use crate::engine::{
     account::order_audit::OrderLine,
     lifecycle::phase::Phase,
     process::{
-        job::Origin,
         loopback::{Loopback, Returning},
+        origin::Origin,
     },
 };
 

@@ -21,9 +21,10 @@ use crate::{
         egress::dead_letters::Given,
         lifecycle::phase::Phase,
         process::{
-            job::{JobAddress, Origin, PoolJob},
+            job::{JobAddress, PoolJob},
             loopback::Reserved,
             managed::Managed,
+            origin::Origin,
         },
         shared::Shared,
     },

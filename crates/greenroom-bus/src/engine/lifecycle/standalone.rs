@@ -24,7 +24,8 @@ use crate::{
             ticket::{Batch, Ticket},
         },
         process::{
-            job::{JobAddress, Origin, PoolJob},
+            job::{JobAddress, PoolJob},
+            origin::Origin,
             produced::{HandlerFailure, Produced},
         },
         shared::Shared,
@@ -139,6 +140,10 @@ impl RunningRouter {
     /// it: retries included. Waits for room in a pool whose [`OnFull`] says `Pause`. Events with
     /// the same key that are given one after the other are handled in that order; of those that are
     /// given at once, nobody can say.
+    ///
+    /// However many events fail, each is given up after its attempts, and its caller is told: that
+    /// a handler fails for several makes no [outage](crate::engine::OutageConfig) here. A handler
+    /// that is refused by its target is in outage all the same, and its events wait.
     ///
     /// # Errors
     /// There is no handler for it, a handler gave it up, or it was refused.

@@ -24,6 +24,7 @@ use greenroom::Backoff;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
+use super::origin::OriginId;
 use crate::engine::config::OutageConfig;
 
 /// The waits between probes.
@@ -65,8 +66,7 @@ pub(crate) struct Streak(u64);
 /// An attempt that failed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Failing<'a> {
-    /// The position of its event.
-    pub(crate) event: (u32, u64),
+    pub(crate) event: OriginId,
     /// Its target refuses greenroom itself.
     pub(crate) refused: bool,
     pub(crate) error: &'a str,
@@ -88,8 +88,8 @@ struct State {
     failures: u32,
     /// When the first of them ended.
     since: Option<Instant>,
-    /// The position of the event that failed first, and whether another has failed too.
-    first_event: Option<(u32, u64)>,
+    /// The event that failed first, and whether another has failed too.
+    first_event: Option<OriginId>,
     several: bool,
     down: Option<Down>,
 }
@@ -111,7 +111,7 @@ struct Down {
 
 impl State {
     /// Counts a failure. True when they have become an outage.
-    fn failed(&mut self, config: &OutageConfig, event: (u32, u64), now: Instant) -> bool {
+    fn failed(&mut self, config: &OutageConfig, event: OriginId, now: Instant) -> bool {
         self.failures = self.failures.saturating_add(1);
         let since = *self.since.get_or_insert(now);
         let first = *self.first_event.get_or_insert(event);
@@ -302,7 +302,7 @@ mod tests {
 
     fn failing(event: u64) -> Failing<'static> {
         Failing {
-            event: (0, event),
+            event: OriginId { input: 0, assigned: 0, at: event },
             refused: false,
             error: "503",
             probe: false,

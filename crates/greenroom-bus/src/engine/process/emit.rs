@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::{
-    job::{Handled, Origin, PoolJob},
+    job::{Handled, PoolJob},
     loopback::{Reserved, Returning},
+    origin::Origin,
     rejections::{InputEvent, Rejections},
 };
 use crate::{

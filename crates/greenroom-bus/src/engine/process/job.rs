@@ -5,7 +5,9 @@ use std::{sync::Arc, time::Duration};
 use greenroom::{Address, Backoff};
 use tokio::time::Instant;
 
-use super::{circuit::Streak, loopback::Reserved, produced::Produced, recording::Recording};
+use super::{
+    circuit::Streak, loopback::Reserved, origin::Origin, produced::Produced, recording::Recording,
+};
 use crate::{
     engine::account::order_audit::OrderLine,
     event::Event,
@@ -115,41 +117,6 @@ pub(crate) struct Handled {
     pub(crate) line: Option<OrderLine>,
     pub(crate) origin: Origin,
     pub(crate) attempts: u32,
-}
-
-/// The number of no assignment: of events that belong to no partition.
-const NEVER_REVOKED: u32 = u32::MAX;
-
-/// Where an event came from.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Origin {
-    /// The place of its input.
-    pub(crate) input: u32,
-    /// The number of the assignment of its partition; of an event that came back in, that
-    /// of the one it was made of.
-    pub(crate) assigned: u32,
-    /// Its position there.
-    pub(crate) position: u64,
-    /// Its number among the events of its input, from 1; 0 where they have no order among them.
-    pub(crate) number: u64,
-    pub(crate) taken_at: Instant,
-}
-
-impl Origin {
-    /// Of a dead letter of this input that is handled again.
-    pub(crate) fn of_replay(input: u32, number: u64) -> Self {
-        Self { input, number, ..Self::of_caller() }
-    }
-
-    /// The assignment of its partition, where it is of one.
-    pub(crate) fn partition(&self) -> Option<u32> {
-        (self.assigned != NEVER_REVOKED).then_some(self.assigned)
-    }
-
-    /// Of an event that a caller gave to a router.
-    pub(crate) fn of_caller() -> Self {
-        Self { input: 0, assigned: NEVER_REVOKED, position: 0, number: 0, taken_at: Instant::now() }
-    }
 }
 
 /// A failed attempt, as the pool's failure policy and dead letters see it.

@@ -156,7 +156,7 @@ fn blamed(
     let tries = &job.extras_mut().tries;
     let (left, since) = (tries.left(entry.retry(), now), tries.streak());
     let failing = Failing {
-        event: (job.origin.input, job.origin.position),
+        event: job.origin.identity(),
         refused: failure.kind == FailureKind::Pause,
         error: &failure.error,
         probe: probe.done(),

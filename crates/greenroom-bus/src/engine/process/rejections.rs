@@ -14,7 +14,7 @@ use std::sync::{Arc, Weak, atomic::Ordering};
 
 use parking_lot::Mutex;
 
-use super::job::Origin;
+use super::origin::Origin;
 use crate::{
     dead_letter::{OutputRejection, Reason},
     engine::{

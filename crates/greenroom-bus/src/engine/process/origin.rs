@@ -1,0 +1,57 @@
+//! Where an event came from, and what tells it from others.
+
+use tokio::time::Instant;
+
+/// The number of no assignment: of events that belong to no partition.
+const NEVER_REVOKED: u32 = u32::MAX;
+
+/// Where an event came from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Origin {
+    /// The place of its input.
+    pub(crate) input: u32,
+    /// The number of the assignment of its partition; of an event that came back in, that
+    /// of the one it was made of.
+    pub(crate) assigned: u32,
+    /// Its position there.
+    pub(crate) position: u64,
+    /// Its number among the events of its input, from 1; 0 where they have no order among them.
+    pub(crate) number: u64,
+    pub(crate) taken_at: Instant,
+}
+
+impl Origin {
+    /// Of a dead letter of this input that is handled again.
+    pub(crate) fn of_replay(input: u32, number: u64) -> Self {
+        Self { input, number, ..Self::of_caller() }
+    }
+
+    /// The assignment of its partition, where it is of one.
+    pub(crate) fn partition(&self) -> Option<u32> {
+        (self.assigned != NEVER_REVOKED).then_some(self.assigned)
+    }
+
+    /// What tells it from others. A dead letter that is handled again has no position, but a
+    /// number.
+    ///
+    /// All that callers give to a router is one: their failures are no outage, in which each would
+    /// wait for as long as that lasts. They are told instead, and can give the event again.
+    pub(crate) fn identity(&self) -> OriginId {
+        let at = if self.assigned == NEVER_REVOKED { self.number } else { self.position };
+        OriginId { input: self.input, assigned: self.assigned, at }
+    }
+
+    /// Of an event that a caller gave to a router.
+    pub(crate) fn of_caller() -> Self {
+        Self { input: 0, assigned: NEVER_REVOKED, position: 0, number: 0, taken_at: Instant::now() }
+    }
+}
+
+/// What tells an event from others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct OriginId {
+    pub(crate) input: u32,
+    /// Positions are those of a partition.
+    pub(crate) assigned: u32,
+    pub(crate) at: u64,
+}
