@@ -7,7 +7,7 @@ use std::sync::{
 
 use greenroom_bus::{
     dead_letter::Reason,
-    engine::{HandlerConfig, Retry},
+    engine::{HandlerConfig, LoopbackConfig, Retry},
     event::Event,
     handler::{Failure, FailureKind, HandlerFactory, Outputs},
 };
@@ -122,6 +122,31 @@ async fn d05_a_fatal_failure_stops_its_source_and_settles_nothing() {
     let expected = "broken: stopped by the handler \"h\": the licence has run out";
     assert_eq!(report.errors, [expected]);
     assert!(!report.is_clean());
+}
+
+#[tokio::test(start_paused = true)]
+async fn d05_a_fatal_failure_of_what_came_back_in_stops_the_source_it_was_made_of() {
+    let made = |ty: &'static str| {
+        answer(move |event, _| {
+            let made = Event::builder(event.id(), "test", ty).build()?;
+            Ok(Outputs::Events(vec![made]))
+        })
+    };
+    let fatal = answer(|_, _| Err(Failure::new(FailureKind::Fatal, "the licence has run out")));
+    let one = |ty: &str| Step::Batch(vec![Ok(event(ty, ty, None))]);
+    let later = |ty: &str| Script::new(ty, [one(ty), Step::Wait(ms(1_000)), one(ty)]);
+    let bench = Bench::new().set(|engine| {
+        let engine = engine.input(Box::new(later("good"))).input(Box::new(later("a")));
+        let engine = engine.loopback(LoopbackConfig::new(vec!["back.*".parse().unwrap()]));
+        let sends = |factory| HandlerConfig { loopback: 1, ..on(&["a"], factory) };
+        let again = HandlerConfig { loopback: 1, ..on(&["back.1"], made("back.2")) };
+        let engine = engine.handler("good", on(&["good"], pass()));
+        let engine = engine.handler("a", sends(made("back.1"))).handler("again", again);
+        engine.handler("fatal", on(&["back.2"], fatal))
+    });
+    let report = bench.run().await;
+    assert_eq!((report.taken, report.handled, report.refused), (3, 2, 1), "{report:?}");
+    assert_eq!(report.errors, ["a: stopped by the handler \"fatal\": the licence has run out"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -352,6 +352,11 @@ impl Partitions {
         self.assigned.read().clone()
     }
 
+    /// True where this is an assignment of one of them.
+    pub(crate) fn has(&self, number: u32) -> bool {
+        self.assigned.read().iter().any(|known| known.number == number)
+    }
+
     /// The partition of this assignment, where there are several.
     pub(crate) fn partition_of(&self, number: u32) -> Option<Partition> {
         if !self.come_and_go {

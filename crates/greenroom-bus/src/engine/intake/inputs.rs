@@ -204,6 +204,14 @@ impl Inputs {
         self.all.read()[place as usize].clone()
     }
 
+    /// The input that an event was read from; of one that came back in, that of the event that it
+    /// was made of.
+    pub(crate) fn read_from(&self, origin: &Origin) -> Arc<Input> {
+        let all = self.all.read();
+        let gave = |assigned| all.iter().find(|input| input.partitions.has(assigned));
+        origin.partition().and_then(gave).unwrap_or(&all[origin.input as usize]).clone()
+    }
+
     /// What the configuration calls the input at this place.
     pub(crate) fn name(&self, place: u32) -> Arc<str> {
         self.all.read()[place as usize].name.clone()

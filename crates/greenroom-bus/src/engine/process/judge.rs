@@ -99,7 +99,7 @@ pub(crate) fn failed(
         FailureKind::Crash | FailureKind::LoopbackFull => {}
         FailureKind::Fatal => {
             let why = || format!("stopped by the handler {:?}: {}", entry.name, failure.error);
-            shared.inputs.at(job.origin.input).stop.stop(why);
+            shared.inputs.read_from(&job.origin).stop.stop(why);
         }
         FailureKind::Released => take_back(job, pool),
         _ => blame = blamed(shared, job, &failure, probe, now),
