@@ -25,7 +25,7 @@ use parking_lot::Mutex;
 use tokio::{sync::Semaphore, task::JoinHandle};
 
 use crate::support::{
-    Bench, checked, event,
+    Bench, HANG, checked, event,
     handlers::{handle, pass, slow},
     letters::MemoryLetters,
     ms, on, pool,
@@ -451,6 +451,50 @@ async fn d15_an_input_of_one_partition_is_paused_as_that() {
     assert_eq!(given.load(Ordering::Relaxed), 0);
     control.resume_partition("only", Partition::ONLY).unwrap();
     assert_eq!(checked(run.await.unwrap()).handled, 20);
+}
+
+/// An input of one partition that has room for one of four events at a time. Each is settled as
+/// soon as its handler may end.
+async fn narrow(open: &Arc<Semaphore>) -> (Control, JoinHandle<RunReport>) {
+    let bytes = |n: u32| sized(n, "made", None, 400);
+    let steps = [Step::Batch((0..4).map(bytes).map(Ok).collect()), Step::Never];
+    let config = InputConfig { in_flight_bytes: 500, ..InputConfig::default() };
+    let open = open.clone();
+    let waits = handle(move |_, _| {
+        let open = open.clone();
+        async move {
+            open.acquire().await.unwrap().forget();
+            Ok(Outputs::None)
+        }
+    });
+    let engine =
+        Bench::new().engine.pool("default", pool(1, 10)).handler("all", on(&["made"], waits));
+    let script = crate::support::source::Script::new("only", steps);
+    let engine = engine.input_named("only", config, Box::new(script)).build().await.unwrap();
+    (engine.control(), tokio::spawn(engine.run()))
+}
+
+#[tokio::test(start_paused = true)]
+async fn d15_an_input_of_one_partition_is_drained_once_what_waits_for_room_is_settled() {
+    let open = Arc::new(Semaphore::new(0));
+    let (control, run) = narrow(&open).await;
+    a_while().await;
+    let drained = control.drain_partition("only", Partition::ONLY).unwrap();
+    open.add_permits(4);
+    tokio::time::timeout(HANG, drained).await.expect("it is drained");
+    assert_eq!(open.available_permits(), 0, "all four were handled");
+    control.drain();
+    assert_eq!(checked(run.await.unwrap()).handled, 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn d15_a_partition_is_drained_no_more_once_its_run_is_over() {
+    let (control, run) = narrow(&Arc::new(Semaphore::new(0))).await;
+    a_while().await;
+    let drained = control.drain_partition("only", Partition::ONLY).unwrap();
+    control.stop_now();
+    assert_eq!(checked(run.await.unwrap()).refused, 4);
+    tokio::time::timeout(HANG, drained).await.expect("nothing of it is left");
 }
 
 /// Gives events with the answer that partitions are taken away, which its contract does not allow.

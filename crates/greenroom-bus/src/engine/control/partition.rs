@@ -32,7 +32,8 @@ impl Control {
 
     /// [Pauses](Self::pause_partition) this partition. The future is over when all that was taken
     /// of it is settled; at once where it is not assigned, and when it is taken away also once what
-    /// its handlers had in hand is settled.
+    /// its handlers had in hand is settled. It is over with the run as well, whatever is not
+    /// settled then.
     ///
     /// # Errors
     /// There is no such input, or the engine is ending.
@@ -44,10 +45,13 @@ impl Control {
         input: &str,
         partition: Partition,
     ) -> Result<impl Future<Output = ()> + Send + use<>, ChangeError> {
-        let assigned = self.read_input(input)?.partitions.set_paused(partition, true);
+        let input = self.read_input(input)?;
+        let assigned = input.partitions.set_paused(partition, true);
         Ok(async move {
-            if let Some(assigned) = assigned {
-                assigned.done().await;
+            let Some(assigned) = assigned else { return };
+            tokio::select! {
+                () = assigned.done() => {}
+                () = input.gone() => {}
             }
         })
     }

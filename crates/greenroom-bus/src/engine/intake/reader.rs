@@ -387,6 +387,7 @@ impl InputReader {
         }
         self.routing.finish(phase).await;
     }
+        self.show_progress();
 
     /// True where something was taken that has no room yet.
     fn waits(&self) -> bool {
@@ -402,9 +403,7 @@ impl InputReader {
                 false => held_back,
             };
             assigned.budget.show_waiting(of_it, rest.len());
-            if partitions.come_and_go {
-                assigned.look_again();
-            }
+            assigned.look_again();
         }
         if let Some(source) = &self.source {
             self.input.show_progress(&**source);
