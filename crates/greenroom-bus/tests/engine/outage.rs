@@ -9,6 +9,7 @@ use greenroom_bus::{
     engine::{HandlerConfig, OutageConfig, Retry},
     event::Event,
     handler::{Failure, FailureKind, HandlerFactory, Outputs},
+    router::Matcher,
 };
 use tokio::time::Instant;
 
@@ -230,4 +231,20 @@ async fn d09_the_limit_of_an_outage_begins_when_the_inputs_have_ended() {
     let report = bench.run().await;
     assert_eq!((report.handled, report.refused), (50, 0), "{:?}", report.errors);
     assert!(report.elapsed > Duration::from_secs(180));
+}
+
+#[tokio::test(start_paused = true)]
+async fn d09_the_limit_begins_anew_with_an_input_that_is_added_after_the_others_have_ended() {
+    // What the first input gave waits beside the pool, so the run goes on.
+    let attempts = Attempts::default();
+    let factory = down(Duration::from_secs(180), FailureKind::Retry { after: None }, &attempts);
+    let bench = bench(factory, events(1_000));
+    let engine = bench.engine.build().await.unwrap();
+    let control = engine.control();
+    let run = tokio::spawn(engine.run());
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let added = Script::new("added", [Step::Wait(Duration::from_secs(150))]);
+    control.add_input("added", Matcher::any(), Box::new(added)).unwrap();
+    let report = run.await.unwrap();
+    assert_eq!((report.handled, report.refused), (1_000, 0), "{:?}", report.errors);
 }

@@ -397,3 +397,36 @@ async fn d09_replays_that_fail_are_several_events_and_so_an_outage() {
     let report = run(engine).await;
     assert_eq!((report.handled, report.dead_lettered), (4, 0), "{report:?}");
 }
+
+#[tokio::test]
+async fn c04_letters_are_replayed_for_an_input_that_is_added_after_the_others_have_ended() {
+    let desk = Desk::new(&["bad"]);
+    desk.run(vec![event("bad", "t", Some("k"))]).await;
+    let (store, open) = (desk.store(), Arc::new(tokio::sync::Semaphore::new(0)));
+    let gate = open.clone();
+    let waits = handle(move |_, _| {
+        let gate = gate.clone();
+        async move {
+            gate.acquire().await.unwrap().forget();
+            Ok(Outputs::None)
+        }
+    });
+    // All that the first input gives has ended, and waits beside the pool.
+    let ended = Script::of((0..10).map(|n| event(n, "t", Some("k"))));
+    let engine = Engine::builder()
+        .pool("default", pool(1, 1))
+        .handler("h", on(&["t"], waits))
+        .output("out", vec!["**".parse().unwrap()], Arc::new(MemorySink::default()))
+        .dead_letters(Arc::new(store.clone()))
+        .input_named("ended", dflt(), Box::new(ended));
+    let engine = engine.build().await.unwrap();
+    let control = engine.control();
+    let running = tokio::spawn(engine.run());
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    control.add_input("i", dflt(), Box::new(never())).map_err(|error| error.why).unwrap();
+    store.mark(Filter::default(), None).await.unwrap();
+    open.add_permits(100);
+    until(|| desk.letters().is_empty()).await;
+    control.drain();
+    assert_eq!(running.await.unwrap().handled, 11);
+}

@@ -177,8 +177,9 @@ impl InputReader {
     /// it takes those that it once gave.
     async fn linger(&mut self, phase: &mut watch::Receiver<Phase>) {
         let Some(replaying) = self.shared.replaying.clone() else { return };
-        replaying.look_again();
         while *phase.borrow_and_update() == Phase::Run && !replaying.is_closed() {
+            let has_handed_over = !self.waits() && self.routing.held_back() == 0;
+            let _lingers = has_handed_over.then(|| replaying.linger());
             let Self { input, routing, parts, .. } = self;
             tokio::select! {
                 biased;
@@ -386,8 +387,8 @@ impl InputReader {
             }
         }
         self.routing.finish(phase).await;
-    }
         self.show_progress();
+    }
 
     /// True where something was taken that has no room yet.
     fn waits(&self) -> bool {

@@ -9,7 +9,7 @@
 //! The intake of an input is the only one that puts events into its lines, so a letter that it
 //! routes stands behind all that it has routed before, also where that waits beside a full pool. An
 //! intake whose source has ended stays for that ([`linger`](super::reader)), until no input is read
-//! any more and no letter waits.
+//! any more, all that they gave is with the pools, and no letter waits.
 
 use std::{sync::Arc, time::Duration};
 
@@ -38,11 +38,14 @@ use crate::{
 const AT_ONCE: usize = 64;
 const BYTES_AT_ONCE: usize = 32 << 20;
 
-/// Nothing more is taken once no input is read and no letter waits.
-pub(crate) fn close_if_idle(shared: &Shared) {
+/// Nothing more is taken once none of these inputs is read or has anything left to hand over, and
+/// no letter waits. Then none may be added any more either: its letters would not be taken.
+pub(crate) fn close_if_idle(shared: &Shared, intakes: usize) {
     if let Some(replaying) = &shared.replaying
         && shared.inputs.reading() == 0
+        && replaying.lingering() == intakes
         && replaying.is_idle()
+        && shared.inputs.close_if_none_arrived()
     {
         replaying.close();
     }

@@ -83,7 +83,7 @@ struct Moments {
     started: Instant,
     /// When the drain that was asked for has to be over.
     deadline: Option<Instant>,
-    /// When it was first seen that nothing more is read.
+    /// When it was first seen that nothing more is read, while that is so.
     all_read: Option<Instant>,
     /// When the run was seen to be told to stop now.
     stopped: Option<Instant>,
@@ -173,7 +173,7 @@ impl Run {
         loop {
             self.look_at(engine);
             begin(engine, &mut intakes, &mut self.commits);
-            replay::close_if_idle(&engine.shared);
+            replay::close_if_idle(&engine.shared, intakes.count());
             if self.waited(INPUTS_LET_GO) {
                 return self.left(&intakes, "the input did not stop");
             }
@@ -294,8 +294,10 @@ impl Run {
             self.control.drain();
         }
         let reads = engine.shared.inputs.reading() > 0;
-        if !reads {
-            self.at.all_read.get_or_insert_with(Instant::now);
+        match reads {
+            // Also again: one may be added while what the last one gave waits for room.
+            true => self.at.all_read = None,
+            false => _ = self.at.all_read.get_or_insert_with(Instant::now),
         }
         let ends = stuck_output(engine).or_else(|| self.long_outage(engine));
         let ends = ends.or_else(|| self.long_trouble(engine));

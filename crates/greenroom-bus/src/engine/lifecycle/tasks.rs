@@ -44,6 +44,11 @@ impl<T: Send + 'static> Tasks<T> {
         self.tasks.is_empty()
     }
 
+    /// How many there are that were not joined.
+    pub(crate) fn count(&self) -> usize {
+        self.tasks.len()
+    }
+
     /// The names of those that have not ended, sorted.
     pub(crate) fn left(&self) -> Vec<String> {
         let mut names: Vec<String> = self.names.values().cloned().collect();

@@ -35,6 +35,8 @@ pub(crate) struct Replaying {
     bytes: AtomicUsize,
     /// Told when one of them has.
     freed: Notify,
+    /// Intakes that have nothing but replays to wait for.
+    lingering: AtomicUsize,
     /// No letter waits for its turn.
     is_idle: AtomicBool,
     /// Told when that has changed, or an intake has nothing but replays to wait for.
@@ -51,6 +53,7 @@ impl Replaying {
             count: AtomicUsize::new(0),
             bytes: AtomicUsize::new(0),
             freed: Notify::new(),
+            lingering: AtomicUsize::new(0),
             is_idle: AtomicBool::new(false),
             changed: Notify::new(),
             closed: watch::Sender::new(false),
@@ -70,8 +73,16 @@ impl Replaying {
         self.changed.notified().await;
     }
 
-    pub(crate) fn look_again(&self) {
+    /// An intake has nothing but replays to wait for, until this is dropped.
+    pub(crate) fn linger(&self) -> Lingering<'_> {
+        self.lingering.fetch_add(1, Ordering::AcqRel);
         self.changed.notify_one();
+        Lingering(self)
+    }
+
+    /// How many intakes have nothing else to wait for.
+    pub(crate) fn lingering(&self) -> usize {
+        self.lingering.load(Ordering::Acquire)
     }
 
     pub(crate) fn set_idle(&self, is_idle: bool) {
@@ -126,6 +137,15 @@ impl Replaying {
             _ = phase.wait_for(|phase| *phase != Phase::Run) => false,
             () = wait => self.goes_on(),
         }
+    }
+}
+
+/// An intake that has nothing but replays to wait for.
+pub(crate) struct Lingering<'a>(&'a Replaying);
+
+impl Drop for Lingering<'_> {
+    fn drop(&mut self) {
+        self.0.lingering.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
