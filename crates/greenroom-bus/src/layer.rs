@@ -56,6 +56,10 @@
 //!   to say what follows; any other error is retried,
 //!   [`Elapsed`](tower::timeout::error::Elapsed) is a timeout, and
 //!   [`Overloaded`](tower::load_shed::error::Overloaded) gives the event back unstarted.
+//! * What a layer answers in the handler's place about an event (a duplicate, data that does not
+//!   fit its schema) says nothing of the handler: it neither ends an outage nor keeps one from
+//!   being noticed. A layer that fails so that the event is tried again counts as a failed attempt:
+//!   what it needs may be down.
 //! * A layer that never answers holds its worker until a limit outside of it, or the deadline of a
 //!   stop, drops it: the event is then refused, and delivered again. A layer that is never ready
 //!   also holds the other workers of its handler.
@@ -80,6 +84,7 @@ mod layered;
 mod layers;
 mod meeting;
 mod metrics;
+mod passage;
 mod request;
 mod service;
 mod stack;

@@ -2,7 +2,7 @@
 
 use std::{fmt, future::Future, sync::Arc};
 
-use super::{Attempt, Failure, Handler, HandlerFactory, HandlerResult, Handling};
+use super::{Attempt, Effect, Failure, Handler, HandlerFactory, HandlerResult, Handling};
 use crate::{codec::Decoders, event::Event};
 
 /// Handles events by a closure, which is given their data as a `T` and the event itself.
@@ -83,7 +83,8 @@ impl<T: 'static> Handler for Typed<T> {
     fn handle<'a>(&'a mut self, event: &'a Event, _attempt: &'a Attempt) -> Handling<'a> {
         match self.0.decoders.decode(event) {
             Ok(data) => (self.0.run)(data, event.clone()),
-            Err(error) => Handling::Done(Err(Failure::from(error))),
+            // The closure was not asked.
+            Err(error) => Handling::Done(Err(Failure::from(error).with_effect(Effect::None))),
         }
     }
 }
@@ -114,7 +115,7 @@ mod tests {
     async fn m02_what_is_of_another_shape_rejects_the_event() {
         let (event, attempt) = (samples::event("a", "{\"n\":1}"), samples::attempt());
         let failure = samples::settle(sums().handle(&event, &attempt)).await.unwrap_err();
-        assert_eq!(failure.kind, FailureKind::Reject);
+        assert_eq!((failure.kind, failure.effect), (FailureKind::Reject, Effect::None));
         assert!(failure.error.contains("expected a sequence"), "{failure}");
     }
 }

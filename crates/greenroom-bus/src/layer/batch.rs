@@ -22,6 +22,7 @@ use tracing::{Instrument, Span};
 
 use super::{
     meeting::{BatchArrival, Meeting, released},
+    passage::Passage,
     request::{Request, result},
     stack::Stack,
     way::{HandlerOfWorker, Way},
@@ -52,7 +53,8 @@ impl Call<'_> {
     }
 }
 
-/// Makes an attempt at each event of a batch: a result for each, in order.
+/// Makes an attempt at each event of a batch, whose way is noted at its place: a result for each,
+/// in order.
 ///
 /// # Cancel safety
 /// Dropping the future drops every attempt, in whichever layer it stands, and
@@ -61,10 +63,12 @@ pub(super) async fn hold(
     stack: &Stack,
     handler: &HandlerOfWorker,
     events: Vec<(Event, Attempt)>,
+    passages: &[Arc<Passage>],
 ) -> Vec<HandlerResult> {
     let meeting = Arc::new(Meeting::of(events.len()));
     let call = |(place, (event, attempt))| {
-        let request = Request { event, attempt, way: Way::Together(meeting.clone(), place) };
+        let (way, passage) = (Way::Together(meeting.clone(), place), passages[place].clone());
+        let request = Request { event, attempt, way, passage };
         Call::Under(Box::pin(async move { result(stack.call(request).await) }))
     };
     let mut calls: Vec<Call<'_>> = events.into_iter().enumerate().map(call).collect();
@@ -144,7 +148,12 @@ async fn handle(handler: &HandlerOfWorker, arrivals: Vec<BatchArrival>) {
     let results = {
         let events: Vec<_> =
             arrivals.iter().map(|arrival| (&arrival.event, arrival.attempt)).collect();
-        handler.lock().await.handle_all(&events).await
+        let mut handler = handler.lock().await;
+        let results = handler.handle_all(&events).await;
+        for (place, arrival) in arrivals.iter().enumerate() {
+            arrival.passage.answered(handler.gave_result(place));
+        }
+        results
     };
     for (arrival, result) in arrivals.into_iter().zip(results) {
         // An attempt that is gone by now has a result.

@@ -5,11 +5,7 @@ use std::task::{Context, Poll};
 
 use tower::Service;
 
-use super::{
-    BoxError,
-    request::Request,
-    way::{Own, Way},
-};
+use super::{BoxError, request::Request, way::Way};
 use crate::{
     BoxFuture,
     handler::{Handling, Outputs},
@@ -28,21 +24,28 @@ impl Service<Request> for Innermost {
     }
 
     fn call(&mut self, request: Request) -> Self::Future {
-        let Request { event, attempt, way } = request;
+        let Request { event, attempt, way, passage } = request;
         Box::pin(async move {
             let result = match way {
                 Way::Alone(handler, own) => {
                     let mut handler = handler.lock().await;
-                    let handling = match own.map(Own::hand_over) {
-                        None => handler.handle(&event, &attempt),
-                        Some(own) => handler.handle_and_settle(&event, &attempt, own),
+                    passage.hand_over();
+                    let result = {
+                        let handling = match own {
+                            None => handler.handle(&event, &attempt),
+                            Some(own) => handler.handle_and_settle(&event, &attempt, own),
+                        };
+                        match handling {
+                            Handling::Done(result) => result,
+                            Handling::Later(result) => result.await,
+                        }
                     };
-                    match handling {
-                        Handling::Done(result) => result,
-                        Handling::Later(result) => result.await,
-                    }
+                    passage.answered(handler.gave_result(0));
+                    result
                 }
-                Way::Together(meeting, place) => meeting.arrive(place, event, attempt).await,
+                Way::Together(meeting, place) => {
+                    meeting.arrive(place, event, attempt, passage).await
+                }
             };
             result.map_err(Into::into)
         })

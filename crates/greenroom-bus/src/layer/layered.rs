@@ -1,20 +1,15 @@
 //! A handler in its layers: a handler as any other.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use tokio::sync::Mutex;
 
 use super::{
     batch,
+    passage::Passage,
     request::{Request, result},
     stack::Stack,
-    way::{HandlerOfWorker, Own},
+    way::{HandlerOfWorker, Way},
 };
 use crate::{
     BoxFuture,
@@ -37,7 +32,7 @@ impl LayeredFactory {
 impl HandlerFactory for LayeredFactory {
     fn build(&self, worker: usize) -> Result<Box<dyn Handler>, String> {
         let inner = Arc::new(Mutex::new(self.inner.build(worker)?));
-        Ok(Box::new(Layered { inner, stack: self.stack.clone() }))
+        Ok(Box::new(Layered { inner, stack: self.stack.clone(), passages: Vec::new() }))
     }
 
     fn restarts(&self) -> u64 {
@@ -64,6 +59,8 @@ impl HandlerFactory for LayeredFactory {
 struct Layered {
     inner: HandlerOfWorker,
     stack: Arc<Stack>,
+    /// How far each attempt of the last call has come.
+    passages: Vec<Arc<Passage>>,
 }
 
 impl Handler for Layered {
@@ -93,12 +90,18 @@ impl Handler for Layered {
                     ((event, *attempt), own)
                 })
                 .unzip();
-            let results = batch::hold(&self.stack, &self.inner, events).await;
+            self.passages.clear();
+            self.passages.resize_with(events.len(), Arc::default);
+            let results = batch::hold(&self.stack, &self.inner, events, &self.passages).await;
             for (own, result) in own.into_iter().zip(&results) {
                 settle(own, result);
             }
             results
         })
+    }
+
+    fn gave_result(&self, place: usize) -> bool {
+        self.passages.get(place).is_some_and(|passage| passage.is_answered())
     }
 
     fn stop(&mut self, patience: Duration) -> BoxFuture<'_, ()> {
@@ -108,21 +111,21 @@ impl Handler for Layered {
 
 impl Layered {
     async fn through(
-        &self,
+        &mut self,
         event: &Event,
         attempt: &Attempt,
         settlement: Option<Settlement>,
     ) -> HandlerResult {
         let (event, watched) = watched(event);
-        let handed_over = Arc::new(AtomicBool::new(false));
-        let own = settlement
-            .clone()
-            .map(|settlement| Own { settlement, handed_over: handed_over.clone() });
-        let request = Request::alone(event, *attempt, self.inner.clone(), own);
+        let passage = Arc::<Passage>::default();
+        self.passages.clear();
+        self.passages.push(passage.clone());
+        let way = Way::Alone(self.inner.clone(), settlement.clone());
+        let request = Request { event, attempt: *attempt, way, passage: passage.clone() };
         let result = result(self.stack.call(request).await);
         if let Some(settlement) = settlement
             && result.is_ok()
-            && !handed_over.load(Ordering::Acquire)
+            && !passage.is_handed_over()
         {
             settlement.acknowledge();
         }

@@ -1,9 +1,12 @@
 //! Where the events of a batch meet on the inside of the layers.
 
+use std::sync::Arc;
+
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tracing::Span;
 
+use super::passage::Passage;
 use crate::{
     event::Event,
     handler::{Attempt, Failure, FailureKind, HandlerResult},
@@ -19,6 +22,7 @@ pub(super) struct Meeting {
 pub(super) struct BatchArrival {
     pub(super) event: Event,
     pub(super) attempt: Attempt,
+    pub(super) passage: Arc<Passage>,
     /// Dropped, it gives the event back unstarted.
     pub(super) result: oneshot::Sender<HandlerResult>,
     /// The span in which it came.
@@ -41,9 +45,11 @@ impl Meeting {
         place: usize,
         event: Event,
         attempt: Attempt,
+        passage: Arc<Passage>,
     ) -> HandlerResult {
         let (tell, told) = oneshot::channel();
-        let arrival = BatchArrival { event, attempt, result: tell, span: Span::current() };
+        let span = Span::current();
+        let arrival = BatchArrival { event, attempt, passage, result: tell, span };
         self.places.lock()[place] = Some(arrival);
         told.await.unwrap_or_else(|_| released("it was not attempted"))
     }

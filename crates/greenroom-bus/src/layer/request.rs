@@ -1,11 +1,13 @@
 //! What goes through the layers.
 
+use std::sync::Arc;
+
 use crate::{
     event::Event,
     handler::{Attempt, HandlerResult},
 };
 
-use super::way::{HandlerOfWorker, Own, Way};
+use super::{passage::Passage, way::Way};
 
 /// One attempt at an event, on its way through the layers to the handler of
 /// the worker that makes it.
@@ -21,17 +23,8 @@ pub struct Request {
     pub attempt: Attempt,
     /// How it gets to its handler.
     pub(super) way: Way,
-}
-
-impl Request {
-    pub(super) fn alone(
-        event: Event,
-        attempt: Attempt,
-        handler: HandlerOfWorker,
-        own: Option<Own>,
-    ) -> Self {
-        Self { event, attempt, way: Way::Alone(handler, own) }
-    }
+    /// How far it has come.
+    pub(super) passage: Arc<Passage>,
 }
 
 /// What an attempt ends in, from what a layer answers.

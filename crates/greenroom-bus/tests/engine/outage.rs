@@ -5,10 +5,12 @@ use std::{
     time::Duration,
 };
 
+use greenroom::batch::Batches;
 use greenroom_bus::{
-    engine::{HandlerConfig, OutageConfig, Retry},
+    engine::{HandlerConfig, OutageConfig, PoolConfig, Retry},
     event::Event,
-    handler::{Failure, FailureKind, HandlerFactory, Outputs},
+    handler::{Failure, FailureKind, HandlerFactory, HandlerResult, Outputs},
+    layer::{Around, Deduplication, Layer, Layers, Request, Surrounded},
     router::Matcher,
 };
 use tokio::time::Instant;
@@ -231,6 +233,77 @@ async fn d09_the_limit_of_an_outage_begins_when_the_inputs_have_ended() {
     let report = bench.run().await;
     assert_eq!((report.handled, report.refused), (50, 0), "{:?}", report.errors);
     assert!(report.elapsed > Duration::from_secs(180));
+}
+
+/// Rejects, in the handler's place, what is "bad".
+#[derive(Clone)]
+struct NothingBad;
+
+impl Around for NothingBad {
+    type Pass = ();
+
+    fn before(&self, request: &mut Request) -> Result<(), HandlerResult> {
+        match request.event.id().starts_with("bad") {
+            true => Err(Err(Failure::reject("it is bad"))),
+            false => Ok(()),
+        }
+    }
+}
+
+impl<S> Layer<S> for NothingBad {
+    type Service = Surrounded<Self, S>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        Surrounded::new(self.clone(), inner)
+    }
+}
+
+/// A minute of outage. Before each of a hundred events come two of its key that are answered in the
+/// handler's place: one that was handled before, and one that is bad.
+fn answered_in_its_place(kind: FailureKind, batches: usize, attempts: &Attempts) -> Bench {
+    let (up, attempts) = (Instant::now() + Duration::from_secs(60), attempts.clone());
+    let target = answer(move |event, _| {
+        if event.id() == "seen" {
+            return Ok(Outputs::Same);
+        }
+        attempts.lock().unwrap().push(Instant::now());
+        match Instant::now() < up {
+            true => Err(Failure::new(kind, "503")),
+            false => Ok(Outputs::Same),
+        }
+    });
+    let three = |n: u32| {
+        let ids = ["seen".to_owned(), format!("bad-{n}"), n.to_string()];
+        ids.map(|id| event(id, "t", Some(&format!("key-{n}"))))
+    };
+    let first = Step::Batch(vec![Ok(event("seen", "t", None))]);
+    let source = Script::new("script", [first, Step::Wait(ms(100))]);
+    let source = source.then(Step::Batch((0..100).flat_map(three).map(Ok).collect()));
+    let layers = Layers::new().layer(NothingBad);
+    let layers = layers.layer(Deduplication::within(Duration::from_secs(600)));
+    Bench::new().set(|engine| {
+        let batches = Some(Batches::of(batches));
+        let engine = engine.pool("default", PoolConfig { batches, ..pool(8, 100) });
+        let retry = Some(Retry { attempts: 2, ..Retry::default() });
+        let handler = HandlerConfig { retry, ..on(&["t"], layers.around(target)) };
+        engine.input(Box::new(source)).handler("h", handler)
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn d09_what_is_answered_in_the_handlers_place_hides_no_outage_and_ends_none() {
+    for kind in [FailureKind::Retry { after: None }, FailureKind::Pause] {
+        for batches in [1, 4] {
+            let attempts = Attempts::default();
+            let report = answered_in_its_place(kind, batches, &attempts).run().await;
+            assert_eq!((report.handled, report.dead_lettered), (201, 100), "{kind:?} {report:?}");
+            let of = &report.dead_letters_by_reason;
+            assert_eq!(of.get("rejected"), Some(&100), "no good event has used its attempts up");
+            let failed = attempts.lock().unwrap().len() - 100;
+            assert!(failed < 100, "{failed} attempts failed in a minute: {kind:?} {batches}");
+            assert!(report.elapsed < Duration::from_secs(70), "{:?}", report.elapsed);
+        }
+    }
 }
 
 #[tokio::test(start_paused = true)]

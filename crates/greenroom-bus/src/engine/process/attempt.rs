@@ -142,14 +142,17 @@ impl Attempts {
         let missing = || Err(Failure::new(FailureKind::Released, "it was not attempted"));
         let results = made.into_iter().chain(std::iter::repeat_with(missing));
         let recorded = recorded.into_iter().chain(std::iter::repeat_with(|| None));
+        let handler = handlers[place].as_deref();
+        let results = results.enumerate();
         let judged = jobs.iter_mut().zip(recorded).zip(results).map(|((job, recorded), result)| {
+            let (place, result) = result;
             let result = match &shared.loopback {
                 Some(back) => result.and_then(|made| may_send_back(shared, back, job, made)),
                 None => result,
             };
             ended(shared, job, recorded, &result);
-            let judged = result.map_err(|failure| failed(shared, pool, job, failure, Probe(None)));
-            judged.inspect(|_| worked(entry))
+            note_health(entry, &result, handler, place);
+            result.map_err(|failure| failed(shared, pool, job, failure, Probe(None)))
         });
         judged.collect()
     }
@@ -218,9 +221,9 @@ impl Attempts {
             None => result,
         };
         ended(shared, job, recorded, &result);
-        result
-            .map_err(|failure| failed(shared, pool, job, failure, probe))
-            .inspect(|_| worked(entry))
+        note_health(entry, &result, handlers[job.handler()].as_deref(), 0);
+        // A probe that was answered in the handler's place is given back here: another one is made.
+        result.map_err(|failure| failed(shared, pool, job, failure, probe))
     }
 
     /// Lets the handlers end what they keep open.
@@ -366,9 +369,22 @@ fn held(shared: &Shared, job: &PoolJob) -> Option<Duration> {
     Some(left.min(HELD))
 }
 
-/// The handler has handled an event.
-fn worked(entry: &HandlerEntry) {
-    if entry.circuit.succeeded() {
+/// Notes that a handler works: it gave the result at this place itself, and reached the other side.
+fn note_health(
+    entry: &HandlerEntry,
+    result: &handler::HandlerResult,
+    handler: Option<&dyn handler::Handler>,
+    place: usize,
+) {
+    let works = match result {
+        Ok(_) => true,
+        Err(failure) => failure.kind.blames_the_event() && failure.effect != Effect::None,
+    };
+    if works
+        && entry.circuit.is_troubled()
+        && handler.is_some_and(|handler| handler.gave_result(place))
+        && entry.circuit.succeeded()
+    {
         tracing::info!(handler = &*entry.name, "the handler works again");
     }
 }

@@ -177,7 +177,7 @@ impl Circuit {
 
     /// As [`admit`](Self::admit), now. Reads the clock only where there is trouble.
     pub(crate) fn admit_now(&self) -> Admission {
-        match self.troubled.load(Ordering::Relaxed) {
+        match self.is_troubled() {
             true => self.admit(Instant::now()),
             false => Admission::Attempt,
         }
@@ -198,9 +198,15 @@ impl Circuit {
         Admission::Probe
     }
 
-    /// An attempt reached the other side. True when that ended an outage.
+    /// True where there is something that a success may end.
+    pub(crate) fn is_troubled(&self) -> bool {
+        self.troubled.load(Ordering::Relaxed)
+    }
+
+    /// An attempt reached the other side, and the handler itself has said so. True when that ended
+    /// an outage.
     pub(crate) fn succeeded(&self) -> bool {
-        if !self.troubled.load(Ordering::Relaxed) {
+        if !self.is_troubled() {
             return false;
         }
         let mut state = self.state.lock();

@@ -92,11 +92,12 @@ pub(crate) fn failed(
     }
     let mut blame = Blame::Event;
     match failure.kind {
-        FailureKind::Reject | FailureKind::Park => {
-            entry.circuit.succeeded();
-        }
-        // Says nothing of the handler's health: a probe that ends so gives way to another.
-        FailureKind::Crash | FailureKind::LoopbackFull => {}
+        // Is no failure of the handler: a probe that ends so, and did not end the outage, gives way
+        // to another.
+        FailureKind::Reject
+        | FailureKind::Park
+        | FailureKind::Crash
+        | FailureKind::LoopbackFull => {}
         FailureKind::Fatal => {
             let why = || format!("stopped by the handler {:?}: {}", entry.name, failure.error);
             shared.inputs.read_from(&job.origin).stop.stop(why);

@@ -116,6 +116,27 @@ async fn g04_of_two_equal_events_in_a_batch_the_second_waits_for_the_first() {
     assert_eq!((results, handled), (vec![None, RELEASED, RELEASED], vec!["a".to_owned()]));
 }
 
+#[tokio::test(start_paused = true)]
+async fn d09_a_result_is_its_handlers_own_unless_a_layer_answered_in_its_place() {
+    let inside = obeying().around(Arc::new(Together(Log::default())));
+    let around = Layers::new().layer(Traced).around(inside.clone());
+    for factory in [inside, around] {
+        let mut handler = factory.build(0).unwrap();
+        let events = events(&["-", "layer-rejects", "layer-skips", "retry", "-"]);
+        let events: Vec<_> = events.iter().map(|event| (event, attempt())).collect();
+        handler.handle_all(&events).await;
+        let own = [0, 1, 2, 3, 4].map(|place| handler.gave_result(place));
+        assert_eq!(own, [true, false, false, true, true]);
+        handler.handle_all(&events[1..2]).await;
+        assert!(!handler.gave_result(0) && !handler.gave_result(3), "of the last call");
+    }
+    let mut handler = obeying().around(obedient()).build(0).unwrap();
+    for (subject, own) in [("layer-skips", false), ("reject", true), ("layer-rejects", false)] {
+        let _ = make(&mut handler, &order(0, subject)).await;
+        assert_eq!(handler.gave_result(0), own, "{subject}");
+    }
+}
+
 /// Lets an event through after the time that its subject says, or fails it.
 fn delaying() -> Layers {
     Layers::new().layer(tower::layer::layer_fn(|inner: LayersService| {
