@@ -119,6 +119,10 @@ impl NatsSubject {
     }
 }
 
+/// The longest subject, in bytes. A server takes 4,096 for the line that it is in, beside the
+/// subject for the answer and two numbers, and closes the connection at a longer one.
+const LONGEST: usize = 3_500;
+
 /// A subject in an error, not longer than one can read.
 fn shown(subject: &str) -> String {
     subject.chars().take(100).collect()
@@ -130,6 +134,9 @@ fn check(subject: &str) -> Result<(), String> {
         return Err(format!(
             "it has {bad:?}, and no wildcards, spaces or control characters may be"
         ));
+    }
+    if subject.len() > LONGEST {
+        return Err(format!("it has {} bytes, and {LONGEST} are the most", subject.len()));
     }
     if subject.split('.').any(str::is_empty) {
         return Err("a token between its dots is empty".to_owned());
@@ -194,6 +201,15 @@ mod tests {
         let event = Event::builder("1", "/s", "$JS.API.STREAM.DELETE.x").build().unwrap();
         let subject: NatsSubject = "{type}".parse().unwrap();
         assert!(subject.of(&event).unwrap_err().to_string().contains("the server's own"));
+    }
+
+    #[test]
+    fn n04_d13_a_subject_that_a_server_would_not_read_is_refused() {
+        let event = |bytes| Event::builder("1", "/s", "t").subject("x".repeat(bytes)).build();
+        let subject: NatsSubject = "o.{subject}".parse().unwrap();
+        assert!(subject.of(&event(LONGEST - 2).unwrap()).is_ok());
+        let error = subject.of(&event(LONGEST - 1).unwrap()).unwrap_err().to_string();
+        assert!(error.contains("3501 bytes") && error.len() < 500, "{error}");
     }
 
     #[test]

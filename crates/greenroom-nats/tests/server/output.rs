@@ -191,6 +191,33 @@ async fn d13_what_is_too_large_is_rejected_and_the_others_are_stored() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn d13_a_subject_that_is_too_long_is_rejected_and_the_connection_stays() {
+    let Some(stream) = TestStream::new("d13_long").await else { return };
+    let (sink, ends) = (open(&stream).await, Ends::default());
+    let long = Event::builder("long", "/tests", "made").subject("x".repeat(5_000)).build();
+    sink.accept(ends.outgoing(long.unwrap(), None)).await;
+    push(&sink, &ends, 0..5).await;
+    sink.finish().await.unwrap();
+    assert_eq!(ends.stored(), 5);
+    let rejected = ends.rejected();
+    let [(id, why)] = rejected.as_slice() else { panic!("{rejected:?}") };
+    assert!(id == "long" && why.contains("3500 are the most"), "{why}");
+    stream.remove().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn d13_the_longest_subject_is_stored() {
+    let Some(stream) = TestStream::new("d13_longest").await else { return };
+    let (sink, ends) = (open(&stream).await, Ends::default());
+    let subject = "x".repeat(3_500 - stream.name.len() - 1);
+    let longest = Event::builder("1", "/tests", "made").subject(subject).build();
+    sink.accept(ends.outgoing(longest.unwrap(), None)).await;
+    sink.finish().await.unwrap();
+    assert_eq!(ends.stored(), 1);
+    stream.remove().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn d13_a_stream_that_is_missing_pauses_the_output_until_it_is_there() {
     let Some(address) = crate::server::address("d13_missing") else { return };
     let stream = TestStream { address, name: unique("missing") };
