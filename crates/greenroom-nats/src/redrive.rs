@@ -8,6 +8,7 @@ use std::{
 
 use async_nats::{
     HeaderMap,
+    datetime::parse_rfc3339,
     header::NATS_MESSAGE_ID,
     jetstream::{
         context::GetStreamByNameErrorKind,
@@ -218,6 +219,18 @@ struct Origin {
     stream: Stream,
 }
 
+impl Origin {
+    /// Whether this took the place of the message of that letter: both it and the stream came after
+    /// that was taken. The message alone does not tell where clocks differ, and a stream that was
+    /// made again as a mirror of the old one has the messages with their times.
+    fn is_another(&self, original: &StreamMessage, letter: &StreamMessage) -> bool {
+        let taken = header(letter, "greenroom-first-at");
+        let taken = taken.and_then(|text| parse_rfc3339(text).ok());
+        let taken = taken.map_or(letter.time, |taken| taken.min(letter.time));
+        original.time > taken && self.stream.cached_info().created > taken
+    }
+}
+
 /// Those that were needed so far.
 struct Origins<'a> {
     options: &'a RedriveOptions,
@@ -247,7 +260,12 @@ impl Origins<'_> {
             Err(why) => return Ok(Err(why)),
         };
         Ok(match origin.stream.get_raw_message(position).await {
-            Ok(original) => Ok((origin, original)),
+            Ok(original) => match origin.is_another(&original, letter) {
+                false => Ok((origin, original)),
+                true => Err(format!(
+                    "message {position} of stream {name} is another one: the stream was made anew after the message of this letter was taken, which is gone"
+                )),
+            },
             Err(error) => Err(format!(
                 "message {position} of stream {name} cannot be read: {}",
                 because(&error)

@@ -163,6 +163,31 @@ async fn d06_letters_go_back_to_the_subjects_that_their_messages_had() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn d06_a_letter_whose_stream_was_made_anew_stays() {
+    let Some(from) = TestStream::new("d06_anew").await else { return };
+    let to = TestStream::at(from.address.clone(), StorageType::Memory).await;
+    let dead = TestStream::at(from.address.clone(), StorageType::Memory).await;
+    let subject = format!("{}.dead", dead.name);
+    from.publish_bytes("{ no").await;
+    let running = run(&from, &to, &subject).await;
+    all_settled(&from).await;
+    running.control.drain();
+    assert_eq!(running.report.await.unwrap().dead_lettered, 1);
+    from.remove().await;
+    from.make(StorageType::Memory).await;
+    from.publish_bytes("another").await;
+    let options = RedriveOptions::new(subject.parse().unwrap());
+    let redriven = redrive(&from.server(), &options, |_| {}).await.unwrap();
+    let [why] = redriven.left_because.as_slice() else { panic!("{redriven:?}") };
+    assert!(redriven.count() == 0 && why.contains("is another one"), "{why}");
+    assert_eq!(messages(&from).await.len(), 1, "nothing was published");
+    assert_eq!(messages(&dead).await.len(), 1, "the letter stays");
+    for stream in [from, to, dead] {
+        stream.remove().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn z03_while_dead_letters_have_no_place_their_events_stay_open_and_others_go_on() {
     let Some(from) = TestStream::new("z03_letters").await else { return };
     let to = TestStream::at(from.address.clone(), StorageType::Memory).await;
