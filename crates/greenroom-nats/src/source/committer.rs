@@ -11,7 +11,7 @@ use tokio::{
     time::timeout,
 };
 
-use super::shared::Shared;
+use super::shared::{PANICKED, Shared};
 
 /// The answer of a server that is there. One that is away hears of it once it is back.
 const WITHIN: Duration = Duration::from_secs(5);
@@ -57,10 +57,7 @@ impl Committer for Commits {
             };
             match timeout(WITHIN, all).await {
                 Ok(Ok(())) => Ok(()),
-                Ok(Err(_)) => Err(SourceError::new(
-                    &self.described,
-                    "the task that reads it has ended unexpectedly; see the log, and please report this",
-                )),
+                Ok(Err(_)) => Err(SourceError::new(&self.described, PANICKED)),
                 Err(_) => {
                     tracing::warn!(
                         input = self.described,

@@ -162,6 +162,7 @@ impl Driver {
     /// Until it is told to end, or no handle is left that could tell it.
     pub(super) async fn run(mut self) {
         let shared = self.shared.clone();
+        let _fails = shared.fails_on_panic();
         self.connected.mark_unchanged();
         loop {
             self.answer().await;

@@ -18,6 +18,10 @@ use tokio::sync::Notify;
 
 use super::{stats::NatsSourceStats, tracker::Tracker};
 
+/// What is said of a driver that has panicked.
+pub(super) const PANICKED: &str =
+    "the task that reads it has ended unexpectedly; see the log, and please report this";
+
 /// One partition.
 pub(super) struct Shared {
     pub(super) partition: Partition,
@@ -104,6 +108,11 @@ impl Shared {
         });
         let (to_driver, is_closing) = (Notify::new(), AtomicBool::new(false));
         Arc::new(Self { partition, state, to_driver, to_source, is_closing })
+    }
+
+    /// The source fails where this is dropped by a panic.
+    pub(super) fn fails_on_panic(self: &Arc<Self>) -> FailsOnPanic {
+        FailsOnPanic(self.clone())
     }
 
     pub(super) fn look<T>(&self, look: impl FnOnce(&mut State) -> T) -> T {
@@ -193,6 +202,18 @@ impl Shared {
     }
 }
 
+/// What a driver holds: nothing else would be heard of one that has panicked, and the engine would
+/// wait for messages for ever.
+pub(super) struct FailsOnPanic(Arc<Shared>);
+
+impl Drop for FailsOnPanic {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.fail(PANICKED.to_owned());
+        }
+    }
+}
+
 /// Hears of the settlements of one assignment.
 pub(super) struct Heard {
     shared: Arc<Shared>,
@@ -279,6 +300,19 @@ mod tests {
         assert!(shared.take(1, &mut into) && shared.take(9, &mut into));
         assert!(!shared.take(9, &mut into));
         assert_eq!(into.iter().map(|taken| taken.position).collect::<Vec<_>>(), [1, 2]);
+    }
+
+    #[tokio::test]
+    async fn n05_a_driver_that_panics_fails_its_source() {
+        let shared = shared([]);
+        let fails = shared.fails_on_panic();
+        let driver = tokio::spawn(async move {
+            let _fails = fails;
+            panic!("as a defect would have it");
+        });
+        assert!(driver.await.is_err());
+        shared.to_source.notified().await;
+        assert!(shared.look(|state| state.failure.as_deref() == Some(PANICKED)));
     }
 
     #[tokio::test]
