@@ -161,19 +161,29 @@ impl Wanted {
         let mut wanted = self.config.filter_subjects.clone();
         known.sort();
         wanted.sort();
+        if known != wanted {
+            let shown = |filters: &[String]| match filters {
+                [] => "all of the stream".to_owned(),
+                some => some.join(", "),
+            };
+            tracing::warn!(
+                consumer = self.name,
+                was = shown(&known),
+                is = shown(&wanted),
+                "the consumer is changed to the subjects that are configured; what it has passed over already stays unread"
+            );
+        }
         let is_same = was.ack_wait == self.config.ack_wait
             && was.max_ack_pending == self.config.max_ack_pending
-            && (wanted.is_empty() || known == wanted);
+            && known == wanted;
         if !is_same {
             let mut config = was.clone();
             config.ack_wait = self.config.ack_wait;
             config.max_ack_pending = self.config.max_ack_pending;
             // A schedule of its own would come before the time that is counted on here.
             config.backoff = Vec::new();
-            if !wanted.is_empty() {
-                config.filter_subject = String::new();
-                config.filter_subjects = self.config.filter_subjects.clone();
-            }
+            config.filter_subject = String::new();
+            config.filter_subjects = self.config.filter_subjects.clone();
             let changed = stream.update_consumer(config).await;
             changed.map_err(|error| {
                 NoConsumer::ForGood(format!(

@@ -219,6 +219,26 @@ async fn d12_a_stream_that_was_made_anew_is_another_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn n03_a_consumer_follows_the_subjects_that_are_configured() {
+    let Some(stream) = TestStream::new("n03_filters").await else { return };
+    let only = |filters: &[&str]| NatsSourceOptions {
+        filters: filters.iter().map(|filter| format!("{}.{filter}", stream.name)).collect(),
+        ..stream.options()
+    };
+    let mut reader = Reader::open(&stream, only(&["1"])).await;
+    stream.publish(0..3, 0).await;
+    reader.some(1).await.iter().for_each(crate::reader::Read::done);
+    reader.end().await;
+    let mut reader = Reader::open(&stream, only(&[])).await;
+    stream.publish(3..5, 0).await;
+    let read = reader.some(2).await;
+    assert_eq!([&read[0].id, &read[1].id], ["3", "4"], "all of it, from where it was");
+    read.iter().for_each(crate::reader::Read::done);
+    reader.end().await;
+    stream.remove().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn n05_a_consumer_that_was_removed_is_made_again_where_it_had_got_to() {
     let Some(stream) = TestStream::new("n05_removed").await else { return };
     let mut reader = Reader::open(&stream, stream.options()).await;
