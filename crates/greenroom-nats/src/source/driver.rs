@@ -81,6 +81,8 @@ struct Bound {
 struct Inbox {
     subject: String,
     messages: Subscriber,
+    /// Nothing comes any more, as was asked for.
+    is_drained: bool,
 }
 
 /// What was asked for, and when to ask again.
@@ -145,7 +147,7 @@ impl Driver {
                 lost: None,
                 has_told: false,
             },
-            inbox: Inbox { subject: inbox, messages },
+            inbox: Inbox { subject: inbox, messages, is_drained: false },
             connected,
             asking: Asking {
                 requests: Requests::default(),
@@ -181,7 +183,7 @@ impl Driver {
                     Some(Command::End) | None => return self.end().await,
                 },
                 _ = self.connected.changed() => self.reconnected().await,
-                message = self.inbox.messages.next() => match message {
+                message = self.inbox.messages.next(), if !self.inbox.is_drained => match message {
                     Some(message) => self.receive(message),
                     None => return self.closed().await,
                 },

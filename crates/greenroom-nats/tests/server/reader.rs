@@ -118,6 +118,11 @@ impl Reader {
         committer.commit().await.unwrap();
     }
 
+    /// The source goes, and what was taken stays in hand.
+    pub(crate) fn close(self) -> Arc<dyn Committer> {
+        self.committer
+    }
+
     pub(crate) fn committer(&self) -> &dyn Committer {
         &*self.committer
     }

@@ -239,6 +239,23 @@ async fn n03_a_consumer_follows_the_subjects_that_are_configured() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn n02_what_is_done_after_the_source_has_gone_is_acknowledged() {
+    let Some(stream) = TestStream::new("n02_later").await else { return };
+    let options = NatsSourceOptions { ack_wait: LONG, ..stream.options() };
+    let mut reader = Reader::open(&stream, options).await;
+    stream.publish(0..5, 0).await;
+    let taken = reader.some(5).await;
+    let committer = reader.close();
+    for read in &taken {
+        committer.commit().await.unwrap();
+        read.done();
+    }
+    committer.commit().await.unwrap();
+    assert_eq!(stream.consumer("greenroom").await.num_ack_pending, 0);
+    stream.remove().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn n05_a_consumer_that_was_removed_is_made_again_where_it_had_got_to() {
     let Some(stream) = TestStream::new("n05_removed").await else { return };
     let mut reader = Reader::open(&stream, stream.options()).await;

@@ -22,8 +22,9 @@ impl Driver {
         }
         if self.asking.requests.outstanding() > 0 {
             self.stop_asking().await;
-            if !is_closing {
-                self.subscribe_anew().await;
+            match is_closing {
+                true => self.inbox.is_drained = true,
+                false => self.subscribe_anew().await,
             }
         }
         let held = self.holding.hold.take().into_iter().flat_map(Hold::release);

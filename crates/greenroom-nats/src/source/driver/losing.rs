@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::{
     super::{hold::Hold, shared::Revocation},
-    AGAIN_AFTER, Driver,
+    AGAIN_AFTER, Driver, Inbox,
     lost::Lost,
     subscribe,
 };
@@ -84,7 +84,7 @@ impl Driver {
 
     pub(super) async fn subscribe_anew(&mut self) {
         match subscribe(&self.connection).await {
-            Ok((inbox, messages)) => (self.inbox.subject, self.inbox.messages) = (inbox, messages),
+            Ok((subject, messages)) => self.inbox = Inbox { subject, messages, is_drained: false },
             Err(error) => {
                 tracing::warn!(error, "messages cannot be received");
                 self.lose(AGAIN_AFTER);
