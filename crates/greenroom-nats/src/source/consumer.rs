@@ -83,14 +83,16 @@ impl Wanted {
         &self.config
     }
 
-    /// Finds or makes it. One that is made anew begins at `from`, where that is given.
+    /// Finds or makes it. One that is made again begins at this position of the stream that was
+    /// made then, and in a stream that was made since with the first message: all are new there.
     pub(super) async fn find(
         &self,
         jetstream: &Context,
-        from: Option<u64>,
+        again: Option<(u64, DateTime)>,
     ) -> Result<Found, NoConsumer> {
         let stream = self.stream(jetstream).await?;
         let stream_made = stream.cached_info().created;
+        let from = again.map(|(from, made)| if made == stream_made { from } else { 1 });
         let info = match stream.consumer_info(&self.name).await {
             Ok(info) => Some(info),
             Err(error) => match error.kind() {

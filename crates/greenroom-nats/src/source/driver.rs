@@ -99,6 +99,9 @@ struct Asking {
 /// What is held back until older messages have come.
 struct HoldingBack {
     hold: Option<Hold>,
+    /// Up to here nothing is missing: known from the start until the first message, and while
+    /// older ones may still come.
+    floor: Option<u64>,
     /// The number of the last delivery.
     last_number: u64,
     /// Another process reads the consumer, it seems: until then, gaps are not waited for.
@@ -126,6 +129,7 @@ impl Driver {
         };
         let info = found.consumer.cached_info();
         let (was_delivered, left) = (info.delivered.consumer_sequence, info.num_ack_pending as u64);
+        let floor = Some(info.ack_floor.stream_sequence);
         let now = Instant::now();
         let hold = (left > 0).then(|| {
             let mut hold = Hold::new(options.ack_wait, now);
@@ -155,7 +159,7 @@ impl Driver {
                 ask_after: now,
                 ask_for_large: false,
             },
-            holding: HoldingBack { hold, last_number: was_delivered, shared_until: None },
+            holding: HoldingBack { hold, floor, last_number: was_delivered, shared_until: None },
             last_settled: None,
         };
         Ok((driver, (was_delivered > 0).then_some(left)))

@@ -10,7 +10,7 @@ use futures_util::StreamExt;
 use greenroom_bus::source::{Partition, Pull, Source};
 use greenroom_nats::{
     NatsServer,
-    source::{NatsSource, NatsSourceOptions},
+    source::{NatsSource, NatsSourceOptions, NatsStart},
 };
 
 use crate::{
@@ -252,6 +252,64 @@ async fn n02_what_is_done_after_the_source_has_gone_is_acknowledged() {
     }
     committer.commit().await.unwrap();
     assert_eq!(stream.consumer("greenroom").await.num_ack_pending, 0);
+    stream.remove().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn d12_a_stream_that_was_made_anew_is_read_from_its_start() {
+    let Some(stream) = TestStream::new("d12_anew_start").await else { return };
+    let options = NatsSourceOptions { start: NatsStart::Latest, ..stream.options() };
+    let mut reader = Reader::open(&stream, options).await;
+    stream.publish(0..5, 0).await;
+    reader.some(5).await.iter().for_each(crate::reader::Read::done);
+    reader.commit().await;
+    stream.remove().await;
+    stream.make(StorageType::Memory).await;
+    stream.publish(100..107, 0).await;
+    assert_eq!(reader.pull().await, Pull::Revoke);
+    reader.give_up();
+    let expected: Vec<String> = (100..107).map(|number| number.to_string()).collect();
+    assert_eq!(reader.ids(7).await, expected, "what is below the old position too");
+    stream.remove().await;
+}
+
+async fn remove_consumer(stream: &TestStream) {
+    let made = stream.jetstream().await.get_stream(&stream.name).await.unwrap();
+    made.delete_consumer("greenroom").await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn n05_a_consumer_that_is_made_again_has_what_was_given_back() {
+    let Some(stream) = TestStream::new("n05_given_back").await else { return };
+    let options = NatsSourceOptions { ack_wait: LONG, ..stream.options() };
+    let mut reader = Reader::open(&stream, options).await;
+    stream.publish(0..10, 0).await;
+    until("all is here", async || reader.committer().partitions()[0].next == 11).await;
+    reader.source.set_paused(&[Partition::ONLY]);
+    reader.commit().await;
+    remove_consumer(&stream).await;
+    reader.source.set_paused(&[]);
+    let expected: Vec<String> = (0..10).map(|number| number.to_string()).collect();
+    assert_eq!(reader.ids(10).await, expected);
+    stream.remove().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn n05_a_consumer_that_is_made_again_has_what_had_not_come_back() {
+    let Some(stream) = TestStream::new("n05_not_back").await else { return };
+    let options = NatsSourceOptions { ack_wait: LONG, ..stream.options() };
+    let mut before = Reader::open(&stream, options.clone()).await;
+    stream.publish(0..5, 0).await;
+    // As of one that is killed, what it has in hand stays so for the server.
+    let in_hand = before.some(5).await;
+    in_hand[0].done();
+    before.close().commit().await.unwrap();
+    let mut reader = Reader::open(&stream, options).await;
+    stream.publish(5..8, 0).await;
+    until("it is held back", async || reader.probe.stats().held_back == 3).await;
+    remove_consumer(&stream).await;
+    let expected: Vec<String> = (1..8).map(|number| number.to_string()).collect();
+    assert_eq!(reader.ids(7).await, expected);
     stream.remove().await;
 }
 

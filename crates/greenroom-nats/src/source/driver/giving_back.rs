@@ -30,21 +30,22 @@ impl Driver {
         let held = self.holding.hold.take().into_iter().flat_map(Hold::release);
         let back = self.shared.look(|state| {
             let waiting = state.ready.drain(..).chain(held);
-            let mut back: Vec<u64> = waiting.map(|taken| taken.position).collect();
+            let mut back: Vec<_> = waiting.map(|taken| taken.position).collect();
             if is_closing {
                 back.extend(state.tracker.refused());
             }
             back.sort_unstable();
-            back.into_iter().filter_map(|position| state.tracker.give_back(position)).collect()
+            back
         });
         self.give_back(back).await;
     }
 
-    async fn give_back(&mut self, back: Vec<Box<str>>) {
-        if back.is_empty() {
-            return;
-        }
-        for reply in back {
+    async fn give_back(&mut self, back: Vec<u64>) {
+        let Some(lowest) = back.first() else { return };
+        let below = lowest.saturating_sub(1);
+        self.holding.floor = Some(self.holding.floor.map_or(below, |floor| floor.min(below)));
+        let give_back = |position| self.shared.look(|state| state.tracker.give_back(position));
+        for reply in back.into_iter().filter_map(give_back) {
             self.tell(&reply, Answer::Nak).await;
         }
         // Its answer comes after the server has read all this.

@@ -62,6 +62,7 @@ impl Driver {
                 let (waits_for, up_to) =
                     (info.num_ack_pending as u64, info.delivered.stream_sequence);
                 hold.asked(waits_for, up_to, open, now);
+                self.holding.floor = Some(info.ack_floor.stream_sequence);
             }
             Err(error) => {
                 tracing::debug!(error, "the state of the consumer is not known yet");

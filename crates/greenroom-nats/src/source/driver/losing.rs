@@ -28,11 +28,8 @@ impl Driver {
             Some(Lost::LookAt(at)) if Instant::now() >= at => {}
             _ => return,
         }
-        let is_new = matches!(self.bound.lost, Some(Lost::Revoking));
-        // One that is made anew goes on with what is not done.
-        let from = self.shared.look(|state| state.tracker.oldest_open()).max(1);
-        let from = (!is_new && from > 1).then_some(from);
-        let found = match self.bound.wanted.find(&self.connection.jetstream, from).await {
+        let again = Some((self.goes_on_with(), self.bound.stream_made));
+        let found = match self.bound.wanted.find(&self.connection.jetstream, again).await {
             Ok(found) => found,
             Err(error) => {
                 if !std::mem::replace(&mut self.bound.has_told, true) {
@@ -49,7 +46,7 @@ impl Driver {
         };
         if found.stream_made != self.bound.stream_made {
             self.bound.stream_made = found.stream_made;
-            (self.holding.hold, self.last_settled) = (None, None);
+            (self.holding.hold, self.holding.floor, self.last_settled) = (None, Some(0), None);
             tracing::warn!(
                 stream = self.bound.wanted.stream,
                 "the stream was removed and made anew: what is in hand of the old one is given up"
@@ -68,6 +65,16 @@ impl Driver {
             self.holding.hold = Some(Hold::new(self.options.ack_wait, Instant::now()));
         }
         self.bound.consumer = found.consumer;
+    }
+
+    /// Where a consumer begins that takes the place of this one: with the oldest message that is
+    /// not done, be it in hand, given back or not come yet.
+    fn goes_on_with(&self) -> u64 {
+        let (open, next) =
+            self.shared.look(|state| (state.tracker.oldest_open(), state.tracker.next()));
+        let open = (next > 0).then_some(open);
+        let missing = self.holding.floor.map(|floor| floor + 1);
+        open.into_iter().chain(missing).min().unwrap_or(1).max(1)
     }
 
     /// Another connection: what was asked for over the last one does not come.

@@ -78,11 +78,13 @@ impl Driver {
         let is_gap = number > self.holding.last_number + 1;
         self.holding.last_number = number;
         let now = self.asking.heard;
-        if is_gap
-            && self.holding.hold.is_none()
-            && self.holding.shared_until.is_none_or(|until| now >= until)
+        if self.holding.hold.is_some() || self.holding.shared_until.is_some_and(|until| now < until)
         {
-            self.holding.hold = Some(Hold::new(self.options.ack_wait, now));
+            return;
+        }
+        match is_gap {
+            true => self.holding.hold = Some(Hold::new(self.options.ack_wait, now)),
+            false => self.holding.floor = None,
         }
     }
 
