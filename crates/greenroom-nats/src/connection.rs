@@ -43,6 +43,7 @@ pub(crate) struct Connection {
     pub(crate) shown: String,
     /// The domain of JetStream, where it is not the server's own.
     pub(crate) domain: Option<String>,
+    server: NatsServer,
     seen: Arc<Seen>,
 }
 
@@ -182,7 +183,16 @@ impl Connection {
             None => builder.build(client.clone()),
         };
         let domain = server.domain.clone();
-        Arc::new(Self { client, jetstream, shown: server.shown(), domain, seen })
+        let (shown, server) = (server.shown(), server.clone());
+        Arc::new(Self { client, jetstream, shown, domain, server, seen })
+    }
+
+    /// Another one in its place.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub(crate) async fn again(&self) -> Result<Arc<Self>, String> {
+        Self::open(&self.server).await
     }
 
     pub(crate) fn is_up(&self) -> bool {

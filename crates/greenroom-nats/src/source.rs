@@ -38,7 +38,9 @@
 //!
 //! **Outages.** A lost connection is made anew without end; what is in hand goes on, and is
 //! acknowledged after that. A consumer that is gone is made again where it had got to. A stream
-//! that was removed and made anew is another one: what is in hand of the old one is given up. Two
+//! that was removed and made anew is another one: what is in hand of the old one is given up, and
+//! the new one is read from its start. A message that the client cannot read ends the connection:
+//! it is looked for after that, and given as one that is no event. Two
 //! messages that the server delivers again, because it had not heard of their acknowledgement, are
 //! skipped: the last 100,000 are remembered.
 
@@ -53,6 +55,7 @@ mod options;
 mod requests;
 mod shared;
 mod stats;
+mod stored;
 mod tracker;
 
 use std::sync::{Arc, atomic::Ordering};

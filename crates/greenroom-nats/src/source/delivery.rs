@@ -38,6 +38,11 @@ impl Delivery {
     }
 }
 
+/// What a message is acknowledged by whose delivery was not seen: the server goes by its position.
+pub(super) fn unseen(stream: &str, consumer: &str, position: u64) -> String {
+    format!("$JS.ACK.{stream}.{consumer}.1.{position}.1.0.0")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -51,6 +56,12 @@ mod tests {
         let newer = "$JS.ACK.hub.ACC.orders.shop.2.70.81.1700000000000000001.5";
         assert_eq!(Delivery::read(newer), Some(read));
         assert_eq!(Delivery::read(&format!("{newer}.random")), Some(read));
+    }
+
+    #[test]
+    fn n02_the_reply_subject_of_an_unseen_delivery_is_one() {
+        let read = Delivery::read(&unseen("orders", "shop", 70)).unwrap();
+        assert_eq!((read.position, read.pending), (70, 0));
     }
 
     #[test]

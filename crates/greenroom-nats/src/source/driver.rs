@@ -8,6 +8,7 @@
 //! | `holding` | holds back what is newer than something missing |
 //! | `giving_back` | returns what was never started |
 //! | `losing` | finds or makes a consumer anew that is gone |
+//! | `unreadable` | finds what ends the connection each time that it comes |
 
 mod asking;
 mod giving_back;
@@ -15,6 +16,7 @@ mod holding;
 mod losing;
 mod lost;
 mod receiving;
+mod unreadable;
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -94,6 +96,8 @@ struct Asking {
     ask_after: Instant,
     /// The next one is for one message of whatever size.
     ask_for_large: bool,
+    /// Each is for one message: what ends the connection takes no other with it.
+    one_by_one: bool,
 }
 
 /// What is held back until older messages have come.
@@ -102,6 +106,8 @@ struct HoldingBack {
     /// Up to here nothing is missing: known from the start until the first message, and while
     /// older ones may still come.
     floor: Option<u64>,
+    /// The connection was lost: what does not come may be what it was lost by.
+    was_cut: bool,
     /// The number of the last delivery.
     last_number: u64,
     /// Another process reads the consumer, it seems: until then, gaps are not waited for.
@@ -158,8 +164,15 @@ impl Driver {
                 heard: now,
                 ask_after: now,
                 ask_for_large: false,
+                one_by_one: false,
             },
-            holding: HoldingBack { hold, floor, last_number: was_delivered, shared_until: None },
+            holding: HoldingBack {
+                hold,
+                floor,
+                was_cut: false,
+                last_number: was_delivered,
+                shared_until: None,
+            },
             last_settled: None,
         };
         Ok((driver, (was_delivered > 0).then_some(left)))
@@ -189,7 +202,9 @@ impl Driver {
                 _ = self.connected.changed() => self.reconnected().await,
                 message = self.inbox.messages.next(), if !self.inbox.is_drained => match message {
                     Some(message) => self.receive(message),
-                    None => return self.closed().await,
+                    None => if !self.opened_again().await {
+                        return;
+                    },
                 },
                 () = shared.to_driver.notified() => {}
                 () = sleep_until(next) => self.on_time().await,
@@ -254,10 +269,9 @@ impl Driver {
         self.commit().await;
     }
 
-    /// The client has given up for good, which it does only where it is told to.
-    async fn closed(&mut self) {
-        let server = &self.connection.shown;
-        self.shared.fail(format!("the connection to {server} was closed for good; start again"));
+    /// Failed: until it is told to end.
+    async fn failed(&mut self, why: String) {
+        self.shared.fail(why);
         while let Some(Command::Commit(done)) = self.commands.recv().await {
             // Whoever does not wait any more needs not know.
             let _ = done.send(());

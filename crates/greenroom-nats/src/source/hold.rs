@@ -20,6 +20,9 @@ pub(super) const ASK_EVERY: Duration = Duration::from_millis(500);
 /// For so long, beyond the time in which a message has to be acknowledged, old ones are waited for.
 const GRACE: Duration = Duration::from_secs(2);
 
+/// So often the time begins anew after the connection was lost.
+const LOSSES: usize = 3;
+
 /// What is held back.
 #[derive(Debug)]
 pub(super) struct Hold {
@@ -33,6 +36,8 @@ pub(super) struct Hold {
     pub(super) until: Instant,
     /// When to ask the server again.
     pub(super) ask_at: Instant,
+    /// How often the connection was lost meanwhile.
+    losses: usize,
 }
 
 /// Whether to go on holding.
@@ -56,12 +61,26 @@ impl Hold {
             up_to: 0,
             until: now + patience(ack_wait),
             ask_at: now,
+            losses: 0,
         }
     }
 
-    /// Nothing can come now: the time in which it should begins later.
+    /// The connection was lost.
+    pub(super) fn loses(&mut self) {
+        self.losses += 1;
+    }
+
+    /// Whether it was, since this began.
+    pub(super) fn has_lost(&self) -> bool {
+        self.losses > 0
+    }
+
+    /// Nothing can come now: the time in which it should begins later. Not without end: a message
+    /// that ends the connection each time that it comes would hold up all others for ever.
     pub(super) fn wait_on(&mut self, ack_wait: Duration, now: Instant) {
-        self.until = now + patience(ack_wait);
+        if self.losses <= LOSSES {
+            self.until = now + patience(ack_wait);
+        }
         self.ask_at = self.ask_at.max(now + ASK_EVERY);
     }
 
@@ -153,6 +172,20 @@ mod tests {
         assert_eq!(hold.is_over(15, now), Holding::Enough(Some(2)));
         let later = now + Duration::from_secs(15);
         assert_eq!(hold.is_over(100, later), Holding::Enough(Some(2)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn n06_a_connection_that_is_lost_again_and_again_does_not_hold_for_ever() {
+        let (mut hold, mut now) = (hold(), Instant::now());
+        for _ in 0..=LOSSES {
+            hold.asked(1, 9, 0, now);
+            now += Duration::from_secs(10);
+            assert_eq!(hold.is_over(100, now), Holding::Wait, "what is missing has its time");
+            hold.loses();
+            hold.wait_on(Duration::from_secs(10), now);
+        }
+        now += Duration::from_secs(10);
+        assert_eq!(hold.is_over(100, now), Holding::Enough(Some(1)));
     }
 
     #[tokio::test(start_paused = true)]

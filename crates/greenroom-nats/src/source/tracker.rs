@@ -142,6 +142,13 @@ impl Tracker {
         }
     }
 
+    /// The lowest from here on that is neither in hand nor known to be done.
+    pub(super) fn unknown_from(&self, from: u64) -> u64 {
+        let is_known =
+            |position: &u64| self.open.contains_key(position) || self.done.known.contains(position);
+        (from..).find(|position| !is_known(position)).unwrap_or(u64::MAX)
+    }
+
     pub(super) fn open(&self) -> usize {
         self.open.len()
     }
@@ -177,6 +184,7 @@ mod tests {
         tracker.refuse(2);
         assert_eq!(tracker.receive(2, "e", now()), Received::New, "it was refused");
         assert_eq!((tracker.open(), tracker.oldest_open(), tracker.next()), (1, 2, 4));
+        assert_eq!([1, 2, 3, 9].map(|from| tracker.unknown_from(from)), [1, 4, 4, 9]);
     }
 
     #[tokio::test(start_paused = true)]

@@ -5,7 +5,8 @@
 //! killed process (Z01, `crash`), processes that come and go (Z02, `members`), a dead-letter place
 //! that is down (Z03, `engine`), a server that is killed (Z07, `outage` and `output`), redelivery
 //! (Z08, `outage` and `order`), a stop under load (Z09) and slow handlers (Z13, both
-//! `under_load`), a huge message (Z11, `settling`) and malformed ones (Z12, `engine`). Slow and
+//! `under_load`), a huge message (Z11, `settling`) and malformed ones (Z12, `engine` and
+//! `unreadable`). Slow and
 //! hot keys, outages of what handlers call, and jumps of the clock (Z04, Z05, Z06, Z10) end at the
 //! engine, whose tests they are.
 
@@ -24,3 +25,4 @@ mod secure;
 mod server;
 mod settling;
 mod under_load;
+mod unreadable;

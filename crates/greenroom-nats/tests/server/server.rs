@@ -125,6 +125,25 @@ impl TestStream {
         answer.await.unwrap();
     }
 
+    /// Publishes this with these lines before it, in bytes that no client would send.
+    pub(crate) async fn publish_raw(&self, subject: &[u8], headers: &[u8], payload: &str) {
+        let before = self.last_sequence().await;
+        let mut server = std::net::TcpStream::connect(&self.address).unwrap();
+        let subject = [self.name.as_bytes(), b".", subject].concat();
+        let headers = [headers, b"\r\n\r\n"].concat();
+        let (of_headers, all) = (headers.len(), headers.len() + payload.len());
+        let sizes = format!(" {of_headers} {all}\r\n");
+        let connect = b"CONNECT {\"verbose\":false,\"headers\":true}\r\nHPUB ";
+        let parts = [connect, &*subject, sizes.as_bytes(), &headers, payload.as_bytes()];
+        server.write_all(&[&parts.concat()[..], b"\r\n"].concat()).unwrap();
+        until("it is stored", async || self.last_sequence().await > before).await;
+    }
+
+    async fn last_sequence(&self) -> u64 {
+        let stream = self.jetstream().await.get_stream(&self.name).await.unwrap();
+        stream.cached_info().state.last_sequence
+    }
+
     /// What the server says of the consumer.
     pub(crate) async fn consumer(&self, name: &str) -> Info {
         let stream = self.jetstream().await.get_stream(&self.name).await.unwrap();

@@ -25,7 +25,7 @@ impl Driver {
             self.shared.look(|state| (state.tracker.open(), state.ready.len(), state.is_paused));
         let batch = self.options.batch;
         let messages = match &self.holding.hold {
-            _ if is_paused => return,
+            _ if is_paused || (self.asking.one_by_one && outstanding > 0) => return,
             // The server gives nothing new beyond the bound; what is old has to come.
             Some(_) if outstanding == 0 => batch,
             Some(_) => return,
@@ -38,7 +38,8 @@ impl Driver {
         if messages == 0 || (outstanding > 0 && messages < batch.div_ceil(2)) {
             return;
         }
-        let messages = if std::mem::take(&mut self.asking.ask_for_large) { 1 } else { messages };
+        let is_large = std::mem::take(&mut self.asking.ask_for_large);
+        let messages = if is_large || self.asking.one_by_one { 1 } else { messages };
         if let Err(error) = self.request(messages).await {
             tracing::warn!(
                 consumer = self.bound.wanted.name,
@@ -59,17 +60,21 @@ impl Driver {
         let body = format!(
             "{{\"batch\":{messages},{bytes}\"expires\":{expires},\"idle_heartbeat\":{heartbeat}}}"
         );
-        let prefix = match &self.connection.domain {
-            Some(domain) => format!("$JS.{domain}.API"),
-            None => "$JS.API".to_owned(),
-        };
         let (stream, consumer) = (&self.bound.wanted.stream, &self.bound.wanted.name);
-        let subject = format!("{prefix}.CONSUMER.MSG.NEXT.{stream}.{consumer}");
+        let subject = self.api(&format!("CONSUMER.MSG.NEXT.{stream}.{consumer}"));
         let reply = format!("{}.{number}", self.inbox.subject);
         let sent = self.connection.client.publish_with_reply(subject, reply, body.into()).await;
         if self.asking.requests.outstanding() == messages {
             self.asking.heard = Instant::now();
         }
         sent.map_err(|error| because(&error))
+    }
+
+    /// A subject of the server's API.
+    pub(super) fn api(&self, what: &str) -> String {
+        match &self.connection.domain {
+            Some(domain) => format!("$JS.{domain}.API.{what}"),
+            None => format!("$JS.API.{what}"),
+        }
     }
 }

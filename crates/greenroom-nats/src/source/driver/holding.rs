@@ -29,7 +29,10 @@ impl Driver {
         self.shared.look(|state| state.stats.held_back = held);
         let missing = match hold.is_over(self.options.hold_bytes, Instant::now()) {
             Holding::Wait => return,
-            Holding::Complete => None,
+            Holding::Complete => {
+                self.asking.one_by_one = false;
+                None
+            }
             Holding::Enough(missing) => Some(missing),
         };
         if let Some(missing) = missing {

@@ -59,12 +59,14 @@ impl Driver {
         if std::mem::take(&mut self.bound.has_told) {
             tracing::info!(consumer = self.bound.wanted.name, "the consumer is read again");
         }
-        let info = found.consumer.cached_info();
+        let info = found.consumer.cached_info().clone();
         self.holding.last_number = info.delivered.consumer_sequence;
-        if self.holding.hold.is_none() {
-            self.holding.hold = Some(Hold::new(self.options.ack_wait, Instant::now()));
-        }
+        let hold = || Hold::new(self.options.ack_wait, Instant::now());
+        self.holding.hold.get_or_insert_with(hold);
         self.bound.consumer = found.consumer;
+        if std::mem::take(&mut self.holding.was_cut) {
+            self.look_for_unreadable(&info).await;
+        }
     }
 
     /// Where a consumer begins that takes the place of this one: with the oldest message that is
@@ -84,9 +86,31 @@ impl Driver {
         }
         self.asking.requests.clear();
         self.asking.heard = Instant::now();
+        self.holding.was_cut = true;
+        self.holding.hold.iter_mut().for_each(Hold::loses);
         self.subscribe_anew().await;
         // The consumer may be gone with what the server has lost.
         self.lose(Duration::ZERO);
+    }
+
+    /// Whether another client took the place of one that has ended, which it does only where it
+    /// panics: at a message with a header that it thinks impossible, for one.
+    pub(super) async fn opened_again(&mut self) -> bool {
+        let server = self.connection.shown.as_str();
+        tracing::error!(server, "the NATS client has ended: another one takes its place");
+        match self.connection.again().await {
+            Ok(connection) => {
+                self.connected = connection.connected();
+                self.connected.mark_unchanged();
+                self.connection = connection;
+                self.reconnected().await;
+                true
+            }
+            Err(why) => {
+                self.failed(why).await;
+                false
+            }
+        }
     }
 
     pub(super) async fn subscribe_anew(&mut self) {

@@ -36,13 +36,11 @@ impl Driver {
 
     fn take(&mut self, message: Message, ready: &mut Vec<Taken>) {
         self.asking.heard = Instant::now();
-        if let Some(status) = message.status {
-            return self.status(status, &message);
-        }
         let reply = message.reply.as_ref().map(|reply| reply.as_str());
         let Some((reply, delivery)) = reply.and_then(|reply| Some((reply, Delivery::read(reply)?)))
         else {
-            return;
+            // Only here it is the server's: a message may have been stored with a status as well.
+            return message.status.into_iter().for_each(|status| self.status(status, &message));
         };
         self.asking.requests.delivered();
         self.notice_gap(delivery.number);

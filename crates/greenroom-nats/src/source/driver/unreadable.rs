@@ -1,0 +1,118 @@
+//! What ends the connection each time that it comes.
+//!
+//! A server stores a message whatever its headers are. At one that it cannot read, the client ends
+//! the connection, or panics, and does not say which it was; the server delivers it again once its
+//! time is over.
+//! So after each connection that was lost, the stream is asked for what was delivered and has not
+//! come, in a form that can be read whatever the message is. One that the client cannot read is
+//! given to the engine as one that is no event, and is terminated as a dead letter from then on.
+//!
+//! Where the stream may not be asked, messages are asked for one by one from the second time on:
+//! all behind that one would be lost with it again, since they come again in the same order.
+
+use std::time::Duration;
+
+use async_nats::jetstream::consumer::{Config, Info};
+use greenroom_bus::source::{Malformed, Taken};
+use tokio::time::{Instant, timeout_at};
+
+use super::{
+    super::{delivery::unseen, hold::Hold, shared::Answer, stored::Stored, tracker::Received},
+    Driver,
+};
+use crate::connection::because;
+
+/// So long is looked for them at most.
+const LOOK_FOR: Duration = Duration::from_secs(2);
+
+impl Driver {
+    /// Looks through what was delivered and has not come, as this says.
+    pub(super) async fn look_for_unreadable(&mut self, info: &Info) {
+        let (floor, last) = (info.ack_floor.stream_sequence, info.delivered.stream_sequence);
+        let (open, next) = self.shared.look(|state| (state.tracker.open(), state.tracker.next()));
+        let was_one_by_one = std::mem::take(&mut self.asking.one_by_one);
+        if self.shared.is_closing() || info.num_ack_pending <= open {
+            return;
+        }
+        // What is in hand is to be reported as in progress meanwhile.
+        let until = Instant::now() + LOOK_FOR.min(self.options.ack_wait / 8);
+        let filters = filters(&info.config);
+        // What was on its way is above all that has come, unless it came for another time.
+        let middle = next.max(floor + 1).min(last + 1);
+        for (from, to) in [(middle, last), (floor + 1, middle - 1)] {
+            for filter in &filters {
+                let looked = timeout_at(until, self.look_through(filter, from, to)).await;
+                let error = match looked {
+                    Ok(Ok(())) => continue,
+                    Ok(Err(error)) => error,
+                    Err(_) => "it takes too long".to_owned(),
+                };
+                let has_lost = self.holding.hold.as_ref().is_some_and(Hold::has_lost);
+                self.asking.one_by_one = was_one_by_one || has_lost;
+                return tracing::warn!(
+                    consumer = self.bound.wanted.name,
+                    error,
+                    "whether the connection was lost by a message that cannot be read is not known"
+                );
+            }
+        }
+    }
+
+    async fn look_through(&mut self, filter: &str, from: u64, to: u64) -> Result<(), String> {
+        let mut from = from;
+        loop {
+            from = self.shared.look(|state| state.tracker.unknown_from(from));
+            if from > to {
+                return Ok(());
+            }
+            let answer = self.ask_for_stored(filter, from).await?;
+            match Stored::read(&answer)? {
+                Some(stored) if stored.position <= to => {
+                    from = stored.position + 1;
+                    self.take_unreadable(&stored).await;
+                }
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    /// The first message with these subjects from that position on.
+    async fn ask_for_stored(&self, filter: &str, from: u64) -> Result<String, String> {
+        let subject = self.api(&format!("STREAM.MSG.GET.{}", self.bound.wanted.stream));
+        let body = format!("{{\"seq\":{from},\"next_by_subj\":{filter:?}}}");
+        let answer = self.connection.client.request(subject, body.into()).await;
+        let answer = answer.map_err(|error| because(&error))?;
+        Ok(String::from_utf8_lossy(&answer.payload).into_owned())
+    }
+
+    async fn take_unreadable(&mut self, stored: &Stored<'_>) {
+        let position = stored.position;
+        let Some((payload, why)) = stored.unreadable(self.bound.stream_made) else { return };
+        let reply = unseen(&self.bound.wanted.stream, &self.bound.wanted.name, position);
+        let now = Instant::now();
+        let received = self.shared.look(|state| state.tracker.receive(position, &reply, now));
+        if received != Received::New {
+            return;
+        }
+        tracing::warn!(
+            consumer = self.bound.wanted.name,
+            position,
+            why,
+            "a message ends the connection, because the client cannot read it: it becomes a dead letter"
+        );
+        self.tell(&reply, Answer::Progress).await;
+        let taken = Taken { position, event: Err(Malformed::new(payload, why)) };
+        match &mut self.holding.hold {
+            Some(hold) => hold.keep(taken),
+            None => self.shared.give([taken]),
+        }
+    }
+}
+
+fn filters(config: &Config) -> Vec<String> {
+    match (config.filter_subjects.as_slice(), config.filter_subject.as_str()) {
+        ([], "") => vec![">".to_owned()],
+        ([], one) => vec![one.to_owned()],
+        (some, _) => some.to_vec(),
+    }
+}

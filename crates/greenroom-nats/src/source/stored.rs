@@ -1,0 +1,132 @@
+//! A message as its stream has it.
+//!
+//! The client reads no other than those whose headers and subject are right, and a server stores
+//! whatever it is given. What it says of a message when it is asked for it has both encoded.
+
+use async_nats::{
+    datetime::DateTime,
+    jetstream::{message::StreamMessage, stream::RawMessage},
+};
+
+use crate::connection::because;
+
+/// The server's code for a message that is not there.
+const NOT_FOUND: &str = "\"err_code\":10037";
+
+/// What stands for bytes that are not UTF-8 or for blanks, which the client takes for the end of a
+/// subject, where JSON does not have them as they are.
+const BAD: [&str; 5] = ["\\ufffd", "\\u000b", "\\f", "\\u2028", "\\u2029"];
+
+/// The answer of a stream that was asked for a message.
+#[derive(Debug)]
+pub(super) struct Stored<'a> {
+    pub(super) position: u64,
+    /// As JSON has it.
+    subject: &'a str,
+    /// In base64, as the payload is.
+    headers: Option<&'a str>,
+    payload: &'a str,
+}
+
+impl<'a> Stored<'a> {
+    /// Reads the answer. `None`: there is no such message.
+    ///
+    /// # Errors
+    /// It is no answer of this kind.
+    pub(super) fn read(answer: &'a str) -> Result<Option<Self>, String> {
+        if answer.contains(NOT_FOUND) {
+            return Ok(None);
+        }
+        let read = || {
+            let (_, behind) = answer.split_once("\"seq\":")?;
+            let digits = behind.find(|c: char| !c.is_ascii_digit())?;
+            Some(Self {
+                position: behind[..digits].parse().ok().filter(|position| *position < u64::MAX)?,
+                subject: text(answer, "subject")?,
+                headers: text(answer, "hdrs"),
+                payload: text(answer, "data").unwrap_or_default(),
+            })
+        };
+        read().map(Some).ok_or_else(|| answer.chars().take(200).collect())
+    }
+
+    /// Its payload, and why the client cannot read the rest; `None` if it can.
+    pub(super) fn unreadable(&self, stored: DateTime) -> Option<(Vec<u8>, String)> {
+        let of = |headers: Option<&str>| {
+            StreamMessage::try_from(RawMessage {
+                subject: String::new(),
+                sequence: self.position,
+                payload: self.payload.to_owned(),
+                headers: headers.map(str::to_owned),
+                time: stored,
+            })
+        };
+        let why = match of(self.headers) {
+            Err(error) => format!("the headers cannot be read: {}", because(&*error)),
+            Ok(_) if is_bad(self.subject) => "the subject has blanks or is not UTF-8".to_owned(),
+            Ok(_) => return None,
+        };
+        let payload = of(None).map(|message| message.payload.to_vec());
+        Some((payload.unwrap_or_default(), why))
+    }
+}
+
+/// A text of the answer. No other has quotes before its name: inside of a text, they are escaped.
+fn text<'a>(answer: &'a str, name: &str) -> Option<&'a str> {
+    let (_, behind) = answer.split_once(&format!("\"{name}\":\""))?;
+    let mut is_escaped = false;
+    let end = behind.find(|c| {
+        let is_end = c == '"' && !is_escaped;
+        is_escaped = c == '\\' && !is_escaped;
+        is_end
+    })?;
+    Some(&behind[..end])
+}
+
+fn is_bad(subject: &str) -> bool {
+    subject.contains(char::is_whitespace) || BAD.iter().any(|bad| subject.contains(bad))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(subject: &str, headers: &str) -> String {
+        format!(
+            r#"{{"type":"t","message":{{"subject":"{subject}","seq":7,{headers}"data":"aGk=","time":"x"}}}}"#
+        )
+    }
+
+    fn unreadable(answer: &str) -> Option<(Vec<u8>, String)> {
+        let stored = Stored::read(answer).unwrap().unwrap();
+        assert_eq!(stored.position, 7);
+        stored.unreadable(async_nats::datetime::from_nanos(0).unwrap())
+    }
+
+    #[test]
+    fn z12_what_the_client_cannot_read_is_known() {
+        // NATS/1.0, and a line without a colon.
+        let broken = r#""hdrs":"TkFUUy8xLjANCm5vIGNvbG9uDQoNCg==","#;
+        // NATS/1.0, and `a: b`.
+        let right = r#""hdrs":"TkFUUy8xLjANCmE6IGINCg0K","#;
+        let (payload, why) = unreadable(&answer("a.b", broken)).unwrap();
+        assert!(payload == b"hi" && why.starts_with("the headers cannot be read: "), "{why}");
+        for bad in ["a\u{a0}b", r"a\ufffd", r"a\fb"] {
+            let (payload, why) = unreadable(&answer(bad, right)).unwrap();
+            assert!(payload == b"hi" && why.contains("subject"), "{why}");
+        }
+        for good in ["a.b", "a.\u{fffd}", r#"\"seq\":9,\"hdrs\":\"x\"\\"#, r"\u003c"] {
+            assert_eq!(unreadable(&answer(good, right)), None, "{good}");
+            assert_eq!(unreadable(&answer(good, "")), None, "{good}");
+        }
+    }
+
+    #[test]
+    fn z12_what_is_not_there_is_none_and_what_is_no_answer_is_said() {
+        let none = r#"{"error":{"code":404,"err_code":10037,"description":"no message found"}}"#;
+        assert!(Stored::read(none).unwrap().is_none());
+        for other in ["", "{}", r#"{"error":{"code":503}}"#, r#"{"seq":7"#, r#"{"seq":x}"#] {
+            assert_eq!(Stored::read(other).unwrap_err(), other);
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Messages that a server stores and the client cannot read (Z12).
+
+use std::time::Duration;
+
+use async_nats::jetstream::stream::StorageType;
+use greenroom_nats::{NatsAuth, NatsServer, source::NatsSourceOptions};
+
+use crate::{
+    own_server::Server,
+    reader::{Read, Reader},
+    server::{TestStream, until},
+};
+
+/// Long enough that what is lost on its way does not come again within a test.
+const LONG: Duration = Duration::from_secs(120);
+
+/// What is lost together with the connection comes again after this time.
+const SHORT: Duration = Duration::from_secs(4);
+
+/// They come in order, and the server hears of each.
+async fn all_come(stream: &TestStream, options: NatsSourceOptions, expected: &[&str]) -> Reader {
+    let mut reader = Reader::open(stream, options).await;
+    let read = reader.some(expected.len()).await;
+    assert_eq!(read.iter().map(|read| read.id.as_str()).collect::<Vec<_>>(), expected);
+    read.iter().for_each(Read::done);
+    let done = async || stream.consumer("greenroom").await.num_ack_pending == 0;
+    until("all is acknowledged", done).await;
+    reader
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn z12_a_message_with_a_status_is_a_message() {
+    let Some(stream) = TestStream::new("z12_status").await else { return };
+    for status in ["503", "409 Consumer Deleted", "100", "404"] {
+        let headers = format!("NATS/1.0 {status}");
+        stream.publish_raw(b"in", headers.as_bytes(), status).await;
+    }
+    stream.publish([1], 0).await;
+    let options = NatsSourceOptions { ack_wait: LONG, ..stream.options() };
+    let expected = ["503", "409 Consumer Deleted", "100", "404", "1"];
+    all_come(&stream, options, &expected).await;
+    stream.remove().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn z12_a_message_that_ends_the_connection_is_a_letter_and_the_others_go_on() {
+    let Some(stream) = TestStream::new("z12_connection").await else { return };
+    stream.publish([0], 0).await;
+    stream.publish_raw(b"in", b"NATS/1.0\r\nno colon", "line").await;
+    stream.publish([2], 0).await;
+    stream.publish_raw(b"in", b"NATS/1.0\r\na b: c", "name").await;
+    stream.publish_raw(b"in", b"NATS/1.0\r\na: \xff", "value").await;
+    stream.publish_raw(b"in", b"HTTP/1.1", "version").await;
+    stream.publish_raw(b"\xff", b"NATS/1.0\r\na: b", "subject").await;
+    stream.publish_raw("\u{a0}".as_bytes(), b"NATS/1.0\r\na: b", "blank").await;
+    stream.publish([8], 0).await;
+    let options = NatsSourceOptions { ack_wait: SHORT, ..stream.options() };
+    let expected = ["0", "line", "2", "name", "value", "version", "subject", "blank", "8"];
+    let reader = all_come(&stream, options, &expected).await;
+    assert_eq!(reader.probe.stats().reconnects, 1);
+    stream.remove().await;
+}
+
+/// The client does not survive these: it is another one that goes on.
+#[tokio::test(flavor = "multi_thread")]
+async fn z12_a_message_that_the_client_panics_at_is_a_letter_and_the_others_go_on() {
+    let Some(stream) = TestStream::new("z12_panics").await else { return };
+    stream.publish([0], 0).await;
+    stream.publish_raw(b"in", b"NATS/1.0\r\na: b\rc", "return").await;
+    stream.publish([2], 0).await;
+    let options = NatsSourceOptions { ack_wait: SHORT, ..stream.options() };
+    let mut reader = all_come(&stream, options, &["0", "return", "2"]).await;
+    stream.publish([3], 0).await;
+    assert_eq!(reader.ids(1).await, ["3"]);
+    stream.remove().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn z12_where_the_stream_may_not_be_asked_the_others_go_on_too() {
+    let users = r#"authorization {
+        users: [ { user: all, password: p },
+                 { user: some, password: p, permissions: { publish: { deny: "$JS.API.STREAM.MSG.GET.>" } } } ]
+    }
+    no_auth_user: all"#;
+    let Some(server) = Server::start_with("z12_denied", users) else { return };
+    let stream = TestStream::at(server.address(), StorageType::Memory).await;
+    stream.publish([0], 0).await;
+    stream.publish_raw(b"in", b"NATS/1.0\r\nno colon", "line").await;
+    stream.publish(2..5, 0).await;
+    let auth = NatsAuth::User { user: "some".into(), password: "p".into() };
+    let some = NatsServer { auth, ..stream.server() };
+    let mut reader = Reader::at(&some, stream.options()).await;
+    let read = reader.some(4).await;
+    assert_eq!(read.iter().map(|read| &*read.id).collect::<Vec<_>>(), ["0", "2", "3", "4"]);
+    assert!(reader.probe.stats().reconnects >= 3);
+}
