@@ -855,7 +855,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for AbortOnDrop<'_, A,
             core.close();
             core.end();
             core.end_unheard(ExitReason::Killed);
-            core.membership.abort(0..core.membership.slots.len());
+            core.membership.abort_all();
         }
     }
 }

@@ -48,6 +48,8 @@ pub(crate) struct Membership<A: Actor, K> {
     pub(crate) starts: Starts,
     /// Workers whose slot is not disabled.
     pub(crate) live: AtomicUsize,
+    /// Tasks that have lost their slot to others, and may run a `stopped` hook still.
+    parting: Mutex<Vec<AbortHandle>>,
 }
 
 impl<A: Actor, K> Membership<A, K> {
@@ -64,6 +66,7 @@ impl<A: Actor, K> Membership<A, K> {
             member_changes: AtomicU64::new(0),
             starts: Starts::default(),
             live: AtomicUsize::new(size.workers),
+            parting: Mutex::default(),
         }
     }
 
@@ -83,13 +86,22 @@ impl<A: Actor, K> Membership<A, K> {
         // Pairs with the `fetch_add` in `spawn_task`: a task that is begun later takes this lock
         // later, or its number is seen here. Otherwise a kill would abort a task that has ended.
         if slot_state.tasks.load(Ordering::SeqCst) != number {
-            return;
+            return self.note_parting(Some(task));
         }
-        details.abort = Some(task.clone());
+        self.note_parting(details.abort.replace(task.clone()));
         drop(details);
         if slot_state.has(KILLED) {
             task.abort();
         }
+    }
+
+    /// A task has lost its slot: a stop reaches it here. Under the lock of the slot's details, so
+    /// that a stop finds it there or here.
+    pub(crate) fn note_parting(&self, task: Option<AbortHandle>) {
+        let Some(task) = task.filter(|task| !task.is_finished()) else { return };
+        let mut parting = self.parting.lock();
+        parting.retain(|task| !task.is_finished());
+        parting.push(task);
     }
 
     /// Workers that the pool is set to have, started or not.
@@ -135,5 +147,17 @@ impl<A: Actor, K> Membership<A, K> {
                 abort.abort();
             }
         }
+    }
+
+    /// As `abort`, the `stopped` hooks of workers that have lost their slots.
+    pub(crate) fn abort_parting(&self) {
+        let parting = std::mem::take(&mut *self.parting.lock());
+        parting.iter().for_each(AbortHandle::abort);
+    }
+
+    /// As `abort`, whatever the pool runs.
+    pub(crate) fn abort_all(&self) {
+        self.abort(0..self.slots.len());
+        self.abort_parting();
     }
 }

@@ -121,7 +121,7 @@ fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
                 // As when its task is aborted: the exit guard begins the next one.
                 return;
             }
-            let next = next_actor(&mut in_flight, slot, &mut cx, actor, worked);
+            let next = next_actor(&mut exit_guard, &mut in_flight, &mut cx, actor, worked);
             actor = match Box::pin(next).await {
                 Ok(actor) => actor,
                 Err(gone) => break gone,
@@ -134,13 +134,13 @@ fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 /// What follows the work of an actor: another one in its place, or the end of the task. Boxed by
 /// its caller, like everything rare: a worker's task is as large as the largest thing that it does.
 async fn next_actor<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    exit_guard: &mut ExitGuard<A, K>,
     in_flight: &mut InFlight<A, K>,
-    slot: usize,
     cx: &mut Context<A>,
     mut actor: A,
     worked: Result<End, Box<dyn Any + Send>>,
 ) -> Result<A, Gone> {
-    let core = in_flight.worker.core.clone();
+    let (core, slot) = (in_flight.worker.core.clone(), exit_guard.slot);
     let own = Some((core.identity(), slot));
     let exit = match worked {
         Ok(End::Exit(reason)) => {
@@ -161,12 +161,15 @@ async fn next_actor<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core.has_died(slot);
     let wait = match core.sequel(slot, &exit) {
         Sequel::Restart(wait) => wait,
-        sequel => {
+        Sequel::Over => {
             end(actor, &exit, own).await;
-            return Err(match sequel {
-                Sequel::GivenUp => Gone::GivenUp,
-                _ => Gone::Over(exit),
-            });
+            return Err(Gone::Over(exit));
+        }
+        Sequel::GivenUp => {
+            // First: if the hook is dropped, the slot may be another worker's by then.
+            exit_guard.note(Gone::GivenUp);
+            end(actor, &exit, own).await;
+            return Err(Gone::GivenUp);
         }
     };
     let _ = CatchUnwind(Box::pin(actor.restarting(&exit)), own).await;

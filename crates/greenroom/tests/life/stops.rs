@@ -9,7 +9,9 @@ use std::{
     time::Duration,
 };
 
-use greenroom::{Actor, Backoff, CallError, Context, Pool, Restarts, Stop};
+use greenroom::{
+    Actor, Backoff, CallError, Context, ExitReason, Pool, Restarts, Stop, inspect::WorkerStatus,
+};
 use tokio::time::Instant;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -123,6 +125,74 @@ async fn a13_a_worker_that_is_being_started_does_not_hold_up_the_stop() {
     let stopped = tokio::time::timeout(20 * SECOND, pool.stop(Stop::within(HOUR))).await;
     assert!(stopped.unwrap().stats.ledger_holds());
     drop(hold);
+}
+
+/// As `Desk`; if it has panicked, it never gets over it.
+struct Shocked;
+
+impl Actor for Shocked {
+    type Message = Ask;
+    type Reply = u32;
+    type Error = ();
+
+    async fn handle(&mut self, message: Ask, _cx: &mut Context<Self>) -> Result<u32, ()> {
+        match message {
+            Ask::Sleep(time) => tokio::time::sleep(time).await,
+            _ => panic!("boom"),
+        }
+        Ok(0)
+    }
+
+    async fn stopped(&mut self, reason: &ExitReason) {
+        if reason.is_abnormal() {
+            std::future::pending().await
+        }
+    }
+}
+
+/// A pool of one worker in a slot whose last one was given up and is not over it, and that slot.
+async fn given_up() -> (Pool<Shocked>, usize) {
+    let restarts = Restarts { max: 0, ..Restarts::default() };
+    let pool = Pool::new(|_| Shocked).workers(2).restarts(restarts).spawn().await.unwrap();
+    assert!(pool.call(Ask::Panic).await.is_err());
+    let workers = pool.admin().worker_stats();
+    let is_disabled = |status| status == Some(WorkerStatus::Disabled);
+    let slot = workers.iter().find(|worker| is_disabled(worker.status)).unwrap().slot;
+    pool.admin().remove_worker(1 - slot).unwrap().done(SECOND).await;
+    (pool, slot)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a13_p19_a_hook_of_a_worker_that_was_given_up_does_not_hold_up_the_stop() {
+    for is_removed in [false, true] {
+        for stop in [Stop::Now, Stop::within(SECOND)] {
+            let (pool, slot) = given_up().await;
+            match is_removed {
+                true => drop(pool.admin().remove_worker(slot).unwrap().done(SECOND).await),
+                false => drop(pool.admin().enable(slot).unwrap().done(SECOND).await),
+            }
+            let report = tokio::time::timeout(HOUR, pool.stop(stop)).await;
+            let report = report.expect("the hook is dropped");
+            assert!(report.wedged.is_empty() && report.stats.ledger_holds());
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a13_p19_a_hook_that_is_dropped_takes_no_slot_from_the_next_worker() {
+    let (pool, slot) = given_up().await;
+    pool.admin().enable(slot).unwrap().done(SECOND).await;
+    pool.send(Ask::Sleep(60 * SECOND)).await.unwrap();
+    tokio::time::sleep(SECOND).await;
+    let leaves = pool.admin().remove_worker(slot).unwrap();
+    let start = Instant::now();
+    let left = async {
+        let report = leaves.done(HOUR).await;
+        (report.left, start.elapsed().as_secs())
+    };
+    let stop = async { tokio::join!(pool.stop(Stop::Now), left) };
+    let (report, left) = tokio::time::timeout(HOUR, stop).await.unwrap();
+    assert_eq!((report.stats.handled, left), (1, (vec![slot], 59)));
 }
 
 #[tokio::test(start_paused = true)]

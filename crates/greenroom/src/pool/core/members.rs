@@ -264,6 +264,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         // right afterwards.
         let migrated = self.gives_keys(slot);
         slot_state.order(LEAVE);
+        if before == Status::Disabled {
+            self.membership.note_parting(details.abort.take());
+        }
         drop(details);
         self.membership.members_changed();
         self.migrated(migrated);

@@ -124,7 +124,7 @@ async fn drain_until<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
             return;
         }
     }
-    core.membership.abort(0..core.membership.slots.len());
+    core.membership.abort_all();
 }
 
 /// Starts nothing more, and waits for the messages in hand. `stopped` hooks that take
@@ -138,6 +138,7 @@ async fn finish_in_hand<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &C
     while !all_gone(core, Instant::now() + HOOKS).await {
         let still_busy: HashSet<usize> = busy(core).collect();
         core.membership.abort(had_time.difference(&still_busy).copied());
+        core.membership.abort_parting();
         had_time = (0..core.membership.slots.len())
             .filter(|worker| !still_busy.contains(worker))
             .collect();
