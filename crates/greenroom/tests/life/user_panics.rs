@@ -10,8 +10,8 @@ use std::{
 };
 
 use greenroom::{
-    Actor, CallError, Context, DeadLetterReason, FailureAction, FailureTable, FinalAction, Pool,
-    PoolStats, Restarts, Rule, SpawnError, Stop, failure::FailedAttempt,
+    Actor, CallError, Context, DeadLetterReason, ExitReason, FailureAction, FailureTable,
+    FinalAction, Pool, PoolStats, Restarts, Rule, SpawnError, Stop, failure::FailedAttempt,
 };
 
 /// Panics when it is dropped, but not while something else panics.
@@ -185,6 +185,32 @@ async fn p20_an_actor_whose_drop_panics_is_restarted() {
     let pool = Pool::new(|_| Worker(Some(Explosive(true)))).workers(1).spawn().await.unwrap();
     assert!(pool.call(Message { panics: true, ..Message::plain(1) }).await.is_err());
     assert_eq!(pool.call(Message::plain(2)).await, Ok(2));
+}
+
+/// On one thread, where no watchdog finds work that was left alone.
+#[tokio::test(start_paused = true)]
+async fn p18_the_messages_behind_a_handler_whose_drop_panics_at_its_time_limit_go_on() {
+    struct Stuck;
+    impl Actor for Stuck {
+        type Message = bool;
+        type Reply = ();
+        type Error = ();
+        async fn handle(&mut self, sticks: bool, _cx: &mut Context<Self>) -> Result<(), ()> {
+            if sticks {
+                let _held = Explosive(true);
+                std::future::pending::<()>().await;
+            }
+            Ok(())
+        }
+        async fn restarting(&mut self, _: &ExitReason) {
+            std::future::pending().await
+        }
+    }
+    let pool = Pool::new(|_| Stuck).workers(2).ordered_by(|_: &bool| 0);
+    let pool = pool.time_limit(Duration::from_secs(1)).spawn().await.unwrap();
+    let calls = async { tokio::join!(pool.call(true), pool.call(false)) };
+    let (first, second) = tokio::time::timeout(Duration::from_secs(60), calls).await.unwrap();
+    assert_eq!((first, second), (Err(CallError::Panicked("dropped".to_owned())), Ok(())));
 }
 
 #[tokio::test(start_paused = true)]

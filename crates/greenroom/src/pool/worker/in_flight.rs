@@ -126,13 +126,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for InFlight<A, K> {
     fn drop(&mut self) {
         self.let_go();
-        let wake = &self.worker.core.queue.wake;
-        match self.worker.run_state {
-            RunState::Suspended if wake.any_ready() => {
-                wake.one(&self.worker.core.clock.watchdog);
-            }
-            _ => self.leave(),
-        }
+        self.leave();
         // It may end between its wake-up and the message that it was handed.
         self.worker.core.take_back_handed(self.worker.slot);
     }

@@ -54,8 +54,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
         let (core, worker) = (&self.worker.core, self.worker.slot);
         let (wake, watchdog) = (&core.queue.wake, &core.clock.watchdog);
         match mem::replace(&mut self.worker.run_state, RunState::Suspended) {
-            // A handler may panic when it is dropped, while it is suspended.
-            RunState::Suspended => {}
+            // A handler may panic when it is dropped, while it is suspended: others go on from the
+            // place that the worker has given up since.
+            RunState::Suspended => wake.pass_on(watchdog),
             RunState::Parked => {
                 wake.forget(worker, watchdog);
                 core.take_back_handed(worker);
