@@ -555,6 +555,27 @@ async fn p13_a_flood_for_one_worker_does_not_shut_out_the_pools_own_messages() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn p13_a_pool_that_several_resize_at_once_has_the_size_that_they_ask_for() {
+    const TIMES: usize = 5_000;
+    let pool = Pool::new(|_| Sleeper).workers(1).spawn().await.unwrap();
+    let (admin, both) = (pool.admin(), std::sync::Barrier::new(2));
+    let resize = || {
+        let is_wrong = |size: &usize| {
+            both.wait();
+            let resized = admin.resize(*size);
+            both.wait();
+            resized.is_err() || pool.stats().configured != *size
+        };
+        [1, 3].into_iter().cycle().take(TIMES).filter(is_wrong).count()
+    };
+    let wrong = std::thread::scope(|threads| {
+        let other = threads.spawn(resize);
+        resize() + other.join().unwrap()
+    });
+    assert_eq!(wrong, 0);
+}
+
 /// Whoever is woken may ask the pool at once, on the spot.
 #[test]
 fn p13_no_waker_of_a_sender_runs_under_a_lock_of_the_pool() {

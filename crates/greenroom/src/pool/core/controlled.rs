@@ -124,11 +124,9 @@ where
     }
 
     fn resize(self: Arc<Self>, workers: usize) -> Result<Change, AdminError> {
-        let size = self.membership.size();
-        match workers.checked_sub(size) {
-            Some(more) => self.add(more),
-            None => self.remove(size - workers),
-        }
+        let (outcomes, told) = mpsc::unbounded_channel();
+        let (added, removed) = Core::resize(&self, workers, &outcomes)?;
+        Ok(Change::new(added, removed, workers, told, &self.env.runtime))
     }
 
     fn enable(self: Arc<Self>, slot: usize) -> Result<Change, AdminError> {

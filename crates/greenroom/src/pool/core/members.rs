@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, atomic::Ordering},
 };
 
-use greenroom_queue::lock::Mutex;
+use greenroom_queue::lock::{Mutex, MutexGuard};
 
 use super::Core;
 use crate::{
@@ -53,8 +53,16 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         why: ResizeReason,
         outcomes: &Outcomes,
     ) -> Result<(Vec<usize>, usize), AdminError> {
-        let mut member_list = self.membership.members.lock();
-        self.lifecycle.check_running()?;
+        self.hire_into(self.members()?, workers, why, outcomes)
+    }
+
+    fn hire_into(
+        self: &Arc<Self>,
+        mut member_list: MutexGuard<'_, MemberList>,
+        workers: usize,
+        why: ResizeReason,
+        outcomes: &Outcomes,
+    ) -> Result<(Vec<usize>, usize), AdminError> {
         let bounds = member_list.bounds();
         let size = member_list.len().saturating_add(workers);
         if size > *bounds.end() {
@@ -93,8 +101,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if other.vtable.contains(self.identity()) {
             return Err(AdminError::ContainsItself);
         }
-        let mut member_list = self.membership.members.lock();
-        self.lifecycle.check_running()?;
+        let mut member_list = self.members()?;
         let bounds = member_list.bounds();
         if member_list.len() >= *bounds.end() {
             return Err(AdminError::OutOfBounds { asked: member_list.len() + 1, bounds });
@@ -122,6 +129,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Ok((slot, size))
     }
 
+    /// The members, as long as the pool runs: whoever changes them holds this lock throughout.
+    fn members(&self) -> Result<MutexGuard<'_, MemberList>, AdminError> {
+        let member_list = self.membership.members.lock();
+        self.lifecycle.check_running()?;
+        Ok(member_list)
+    }
+
     fn make_slots(&self, member_list: &MemberList) {
         self.membership.slots.grow_to(member_list.made());
         self.membership.mailboxes.grow_to(member_list.made());
@@ -145,8 +159,16 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         why: ResizeReason,
         outcomes: &Outcomes,
     ) -> Result<(Vec<usize>, usize), AdminError> {
-        let mut member_list = self.membership.members.lock();
-        self.lifecycle.check_running()?;
+        self.dismiss_from(self.members()?, workers, why, outcomes)
+    }
+
+    fn dismiss_from(
+        self: &Arc<Self>,
+        mut member_list: MutexGuard<'_, MemberList>,
+        workers: usize,
+        why: ResizeReason,
+        outcomes: &Outcomes,
+    ) -> Result<(Vec<usize>, usize), AdminError> {
         let bounds = member_list.bounds();
         let workers = workers.min(member_list.len());
         if member_list.len() - workers < *bounds.start() {
@@ -171,6 +193,27 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Ok((slots, size))
     }
 
+    /// Adds or dismisses workers, until there are so many. Returns the slots of those that come and
+    /// of those that go.
+    pub(crate) fn resize(
+        self: &Arc<Self>,
+        workers: usize,
+        outcomes: &Outcomes,
+    ) -> Result<(Vec<usize>, Vec<usize>), AdminError> {
+        let member_list = self.members()?;
+        let (size, why) = (member_list.len(), ResizeReason::Asked);
+        match workers.checked_sub(size) {
+            Some(more) => {
+                let (added, _) = self.hire_into(member_list, more, why, outcomes)?;
+                Ok((added, Vec::new()))
+            }
+            None => {
+                let (removed, _) = self.dismiss_from(member_list, size - workers, why, outcomes)?;
+                Ok((Vec::new(), removed))
+            }
+        }
+    }
+
     /// A member has gone by itself, however few are left. If it was the last, no successor is
     /// known: messages that are queued once it has left become dead letters, as when the last
     /// worker is disabled.
@@ -192,8 +235,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         slot: usize,
         outcomes: &Outcomes,
     ) -> Result<usize, AdminError> {
-        let mut member_list = self.membership.members.lock();
-        self.lifecycle.check_running()?;
+        let mut member_list = self.members()?;
         let bounds = member_list.bounds();
         if member_list.has(slot) && member_list.len() <= *bounds.start() {
             return Err(AdminError::OutOfBounds { asked: member_list.len() - 1, bounds });
@@ -215,8 +257,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         slot: usize,
         outcomes: &Outcomes,
     ) -> Result<usize, AdminError> {
-        let member_list = self.membership.members.lock();
-        self.lifecycle.check_running()?;
+        let member_list = self.members()?;
         if !member_list.has(slot) {
             return Err(AdminError::NoSuchSlot(slot));
         }
@@ -241,8 +282,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// How many workers there may be, from now on.
     pub(crate) fn set_bounds(&self, workers: RangeInclusive<usize>) -> Result<(), AdminError> {
-        let mut member_list = self.membership.members.lock();
-        self.lifecycle.check_running()?;
+        let mut member_list = self.members()?;
         if self.settings.config.size.autoscale.is_some() {
             return Err(AdminError::Autoscaled);
         }
