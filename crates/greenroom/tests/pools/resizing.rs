@@ -577,43 +577,69 @@ async fn p13_a_pool_that_several_resize_at_once_has_the_size_that_they_ask_for()
 }
 
 /// Whoever is woken may ask the pool at once, on the spot.
-#[test]
-fn p13_no_waker_of_a_sender_runs_under_a_lock_of_the_pool() {
-    struct Asks(Mutex<Option<Pool<Sleeper>>>, AtomicUsize);
-    impl std::task::Wake for Asks {
-        fn wake(self: Arc<Self>) {
-            let Some(pool) = &*self.0.lock().unwrap() else { return };
-            drop((pool.admin().workers(), pool.stats(), pool.try_reserve().is_ok()));
-            self.1.fetch_add(1, Ordering::SeqCst);
-        }
+struct Asks(Mutex<Option<Pool<Sleeper>>>, AtomicUsize);
+
+impl std::task::Wake for Asks {
+    fn wake(self: Arc<Self>) {
+        let Some(pool) = &*self.0.lock().unwrap() else { return };
+        drop((pool.admin().workers(), pool.stats(), pool.try_reserve().is_ok()));
+        self.1.fetch_add(1, Ordering::SeqCst);
     }
+}
+
+/// Runs this on a thread that may wait for ever for a lock that it holds.
+fn finishes(work: impl AsyncFnOnce() + Send + 'static) {
     let (done, told) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(async {
-            let pool = Pool::new(|_| Sleeper).workers(1).mailbox(1).spawn().await.unwrap();
-            let (admin, address) = (pool.admin(), pool.address());
-            let asks = Arc::new(Asks(Mutex::new(Some(pool)), AtomicUsize::new(0)));
-            let waker = std::task::Waker::from(asks.clone());
-            let mut task = std::task::Context::from_waker(&waker);
-            let permits = [address.try_reserve().unwrap()];
-            let mut waits = [Box::pin(address.reserve()), Box::pin(address.reserve())];
-            waits.iter_mut().for_each(|wait| assert!(wait.as_mut().poll(&mut task).is_pending()));
-            drop(admin.add(1).unwrap());
-            assert_eq!(asks.1.load(Ordering::SeqCst), 1, "it grows");
-            drop(admin.remove(2).unwrap());
-            assert_eq!(asks.1.load(Ordering::SeqCst), 2, "it is deserted");
-            drop(permits);
-            drop(admin.add(1).unwrap());
-            let more: Vec<_> = std::iter::from_fn(|| address.try_reserve().ok()).collect();
-            let mut last = Box::pin(address.reserve());
-            assert!(last.as_mut().poll(&mut task).is_pending());
-            admin.stop(Stop::Now).await;
-            assert_eq!(asks.1.load(Ordering::SeqCst), 3, "it is stopped");
-            drop((waits, last, more));
-            asks.0.lock().unwrap().take();
-        });
+        runtime.block_on(work());
         done.send(()).unwrap();
     });
     assert!(told.recv_timeout(SOON).is_ok(), "it waits for its own lock, or was not woken");
+}
+
+#[test]
+fn p13_no_waker_of_a_sender_runs_under_a_lock_of_the_pool() {
+    finishes(async || {
+        let pool = Pool::new(|_| Sleeper).workers(1).mailbox(1).spawn().await.unwrap();
+        let (admin, address) = (pool.admin(), pool.address());
+        let asks = Arc::new(Asks(Mutex::new(Some(pool)), AtomicUsize::new(0)));
+        let waker = std::task::Waker::from(asks.clone());
+        let mut task = std::task::Context::from_waker(&waker);
+        let permits = [address.try_reserve().unwrap()];
+        let mut waits = [Box::pin(address.reserve()), Box::pin(address.reserve())];
+        waits.iter_mut().for_each(|wait| assert!(wait.as_mut().poll(&mut task).is_pending()));
+        drop(admin.add(1).unwrap());
+        assert_eq!(asks.1.load(Ordering::SeqCst), 1, "it grows");
+        drop(admin.remove(2).unwrap());
+        assert_eq!(asks.1.load(Ordering::SeqCst), 2, "it is deserted");
+        drop(permits);
+        drop(admin.add(1).unwrap());
+        let more: Vec<_> = std::iter::from_fn(|| address.try_reserve().ok()).collect();
+        let mut last = Box::pin(address.reserve());
+        assert!(last.as_mut().poll(&mut task).is_pending());
+        admin.stop(Stop::Now).await;
+        assert_eq!(asks.1.load(Ordering::SeqCst), 3, "it is stopped");
+        drop((waits, last, more));
+        asks.0.lock().unwrap().take();
+    });
+}
+
+#[test]
+fn p13_k10_no_waker_of_a_sender_behind_a_key_runs_under_a_lock_of_the_pool() {
+    finishes(async || {
+        let pool = Pool::new(|_| Sleeper).workers(1).mailbox(4).ordered_by(|_: &u64| 0);
+        let pool = pool.spawn().await.unwrap();
+        let (admin, address) = (pool.admin(), pool.address());
+        let asks = Arc::new(Asks(Mutex::new(Some(pool)), AtomicUsize::new(0)));
+        let waker = std::task::Waker::from(asks.clone());
+        address.try_send(0).unwrap();
+        let mut waits = Box::pin(address.send(1));
+        let mut task = std::task::Context::from_waker(&waker);
+        assert!(waits.as_mut().poll(&mut task).is_pending(), "a key has a quarter of the room");
+        drop(admin.add(1).unwrap());
+        assert_eq!(asks.1.load(Ordering::SeqCst), 1, "it grows");
+        assert!(waits.as_mut().poll(&mut task).is_ready());
+        asks.0.lock().unwrap().take();
+    });
 }

@@ -85,7 +85,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         KeyBounds { waiting, ..self.settings.derived.key_bounds }
     }
 
-    /// The bound of one key follows the capacity, if it was not given.
+    /// The bound of one key follows the capacity, if it was not given. The caller serves those who
+    /// wait behind a key, under no lock.
     pub(super) fn share_out(&self, capacity: usize) {
         let Some(share) = self.settings.derived.key_share else { return };
         self.routing.max_per_key.store(capacity.div_ceil(share), Ordering::Relaxed);
@@ -96,7 +97,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 backlog.set_bounds(self.key_bounds());
             }
         }
-        self.serve_key_lines();
     }
 
     /// Whether there is room behind this key.
