@@ -281,7 +281,7 @@ impl<K: Keyed> PoolOf<K> {
 
     /// Starts the next message and has done with it, where there is one: what a worker does, without one that sleeps.
     pub(super) fn start_one(&self, worker: usize) -> bool {
-        let Some((source, entry)) = self.core.take(worker, &mut 0, Class::Normal) else {
+        let Some((source, entry)) = self.core.take(worker, &mut 0) else {
             return false;
         };
         let started = &self.core.membership.slots.at(worker).started;

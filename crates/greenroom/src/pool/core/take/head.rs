@@ -137,8 +137,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         (outbox, None)
     }
 
-    /// The next message of a shard, urgent ones first unless a normal one is due. None also if an
-    /// urgent one lies in a lane that is ready.
+    /// The next message of a shard: urgent ones first, or none of them if a normal one is due. None
+    /// also if an urgent one lies in a lane that is ready.
     fn pop_head(
         &self,
         index: usize,
@@ -156,6 +156,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if !self.queue.shards[index].refill(outbox) {
             return None;
         }
-        outbox.pop_queue().or_else(|| self.pop_urgent_head(index, outbox))
+        outbox.pop_queue().or_else(|| match first {
+            Class::Urgent => self.pop_urgent_head(index, outbox),
+            Class::Normal => None,
+        })
     }
 }

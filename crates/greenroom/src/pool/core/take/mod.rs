@@ -13,6 +13,7 @@ mod behind;
 mod head;
 mod lane;
 mod near;
+mod normal;
 mod shared;
 mod urgent;
 
@@ -42,12 +43,11 @@ pub(crate) type TakenMessage<A, K> = Option<(Source, Queued<A, K>)>;
 pub(super) type Outboxed<'a, A, K> = Locked<'a, OutboxOf<A, K>>;
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
-    /// Looks for work in every ready shard, beginning behind the one that was served last; in each,
-    /// for messages of the class `first` before others.
-    pub(crate) fn take(&self, worker: usize, cursor: &mut u32, first: Class) -> TakenMessage<A, K> {
+    /// Looks for work in every ready shard, beginning behind the one that was served last.
+    pub(crate) fn take(&self, worker: usize, cursor: &mut u32) -> TakenMessage<A, K> {
         while let Some(index) = self.queue.wake.claim(*cursor) {
             *cursor = (index as u32 + 1) % 64;
-            if let Some(work) = self.take_from(index, worker, first) {
+            if let Some(work) = self.take_from(index, worker) {
                 return Some(work);
             }
         }
@@ -97,16 +97,16 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if self.queue.wake.is_quick() { QUICK_BUDGET } else { BUDGET }
     }
 
-    /// Urgent messages first, unless a normal one is due. Otherwise ready lanes and the queue take
-    /// turns. The queue of a keyed shard belongs to the holder of the token.
-    fn take_from(&self, index: usize, worker: usize, first: Class) -> TakenMessage<A, K> {
+    /// Urgent messages first. Otherwise ready lanes and the queue take turns. The queue of a keyed
+    /// shard belongs to the holder of the token.
+    fn take_from(&self, index: usize, worker: usize) -> TakenMessage<A, K> {
         let shard = &self.queue.shards[index];
         let mut outbox = shard.outbox.lock();
         if self.has_ended() {
             return None;
         }
         let may_drain = outbox.token.is_none();
-        let urged = first == Class::Urgent && self.queue.wake.has_urgent_at(index);
+        let urged = self.queue.wake.has_urgent_at(index);
         if urged && let Some(id) = outbox.next_urgent_ready() {
             return self.take_lane(index, outbox, id, worker);
         }
@@ -122,23 +122,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if !urged {
             outbox.ready.queue_first = false;
         }
-        let taken = match may_drain {
-            true => {
-                if outbox.has_ready() {
-                    self.queue.wake.mark(index);
-                }
-                let epoch = outbox.grant(worker);
-                self.advance(index, outbox, epoch, 0, first)
-            }
-            false => {
-                drop(outbox);
-                None
-            }
-        };
-        match (taken, first) {
-            // A normal one was due, and there is none.
-            (None, Class::Normal) => self.take_from(index, worker, Class::Urgent),
-            (taken, _) => taken,
+        if !may_drain {
+            return None;
         }
+        if outbox.has_ready() {
+            self.queue.wake.mark(index);
+        }
+        let epoch = outbox.grant(worker);
+        self.advance(index, outbox, epoch, 0, Class::Urgent)
     }
 }

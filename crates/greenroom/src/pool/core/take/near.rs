@@ -11,7 +11,7 @@ use greenroom_queue::{
 
 use super::QUOTA;
 use crate::{
-    Actor, Class,
+    Actor,
     pool::{
         core::{Core, OutboxOf, Queued},
         worker::in_flight::{DeliveryOf, Source},
@@ -49,7 +49,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 return Some(TakenNear::InDelivery(source));
             }
             if self.queue.wake.claim_this(index)
-                && let Some((source, entry)) = self.take_from(index, worker, Class::Urgent)
+                && let Some((source, entry)) = self.take_from(index, worker)
             {
                 return Some(TakenNear::Entry(source, entry));
             }

@@ -4,7 +4,7 @@ use std::hash::Hash;
 
 use super::TakenMessage;
 use crate::{
-    Actor, Class,
+    Actor,
     pool::core::{Core, OutboxOf, Queued},
 };
 
@@ -55,7 +55,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             let index = urged.trailing_zeros() as usize;
             urged &= urged - 1;
             if self.queue.wake.claim_this(index)
-                && let Some(work) = self.take_from(index, worker, Class::Urgent)
+                && let Some(work) = self.take_from(index, worker)
             {
                 return Some(work);
             }

@@ -199,7 +199,7 @@ impl<K: Keyed> Stage<K> {
             return self.go_on_near(index, source);
         }
         let next = self.core.next(index, source, false);
-        let next = next.or_else(|| self.core.take(index, &mut worker.cursor, Class::Urgent));
+        let next = next.or_else(|| self.core.take(index, &mut worker.cursor));
         let Some((source, entry)) = next else { return Ok(false) };
         worker.source = source;
         self.start(index, entry)?;
@@ -247,7 +247,7 @@ impl<K: Keyed> Stage<K> {
         let worker = &mut self.workers[index];
         let source = std::mem::replace(&mut worker.source, Source::None);
         self.core.release(index, source);
-        let next = self.core.take(index, &mut worker.cursor, Class::Normal);
+        let next = self.core.take_normal(index, &mut worker.cursor);
         let Some((source, entry)) = next else { return Ok(()) };
         worker.source = source;
         self.start(index, entry)

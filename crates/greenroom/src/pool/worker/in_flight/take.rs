@@ -391,9 +391,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
         if self.worker.core.queue.wake.waits() && !is_normal_due && self.rounds.looks_back == 0 {
             return self.take_near();
         }
-        let first = if is_normal_due { Class::Normal } else { Class::Urgent };
-        let from = self.rounds.cursor;
-        let taken = self.worker.core.take(self.worker.slot, &mut self.rounds.cursor, first);
+        let (core, worker, from) = (&self.worker.core, self.worker.slot, self.rounds.cursor);
+        let taken = match is_normal_due {
+            true => core.take_normal(worker, &mut self.rounds.cursor),
+            false => core.take(worker, &mut self.rounds.cursor),
+        };
         if self.rounds.looks_back > 0 {
             self.rounds.looks_back -= 1;
             self.rounds.cursor = from;
