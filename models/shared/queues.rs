@@ -22,7 +22,7 @@ pub(crate) mod entry;
 pub(crate) mod handoff;
 #[path = "../../crates/greenroom-queue/src/key_lines.rs"]
 pub(crate) mod key_lines;
-#[path = "../../crates/greenroom-queue/src/lanes.rs"]
+#[path = "../../crates/greenroom-queue/src/lanes/mod.rs"]
 pub(crate) mod lanes;
 #[path = "../../crates/greenroom-queue/src/offer.rs"]
 pub(crate) mod offer;

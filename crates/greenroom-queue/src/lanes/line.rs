@@ -1,0 +1,120 @@
+//! The messages that wait in a lane.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use crate::{
+    entry::{Entry, URGENT_RUN},
+    payload::Payload,
+    sync::Notify,
+};
+
+/// The waiting messages of a lane, and its state. In the order of its fields: what each message
+/// needs comes first.
+#[repr(C)]
+pub(super) struct Line<T: Payload, K> {
+    /// Later messages of the key, in order of acceptance; the first may wait for another attempt.
+    pub(super) queue: VecDeque<Entry<T, K>>,
+    /// How many of them are urgent and have not been attempted: they stand before the others.
+    pub(super) urgent: usize,
+    /// Messages that a withdrawal looks at under no lock. Those that stay come back here, so
+    /// until then the lane is neither taken nor closed. Set and cleared by
+    /// [`Lanes::lift`](super::Lanes::lift) and [`Lanes::set_down`](super::Lanes::set_down).
+    pub(super) lifted: usize,
+    /// Urgent messages taken in a row.
+    pub(super) urgent_run: u32,
+    /// It is parked, and its waiting messages hold no permit. Set and cleared under the same lock
+    /// together with the permits of the whole lane, given back or taken again: else a permit is
+    /// counted twice, or never.
+    pub(super) apart: bool,
+    /// Notified when so many messages wait: a worker that collects a batch.
+    pub(super) wanted: Option<(usize, Arc<Notify>)>,
+    /// Why it is parked, if it is.
+    pub(super) failed: Option<Arc<T::Failure>>,
+}
+
+/// Messages for which a line that is kept may have room.
+const SMALL_LINE: usize = 16;
+
+impl<T: Payload, K> Line<T, K> {
+    pub(super) const fn new() -> Self {
+        Self {
+            queue: VecDeque::new(),
+            urgent: 0,
+            lifted: 0,
+            urgent_run: 0,
+            apart: false,
+            wanted: None,
+            failed: None,
+        }
+    }
+
+    /// True if it is empty, and holds little memory.
+    pub(super) fn is_spare(&self) -> bool {
+        let is_small = self.queue.is_empty() && self.queue.capacity() <= SMALL_LINE;
+        is_small && self.wanted.is_none() && self.failed.is_none() && !self.apart
+    }
+
+    /// Puts a message into line: an urgent one behind the other urgent ones, and none before a
+    /// message that waits for another attempt.
+    pub(super) fn push(&mut self, entry: Entry<T, K>) {
+        if !entry.urgent {
+            return self.queue.push_back(entry);
+        }
+        self.queue.insert(self.retried() + self.urgent, entry);
+        self.urgent += 1;
+    }
+
+    pub(super) fn is_urgent(&self) -> bool {
+        self.urgent > 0 || self.queue.front().is_some_and(|first| first.urgent)
+    }
+
+    pub(super) fn is_as_long_as_wanted(&mut self) -> Option<Arc<Notify>> {
+        let (wanted, _) = self.wanted.as_ref()?;
+        (self.queue.len() >= *wanted).then(|| self.wanted.take())?.map(|(_, full)| full)
+    }
+
+    pub(super) fn retried(&self) -> usize {
+        self.queue.iter().take_while(|entry| entry.is_retry()).count()
+    }
+
+    pub(super) fn evict(&mut self, urgent: bool) -> Option<Entry<T, K>> {
+        let retried = self.retried();
+        if !urgent {
+            return self.queue.remove(retried + self.urgent);
+        }
+        self.urgent = self.urgent.checked_sub(1)?;
+        self.queue.remove(retried)
+    }
+
+    /// Lifted messages come back, as far as they stay: behind those that wait for another attempt
+    /// by now, and before all others of their class.
+    pub(super) fn set_down(&mut self, stay: VecDeque<Entry<T, K>>) {
+        self.lifted = 0;
+        let retried = self.retried();
+        let mut later_urgent = self.queue.split_off(retried);
+        let later_normal = later_urgent.split_off(self.urgent);
+        let (retried, others): (VecDeque<_>, VecDeque<_>) =
+            stay.into_iter().partition(Entry::is_retry);
+        let (urgent, normal): (VecDeque<_>, VecDeque<_>) =
+            others.into_iter().partition(|entry| entry.urgent);
+        self.urgent += urgent.len();
+        for part in [retried, urgent, later_urgent, normal, later_normal] {
+            self.queue.extend(part);
+        }
+    }
+
+    /// The first message; but a normal one after a run of urgent ones.
+    pub(super) fn pop(&mut self) -> Option<Entry<T, K>> {
+        let first = self.queue.front()?;
+        if first.is_retry() {
+            return self.queue.pop_front();
+        }
+        if self.urgent == 0 || self.urgent_run >= URGENT_RUN && self.urgent < self.queue.len() {
+            self.urgent_run = 0;
+            return self.queue.remove(self.urgent);
+        }
+        self.urgent -= 1;
+        self.urgent_run += 1;
+        self.queue.pop_front()
+    }
+}
