@@ -762,7 +762,7 @@ impl<'a, K: Keyed> Player<'a, K> {
         loop {
             self.handle();
             let goes_on = attempts < WAITING_ATTEMPTS;
-            if !goes_on || self.in_flight.take_again_after_wait(self.core) != Some(Taken::InHand) {
+            if !goes_on || !self.in_flight.take_again_after_wait(self.core) {
                 break;
             }
             attempts += 1;

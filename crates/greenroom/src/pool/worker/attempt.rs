@@ -108,7 +108,7 @@ async fn attempt_after_waits<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: 
         };
         in_flight.settle_in_run(result);
         let goes_on = attempts < WAITING_ATTEMPTS && !cx.is_ending();
-        if !goes_on || in_flight.take_again_after_wait(core) != Some(Taken::InHand) {
+        if !goes_on || !in_flight.take_again_after_wait(core) {
             break;
         }
         attempts += 1;

@@ -90,13 +90,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
     }
 
     /// Takes the next message if the handler of the last one has waited, as handlers here usually
-    /// do, and nothing comes first. What is to be done once a message is in hand is done.
-    pub(crate) fn take_again_after_wait(&mut self, core: &Core<A, K>) -> Option<Taken> {
+    /// do, and nothing comes first. True if one is in hand; what is to be done then is done.
+    pub(crate) fn take_again_after_wait(&mut self, core: &Core<A, K>) -> bool {
         if !self.worker.has_suspended || self.is_interrupted() || core.settings.is_limited() {
-            return None;
+            return false;
         }
-        let taken = self.take_after_wait();
-        if taken == Taken::InHand {
+        let is_taken = self.take_after_wait() == Taken::InHand;
+        if is_taken {
             self.worker.has_suspended = false;
             self.rounds.waits += 1;
             self.counts_again();
@@ -104,7 +104,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
                 core.queue.wake.one(&core.clock.watchdog);
             }
         }
-        Some(taken)
+        is_taken
     }
 
     /// Takes the next message behind the finished one, if handlers usually wait, in the case
