@@ -236,6 +236,21 @@ async fn others_get_a_turn_while_abandoned_calls_are_skipped() {
     assert!(other.await.unwrap() > 10_000 / MESSAGES / 2);
 }
 
+/// One that does not ends a run of those that do, and each of these counts.
+#[tokio::test(start_paused = true)]
+async fn handlers_of_which_one_in_sixteen_does_not_wait_usually_wait() {
+    let core = Pool::new(|_| Worker).workers(1).spawn_core().await.unwrap();
+    let pool = Pool::spawned(core.clone());
+    core.queue.wake.set_waits(true);
+    for number in 1..=1_000 {
+        pool.send(if number % 16 == 0 { 9 } else { 5 }).await.unwrap();
+    }
+    while !pool.stats().is_settled() {
+        assert!(core.queue.wake.waits(), "after {} messages", pool.stats().handled);
+        step_aside().await;
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn nobody_is_awake_when_nothing_happens() {
     for seed in [1, 3, 7] {
