@@ -16,6 +16,7 @@ mod anew;
 mod committing;
 mod filling;
 mod guarding;
+mod read_to;
 mod rebalance;
 
 use std::{
@@ -36,7 +37,7 @@ use rdkafka::{
 };
 use tokio::sync::oneshot;
 
-use self::anew::{Anew, ReadTo};
+use self::read_to::{Anew, ReadTo};
 use super::{
     context::{Said, SourceContext},
     guard::Guard,

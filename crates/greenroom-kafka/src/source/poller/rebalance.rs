@@ -31,7 +31,7 @@ use super::{
         shared::{Part, Shared},
     },
     AssignedPartition, Poller, Rebalance,
-    anew::ReadTo,
+    read_to::ReadTo,
 };
 use crate::{client::advice, place::Place};
 
