@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use rdkafka::{
     Offset, TopicPartitionList,
     consumer::{BaseConsumer, Consumer},
-    error::{KafkaError, KafkaResult},
+    error::{KafkaError, KafkaResult, RDKafkaErrorCode},
     metadata::MetadataTopic,
     topic_partition_list::TopicPartitionListElem,
 };
@@ -109,13 +109,30 @@ fn begin_each(
     }
     let committed = committed(consumer, places)?;
     let mut answered = Answered::default();
-    for place in places {
+    let mut places = places.iter();
+    while let Some(place) = places.next() {
         match begin_one(consumer, place, &committed, known.start(place, start)) {
             Ok(beginning) => answered.beginnings.push(beginning),
-            Err(why) => answered.unknown.push((place.clone(), why)),
+            Err(why) => {
+                if is_timeout(&why) {
+                    // Others may wait as long, and the group waits for all. They come first in the
+                    // next question.
+                    let rest = places.by_ref().map(|place| (place.clone(), why.clone()));
+                    answered.unknown.splice(0..0, rest);
+                }
+                answered.unknown.push((place.clone(), why));
+            }
         }
     }
     Ok(answered)
+}
+
+fn is_timeout(error: &KafkaError) -> bool {
+    use RDKafkaErrorCode as Code;
+    matches!(
+        error.rdkafka_error_code(),
+        Some(Code::OperationTimedOut | Code::RequestTimedOut | Code::MessageTimedOut)
+    )
 }
 
 /// Asks for all of these here and now. The group is not joined for it.
