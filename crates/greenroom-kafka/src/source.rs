@@ -28,8 +28,10 @@
 //! holds up to `queued.max.messages.kbytes` (8 MiB here) of what it has fetched. Both beside what
 //! the engine has in flight.
 //!
-//! **Limits.** Where a partition loses its newest records (an unclean election) while it is read,
-//! offsets are used twice, and new records at old offsets are taken for done.
+//! **Limits.** Where a topic is made anew while it is read, or a partition loses its newest records
+//! (an unclean election), offsets are used twice. New records at old offsets are told from those
+//! that were read by their time, which has to be later than that of the last one read. A topic that
+//! is made of a copy, with the times of old records, is taken for what was read, with a warning.
 
 mod commits;
 mod context;

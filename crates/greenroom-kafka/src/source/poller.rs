@@ -29,7 +29,7 @@ use std::{
 
 use greenroom_bus::{
     source::Partition,
-    watermark::{Epoch, Snapshot},
+    watermark::{Epoch, Positions, Snapshot},
 };
 use rdkafka::{
     consumer::{BaseConsumer, Consumer, base_consumer::PartitionQueue},
@@ -37,7 +37,7 @@ use rdkafka::{
 };
 use tokio::sync::oneshot;
 
-use self::read_to::{Anew, ReadTo};
+use self::read_to::ReadTo;
 use super::{
     context::{Said, SourceContext},
     guard::Guard,
@@ -68,8 +68,8 @@ struct AssignedPartition {
     /// Until it is taken away.
     queue: Option<PartitionQueue<SourceContext>>,
     read: ReadTo,
-    /// It has begun anew, and the engine has not answered yet.
-    anew: Option<Anew>,
+    /// Its log has begun anew, and the engine has not answered yet: from where it is read then.
+    anew: Option<Positions>,
     /// The last commit that was confirmed.
     committed: Option<StoredOffset>,
     /// What is done no longer fits in a commit: nothing is taken since; and when that was looked
@@ -79,15 +79,20 @@ struct AssignedPartition {
     told_full: Option<Instant>,
 }
 
+/// Partitions that are to be read, and where that begins is asked for.
+struct Assigning {
+    places: Vec<Place>,
+    answer: mpsc::Receiver<Answer>,
+    /// It is asked again then.
+    again: Option<Instant>,
+    failed: Option<KafkaError>,
+    /// librdkafka was told of some of them, or that there are none yet.
+    has_assigned: bool,
+}
+
 /// What librdkafka waits for.
 enum Rebalance {
-    Assigning {
-        places: Vec<Place>,
-        answer: mpsc::Receiver<Answer>,
-        /// It is asked again then.
-        again: Option<Instant>,
-        failed: Option<KafkaError>,
-    },
+    Assigning(Assigning),
     Revoking {
         /// All that it wants, also such as were never read.
         places: Vec<Place>,

@@ -327,6 +327,26 @@ async fn f10_a_partition_without_a_leader_holds_up_no_other() {
     assert!(positions(&pull(&mut source, 10).await, 0).into_iter().eq(0..10));
 }
 
+/// librdkafka reads nothing at all until it is answered.
+#[tokio::test]
+async fn f10_a_partition_without_a_leader_holds_up_no_other_after_a_question_that_failed() {
+    const LATER: &str = "later";
+    let fake = fake_with(10);
+    let mut options = reads(&fake);
+    options.topics.push(LATER.to_owned());
+    options.properties.set("topic.metadata.refresh.interval.ms", "500");
+    let mut source = KafkaSource::open(options).unwrap();
+    assert!(positions(&pull(&mut source, 10).await, 0).into_iter().eq(0..10));
+    let asked = fake.request_count(ApiKey::OffsetFetch);
+    fake.on_once(ApiKey::OffsetFetch, |_| Control::Error(ErrorCode::UnknownServerError));
+    assert!(fake.create_topic(LATER, 1) && fake.set_leader(LATER, 0, -1));
+    until("the second question", || fake.request_count(ApiKey::OffsetFetch) > asked + 1);
+    let publisher = Publisher::new(&fake.bootstrap_servers());
+    (10..15).for_each(|number| publisher.event(TOPIC, 0, &event(number, "k")));
+    publisher.flush();
+    assert!(positions(&pull(&mut source, 5).await, 0).into_iter().eq(10..15));
+}
+
 #[tokio::test]
 async fn f04_what_goes_before_it_is_assigned_leaves_the_rest_to_be_read() {
     let fake = fake_with(10);

@@ -55,10 +55,14 @@ impl Poller {
                 None => break,
             }
         }
+        let was_back = reading.read.is_back;
         let anew = reading.read.read(&messages);
-        let (read, anew) = messages.split_at(anew.unwrap_or(messages.len()));
-        self.take(number, &reading.tracker, read);
-        self.put_aside(number, reading, anew);
+        self.take(number, &reading.tracker, &messages[..anew.unwrap_or(messages.len())]);
+        match anew {
+            Some(first) => self.leaves_log(number, reading, &messages[first]),
+            None if reading.read.is_back && !was_back => self.tells_step_back(reading),
+            None => {}
+        }
         let any = !messages.is_empty();
         drop(messages);
         reading.queue = Some(queue);

@@ -4,51 +4,46 @@
 //! librdkafka goes back without a word, and records come at offsets that were read before. So it
 //! does where a broker has not caught up for a moment, and then they are the same records, and
 //! done. By their time one is told from the other: a record that is later than the last one read
-//! cannot have been there.
+//! was not there before, unless producers' clocks differ, and then it is only handled again.
 
-use greenroom_bus::source::Taken;
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use rdkafka::Message;
 
 /// How far the records of a partition were read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ReadTo {
     pub(super) next: u64,
-    /// The time of the last one, in milliseconds.
-    last_at: Option<i64>,
-}
-
-/// Records that wait until the engine has given up those before.
-pub(super) struct Anew {
-    pub(super) taken: Vec<Taken>,
-    pub(super) read: ReadTo,
+    /// The time of the last one, in milliseconds; before the first one, when this began.
+    last_at: i64,
+    /// What comes now was read before.
+    pub(super) is_back: bool,
 }
 
 impl ReadTo {
     pub(super) fn starting_at(next: u64) -> Self {
-        Self { next, last_at: None }
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let last_at = i64::try_from(now.as_millis()).unwrap_or(i64::MAX);
+        Self { next, last_at, is_back: false }
     }
 
     /// Reads these. The place of the first one of another log, where there is one: it and those
     /// behind it are not read.
     pub(super) fn read(&mut self, messages: &[impl Message]) -> Option<usize> {
-        let (mut last, mut anew) = (None, None);
+        let time = |at: usize| messages[at].timestamp().to_millis();
+        let mut last = None;
         for (at, message) in messages.iter().enumerate() {
             let offset = message.offset().unsigned_abs();
-            if offset >= self.next {
+            self.is_back = offset < self.next;
+            if !self.is_back {
                 (self.next, last) = (offset + 1, Some(at));
-            } else if last.map_or(self.last_at, |last: usize| time(&messages[last])) < time(message)
-            {
-                anew = Some(at);
-                break;
+            } else if time(at) > last.map_or(Some(self.last_at), time) {
+                return Some(at);
             }
         }
-        self.last_at = last.map_or(self.last_at, |last| time(&messages[last]));
-        anew
+        self.last_at = last.and_then(time).unwrap_or(self.last_at);
+        None
     }
-}
-
-fn time(message: &impl Message) -> Option<i64> {
-    message.timestamp().to_millis()
 }
 
 #[cfg(test)]
@@ -80,10 +75,18 @@ mod tests {
     fn f10_records_that_come_once_more_are_of_the_same_log() {
         let mut read = ReadTo::starting_at(0);
         let all = [(0, 100), (1, 90), (2, 100), (3, 100)];
-        assert_eq!(read.read(&messages(&all)), None);
-        assert_eq!(read.read(&messages(&all)), None);
-        assert_eq!(read.read(&messages(&[(4, 99)])), None);
-        // What was read then is what counts.
-        assert_eq!(read.read(&messages(&[(4, 99), (3, 100)])), Some(1));
+        assert_eq!((read.read(&messages(&all)), read.is_back), (None, false));
+        assert_eq!((read.read(&messages(&all[..2])), read.is_back), (None, true));
+        assert_eq!((read.read(&messages(&all)), read.is_back), (None, true));
+        assert_eq!((read.read(&messages(&[(4, 101)])), read.is_back), (None, false));
+    }
+
+    /// What a group has committed is not handled again because a partition has lost its newest
+    /// records before any was read here.
+    #[test]
+    fn f10_before_the_first_record_it_is_the_beginning_that_counts() {
+        let mut read = ReadTo::starting_at(100);
+        let (before, later) = (read.last_at - 1, read.last_at + 1);
+        assert_eq!(read.read(&messages(&[(0, before), (90, before), (91, later)])), Some(2));
     }
 }

@@ -30,7 +30,7 @@ use super::{
         options::StartAt,
         shared::{Part, Shared},
     },
-    AssignedPartition, Poller, Rebalance,
+    AssignedPartition, Assigning, Poller, Rebalance,
     read_to::ReadTo,
 };
 use crate::{client::advice, place::Place};
@@ -67,13 +67,11 @@ impl Poller {
                 Some(Said::Revoked { places, is_lost }) => self.begin_revoke(places, is_lost),
                 _ => None,
             },
-            Some(Rebalance::Assigning { places, .. }) if !self.rebalances.later.is_empty() => {
-                self.put_off(places);
+            Some(Rebalance::Assigning(assigning)) if !self.rebalances.later.is_empty() => {
+                self.put_off(assigning.places);
                 None
             }
-            Some(Rebalance::Assigning { places, answer, again, failed }) => {
-                self.go_on_to_assign(places, answer, again, failed)
-            }
+            Some(Rebalance::Assigning(assigning)) => self.go_on_to_assign(assigning),
             Some(Rebalance::Revoking { places, numbers, since, last_commit }) => {
                 self.go_on_to_revoke(places, numbers, since, last_commit)
             }
@@ -114,32 +112,30 @@ impl Poller {
 
     fn begin_assign(&self, places: Vec<Place>) -> Rebalance {
         let answer = self.ask(&places);
-        Rebalance::Assigning { places, answer, again: None, failed: None }
+        Rebalance::Assigning(Assigning {
+            places,
+            answer,
+            again: None,
+            failed: None,
+            has_assigned: false,
+        })
     }
 
-    fn go_on_to_assign(
-        &mut self,
-        places: Vec<Place>,
-        answer: mpsc::Receiver<Answer>,
-        again: Option<Instant>,
-        failed: Option<KafkaError>,
-    ) -> Option<Rebalance> {
-        if let Some(at) = again {
-            if Instant::now() < at {
-                return Some(Rebalance::Assigning { places, answer, again, failed });
+    fn go_on_to_assign(&mut self, mut assigning: Assigning) -> Option<Rebalance> {
+        if let Some(at) = assigning.again {
+            if Instant::now() >= at {
+                assigning.answer = self.ask(&assigning.places);
+                assigning.again = None;
             }
-            let answer = self.ask(&places);
-            return Some(Rebalance::Assigning { places, answer, again: None, failed });
+            return Some(Rebalance::Assigning(assigning));
         }
-        match answer.try_recv() {
-            Ok(Ok(answered)) => self.assign_known(answered, answer, failed),
-            Ok(Err(error)) => Some(self.ask_later(places, answer, error, failed)),
-            Err(mpsc::TryRecvError::Empty) => {
-                Some(Rebalance::Assigning { places, answer, again, failed })
-            }
+        match assigning.answer.try_recv() {
+            Ok(Ok(answered)) => self.assign_known(assigning, answered),
+            Ok(Err(error)) => Some(self.ask_later(assigning, error)),
+            Err(mpsc::TryRecvError::Empty) => Some(Rebalance::Assigning(assigning)),
             Err(mpsc::TryRecvError::Disconnected) => {
-                let again = Some(Instant::now() + ASK_AGAIN);
-                Some(Rebalance::Assigning { places, answer, again, failed })
+                assigning.again = Some(Instant::now() + ASK_AGAIN);
+                Some(Rebalance::Assigning(assigning))
             }
         }
     }
@@ -147,48 +143,41 @@ impl Poller {
     /// Assigns those of which it is known where to begin. The others are asked for again.
     fn assign_known(
         &mut self,
+        mut assigning: Assigning,
         Answered { beginnings, unknown }: Answered,
-        answer: mpsc::Receiver<Answer>,
-        failed: Option<KafkaError>,
     ) -> Option<Rebalance> {
-        let (mut places, mut why) = (Vec::new(), None);
-        for (place, error) in unknown {
-            places.push(place);
-            why.get_or_insert(error);
-        }
-        let Some(why) = why else {
+        let (places, errors): (Vec<_>, Vec<_>) = unknown.into_iter().unzip();
+        assigning.places = places;
+        let Some(why) = errors.into_iter().next() else {
             self.assign(beginnings);
             return None;
         };
-        match self.is_cooperative() {
+        if !self.is_cooperative() {
             // It would replace what is assigned: it is made of all, or not yet.
-            false => places.extend(beginnings.into_iter().map(|beginning| beginning.place)),
+            let known = beginnings.into_iter().map(|beginning| beginning.place);
+            assigning.places.extend(known);
+        } else if !assigning.has_assigned || !beginnings.is_empty() {
             // librdkafka, and with it the group, waits for the first, be it empty.
-            true if failed.is_none() || !beginnings.is_empty() => self.assign(beginnings),
-            true => {}
+            self.assign(beginnings);
+            assigning.has_assigned = true;
         }
-        Some(self.ask_later(places, answer, why, failed))
+        Some(self.ask_later(assigning, why))
     }
 
-    fn ask_later(
-        &self,
-        places: Vec<Place>,
-        answer: mpsc::Receiver<Answer>,
-        error: KafkaError,
-        failed: Option<KafkaError>,
-    ) -> Rebalance {
-        if offsets::is_worth_saying(&error, failed.as_ref()) {
+    fn ask_later(&self, assigning: Assigning, error: KafkaError) -> Rebalance {
+        if offsets::is_worth_saying(&error, assigning.failed.as_ref()) {
             let code = error.rdkafka_error_code().unwrap_or(RDKafkaErrorCode::Fail);
-            let (name, count) = (&self.shared.name, places.len());
+            let (name, places) = (&self.shared.name, &assigning.places);
             let first = places.first().map_or_else(String::new, ToString::to_string);
             tracing::warn!(
-                "{name}: where to begin is not known yet in {count} partitions, {first} and on: \
+                "{name}: where to begin is not known yet in {} partitions, {first} and on: \
                  {error}{}",
+                places.len(),
                 advice(code)
             );
         }
         let again = Some(Instant::now() + ASK_AGAIN);
-        Rebalance::Assigning { places, answer, again, failed: Some(error) }
+        Rebalance::Assigning(Assigning { again, failed: Some(error), ..assigning })
     }
 
     fn assign(&mut self, beginnings: Vec<Beginning>) {
