@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use async_nats::jetstream::{AckKind, Message, consumer::PullConsumer};
 use futures_util::StreamExt;
+use greenroom_bus::source::{Partition, Source};
 use greenroom_nats::source::NatsSourceOptions;
 
 use crate::{
@@ -41,6 +42,23 @@ async fn n06_after_a_crash_new_messages_wait_for_old_ones() {
     assert_eq!(reader.committer().standing().resumed.unwrap().again_at_most, 5);
     let expected = numbers((1..10).step_by(2).chain(10..20));
     assert_eq!(reader.ids(15).await, expected, "what was settled is not given again");
+    assert_eq!(reader.probe.stats().out_of_order, 0);
+    stream.remove().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn n06_new_messages_wait_for_old_ones_after_a_pause_too() {
+    let Some(stream) = TestStream::new("n06_pause").await else { return };
+    let options = NatsSourceOptions { ack_wait: Duration::from_secs(4), ..stream.options() };
+    stream.publish(0..5, 1).await;
+    crash(&stream, options.clone(), 5);
+    let mut reader = Reader::open(&stream, options).await;
+    // Nothing has come back yet: there is nothing to give back.
+    reader.source.set_paused(&[Partition::ONLY]);
+    reader.commit().await;
+    stream.publish(5..8, 1).await;
+    reader.source.set_paused(&[]);
+    assert_eq!(reader.ids(5).await, numbers([1, 3, 5, 6, 7]));
     assert_eq!(reader.probe.stats().out_of_order, 0);
     stream.remove().await;
 }

@@ -27,7 +27,9 @@ impl Driver {
                 false => self.subscribe_anew().await,
             }
         }
-        let held = self.holding.hold.take().into_iter().flat_map(Hold::release);
+        let hold = self.holding.hold.take();
+        let was_holding = hold.is_some();
+        let held = hold.into_iter().flat_map(Hold::release);
         let back = self.shared.look(|state| {
             let waiting = state.ready.drain(..).chain(held);
             let mut back: Vec<_> = waiting.map(|taken| taken.position).collect();
@@ -37,7 +39,13 @@ impl Driver {
             back.sort_unstable();
             back
         });
+        // What is given back comes first, once anything is asked for, and what was missing before
+        // is still to come; if not, it is waited for.
+        let holds = was_holding || !back.is_empty();
         self.give_back(back).await;
+        if holds && !is_closing {
+            self.holding.hold = Some(Hold::new(self.options.ack_wait, Instant::now()));
+        }
     }
 
     async fn give_back(&mut self, back: Vec<u64>) {
@@ -50,8 +58,6 @@ impl Driver {
         }
         // Its answer comes after the server has read all this.
         let _ = self.bound.consumer.get_info().await;
-        // They come back first, once anything is asked for; if not, they are waited for.
-        self.holding.hold = Some(Hold::new(self.options.ack_wait, Instant::now()));
     }
 
     /// Ends what was asked for, and takes what was on its way: it would reach no reader, and be
