@@ -13,9 +13,11 @@ use crate::connection::because;
 /// The server's code for a message that is not there.
 const NOT_FOUND: &str = "\"err_code\":10037";
 
-/// What stands for bytes that are not UTF-8 or for blanks, which the client takes for the end of a
-/// subject, where JSON does not have them as they are.
-const BAD: [&str; 5] = ["\\ufffd", "\\u000b", "\\f", "\\u2028", "\\u2029"];
+/// What stands for bytes that are not UTF-8.
+const NO_UTF_8: &str = "\\ufffd";
+
+/// What stands for blanks, where JSON does not have them as they are.
+const BLANKS: [&str; 4] = ["\\u000b", "\\f", "\\u2028", "\\u2029"];
 
 /// The answer of a stream that was asked for a message.
 #[derive(Debug)]
@@ -63,11 +65,21 @@ impl<'a> Stored<'a> {
         };
         let why = match of(self.headers) {
             Err(error) => format!("the headers cannot be read: {}", because(&*error)),
-            Ok(_) if is_bad(self.subject) => "the subject has blanks or is not UTF-8".to_owned(),
+            Ok(_) if self.is_subject_bad() => "the subject has blanks or is not UTF-8".to_owned(),
             Ok(_) => return None,
         };
         let payload = of(None).map(|message| message.payload.to_vec());
         Some((payload.unwrap_or_default(), why))
+    }
+
+    /// Only of a message with headers, the client takes each blank for the end of the subject.
+    fn is_subject_bad(&self) -> bool {
+        // What is behind a backslash of the subject's own stands for itself.
+        let subject = self.subject.replace(r"\\", "");
+        let has_blanks = || {
+            subject.contains(char::is_whitespace) || BLANKS.iter().any(|one| subject.contains(one))
+        };
+        subject.contains(NO_UTF_8) || (self.headers.is_some() && has_blanks())
     }
 }
 
@@ -81,10 +93,6 @@ fn text<'a>(answer: &'a str, name: &str) -> Option<&'a str> {
         is_end
     })?;
     Some(&behind[..end])
-}
-
-fn is_bad(subject: &str) -> bool {
-    subject.contains(char::is_whitespace) || BAD.iter().any(|bad| subject.contains(bad))
 }
 
 #[cfg(test)]
@@ -115,7 +123,12 @@ mod tests {
             let (payload, why) = unreadable(&answer(bad, right)).unwrap();
             assert!(payload == b"hi" && why.contains("subject"), "{why}");
         }
-        for good in ["a.b", "a.\u{fffd}", r#"\"seq\":9,\"hdrs\":\"x\"\\"#, r"\u003c"] {
+        assert!(unreadable(&answer(r"a\ufffd", "")).is_some());
+        for good in ["a\u{a0}b", r"a\u2028b", r"a\fb"] {
+            assert_eq!(unreadable(&answer(good, "")), None, "{good}, without headers");
+        }
+        let quoted = r#"\"seq\":9,\"hdrs\":\"x\"\\"#;
+        for good in ["a.b", "a.\u{fffd}", quoted, r"\u003c", r"a\\fb", r"a\\ufffd"] {
             assert_eq!(unreadable(&answer(good, right)), None, "{good}");
             assert_eq!(unreadable(&answer(good, "")), None, "{good}");
         }
