@@ -17,7 +17,7 @@ const NOT_FOUND: &str = "\"err_code\":10037";
 const NO_UTF_8: &str = "\\ufffd";
 
 /// What stands for blanks, where JSON does not have them as they are.
-const BLANKS: [&str; 4] = ["\\u000b", "\\f", "\\u2028", "\\u2029"];
+const BLANKS: [&str; 5] = ["\\u000b", "\\f", "\\u000c", "\\u2028", "\\u2029"];
 
 /// The answer of a stream that was asked for a message.
 #[derive(Debug)]
@@ -54,22 +54,26 @@ impl<'a> Stored<'a> {
 
     /// Its payload, and why the client cannot read the rest; `None` if it can.
     pub(super) fn unreadable(&self, stored: DateTime) -> Option<(Vec<u8>, String)> {
-        let of = |headers: Option<&str>| {
+        let of = |payload: &str, headers: Option<&str>| {
             StreamMessage::try_from(RawMessage {
                 subject: String::new(),
                 sequence: self.position,
-                payload: self.payload.to_owned(),
+                payload: payload.to_owned(),
                 headers: headers.map(str::to_owned),
                 time: stored,
             })
         };
-        let why = match of(self.headers) {
+        let bytes = |text: &str| of(text, None).map(|message| message.payload.to_vec());
+        let headers = || bytes(self.headers.unwrap_or_default()).unwrap_or_default();
+        let why = match of(self.payload, self.headers) {
             Err(error) => format!("the headers cannot be read: {}", because(&*error)),
+            Ok(_) if has_return(&String::from_utf8_lossy(&headers())) => {
+                "a header has a carriage return".to_owned()
+            }
             Ok(_) if self.is_subject_bad() => "the subject has blanks or is not UTF-8".to_owned(),
             Ok(_) => return None,
         };
-        let payload = of(None).map(|message| message.payload.to_vec());
-        Some((payload.unwrap_or_default(), why))
+        Some((bytes(self.payload).unwrap_or_default(), why))
     }
 
     /// Only of a message with headers, the client takes each blank for the end of the subject.
@@ -81,6 +85,23 @@ impl<'a> Stored<'a> {
         };
         subject.contains(NO_UTF_8) || (self.headers.is_some() && has_blanks())
     }
+}
+
+/// Whether the value of a header has a carriage return. Where it goes on in other lines, the client
+/// leaves it there, and panics at it; asked for what is stored, it trims each line.
+fn has_return(headers: &str) -> bool {
+    let mut lines = headers.lines().skip(1).peekable();
+    while let Some(line) = lines.next() {
+        let Some((_, value)) = line.split_once(':') else { continue };
+        let mut value = value.trim_start().to_owned();
+        while let Some(more) = lines.next_if(|line| line.starts_with(char::is_whitespace)) {
+            value.push_str(more);
+        }
+        if value.trim_end().contains('\r') {
+            return true;
+        }
+    }
+    false
 }
 
 /// A text of the answer. No other has quotes before its name: inside of a text, they are escaped.
@@ -119,7 +140,7 @@ mod tests {
         let right = r#""hdrs":"TkFUUy8xLjANCmE6IGINCg0K","#;
         let (payload, why) = unreadable(&answer("a.b", broken)).unwrap();
         assert!(payload == b"hi" && why.starts_with("the headers cannot be read: "), "{why}");
-        for bad in ["a\u{a0}b", r"a\ufffd", r"a\fb"] {
+        for bad in ["a\u{a0}b", r"a\ufffd", r"a\fb", r"a\u000cb"] {
             let (payload, why) = unreadable(&answer(bad, right)).unwrap();
             assert!(payload == b"hi" && why.contains("subject"), "{why}");
         }
@@ -132,6 +153,27 @@ mod tests {
             assert_eq!(unreadable(&answer(good, right)), None, "{good}");
             assert_eq!(unreadable(&answer(good, "")), None, "{good}");
         }
+    }
+
+    #[test]
+    fn z12_a_carriage_return_is_bad_within_the_value_of_a_header_alone() {
+        for (headers, is_bad) in [
+            ("a: b\r\r\n c", true),
+            ("a: b\r\n \rc", true),
+            ("x: y\r\na: b\n c\r\r\n\td", true),
+            ("a: b\r\n c\r\r\nd: \re", false),
+            ("a:\r\r\n b", false),
+        ] {
+            assert_eq!(
+                has_return(&format!("NATS/1.0\r\n{headers}\r\n\r\n")),
+                is_bad,
+                "{headers:?}"
+            );
+        }
+        // NATS/1.0, and the first of them.
+        let headers = r#""hdrs":"TkFUUy8xLjANCmE6IGINDQogYw0KDQo=","#;
+        let (payload, why) = unreadable(&answer("a", headers)).unwrap();
+        assert!(payload == b"hi" && why.contains("carriage return"), "{why}");
     }
 
     #[test]

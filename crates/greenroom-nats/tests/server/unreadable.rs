@@ -68,8 +68,9 @@ async fn z12_a_message_that_the_client_panics_at_is_a_letter_and_the_others_go_o
     stream.publish([0], 0).await;
     stream.publish_raw(b"in", b"NATS/1.0\r\na: b\rc", "return").await;
     stream.publish([2], 0).await;
+    stream.publish_raw(b"in", b"NATS/1.0\r\na: b\r\r\n c", "folded").await;
     let options = NatsSourceOptions { ack_wait: SHORT, ..stream.options() };
-    let mut reader = all_come(&stream, options, &["0", "return", "2"]).await;
+    let mut reader = all_come(&stream, options, &["0", "return", "2", "folded"]).await;
     stream.publish([3], 0).await;
     assert_eq!(reader.ids(1).await, ["3"]);
     stream.remove().await;
