@@ -9,6 +9,7 @@
 //! | `giving_back` | returns what was never started |
 //! | `losing` | finds or makes a consumer anew that is gone |
 //! | `unreadable` | finds what ends the connection each time that it comes |
+//! | `suspicion` | asks one by one where that is not found |
 
 mod asking;
 mod giving_back;
@@ -16,6 +17,7 @@ mod holding;
 mod losing;
 mod lost;
 mod receiving;
+mod suspicion;
 mod unreadable;
 
 use std::{
@@ -31,7 +33,7 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-use self::lost::Lost;
+use self::{lost::Lost, suspicion::Suspicion};
 use super::{
     committer::Command,
     consumer::{NoConsumer, Wanted},
@@ -96,8 +98,7 @@ struct Asking {
     ask_after: Instant,
     /// The next one is for one message of whatever size.
     ask_for_large: bool,
-    /// Each is for one message: what ends the connection takes no other with it.
-    one_by_one: bool,
+    suspicion: Suspicion,
 }
 
 /// What is held back until older messages have come.
@@ -164,7 +165,7 @@ impl Driver {
                 heard: now,
                 ask_after: now,
                 ask_for_large: false,
-                one_by_one: false,
+                suspicion: Suspicion::default(),
             },
             holding: HoldingBack {
                 hold,

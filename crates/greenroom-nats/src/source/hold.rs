@@ -70,11 +70,6 @@ impl Hold {
         self.losses += 1;
     }
 
-    /// Whether it was, since this began.
-    pub(super) fn has_lost(&self) -> bool {
-        self.losses > 0
-    }
-
     /// Nothing can come now: the time in which it should begins later. Not without end: a message
     /// that ends the connection each time that it comes would hold up all others for ever.
     pub(super) fn wait_on(&mut self, ack_wait: Duration, now: Instant) {
@@ -122,7 +117,7 @@ impl Hold {
 }
 
 /// What had just been delivered comes back after `ack_wait`.
-fn patience(ack_wait: Duration) -> Duration {
+pub(super) fn patience(ack_wait: Duration) -> Duration {
     ack_wait + ack_wait / 4 + GRACE
 }
 

@@ -20,6 +20,7 @@ mod order;
 mod outage;
 mod output;
 mod own_server;
+mod proxy;
 mod reader;
 mod secure;
 mod server;

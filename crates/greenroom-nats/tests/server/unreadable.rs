@@ -7,6 +7,7 @@ use greenroom_nats::{NatsAuth, NatsServer, source::NatsSourceOptions};
 
 use crate::{
     own_server::Server,
+    proxy::Proxy,
     reader::{Read, Reader},
     server::{TestStream, until},
 };
@@ -94,4 +95,18 @@ async fn z12_where_the_stream_may_not_be_asked_the_others_go_on_too() {
     let read = reader.some(4).await;
     assert_eq!(read.iter().map(|read| &*read.id).collect::<Vec<_>>(), ["0", "2", "3", "4"]);
     assert!(reader.probe.stats().reconnects >= 3);
+}
+
+/// As one that a client cannot read is for a reason that is not known here.
+#[tokio::test(flavor = "multi_thread")]
+async fn z12_what_ends_the_connection_and_is_not_found_does_not_take_the_others_with_it() {
+    let Some(stream) = TestStream::new("z12_not_found").await else { return };
+    let (_proxy, address) = Proxy::start(&stream.address, "POISON").await;
+    stream.publish([0], 0).await;
+    stream.publish_bytes("POISON").await;
+    stream.publish(2..5, 0).await;
+    let mut reader = Reader::at(&NatsServer::at(&address), stream.options()).await;
+    let read = reader.some(4).await;
+    assert_eq!(read.iter().map(|read| &*read.id).collect::<Vec<_>>(), ["0", "2", "3", "4"]);
+    stream.remove().await;
 }

@@ -23,9 +23,9 @@ impl Driver {
         let outstanding = self.asking.requests.outstanding();
         let (open, ready, is_paused) =
             self.shared.look(|state| (state.tracker.open(), state.ready.len(), state.is_paused));
-        let batch = self.options.batch;
+        let (batch, one_by_one) = (self.options.batch, self.asking.suspicion.is_confirmed(now));
         let messages = match &self.holding.hold {
-            _ if is_paused || (self.asking.one_by_one && outstanding > 0) => return,
+            _ if is_paused || (one_by_one && outstanding > 0) => return,
             // The server gives nothing new beyond the bound; what is old has to come.
             Some(_) if outstanding == 0 => batch,
             Some(_) => return,
@@ -39,7 +39,7 @@ impl Driver {
             return;
         }
         let is_large = std::mem::take(&mut self.asking.ask_for_large);
-        let messages = if is_large || self.asking.one_by_one { 1 } else { messages };
+        let messages = if is_large || one_by_one { 1 } else { messages };
         if let Err(error) = self.request(messages).await {
             tracing::warn!(
                 consumer = self.bound.wanted.name,

@@ -5,6 +5,7 @@ use tokio::time::Instant;
 use super::{
     super::hold::{ASK_EVERY, Holding},
     Driver,
+    suspicion::Suspicion,
 };
 use crate::connection::because;
 
@@ -30,7 +31,7 @@ impl Driver {
         let missing = match hold.is_over(self.options.hold_bytes, Instant::now()) {
             Holding::Wait => return,
             Holding::Complete => {
-                self.asking.one_by_one = false;
+                self.asking.suspicion = Suspicion::default();
                 None
             }
             Holding::Enough(missing) => Some(missing),

@@ -7,8 +7,9 @@
 //! come, in a form that can be read whatever the message is. One that the client cannot read is
 //! given to the engine as one that is no event, and is terminated as a dead letter from then on.
 //!
-//! Where the stream may not be asked, messages are asked for one by one from the second time on:
-//! all behind that one would be lost with it again, since they come again in the same order.
+//! Where the stream may not be asked, or has none that is known not to be readable, messages are
+//! asked for one by one from the second time on: all behind that one would be lost with it again,
+//! since they come again in the same order.
 
 use std::time::Duration;
 
@@ -17,8 +18,9 @@ use greenroom_bus::source::{Malformed, Taken};
 use tokio::time::{Instant, timeout_at};
 
 use super::{
-    super::{delivery::unseen, hold::Hold, shared::Answer, stored::Stored, tracker::Received},
+    super::{delivery::unseen, hold::patience, shared::Answer, stored::Stored, tracker::Received},
     Driver,
+    suspicion::Suspicion,
 };
 use crate::connection::because;
 
@@ -26,52 +28,57 @@ use crate::connection::because;
 const LOOK_FOR: Duration = Duration::from_secs(2);
 
 impl Driver {
-    /// Looks through what was delivered and has not come, as this says.
+    /// Looks for them in what was delivered and has not come, as this says.
     pub(super) async fn look_for_unreadable(&mut self, info: &Info) {
-        let (floor, last) = (info.ack_floor.stream_sequence, info.delivered.stream_sequence);
-        let (open, next) = self.shared.look(|state| (state.tracker.open(), state.tracker.next()));
-        let was_one_by_one = std::mem::take(&mut self.asking.one_by_one);
+        let open = self.shared.look(|state| state.tracker.open());
         if self.shared.is_closing() || info.num_ack_pending <= open {
-            return;
+            return self.asking.suspicion = Suspicion::default();
         }
         // What is in hand is to be reported as in progress meanwhile.
         let until = Instant::now() + LOOK_FOR.min(self.options.ack_wait / 8);
+        let looked = timeout_at(until, self.look_through_missing(info)).await;
+        match looked.unwrap_or_else(|_| Err("it takes too long".to_owned())) {
+            Ok(true) => return self.asking.suspicion = Suspicion::default(),
+            Ok(false) => {}
+            Err(error) => tracing::warn!(
+                consumer = self.bound.wanted.name,
+                error,
+                "whether the connection was lost by a message that cannot be read is not known"
+            ),
+        }
+        self.asking.suspicion.loses(patience(self.options.ack_wait), Instant::now());
+    }
+
+    /// Whether any was found.
+    async fn look_through_missing(&mut self, info: &Info) -> Result<bool, String> {
+        let (floor, last) = (info.ack_floor.stream_sequence, info.delivered.stream_sequence);
+        let next = self.shared.look(|state| state.tracker.next());
         let filters = filters(&info.config);
+        let mut found = false;
         // What was on its way is above all that has come, unless it came for another time.
         let middle = next.max(floor + 1).min(last + 1);
         for (from, to) in [(middle, last), (floor + 1, middle - 1)] {
             for filter in &filters {
-                let looked = timeout_at(until, self.look_through(filter, from, to)).await;
-                let error = match looked {
-                    Ok(Ok(())) => continue,
-                    Ok(Err(error)) => error,
-                    Err(_) => "it takes too long".to_owned(),
-                };
-                let has_lost = self.holding.hold.as_ref().is_some_and(Hold::has_lost);
-                self.asking.one_by_one = was_one_by_one || has_lost;
-                return tracing::warn!(
-                    consumer = self.bound.wanted.name,
-                    error,
-                    "whether the connection was lost by a message that cannot be read is not known"
-                );
+                found |= self.look_through(filter, from, to).await?;
             }
         }
+        Ok(found)
     }
 
-    async fn look_through(&mut self, filter: &str, from: u64, to: u64) -> Result<(), String> {
-        let mut from = from;
+    async fn look_through(&mut self, filter: &str, from: u64, to: u64) -> Result<bool, String> {
+        let (mut from, mut found) = (from, false);
         loop {
             from = self.shared.look(|state| state.tracker.unknown_from(from));
             if from > to {
-                return Ok(());
+                return Ok(found);
             }
             let answer = self.ask_for_stored(filter, from).await?;
             match Stored::read(&answer)? {
                 Some(stored) if stored.position <= to => {
                     from = stored.position + 1;
-                    self.take_unreadable(&stored).await;
+                    found |= self.take_unreadable(&stored).await;
                 }
-                _ => return Ok(()),
+                _ => return Ok(found),
             }
         }
     }
@@ -85,14 +92,15 @@ impl Driver {
         Ok(String::from_utf8_lossy(&answer.payload).into_owned())
     }
 
-    async fn take_unreadable(&mut self, stored: &Stored<'_>) {
+    /// Whether it is one.
+    async fn take_unreadable(&mut self, stored: &Stored<'_>) -> bool {
         let position = stored.position;
-        let Some((payload, why)) = stored.unreadable(self.bound.stream_made) else { return };
+        let Some((payload, why)) = stored.unreadable(self.bound.stream_made) else { return false };
         let reply = unseen(&self.bound.wanted.stream, &self.bound.wanted.name, position);
         let now = Instant::now();
         let received = self.shared.look(|state| state.tracker.receive(position, &reply, now));
         if received != Received::New {
-            return;
+            return false;
         }
         tracing::warn!(
             consumer = self.bound.wanted.name,
@@ -106,6 +114,7 @@ impl Driver {
             Some(hold) => hold.keep(taken),
             None => self.shared.give([taken]),
         }
+        true
     }
 }
 
