@@ -111,8 +111,9 @@ struct HoldingBack {
     was_cut: bool,
     /// The number of the last delivery.
     last_number: u64,
-    /// Another process reads the consumer, it seems: until then, gaps are not waited for.
-    shared_until: Option<Instant>,
+    /// Another process reads the consumer, it seems, or something never comes: until then, nothing
+    /// is waited for.
+    in_vain_until: Option<Instant>,
 }
 
 impl Driver {
@@ -172,7 +173,7 @@ impl Driver {
                 floor,
                 was_cut: false,
                 last_number: was_delivered,
-                shared_until: None,
+                in_vain_until: None,
             },
             last_settled: None,
         };

@@ -108,5 +108,22 @@ async fn z12_what_ends_the_connection_and_is_not_found_does_not_take_the_others_
     let mut reader = Reader::at(&NatsServer::at(&address), stream.options()).await;
     let read = reader.some(4).await;
     assert_eq!(read.iter().map(|read| &*read.id).collect::<Vec<_>>(), ["0", "2", "3", "4"]);
+    // From then on, it does not hold them up either.
+    let probe = reader.probe.clone();
+    let losses = || probe.stats().reconnects;
+    read.iter().for_each(Read::done);
+    let enough = losses() + 4;
+    for number in 5.. {
+        let before = losses();
+        stream.publish([number], 0).await;
+        let read = reader.next().await;
+        read.done();
+        assert_eq!(read.id, number.to_string());
+        let meanwhile = losses() - before;
+        assert!(meanwhile <= 2, "{number} waited while the connection was lost {meanwhile} times");
+        if losses() >= enough {
+            break;
+        }
+    }
     stream.remove().await;
 }

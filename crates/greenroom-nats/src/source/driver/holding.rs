@@ -1,13 +1,27 @@
 //! Holding messages back until older ones have come.
 
+use std::time::Duration;
+
 use tokio::time::Instant;
 
 use super::{
     super::hold::{ASK_EVERY, Holding},
-    Driver,
+    Driver, HoldingBack,
     suspicion::Suspicion,
 };
 use crate::connection::because;
+
+impl HoldingBack {
+    /// Something has not come in its time: for so long, nothing is waited for.
+    pub(super) fn waits_in_vain(&mut self, ack_wait: Duration) {
+        self.in_vain_until = Some(Instant::now() + 10 * ack_wait);
+    }
+
+    /// Whether something has not come in its time lately.
+    pub(super) fn is_in_vain(&self) -> bool {
+        self.in_vain_until.is_some_and(|until| Instant::now() < until)
+    }
+}
 
 impl Driver {
     /// Asks the server what it waits for, while anything is held back, and ends that where it is
@@ -37,8 +51,7 @@ impl Driver {
             Holding::Enough(missing) => Some(missing),
         };
         if let Some(missing) = missing {
-            let now = Instant::now();
-            self.holding.shared_until = Some(now + 10 * self.options.ack_wait);
+            self.holding.waits_in_vain(self.options.ack_wait);
             tracing::warn!(
                 consumer = self.bound.wanted.name,
                 missing,

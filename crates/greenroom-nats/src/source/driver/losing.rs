@@ -61,8 +61,10 @@ impl Driver {
         }
         let info = found.consumer.cached_info().clone();
         self.holding.last_number = info.delivered.consumer_sequence;
-        let hold = || Hold::new(self.options.ack_wait, Instant::now());
-        self.holding.hold.get_or_insert_with(hold);
+        if !self.holding.is_in_vain() {
+            let hold = || Hold::new(self.options.ack_wait, Instant::now());
+            self.holding.hold.get_or_insert_with(hold);
+        }
         self.bound.consumer = found.consumer;
         if std::mem::take(&mut self.holding.was_cut) {
             self.look_for_unreadable(&info).await;

@@ -76,8 +76,7 @@ impl Driver {
         let is_gap = number > self.holding.last_number + 1;
         self.holding.last_number = number;
         let now = self.asking.heard;
-        if self.holding.hold.is_some() || self.holding.shared_until.is_some_and(|until| now < until)
-        {
+        if self.holding.hold.is_some() || self.holding.is_in_vain() {
             return;
         }
         match is_gap {

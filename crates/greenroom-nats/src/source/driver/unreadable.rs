@@ -46,7 +46,11 @@ impl Driver {
                 "whether the connection was lost by a message that cannot be read is not known"
             ),
         }
-        self.asking.suspicion.loses(patience(self.options.ack_wait), Instant::now());
+        let now = Instant::now();
+        self.asking.suspicion.loses(patience(self.options.ack_wait), now);
+        if self.asking.suspicion.is_confirmed(now) && self.holding.is_in_vain() {
+            self.holding.waits_in_vain(self.options.ack_wait);
+        }
     }
 
     /// Whether any was found.
