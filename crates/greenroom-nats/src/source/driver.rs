@@ -75,6 +75,8 @@ struct Bound {
     wanted: Wanted,
     consumer: PullConsumer,
     stream_made: async_nats::datetime::DateTime,
+    /// Up to here it had delivered when it was opened.
+    delivered_before: u64,
     /// Why it cannot be read now.
     lost: Option<Lost>,
     /// That it is lost was told.
@@ -137,11 +139,12 @@ impl Driver {
         };
         let info = found.consumer.cached_info();
         let (was_delivered, left) = (info.delivered.consumer_sequence, info.num_ack_pending as u64);
+        let up_to = info.delivered.stream_sequence;
         let floor = Some(info.ack_floor.stream_sequence);
         let now = Instant::now();
         let hold = (left > 0).then(|| {
             let mut hold = Hold::new(options.ack_wait, now);
-            hold.asked(left, info.delivered.stream_sequence, 0, now);
+            hold.asked(left, up_to, 0, now);
             hold
         });
         shared.look(|state| state.lag = Some(info.num_pending));
@@ -156,6 +159,7 @@ impl Driver {
                 wanted,
                 consumer: found.consumer,
                 stream_made: found.stream_made,
+                delivered_before: up_to,
                 lost: None,
                 has_told: false,
             },

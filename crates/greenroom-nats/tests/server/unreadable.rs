@@ -62,6 +62,28 @@ async fn z12_a_message_that_ends_the_connection_is_a_letter_and_the_others_go_on
     stream.remove().await;
 }
 
+/// What another process is done with is told from what was on its way.
+#[tokio::test(flavor = "multi_thread")]
+async fn z12_what_is_a_letter_is_none_again_after_a_restart() {
+    let Some(stream) = TestStream::new("z12_restart").await else { return };
+    let options = NatsSourceOptions { ack_wait: SHORT, ..stream.options() };
+    stream.publish([0], 0).await;
+    stream.publish_raw(b"in", b"NATS/1.0\r\nno colon", "line").await;
+    let mut before = Reader::open(&stream, options.clone()).await;
+    let read = before.some(2).await;
+    assert_eq!(read.iter().map(|read| &*read.id).collect::<Vec<_>>(), ["0", "line"]);
+    read[1].dead();
+    before.close().commit().await.unwrap();
+
+    let (proxy, address) = Proxy::start(&stream.address, "nothing ends it").await;
+    let mut reader = Reader::at(&NatsServer::at(&address), options).await;
+    proxy.cut();
+    until("it is connected again", async || reader.probe.stats().reconnects == 1).await;
+    stream.publish([2], 0).await;
+    assert_eq!(reader.ids(2).await, ["0", "2"]);
+    stream.remove().await;
+}
+
 /// The client does not survive these: it is another one that goes on.
 #[tokio::test(flavor = "multi_thread")]
 async fn z12_a_message_that_the_client_panics_at_is_a_letter_and_the_others_go_on() {

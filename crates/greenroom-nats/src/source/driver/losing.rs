@@ -45,7 +45,7 @@ impl Driver {
             }
         };
         if found.stream_made != self.bound.stream_made {
-            self.bound.stream_made = found.stream_made;
+            (self.bound.stream_made, self.bound.delivered_before) = (found.stream_made, 0);
             (self.holding.hold, self.holding.floor, self.last_settled) = (None, Some(0), None);
             tracing::warn!(
                 stream = self.bound.wanted.stream,

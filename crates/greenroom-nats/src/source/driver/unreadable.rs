@@ -56,20 +56,33 @@ impl Driver {
     /// Whether any was found.
     async fn look_through_missing(&mut self, info: &Info) -> Result<bool, String> {
         let (floor, last) = (info.ack_floor.stream_sequence, info.delivered.stream_sequence);
-        let next = self.shared.look(|state| state.tracker.next());
-        let filters = filters(&info.config);
-        let mut found = false;
         // What was on its way is above all that has come, unless it came for another time.
-        let middle = next.max(floor + 1).min(last + 1);
-        for (from, to) in [(middle, last), (floor + 1, middle - 1)] {
-            for filter in &filters {
-                found |= self.look_through(filter, from, to).await?;
-            }
+        let next = self.shared.look(|state| state.tracker.next());
+        let middle = next.max(self.bound.delivered_before + 1).max(floor + 1).min(last + 1);
+        let filters = filters(&info.config);
+        let found = self.look_through(&filters, middle, last).await?;
+        // Below is also what an earlier process is done with, a dead letter for one: the server
+        // does not say what. So only what is lost again is looked for there.
+        if found || !self.asking.suspicion.is_fresh(Instant::now()) {
+            return Ok(found);
+        }
+        self.look_through(&filters, floor + 1, middle - 1).await
+    }
+
+    async fn look_through(
+        &mut self,
+        filters: &[String],
+        from: u64,
+        to: u64,
+    ) -> Result<bool, String> {
+        let mut found = false;
+        for filter in filters {
+            found |= self.look_through_one(filter, from, to).await?;
         }
         Ok(found)
     }
 
-    async fn look_through(&mut self, filter: &str, from: u64, to: u64) -> Result<bool, String> {
+    async fn look_through_one(&mut self, filter: &str, from: u64, to: u64) -> Result<bool, String> {
         let (mut from, mut found) = (from, false);
         loop {
             from = self.shared.look(|state| state.tracker.unknown_from(from));
