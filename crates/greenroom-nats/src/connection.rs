@@ -47,13 +47,20 @@ pub(crate) struct Connection {
     seen: Arc<Seen>,
 }
 
+/// What has happened to it, and to those that it took the place of.
+#[derive(Default)]
+struct Mishaps {
+    reconnects: AtomicU64,
+    slow: AtomicU64,
+}
+
 /// What its events have told.
 #[derive(Default)]
 struct Seen {
     shown: String,
     /// How often it was connected.
     connected: watch::Sender<u64>,
-    slow: AtomicU64,
+    mishaps: Arc<Mishaps>,
     /// The last attempt to connect failed of the credentials.
     is_refused: AtomicBool,
     /// Counts what those look at who wait for an answer: connections, and what is denied.
@@ -91,6 +98,7 @@ impl Seen {
                 self.connected.send_modify(|times| *times += 1);
                 self.happens(|_| {});
                 if *self.connected.borrow() > 1 {
+                    self.mishaps.reconnects.fetch_add(1, Ordering::Relaxed);
                     tracing::info!(server, "connected to NATS again");
                 }
             }
@@ -99,7 +107,7 @@ impl Seen {
                 "the connection to NATS is lost: nothing is read or published until it is back, which is tried without end"
             ),
             Event::SlowConsumer(_) => {
-                self.slow.fetch_add(1, Ordering::Relaxed);
+                self.mishaps.slow.fetch_add(1, Ordering::Relaxed);
                 tracing::warn!(
                     server,
                     "this process reads too slowly from NATS: messages were dropped here, and are delivered again"
@@ -126,13 +134,23 @@ impl Connection {
     /// was tried for as long as `server` says.
     pub(crate) async fn open(server: &NatsServer) -> Result<Arc<Self>, String> {
         let until = Instant::now() + server.connect_within;
+        Self::open_until(Some(until), server, Arc::default()).await
+    }
+
+    /// Without a time, it is tried without end.
+    async fn open_until(
+        until: Option<Instant>,
+        server: &NatsServer,
+        mishaps: Arc<Mishaps>,
+    ) -> Result<Arc<Self>, String> {
         let shown = server.shown();
-        let seen = Arc::new(Seen { shown: shown.clone(), ..Seen::default() });
+        let seen = Arc::new(Seen { shown: shown.clone(), mishaps, ..Seen::default() });
         let mut told = false;
         loop {
             let options = options(server, &seen)?;
             let mut is_about_tls = false;
-            let error = match timeout_at(until, options.connect(&server.servers[..])).await {
+            let gives_up = until.unwrap_or_else(|| Instant::now() + server.connect_within);
+            let error = match timeout_at(gives_up, options.connect(&server.servers[..])).await {
                 Ok(Ok(client)) => {
                     // The first event of a connection is no other one.
                     let _ = seen.connected.subscribe().wait_for(|times| *times > 0).await;
@@ -157,7 +175,7 @@ impl Connection {
                 },
                 Err(_) => "no answer".to_owned(),
             };
-            if Instant::now() + AGAIN_AFTER >= until {
+            if until.is_some_and(|until| Instant::now() + AGAIN_AFTER >= until) {
                 let within = server.connect_within;
                 let next = match is_about_tls {
                     true => "correct the certificates (`tls`) here or at the server",
@@ -187,12 +205,14 @@ impl Connection {
         Arc::new(Self { client, jetstream, shown, domain, server, seen })
     }
 
-    /// Another one in its place.
+    /// Another one in its place, which goes on with its counts. It is tried without end.
     ///
     /// # Errors
-    /// As [`open`](Self::open).
+    /// No attempt would help.
     pub(crate) async fn again(&self) -> Result<Arc<Self>, String> {
-        Self::open(&self.server).await
+        let opened = Self::open_until(None, &self.server, self.seen.mishaps.clone()).await?;
+        opened.seen.mishaps.reconnects.fetch_add(1, Ordering::Relaxed);
+        Ok(opened)
     }
 
     pub(crate) fn is_up(&self) -> bool {
@@ -239,12 +259,12 @@ impl Connection {
 
     /// How often it was connected again.
     pub(crate) fn reconnects(&self) -> u64 {
-        self.seen.connected.borrow().saturating_sub(1)
+        self.seen.mishaps.reconnects.load(Ordering::Relaxed)
     }
 
     /// How often messages were dropped because they were not read in time.
     pub(crate) fn slow(&self) -> u64 {
-        self.seen.slow.load(Ordering::Relaxed)
+        self.seen.mishaps.slow.load(Ordering::Relaxed)
     }
 }
 

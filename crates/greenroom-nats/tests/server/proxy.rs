@@ -44,7 +44,7 @@ impl Proxy {
         self.refuse.store(connections, Ordering::Relaxed);
     }
 
-    pub(crate) fn refuses(&self) -> usize {
+    fn refuses(&self) -> usize {
         self.refuse.load(Ordering::Relaxed)
     }
 

@@ -96,6 +96,22 @@ async fn z12_a_message_that_the_client_panics_at_is_a_letter_and_the_others_go_o
     let mut reader = all_come(&stream, options, &["0", "return", "2", "folded"]).await;
     stream.publish([3], 0).await;
     assert_eq!(reader.ids(1).await, ["3"]);
+    assert_eq!(reader.probe.stats().reconnects, 1);
+    stream.remove().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn n05_another_client_is_connected_without_end() {
+    let Some(stream) = TestStream::new("n05_another_client").await else { return };
+    let (proxy, address) = Proxy::start(&stream.address, "nothing ends it").await;
+    let server =
+        NatsServer { connect_within: Duration::from_millis(600), ..NatsServer::at(&address) };
+    let options = NatsSourceOptions { ack_wait: SHORT, ..stream.options() };
+    let mut reader = Reader::at(&server, options).await;
+    // More than are tried within that time.
+    proxy.refuse(5);
+    stream.publish_raw(b"in", b"NATS/1.0\r\na: b\rc", "return").await;
+    assert_eq!(reader.ids(1).await, ["return"]);
     stream.remove().await;
 }
 

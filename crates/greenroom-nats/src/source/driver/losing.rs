@@ -6,7 +6,7 @@ use futures_util::{FutureExt, StreamExt};
 use tokio::time::Instant;
 
 use super::{
-    super::{hold::Hold, shared::Revocation},
+    super::{committer::Command, hold::Hold, shared::Revocation},
     AGAIN_AFTER, Driver, Inbox,
     lost::Lost,
     subscribe,
@@ -98,9 +98,21 @@ impl Driver {
     /// Whether another client took the place of one that has ended, which it does only where it
     /// panics: at a message with a header that it thinks impossible, for one.
     pub(super) async fn opened_again(&mut self) -> bool {
-        let server = self.connection.shown.as_str();
+        let ended = self.connection.clone();
+        let server = ended.shown.as_str();
         tracing::error!(server, "the NATS client has ended: another one takes its place");
-        match self.connection.again().await {
+        let mut opening = std::pin::pin!(ended.again());
+        let opened = loop {
+            tokio::select! {
+                opened = &mut opening => break opened,
+                command = self.commands.recv() => match command {
+                    // Nothing is confirmed. Whoever does not wait any more needs not know.
+                    Some(Command::Commit(done)) => _ = done.send(()),
+                    Some(Command::End) | None => return false,
+                },
+            }
+        };
+        match opened {
             Ok(connection) => {
                 self.connected = connection.connected();
                 self.connected.mark_unchanged();
