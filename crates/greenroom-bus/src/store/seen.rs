@@ -8,11 +8,12 @@
 //! the transaction under way: if a source gives such an event again, it is handled again.
 
 use std::{
+    io,
     path::Path,
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
-        mpsc::{Receiver, RecvTimeoutError, Sender, channel},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+        mpsc::{Receiver, Sender, channel},
     },
     thread::{self, JoinHandle},
     time::{Duration, SystemTime, UNIX_EPOCH},
@@ -73,10 +74,13 @@ pub(crate) struct SeenStore {
     shown: Arc<SeenStatus>,
 }
 
+/// What the store and its writer know of each other.
 #[derive(Debug, Default)]
 struct SeenStatus {
     waiting: AtomicUsize,
     error: Mutex<Option<String>>,
+    /// The store is being dropped: what cannot be written now is given up.
+    is_closing: AtomicBool,
 }
 
 impl SeenStore {
@@ -96,13 +100,17 @@ impl SeenStore {
         let bounds = Bounds { within, most };
         let known = bounds.forget(&owned.connection).and_then(|()| known(&owned.connection));
         let known = known.map_err(|error| cannot(in_words(&error)))?;
+        let started = Self::start(name.clone(), owned, bounds);
+        let store = started.map_err(|error| cannot(format!("no thread: {error}")))?;
+        Ok((store, known))
+    }
+
+    fn start(name: String, owned: Owned, bounds: Bounds) -> io::Result<Self> {
         let (orders, taken) = channel();
         let shown = Arc::<SeenStatus>::default();
-        let writer = SeenWriter { name: name.clone(), taken, owned, bounds, shown: shown.clone() };
-        let thread = thread::Builder::new().name("seen".to_owned()).spawn(move || writer.run());
-        let thread = thread.map_err(|error| cannot(format!("no thread: {error}")))?;
-        let (orders, writer) = (Mutex::new(Some(orders)), Mutex::new(Some(thread)));
-        Ok((Self { orders, writer, shown }, known))
+        let writer = SeenWriter { name, taken, owned, bounds, shown: shown.clone() };
+        let thread = thread::Builder::new().name("seen".to_owned()).spawn(move || writer.run())?;
+        Ok(Self { orders: Mutex::new(Some(orders)), writer: Mutex::new(Some(thread)), shown })
     }
 
     /// Remembers an event. Never waits.
@@ -141,8 +149,11 @@ impl SeenStore {
 
 impl Drop for SeenStore {
     fn drop(&mut self) {
+        self.shown.is_closing.store(true, Ordering::Release);
         self.orders.lock().take();
         if let Some(writer) = self.writer.lock().take() {
+            // It may wait for room on the disk.
+            writer.thread().unpark();
             // What it could not store, it has said.
             let _ = writer.join();
         }
@@ -198,15 +209,13 @@ struct SeenWriter {
 
 impl SeenWriter {
     fn run(mut self) {
-        loop {
-            let Ok(first) = self.taken.recv() else { return };
-            let (mut seen, mut tell, mut is_open) = (Vec::new(), Vec::new(), true);
-            self.gather(first, &mut seen, &mut tell, &mut is_open);
-            let count = seen.len();
-            let goes_on = self.store(&seen, is_open);
-            self.shown.waiting.fetch_sub(count, Ordering::Relaxed);
+        while let Ok(first) = self.taken.recv() {
+            let (mut seen, mut tell) = (Vec::new(), Vec::new());
+            self.gather(first, &mut seen, &mut tell);
+            let goes_on = self.store(&seen);
+            self.shown.waiting.fetch_sub(seen.len(), Ordering::Relaxed);
             drop(tell);
-            if !goes_on || !is_open {
+            if !goes_on {
                 return;
             }
         }
@@ -218,7 +227,6 @@ impl SeenWriter {
         first: SeenOrder,
         seen: &mut Vec<(Box<str>, Box<str>, i64)>,
         tell: &mut Vec<Sender<()>>,
-        is_open: &mut bool,
     ) {
         let until = std::time::Instant::now() + GATHERED;
         let mut next = Some(first);
@@ -231,16 +239,12 @@ impl SeenWriter {
                 true => until.saturating_duration_since(std::time::Instant::now()),
                 false => Duration::ZERO,
             };
-            match self.taken.recv_timeout(patience) {
-                Ok(order) => next = Some(order),
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => *is_open = false,
-            }
+            next = self.taken.recv_timeout(patience).ok();
         }
     }
 
     /// False once nothing can be stored any more.
-    fn store(&mut self, seen: &[(Box<str>, Box<str>, i64)], is_open: bool) -> bool {
+    fn store(&mut self, seen: &[(Box<str>, Box<str>, i64)]) -> bool {
         loop {
             let Err(error) = self.write(seen) else {
                 if self.shown.error.lock().take().is_some() {
@@ -255,10 +259,12 @@ impl SeenWriter {
             if self.shown.error.lock().replace(why.clone()).is_none() {
                 tracing::error!(store = self.name, "{why}");
             }
-            if Failed::of(&error) == Failed::ForGood || !is_open {
+            let is_closing = self.shown.is_closing.load(Ordering::Acquire);
+            if Failed::of(&error) == Failed::ForGood || is_closing {
                 return false;
             }
-            thread::sleep(AGAIN);
+            // Ended early by a store that is dropped, which says so first.
+            thread::park_timeout(AGAIN);
         }
     }
 
@@ -317,5 +323,33 @@ mod tests {
         let error = SeenStore::open(&path, HOUR, 10).map(|_| ()).unwrap_err();
         assert!(error.to_string().contains("this very process"), "{error}");
         drop(store);
+    }
+
+    #[test]
+    fn d14_a_store_on_a_full_disk_ends_and_what_was_stored_before_is_there() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("seen");
+        let (store, _) = SeenStore::open(&path, HOUR, 100).unwrap();
+        store.add("s", "before");
+        drop(store);
+        let owned = sqlite::own(&path, &SCHEMA).unwrap();
+        // No page more than there are: what a full disk does to a database.
+        let full = |row: &rusqlite::Row<'_>| row.get::<_, i64>(0);
+        owned.connection.pragma_update_and_check(None, "max_page_count", 1, full).unwrap();
+        let bounds = Bounds { within: HOUR, most: 100 };
+        let store = SeenStore::start("seen".to_owned(), owned, bounds).unwrap();
+        (0..10).for_each(|n| store.add("s", &format!("{n}{}", "x".repeat(LONGEST - 2))));
+        while store.error().is_none() {
+            thread::yield_now();
+        }
+        store.flush(Duration::from_millis(10));
+        let (tell, told) = channel();
+        thread::spawn(move || {
+            drop(store);
+            tell.send(())
+        });
+        told.recv_timeout(Duration::from_secs(20)).expect("it ends");
+        let (_store, seen) = SeenStore::open(&path, HOUR, 100).unwrap();
+        assert_eq!(ids(&seen), ["before"]);
     }
 }
