@@ -11,17 +11,24 @@
 
 use std::sync::Arc;
 
-use crate::{BoxFuture, event::Event};
+use crate::{BoxFuture, event::Event, sink::SinkError};
 
 /// The letters of a store that are to be handled again.
 pub trait Replays: Send + Sync + 'static {
     /// Takes the next letters that are marked, in the order in which they were stored: at most
     /// `most`, and few enough that they are at most `bytes` together, or one. That they were taken
-    /// is stored before this returns. Empty where none is marked, or where nothing can be stored.
+    /// is stored before this returns. Empty if none is marked.
+    ///
+    /// # Errors
+    /// It could not be stored: none was taken. An engine tries again soon.
     ///
     /// # Cancel safety
     /// What a dropped future has taken counts as handed until the store is opened again.
-    fn take<'a>(&'a self, most: usize, bytes: usize) -> BoxFuture<'a, TakenLetters>;
+    fn take<'a>(
+        &'a self,
+        most: usize,
+        bytes: usize,
+    ) -> BoxFuture<'a, Result<TakenLetters, SinkError>>;
 
     /// Waits until letters may have been marked since this was called last.
     ///

@@ -11,7 +11,11 @@ use std::{
 
 use greenroom::FinalAction;
 use greenroom_bus::{
-    dead_letter::DeadLetterStore,
+    BoxFuture,
+    dead_letter::{
+        DeadLetter, DeadLetterStore,
+        replay::{ReplayEnd, Replayed, Replays, TakenLetters},
+    },
     engine::{
         Engine, EngineBuilder, HandlerConfig, LoopbackConfig, OutageConfig, PoolConfig, Retry,
         RunReport,
@@ -19,6 +23,7 @@ use greenroom_bus::{
     event::Event,
     handler::{Failure, FailureKind, Outputs},
     layer::{Deduplication, Layers},
+    sink::SinkError,
     store::letters::{Edit, Filter, JobChange, LetterStore, LetterStoreOptions, Letters, Summary},
 };
 
@@ -213,6 +218,74 @@ async fn c04_behind_a_parked_key_a_replay_waits_and_what_a_run_leaves_stays_mark
     assert_eq!((letters.len(), letters[0].state), (1, "marked"), "the next run takes it up");
     desk.mend();
     assert_eq!(desk.run(Vec::new()).await.handled, 1);
+    assert!(desk.letters().is_empty());
+}
+
+/// A store that cannot give any letter at first.
+#[derive(Clone)]
+struct BusyStore {
+    store: LetterStore,
+    failures: Arc<AtomicUsize>,
+}
+
+impl DeadLetterStore for BusyStore {
+    fn describe(&self) -> String {
+        self.store.describe()
+    }
+
+    fn store(&self, letter: DeadLetter) {
+        self.store.store(letter);
+    }
+
+    fn finish<'a>(&'a self) -> BoxFuture<'a, Result<(), SinkError>> {
+        self.store.finish()
+    }
+
+    fn failure(&self) -> Option<SinkError> {
+        self.store.failure()
+    }
+
+    fn replays(&self) -> Option<Arc<dyn Replays>> {
+        Some(Arc::new(self.clone()))
+    }
+}
+
+impl Replays for BusyStore {
+    fn take<'a>(
+        &'a self,
+        most: usize,
+        bytes: usize,
+    ) -> BoxFuture<'a, Result<TakenLetters, SinkError>> {
+        let fails = |left: usize| left.checked_sub(1);
+        match self.failures.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fails) {
+            Ok(_) => Box::pin(async { Err(SinkError::new("letters", "the database is locked")) }),
+            Err(_) => Replays::take(&self.store, most, bytes),
+        }
+    }
+
+    fn marked<'a>(&'a self) -> BoxFuture<'a, ()> {
+        self.store.marked()
+    }
+
+    fn ended(&self, replayed: Replayed, how: ReplayEnd) {
+        self.store.ended(replayed, how);
+    }
+}
+
+#[tokio::test]
+async fn c04_a_replay_goes_on_once_its_store_can_give_letters_again() {
+    let desk = Desk::new(&["1"]);
+    desk.run(vec![event(1, "t", Some("k"))]).await;
+    desk.mend();
+    let store = desk.store();
+    store.mark(Filter::default(), None).await.unwrap();
+    drop(store);
+    let store = desk.store();
+    let busy = BusyStore { store: store.clone(), failures: Arc::new(AtomicUsize::new(1)) };
+    let engine = desk.engine(&store, pool(1, 10)).dead_letters(Arc::new(busy));
+    let report = run(engine.input_named("i", dflt(), Box::new(Script::of([])))).await;
+    drop(store);
+    assert_eq!((report.handled, desk.handled()), (1, vec!["1".to_owned()]));
     assert!(desk.letters().is_empty());
 }
 

@@ -14,14 +14,14 @@
 use std::{sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use super::{
     route::Routing,
     ticket::{Batch, Ticket},
 };
 use crate::{
-    dead_letter::replay::Replay,
+    dead_letter::replay::{Replay, TakenLetters},
     engine::{
         account::order_audit::OrderLine,
         process::{
@@ -37,6 +37,9 @@ use crate::{
 /// Letters that are taken at once, and bytes of them.
 const AT_ONCE: usize = 64;
 const BYTES_AT_ONCE: usize = 32 << 20;
+
+/// A store that could not give any is asked again after so long.
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// Nothing more is taken once none of these inputs is read or has anything left to hand over, and
 /// no letter waits. Then none may be added any more either: its letters would not be taken.
@@ -64,7 +67,7 @@ pub(crate) async fn changed(shared: &Shared) {
 pub(crate) async fn hand_out(replaying: Arc<Replaying>, shared: Arc<Shared>) {
     while replaying.unless_over(replaying.room()).await {
         let began = Instant::now();
-        let taken = replaying.store.take(AT_ONCE, BYTES_AT_ONCE).await;
+        let Some(taken) = take(&replaying).await else { return };
         if taken.letters.is_empty() {
             replaying.set_idle(true);
             replaying.unless_over(replaying.store.marked()).await;
@@ -79,6 +82,25 @@ pub(crate) async fn hand_out(replaying: Arc<Replaying>, shared: Arc<Shared>) {
             let pause = Duration::try_from_secs_f64(count as f64 / rate).unwrap_or(Duration::MAX);
             let Some(until) = began.checked_add(pause) else { continue };
             replaying.unless_over(sleep_until(until)).await;
+        }
+    }
+}
+
+/// The next letters, asked for until the store can give them. Meanwhile they count as waiting, so
+/// the run does not end without them. `None` once the run takes nothing more.
+async fn take(replaying: &Replaying) -> Option<TakenLetters> {
+    let mut has_failed = false;
+    loop {
+        match replaying.store.take(AT_ONCE, BYTES_AT_ONCE).await {
+            Ok(taken) => return Some(taken),
+            Err(error) if !has_failed => {
+                has_failed = true;
+                tracing::warn!(%error, "no dead letter was taken for a replay: it is tried again");
+            }
+            Err(_) => {}
+        }
+        if !replaying.unless_over(sleep(AGAIN)).await {
+            return None;
         }
     }
 }

@@ -319,14 +319,15 @@ impl DeadLetterStore for LetterStore {
 }
 
 impl Replays for LetterStore {
-    fn take<'a>(&'a self, most: usize, bytes: usize) -> BoxFuture<'a, TakenLetters> {
+    fn take<'a>(
+        &'a self,
+        most: usize,
+        bytes: usize,
+    ) -> BoxFuture<'a, Result<TakenLetters, SinkError>> {
         Box::pin(async move {
             let take = move |tables: &Transaction<'_>| Ok(jobs::take(tables, most, bytes)?);
             let taken = self.ask_quietly(take).await;
-            taken.unwrap_or_else(|error| {
-                tracing::warn!(store = self.inner.name, %error, "no dead letter was taken for a replay");
-                TakenLetters::default()
-            })
+            taken.map_err(|error| SinkError::new(self.describe(), error.to_string()))
         })
     }
 

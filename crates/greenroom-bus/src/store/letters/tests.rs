@@ -347,11 +347,11 @@ async fn c04_a_replay_is_taken_ended_stopped_and_taken_up_by_the_next_start() {
     let marked = store.mark(Filter::default(), Some(10.0)).await.unwrap();
     let job = marked.replay.unwrap();
     store.marked().await;
-    let taken = store.take(10, 1 << 20).await;
+    let taken = store.take(10, 1 << 20).await.unwrap();
     assert_eq!((taken.letters.len(), taken.rate), (1, Some(10.0)), "a tenth of a second's");
     assert_eq!(taken.letters[0].event.id(), "1");
     store.change_replay(job, JobChange::Stop).await.unwrap();
-    assert!(store.take(10, 1 << 20).await.letters.is_empty(), "it is stopped");
+    assert!(store.take(10, 1 << 20).await.unwrap().letters.is_empty(), "it is stopped");
     let in_replay = store.edit(Edit { letter: 1, event: taken.letters[0].event.clone() }).await;
     assert_eq!(in_replay, Err(LetterError::InReplay(1)));
     assert_eq!(
@@ -361,15 +361,15 @@ async fn c04_a_replay_is_taken_ended_stopped_and_taken_up_by_the_next_start() {
     drop(store);
     let store = desk.open();
     assert_eq!(store.recovered(), 1, "the replay of one may be repeated");
-    assert!(store.take(10, 1 << 20).await.letters.is_empty(), "it is stopped still");
+    assert!(store.take(10, 1 << 20).await.unwrap().letters.is_empty(), "it is stopped still");
     store.change_replay(job, JobChange::Resume).await.unwrap();
-    let again = store.take(10, 1 << 20).await.letters.remove(0);
+    let again = store.take(10, 1 << 20).await.unwrap().letters.remove(0);
     assert_eq!((again.replayed.letter, again.replayed.round), (1, 2));
     store.ended(taken.letters[0].replayed, ReplayEnd::Settled);
     store.ended(again.replayed, ReplayEnd::Refused("no handler".to_owned()));
-    let second = store.take(1, 1).await.letters.remove(0);
+    let second = store.take(1, 1).await.unwrap().letters.remove(0);
     store.ended(second.replayed, ReplayEnd::Settled);
-    let third = store.take(1, 1).await.letters.remove(0);
+    let third = store.take(1, 1).await.unwrap().letters.remove(0);
     store.ended(third.replayed, ReplayEnd::GivenBack);
     let found = store.change_replay(job, JobChange::Cancel).await.unwrap();
     assert_eq!((found.settled, found.refused, found.waiting, found.state), (1, 1, 0, "done"));
@@ -384,12 +384,23 @@ async fn c04_a_replay_is_taken_ended_stopped_and_taken_up_by_the_next_start() {
 }
 
 #[tokio::test]
+async fn c04_a_store_that_can_store_nothing_says_so_instead_of_having_no_letter() {
+    let desk = Desk::new();
+    let store = desk.open();
+    desk.put(&store, desk.letter("1", "x"));
+    store.mark(Filter::default(), None).await.unwrap();
+    store.finish().await.unwrap();
+    let error = store.take(10, 1 << 20).await.unwrap_err();
+    assert!(error.sink.starts_with("letters:") && error.reason.contains("closed"), "{error}");
+}
+
+#[tokio::test]
 async fn d06_a_replay_that_fails_is_the_same_letter_with_its_new_error() {
     let desk = Desk::new();
     let store = desk.open();
     desk.put(&store, desk.letter("1", "first"));
     store.mark(Filter::default(), None).await.unwrap();
-    let taken = store.take(10, 1 << 20).await.letters.remove(0);
+    let taken = store.take(10, 1 << 20).await.unwrap().letters.remove(0);
     let replayed = Some(taken.replayed);
     desk.put(&store, DeadLetter { replayed, attempts: 3, ..desk.letter("1", "second") });
     store.ended(taken.replayed, ReplayEnd::Settled);
