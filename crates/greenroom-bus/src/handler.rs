@@ -151,6 +151,15 @@ pub(crate) fn is_to_be_tried_again(result: &HandlerResult) -> bool {
     result.as_ref().is_err_and(|failure| failure.kind != FailureKind::Reject)
 }
 
+/// True for a result that shows, if the handler itself gave it, that the other side works: it has
+/// handled the event, or has refused that event.
+pub(crate) fn shows_that_it_works(result: &HandlerResult) -> bool {
+    match result {
+        Ok(_) => true,
+        Err(failure) => failure.kind.blames_the_event() && failure.effect != Effect::None,
+    }
+}
+
 /// What a handler makes of an event that it handled.
 #[derive(Debug, Clone, Default)]
 pub enum Outputs {

@@ -6,8 +6,8 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use tower::Layer;
 
-use super::{Around, Request, Surrounded};
-use crate::handler::{Failure, FailureKind, HandlerResult};
+use super::{Around, Request, Surrounded, passage::Passage};
+use crate::handler::{Failure, FailureKind, HandlerResult, shows_that_it_works};
 
 /// Stops attempts while what they call is down.
 ///
@@ -21,8 +21,9 @@ use crate::handler::{Failure, FailureKind, HandlerResult};
 ///
 /// While it is open, and beside a probe, events are given back unstarted: no attempt is counted,
 /// their keys wait and their workers do not. A failure is an attempt that is to be tried again,
-/// that timed out, crashed or was dropped on its way; an event that was rejected shows that the
-/// system answers.
+/// that timed out, crashed or was dropped on its way; an event that the handler rejects or parks
+/// shows that the system answers. What a layer inside answers in the handler's place (a duplicate,
+/// data that does not fit its schema) says nothing.
 ///
 /// Clones share their state: put around several handlers that call the same system, one breaker
 /// stands for that system. That is what it is for; of a single handler, the engine sees an outage
@@ -108,25 +109,32 @@ impl<S> Layer<S> for CircuitBreaker {
 pub struct CircuitPass {
     circuit: Arc<HandlerCircuit>,
     era: u64,
+    /// Whether the handler itself has answered.
+    passage: Arc<Passage>,
     said: bool,
 }
 
 impl Around for CircuitBreaker {
     type Pass = CircuitPass;
 
-    fn before(&self, _request: &mut Request) -> Result<CircuitPass, HandlerResult> {
+    fn before(&self, request: &mut Request) -> Result<CircuitPass, HandlerResult> {
         let era = self.circuit.enter().map_err(|why| {
             Err(Failure::new(FailureKind::Released, format!("the circuit breaker is open: {why}")))
         })?;
-        Ok(CircuitPass { circuit: self.circuit.clone(), era, said: false })
+        let (circuit, passage) = (self.circuit.clone(), request.passage.clone());
+        Ok(CircuitPass { circuit, era, passage, said: false })
     }
 
     fn after(mut pass: CircuitPass, result: &mut HandlerResult) {
         pass.said = true;
-        match result.as_ref().map_err(|failure| failure.kind) {
-            Ok(_) | Err(FailureKind::Reject) => pass.circuit.succeeded(pass.era),
-            Err(FailureKind::Released) => pass.circuit.not_made(pass.era),
-            Err(_) => pass.circuit.failed(pass.era),
+        let kind = result.as_ref().err().map(|failure| failure.kind);
+        let is_released = kind == Some(FailureKind::Released);
+        if !is_released && kind.is_some_and(|kind| !kind.blames_the_event()) {
+            pass.circuit.failed(pass.era);
+        } else if shows_that_it_works(result) && pass.passage.is_answered() {
+            pass.circuit.succeeded(pass.era);
+        } else {
+            pass.circuit.not_made(pass.era);
         }
     }
 }
@@ -183,7 +191,8 @@ impl HandlerCircuit {
         }
     }
 
-    /// The attempt was given back unstarted, and says nothing. Another may probe in its place.
+    /// The attempt did not get to what it was to call, and says nothing. Another may probe in its
+    /// place.
     fn not_made(&self, era: u64) {
         let mut state = self.state.lock();
         if state.era == era && matches!(state.now, Now::HalfOpen) {

@@ -54,6 +54,7 @@ fn obedient() -> Arc<dyn HandlerFactory> {
         match event.subject().map(|subject| &**subject) {
             None => Ok(Outputs::Same),
             Some("reject") => Err(Failure::reject("no")),
+            Some("park") => Err(Failure::new(FailureKind::Park, "you decide")),
             Some("released") => Err(Failure::new(FailureKind::Released, "not now")),
             Some("never") => std::future::pending().await,
             Some("panic") => panic!("as it was asked to"),

@@ -376,11 +376,7 @@ fn note_health(
     handler: Option<&dyn handler::Handler>,
     place: usize,
 ) {
-    let works = match result {
-        Ok(_) => true,
-        Err(failure) => failure.kind.blames_the_event() && failure.effect != Effect::None,
-    };
-    if works
+    if handler::shows_that_it_works(result)
         && entry.circuit.is_troubled()
         && handler.is_some_and(|handler| handler.gave_result(place))
         && entry.circuit.succeeded()

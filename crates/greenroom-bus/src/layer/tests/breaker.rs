@@ -55,6 +55,46 @@ async fn r07_a_success_or_a_reject_between_failures_keeps_the_breaker_closed() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn r07_an_event_that_is_parked_shows_that_the_system_answers() {
+    let (breaker, factory) = breaker();
+    let mut handler = factory.build(0).unwrap();
+    for subject in ["retry", "retry", "park", "retry", "retry", "park", "park", "park"] {
+        make(&mut handler, &order(1, subject)).await.unwrap_err();
+        assert_eq!(breaker.state(), CircuitState::Closed);
+    }
+    open(&breaker, &mut handler).await;
+    tokio::time::advance(ms(100)).await;
+    make(&mut handler, &order(1, "park")).await.unwrap_err();
+    assert_eq!((breaker.state(), breaker.opened()), (CircuitState::Closed, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn r07_what_a_layer_inside_answers_says_nothing_of_the_system() {
+    let breaker = CircuitBreaker::new(3, ms(100));
+    let inside = Before(|request: &mut Request| match request.event.id() {
+        "seen" => Err(Ok(Outputs::None)),
+        "bad" => Err(Err(Failure::reject("it does not fit its schema"))),
+        _ => Ok(()),
+    });
+    let layers = Layers::new().layer(breaker.clone()).layer(inside);
+    let mut handler = layers.around(obedient()).build(0).unwrap();
+    for n in 0..3 {
+        assert_eq!(breaker.state(), CircuitState::Closed);
+        make(&mut handler, &event("seen")).await.unwrap();
+        make(&mut handler, &event("bad")).await.unwrap_err();
+        make(&mut handler, &order(n, "retry")).await.unwrap_err();
+    }
+    assert_eq!(breaker.state(), CircuitState::Open, "three failures in a row");
+    tokio::time::advance(ms(100)).await;
+    for id in ["seen", "bad"] {
+        let _ = make(&mut handler, &event(id)).await;
+        assert_eq!(breaker.state(), CircuitState::Open, "{id} was no probe");
+    }
+    make(&mut handler, &event(1)).await.unwrap();
+    assert_eq!((breaker.state(), breaker.opened()), (CircuitState::Closed, 1));
+}
+
+#[tokio::test(start_paused = true)]
 async fn r07_one_event_probes_at_a_time_and_a_probe_that_is_dropped_has_failed() {
     let (breaker, factory) = breaker();
     let (mut first, mut second) = (factory.build(0).unwrap(), factory.build(1).unwrap());
