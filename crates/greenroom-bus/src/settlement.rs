@@ -158,6 +158,12 @@ pub trait Settle: Send + Sync + 'static {
     /// an event that does not leave.
     fn left(&self) {}
 
+    /// The settlement that this one is a part of, if there is one and it is not told yet: that of
+    /// the event that this one was made of.
+    fn part_of(&self) -> Option<Watch> {
+        None
+    }
+
     /// Called before, for each part that was [rejected](Ack::reject), on the thread that rejects
     /// it. False where nothing follows from it: the event is then refused.
     fn rejected(&self, why: String) -> bool {

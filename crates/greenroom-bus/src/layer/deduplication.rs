@@ -32,7 +32,9 @@ const REMEMBERED: usize = 100_000;
 /// An event counts as seen when it is **acknowledged**: what it led to is stored, or it lies in
 /// the dead letters. One that was refused is delivered again and handled again. While the first
 /// of two is not settled yet, the second is given back unstarted and asks again soon. A retry is
-/// not a duplicate of itself.
+/// not a duplicate of itself. Nor is what was made of the event and comes back in under its source
+/// and id ([`LoopbackConfig`](crate::engine::LoopbackConfig)), while the event is not settled: the
+/// event is settled after it.
 ///
 /// The window lies in memory: a process that starts anew has seen nothing, unless it is `stored`
 /// (cargo feature `store`). How often an event is repeated is bounded by what its source says of a
@@ -181,7 +183,9 @@ impl Around for Deduplication {
                 }
                 Ok(())
             }
-            Meets::InHand => {
+            // It is settled only after this one.
+            Meets::InHand(other) if watch.is_part_of(&other) => Ok(()),
+            Meets::InHand(_) => {
                 let why = "another event with its source and id is in hand";
                 Err(Err(Failure::new(FailureKind::Released, why)))
             }
@@ -206,7 +210,7 @@ impl Around for Deduplication {
 enum Meets {
     Nobody,
     Itself,
-    InHand,
+    InHand(Watch),
     Acknowledged,
 }
 
@@ -217,7 +221,7 @@ impl Window {
         match seen.events.get(key) {
             Some(Stand::Acknowledged) => Meets::Acknowledged,
             Some(Stand::InHand(other)) if other.is(watch) => Meets::Itself,
-            Some(Stand::InHand(_)) => Meets::InHand,
+            Some(Stand::InHand(other)) => Meets::InHand(other.clone()),
             None => {
                 seen.events.insert(key.clone(), Stand::InHand(watch.clone()));
                 Meets::Nobody

@@ -228,6 +228,10 @@ fn settle_part(part: Ack, mut rng: StdRng) -> u8 {
 struct Inside(parking_lot::Mutex<Option<Ack>>);
 
 impl Settle for Inside {
+    fn part_of(&self) -> Option<Watch> {
+        self.0.lock().as_ref().map(Ack::watch)
+    }
+
     fn settled(&self, how: Settled) {
         match (self.0.lock().take(), how) {
             (Some(outer), Settled::Acknowledged(_)) => outer.confirm(),
@@ -235,6 +239,29 @@ impl Settle for Inside {
             (None, _) => {}
         }
     }
+}
+
+impl Inside {
+    fn of(outer: Ack) -> Ack {
+        Ack::new(Self(parking_lot::Mutex::new(Some(outer))))
+    }
+}
+
+#[test]
+fn g03_a_watch_knows_what_its_settlement_is_a_part_of() {
+    let (event, _) = settlement();
+    let (first, other) = (Inside::of(event.child()), Inside::of(event.child()));
+    let second = Inside::of(first.child());
+    let watches = [&event, &first, &other, &second].map(Ack::watch);
+    let parts = [(1, 0), (2, 0), (3, 0), (3, 1)];
+    for part in 0..watches.len() {
+        for whole in 0..watches.len() {
+            let is_part = watches[part].is_part_of(&watches[whole]);
+            assert_eq!(is_part, parts.contains(&(part, whole)), "{part} of {whole}");
+        }
+    }
+    drop((event, first, other, second));
+    assert!(!watches[3].is_part_of(&watches[0]), "it is settled");
 }
 
 #[test]
@@ -249,7 +276,7 @@ fn g03_an_event_that_came_back_a_hundred_thousand_times_is_settled_in_one_stack(
         }
         let mut innermost = Ack::new(Tell(told.clone()));
         for _ in 0..100_000 {
-            innermost = Ack::new(Inside(parking_lot::Mutex::new(Some(innermost))));
+            innermost = Inside::of(innermost);
         }
         let settle = move || if is_confirmed { innermost.confirm() } else { drop(innermost) };
         std::thread::Builder::new().stack_size(128 << 10).spawn(settle).unwrap().join().unwrap();

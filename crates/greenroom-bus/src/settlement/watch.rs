@@ -42,6 +42,23 @@ impl Watch {
         true
     }
 
+    /// Whether its settlement has to come before the other one: it is a part of that, or of another
+    /// part of it. Takes time for each settlement in between.
+    pub(crate) fn is_part_of(&self, other: &Self) -> bool {
+        let mut whole = self.whole();
+        while let Some(this) = whole {
+            if this.is(other) {
+                return true;
+            }
+            whole = this.whole();
+        }
+        false
+    }
+
+    fn whole(&self) -> Option<Self> {
+        self.shared.as_ref()?.upgrade()?.settle.part_of()
+    }
+
     /// Whether both stand for the same settlement.
     pub fn is(&self, other: &Self) -> bool {
         match (&self.shared, &other.shared) {

@@ -10,7 +10,7 @@ use greenroom::Restarts;
 use greenroom_bus::{
     BoxFuture,
     dead_letter::Reason,
-    engine::PoolConfig,
+    engine::{HandlerConfig, LoopbackConfig, PoolConfig},
     event::{CORRELATION_ID, Event},
     handler::{Failure, Outputs},
     layer::{
@@ -236,6 +236,37 @@ async fn d07_an_event_that_is_retried_is_no_duplicate_of_itself() {
     let sink = bench.sink.clone();
     assert_eq!(bench.run().await.handled, 1);
     assert_eq!(sink.stored()[0].attempt, 3);
+}
+
+/// By way of an event with another id, and straight.
+#[tokio::test(start_paused = true)]
+async fn d07_what_comes_back_in_under_the_id_of_its_event_does_not_wait_for_itself() {
+    for key in [None, Some("x")] {
+        let deduplication = Deduplication::within(Duration::from_secs(60));
+        let layers = Layers::new().layer(deduplication.clone());
+        let next = answer(move |made, _| {
+            let made = match made.ty() {
+                "a" => event("other", "b", key),
+                "b" => event("1", "c", key),
+                "c" => event("1", "d", key),
+                _ => event("2", "done", key),
+            };
+            Ok(Outputs::Events(vec![made]))
+        });
+        let again = Script::of([event("1", "a", key)]).then(Step::Wait(ms(1_000)));
+        let again = again.then(Step::Batch(vec![Ok(event("1", "a", key))]));
+        let back = ["b", "c", "d"].map(|on| on.parse().unwrap()).to_vec();
+        let bench = Bench::new().set(|engine| {
+            let handler = HandlerConfig { loopback: 1, ..on(&["a", "b", "c", "d"], next) };
+            let engine = engine.input(Box::new(again)).loopback(LoopbackConfig::new(back));
+            engine.handler("h", handler).layers(&layers)
+        });
+        let sink = bench.sink.clone();
+        let report = tokio::time::timeout(Duration::from_secs(100), bench.run());
+        let report = report.await.expect("it waits for itself");
+        assert_eq!((report.handled, report.pools[0].handled), (2, 5), "{key:?} {report:?}");
+        assert_eq!((sink.ids(), deduplication.skipped()), (vec!["2".to_owned()], 1), "{key:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     dead_letter::Reason,
-    settlement::{Ack, Settle, Settled},
+    settlement::{Ack, Settle, Settled, Watch},
     source::Partition,
 };
 
@@ -266,6 +266,10 @@ struct PartTicket {
 impl Settle for PartTicket {
     fn left(&self) {
         self.has_left.store(true, Ordering::Relaxed);
+    }
+
+    fn part_of(&self) -> Option<Watch> {
+        self.event.lock().as_ref().map(Ack::watch)
     }
 
     fn settled(&self, how: Settled) {
