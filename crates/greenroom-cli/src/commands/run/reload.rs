@@ -8,6 +8,8 @@
 //! ```
 
 mod ends;
+#[cfg(test)]
+mod tests;
 
 use std::{collections::HashSet, path::PathBuf, sync::Arc};
 

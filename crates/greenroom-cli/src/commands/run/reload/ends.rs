@@ -1,7 +1,8 @@
 //! Inputs and outputs that appear in the file, or are gone from it (C09, G01).
 //!
 //! What is new is added before what is gone is removed: so nothing that is handled meanwhile is
-//! without an output, and the run does not end for want of an input. What is there under its name,
+//! without an output, and the run does not end for want of an input. Where an output is new and
+//! cannot be added, none is removed, and nothing more is read. What is there under its name,
 //! with other settings, is left: a file that is read anew, or written by two at once, is not what
 //! anybody wants. The options of `http` outputs change in place, which is how one goes on that is
 //! paused.
@@ -45,7 +46,7 @@ impl Turn<'_> {
         self.add_outputs(&wanted.outputs);
         self.remove_outputs(&wanted.outputs);
         self.outputs_that_stay(&wanted.outputs);
-        self.add_inputs(&wanted.inputs);
+        self.add_inputs(wanted);
         self.remove_inputs(&wanted.inputs);
         self.inputs_that_stay(&wanted.inputs);
     }
@@ -122,7 +123,21 @@ impl Turn<'_> {
         self.config.outputs.iter().find(|is| is.path().is_some_and(|path| identity(path) == file))
     }
 
+    /// Why something that is handled could go nowhere: an output of the file is not there, or does
+    /// not take yet what it is to take.
+    fn lacking(&self, wanted: &[OutputConfig]) -> Option<String> {
+        wanted.iter().find_map(|to| {
+            let Some(place) = self.place_of_output(&to.name) else {
+                return Some(format!("`outputs.{}`, which is new, could not be added", to.name));
+            };
+            let is = &self.config.outputs[place];
+            let differs = (&is.on, &is.conditions) != (&to.on, &to.conditions);
+            differs.then(|| format!("`outputs.{}` takes what it took before", to.name))
+        })
+    }
+
     fn remove_outputs(&mut self, wanted: &[OutputConfig]) {
+        let lacking = self.lacking(wanted);
         let stays = |is: &OutputConfig| wanted.iter().any(|to| to.name == is.name);
         let gone: Vec<_> = self.config.outputs.iter().filter(|is| !stays(is)).cloned().collect();
         for output in gone {
@@ -135,6 +150,10 @@ impl Turn<'_> {
                     heir.name
                 );
                 self.leave(what, why);
+                continue;
+            }
+            if let Some(why) = &lacking {
+                self.leave(what, format!("it is gone from the file, and goes on: {why}"));
                 continue;
             }
             match self.remove_output(&output.name, file) {
@@ -198,13 +217,15 @@ impl Turn<'_> {
         self.compare(what, self.config.outputs[place] != *to);
     }
 
-    fn add_inputs(&mut self, wanted: &[InputConfig]) {
-        for input in wanted {
+    fn add_inputs(&mut self, wanted: &Config) {
+        let lacking = self.lacking(&wanted.outputs);
+        for input in &wanted.inputs {
             if self.config.inputs.iter().any(|is| is.name == input.name) {
                 continue;
             }
             let what = format!("inputs.{}", input.name);
-            match self.add_input(input) {
+            let added = lacking.clone().map_or_else(|| self.add_input(input), Err);
+            match added {
                 Ok(()) => {
                     self.config.inputs.push(input.clone());
                     self.changed.push(format!("{what} (added)"));

@@ -1,0 +1,93 @@
+//! Reloads of an engine that does not run yet: so an output that is removed is not done.
+
+use std::{fs, path::PathBuf, sync::Arc};
+
+use greenroom_bus::engine::Engine;
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+
+use super::{Left, Reload, Reloaded};
+use crate::{cli::Source, commands::run::assemble, commands::run::targets::Targets, config};
+
+/// A directory with a configuration and what was built of it.
+struct Bench {
+    directory: TempDir,
+    reload: Reload,
+    _engine: Engine,
+    _runtime: Runtime,
+}
+
+/// A configuration with these inputs and outputs, whose `DIR` is a directory.
+fn text(directory: &TempDir, inputs: &str, outputs: &str) -> String {
+    let ends = format!("inputs: {{ {inputs} }}\noutputs: {{ {outputs} }}\n");
+    let rest =
+        "handlers: { h: { on: '**', pass: } }\ndead_letters: { file: { path: DIR/letters } }\n";
+    (ends + rest).replace("DIR", directory.path().to_str().unwrap())
+}
+
+impl Bench {
+    fn of(inputs: &str, outputs: &str) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        for file in ["in", "x", "y"] {
+            fs::write(directory.path().join(file), "").unwrap();
+        }
+        let file = directory.path().join("greenroom.yaml");
+        fs::write(&file, text(&directory, inputs, outputs)).unwrap();
+        let (config, problems) = config::load(&file, &[]);
+        let config = config.unwrap_or_else(|| panic!("{}", problems.summary()));
+        let (runtime, targets) = (Runtime::new().unwrap(), Arc::new(Targets::default()));
+        let built = runtime.block_on(assemble::engine(&config, &targets, None));
+        let engine = built.unwrap_or_else(|why| panic!("{why}")).0;
+        let source = Source { file, settings: Vec::new() };
+        let (control, handle) = (engine.control(), runtime.handle().clone());
+        let reload = Reload::new(source, control, config, handle, targets);
+        Self { directory, reload, _engine: engine, _runtime: runtime }
+    }
+
+    fn file(&self) -> PathBuf {
+        self.directory.path().join("greenroom.yaml")
+    }
+
+    /// Reloads with these, and says what was changed and what was left.
+    fn becomes(&self, inputs: &str, outputs: &str) -> (Vec<String>, Vec<Left>) {
+        fs::write(self.file(), text(&self.directory, inputs, outputs)).unwrap();
+        match self.reload.now() {
+            Reloaded::Done { changed, left } => (changed, left),
+            Reloaded::Mistakes(problems) => panic!("{}", problems.summary()),
+        }
+    }
+}
+
+/// Why this was left.
+fn why<'a>(left: &'a [Left], what: &str) -> &'a str {
+    let found = left.iter().find(|left| left.what == what);
+    &found.unwrap_or_else(|| panic!("{what} in {left:?}")).why
+}
+
+const IN: &str = "i: { file: { path: DIR/in } }";
+const DONE: &str = "done: { file: { path: DIR/done } }";
+
+#[test]
+fn c09_an_output_stays_whose_replacement_could_not_be_added_and_nothing_more_is_read() {
+    let bench = Bench::of(IN, DONE);
+    let more = format!("{IN}, more: {{ file: {{ path: DIR/x }} }}");
+    let (changed, left) = bench.becomes(&more, "shown: { file: { path: '-' } }");
+    assert_eq!(changed, [""; 0], "{left:?}");
+    assert!(why(&left, "outputs.shown").contains("standard output"), "{left:?}");
+    for what in ["outputs.done", "inputs.more"] {
+        assert!(why(&left, what).contains("`outputs.shown`, which is new"), "{left:?}");
+    }
+    assert!(why(&left, "outputs.done").contains("goes on"), "{left:?}");
+    let (changed, left) = bench.becomes(&more, "rest: { file: { path: DIR/rest } }");
+    let expected = ["outputs.rest (added)", "outputs.done (removed)", "inputs.more (added)"];
+    assert_eq!((changed, left), (expected.map(str::to_owned).to_vec(), vec![]));
+}
+
+#[test]
+fn c09_an_output_stays_while_another_one_cannot_take_yet_what_it_took() {
+    let both = "a: { on: a, file: { path: DIR/a } }, b: { on: b, file: { path: DIR/b } }";
+    let bench = Bench::of(IN, both);
+    let (changed, left) = bench.becomes(IN, "b: { on: [a, b], file: { path: DIR/b } }");
+    assert_eq!(changed, [""; 0], "{left:?}");
+    assert!(why(&left, "outputs.a").contains("`outputs.b` takes what it took before"), "{left:?}");
+}
