@@ -21,7 +21,7 @@ use crate::{
         letters::{Letter, MemoryLetters},
         ms, on,
         sink::{Behaviour, MemorySink},
-        source::Script,
+        source::{Script, Step},
     },
 };
 
@@ -215,21 +215,21 @@ impl Sink for Gated {
     }
 }
 
-async fn gated(limit: std::time::Duration) -> (Engine, Arc<Gated>) {
+async fn gated(source: Script, limit: std::time::Duration) -> (Engine, Arc<Gated>) {
     let (sink, letters) = (Arc::new(Gated::default()), Arc::new(MemoryLetters::default()));
     let outage = OutageConfig { limit, ..OutageConfig::default() };
     let engine = Engine::builder()
         .output("api", vec!["**".parse().unwrap()], sink.clone())
         .dead_letters(letters)
         .outage(outage)
-        .input(Box::new(Script::of(events(5))))
+        .input(Box::new(source))
         .handler("h", on(&["t"], pass()));
     (engine.build().await.unwrap(), sink)
 }
 
 #[tokio::test(start_paused = true)]
 async fn d13_a_paused_output_ends_the_run_after_the_limit_and_says_why() {
-    let (engine, _sink) = gated(ms(60_000)).await;
+    let (engine, _sink) = gated(Script::of(events(5)), ms(60_000)).await;
     let report = tokio::time::timeout(HANG, engine.run()).await.unwrap();
     assert_eq!((report.refused, report.dead_lettered, report.handled), (5, 0, 0));
     let says = "the output \"api\" is paused for 60 s: 401: the credentials were refused";
@@ -239,7 +239,7 @@ async fn d13_a_paused_output_ends_the_run_after_the_limit_and_says_why() {
 
 #[tokio::test(start_paused = true)]
 async fn d13_an_operator_resumes_a_paused_output() {
-    let (engine, sink) = gated(ms(60_000)).await;
+    let (engine, sink) = gated(Script::of(events(5)), ms(60_000)).await;
     let control: Control = engine.control();
     let running = tokio::spawn(engine.run());
     let paused = async {
@@ -256,4 +256,29 @@ async fn d13_an_operator_resumes_a_paused_output() {
     let report = running.await.unwrap();
     assert_eq!((report.handled, report.refused), (5, 0));
     assert!(report.outputs[0].trouble.is_none() && sink.state.lock().unwrap().resumed > 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn g01_d13_an_output_that_was_removed_while_it_is_paused_is_seen_and_resumed() {
+    let source = Script::of(events(5)).then(Step::Never);
+    let (engine, _sink) = gated(source, ms(60_000)).await;
+    let control: Control = engine.control();
+    let running = tokio::spawn(engine.run());
+    let all_are_handed = async {
+        while control.output_views()[0].events < 5 {
+            tokio::time::sleep(ms(1)).await;
+        }
+    };
+    tokio::time::timeout(HANG, all_are_handed).await.unwrap();
+    let removal = control.remove_output("api").unwrap();
+    let view = control.output_views().remove(0);
+    assert_eq!((&*view.name, view.removed, view.trouble.is_some()), ("api", true, true));
+    assert_eq!(control.resume_output("api"), Ok(true));
+    let removed = tokio::time::timeout(HANG, removal.done()).await.unwrap();
+    assert_eq!((removed.events, removed.error), (5, None));
+    assert!(control.output_views().is_empty(), "it is done");
+    assert!(control.resume_output("api").is_err());
+    control.drain();
+    let report = tokio::time::timeout(HANG, running).await.unwrap().unwrap();
+    assert_eq!((report.handled, report.refused), (5, 0));
 }

@@ -85,16 +85,21 @@ fn found(control: &Control) -> (Colour, Vec<String>) {
     for output in control.output_views() {
         let Some(trouble) = output.trouble else { continue };
         let (name, lasted, error) = (output.name, trouble.lasted.as_secs(), trouble.error);
+        let (what, correct) = match output.removed {
+            false => (format!("the output `{name}`"), "correct its options"),
+            true => (
+                format!("the output `{name}`, which was removed,"),
+                "put it back with options that are right",
+            ),
+        };
         all.push(match trouble.paused {
             true => {
                 let next = format!(
-                    "correct its options and reload, or `POST /api/outputs/{name}/resume` once its target is mended"
+                    "{correct} and reload, or `POST /api/outputs/{name}/resume` once its target is mended"
                 );
-                (Colour::Red, format!("the output `{name}` is paused: {error}; {next}"))
+                (Colour::Red, format!("{what} is paused: {error}; {next}"))
             }
-            false => {
-                (Colour::Yellow, format!("the output `{name}` has failed for {lasted} s: {error}"))
-            }
+            false => (Colour::Yellow, format!("{what} has failed for {lasted} s: {error}")),
         });
     }
     all.extend(control.dead_letter_trouble().map(|trouble| {

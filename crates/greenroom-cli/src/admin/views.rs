@@ -208,6 +208,8 @@ pub(super) fn output(view: &OutputView, config: &Config) -> Value {
         "failure": view.failure,
         "events": view.events,
         "rejected": view.rejected,
+        // Not done yet: it stores what it has accepted.
+        "removed": view.removed,
     })
 }
 

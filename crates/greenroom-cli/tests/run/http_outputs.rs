@@ -158,6 +158,65 @@ fn d13_a_reload_of_its_options_lets_a_paused_output_go_on_with_what_it_had() {
     assert_eq!((&report["dead_lettered"], &report["out_of_order"]), (&json!(0), &json!(0)));
 }
 
+/// A paused output that a reload has put another one in the place of.
+fn replaced<'a>(stage: &'a Stage, server: &Server) -> (Daemon<'a>, String) {
+    let daemon = Daemon::start(stage);
+    daemon.wait_for("/api/outputs/api", |output| output["state"] == "paused");
+    let text = std::fs::read_to_string(stage.path("greenroom.yaml")).unwrap();
+    let (before, rest) = text.split_once("outputs:").unwrap();
+    let rest = rest.split_once('\n').unwrap().1;
+    let other = format!("{before}outputs: {{ done: {{ file: {{ path: done }} }} }}\n{rest}");
+    stage.write("greenroom.yaml", other);
+    let answer = daemon.post("/api/reload").1;
+    assert_eq!(answer["changed"], json!(["outputs.done (added)", "outputs.api (removed)"]));
+    let output = daemon.get("/api/outputs/api").1;
+    assert_eq!((&output["state"], &output["removed"]), (&json!("paused"), &json!(true)));
+    let health = daemon.get("/healthz").1;
+    let reason = health["reasons"][0].as_str().unwrap();
+    assert_eq!(health["health"], "red", "{health}");
+    assert!(reason.contains("`api`, which was removed,"), "{reason}");
+    assert!(!server.requests.lock().unwrap().is_empty());
+    (daemon, text)
+}
+
+fn done(daemon: Daemon<'_>) {
+    wait(|| daemon.log().contains("the output has ended").then_some(()));
+    daemon.wait_for("/healthz", |health| health["health"] == "green");
+    let report = daemon.stop().report();
+    assert_eq!(report["dead_lettered"], 0, "{report}");
+}
+
+#[test]
+fn g01_d13_an_operator_resumes_a_paused_output_that_was_removed() {
+    let stage = Stage::new();
+    let (server, answers) = paused(&stage, 403);
+    let (daemon, _) = replaced(&stage, &server);
+    answers.store(200, SeqCst);
+    let (status, answer) = daemon.post("/api/outputs/api/resume");
+    assert_eq!((status, &answer["output"]), (200, &json!("api")), "{answer}");
+    wait(|| (daemon.get("/api/outputs/api").0 == 404).then_some(()));
+    done(daemon);
+}
+
+#[test]
+fn c09_d13_a_paused_output_that_was_removed_takes_the_options_of_one_of_its_name() {
+    let stage = Stage::new();
+    let (server, _) = paused(&stage, 401);
+    let (daemon, text) = replaced(&stage, &server);
+    let mended = Server::start(|_, _| Answer::Status(200, ""));
+    stage.write("greenroom.yaml", text.replace(&server.url, &mended.url));
+    let answer = daemon.post("/api/reload").1;
+    assert_eq!(answer["changed"], json!(["outputs.api.http"]), "{answer}");
+    let left = |place: usize| answer["left"][place]["why"].as_str().unwrap();
+    assert!(left(0).contains("is not done"), "{answer}");
+    assert!(left(1).contains("goes on: `outputs.api`, which is new"), "{answer}");
+    wait(|| daemon.log().contains("the output has ended").then_some(()));
+    assert!(!mended.requests.lock().unwrap().is_empty());
+    let answer = daemon.post("/api/reload").1;
+    assert_eq!(answer["changed"], json!(["outputs.api (added)", "outputs.done (removed)"]));
+    done(daemon);
+}
+
 #[test]
 fn b06_a_restart_sends_the_same_idempotency_keys() {
     let server = Server::start(|_, _| Answer::Status(200, ""));

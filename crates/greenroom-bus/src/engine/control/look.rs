@@ -191,7 +191,7 @@ impl Control {
 
     /// What cannot store any more, and why: outputs, dead letters.
     pub fn failures(&self) -> Vec<String> {
-        let outputs = self.shared.egress.outputs.list();
+        let outputs = self.shared.egress.outputs.at_work();
         let outputs = outputs.iter().map(|output| output.sink.failure());
         let failures = outputs.chain([self.shared.egress.dead_letters.store.failure()]).flatten();
         failures.map(|failure| failure.to_string()).collect()

@@ -32,6 +32,8 @@ pub struct OutputView {
     pub trouble: Option<Trouble>,
     /// Why it cannot store any more, where it cannot.
     pub failure: Option<String>,
+    /// True where it was [removed](Control::remove_output), and is not done.
+    pub removed: bool,
 }
 
 impl OutputView {
@@ -45,6 +47,7 @@ impl OutputView {
             rejected: report.rejected,
             trouble: output.sink.trouble(),
             failure: output.sink.failure().map(|failure| failure.to_string()),
+            removed: report.removed,
         }
     }
 }
@@ -96,6 +99,9 @@ impl Control {
     /// and the name is free. What handlers produce from now on goes to the next output that takes
     /// it, or nowhere where there is none. To replace an output, add the new one first.
     ///
+    /// A worker that waits for room in it goes on waiting, so one that does not get on holds up its
+    /// pools until it does: [`resume_output`](Self::resume_output) is for removed ones as well.
+    ///
     /// # Errors
     /// There is no such output, or the engine is ending.
     pub fn remove_output(&self, name: &str) -> Result<Removal<OutputReport>, ChangeError> {
@@ -124,9 +130,10 @@ impl Control {
         self.shared.egress.dead_letters.store.reopen();
     }
 
-    /// What the outputs do that there are, in the order in which they are asked.
+    /// What the outputs do that there are, in the order in which they are asked; behind them those
+    /// that were removed, and are not done.
     pub fn output_views(&self) -> Vec<OutputView> {
-        self.shared.egress.outputs.list().iter().map(|output| OutputView::of(output)).collect()
+        self.shared.egress.outputs.at_work().iter().map(|output| OutputView::of(output)).collect()
     }
 
     /// Says that what [paused](crate::sink::Trouble::paused) this output is mended: it tries again

@@ -315,13 +315,13 @@ impl EngineOutputs {
         Ok(())
     }
 
-    /// The output of this name, among those that events go to.
+    /// The output of this name, among those that are [at work](Self::at_work).
     ///
     /// # Errors
     /// There is none.
     pub(crate) fn find(&self, name: &str) -> Result<Arc<Output>, ChangeError> {
-        let list = self.list();
-        find(&list, name).map(|place| list[place].clone())
+        let at_work = self.at_work();
+        find(&at_work, name).map(|place| at_work[place].clone())
     }
 
     /// Takes an output off the list, closes it, and leaves its sink to the run. What is returned
@@ -369,10 +369,15 @@ impl EngineOutputs {
         self.door.lock().open = false;
     }
 
-    /// Those that may still store something: also those that were removed, and are not done.
+    /// Those that may still store something, in the order in which they are asked; behind them
+    /// those that were removed, and are not done.
     pub(crate) fn at_work(&self) -> Vec<Arc<Output>> {
         let door = self.door.lock();
-        door.all.iter().filter(|output| !output.fate.lock().over).cloned().collect()
+        let leaving = door.all.iter().filter(|output| {
+            let OutputFate { removed, over, .. } = *output.fate.lock();
+            removed && !over
+        });
+        self.list().iter().chain(leaving).cloned().collect()
     }
 
     /// What happened to them that an operator should know.

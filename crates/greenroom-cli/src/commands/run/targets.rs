@@ -1,7 +1,11 @@
 //! What is posted to: the targets of `http` handlers and outputs, and greenroom itself by `http`
 //! inputs. Their options change while greenroom runs.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Weak},
+    time::Duration,
+};
 
 use greenroom::Backoff;
 use greenroom_bus::{
@@ -33,7 +37,8 @@ use crate::report::{AllAnswers, Answers};
 #[derive(Default)]
 pub(crate) struct Targets {
     handlers: Mutex<HashMap<String, HttpFactory>>,
-    outputs: Mutex<HashMap<String, Arc<HttpSink>>>,
+    /// Of each name the last one, which its engine holds: also while it is removed and not done.
+    outputs: Mutex<HashMap<String, Weak<HttpSink>>>,
     intakes: Mutex<HashMap<String, HttpIntake>>,
     /// Dead letters that go to a topic.
     letters: Mutex<Option<Arc<kafka::Letters>>>,
@@ -83,7 +88,7 @@ impl Targets {
                 let sink =
                     HttpSink::open(output_config(http)?).map_err(|error| error.to_string())?;
                 let sink = Arc::new(sink);
-                self.outputs.lock().insert(output.name.clone(), sink.clone());
+                self.outputs.lock().insert(output.name.clone(), Arc::downgrade(&sink));
                 Ok(sink)
             }
             OutputKind::Kafka(config) => kafka::sink(config),
@@ -91,17 +96,12 @@ impl Targets {
         }
     }
 
-    /// It was not added, or is removed: what it holds ends by itself.
-    pub(super) fn forget_output(&self, name: &str) {
-        self.outputs.lock().remove(name);
-    }
-
     /// Delivers by other options from now on; false where they are the same.
     ///
     /// # Errors
     /// Why they cannot be used.
     pub(super) fn reconfigure_output(&self, name: &str, http: &HttpOutput) -> Result<bool, String> {
-        let sink = self.outputs.lock().get(name).cloned();
+        let sink = self.outputs.lock().get(name).and_then(Weak::upgrade);
         let Some(sink) = sink else { return Ok(false) };
         sink.reconfigure(output_config(http)?).map_err(|error| error.to_string())
     }

@@ -74,10 +74,11 @@ impl Turn<'_> {
         self.config.outputs.iter().position(|is| is.name == name)
     }
 
-    fn add_output(&self, output: &OutputConfig, next: Option<usize>) -> Result<(), String> {
+    fn add_output(&mut self, output: &OutputConfig, next: Option<usize>) -> Result<(), String> {
         if output.is_standard() {
             return Err(format!("it writes to standard output; {BEFORE_THE_START}"));
         }
+        self.output_is_done(output)?;
         if let Some(path) = output.path() {
             self.file_is_free(path)?;
         }
@@ -89,10 +90,23 @@ impl Turn<'_> {
             Some(next) => self.control.add_output_before(next, name, on, matcher, sink),
             None => self.control.add_output(name, on, matcher, sink),
         };
-        added.map_err(|error| {
-            self.targets.forget_output(name);
-            error.to_string()
-        })
+        added.map_err(|error| error.to_string())
+    }
+
+    /// One of its name that was removed has to be done. Until then, what is wanted of an `http`
+    /// output holds for that one: it may be what it needs to get on.
+    fn output_is_done(&mut self, output: &OutputConfig) -> Result<(), String> {
+        let views = self.control.output_views();
+        if !views.iter().any(|view| view.removed && view.name == output.name) {
+            return Ok(());
+        }
+        if let OutputKind::Http(http) = &output.kind
+            && self.targets.reconfigure_output(&output.name, http)?
+        {
+            self.changed.push(format!("outputs.{}.http", output.name));
+        }
+        Err("the one that was removed is not done: reload again once the log says that it has ended"
+            .to_owned())
     }
 
     /// A file has one that writes to it.
@@ -169,7 +183,6 @@ impl Turn<'_> {
     /// The log tells when it has ended; nobody waits for it.
     fn remove_output(&self, name: &str, file: Option<PathBuf>) -> Result<(), ChangeError> {
         let removal = self.control.remove_output(name)?;
-        self.targets.forget_output(name);
         let leaving = self.leaving.clone();
         leaving.lock().extend(file.clone());
         drop(self.runtime.spawn(async move {
