@@ -229,6 +229,29 @@ fn c09_what_cannot_come_or_go_is_named_and_the_rest_goes_on() {
 }
 
 #[test]
+fn c09_g06_the_last_input_that_is_read_stays_where_another_one_could_not_be_added() {
+    let read = "m: { file: { path: more } }";
+    let stage = Stage::with(&CONFIG.replace("inputs: {", &format!("inputs: {{ {read},")));
+    stage.write_events("more", &[event("e", "paid", "s", json!(1))]);
+    let daemon = Daemon::start(&stage);
+    wait(|| ids(&stage, "done").contains(&"e".to_owned()).then_some(()));
+    // The file has ended: nothing but the generator is read.
+    let generator = "g: { generator: { rate: 200/s, keys: 50 } }";
+    let stdin = CONFIG.replace(generator, &format!("{read}, h: {{ file: {{ path: '-' }} }}"));
+    stage.write("greenroom.yaml", &stdin);
+    let answer = daemon.post("/api/reload").1;
+    assert!(left(&answer, "inputs.h").contains("standard input"), "{answer}");
+    assert!(left(&answer, "inputs.g").contains("the run would end"), "{answer}");
+    let before = daemon.get("/api/run").1["settled"].as_u64().unwrap();
+    daemon.wait_for("/api/run", |run| run["settled"].as_u64().unwrap() > before);
+    // Nothing is refused: so it ends, as it is told.
+    stage.write("greenroom.yaml", CONFIG.replace(generator, read));
+    assert_eq!(changes(&daemon.post("/api/reload").1), ["inputs.g (removed)"]);
+    let run = daemon.ended();
+    assert_eq!((run.code, &run.report()["handled"]), (0, &json!(ids(&stage, "done").len())));
+}
+
+#[test]
 fn c09_g06_sighup_takes_inputs_away_and_the_run_ends_with_the_last() {
     let stage = Stage::with(CONFIG);
     stage.write_events("more", &[event("e", "paid", "s", json!(1))]);

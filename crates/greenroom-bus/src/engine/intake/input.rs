@@ -236,6 +236,7 @@ impl Input {
         InputView {
             name: self.name.to_string(),
             source: self.label.to_string(),
+            is_read: self.is_read(),
             in_flight_bytes: all.in_flight_bytes,
             most_in_flight_bytes: all.most_in_flight_bytes,
             in_flight_limit: all.in_flight_limit,

@@ -12,6 +12,8 @@ pub struct InputView {
     pub name: String,
     /// What reports and dead letters call its source.
     pub source: String,
+    /// True while its source may give more.
+    pub is_read: bool,
     /// Bytes of events that were handed on and are not settled.
     pub in_flight_bytes: u64,
     /// The most that there were at once; of several partitions the sum of

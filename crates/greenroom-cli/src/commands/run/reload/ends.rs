@@ -296,9 +296,18 @@ impl Turn<'_> {
         Ok(())
     }
 
+    /// Whether one of the inputs of the file gives events: not where one that is new was not added
+    /// and those that are there have ended.
+    fn is_something_read(&self, wanted: &[InputConfig]) -> bool {
+        let (views, inputs) = (self.control.input_views(), &self.config.inputs);
+        let is_read = |to: &InputConfig| views.iter().any(|is| is.name == to.name && is.is_read);
+        wanted.iter().all(|to| inputs.iter().any(|is| is.name == to.name))
+            || wanted.iter().any(is_read)
+    }
+
     fn remove_inputs(&mut self, wanted: &[InputConfig]) {
+        let none_stays = !self.is_something_read(wanted);
         let stays = |is: &InputConfig| wanted.iter().any(|to| to.name == is.name);
-        let none_stays = !self.config.inputs.iter().any(stays);
         let gone: Vec<_> = self.config.inputs.iter().filter(|is| !stays(is)).cloned().collect();
         for input in gone {
             let what = format!("inputs.{}", input.name);
