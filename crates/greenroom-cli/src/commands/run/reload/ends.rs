@@ -20,8 +20,8 @@ use super::{
     BEFORE_THE_START, Turn, is_live,
 };
 use crate::config::{
-    Config, HttpInput, InputConfig, InputKind, LettersTo, Options, OutputConfig, OutputKind,
-    identity,
+    Config, FileInput, HttpInput, InputConfig, InputKind, LettersTo, Options, OutputConfig,
+    OutputKind, identity,
 };
 
 /// Why the last input stays.
@@ -38,6 +38,15 @@ fn store_of(input: &InputConfig) -> Option<PathBuf> {
         InputKind::File(_) | InputKind::Kafka(_) | InputKind::Nats(_) | InputKind::Generator(_) => {
             None
         }
+    }
+}
+
+/// Whether an input reads this file, or would read it with a new start.
+fn reads(input: &InputConfig, file: &Path) -> bool {
+    let InputKind::File(FileInput { path, .. }) = &input.kind else { return false };
+    match FileSet::at(path) {
+        Ok(Some(set)) => set.takes(file) || set.files().iter().any(|other| identity(other) == file),
+        Ok(None) | Err(_) => identity(path) == file,
     }
 }
 
@@ -109,26 +118,31 @@ impl Turn<'_> {
             .to_owned())
     }
 
-    /// A file has one that writes to it.
+    /// A file has one that writes to it, and none that reads it meanwhile.
     fn file_is_free(&self, path: &Path) -> Result<(), String> {
+        self.file_is_not_written(path)?;
         let file = identity(path);
+        let Some(input) = self.config.inputs.iter().find(|is| reads(is, &file)) else {
+            return Ok(());
+        };
+        Err(format!("its file is read by `inputs.{}`", input.name))
+    }
+
+    fn file_is_not_written(&self, path: &Path) -> Result<(), String> {
+        let (file, shown) = (identity(path), path.display());
         if let LettersTo::File(letters) = self.config.dead_letters.to()
             && file == identity(&letters.path)
         {
-            return Err("the dead letters go to its file".to_owned());
+            return Err(format!("the dead letters go to its file {shown}"));
         }
-        if let Some(other) = self.writer_of(&file) {
-            return Err(format!(
-                "its file is written by `outputs.{}`, and cannot be handed over while greenroom runs",
-                other.name
-            ));
+        if let Some(output) = self.writer_of(&file) {
+            return Err(format!("its file {shown} is written by `outputs.{}`", output.name));
         }
         if self.leaving.lock().contains(&file) {
-            return Err(
-                "its file is still written by an output that was removed: reload again once \
-                        the log says that it has ended"
-                    .to_owned(),
-            );
+            return Err(format!(
+                "its file {shown} is still written by an output that was removed: reload again \
+                 once the log says that it has ended"
+            ));
         }
         Ok(())
     }
@@ -255,12 +269,7 @@ impl Turn<'_> {
             }
             let set = FileSet::at(&file.path)?;
             let files = set.as_ref().map_or(slice::from_ref(&file.path), FileSet::files);
-            for file in files {
-                if let Some(output) = self.writer_of(&identity(file)) {
-                    let file = file.display();
-                    return Err(format!("its file {file} is written by `outputs.{}`", output.name));
-                }
-            }
+            files.iter().try_for_each(|file| self.file_is_not_written(file))?;
         }
         self.store_is_free(input)?;
         let _on_its_runtime = self.runtime.enter();

@@ -91,3 +91,32 @@ fn c09_an_output_stays_while_another_one_cannot_take_yet_what_it_took() {
     assert_eq!(changed, [""; 0], "{left:?}");
     assert!(why(&left, "outputs.a").contains("`outputs.b` takes what it took before"), "{left:?}");
 }
+
+#[test]
+fn c09_a_file_is_not_read_while_an_output_that_was_removed_still_writes_it() {
+    let stage = "stage: { file: { path: DIR/x } }";
+    let bench = Bench::of(IN, &format!("{DONE}, {stage}"));
+    let (changed, left) = bench.becomes(&format!("{IN}, x: {{ file: {{ path: DIR/x }} }}"), DONE);
+    assert_eq!(changed, ["outputs.stage (removed)"], "{left:?}");
+    assert!(why(&left, "inputs.x").contains("an output that was removed"), "{left:?}");
+}
+
+#[test]
+fn c09_a_file_is_not_written_while_an_input_reads_it() {
+    let follows = |path: &str| format!("i: {{ file: {{ path: DIR/{path}, follow: true }} }}");
+    let bench = Bench::of(&follows("x"), DONE);
+    let (changed, left) =
+        bench.becomes(&follows("y"), &format!("{DONE}, x: {{ file: {{ path: DIR/x }} }}"));
+    assert_eq!(changed, [""; 0], "{left:?}");
+    assert_eq!(why(&left, "inputs.i"), super::BEFORE_THE_START);
+    assert!(why(&left, "outputs.x").contains("is read by `inputs.i`"), "{left:?}");
+}
+
+#[test]
+fn c09_a_file_is_not_written_that_is_one_of_those_that_an_input_names() {
+    let bench = Bench::of("i: { file: { path: 'DIR/*.ndjson', follow: true } }", DONE);
+    let new = format!("{DONE}, new: {{ file: {{ path: DIR/new.ndjson }} }}");
+    let (changed, left) = bench.becomes(IN, &new);
+    assert_eq!(changed, [""; 0], "{left:?}");
+    assert!(why(&left, "outputs.new").contains("is read by `inputs.i`"), "{left:?}");
+}
