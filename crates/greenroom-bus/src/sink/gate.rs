@@ -103,12 +103,13 @@ impl Gate {
         }
     }
 
-    /// The target has settled this request.
-    pub fn works(&self, request: u64, target: &str) {
+    /// The target has settled this request. True if that may be news: the request had failed
+    /// before, or all were paused.
+    pub fn works(&self, request: u64, target: &str) -> bool {
         let mut state = self.state.lock();
         let (failed, paused) = (state.failing.remove(&request), state.paused.take());
         if failed.is_none() && paused.is_none() {
-            return;
+            return false;
         }
         let works = state.failing.is_empty();
         if paused.is_some() || (works && state.told.take().is_some()) {
@@ -116,6 +117,7 @@ impl Gate {
         }
         drop(state);
         self.changed.notify_waiters();
+        true
     }
 
     /// A request has failed of what may pass. Where the target says so, none goes for a while.

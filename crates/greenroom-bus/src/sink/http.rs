@@ -3,7 +3,7 @@
 //! ```text
 //! accept ──room──▶ queue ──request──▶ target ── 2xx ──▶ confirmed
 //!            ▲       ▲                  │
-//!            │       │                  ├─ 503, no answer, ...: again after a backoff, in its place
+//!            │       └──────────────────┼─ 503, no answer, ...: again after a backoff, in its place
 //!            └ given back               ├─ 401, a certificate: paused, and probed until an operator has corrected it
 //!              once settled             └─ another 4xx: rejected for good
 //! ```
@@ -14,8 +14,13 @@
 //!
 //! **Order.** Up to [`concurrency`](HttpSinkConfig::concurrency) requests are under way. Of the
 //! events of one [line](super::Outgoing::line), the next is sent once the one before it is settled,
-//! so they arrive in order, through retries too. With a concurrency of 1, all events do, as they
-//! were accepted.
+//! so they arrive in order, through retries too. An event that waits to be sent again takes part in
+//! no request, so others go on. With a concurrency of 1, all events arrive as they were accepted,
+//! and all wait for the one that is sent again.
+//!
+//! **Batches.** One that fails for now is sent again as it was. From the third time on it is sent
+//! in halves, so that in the end what one event fails of holds up no other. One that is rejected is
+//! sent again event by event.
 //!
 //! **Repeats.** After a timeout or a lost connection the target may have had the event. It gets it
 //! again, with the same `idempotency-key`: the event's source and id, which a restart does not
@@ -29,6 +34,7 @@ mod delivery;
 mod driver;
 mod queue;
 mod shared;
+mod waiting;
 
 use std::sync::Arc;
 
@@ -137,7 +143,7 @@ impl Sink for HttpSink {
     }
 
     fn resume(&self) -> bool {
-        self.shared.gate.resume()
+        self.shared.resume()
     }
 
     fn unanswered(&self) -> u64 {

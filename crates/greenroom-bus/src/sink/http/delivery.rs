@@ -1,22 +1,20 @@
-//! A request, until its events are settled.
+//! A request, and what follows for its events.
 
 use std::{sync::Arc, time::Duration};
 
+use greenroom::Backoff;
 use reqwest::{Request, Response};
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
 use super::{
     config::HttpSinkMode,
-    queue::WaitingEvent,
     shared::{Settings, Shared},
+    waiting::WaitingEvent,
 };
-use crate::{
-    http::{
-        On, Verdict, answer,
-        connection::NoAnswer,
-        message::{self, Mode},
-    },
-    sink::Outgoing,
+use crate::http::{
+    On, Verdict, answer,
+    connection::NoAnswer,
+    message::{self, Mode},
 };
 
 /// The longest wait that a target may ask for (`Retry-After`).
@@ -25,47 +23,110 @@ const LONGEST_ASKED: Duration = Duration::from_secs(300);
 /// How much is read of a body that nobody needs.
 const ANSWER: usize = 64 * 1024;
 
+/// A batch that has failed so often is sent in halves from then on, until the event that it fails
+/// of is alone. A moment in which the target does not work is over by then, and leaves it whole.
+const FAILS_WHOLE: u32 = 3;
+
 /// What an attempt comes to.
 enum Attempted {
     Stored,
     Rejected(String),
-    /// It may pass; the target may have had the events, or not.
+    /// It may pass.
     Failed {
         error: String,
         after: Option<Duration>,
-        reached: bool,
+        had: TargetHad,
     },
     /// An operator has to correct it.
     Misconfigured(String),
 }
 
-/// Sends these events until the target has taken or rejected each.
-pub(super) async fn deliver(shared: Arc<Shared>, number: u64, events: Vec<WaitingEvent>) {
+/// What the target has had of a request that failed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum TargetHad {
+    /// Not one event.
+    Nothing,
+    /// It says itself that it has failed.
+    Answered,
+    /// The events, or not.
+    Unknown,
+}
+
+/// Makes an attempt at these events. It settles them, or they go back into the queue: while they
+/// wait for the next one, others are sent.
+pub(super) async fn deliver(shared: Arc<Shared>, mut events: Vec<WaitingEvent>) {
     let lines = events.iter().filter_map(|waiting| waiting.outgoing.line).collect();
     let _over = RequestOver { shared: &shared, lines };
-    match until_settled(&shared, number, &events).await {
-        Ok(()) => events.into_iter().for_each(|waiting| waiting.outgoing.ack.confirm()),
-        Err(error) if events.len() == 1 => {
-            events.into_iter().for_each(|waiting| reject(waiting.outgoing, &error));
-        }
-        // One of them is to blame, and nobody knows which.
-        Err(_) => {
-            for waiting in events {
-                match until_settled(&shared, number, std::slice::from_ref(&waiting)).await {
-                    Ok(()) => waiting.outgoing.ack.confirm(),
-                    Err(error) => reject(waiting.outgoing, &error),
+    let number = events[0].number;
+    loop {
+        let _pass = shared.gate.pass().await;
+        let settings = shared.settings();
+        let shown = &settings.connection.target.shown;
+        let attempted = attempt(&settings, &mut events).await;
+        // What is said to a configuration that is replaced meanwhile holds up nothing.
+        let is_replaced = !Arc::ptr_eq(&settings, &shared.settings());
+        match attempted {
+            Attempted::Stored => {
+                shared.works(number, shown);
+                return events.into_iter().for_each(|waiting| waiting.outgoing.ack.confirm());
+            }
+            Attempted::Rejected(error) => {
+                shared.works(number, shown);
+                return rejected(&shared, events, &error);
+            }
+            Attempted::Failed { error, after, had } => {
+                if had == TargetHad::Unknown {
+                    shared.repeats(events.len());
                 }
+                let after = after.map(|after| after.min(LONGEST_ASKED));
+                let after = if is_replaced { Some(Duration::ZERO) } else { after };
+                shared.gate.fails(number, shown, &error, after);
+                put_off(&mut events, &settings.config.backoff, after, had);
+                return shared.come_back(events);
+            }
+            Attempted::Misconfigured(_) if is_replaced => {}
+            Attempted::Misconfigured(error) => {
+                let chance = rand::random();
+                shared.gate.pause(shown, error, &settings.config.probe, chance);
             }
         }
     }
 }
 
-fn reject(outgoing: Outgoing, error: &str) {
-    outgoing.ack.reject(error);
+fn rejected(shared: &Shared, mut events: Vec<WaitingEvent>, error: &str) {
+    if events.len() == 1 {
+        return events.into_iter().for_each(|waiting| waiting.outgoing.ack.reject(error));
+    }
+    // One of them is to blame, and nobody knows which: each goes by itself.
+    let now = Instant::now();
+    events.iter_mut().for_each(|waiting| waiting.comes_back(now, waiting.number));
+    shared.come_back(events);
+}
+
+/// When events that have failed for now are sent again, and with which others.
+fn put_off(
+    events: &mut [WaitingEvent],
+    backoff: &Backoff,
+    after: Option<Duration>,
+    had: TargetHad,
+) {
+    let failures = events.iter().map(|waiting| waiting.past.failures).max().unwrap_or(0) + 1;
+    let wait = after.unwrap_or_else(|| backoff.wait(failures, rand::random()));
+    let due = Instant::now() + wait;
+    // A target that names a wait, or is not there, fails of no event.
+    let splits = failures >= FAILS_WHOLE && after.is_none() && had != TargetHad::Nothing;
+    let together = if splits { events.len().div_ceil(2) } else { events.len() };
+    for part in events.chunks_mut(together) {
+        let with = part[0].number;
+        for waiting in part {
+            waiting.past.failures = failures;
+            waiting.comes_back(due, with);
+        }
+    }
 }
 
 /// The request is over, however it ends: the next of its lines may go. After its events are
-/// settled, so that an order which is audited there holds.
+/// settled, so that an order which is audited there holds, or back in the queue.
 struct RequestOver<'a> {
     shared: &'a Shared,
     lines: Vec<u64>,
@@ -77,52 +138,10 @@ impl Drop for RequestOver<'_> {
     }
 }
 
-/// # Errors
-/// Why the target rejects them.
-async fn until_settled(
-    shared: &Shared,
-    number: u64,
-    events: &[WaitingEvent],
-) -> Result<(), String> {
-    let (mut attempt, mut failures) = (0, 0);
-    loop {
-        let pass = shared.gate.pass().await;
-        let settings = shared.settings();
-        let shown = &settings.connection.target.shown;
-        attempt += 1;
-        match attempt_once(&settings, events, attempt).await {
-            Attempted::Stored => {
-                shared.gate.works(number, shown);
-                return Ok(());
-            }
-            Attempted::Rejected(error) => {
-                shared.gate.works(number, shown);
-                return Err(error);
-            }
-            Attempted::Failed { error, after, reached } => {
-                failures += 1;
-                if reached {
-                    shared.repeats(events.len());
-                }
-                let after = after.map(|after| after.min(LONGEST_ASKED));
-                shared.gate.fails(number, shown, &error, after);
-                drop(pass);
-                let wait = settings.config.backoff.wait(failures, rand::random());
-                tokio::select! {
-                    () = sleep(after.unwrap_or(wait)) => {}
-                    () = shared.gate.changed(), if after.is_none() => {}
-                }
-            }
-            Attempted::Misconfigured(error) => {
-                let chance = rand::random();
-                shared.gate.pause(shown, error, &settings.config.probe, chance);
-            }
-        }
-    }
-}
-
-async fn attempt_once(settings: &Settings, events: &[WaitingEvent], attempt: u32) -> Attempted {
-    let request = match request(settings, events, attempt) {
+async fn attempt(settings: &Settings, events: &mut [WaitingEvent]) -> Attempted {
+    let made = events.iter().map(|waiting| waiting.past.made).max().unwrap_or(0) + 1;
+    events.iter_mut().for_each(|waiting| waiting.past.made = made);
+    let request = match request(settings, events, made) {
         Ok(request) => request,
         Err(error) => return Attempted::Rejected(error),
     };
@@ -156,9 +175,12 @@ async fn answered(settings: &Settings, mut response: Response, started: Instant)
     }
     let after = answer::wait(&response);
     // A gateway answers where the target has not, and does not know what that has done.
-    let reached = matches!(response.status().as_u16(), 502 | 504);
+    let had = match response.status().as_u16() {
+        502 | 504 => TargetHad::Unknown,
+        _ => TargetHad::Answered,
+    };
     let error = answer::refusal(&settings.connection, &mut response, took).await;
-    comes_to(verdict, error, after, reached)
+    comes_to(verdict, error, after, had)
 }
 
 fn unanswered(settings: &Settings, none: NoAnswer) -> Attempted {
@@ -169,13 +191,14 @@ fn unanswered(settings: &Settings, none: NoAnswer) -> Attempted {
     // No attempt mends a certificate.
     let mendable = none.untrusted && verdict == Verdict::Retry;
     let verdict = if mendable { Verdict::Pause } else { verdict };
-    comes_to(verdict, none.text, None, none.reached)
+    let had = if none.reached { TargetHad::Unknown } else { TargetHad::Nothing };
+    comes_to(verdict, none.text, None, had)
 }
 
-fn comes_to(verdict: Verdict, error: String, after: Option<Duration>, reached: bool) -> Attempted {
+fn comes_to(verdict: Verdict, error: String, after: Option<Duration>, had: TargetHad) -> Attempted {
     match verdict {
         Verdict::Settle => Attempted::Stored,
-        Verdict::Retry => Attempted::Failed { error, after, reached },
+        Verdict::Retry => Attempted::Failed { error, after, had },
         Verdict::Pause => Attempted::Misconfigured(error),
         Verdict::Reject | Verdict::Park => Attempted::Rejected(error),
     }

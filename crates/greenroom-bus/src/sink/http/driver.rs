@@ -14,15 +14,13 @@ pub(super) async fn drive(shared: Arc<Shared>) {
     let _end = DriverEnd(&shared);
     // Dropped with the driver: what they have in hand is refused.
     let mut requests = JoinSet::new();
-    let mut number = 0;
     loop {
         let until = match shared.next() {
             NextRequest::Send(events) => {
-                number += 1;
-                requests.spawn(delivery::deliver(shared.clone(), number, events));
+                requests.spawn(delivery::deliver(shared.clone(), events));
                 continue;
             }
-            NextRequest::Collect(until) => Some(until),
+            NextRequest::WaitUntil(until) => Some(until),
             NextRequest::Wait => None,
             NextRequest::End => return,
         };

@@ -2,29 +2,29 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use tokio::{sync::OwnedSemaphorePermit, time::Instant};
+use tokio::time::Instant;
 
-use super::config::Batching;
-use crate::sink::Outgoing;
+use super::{config::Batching, waiting::WaitingEvent};
 
-/// An event that was accepted. It gives its room back when it is dropped.
-#[derive(Debug)]
-pub(super) struct WaitingEvent {
-    pub(super) outgoing: Outgoing,
-    pub(super) since: Instant,
-    pub(super) bytes: usize,
-    pub(super) _room: Option<OwnedSemaphorePermit>,
-}
+type LineSet = HashSet<u64, foldhash::fast::RandomState>;
 
-/// In the order of acceptance.
+/// Events in the order of acceptance. One whose request has failed for now comes back to its place,
+/// and is sent again from there. As the later events of its line stand behind it, they wait for it;
+/// no request does.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     waiting: VecDeque<WaitingEvent>,
-    /// Lines of which an event is under way. The others of these lines wait.
-    busy: HashSet<u64, foldhash::fast::RandomState>,
+    /// How many of those that wait were sent before.
+    returned: usize,
+    /// How many were accepted.
+    accepted: u64,
+    /// LineSet of which an event is under way. The others of these lines wait.
+    busy: LineSet,
     /// Requests under way.
     requests: usize,
     pub(super) finishing: bool,
+    /// Nothing is sent any more.
+    given_up: bool,
 }
 
 /// What is to be done next.
@@ -32,22 +32,47 @@ pub(super) struct Queue {
 pub(super) enum NextRequest {
     /// Send these in one request.
     Send(Vec<WaitingEvent>),
-    /// Wait until then for more of them.
-    Collect(Instant),
+    /// Wait until then: for more of a batch, or for one that is sent again.
+    WaitUntil(Instant),
     /// Wait for what comes, or for what is under way.
     Wait,
     /// All is settled, and nothing comes any more.
     End,
 }
 
+/// What could be the next request.
+struct NextChoice {
+    places: Vec<usize>,
+    /// It has waited for its turn since then.
+    since: Instant,
+    /// It may go from then on.
+    ready: Instant,
+}
+
 impl Queue {
     /// Gives the event back once it is finishing.
-    pub(super) fn push(&mut self, waiting: WaitingEvent) -> Option<WaitingEvent> {
+    pub(super) fn push(&mut self, mut waiting: WaitingEvent) -> Option<WaitingEvent> {
         if self.finishing {
             return Some(waiting);
         }
+        waiting.number = self.accepted;
+        self.accepted += 1;
         self.waiting.push_back(waiting);
         None
+    }
+
+    /// Events of a request that are to be sent again: into their places. Called before the request
+    /// [is over](Self::is_over). Gives them back once nothing is sent any more.
+    pub(super) fn come_back(&mut self, events: Vec<WaitingEvent>) -> Vec<WaitingEvent> {
+        if self.given_up {
+            return events;
+        }
+        self.returned += events.len();
+        for event in events {
+            let place = self.waiting.partition_point(|waiting| waiting.number < event.number);
+            self.waiting.insert(place, event);
+        }
+        Vec::new()
     }
 
     /// What is next, with so many requests at once.
@@ -63,31 +88,90 @@ impl Queue {
         if self.requests >= concurrency {
             return NextRequest::Wait;
         }
-        let (chosen, is_full) = self.choose(batching);
-        let Some(first) = chosen.first() else { return NextRequest::Wait };
-        if let Some(batching) = batching.filter(|_| !is_full && !self.finishing) {
-            let until = self.waiting[*first].since + batching.within;
-            if now < until {
-                return NextRequest::Collect(until);
-            }
+        // One at a time, nothing overtakes anything.
+        let heads = match concurrency {
+            1 => [(!self.waiting.is_empty()).then_some(0), None],
+            _ => self.heads(),
+        };
+        let choices = heads.into_iter().flatten();
+        let choices = choices.map(|head| self.choose(head, concurrency == 1, batching, now));
+        // Of those that may go, the one that has waited longest: neither what is new nor what fails
+        // again and again keeps the other from its turn.
+        match choices.min_by_key(|choice| (choice.ready.max(now), choice.since)) {
+            None => NextRequest::Wait,
+            Some(choice) if choice.ready > now => NextRequest::WaitUntil(choice.ready),
+            Some(choice) => NextRequest::Send(self.take(&choice.places)),
         }
-        NextRequest::Send(self.take(&chosen))
     }
 
-    /// The places of the events of the next request, and whether it takes no more of them.
-    fn choose(&self, batching: Option<Batching>) -> (Vec<usize>, bool) {
-        let (most, most_bytes) = batching.map_or((1, usize::MAX), |of| (of.events, of.bytes));
-        let (mut chosen, mut bytes) = (Vec::new(), 0_usize);
+    /// The places of the event that is sent again soonest, and of the first that was never sent: of
+    /// those that stand behind none of their line.
+    fn heads(&self) -> [Option<usize>; 2] {
+        let (mut again, mut fresh) = (None, None);
+        let (mut met, mut returned) = (LineSet::default(), self.returned);
         for (place, waiting) in self.waiting.iter().enumerate() {
-            if waiting.outgoing.line.is_some_and(|line| self.busy.contains(&line)) {
+            if returned == 0 && fresh.is_some() {
+                break;
+            }
+            let line = waiting.outgoing.line;
+            let leads = line.is_none_or(|line| !self.busy.contains(&line) && met.insert(line));
+            returned -= usize::from(waiting.past.resend.is_some());
+            match waiting.past.resend {
+                _ if !leads => {}
+                None => fresh = fresh.or(Some(place)),
+                Some(resend) if again.is_some_and(|(due, _)| due <= resend.due) => {}
+                Some(resend) => again = Some((resend.due, place)),
+            }
+        }
+        [again.map(|(_, place)| place), fresh]
+    }
+
+    /// The request that begins with the event of this place.
+    fn choose(
+        &self,
+        first: usize,
+        in_order: bool,
+        batching: Option<Batching>,
+        now: Instant,
+    ) -> NextChoice {
+        let head = &self.waiting[first];
+        let (places, is_full) = match batching {
+            Some(batching) => self.together(first, in_order, batching, now),
+            None => (vec![first], true),
+        };
+        let since = head.past.resend.map_or(head.since, |resend| resend.due);
+        let collects = head.past.resend.is_none() && !is_full && !self.finishing;
+        let within = batching.filter(|_| collects).map(|batching| batching.within);
+        NextChoice { places, since, ready: since + within.unwrap_or_default() }
+    }
+
+    /// The places of the events that go with the one of this place, and whether the request takes
+    /// no more of them.
+    fn together(
+        &self,
+        first: usize,
+        in_order: bool,
+        batching: Batching,
+        now: Instant,
+    ) -> (Vec<usize>, bool) {
+        let (mut chosen, mut bytes, mut passed) = (Vec::new(), 0_usize, LineSet::default());
+        for (place, waiting) in self.waiting.iter().enumerate() {
+            let line = waiting.outgoing.line;
+            let is_held = |line| self.busy.contains(&line) || passed.contains(&line);
+            let goes = place >= first && waiting.goes_with(&self.waiting[first], now);
+            if !goes || line.is_some_and(is_held) {
+                if in_order {
+                    break;
+                }
+                passed.extend(line);
                 continue;
             }
             bytes = bytes.saturating_add(waiting.bytes);
-            if !chosen.is_empty() && bytes > most_bytes {
+            if !chosen.is_empty() && bytes > batching.bytes {
                 return (chosen, true);
             }
             chosen.push(place);
-            if chosen.len() == most {
+            if chosen.len() == batching.events {
                 return (chosen, true);
             }
         }
@@ -98,6 +182,7 @@ impl Queue {
         let taken = chosen.iter().rev().filter_map(|place| self.waiting.remove(*place));
         let mut taken: Vec<_> = taken.collect();
         taken.reverse();
+        self.returned -= taken.iter().filter(|taken| taken.past.resend.is_some()).count();
         self.busy.extend(taken.iter().filter_map(|waiting| waiting.outgoing.line));
         self.requests += 1;
         taken
@@ -111,78 +196,18 @@ impl Queue {
         }
     }
 
+    /// What waits to be sent again need not wait any longer.
+    pub(super) fn hurry(&mut self, now: Instant, anew: bool) {
+        self.waiting.iter_mut().for_each(|waiting| waiting.hurry(now, anew));
+    }
+
     /// Nothing is sent any more.
     pub(super) fn give_up(&mut self) -> VecDeque<WaitingEvent> {
-        self.finishing = true;
+        (self.finishing, self.given_up) = (true, true);
+        self.returned = 0;
         std::mem::take(&mut self.waiting)
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::*;
-    use crate::{event::Event, settlement::Ack};
-
-    fn waiting(id: u32, line: Option<u64>) -> WaitingEvent {
-        let event = Event::builder(id.to_string(), "s", "t").build().unwrap();
-        let ack = Ack::detached();
-        let outgoing = Outgoing { event, pool: "p".into(), attempt: 1, line, ack };
-        WaitingEvent { outgoing, since: Instant::now(), bytes: 10, _room: None }
-    }
-
-    fn queue(lines: &[Option<u64>]) -> Queue {
-        let mut queue = Queue::default();
-        for (id, line) in lines.iter().enumerate() {
-            assert!(queue.push(waiting(id as u32, *line)).is_none());
-        }
-        queue
-    }
-
-    fn sent(next: NextRequest) -> String {
-        let NextRequest::Send(events) = next else { return format!("{next:?}") };
-        events.iter().map(|waiting| waiting.outgoing.event.id()).collect()
-    }
-
-    const A: Option<u64> = Some(1);
-    const B: Option<u64> = Some(2);
-
-    #[tokio::test]
-    async fn b06_of_one_line_one_event_is_under_way() {
-        let (mut queue, now) = (queue(&[A, A, B, None, None, A]), Instant::now());
-        let next = |queue: &mut Queue| sent(queue.next(8, None, now));
-        assert_eq!([next(&mut queue), next(&mut queue)], ["0", "2"]);
-        assert_eq!([next(&mut queue), next(&mut queue)], ["3", "4"], "without order");
-        assert_eq!(next(&mut queue), "Wait");
-        queue.is_over(&[1]);
-        assert_eq!([next(&mut queue), next(&mut queue)], ["1", "Wait"]);
-    }
-
-    #[tokio::test]
-    async fn b06_with_one_request_at_once_all_go_as_they_were_accepted() {
-        let (mut queue, now) = (queue(&[A, B, None, A]), Instant::now());
-        for (id, line) in [("0", &[1][..]), ("1", &[2]), ("2", &[]), ("3", &[1])] {
-            assert_eq!(sent(queue.next(1, None, now)), id);
-            assert_eq!(sent(queue.next(1, None, now)), "Wait");
-            queue.is_over(line);
-        }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn b06_a_batch_goes_when_it_is_full_or_has_waited() {
-        let batching =
-            |events, bytes| Some(Batching { events, bytes, within: Duration::from_millis(50) });
-        let mut waits = queue(&[A, A, B]);
-        let now = Instant::now();
-        assert!(matches!(waits.next(8, batching(4, 1_000), now), NextRequest::Collect(_)));
-        assert_eq!(sent(waits.next(8, batching(4, 1_000), now + Duration::from_millis(50))), "012");
-        assert_eq!(sent(queue(&[A, A, B]).next(8, batching(2, 1_000), now)), "01");
-        assert_eq!(sent(queue(&[A, A, B]).next(8, batching(9, 20), now)), "01");
-        let mut ends = queue(&[A]);
-        ends.finishing = true;
-        assert_eq!(sent(ends.next(8, batching(9, 99), now)), "0", "nothing else comes");
-        ends.is_over(&[1]);
-        assert!(matches!(ends.next(8, None, now), NextRequest::End));
-    }
-}
+mod tests;

@@ -13,7 +13,8 @@ use tokio::{
 
 use super::{
     config::HttpSinkConfig,
-    queue::{NextRequest, Queue, WaitingEvent},
+    queue::{NextRequest, Queue},
+    waiting::{PastRequests, WaitingEvent},
 };
 use crate::{
     http::connection::Connection,
@@ -87,13 +88,14 @@ impl Shared {
         let settings = Arc::new(Settings::new(config)?);
         *self.settings.write() = settings;
         self.gate.begin_anew();
-        self.wake.notify_one();
+        self.hurry(true);
         Ok(true)
     }
 
     pub(super) fn push(&self, outgoing: Outgoing, room: OwnedSemaphorePermit) {
         let bytes = outgoing.event.approximate_bytes();
-        let waiting = WaitingEvent { outgoing, since: Instant::now(), bytes, _room: Some(room) };
+        let (since, past, _room) = (Instant::now(), PastRequests::default(), Some(room));
+        let waiting = WaitingEvent { outgoing, since, bytes, number: 0, past, _room };
         // What comes too late is dropped, and so refused, outside the lock.
         let late = self.queue.lock().push(waiting);
         drop(late);
@@ -104,6 +106,33 @@ impl Shared {
         let settings = self.settings();
         let (concurrency, batching) = (settings.config.concurrency, settings.config.batching());
         self.queue.lock().next(concurrency, batching, Instant::now())
+    }
+
+    /// These are sent again; once nothing is sent any more, they are refused.
+    pub(super) fn come_back(&self, events: Vec<WaitingEvent>) {
+        let refused = self.queue.lock().come_back(events);
+        drop(refused);
+    }
+
+    /// The target has settled the request whose first event has this number. If it had failed
+    /// before, the target may be well again for others, too.
+    pub(super) fn works(&self, number: u64, target: &str) {
+        if self.gate.works(number, target) {
+            self.hurry(false);
+        }
+    }
+
+    pub(super) fn resume(&self) -> bool {
+        let resumed = self.gate.resume();
+        if resumed {
+            self.hurry(true);
+        }
+        resumed
+    }
+
+    fn hurry(&self, anew: bool) {
+        self.queue.lock().hurry(Instant::now(), anew);
+        self.wake.notify_one();
     }
 
     /// A request of these lines is over.

@@ -534,3 +534,161 @@ async fn d13_a_refused_credential_says_that_it_was_refused() {
     );
     assert!(!trouble.error.contains("hunter2"), "{trouble:?}");
 }
+
+/// How many events are confirmed once that is `count` of them.
+async fn confirmed(
+    telling: &mut mpsc::UnboundedReceiver<(String, Result<Settled, String>)>,
+    count: usize,
+) -> Vec<String> {
+    let mut ids = Vec::new();
+    while ids.len() < count {
+        let told = tokio::time::timeout(Duration::from_secs(10), telling.recv()).await;
+        let (id, how) = told.expect("it comes to that").unwrap();
+        assert!(how.unwrap().is_acknowledged(), "{id}");
+        ids.push(id);
+    }
+    ids.sort_by_key(|id| id.parse::<usize>().unwrap());
+    ids
+}
+
+/// Sent again after an hour.
+fn patient(config: HttpSinkConfig) -> HttpSinkConfig {
+    HttpSinkConfig { backoff: greenroom::Backoff::new(LONG, LONG), ..config }
+}
+
+#[tokio::test]
+async fn d13_events_that_fail_for_now_hold_up_only_those_of_their_lines() {
+    let server = Server::start(|_, request| match header(request, "ce-id").parse::<usize>() {
+        Ok(0..20) => Answer::Status(500, ""),
+        _ => OK,
+    });
+    let server = server.await;
+    let sink = HttpSink::open(patient(server.config())).unwrap();
+    let (told, mut telling) = mpsc::unbounded_channel();
+    for id in 0..60 {
+        // The last ones stand behind those that fail.
+        sink.accept(outgoing(id, Some(id as u64 % 40), &told)).await;
+    }
+    let others: Vec<_> = (20..40).map(|id: usize| id.to_string()).collect();
+    assert_eq!(confirmed(&mut telling, 20).await, others);
+    until(|| server.requests.lock().len() == 40).await;
+    until(|| sink.trouble().is_some_and(|trouble| !trouble.paused)).await;
+    drop((sink, told));
+    let mut refused = 0;
+    while let Some((_, how)) = telling.recv().await {
+        assert!(!how.unwrap().is_acknowledged());
+        refused += 1;
+    }
+    assert_eq!(refused, 40, "what waits for its next attempt, and what waits behind it");
+}
+
+#[tokio::test]
+async fn d13_one_event_that_fails_for_now_does_not_hold_up_its_batch() {
+    let mended = Arc::new(AtomicUsize::new(0));
+    let fails = mended.clone();
+    let server = Server::start(move |_, request| {
+        let is_broken = fails.load(SeqCst) == 0 && request.contains("\"id\":\"2\"");
+        if is_broken { Answer::Status(500, "") } else { OK }
+    });
+    let server = server.await;
+    let mode = HttpSinkMode::Batch(Batching { events: 5, ..Batching::default() });
+    let sink = HttpSink::open(HttpSinkConfig { mode, ..server.config() }).unwrap();
+    let (told, mut telling) = mpsc::unbounded_channel();
+    for id in 0..5 {
+        // The last of them stands behind the one that fails.
+        sink.accept(outgoing(id, Some(if id == 4 { 2 } else { id as u64 }), &told)).await;
+    }
+    assert_eq!(confirmed(&mut telling, 3).await, ["0", "1", "3"]);
+    let whole = |request: &String| (0..5).all(|id| request.contains(&format!("\"id\":\"{id}\"")));
+    assert_eq!(server.requests.lock().iter().filter(|request| whole(request)).count(), 3);
+    mended.store(1, SeqCst);
+    tokio::time::timeout(Duration::from_secs(10), sink.finish()).await.unwrap().unwrap();
+    assert_eq!(Ends::of(&mut telling).confirmed, ["2", "4"]);
+    assert!(sink.trouble().is_none());
+}
+
+#[tokio::test]
+async fn b06_events_of_a_line_arrive_in_order_though_their_batches_are_split() {
+    // What the target takes: each second request fails or is rejected, but for single events.
+    let server = Server::start(|number, request| {
+        let is_single = request.matches("specversion").count() == 1;
+        match number % 4 {
+            0 if !is_single => Answer::Status(422, ""),
+            2 => Answer::Status(500, ""),
+            _ => OK,
+        }
+    });
+    let server = server.await;
+    for concurrency in [1, 4] {
+        server.requests.lock().clear();
+        let mode = HttpSinkMode::Batch(Batching { events: 9, ..Batching::default() });
+        let config = HttpSinkConfig { mode, concurrency, ..server.config() };
+        let sink = HttpSink::open(config).unwrap();
+        let ends = deliver(&sink, 200, |id| Some(id as u64 % 7)).await;
+        assert_eq!((ends.confirmed.len(), ends.refused.len()), (200, 0), "{ends:?}");
+        let mut last = HashMap::new();
+        for id in ends.confirmed {
+            let id: usize = id.parse().unwrap();
+            let line = if concurrency == 1 { 0 } else { id % 7 };
+            let before = last.insert(line, id);
+            assert!(before.is_none_or(|before| before < id), "{id} after {before:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn d13_a_reload_ends_a_wait_that_the_target_before_it_has_named() {
+    let before = Server::start(|_, _| Answer::Status(503, "retry-after: 300\r\n")).await;
+    let after = Server::start(|_, _| OK).await;
+    let sink = HttpSink::open(patient(before.config())).unwrap();
+    let (told, mut telling) = mpsc::unbounded_channel();
+    for id in 0..20 {
+        sink.accept(outgoing(id, None, &told)).await;
+    }
+    until(|| sink.trouble().is_some()).await;
+    assert!(sink.reconfigure(after.config()).unwrap());
+    assert_eq!(confirmed(&mut telling, 20).await, numbers(20));
+    assert!(sink.trouble().is_none());
+}
+
+#[tokio::test]
+async fn d13_what_is_said_to_a_configuration_that_is_replaced_holds_up_nothing() {
+    for status in [503, 401] {
+        let after = Server::start(|_, _| OK).await;
+        let sink = Arc::new(std::sync::OnceLock::<HttpSink>::new());
+        let (reloaded, config) = (sink.clone(), paused_for(&after.url, LONG));
+        let before = Server::start(move |_, _| {
+            // While the request is under way.
+            reloaded.get().unwrap().reconfigure(patient(config.clone())).unwrap();
+            Answer::Status(status, "retry-after: 300\r\n")
+        });
+        let before = before.await;
+        let opened = HttpSink::open(patient(paused_for(&before.url, LONG))).unwrap();
+        let sink = sink.get_or_init(|| opened);
+        let (told, mut telling) = mpsc::unbounded_channel();
+        sink.accept(outgoing(0, None, &told)).await;
+        assert_eq!(confirmed(&mut telling, 1).await, ["0"], "{status}");
+    }
+}
+
+#[tokio::test]
+async fn d13_once_one_event_is_taken_again_the_others_do_not_wait_on() {
+    let seen = Mutex::new(std::collections::HashSet::new());
+    let server = Server::start(move |_, request| {
+        let id = header(request, "ce-id");
+        match (seen.lock().insert(id.to_owned()), id) {
+            (true, "7") => Answer::Status(503, "retry-after: 1\r\n"),
+            (true, _) => Answer::Status(500, ""),
+            _ => OK,
+        }
+    });
+    let server = server.await;
+    let sink = HttpSink::open(patient(server.config())).unwrap();
+    let (told, mut telling) = mpsc::unbounded_channel();
+    for id in 0..7 {
+        sink.accept(outgoing(id, None, &told)).await;
+    }
+    until(|| server.requests.lock().len() == 7).await;
+    sink.accept(outgoing(7, None, &told)).await;
+    assert_eq!(confirmed(&mut telling, 8).await, numbers(8));
+}
