@@ -5,14 +5,16 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/// How long to wait, seen from `now`; `None` for a value that says nothing. A date that has passed
-/// is no wait.
+/// How long to wait, seen from `now`; `None` for a value that names no wait. Neither 0 nor a date
+/// that has passed does: taken for one, they would have the event sent again and again without any
+/// pause.
 pub(super) fn parse(value: &str, now: SystemTime) -> Option<Duration> {
     let value = value.trim();
-    if let Ok(seconds) = value.parse() {
-        return Some(Duration::from_secs(seconds));
-    }
-    Some(date(value)?.duration_since(now).unwrap_or(Duration::ZERO))
+    let wait = match value.parse() {
+        Ok(seconds) => Duration::from_secs(seconds),
+        Err(_) => date(value)?.duration_since(now).ok()?,
+    };
+    Some(wait).filter(|wait| !wait.is_zero())
 }
 
 /// Reads the one date format that servers may send today, `Sun, 06 Nov 1994 08:49:37 GMT`.
@@ -59,9 +61,17 @@ mod tests {
     fn u04_retry_after_is_read_as_a_date() {
         let value = "Sun, 06 Nov 1994 08:49:37 GMT";
         assert_eq!(parse(value, at(784_111_777 - 5)), Some(Duration::from_secs(5)));
-        assert_eq!(parse(value, at(784_111_777 + 5)), Some(Duration::ZERO));
         assert_eq!(date("Thu, 29 Feb 2024 00:00:00 GMT"), Some(at(1_709_164_800)));
         assert_eq!(date("Thu, 01 Jan 1970 00:00:00 GMT"), Some(at(0)));
+    }
+
+    #[test]
+    fn u04_retry_after_of_no_time_leaves_the_backoff() {
+        let value = "Sun, 06 Nov 1994 08:49:37 GMT";
+        for now in [784_111_777, 784_111_777 + 5] {
+            assert_eq!(parse(value, at(now)), None);
+        }
+        assert_eq!(parse("0", at(0)), None);
     }
 
     #[test]

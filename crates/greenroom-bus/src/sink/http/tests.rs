@@ -692,3 +692,20 @@ async fn d13_once_one_event_is_taken_again_the_others_do_not_wait_on() {
     sink.accept(outgoing(7, None, &told)).await;
     assert_eq!(confirmed(&mut telling, 8).await, numbers(8));
 }
+
+#[tokio::test]
+async fn d13_a_retry_after_of_nothing_leaves_the_backoff() {
+    let server = Server::start(|number, _| match number {
+        0 => Answer::Status(503, "retry-after: 0\r\n"),
+        1 => Answer::Status(503, "retry-after: Sun, 06 Nov 1994 08:49:37 GMT\r\n"),
+        _ => OK,
+    });
+    let server = server.await;
+    let wait = Duration::from_millis(200);
+    let backoff = greenroom::Backoff::new(wait, wait);
+    let sink = HttpSink::open(HttpSinkConfig { backoff, ..server.config() }).unwrap();
+    let started = std::time::Instant::now();
+    assert_eq!(deliver(&sink, 1, |_| None).await.confirmed, numbers(1));
+    // Of each, up to half is taken off.
+    assert!(started.elapsed() >= wait);
+}
