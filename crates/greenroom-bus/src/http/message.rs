@@ -17,6 +17,11 @@ const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const TRACE: HeaderName = HeaderName::from_static(TRACEPARENT);
 const STATE: HeaderName = HeaderName::from_static(TRACESTATE);
 
+/// The most headers that an event is written into: far above what servers take, and far below the
+/// 32,768 at which a map of headers panics. Some of that goes to the few that clients add, and to
+/// names whose hashes collide.
+const MOST_HEADERS: usize = 4_096;
+
 /// How an event is written into a request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Mode {
@@ -115,6 +120,12 @@ fn idempotency_key(event: &Event) -> String {
 
 fn binary(event: &Event, request: &mut Request) -> Result<(), String> {
     let message = write_binary(event);
+    if message.headers.len() > MOST_HEADERS {
+        let headers = message.headers.len();
+        return Err(format!(
+            "http: the event takes {headers} headers, and at most {MOST_HEADERS} are sent; use `mode: structured`"
+        ));
+    }
     let headers = request.headers_mut();
     headers.reserve(message.headers.len() + 2);
     for (name, text) in &message.headers {
@@ -154,6 +165,22 @@ mod tests {
         let event = Event::builder("1", "/shop", "order.placed");
         let event = event.extension(TRACEPARENT, traceparent).extension(TRACESTATE, "a=1");
         single(&Connection::new(&target).unwrap(), mode, &event.build().unwrap(), 1).unwrap()
+    }
+
+    #[tokio::test]
+    async fn u01_an_event_with_more_extensions_than_headers_can_be_is_refused() {
+        let target = TargetConfig { url: "http://localhost/".into(), ..TargetConfig::default() };
+        let connection = Connection::new(&target).unwrap();
+        for (extensions, fits) in [(4_000, true), (5_000, false), (40_000, false)] {
+            let event = Event::builder("1", "/shop", "order.placed");
+            let event =
+                (0..extensions).fold(event, |event, n| event.extension(&format!("x{n}"), n));
+            let event = event.build().unwrap();
+            let sent = single(&connection, Mode::Binary, &event, 1);
+            assert_eq!(sent.is_ok(), fits, "{extensions}");
+            assert!(fits || sent.unwrap_err().contains("use `mode: structured`"));
+            assert!(single(&connection, Mode::Structured, &event, 1).is_ok());
+        }
     }
 
     #[tokio::test]
