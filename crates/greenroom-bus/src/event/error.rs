@@ -64,6 +64,12 @@ pub enum EventError {
         /// What is wrong with it.
         error: Box<EventError>,
     },
+    /// A batch has more events than it may.
+    #[error("a batch of more than {most} events")]
+    TooMany {
+        /// What it may have.
+        most: usize,
+    },
 }
 
 fn line_prefix(line: usize) -> String {

@@ -27,13 +27,23 @@ impl Event {
     /// # Errors
     /// As [`parse`](Self::parse), for the first event that is wrong: a batch is all or nothing.
     pub fn parse_batch(json: &[u8]) -> Result<Vec<Self>, EventError> {
-        let drafts = serde_json::from_str::<Vec<Draft<'_>>>(text(json)?)?;
-        let event = |(at, draft): (usize, Draft<'_>)| {
-            draft
-                .finish()
-                .map_err(|error| EventError::InBatch { index: at + 1, error: error.into() })
-        };
-        drafts.into_iter().enumerate().map(event).collect()
+        Self::parse_batch_within(json, usize::MAX)
+    }
+
+    /// Reads a JSON array of at most so many events, and nothing behind the first that is wrong or
+    /// one too many.
+    ///
+    /// # Errors
+    /// As [`parse_batch`](Self::parse_batch), or there are more.
+    pub fn parse_batch_within(json: &[u8], most: usize) -> Result<Vec<Self>, EventError> {
+        let mut json = serde_json::Deserializer::from_str(text(json)?);
+        let mut problem = None;
+        let batch = BatchVisitor { most, problem: &mut problem };
+        let events = json.deserialize_seq(batch).and_then(|events| json.end().map(|()| events));
+        match problem {
+            Some(problem) => Err(problem),
+            None => Ok(events?),
+        }
     }
 }
 
@@ -46,6 +56,42 @@ fn text(json: &[u8]) -> Result<&str, EventError> {
 impl<'de> Deserialize<'de> for Draft<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_map(DraftVisitor)
+    }
+}
+
+/// Makes an event of each draft as it comes: a body may have many more drafts than events, and they
+/// take more memory than it.
+struct BatchVisitor<'p> {
+    most: usize,
+    /// Why it stopped, where that is no error of JSON.
+    problem: &'p mut Option<EventError>,
+}
+
+impl<'de> Visitor<'de> for BatchVisitor<'_> {
+    type Value = Vec<Event>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array of CloudEvents")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+        let mut events = Vec::new();
+        while let Some(draft) = seq.next_element::<Draft<'de>>()? {
+            let index = events.len() + 1;
+            let event = match draft.finish() {
+                _ if index > self.most => Err(EventError::TooMany { most: self.most }),
+                Ok(event) => Ok(event),
+                Err(error) => Err(EventError::InBatch { index, error: error.into() }),
+            };
+            match event {
+                Ok(event) => events.push(event),
+                Err(problem) => {
+                    *self.problem = Some(problem);
+                    return Err(A::Error::custom("not read further"));
+                }
+            }
+        }
+        Ok(events)
     }
 }
 

@@ -84,10 +84,8 @@ pub enum BadMessage {
         limit: usize,
     },
     /// A batch has too many events.
-    #[error("{events} events are more than {limit} at once")]
+    #[error("a batch of more than {limit} events")]
     TooMany {
-        /// What it has.
-        events: usize,
         /// What it may have.
         limit: usize,
     },
@@ -153,16 +151,13 @@ pub fn read(message: &Message<'_>, reading: &Reading<'_>) -> Result<Vec<Event>, 
     let events = match MessageForm::of(headers, reading.records.is_some())? {
         MessageForm::Structured => vec![Event::parse(body)?],
         MessageForm::Binary => vec![read_binary(headers, body)?],
-        MessageForm::Batch => Event::parse_batch(body)?,
+        MessageForm::Batch => Event::parse_batch_within(body, reading.max_batch)?,
         MessageForm::Record => vec![record(message, reading)?],
     };
     bounded(events, reading)
 }
 
 fn bounded(events: Vec<Event>, reading: &Reading<'_>) -> Result<Vec<Event>, BadMessage> {
-    if events.len() > reading.max_batch {
-        return Err(BadMessage::TooMany { events: events.len(), limit: reading.max_batch });
-    }
     let limit = reading.max_event;
     match events.iter().position(|event| event.approximate_bytes() > limit) {
         None => Ok(events),
@@ -213,6 +208,7 @@ impl fmt::Display for Digest<'_> {
 impl From<EventError> for BadMessage {
     fn from(error: EventError) -> Self {
         let (index, error) = match error {
+            EventError::TooMany { most } => return Self::TooMany { limit: most },
             EventError::InBatch { index, error } => (Some(index - 1), *error),
             other => (None, other),
         };

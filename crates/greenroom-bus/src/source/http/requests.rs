@@ -64,8 +64,8 @@ where
     if let Err(why) = current.guard.admit_body(&head.headers, &body, SystemTime::now()) {
         return answer::refused(why);
     }
-    match parse(current, head, body).await {
-        Ok(events) => append(shared, events, reserved).await,
+    match parse(current, head, body, reserved).await {
+        Ok((events, reserved)) => append(shared, events, reserved).await,
         Err(why) => answer::bad(&why),
     }
 }
@@ -130,11 +130,14 @@ where
     if body::discard(body).await { answer } else { answer::closing(answer) }
 }
 
+/// The budget of the body goes along: parsing goes on, with the body in memory, though the sender
+/// has gone.
 async fn parse(
     current: Arc<CurrentSettings>,
     head: Parts,
     body: Bytes,
-) -> Result<Vec<Event>, BadMessage> {
+    reserved: ReservedBytes,
+) -> Result<(Vec<Event>, ReservedBytes), BadMessage> {
     let is_long = body.len() > LONG_TO_PARSE;
     let parse = move || {
         let settings = &current.settings;
@@ -144,7 +147,7 @@ async fn parse(
             max_event: settings.max_event,
             max_batch: settings.max_batch,
         };
-        read(&message, &reading)
+        read(&message, &reading).map(|events| (events, reserved))
     };
     if !is_long {
         return parse();
@@ -179,5 +182,43 @@ async fn append(shared: &Shared, events: Vec<Event>, reserved: ReservedBytes) ->
             }
             answer::failed()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::mpsc, time::Duration};
+
+    use tokio::{runtime::Builder, task::spawn_blocking};
+
+    use super::*;
+    use crate::source::http::{HttpSettings, body::BodyBudget};
+
+    #[test]
+    fn b02_a_body_that_is_parsed_is_counted_though_its_sender_has_gone() {
+        let bytes = LONG_TO_PARSE + 1;
+        let bounds = BodyBounds { limit: bytes, all: bytes, within: Duration::from_secs(5) };
+        let runtime = Builder::new_current_thread().enable_all().max_blocking_threads(1).build();
+        runtime.unwrap().block_on(async {
+            let (go_on, held_up) = mpsc::channel::<()>();
+            // The only thread on which it can be parsed has something else to do.
+            spawn_blocking(move || held_up.recv());
+            let budget = Arc::<BodyBudget>::default();
+            let mut reserved = ReservedBytes::none(&budget);
+            let body = body::read("x".repeat(bytes), &mut reserved, bounds).await.unwrap();
+            let current = Arc::new(CurrentSettings::new(HttpSettings::default()).unwrap());
+            let (head, ()) = Request::new(()).into_parts();
+            tokio::select! {
+                biased;
+                _ = parse(current, head, body, reserved) => panic!("it waits for the thread"),
+                () = std::future::ready(()) => {}
+            }
+            let mut others = ReservedBytes::none(&budget);
+            let other = body::read("x".to_owned(), &mut others, bounds).await;
+            assert_eq!(other, Err(BadBody::NoRoom), "it is in memory until it is parsed");
+            go_on.send(()).unwrap();
+            spawn_blocking(|| ()).await.unwrap();
+            assert!(body::read("x".to_owned(), &mut others, bounds).await.is_ok());
+        });
     }
 }

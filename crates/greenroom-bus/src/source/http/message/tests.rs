@@ -82,7 +82,18 @@ fn b02_events_and_batches_have_their_bounds() {
         matches!(refused, BadMessage::EventTooLarge { index: Some(1), limit: 1_000, .. }),
         "{refused:?}"
     );
-    assert_eq!(batch(&[EVENT; 4]), Err(BadMessage::TooMany { events: 4, limit: 3 }));
+    assert_eq!(batch(&[EVENT; 3]).unwrap().len(), 3);
+    assert_eq!(batch(&[EVENT; 4]), Err(BadMessage::TooMany { limit: 3 }));
+}
+
+#[test]
+fn b02_nothing_is_read_behind_what_refuses_a_batch() {
+    let many = batch(&[EVENT, EVENT, EVENT, EVENT, "no JSON"]);
+    assert_eq!(many, Err(BadMessage::TooMany { limit: 3 }));
+    let wrong = batch(&[EVENT, "{}", "no JSON"]).unwrap_err();
+    assert!(matches!(wrong, BadMessage::Event { index: Some(1), .. }), "{wrong:?}");
+    let behind = posted(&[("content-type", BATCH)], &format!("[{EVENT}] []")).unwrap_err();
+    assert!(matches!(behind, BadMessage::Event { index: None, .. }), "{behind:?}");
 }
 
 #[test]
