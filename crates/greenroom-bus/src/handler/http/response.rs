@@ -11,6 +11,11 @@ use crate::{
     http::{Verdict, answer},
 };
 
+/// Whether the target has handled what it was sent, whatever becomes of the body.
+pub(super) fn is_handled(shared: &Shared, response: &Response) -> bool {
+    answer::said(&shared.connection, &shared.config.status, response) == Verdict::Settle
+}
+
 /// Turns the response to an event into the result of the attempt.
 pub(super) async fn settle(
     shared: &Shared,

@@ -498,6 +498,21 @@ async fn k12_a_response_to_a_batch_that_carries_events_is_refused() {
 }
 
 #[tokio::test]
+async fn k12_a_batch_that_was_handled_is_not_posted_again_for_the_body_of_its_answer() {
+    let structured = "content-type: application/cloudevents+json\r\n";
+    for (headers, body) in [(structured, "{}"), (CARRIES_EVENTS, &*"x".repeat(1_000))] {
+        let mut server = Server::answering("200 OK", headers, body).await;
+        let config = HttpConfig { max_response: 100, ..server.config() };
+        let results = post_all(config, &["a", "b"]).await;
+        assert!(results.iter().all(|result| {
+            result.as_ref().is_err_and(|failure| failure.kind == FailureKind::Reject)
+        }));
+        assert!(server.requests.recv().await.unwrap().contains("cloudevents-batch"));
+        assert!(server.requests.try_recv().is_err(), "one request: {headers}");
+    }
+}
+
+#[tokio::test]
 async fn k12_a_batch_names_the_highest_attempt_and_has_no_idempotency_key() {
     let mut server = Server::answering("200 OK", "", "").await;
     let mut handler = HttpFactory::new(server.config()).unwrap().build(0).unwrap();

@@ -31,11 +31,16 @@ impl Shared {
         let sent = events.iter().map(|(event, _)| *event);
         let request = message::batch(&self.connection, sent, attempt);
         let started = Instant::now();
-        let result = match self.connection.send(request).await {
-            Ok(response) => response::settle(self, response, started).await,
-            Err(none) => Err(self.broken(none)),
+        let (result, is_handled) = match self.connection.send(request).await {
+            Ok(response) => {
+                let is_handled = response::is_handled(self, &response);
+                (response::settle(self, response, started).await, is_handled)
+            }
+            Err(none) => (Err(self.broken(none)), false),
         };
-        if result.as_ref().is_err_and(|failure| failure.kind.blames_the_event()) {
+        let is_rejected = result.as_ref().is_err_and(|failure| failure.kind.blames_the_event());
+        // What is wrong with the body of an answer is no reason to post anything twice.
+        if is_rejected && !is_handled {
             // One of them is to blame, and nobody knows which.
             return self.attempt_each(events).await;
         }
