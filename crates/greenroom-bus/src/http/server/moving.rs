@@ -35,8 +35,20 @@ impl LastMove {
     /// # Cancel safety
     /// A dropped future has done nothing.
     pub async fn stands_still(&self, patience: Duration, excused: impl Fn() -> bool) {
+        self.stands_still_within(|| patience, excused).await;
+    }
+
+    /// The same with a patience that may change meanwhile.
+    ///
+    /// # Cancel safety
+    /// A dropped future has done nothing.
+    pub async fn stands_still_within(
+        &self,
+        patience: impl Fn() -> Duration,
+        excused: impl Fn() -> bool,
+    ) {
         loop {
-            let end = *self.0.lock() + patience;
+            let end = *self.0.lock() + patience();
             if Instant::now() < end {
                 sleep_until(end).await;
             } else if excused() {

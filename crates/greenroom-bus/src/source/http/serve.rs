@@ -24,6 +24,9 @@ const LARGEST_HEADERS: usize = 64 << 10;
 /// How long a client may leave an answer where it is.
 const STANDS_STILL: Duration = Duration::from_secs(30);
 
+/// So much later than its time is over, a body that has not come is answered at the latest.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
+
 /// How long answers may take once the intake is closed.
 const LAST_ANSWERS: Duration = Duration::from_secs(5);
 
@@ -118,8 +121,13 @@ where
         .serve_connection(TokioIo::new(stream), service);
     let mut connection = pin!(connection);
     let mut closing = shared.closing.subscribe();
-    // A client may take as long for its headers as it likes to, if that is more.
-    let patience = STANDS_STILL.max(current.settings.header_timeout);
+    // A client may take as long for headers and body as it is allowed to, if that is more. A body
+    // that is late is told so, which cutting the connection at the same time would prevent.
+    let patience = || {
+        let settings = &shared.current().settings;
+        let body = settings.body_timeout.saturating_add(ANSWERS_WITHIN);
+        STANDS_STILL.max(settings.header_timeout).max(body)
+    };
     let ended = async {
         tokio::select! {
             // A client that broke it off, or was too slow, gets no further answer.
@@ -133,6 +141,6 @@ where
     tokio::select! {
         () = ended => {}
         () = place.taken_over() => {}
-        () = last_move.stands_still(patience, || place.is_answering()) => {}
+        () = last_move.stands_still_within(patience, || place.is_answering()) => {}
     }
 }

@@ -15,7 +15,7 @@ use tokio::{
 use self::sample::{
     BINARY, STRUCTURED, Stage, batch, client_tls, event, head, pem, post, server_tls,
 };
-use super::*;
+use super::{shared::Shared, *};
 use crate::store::log::AppendError;
 
 #[tokio::test]
@@ -212,6 +212,25 @@ async fn b02_a_slow_body_is_408_and_slow_headers_end_the_connection() {
     let mut silent = stage.connect().await;
     assert_eq!(silent.read(&mut [0]).await.unwrap_or(0), 0);
     assert!(stage.log.ids().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn b02_a_body_that_pauses_is_408_after_its_time_whatever_that_is() {
+    for seconds in [30, 31, 300] {
+        let body_timeout = Duration::from_secs(seconds);
+        let settings = HttpSettings { body_timeout, ..HttpSettings::default() };
+        let log = Arc::<sample::TestLog>::default();
+        let shared = Arc::new(Shared::new("http".into(), "/events", settings, log).unwrap());
+        let place = shared.connections.enter().unwrap();
+        let (mut client, stream) = tokio::io::duplex(1 << 16);
+        tokio::spawn(serve::connection(stream, place, shared));
+        let (started, message) = (Instant::now(), post(STRUCTURED, &event("a")));
+        client.write_all(&message.as_bytes()[..message.len() - 1]).await.unwrap();
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.starts_with("HTTP/1.1 408"), "{seconds}: {answer:?}");
+        assert_eq!(started.elapsed().as_secs(), seconds);
+    }
 }
 
 #[tokio::test]
