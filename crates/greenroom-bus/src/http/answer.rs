@@ -14,6 +14,7 @@ use tokio::time::timeout;
 
 use super::{
     connection::Connection,
+    credentials::Identification::{Known, Missing, Unknown},
     retry_after,
     status::{StatusMap, Verdict},
 };
@@ -74,10 +75,11 @@ pub(crate) async fn refusal(from: &Connection, response: &mut Response, took: Du
         let shown = String::from_utf8_lossy(&body);
         error.push_str(&format!(": {}", shown.trim_end().escape_debug()));
     }
-    error.push_str(match (status.as_u16(), from.has_credentials) {
-        (401, true) => "; the credentials were refused: correct them in the configuration",
-        (403, true) => "; the credentials do not suffice: correct them, or what they may do there",
-        (401 | 403, false) => "; no credentials were sent: add `auth` to the configuration",
+    error.push_str(match (status.as_u16(), from.identification) {
+        (401, Known) => "; the credentials were refused: correct them in the configuration",
+        (403, Known) => "; the credentials do not suffice: correct them, or what they may do there",
+        (401 | 403, Unknown) => "; check `auth`, `headers` and `url` in the configuration",
+        (401 | 403, Missing) => "; no credentials were sent: add `auth` to the configuration",
         _ => "",
     });
     error

@@ -6,7 +6,7 @@ use reqwest::{Client, Request, Response, header::HeaderMap, redirect};
 
 use super::{
     config::TargetConfig,
-    credentials,
+    credentials::{self, Identification},
     status::On,
     target::{Target, causes},
     tls,
@@ -19,8 +19,8 @@ pub(crate) struct Connection {
     client: Client,
     /// Credentials and configured headers, marked as secret so that no log shows their values.
     pub(crate) headers: HeaderMap,
-    /// Requests carry credentials: the target is told who posts.
-    pub(crate) has_credentials: bool,
+    /// Whether requests say who posts.
+    pub(crate) identification: Identification,
     timeout: Duration,
     /// The log has a warning of a header that is not understood.
     pub(crate) warned: AtomicBool,
@@ -58,9 +58,10 @@ impl Connection {
         let client = client(config, &target)?;
         let of_url = target.take_credentials(&client)?;
         let headers = credentials::headers(of_url, config)?;
-        let has_credentials = credentials::are_in(&headers) || config.tls.identity.is_some();
+        let has_query = target.url.query().is_some();
+        let identification = Identification::of(&headers, has_query, config);
         let (timeout, warned) = (config.timeout, AtomicBool::new(false));
-        Ok(Self { target, client, headers, has_credentials, timeout, warned })
+        Ok(Self { target, client, headers, identification, timeout, warned })
     }
 
     pub(crate) async fn send(&self, request: Request) -> Result<Response, NoAnswer> {

@@ -137,6 +137,24 @@ pub(super) fn headers(of_url: HeaderMap, config: &TargetConfig) -> Result<Header
 }
 
 /// Whether the target is told who posts.
-pub(super) fn are_in(headers: &HeaderMap) -> bool {
-    headers.contains_key(AUTHORIZATION)
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Identification {
+    /// By `auth`, by the URL, by a header `authorization` or by a certificate.
+    Known,
+    /// Perhaps by another header, or by the query of the URL: nobody here knows what they mean.
+    Unknown,
+    /// By nothing.
+    Missing,
+}
+
+impl Identification {
+    /// That of requests with these headers, which the configuration adds.
+    pub(super) fn of(headers: &HeaderMap, has_query: bool, config: &TargetConfig) -> Self {
+        match () {
+            () if headers.contains_key(AUTHORIZATION) => Self::Known,
+            () if config.tls.identity.is_some() => Self::Known,
+            () if has_query || !headers.is_empty() => Self::Unknown,
+            () => Self::Missing,
+        }
+    }
 }

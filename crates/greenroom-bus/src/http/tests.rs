@@ -17,6 +17,7 @@ use rustls::{
 use super::{
     Auth, BadAuth, Identity, TargetConfig, Tls, check_auth,
     connection::{Connection, NoAnswer},
+    credentials::Identification,
     message::{self, Mode},
 };
 use crate::{event::Event, http::check_tls};
@@ -114,6 +115,27 @@ async fn u01_a_client_shows_its_certificate() {
     assert_eq!(post(&with(&url, tls)).await.unwrap(), 204);
     let none = post(&with(&url, trusting("ca.pem"))).await.unwrap_err();
     assert!(none.untrusted, "the target wants one: {none:?}");
+}
+
+#[tokio::test]
+async fn u04_whether_credentials_are_sent_is_claimed_only_where_it_is_known() {
+    let of = |config: TargetConfig| Connection::new(&config).unwrap().identification;
+    let plain = || with("https://localhost/in", trusting("ca.pem"));
+    assert_eq!(of(plain()), Identification::Missing);
+    let headers = |name: &str| vec![(name.to_owned(), "secret".to_owned())];
+    let by_key = TargetConfig { headers: headers("x-api-key"), ..plain() };
+    let by_query = with("https://localhost/in?key=secret", Tls::default());
+    for config in [by_key, by_query] {
+        assert_eq!(of(config), Identification::Unknown);
+    }
+    let by_header = TargetConfig { headers: headers("authorization"), ..plain() };
+    let by_auth = TargetConfig { auth: Some(Auth::Bearer("secret".into())), ..plain() };
+    let by_url = with("https://me:secret@localhost/in?a=1", Tls::default());
+    let by_certificate =
+        with("https://localhost/in?a=1", Tls { identity: client(), ..Tls::default() });
+    for config in [by_header, by_auth, by_url, by_certificate] {
+        assert_eq!(of(config), Identification::Known);
+    }
 }
 
 #[tokio::test]

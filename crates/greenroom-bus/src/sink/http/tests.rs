@@ -378,7 +378,7 @@ async fn d13_a_refused_credential_pauses_and_rejects_nothing() {
     }
     until(|| sink.trouble().is_some_and(|trouble| trouble.paused)).await;
     let error = sink.trouble().unwrap().error;
-    assert!(error.contains("401") && error.contains("no credentials were sent"), "{error}");
+    assert!(error.contains("401") && error.contains("check `auth`, `headers`"), "{error}");
     assert!(sink.resume(), "it probes, and is refused again");
     until(|| server.requests.lock().len() == 2).await;
     until(|| sink.trouble().is_some_and(|trouble| trouble.paused)).await;
