@@ -49,14 +49,12 @@ use std::{
     collections::VecDeque,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
-        Arc,
+        Arc, Weak,
         atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering},
     },
 };
 
 use parking_lot::Mutex;
-
-pub use watch::Watch;
 
 /// How an acknowledged event ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -191,6 +189,17 @@ struct Shared<S: Settle + ?Sized = dyn Settle> {
     /// Who that is.
     watchers: Mutex<Option<Box<Watchers>>>,
     settle: S,
+}
+
+/// Stands for a settlement, without keeping it open. Cheap to clone.
+///
+/// The engine lets it travel with an event as a [local value](crate::event::Event::local) where a
+/// layer asks for it: a [deduplication](crate::layer::Deduplication) counts an event as seen only
+/// once it is acknowledged.
+#[derive(Clone)]
+pub struct Watch {
+    /// None: of a settlement that nobody watches, which never is.
+    shared: Option<Weak<Shared>>,
 }
 
 /// In a box of their own: hardly any settlement has one, and without them it fits into a cache

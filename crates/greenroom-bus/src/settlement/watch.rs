@@ -2,18 +2,7 @@
 
 use std::sync::{Arc, Weak, atomic::Ordering};
 
-use super::{Ack, Settled, Shared};
-
-/// Stands for a settlement, without keeping it open. Cheap to clone.
-///
-/// The engine lets it travel with an event as a [local value](crate::event::Event::local) where a
-/// layer asks for it: a [deduplication](crate::layer::Deduplication) counts an event as seen only
-/// once it is acknowledged.
-#[derive(Clone)]
-pub struct Watch {
-    /// None: of a settlement that nobody watches, which never is.
-    shared: Option<Weak<Shared>>,
-}
+use super::{Ack, Settled, Watch};
 
 impl Ack {
     /// To hear of the settlement beside the one that it reports to, without being a part of it.
