@@ -18,7 +18,7 @@ pub(super) struct Queue {
     returned: usize,
     /// How many were accepted.
     accepted: u64,
-    /// LineSet of which an event is under way. The others of these lines wait.
+    /// Lines of which an event is under way. The others of these lines wait.
     busy: LineSet,
     /// Requests under way.
     requests: usize,
