@@ -2,7 +2,7 @@
 //!
 //! What is new is added before what is gone is removed: so nothing that is handled meanwhile is
 //! without an output, and the run does not end for want of an input. Where an output is new and
-//! cannot be added, none is removed, and nothing more is read. What is there under its name,
+//! cannot be added, none is removed, and no input is added. What is there under its name,
 //! with other settings, is left: a file that is read anew, or written by two at once, is not what
 //! anybody wants. The options of `http` outputs change in place, which is how one goes on that is
 //! paused.
