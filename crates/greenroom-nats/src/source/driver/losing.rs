@@ -61,8 +61,11 @@ impl Driver {
         }
         let info = found.consumer.cached_info().clone();
         self.holding.last_number = info.delivered.consumer_sequence;
-        if !self.holding.is_in_vain() {
-            let hold = || Hold::new(self.options.ack_wait, Instant::now());
+        let now = Instant::now();
+        // In a row it is lost by a message that never comes. Otherwise what was on its way comes
+        // again, and what is newer waits for it.
+        if !(self.holding.is_in_vain() && self.asking.suspicion.is_fresh(now)) {
+            let hold = || Hold::new(self.options.ack_wait, now);
             self.holding.hold.get_or_insert_with(hold);
         }
         self.bound.consumer = found.consumer;
