@@ -29,7 +29,7 @@ use std::{
 
 use greenroom_bus::{
     source::Partition,
-    watermark::{Epoch, Positions, Snapshot},
+    watermark::{Epoch, Snapshot},
 };
 use rdkafka::{
     consumer::{BaseConsumer, Consumer, base_consumer::PartitionQueue},
@@ -37,7 +37,7 @@ use rdkafka::{
 };
 use tokio::sync::oneshot;
 
-use self::read_to::ReadTo;
+use self::read_to::{Anew, ReadTo};
 use super::{
     context::{Said, SourceContext},
     guard::Guard,
@@ -68,8 +68,10 @@ struct AssignedPartition {
     /// Until it is taken away.
     queue: Option<PartitionQueue<SourceContext>>,
     read: ReadTo,
-    /// Its log has begun anew, and the engine has not answered yet: from where it is read then.
-    anew: Option<Positions>,
+    /// Its log has begun anew, and what was read before is drained.
+    anew: Option<Anew>,
+    /// Where it was sent then, until something comes.
+    sought: Option<u64>,
     /// The last commit that was confirmed.
     committed: Option<StoredOffset>,
     /// What is done no longer fits in a commit: nothing is taken since; and when that was looked

@@ -101,8 +101,9 @@ async fn f10_a_topic_that_is_made_anew_while_it_is_read_is_read_from_its_beginni
     create_topic(&broker, &name, 1);
     let publisher = Publisher::new(&broker);
     numbered(&publisher, &name, 0..20);
-    let topics = [name.clone()];
-    let mut source = KafkaSource::open(options(&broker, &name, &topics)).unwrap();
+    let mut options = options(&broker, &name, std::slice::from_ref(&name));
+    options.drain_budget = Duration::from_secs(1);
+    let mut source = KafkaSource::open(options).unwrap();
     let commits = source.committer().unwrap();
     pull(&mut source, 20).await;
     let before = source.receipts().unwrap();
@@ -120,7 +121,7 @@ async fn f10_a_topic_that_is_made_anew_while_it_is_read_is_read_from_its_beginni
         read.extend(taken.into_iter().map(|taken| taken.event.unwrap().id().to_owned()));
     }
     assert_eq!(read, ["100", "101", "102", "103", "104"]);
-    // Of the records that are no more.
+    // Of the records that are no more, and were in hand for too long.
     (15..20).for_each(|at| before.settled(at, HANDLED));
     let receipts = source.receipts().unwrap();
     (0..3).for_each(|at| receipts.settled(at, HANDLED));

@@ -5,12 +5,21 @@
 //! epoch begins with the first record of the other log, and with what was open below it: a log
 //! that has lost its newest records has that still.
 
-use std::{ops::Range, time::Duration};
+use std::{
+    ops::Range,
+    sync::atomic::Ordering,
+    time::{Duration, Instant},
+};
 
 use greenroom_bus::{source::Partition, watermark::Positions};
 use rdkafka::{Message, Offset, consumer::Consumer, message::BorrowedMessage};
 
-use super::{super::shared::Part, AssignedPartition, Poller, read_to::ReadTo, rebalance::withdraw};
+use super::{
+    super::shared::Part,
+    AssignedPartition, Poller,
+    read_to::{Anew, ReadTo},
+    rebalance::withdraw,
+};
 
 /// What is open of these below this position, and nothing from there on.
 fn below(open: &[Range<u64>], first: u64) -> Positions {
@@ -28,22 +37,17 @@ impl Poller {
         first: &BorrowedMessage<'_>,
     ) {
         let first = first.offset().unsigned_abs();
-        let (name, place, before) = (&self.shared.name, &reading.place, reading.read.next);
         withdraw(&self.shared, number, reading);
-        let mut watermark = reading.tracker.watermark.lock();
-        let snapshot = watermark.snapshot();
-        let anew = snapshot.map_or(Positions::starting_at(first), |snapshot| {
-            below(snapshot.positions().open(), first)
-        });
-        watermark.revoke();
-        drop(watermark);
+        reading.tracker.is_watched.store(true, Ordering::Relaxed);
         tracing::warn!(
-            "{name}: partition {place} was read to offset {before}, and a later record has come at \
-             {first}: its topic was made anew, or has lost records; it is read from there, and {} \
-             events before that again; what else was read of it is given up",
-            anew.count_open()
+            "{}: partition {} was read to offset {}, and a later record has come at {first}: its \
+             topic was made anew, or has lost records; it is read from there, and what is open \
+             before that again; what else was read of it is given up",
+            self.shared.name,
+            reading.place,
+            reading.read.next
         );
-        reading.anew = Some(anew);
+        reading.anew = Some(Anew { first, since: Instant::now() });
     }
 
     /// Records come that were read before. Only where a topic is made of a copy they are others.
@@ -58,26 +62,48 @@ impl Poller {
         );
     }
 
-    /// Goes on once the engine has answered. True where it does.
+    /// Goes on once the engine has answered and nothing is in hand, or the budget for that has
+    /// passed. True where it does.
     pub(super) fn begin_anew(&self, number: Partition, reading: &mut AssignedPartition) -> bool {
+        let Some(Anew { first, since }) = reading.anew else { return false };
         let mut state = self.shared.state.lock();
-        if state.leaving.contains_key(&number) {
+        let mut watermark = reading.tracker.watermark.lock();
+        let is_in_hand = watermark.in_hand() > 0 && since.elapsed() <= self.options.drain_budget;
+        if is_in_hand || state.leaving.contains_key(&number) {
             return false;
         }
-        let Some(anew) = reading.anew.take() else { return false };
-        let epoch = reading.tracker.watermark.lock().assign(&anew);
+        let from = watermark.snapshot().map_or(Positions::starting_at(first), |snapshot| {
+            below(snapshot.positions().open(), first)
+        });
+        let epoch = watermark.assign(&from);
+        drop(watermark);
+        reading.tracker.is_watched.store(false, Ordering::Relaxed);
         state.parts.insert(number, Part::new(epoch, reading.tracker.clone()));
         drop(state);
         (reading.epoch, reading.committed, reading.full) = (epoch, None, None);
-        reading.read = ReadTo::starting_at(anew.lowest());
-        // Without waiting. What was fetched before comes no more.
-        let from = Offset::Offset(i64::try_from(anew.lowest()).unwrap_or(i64::MAX));
-        let place = &reading.place;
-        if let Err(error) = self.consumer.seek(&place.topic, place.partition, from, Duration::ZERO)
-        {
+        (reading.anew, reading.read) = (None, ReadTo::starting_at(from.lowest()));
+        reading.sought = Some(from.lowest());
+        self.seek(reading, from.lowest());
+        true
+    }
+
+    /// Whether librdkafka has gone past where it was sent: it may drop a seek, or make one of its
+    /// own. Then it is sent there once more; what was removed there is not waited for.
+    pub(super) fn was_sent_past(&self, reading: &mut AssignedPartition, first: u64) -> bool {
+        let Some(sought) = reading.sought.take().filter(|sought| first > *sought) else {
+            return false;
+        };
+        self.seek(reading, sought);
+        true
+    }
+
+    /// Without waiting. What was fetched before comes no more.
+    fn seek(&self, reading: &AssignedPartition, to: u64) {
+        let (place, to) = (&reading.place, i64::try_from(to).unwrap_or(i64::MAX));
+        let to = Offset::Offset(to);
+        if let Err(error) = self.consumer.seek(&place.topic, place.partition, to, Duration::ZERO) {
             self.fail(format!("partition {place} cannot be read anew: {error}"));
         }
-        true
     }
 }
 

@@ -55,6 +55,10 @@ impl Poller {
     fn snapshots(&self) -> Vec<(Partition, Snapshot, StoredOffset)> {
         let mut snapshots = Vec::new();
         for (number, reading) in &self.reading {
+            // What it says of offsets beyond the other log's first is not of that log.
+            if reading.anew.is_some() {
+                continue;
+            }
             let snapshot = reading.tracker.watermark.lock().snapshot();
             let Some(snapshot) = snapshot.filter(|of| of.epoch() == reading.epoch) else {
                 continue;

@@ -26,7 +26,7 @@ impl Poller {
         let mut reading = mem::take(&mut self.reading);
         for (number, reading) in &mut reading {
             if reading.anew.is_some() {
-                any |= self.begin_anew(*number, reading);
+                any |= reading.queue.is_some() && self.begin_anew(*number, reading);
                 continue;
             }
             let has_room = {
@@ -55,18 +55,29 @@ impl Poller {
                 None => break,
             }
         }
+        let first = messages.first().map(|first| first.offset().unsigned_abs());
+        if first.is_some_and(|first| !self.was_sent_past(reading, first)) {
+            self.read(number, reading, &messages);
+        }
+        drop(messages);
+        reading.queue = Some(queue);
+        first.is_some()
+    }
+
+    fn read(
+        &self,
+        number: Partition,
+        reading: &mut AssignedPartition,
+        messages: &[BorrowedMessage<'_>],
+    ) {
         let was_back = reading.read.is_back;
-        let anew = reading.read.read(&messages);
+        let anew = reading.read.read(messages);
         self.take(number, &reading.tracker, &messages[..anew.unwrap_or(messages.len())]);
         match anew {
             Some(first) => self.leaves_log(number, reading, &messages[first]),
             None if reading.read.is_back && !was_back => self.tells_step_back(reading),
             None => {}
         }
-        let any = !messages.is_empty();
-        drop(messages);
-        reading.queue = Some(queue);
-        any
     }
 
     /// One that came before its partition had a queue.

@@ -55,7 +55,8 @@ impl Poller {
             };
             // So many always fit; what is taken away drains; and of what is not in hand yet,
             // nothing can be settled.
-            if span < self.limits.sure() || reading.queue.is_none() || is_behind {
+            let drains = reading.queue.is_none() || reading.anew.is_some();
+            if span < self.limits.sure() || drains || is_behind {
                 continue;
             }
             let snapshot = reading.tracker.watermark.lock().snapshot();

@@ -6,7 +6,7 @@
 //! done. By their time one is told from the other: a record that is later than the last one read
 //! was not there before, unless producers' clocks differ, and then it is only handled again.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use rdkafka::Message;
 
@@ -16,8 +16,16 @@ pub(super) struct ReadTo {
     pub(super) next: u64,
     /// The time of the last one, in milliseconds; before the first one, when this began.
     last_at: i64,
-    /// What comes now was read before.
+    /// Of what has come last, some was read before.
     pub(super) is_back: bool,
+}
+
+/// Another log that a partition waits to be read of.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Anew {
+    /// The offset of its first record that was not there before.
+    pub(super) first: u64,
+    pub(super) since: Instant,
 }
 
 impl ReadTo {
@@ -31,16 +39,18 @@ impl ReadTo {
     /// behind it are not read.
     pub(super) fn read(&mut self, messages: &[impl Message]) -> Option<usize> {
         let time = |at: usize| messages[at].timestamp().to_millis();
-        let mut last = None;
+        let (mut last, mut is_back) = (None, false);
         for (at, message) in messages.iter().enumerate() {
             let offset = message.offset().unsigned_abs();
-            self.is_back = offset < self.next;
-            if !self.is_back {
+            if offset >= self.next {
                 (self.next, last) = (offset + 1, Some(at));
             } else if time(at) > last.map_or(Some(self.last_at), time) {
                 return Some(at);
+            } else {
+                is_back = true;
             }
         }
+        self.is_back = is_back;
         self.last_at = last.and_then(time).unwrap_or(self.last_at);
         None
     }
@@ -77,8 +87,9 @@ mod tests {
         let all = [(0, 100), (1, 90), (2, 100), (3, 100)];
         assert_eq!((read.read(&messages(&all)), read.is_back), (None, false));
         assert_eq!((read.read(&messages(&all[..2])), read.is_back), (None, true));
-        assert_eq!((read.read(&messages(&all)), read.is_back), (None, true));
-        assert_eq!((read.read(&messages(&[(4, 101)])), read.is_back), (None, false));
+        let with_more = [(0, 100), (3, 100), (4, 100)];
+        assert_eq!((read.read(&messages(&with_more)), read.is_back), (None, true));
+        assert_eq!((read.read(&messages(&[(5, 101)])), read.is_back), (None, false));
     }
 
     /// What a group has committed is not handled again because a partition has lost its newest

@@ -238,6 +238,7 @@ impl Poller {
             queue,
             read: ReadTo::starting_at(from),
             anew: None,
+            sought: None,
             committed,
             full: None,
             told_full: None,
@@ -267,7 +268,7 @@ impl Poller {
 
     fn stop_reading(&mut self, number: Partition) {
         let Some(reading) = self.reading.get_mut(&number) else { return };
-        (reading.queue, reading.anew) = (None, None);
+        reading.queue = None;
         reading.tracker.is_watched.store(true, Ordering::Relaxed);
         withdraw(&self.shared, number, reading);
     }
