@@ -18,11 +18,13 @@ use crate::{
 
 /// The bound on the engine's peak memory.
 const MEMORY_BOUND: u64 = 150 << 20;
-/// How much more it may take for ten times the input: less than 28 bytes for each further event.
-/// The peak is the highest point of a level that goes up and down with the moment at which the
-/// threads meet. It was 57 to 80 MiB in seven runs of 200,000 events, and 65 to 93 in as many of
-/// 2,000,000, of two builds.
-const GROWTH_BOUND: u64 = 48 << 20;
+/// How much more it may take for ten times the input: less than 14 bytes for each further event.
+const GROWTH_BOUND: u64 = 24 << 20;
+/// Runs of ten times the input, of which the one that takes least is judged. The peak is the
+/// highest point of a level that goes up and down with the moment at which the threads meet: 57 to
+/// 80 MiB in seven runs of 200,000 events, 65 to 93 in as many of 2,000,000. What grows with the
+/// input grows in each.
+const LARGE_RUNS: u64 = 3;
 /// An event costs less without files, and a message less than that: so many times as many take as
 /// long.
 const FROM_MEMORY: u64 = 5;
@@ -78,8 +80,9 @@ pub fn run(args: &[&str]) -> Result<ExitCode, Failure> {
         eprintln!("round {round} of {rounds}");
     }
     print(&runs);
-    let large = measured(ORDERED, &large, 10 * events)?;
-    Ok(judge(&runs, large, events))
+    let large = (0..LARGE_RUNS).map(|_| measured(ORDERED, &large, 10 * events));
+    let large: Vec<Run> = large.collect::<Result<_, _>>()?;
+    Ok(judge(&runs, &large, events))
 }
 
 /// How many events or messages a side is to do.
@@ -111,20 +114,21 @@ fn print(runs: &[(Side, Vec<Run>)]) {
 }
 
 /// Nothing may be lost, and memory is bounded.
-fn judge(runs: &[(Side, Vec<Run>)], large: Run, events: u64) -> ExitCode {
+fn judge(runs: &[(Side, Vec<Run>)], large: &[Run], events: u64) -> ExitCode {
     let memory = of(runs, ORDERED).iter().map(|run| run.memory).max().unwrap_or(0);
+    let least = large.iter().map(|run| run.memory).min().unwrap_or(u64::MAX);
+    let most = large.iter().map(|run| run.memory).max().unwrap_or(u64::MAX);
     let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
     println!(
         "\npeak memory {:.1} MiB; with ten times the events {:.1} MiB",
         mib(memory),
-        mib(large.memory)
+        mib(least)
     );
     let is_whole = |(side, runs): &(Side, Vec<Run>)| {
         runs.iter().all(|run| run.events == of_side(*side, events))
     };
-    let is_whole = runs.iter().all(is_whole) && large.events == 10 * events;
-    let is_bounded =
-        memory <= MEMORY_BOUND && large.memory <= MEMORY_BOUND.min(memory + GROWTH_BOUND);
+    let is_whole = runs.iter().all(is_whole) && large.iter().all(|run| run.events == 10 * events);
+    let is_bounded = memory.max(most) <= MEMORY_BOUND && least <= memory + GROWTH_BOUND;
     if is_whole && is_bounded {
         return ExitCode::SUCCESS;
     }
