@@ -120,6 +120,11 @@ impl Gate {
         true
     }
 
+    /// This request is over, and the target has not heard of it: that says nothing of the target.
+    pub fn leaves(&self, request: u64) {
+        self.state.lock().failing.remove(&request);
+    }
+
     /// A request has failed of what may pass. Where the target says so, none goes for a while.
     pub fn fails(&self, request: u64, target: &str, error: &str, after: Option<Duration>) {
         let (now, mut state) = (Instant::now(), self.state.lock());

@@ -27,10 +27,15 @@ const ANSWER: usize = 64 * 1024;
 /// of is alone. A moment in which the target does not work is over by then, and leaves it whole.
 const FAILS_WHOLE: u32 = 3;
 
+/// The same where the target may be down, and has settled nothing else meanwhile.
+const FAILS_WHOLE_IN_OUTAGE: u32 = 10;
+
 /// What an attempt comes to.
 enum Attempted {
     Stored,
     Rejected(String),
+    /// The target has not heard of it.
+    Unwritable(String),
     /// It may pass.
     Failed {
         error: String,
@@ -48,6 +53,8 @@ enum TargetHad {
     Nothing,
     /// It says itself that it has failed.
     Answered,
+    /// Not one event, for as long as nobody is there to take them.
+    Unavailable,
     /// The events, or not.
     Unknown,
 }
@@ -74,6 +81,10 @@ pub(super) async fn deliver(shared: Arc<Shared>, mut events: Vec<WaitingEvent>) 
                 shared.works(number, shown);
                 return rejected(&shared, events, &error);
             }
+            Attempted::Unwritable(error) => {
+                shared.gate.leaves(number);
+                return rejected(&shared, events, &error);
+            }
             Attempted::Failed { error, after, had } => {
                 if had == TargetHad::Unknown {
                     shared.repeats(events.len());
@@ -81,7 +92,7 @@ pub(super) async fn deliver(shared: Arc<Shared>, mut events: Vec<WaitingEvent>) 
                 let after = after.map(|after| after.min(LONGEST_ASKED));
                 let after = if is_replaced { Some(Duration::ZERO) } else { after };
                 shared.gate.fails(number, shown, &error, after);
-                put_off(&mut events, &settings.config.backoff, after, had);
+                put_off(&mut events, &settings.config.backoff, after, had, shared.settled());
                 return shared.come_back(events);
             }
             Attempted::Misconfigured(_) if is_replaced => {}
@@ -103,25 +114,39 @@ fn rejected(shared: &Shared, mut events: Vec<WaitingEvent>, error: &str) {
     shared.come_back(events);
 }
 
-/// When events that have failed for now are sent again, and with which others.
+/// When events that have failed for now are sent again, and with which others. `settled` is how
+/// many requests the target has settled by now.
 fn put_off(
     events: &mut [WaitingEvent],
     backoff: &Backoff,
     after: Option<Duration>,
     had: TargetHad,
+    settled: u64,
 ) {
+    let past = events[0].past;
     let failures = events.iter().map(|waiting| waiting.past.failures).max().unwrap_or(0) + 1;
     let wait = after.unwrap_or_else(|| backoff.wait(failures, rand::random()));
     let due = Instant::now() + wait;
-    // A target that names a wait, or is not there, fails of no event.
-    let splits = failures >= FAILS_WHOLE && after.is_none() && had != TargetHad::Nothing;
+    // A target that names a wait fails of no event.
+    let splits = after.is_none() && failures >= fails_whole(had, settled > past.settled);
     let together = if splits { events.len().div_ceil(2) } else { events.len() };
     for part in events.chunks_mut(together) {
         let with = part[0].number;
         for waiting in part {
-            waiting.past.failures = failures;
+            (waiting.past.failures, waiting.past.settled) = (failures, settled);
             waiting.comes_back(due, with);
         }
+    }
+}
+
+/// How often a batch fails before it is sent in halves. Behind a gateway, a target that is down and
+/// an event that it fails of look alike; what else it settles tells one from the other.
+fn fails_whole(had: TargetHad, settles_others: bool) -> u32 {
+    match had {
+        TargetHad::Nothing => u32::MAX,
+        TargetHad::Answered => FAILS_WHOLE,
+        TargetHad::Unavailable | TargetHad::Unknown if settles_others => FAILS_WHOLE,
+        TargetHad::Unavailable | TargetHad::Unknown => FAILS_WHOLE_IN_OUTAGE,
     }
 }
 
@@ -143,7 +168,7 @@ async fn attempt(settings: &Settings, events: &mut [WaitingEvent]) -> Attempted 
     events.iter_mut().for_each(|waiting| waiting.past.made = made);
     let request = match request(settings, events, made) {
         Ok(request) => request,
-        Err(error) => return Attempted::Rejected(error),
+        Err(error) => return Attempted::Unwritable(error),
     };
     let started = Instant::now();
     match settings.connection.send(request).await {
@@ -177,6 +202,7 @@ async fn answered(settings: &Settings, mut response: Response, started: Instant)
     // A gateway answers where the target has not, and does not know what that has done.
     let had = match response.status().as_u16() {
         502 | 504 => TargetHad::Unknown,
+        503 => TargetHad::Unavailable,
         _ => TargetHad::Answered,
     };
     let error = answer::refusal(&settings.connection, &mut response, took).await;

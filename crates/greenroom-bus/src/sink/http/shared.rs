@@ -44,6 +44,8 @@ pub(super) struct Shared {
     pub(super) room: Arc<Semaphore>,
     pub(super) gate: Gate,
     unanswered: AtomicU64,
+    /// Requests that the target has settled.
+    settled: AtomicU64,
     /// True once all that was accepted is settled, and nothing is accepted any more.
     pub(super) ended: watch::Sender<bool>,
     pub(super) failure: Mutex<Option<SinkError>>,
@@ -72,6 +74,7 @@ impl Shared {
             room: Arc::new(Semaphore::new(ROOM_BYTES)),
             gate: Gate::default(),
             unanswered: AtomicU64::new(0),
+            settled: AtomicU64::new(0),
             ended: watch::Sender::new(false),
             failure: Mutex::default(),
         })
@@ -117,9 +120,14 @@ impl Shared {
     /// The target has settled the request whose first event has this number. If it had failed
     /// before, the target may be well again for others, too.
     pub(super) fn works(&self, number: u64, target: &str) {
+        self.settled.fetch_add(1, Ordering::Relaxed);
         if self.gate.works(number, target) {
             self.hurry(false);
         }
+    }
+
+    pub(super) fn settled(&self) -> u64 {
+        self.settled.load(Ordering::Relaxed)
     }
 
     pub(super) fn resume(&self) -> bool {

@@ -391,6 +391,33 @@ async fn d13_a_refused_credential_pauses_and_rejects_nothing() {
 }
 
 #[tokio::test]
+async fn d13_an_event_that_cannot_be_written_does_not_open_a_sink_that_is_paused() {
+    let server = Server::start(|_, _| Answer::Status(401, "")).await;
+    let sink = HttpSink::open(paused_for(&server.url, LONG)).unwrap();
+    let (told, mut telling) = mpsc::unbounded_channel();
+    sink.accept(outgoing(0, None, &told)).await;
+    until(|| sink.trouble().is_some_and(|trouble| trouble.paused)).await;
+    let huge = (0..5_000).map(|n| (format!("x{n}"), "y"));
+    let event = Event::builder("1", "/test", "t");
+    let event = huge.fold(event, |event, (name, text)| event.extension(&name, text));
+    let event = event.build().unwrap();
+    sink.accept(Outgoing { event, ..outgoing(1, None, &told) }).await;
+    // The one that was refused is first in line, and is refused again.
+    let probes = async {
+        loop {
+            sink.resume();
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    };
+    let (id, how) = tokio::select! {
+        told = telling.recv() => told.unwrap(),
+        _ = tokio::time::timeout(Duration::from_secs(10), probes) => panic!("it waits"),
+    };
+    assert!(id == "1" && how.unwrap_err().contains("use `mode: structured`"));
+    assert!(sink.trouble().is_some_and(|trouble| trouble.paused));
+}
+
+#[tokio::test]
 async fn d13_a_paused_sink_probes_with_one_request_at_a_time() {
     let server = Server::start(|number, _| match number {
         0..9 => Answer::Status(403, ""),
@@ -605,6 +632,50 @@ async fn d13_one_event_that_fails_for_now_does_not_hold_up_its_batch() {
     tokio::time::timeout(Duration::from_secs(10), sink.finish()).await.unwrap().unwrap();
     assert_eq!(Ends::of(&mut telling).confirmed, ["2", "4"]);
     assert!(sink.trouble().is_none());
+}
+
+#[tokio::test]
+async fn d13_a_batch_stays_whole_while_its_target_is_down_behind_a_gateway() {
+    for status in [502, 503, 504] {
+        let server = Server::start(move |number, _| match number {
+            0..8 => Answer::Status(status, ""),
+            _ => OK,
+        });
+        let server = server.await;
+        let mode = HttpSinkMode::Batch(Batching { events: 4, ..Batching::default() });
+        let sink = HttpSink::open(HttpSinkConfig { mode, ..server.config() }).unwrap();
+        let ends = deliver(&sink, 4, |_| None).await;
+        assert_eq!(ends.confirmed.len(), 4, "{ends:?}");
+        let sizes = server.requests.lock().iter().map(events_in).collect::<Vec<_>>();
+        assert_eq!(sizes, [4; 9], "{status}");
+    }
+}
+
+#[tokio::test]
+async fn d13_an_event_of_which_a_target_behind_a_gateway_fails_comes_to_be_alone() {
+    let server = Server::start(|_, request| match request.contains("\"id\":\"2\"") {
+        true => Answer::Status(502, ""),
+        false => OK,
+    });
+    let server = server.await;
+    let mode = HttpSinkMode::Batch(Batching { events: 4, ..Batching::default() });
+    let sink = HttpSink::open(HttpSinkConfig { mode, ..server.config() }).unwrap();
+    let (told, mut telling) = mpsc::unbounded_channel();
+    for id in 0..4 {
+        sink.accept(outgoing(id, None, &told)).await;
+    }
+    assert_eq!(confirmed(&mut telling, 3).await, ["0", "1", "3"]);
+    let whole = |request: &&String| events_in(request) == 4;
+    assert_eq!(server.requests.lock().iter().filter(whole).count(), 10);
+    // Others are settled now: so it is not the target.
+    for id in 4..8 {
+        sink.accept(outgoing(id, None, &told)).await;
+    }
+    assert_eq!(confirmed(&mut telling, 4).await, ["4", "5", "6", "7"]);
+}
+
+fn events_in(request: &String) -> usize {
+    request.matches("specversion").count()
 }
 
 #[tokio::test]

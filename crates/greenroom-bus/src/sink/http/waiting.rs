@@ -23,6 +23,8 @@ pub(super) struct PastRequests {
     pub(super) made: u32,
     /// How many of them have failed for now.
     pub(super) failures: u32,
+    /// How many requests the target had settled when the last of them failed.
+    pub(super) settled: u64,
     /// How it goes on; none before the first.
     pub(super) resend: Option<Resend>,
 }
