@@ -290,6 +290,24 @@ async fn c04_a_replay_goes_on_once_its_store_can_give_letters_again() {
 }
 
 #[tokio::test]
+async fn c04_a_store_that_cannot_give_letters_at_all_does_not_keep_a_run_for_ever() {
+    let desk = Desk::new(&["1"]);
+    desk.run(vec![event(1, "t", Some("k"))]).await;
+    desk.mend();
+    let store = desk.store();
+    store.mark(Filter::default(), None).await.unwrap();
+    let damaged =
+        BusyStore { store: store.clone(), failures: Arc::new(AtomicUsize::new(usize::MAX)) };
+    let limit = OutageConfig { limit: Duration::from_millis(100), ..OutageConfig::default() };
+    let engine = desk.engine(&store, pool(1, 10)).dead_letters(Arc::new(damaged)).outage(limit);
+    let report = run(engine.input_named("i", dflt(), Box::new(Script::of([])))).await;
+    drop(store);
+    assert!(report.errors.iter().any(|error| error.contains("database is locked")), "{report:?}");
+    assert_eq!(desk.letters()[0].state, "marked", "the next run takes it up");
+    assert_eq!(desk.run(Vec::new()).await.handled, 1);
+}
+
+#[tokio::test]
 async fn c04_a_letter_whose_handler_or_input_is_gone_stays_with_the_reason() {
     let desk = Desk::new(&["1"]);
     desk.run(vec![event(1, "t", Some("k"))]).await;

@@ -87,14 +87,16 @@ pub(crate) async fn hand_out(replaying: Arc<Replaying>, shared: Arc<Shared>) {
 }
 
 /// The next letters, asked for until the store can give them. Meanwhile they count as waiting, so
-/// the run does not end without them. `None` once the run takes nothing more.
+/// the run does not end without them before its limit of an outage. `None` once the run takes
+/// nothing more.
 async fn take(replaying: &Replaying) -> Option<TakenLetters> {
-    let mut has_failed = false;
     loop {
         match replaying.store.take(AT_ONCE, BYTES_AT_ONCE).await {
-            Ok(taken) => return Some(taken),
-            Err(error) if !has_failed => {
-                has_failed = true;
+            Ok(taken) => {
+                replaying.works();
+                return Some(taken);
+            }
+            Err(error) if replaying.fails(error.to_string()) => {
                 tracing::warn!(%error, "no dead letter was taken for a replay: it is tried again");
             }
             Err(_) => {}

@@ -301,6 +301,7 @@ impl Run {
         }
         let ends = stuck_output(engine).or_else(|| self.long_outage(engine));
         let ends = ends.or_else(|| self.long_trouble(engine));
+        let ends = ends.or_else(|| self.long_replays(engine));
         if let Some(reason) = ends.or_else(|| self.parked.look(engine, !reads)) {
             self.error(reason);
             self.control.stop_now();
@@ -335,6 +336,22 @@ impl Run {
             let (name, what) = (&output.name, in_words(&trouble));
             (trouble.lasted >= engine.outage_limit)
                 .then(|| format!("the output {name:?} is {what}"))
+        })
+    }
+
+    /// A store that could give no letter to replay for as long. They stay marked for the next run.
+    fn long_replays(&self, engine: &Parts) -> Option<String> {
+        if self.at.all_read?.elapsed() < engine.outage_limit {
+            return None;
+        }
+        let (since, error) = engine.shared.replaying.as_ref()?.failing()?;
+        let failing = since.elapsed();
+        (failing >= engine.outage_limit).then(|| {
+            format!(
+                "no dead letter could be taken for a replay for {} s, and the next run goes on \
+                 with those that are marked: {error}",
+                failing.as_secs()
+            )
         })
     }
 

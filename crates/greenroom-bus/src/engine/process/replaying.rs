@@ -10,7 +10,10 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use tokio::sync::{Notify, watch};
+use tokio::{
+    sync::{Notify, watch},
+    time::Instant,
+};
 
 use crate::{
     dead_letter::replay::{ReplayEnd, Replayed, Replays},
@@ -41,6 +44,8 @@ pub(crate) struct Replaying {
     is_idle: AtomicBool,
     /// Told when that has changed, or an intake has nothing but replays to wait for.
     changed: Notify,
+    /// Since when the store could give none, and why.
+    failing: Mutex<Option<(Instant, String)>>,
     /// Nothing more is taken.
     closed: watch::Sender<bool>,
 }
@@ -56,6 +61,7 @@ impl Replaying {
             lingering: AtomicUsize::new(0),
             is_idle: AtomicBool::new(false),
             changed: Notify::new(),
+            failing: Mutex::new(None),
             closed: watch::Sender::new(false),
         }
     }
@@ -88,6 +94,23 @@ impl Replaying {
     pub(crate) fn set_idle(&self, is_idle: bool) {
         self.is_idle.store(is_idle, Ordering::Release);
         self.changed.notify_one();
+    }
+
+    /// The store could give none. True where that is news.
+    pub(crate) fn fails(&self, error: String) -> bool {
+        let mut failing = self.failing.lock();
+        let since = failing.as_ref().map(|(since, _)| *since);
+        *failing = Some((since.unwrap_or_else(Instant::now), error));
+        since.is_none()
+    }
+
+    pub(crate) fn works(&self) {
+        self.failing.lock().take();
+    }
+
+    /// Since when the store could give none, and why.
+    pub(crate) fn failing(&self) -> Option<(Instant, String)> {
+        self.failing.lock().clone()
     }
 
     /// Takes nothing more.
