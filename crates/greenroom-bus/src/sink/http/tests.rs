@@ -646,7 +646,7 @@ async fn d13_a_batch_stays_whole_while_its_target_is_down_behind_a_gateway() {
         let sink = HttpSink::open(HttpSinkConfig { mode, ..server.config() }).unwrap();
         let ends = deliver(&sink, 4, |_| None).await;
         assert_eq!(ends.confirmed.len(), 4, "{ends:?}");
-        let sizes = server.requests.lock().iter().map(events_in).collect::<Vec<_>>();
+        let sizes: Vec<_> = server.requests.lock().iter().map(|it| events_in(it)).collect();
         assert_eq!(sizes, [4; 9], "{status}");
     }
 }
@@ -674,7 +674,7 @@ async fn d13_an_event_of_which_a_target_behind_a_gateway_fails_comes_to_be_alone
     assert_eq!(confirmed(&mut telling, 4).await, ["4", "5", "6", "7"]);
 }
 
-fn events_in(request: &String) -> usize {
+fn events_in(request: &str) -> usize {
     request.matches("specversion").count()
 }
 
