@@ -53,8 +53,10 @@ enum TargetHad {
     Nothing,
     /// It says itself that it has failed.
     Answered,
-    /// Not one event, for as long as nobody is there to take them.
+    /// Not one event: it, or a gateway before it, says that nobody takes them now.
     Unavailable,
+    /// The events, or not: a gateway has answered for it.
+    Gateway,
     /// The events, or not.
     Unknown,
 }
@@ -86,7 +88,7 @@ pub(super) async fn deliver(shared: Arc<Shared>, mut events: Vec<WaitingEvent>) 
                 return rejected(&shared, events, &error);
             }
             Attempted::Failed { error, after, had } => {
-                if had == TargetHad::Unknown {
+                if matches!(had, TargetHad::Gateway | TargetHad::Unknown) {
                     shared.repeats(events.len());
                 }
                 let after = after.map(|after| after.min(LONGEST_ASKED));
@@ -144,9 +146,8 @@ fn put_off(
 fn fails_whole(had: TargetHad, settles_others: bool) -> u32 {
     match had {
         TargetHad::Nothing => u32::MAX,
-        TargetHad::Answered => FAILS_WHOLE,
-        TargetHad::Unavailable | TargetHad::Unknown if settles_others => FAILS_WHOLE,
-        TargetHad::Unavailable | TargetHad::Unknown => FAILS_WHOLE_IN_OUTAGE,
+        TargetHad::Unavailable | TargetHad::Gateway if !settles_others => FAILS_WHOLE_IN_OUTAGE,
+        _ => FAILS_WHOLE,
     }
 }
 
@@ -201,7 +202,7 @@ async fn answered(settings: &Settings, mut response: Response, started: Instant)
     let after = answer::wait(&response);
     // A gateway answers where the target has not, and does not know what that has done.
     let had = match response.status().as_u16() {
-        502 | 504 => TargetHad::Unknown,
+        502 | 504 => TargetHad::Gateway,
         503 => TargetHad::Unavailable,
         _ => TargetHad::Answered,
     };
