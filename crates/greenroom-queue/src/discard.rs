@@ -3,7 +3,10 @@
 //! Their `Drop` is user code. It runs under no lock, and its panic must not lose a message that
 //! happens to be on its way, nor end the worker that drops it.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::{
+    any::{Any, type_name},
+    panic::{AssertUnwindSafe, catch_unwind},
+};
 
 use crate::lock::user_code_follows;
 
@@ -15,8 +18,14 @@ pub fn discard<T>(value: T) {
     user_code_follows();
     let dropped = catch_unwind(AssertUnwindSafe(move || drop(value)));
     if let Err(panic) = dropped {
-        tracing::error!(dropped = std::any::type_name::<T>(), "a `Drop` panicked");
-        // Dropping what a panic carries may panic again; this once, it is leaked.
-        std::mem::forget(panic);
+        drop_panicked(type_name::<T>(), panic);
     }
+}
+
+/// Apart, so that it is compiled once.
+#[cold]
+fn drop_panicked(dropped: &str, panic: Box<dyn Any + Send>) {
+    tracing::error!(dropped, "a `Drop` panicked");
+    // Dropping what a panic carries may panic again; this once, it is leaked.
+    std::mem::forget(panic);
 }

@@ -1,8 +1,11 @@
 //! The runtime of a pool, and its random numbers.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::{
+    pin::Pin,
+    sync::atomic::{AtomicU64, Ordering},
+};
 
-use tokio::runtime::Handle;
+use tokio::{runtime::Handle, task::JoinHandle};
 
 use super::builder::threads::Threads;
 
@@ -19,6 +22,16 @@ pub(crate) struct Env {
 impl Env {
     pub(super) fn new(runtime: Handle, threads: Option<Threads>, seed: u64) -> Self {
         Self { runtime, _threads: threads, chance: AtomicU64::new(seed) }
+    }
+
+    /// Runs a task of which a pool has few. In a box, or the runtime's part of it would be compiled
+    /// once more for each type of actor.
+    pub(crate) fn spawn_boxed(
+        &self,
+        task: impl Future<Output = ()> + Send + 'static,
+    ) -> JoinHandle<()> {
+        let task: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(task);
+        self.runtime.spawn(task)
     }
 
     /// A random number between 0 and 1, for jitter (Steele, Lea, Flood: SplitMix64, OOPSLA 2014).

@@ -22,7 +22,7 @@ where
     if !core.clock.begin() {
         return false;
     }
-    core.env.runtime.spawn(run(spawn_task(core)));
+    core.env.spawn_boxed(run(spawn_task(core)));
     true
 }
 

@@ -59,7 +59,7 @@ fn begin_with<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 ) {
     let turn = next_turn(core);
     core.telemetry.measured.keep_residence();
-    core.env.runtime.spawn(run(TaskGuard::new(core), judge, turn));
+    core.env.spawn_boxed(run(TaskGuard::new(core), judge, turn));
 }
 
 /// From now on no earlier advisor has a say.

@@ -24,7 +24,7 @@ pub(crate) fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Arc<C
     if let Some(Ok(scaler)) =
         core.settings.config.size.autoscale.as_deref().copied().map(Autoscaler::new)
     {
-        core.env.runtime.spawn(run(TaskGuard::new(core), scaler));
+        core.env.spawn_boxed(run(TaskGuard::new(core), scaler));
     }
 }
 

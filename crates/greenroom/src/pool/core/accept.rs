@@ -445,7 +445,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> SenderVtable<A::Message, A:
             return;
         }
         self.close();
-        let runtime = self.env.runtime.clone();
-        runtime.spawn(stop::run::stop(self, Stop::within(Duration::MAX)));
+        let core = self.clone();
+        self.env.spawn_boxed(async move {
+            stop::run::stop(core, Stop::within(Duration::MAX)).await;
+        });
     }
 }

@@ -125,7 +125,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         // Pairs with the load in `works_as`, as in `spawn_task`.
         let number = self.membership.slots.at(slot).tasks.fetch_add(1, Ordering::SeqCst) + 1;
         let run = worker::adopted::run(TaskGuard::new(self), slot, other, outcomes.clone());
-        self.membership.works_as(slot, number, self.env.runtime.spawn(run).abort_handle());
+        self.membership.works_as(slot, number, self.env.spawn_boxed(run).abort_handle());
         Ok((slot, size))
     }
 
