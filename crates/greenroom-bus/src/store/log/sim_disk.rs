@@ -120,9 +120,14 @@ impl SimDisk {
         self.machine.state.lock().lacks_room = Some(0);
     }
 
-    /// There is room again. How many files were to be made since there was none.
-    pub(super) fn clear(&self) -> u32 {
-        self.machine.state.lock().lacks_room.take().unwrap_or(0)
+    /// How many files were to be made since there is no room.
+    pub(super) fn refused(&self) -> u32 {
+        self.machine.state.lock().lacks_room.unwrap_or(0)
+    }
+
+    /// There is room again.
+    pub(super) fn clear(&self) {
+        self.machine.state.lock().lacks_room = None;
     }
 
     /// No more files than these may be open at once.
