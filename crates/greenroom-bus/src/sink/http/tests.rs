@@ -674,6 +674,33 @@ async fn d13_an_event_of_which_a_target_behind_a_gateway_fails_comes_to_be_alone
     assert_eq!(confirmed(&mut telling, 4).await, ["4", "5", "6", "7"]);
 }
 
+#[tokio::test]
+async fn d13_a_batch_that_fails_behind_a_gateway_is_split_early_where_others_are_settled() {
+    let server = Server::start(|_, request| match request.contains("\"id\":\"2\"") {
+        true => Answer::Status(502, ""),
+        false => OK,
+    });
+    let server = server.await;
+    let mode = HttpSinkMode::Batch(Batching { events: 4, ..Batching::default() });
+    let mut config = HttpSinkConfig { mode, ..patient(server.config()) };
+    let sink = HttpSink::open(config.clone()).unwrap();
+    let (told, mut telling) = mpsc::unbounded_channel();
+    for id in 0..4 {
+        sink.accept(outgoing(id, None, &told)).await;
+    }
+    for failures in 1..=3 {
+        until(|| sink.unanswered() == 4 * failures).await;
+        sink.accept(outgoing(4, None, &told)).await;
+        assert_eq!(confirmed(&mut telling, 1).await, ["4"]);
+        // Other options, so that it is sent again now and not in an hour.
+        config.target.timeout += Duration::from_millis(1);
+        assert!(sink.reconfigure(config.clone()).unwrap());
+    }
+    assert_eq!(confirmed(&mut telling, 2).await, ["0", "1"]);
+    let whole = |request: &&String| events_in(request) == 4;
+    assert_eq!(server.requests.lock().iter().filter(whole).count(), 3);
+}
+
 fn events_in(request: &str) -> usize {
     request.matches("specversion").count()
 }
