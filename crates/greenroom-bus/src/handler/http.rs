@@ -27,7 +27,8 @@
 //! mode (`application/cloudevents-batch+json`), with the highest of their attempts and without an
 //! idempotency key: each event has its source and id. The status is that of all of them, but where
 //! it rejects or parks: then each is posted by itself. A response with events is refused, because
-//! it does not say to which of them they belong; nothing is posted again for it.
+//! it does not say to which of them they belong; nothing is posted again for it, also where it
+//! breaks off.
 //!
 //! After a timeout the target may still be at work on the event while the next attempt arrives, and
 //! after a connection that is lost it may have handled it. The idempotency key, which is the same

@@ -513,6 +513,21 @@ async fn k12_a_batch_that_was_handled_is_not_posted_again_for_the_body_of_its_an
 }
 
 #[tokio::test]
+async fn k12_a_batch_that_was_handled_is_not_posted_again_where_the_answer_breaks_off() {
+    let head = format!("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n{CARRIES_EVENTS}\r\n");
+    let timeout = Duration::from_millis(500);
+    for closes in [true, false] {
+        let mut server = Server::serving(Some(format!("{head}half")), closes).await;
+        let results = post_all(HttpConfig { timeout, ..server.config() }, &["a", "b"]).await;
+        for failure in results.into_iter().map(Result::unwrap_err) {
+            assert_eq!(failure.kind, FailureKind::Reject, "{failure}");
+            assert!(failure.error.contains("it has handled the batch"), "{failure}");
+        }
+        assert!(server.requests.recv().await.is_some() && server.requests.try_recv().is_err());
+    }
+}
+
+#[tokio::test]
 async fn k12_a_batch_names_the_highest_attempt_and_has_no_idempotency_key() {
     let mut server = Server::answering("200 OK", "", "").await;
     let mut handler = HttpFactory::new(server.config()).unwrap().build(0).unwrap();

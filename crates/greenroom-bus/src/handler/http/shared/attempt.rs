@@ -34,7 +34,8 @@ impl Shared {
         let (result, is_handled) = match self.connection.send(request).await {
             Ok(response) => {
                 let is_handled = response::is_handled(self, &response);
-                (response::settle(self, response, started).await, is_handled)
+                let result = response::settle(self, response, started).await;
+                (if is_handled { result.map_err(not_again) } else { result }, is_handled)
             }
             Err(none) => (Err(self.broken(none)), false),
         };
@@ -84,6 +85,16 @@ impl Shared {
             if none.untrusted && verdict == Verdict::Retry { Verdict::Pause } else { verdict };
         unanswered(verdict, retry, none.text).with_effect(effect)
     }
+}
+
+/// What is wrong with the body of the answer to a batch that was handled. Where it broke off, that
+/// is no reason to post the batch again either: nobody could use the events in it.
+fn not_again(failure: Failure) -> Failure {
+    if failure.kind.blames_the_event() {
+        return failure;
+    }
+    let error = failure.error;
+    Failure::reject(format!("{error}; it has handled the batch, which is not posted again"))
 }
 
 /// What follows where there is no answer.
