@@ -105,6 +105,9 @@ pub struct Trouble {
     pub paused: bool,
     /// For how long.
     pub lasted: Duration,
+    /// For how long it has stored and rejected nothing; never longer than it has lasted. A run ends
+    /// by this: one that gets on with other events is waited for.
+    pub idle: Duration,
     /// The last error, in words.
     pub error: String,
 }
@@ -112,12 +115,18 @@ pub struct Trouble {
 impl Trouble {
     /// That of a sink that waits for an operator to correct it.
     pub fn paused(lasted: Duration, error: impl Into<String>) -> Self {
-        Self { paused: true, lasted, error: error.into() }
+        Self { paused: true, lasted, idle: lasted, error: error.into() }
     }
 
     /// That of a sink that tries again.
     pub fn failing(lasted: Duration, error: impl Into<String>) -> Self {
-        Self { paused: false, lasted, error: error.into() }
+        Self { paused: false, lasted, idle: lasted, error: error.into() }
+    }
+
+    /// That of a sink that stored or rejected something so long ago.
+    #[must_use]
+    pub fn idle_for(self, idle: Duration) -> Self {
+        Self { idle: idle.min(self.lasted), ..self }
     }
 }
 

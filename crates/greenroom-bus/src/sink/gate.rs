@@ -37,6 +37,8 @@ struct State {
     /// Requests that have failed and are not settled, by their numbers: since when, and of what
     /// last.
     failing: HashMap<u64, (Instant, String)>,
+    /// When the target settled a request last.
+    settled: Option<Instant>,
     told: Option<Instant>,
 }
 
@@ -107,6 +109,7 @@ impl Gate {
     /// before, or all were paused.
     pub fn works(&self, request: u64, target: &str) -> bool {
         let mut state = self.state.lock();
+        state.settled = Some(Instant::now());
         let (failed, paused) = (state.failing.remove(&request), state.paused.take());
         if failed.is_none() && paused.is_none() {
             return false;
@@ -198,7 +201,11 @@ impl Gate {
             return Some(Trouble::paused(since.elapsed(), error.clone()));
         }
         let (since, error) = state.failing.values().min_by_key(|(since, _)| *since)?;
-        Some(Trouble::failing(since.elapsed(), error.clone()))
+        let trouble = Trouble::failing(since.elapsed(), error.clone());
+        Some(match state.settled {
+            Some(settled) => trouble.idle_for(settled.elapsed()),
+            None => trouble,
+        })
     }
 }
 

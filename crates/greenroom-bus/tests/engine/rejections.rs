@@ -1,6 +1,12 @@
 //! Outputs that reject events for good, or fail for now (D13).
 
-use std::sync::{Arc, Mutex};
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU32, Ordering::Relaxed},
+    },
+    time::Duration,
+};
 
 use greenroom_bus::{
     BoxFuture,
@@ -8,7 +14,7 @@ use greenroom_bus::{
     engine::{AckWhen, Control, Engine, HandlerConfig, OutageConfig, RunReport},
     event::Event,
     handler::Outputs,
-    sink::{Outgoing, Sink, SinkError, Trouble},
+    sink::{Outgoing, Sink, SinkError, Trouble, gate::Gate},
     watermark::Positions,
 };
 use tokio::{sync::Notify, time::Instant};
@@ -28,7 +34,7 @@ use crate::{
 /// Every event is rejected.
 const REJECTS: Behaviour = Behaviour {
     room: 64,
-    latency: std::time::Duration::ZERO,
+    latency: Duration::ZERO,
     fails_after: None,
     hangs: false,
     rejects: Some(1),
@@ -215,16 +221,20 @@ impl Sink for Gated {
     }
 }
 
-async fn gated(source: Script, limit: std::time::Duration) -> (Engine, Arc<Gated>) {
-    let (sink, letters) = (Arc::new(Gated::default()), Arc::new(MemoryLetters::default()));
+async fn gated(source: Script, limit: Duration) -> (Engine, Arc<Gated>) {
+    let sink = Arc::new(Gated::default());
+    (delivering_to(sink.clone(), source, limit).await, sink)
+}
+
+async fn delivering_to(sink: Arc<dyn Sink>, source: Script, limit: Duration) -> Engine {
     let outage = OutageConfig { limit, ..OutageConfig::default() };
     let engine = Engine::builder()
-        .output("api", vec!["**".parse().unwrap()], sink.clone())
-        .dead_letters(letters)
+        .output("api", vec!["**".parse().unwrap()], sink)
+        .dead_letters(Arc::new(MemoryLetters::default()))
         .outage(outage)
         .input(Box::new(source))
         .handler("h", on(&["t"], pass()));
-    (engine.build().await.unwrap(), sink)
+    engine.build().await.unwrap()
 }
 
 #[tokio::test(start_paused = true)]
@@ -235,6 +245,69 @@ async fn d13_a_paused_output_ends_the_run_after_the_limit_and_says_why() {
     let says = "the output \"api\" is paused for 60 s: 401: the credentials were refused";
     assert!(report.errors.iter().any(|error| error == says), "{:?}", report.errors);
     assert!(report.outputs[0].trouble.as_ref().is_some_and(|trouble| trouble.contains("401")));
+}
+
+/// A sink that never gets on with its first event. Of the others, it stores one every 40 s.
+#[derive(Default)]
+struct Stubborn {
+    gate: Arc<Gate>,
+    first: Mutex<Option<Outgoing>>,
+    others: AtomicU32,
+}
+
+impl Sink for Stubborn {
+    fn describe(&self) -> String {
+        "stubborn".to_owned()
+    }
+
+    fn try_accept(&self, outgoing: Outgoing) -> Result<(), Outgoing> {
+        let mut first = self.first.lock().unwrap();
+        if first.is_none() {
+            *first = Some(outgoing);
+            self.gate.fails(0, "stubborn", "503", None);
+            return Ok(());
+        }
+        let number = 1 + self.others.fetch_add(1, Relaxed);
+        let gate = self.gate.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(ms(40_000) * number).await;
+            gate.works(number.into(), "stubborn");
+            outgoing.ack.confirm();
+        });
+        Ok(())
+    }
+
+    fn accept<'a>(&'a self, _: Outgoing) -> BoxFuture<'a, ()> {
+        unreachable!("there is always room")
+    }
+
+    fn finish<'a>(&'a self) -> BoxFuture<'a, Result<(), SinkError>> {
+        Box::pin(std::future::pending())
+    }
+
+    fn failure(&self) -> Option<SinkError> {
+        None
+    }
+
+    fn is_remote(&self) -> bool {
+        true
+    }
+
+    fn trouble(&self) -> Option<Trouble> {
+        self.gate.trouble()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn d13_an_output_that_gets_on_with_all_but_one_event_ends_the_run_after_the_last_other() {
+    let sink = Arc::new(Stubborn::default());
+    let engine = delivering_to(sink, Script::of(events(6)), ms(60_000)).await;
+    let report = tokio::time::timeout(HANG, engine.run()).await.unwrap();
+    assert_eq!((report.handled, report.refused, report.dead_lettered), (5, 1, 0), "{report:?}");
+    // The last other is stored after 200 s.
+    assert!((ms(260_000)..ms(262_000)).contains(&report.elapsed), "{:?}", report.elapsed);
+    let says = "the output \"api\" is failing for 260 s: 503";
+    assert!(report.errors.iter().any(|error| error == says), "{:?}", report.errors);
 }
 
 #[tokio::test(start_paused = true)]

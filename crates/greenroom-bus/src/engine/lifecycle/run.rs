@@ -325,8 +325,8 @@ impl Run {
         })
     }
 
-    /// An output that has not got on for as long (D13). Its events count as neither handled nor
-    /// given up meanwhile.
+    /// An output that has stored and rejected nothing for as long (D13): one that gets on with all
+    /// but one event is waited for. Its events count as neither handled nor given up meanwhile.
     fn long_trouble(&self, engine: &Parts) -> Option<String> {
         if self.at.all_read?.elapsed() < engine.outage_limit {
             return None;
@@ -334,8 +334,7 @@ impl Run {
         engine.shared.egress.outputs.at_work().iter().find_map(|output| {
             let trouble = output.sink.trouble()?;
             let (name, what) = (&output.name, in_words(&trouble));
-            (trouble.lasted >= engine.outage_limit)
-                .then(|| format!("the output {name:?} is {what}"))
+            (trouble.idle >= engine.outage_limit).then(|| format!("the output {name:?} is {what}"))
         })
     }
 

@@ -86,10 +86,9 @@ impl WriterStatus {
 
     pub(super) fn trouble(&self) -> Option<Trouble> {
         let trouble = self.trouble.lock();
-        trouble.as_ref().map(|(since, paused, error)| Trouble {
-            paused: *paused,
-            lasted: since.elapsed(),
-            error: error.clone(),
+        trouble.as_ref().map(|(since, paused, error)| match paused {
+            true => Trouble::paused(since.elapsed(), error),
+            false => Trouble::failing(since.elapsed(), error),
         })
     }
 
