@@ -24,8 +24,9 @@ pub struct OutageConfig {
     pub failures: u32,
     /// Or failures only, over at least two events, for this long; 10 s unless said otherwise.
     pub window: Duration,
-    /// How long a run whose inputs have ended waits for a handler in outage; 5
-    /// min unless said otherwise.
+    /// How long a run whose inputs have ended waits for a handler in outage, for an output that
+    /// fails or is paused, from the last event on that it stored or rejected, and for a store of
+    /// dead letters that can give none for a replay; 5 min unless said otherwise.
     pub limit: Duration,
 }
 

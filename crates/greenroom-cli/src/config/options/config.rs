@@ -169,8 +169,10 @@ options! {
         failures: u32 = count(2..=1_000_000).default("20");
         /// So long with failures only, of at least two events, is an outage.
         window: Duration = duration(1..=DAY_MS).default("10s");
-        /// Once all inputs have ended, a run waits for a handler in outage so long, from that
-        /// moment on. Then it gives up: the rest is refused, exit code 3.
+        /// Once all inputs have ended, a run waits so long, from that moment on, for a handler in
+        /// outage, for an output that fails or is paused (from the last event on that it stored or
+        /// rejected, if that is later), and for dead letters that cannot be taken for a replay.
+        /// Then it gives up: the rest is refused, exit code 3.
         limit: Duration = duration(1..=DAY_MS).default("5m");
     }
 }
