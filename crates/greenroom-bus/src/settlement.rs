@@ -37,6 +37,7 @@
 //! # Ok::<(), mpsc::RecvError>(())
 //! ```
 
+mod lent;
 mod watch;
 
 #[cfg(test)]

@@ -318,3 +318,33 @@ fn d13_a_rejected_part_is_told_first_and_refuses_only_where_nothing_follows_from
     }
     Ack::detached().reject("nobody hears of it");
 }
+
+#[test]
+fn what_is_lent_says_nothing_once_it_is_taken_back() {
+    let told = Told::default();
+    let event = Ack::new(Log(told.clone()));
+    let (borrowed, lent) = event.child().lend();
+    lent.take_back().unwrap().confirm();
+    drop(borrowed);
+    let (borrowed, lent) = event.child().lend();
+    borrowed.confirm();
+    assert!(lent.take_back().is_none(), "it is settled");
+    let (borrowed, _) = event.child().lend();
+    borrowed.confirm();
+    assert!(told.lock().unwrap().is_empty(), "a part is open");
+    event.confirm();
+    assert_eq!(*told.lock().unwrap(), [HANDLED]);
+}
+
+#[test]
+fn what_is_lent_and_dropped_or_rejected_refuses() {
+    let settled = |settle: fn(Ack)| {
+        let told = Told::default();
+        let (borrowed, _) = Ack::new(Log(told.clone())).lend();
+        settle(borrowed);
+        let told = told.lock().unwrap();
+        told.clone()
+    };
+    assert_eq!(settled(drop), [DROPPED]);
+    assert_eq!(settled(|ack| ack.reject("never")), [Settled::Refused(Refusal::NotStored)]);
+}

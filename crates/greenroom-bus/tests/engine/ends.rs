@@ -411,14 +411,75 @@ async fn g01_events_that_are_cut_off_before_an_output_has_room_do_not_count_as_g
     });
     let running = Running::of(bench).await;
     tokio::time::sleep(ms(10)).await;
-    let removal = running.control.remove_output("out").unwrap();
     running.control.stop_now();
-    let removed = removal.done().await;
-    let stored = running.sink.ids().len() as u64;
-    assert_eq!((removed.events, removed.error), (stored, None));
-    assert_eq!(stored, 2, "one that is being stored, and one in its room");
-    let report = running.end().await;
+    let (sink, report) = (running.sink.clone(), running.end().await);
+    assert_eq!(sink.ids().len(), 2, "one that is being stored, and one in its room");
     assert_eq!((report.handled, report.refused, report.outputs[0].events), (2, 2, 2));
+}
+
+/// An output that takes an hour for each event, and has room for one more.
+fn full(remote: bool) -> MemorySink {
+    let (latency, rejects) = (Duration::from_secs(3_600), remote.then_some(u32::MAX));
+    MemorySink::new(Behaviour { room: 1, latency, rejects, ..Behaviour::default() })
+}
+
+/// Four events, of two of which a worker waits for room in a full output.
+async fn waiting(bench: Bench) -> Running {
+    let events: Vec<_> = (0..4).map(|n| event(n, "t", Some(&format!("{n}")))).collect();
+    let source = Box::new(Script::of(events).then(Step::Never));
+    let bench = bench.set(|engine| {
+        let engine = engine.input_named("first", Matcher::any(), source);
+        engine.pool("default", pool(4, 100)).handler("h", on(&["t"], pass()))
+    });
+    let running = Running::of(bench).await;
+    tokio::time::sleep(ms(10)).await;
+    running
+}
+
+#[tokio::test(start_paused = true)]
+async fn g01_what_waits_for_room_in_an_output_that_is_removed_goes_to_the_next_one() {
+    for remote in [false, true] {
+        let running = waiting(Bench::with(full(remote), MemoryLetters::default())).await;
+        let next = Arc::new(MemorySink::default());
+        running.control.add_output("next", every(), Matcher::any(), next.clone()).unwrap();
+        tokio::time::sleep(ms(10)).await;
+        assert_eq!(next.ids().len(), 0);
+        let removal = running.control.remove_output("out").unwrap();
+        running.add("more", Script::of(events("more", 20))).unwrap();
+        tokio::time::sleep(ms(10)).await;
+        assert_eq!(next.ids().len(), 22, "two that waited, and the pool goes on");
+        assert_eq!(removal.done().await.events, 2);
+        running.remove("first").await;
+        let (sink, report) = (running.sink.clone(), running.end().await);
+        assert_eq!((report.handled, report.refused, sink.ids().len()), (24, 0, 2), "{report:?}");
+        assert!(!sink.is_misused());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn g01_what_waits_for_room_in_the_only_output_goes_nowhere_once_that_is_removed() {
+    let running = waiting(Bench::with(full(false), MemoryLetters::default())).await;
+    let removal = running.control.remove_output("out").unwrap();
+    tokio::time::sleep(ms(10)).await;
+    assert_eq!(running.control.progress().settled, 2);
+    assert_eq!(removal.done().await.events, 2);
+    running.remove("first").await;
+    assert_eq!(running.end().await.handled, 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn g01_what_waits_for_room_in_one_of_all_outputs_goes_to_those_that_do_not_have_it() {
+    let sink = Arc::new(full(false));
+    let bench = Bench::new().set(|engine| engine.output("full", every(), sink).all_outputs(true));
+    let running = waiting(bench).await;
+    let next = Arc::new(MemorySink::default());
+    running.control.add_output("next", every(), Matcher::any(), next.clone()).unwrap();
+    let removal = running.control.remove_output("full").unwrap();
+    tokio::time::sleep(ms(10)).await;
+    assert_eq!((running.sink.ids().len(), next.ids().len()), (4, 2));
+    assert_eq!(removal.done().await.events, 2);
+    running.remove("first").await;
+    assert_eq!(running.end().await.handled, 4);
 }
 
 /// Keeps positions, and never gets to the end of storing them.

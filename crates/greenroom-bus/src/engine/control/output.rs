@@ -94,13 +94,13 @@ impl Control {
         added.map_err(|why| NotAdded::new(why, sink))
     }
 
-    /// Hands nothing more to this output. What a worker is handing to it is waited for, and all
-    /// that it accepted is stored; what is returned is done then, says what could not be stored,
-    /// and the name is free. What handlers produce from now on goes to the next output that takes
-    /// it, or nowhere where there is none. To replace an output, add the new one first.
+    /// Hands nothing more to this output. All that it accepted is stored; what is returned is done
+    /// then, says what could not be stored, and the name is free. What handlers produce from now
+    /// on, and what waits for room in it, goes to the next output that takes it, or nowhere where
+    /// there is none. To replace an output, add the new one first.
     ///
-    /// A worker that waits for room in it goes on waiting, so one that does not get on holds up its
-    /// pools until it does: [`resume_output`](Self::resume_output) is for removed ones as well.
+    /// One that does not get on is done once it does: [`resume_output`](Self::resume_output) is for
+    /// removed ones as well.
     ///
     /// # Errors
     /// There is no such output, or the engine is ending.

@@ -3,15 +3,18 @@
 //!
 //! ```text
 //! worker:   look at the list ──▶ match ──▶ enter ──▶ hand the event over ──▶ leave
+//!                   ▲                                  │ no room, and closed: taken back
+//!                   └──────────────────────────────────┘
 //! removal:  take it off the list; close it ──▶ wait until nobody is inside ──▶ the sink stores what it accepted
 //! ```
 //!
 //! Each worker has a list of its own, and looks at one number to see whether it still holds. So a
 //! worker may match an event with an output that is being closed: then it cannot enter, looks at
-//! the list anew, which was changed before, and matches again. A removal waits for all workers that
-//! have entered. Why none enters unseen: a worker counts itself and then looks whether the output
-//! is closed; the removal closes the output and then looks at the count. All four accesses are
-//! sequentially consistent, so one of the two sees the other.
+//! the list anew, which was changed before, and matches again. One that waits for room inside does
+//! the same once the output is closed: its target may be down for good. A removal waits for all
+//! workers that have entered. Why none enters unseen: a worker counts itself and then looks whether
+//! the output is closed; the removal closes the output and then looks at the count. All four
+//! accesses are sequentially consistent, so one of the two sees the other.
 
 use std::sync::{
     Arc,
@@ -43,14 +46,14 @@ pub(crate) struct Output {
     pub(crate) rejecting: Option<Arc<Rejecting>>,
     /// Workers that have begun to hand an event to it, whatever came of it; read after `left`.
     entered: AtomicU64,
-    /// Of these, the ones whose event it was not given: it was closed, or they were cut off while
-    /// they waited for room.
+    /// Of these, the ones whose event it was not given: it was closed, before or while they waited
+    /// for room, or they were cut off there.
     turned_away: AtomicU64,
     /// And those that are done.
     left: AtomicU64,
     closed: AtomicBool,
-    /// Told when a worker has left, once it is closed.
-    emptied: Notify,
+    /// Told when it is closed, and when a worker has left from then on.
+    changed: Notify,
     fate: Mutex<OutputFate>,
 }
 
@@ -81,15 +84,41 @@ pub(crate) struct Inside<'a> {
 impl Inside<'_> {
     /// Waits until the sink has room.
     ///
+    /// # Errors
+    /// The event, where the output is removed before that: nothing stands for it any more, and it
+    /// is matched anew.
+    ///
     /// # Cancel safety
     /// A dropped future has dropped the event, which is refused and does not count as given to this
     /// output.
-    pub(crate) async fn hand_over(mut self, outgoing: Outgoing) {
-        let sink = &self.output.sink;
-        if let Err(outgoing) = sink.try_accept(outgoing) {
-            sink.accept(outgoing).await;
+    pub(crate) async fn hand_over(mut self, outgoing: Outgoing) -> Result<(), Event> {
+        if let Err(outgoing) = self.output.sink.try_accept(outgoing) {
+            // In a box: those that need not wait do not carry what this takes.
+            Box::pin(self.wait_for_room(outgoing)).await?;
         }
         self.is_handed = true;
+        Ok(())
+    }
+
+    /// The sink has only a part that it is lent, so that dropping its future refuses nothing.
+    async fn wait_for_room(&self, outgoing: Outgoing) -> Result<(), Event> {
+        let event = outgoing.event.clone();
+        let (ack, lent) = outgoing.ack.lend();
+        let mut accepted = self.output.sink.accept(Outgoing { ack, ..outgoing });
+        tokio::select! {
+            biased;
+            () = &mut accepted => return Ok(()),
+            () = self.output.closed() => {}
+        }
+        // Before the sink drops it, which would refuse the event.
+        match lent.take_back() {
+            Some(ack) => {
+                ack.confirm();
+                Err(event)
+            }
+            // The sink has said already what becomes of it.
+            None => Ok(()),
+        }
     }
 
     pub(crate) fn rejecting(&self) -> Option<&Arc<Rejecting>> {
@@ -111,7 +140,7 @@ impl Drop for Inside<'_> {
         self.output.left.fetch_add(1, SeqCst);
         // Pairs with the store in `remove`: the other half.
         if self.output.closed.load(SeqCst) {
-            self.output.emptied.notify_waiters();
+            self.output.changed.notify_waiters();
         }
     }
 }
@@ -131,7 +160,7 @@ impl Output {
             turned_away: AtomicU64::new(0),
             left: AtomicU64::new(0),
             closed: AtomicBool::new(false),
-            emptied: Notify::new(),
+            changed: Notify::new(),
             fate: Mutex::default(),
         }
     }
@@ -165,11 +194,22 @@ impl Output {
     /// Waits until nobody hands anything to it any more.
     async fn empty(&self) {
         while !self.is_empty() {
-            let mut emptied = std::pin::pin!(self.emptied.notified());
-            emptied.as_mut().enable();
+            let mut changed = std::pin::pin!(self.changed.notified());
+            changed.as_mut().enable();
             if !self.is_empty() {
-                emptied.await;
+                changed.await;
             }
+        }
+    }
+
+    /// Waits until it is closed.
+    async fn closed(&self) {
+        let mut changed = std::pin::pin!(self.changed.notified());
+        changed.as_mut().enable();
+        // Pairs with the store in `remove`, which is told of after it: either it is seen here, or
+        // this is told.
+        if !self.closed.load(SeqCst) {
+            changed.await;
         }
     }
 
@@ -243,7 +283,7 @@ impl Departure {
     }
 }
 
-type List = Arc<[Arc<Output>]>;
+pub(crate) type List = Arc<[Arc<Output>]>;
 
 /// All outputs.
 pub(crate) struct EngineOutputs {
@@ -341,9 +381,10 @@ impl EngineOutputs {
         let output = list.remove(find(&list, name)?);
         self.set_list(list.into());
         output.fate.lock().removed = true;
-        // Pairs with the loads in `enter` and in `Inside::drop`: a worker that does not see it was
-        // counted before, and is waited for.
+        // Pairs with the loads in `enter`, `closed` and `Inside::drop`: a worker that does not see
+        // it was counted before, and is waited for.
         output.closed.store(true, SeqCst);
+        output.changed.notify_waiters();
         let (ended, told) = oneshot::channel();
         door.departures.push(Departure { output: output.clone(), ended });
         drop(door);
@@ -440,9 +481,14 @@ impl View {
         self.interests.plain(event).map(|place| &*self.list[place])
     }
 
-    /// The outputs that an event goes to: the first that covers and takes it, or all of them.
-    /// `None` where one of them was removed meanwhile: then there is something new to [look
-    /// at](Self::refresh), where perhaps another one takes its place.
+    /// The outputs that it knows now.
+    pub(crate) fn known(&self) -> List {
+        self.list.clone()
+    }
+
+    /// The outputs that an event goes to: the first that covers and takes it, or all of them but
+    /// those that `have` it. `None` where one of them was removed meanwhile: then there is
+    /// something new to [look at](Self::refresh), where perhaps another one takes its place.
     ///
     /// # Errors
     /// The name of an output whose matcher panicked, and what it said.
@@ -450,11 +496,15 @@ impl View {
         &self,
         event: &Event,
         all: bool,
+        have: &[Arc<Output>],
     ) -> Result<Option<Vec<Inside<'_>>>, (&str, String)> {
         let mut taking = Vec::new();
         for taker in self.interests.takers(event) {
             let place = taker.map_err(|why| (&*self.list[why.place].name, why.panic))?;
             let output = &self.list[place];
+            if have.iter().any(|has| Arc::ptr_eq(has, output)) {
+                continue;
+            }
             let Some(inside) = output.enter() else { return Ok(None) };
             taking.push(inside);
             if !all {

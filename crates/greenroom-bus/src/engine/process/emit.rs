@@ -116,8 +116,9 @@ impl Leaving<'_> {
         self.hand_over(event, input, ack).await;
     }
 
-    /// To the outputs that take it. Where one was removed just now, it is looked anew which do.
-    async fn hand_over(&mut self, event: Event, input: Option<&Event>, ack: &Ack) {
+    /// To the outputs that take it. Where one was removed just now, or while the event waited for
+    /// room in it, it is looked anew which do.
+    async fn hand_over(&mut self, mut event: Event, input: Option<&Event>, ack: &Ack) {
         // Apart, because what enters an output borrows the list of them.
         let Self { shared, to, pool, handler, attempt, line, origin, rejections, .. } = self;
         let (shared, pool, attempt) = (*shared, *pool, *attempt);
@@ -137,26 +138,29 @@ impl Leaving<'_> {
             let ack = rejections.part(rejecting, input.is_some().then(|| event.clone()));
             Outgoing { event, pool, attempt, line: line.map(OrderLine::number), ack }
         };
+        let all = shared.egress.all_outputs;
+        // Outputs that were asked before, where an event goes to all of them.
+        let mut asked = None;
         loop {
             to.refresh(&shared.egress.outputs);
-            if !shared.egress.all_outputs
-                && let Some(output) = to.plain(&event)
-            {
-                match output.enter() {
-                    Some(inside) => {
-                        let outgoing = leaves(&inside, event);
-                        return inside.hand_over(outgoing).await;
-                    }
-                    None => continue,
-                }
+            if !all && let Some(output) = to.plain(&event) {
+                let Some(inside) = output.enter() else { continue };
+                let outgoing = leaves(&inside, event);
+                let Err(back) = inside.hand_over(outgoing).await else { return };
+                event = back;
+                continue;
             }
-            match to.taking(&event, shared.egress.all_outputs) {
+            match to.taking(&event, all, asked.as_deref().unwrap_or_default()) {
                 Ok(Some(taking)) => {
+                    let mut is_back = false;
                     for output in taking {
                         let outgoing = leaves(&output, event.clone());
-                        output.hand_over(outgoing).await;
+                        is_back |= output.hand_over(outgoing).await.is_err();
                     }
-                    return;
+                    if !is_back {
+                        return;
+                    }
+                    asked = all.then(|| to.known());
                 }
                 Ok(None) => {}
                 Err((output, panic)) => {

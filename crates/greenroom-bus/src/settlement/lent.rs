@@ -1,0 +1,47 @@
+//! A part of a settlement that can be taken back from who holds it.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::{Ack, Settle, Settled};
+
+/// Takes back what was [lent](Ack::lend).
+pub(crate) struct Lent(Arc<Mutex<Option<Ack>>>);
+
+/// Hands on what the borrower says, as long as it is not taken back.
+struct Borrowed(Arc<Mutex<Option<Ack>>>);
+
+impl Ack {
+    /// A part that stands for this one until it is taken back. What becomes of it then, this one
+    /// does not hear.
+    pub(crate) fn lend(self) -> (Self, Lent) {
+        let held = Arc::new(Mutex::new(Some(self)));
+        (Self::new(Borrowed(held.clone())), Lent(held))
+    }
+}
+
+impl Lent {
+    /// None once the borrower has settled it.
+    pub(crate) fn take_back(self) -> Option<Ack> {
+        self.0.lock().take()
+    }
+}
+
+impl Settle for Borrowed {
+    fn settled(&self, how: Settled) {
+        let Some(ack) = self.0.lock().take() else { return };
+        match how {
+            Settled::Acknowledged(_) => ack.confirm(),
+            Settled::Refused(why) => ack.refuse(why),
+        }
+    }
+
+    fn rejected(&self, why: String) -> bool {
+        let ack = self.0.lock().take();
+        if let Some(ack) = ack {
+            ack.reject(why);
+        }
+        true
+    }
+}
