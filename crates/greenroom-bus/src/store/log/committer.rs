@@ -130,9 +130,7 @@ impl LogCommitter {
 
     fn write(&mut self, block: BlockBuilder, time: u64) -> Result<(), AppendError> {
         let count = u64::from(block.count());
-        if !self.active.fits(block.length()) {
-            self.roll(block.length(), time)?;
-        }
+        self.make_room(block.length(), time)?;
         let bytes = block.finish(time, self.active.segment.header.salt);
         if let Err(error) = self.active.append(&bytes) {
             return Err(failed(&self.active.segment.path.display().to_string(), &error));
@@ -144,13 +142,32 @@ impl LogCommitter {
         Ok(())
     }
 
+    /// Sees that a block of so many bytes has room in the segment that is written.
+    fn make_room(&mut self, block: u64, time: u64) -> Result<(), AppendError> {
+        let fits = self.active.fits(block);
+        if fits && !self.is_outsized() {
+            return Ok(());
+        }
+        match self.roll(block, time) {
+            // The disk is full, so the large segment is used for as long as it has room.
+            Err(AppendError::Full { .. }) if fits => Ok(()),
+            rolled => rolled,
+        }
+    }
+
+    /// Whether the segment that is written leaves no room for another beside it. It was begun
+    /// when `max_bytes` was higher, and cannot be removed before there is another.
+    fn is_outsized(&self) -> bool {
+        self.active.segment.length > self.shared.options.max_bytes / 2
+    }
+
     /// Goes on in a new segment, with room for a block of so many bytes.
     fn roll(&mut self, block: u64, time: u64) -> Result<(), AppendError> {
         let usual = self.shared.options.segment_bytes;
         let length = usual.max(SEGMENT_HEADER as u64 + block);
         self.retain(length);
         let bytes = self.shared.segments.lock().bytes();
-        if bytes + length > self.shared.options.max_bytes {
+        if bytes + length > self.shared.options.max_bytes && !self.is_outsized() {
             return Err(self.full(bytes));
         }
         let recycle = self.has_spare && length == usual;

@@ -2,7 +2,7 @@ use std::{io::ErrorKind, time::Duration};
 
 use super::{
     super::{
-        AppendError, LogOptions,
+        AppendError, LogOptions, SegmentLog,
         sim_disk::{Op, SimDisk},
     },
     support::*,
@@ -66,7 +66,7 @@ async fn b03_a_log_of_its_greatest_size_is_full_until_a_consumer_is_done() {
     assert!(log.standing().bytes <= 24 * 1024);
 }
 
-async fn log_append(log: &super::super::SegmentLog, first: u32) -> Result<(), AppendError> {
+async fn log_append(log: &SegmentLog, first: u32) -> Result<(), AppendError> {
     use super::super::EventLog;
     log.append(events(first..first + 10)).await.map(drop)
 }
@@ -120,6 +120,45 @@ async fn b03_a_position_that_finds_no_room_is_stored_once_there_is_some() {
     assert_eq!(read_to(&mut source, 13).await.len(), 2, "the source goes on");
 }
 
+/// A log whose segments were of 64 KiB and are of 8 KiB now, in a log of 24 KiB.
+async fn with_less_room(disk: &SimDisk) -> SegmentLog {
+    let log = open(disk, LogOptions { segment_bytes: 64 * 1024, ..small() });
+    drop(log.source("c").unwrap());
+    append(&log, 0..10).await;
+    log.close().await;
+    drop(log);
+    open(disk, LogOptions { max_bytes: 24 * 1024, ..small() })
+}
+
+#[tokio::test]
+async fn b03_a_log_that_is_given_less_room_goes_on_once_its_consumer_is_done() {
+    let log = with_less_room(&SimDisk::new(1)).await;
+    let mut stored = 10;
+    for _ in 0..3 {
+        while log_append(&log, stored).await.is_ok() {
+            stored += 10;
+        }
+        consume(&log, "c").await;
+        log_append(&log, stored).await.unwrap();
+        stored += 10;
+        assert!(log.standing().bytes <= 24 * 1024, "{:?}", log.standing());
+    }
+    assert_eq!(log.standing().next, u64::from(stored) + 1);
+}
+
+#[tokio::test]
+async fn b03_a_log_that_is_given_less_room_uses_what_it_has_while_the_disk_is_full() {
+    let disk = SimDisk::new(1);
+    let log = with_less_room(&disk).await;
+    disk.fill();
+    append(&log, 10..20).await;
+    assert_eq!(log.standing().segments, 1);
+    disk.clear();
+    append(&log, 20..30).await;
+    assert_eq!(log.standing().segments, 2);
+    assert_eq!(read_all(&log).await.len(), 30);
+}
+
 #[tokio::test]
 async fn b02_what_never_has_room_in_the_log_is_too_large_and_not_for_later() {
     let log = open(&SimDisk::new(1), LogOptions { max_bytes: 16 * 1024, ..small() });
@@ -152,6 +191,6 @@ async fn b03_appends_that_have_room_one_after_the_other_are_not_refused_together
     assert!(stored > 5, "{stored}");
 }
 
-async fn append_ten(log: super::super::SegmentLog, first: u32) -> Result<(), AppendError> {
+async fn append_ten(log: SegmentLog, first: u32) -> Result<(), AppendError> {
     log_append(&log, first).await
 }
