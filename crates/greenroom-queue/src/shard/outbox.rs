@@ -224,6 +224,17 @@ impl<T: Payload, K> ShardOutbox<T, K> {
         id
     }
 
+    /// As `next_ready`, but passes over the lanes that give an urgent message first: they stand
+    /// in the other list as well, and are taken from there.
+    pub fn next_normal_ready(&mut self) -> Option<LaneId> {
+        while let Some(id) = self.next_ready() {
+            if !self.lanes.get(id).is_some_and(|lane| lane.is_urgent()) {
+                return Some(id);
+            }
+        }
+        None
+    }
+
     /// True when a lane with an urgent message is ready.
     pub fn has_urgent_ready(&mut self) -> bool {
         while let Some(id) = self.ready.urgent.front() {

@@ -2,7 +2,7 @@ use std::mem::offset_of;
 
 use super::{outbox::Streak, *};
 use crate::{
-    lanes::{LaneState, Lanes},
+    lanes::{LaneId, LaneState, Lanes},
     stamp::Stamp,
     sync::sends_to,
 };
@@ -213,6 +213,28 @@ fn a_key_beside_a_lane_that_is_ready_or_an_urgent_message_is_not_alone() {
     let urgent = Entry { message: 0, extra: None, key: Some(8), hash: 8, urgent: true, stamp };
     shard.inbox.lock().push_urgent(urgent);
     assert!(!shard.is_all_of(&mut outbox, 0));
+}
+
+fn put_into(outbox: &mut ShardOutbox<u64, u64>, lane: LaneId, urgent: bool) {
+    let (key, stamp) = (u64::from(lane.hash), Stamp::default());
+    let entry = Entry { message: 0, extra: None, key: Some(key), hash: lane.hash, urgent, stamp };
+    assert!(outbox.lanes.push_back(lane, entry).is_ok());
+}
+
+#[test]
+fn a03_a_normal_message_that_is_due_comes_from_no_lane_that_is_in_both_lists() {
+    let shard = keyed(&[0]);
+    let mut outbox = shard.outbox.lock();
+    let lanes = [1_u32, 2].map(|hash| outbox.lanes.open(hash, hash.into(), LaneState::Ready));
+    for lane in lanes {
+        put_into(&mut outbox, lane, false);
+        assert!(!outbox.make_ready(lane));
+    }
+    put_into(&mut outbox, lanes[0], true);
+    outbox.set_urgent(lanes[0]);
+    assert_eq!(outbox.next_normal_ready(), Some(lanes[1]));
+    assert_eq!(outbox.next_normal_ready(), None);
+    assert_eq!(outbox.next_urgent_ready(), Some(lanes[0]), "it is still in the other list");
 }
 
 #[test]

@@ -32,7 +32,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let more = outbox.token.is_none() && shard.refill(&mut outbox);
         let in_queue = more && !outbox.queue.is_empty();
         if (!in_queue || !outbox.ready.queue_first)
-            && let Some(id) = outbox.next_ready()
+            && let Some(id) = outbox.next_normal_ready()
         {
             outbox.ready.queue_first = true;
             return self.take_lane(index, outbox, id, worker);
