@@ -36,6 +36,11 @@ const REMEMBERED: usize = 100_000;
 /// and id ([`LoopbackConfig`](crate::engine::LoopbackConfig)), while the event is not settled: the
 /// event is settled after it.
 ///
+/// Two events that come back in under one id, of two different events, wait for each other for
+/// ever if what is made of the first comes back to the same handler and key as the second, or if
+/// each of the two different events makes something with the id of what the other makes. Give
+/// them an id with that of the event that they are made of.
+///
 /// The window lies in memory: a process that starts anew has seen nothing, unless it is `stored`
 /// (cargo feature `store`). How often an event is repeated is bounded by what its source says of a
 /// restart; to shut that gap, the handler itself has to be idempotent.

@@ -269,6 +269,31 @@ async fn d07_what_comes_back_in_under_the_id_of_its_event_does_not_wait_for_itse
     }
 }
 
+/// The second of two deliveries waits in a line of its input, which what comes back in has not.
+#[tokio::test(start_paused = true)]
+async fn d07_an_event_that_is_delivered_twice_does_not_hold_up_what_comes_back_in_of_it() {
+    let deduplication = Deduplication::within(Duration::from_secs(60));
+    let layers = Layers::new().layer(deduplication.clone());
+    let next = answer(|made, _| {
+        let made = match made.ty() {
+            "a" => event("other", "b", Some("x")),
+            _ => event("2", "done", Some("x")),
+        };
+        Ok(Outputs::Events(vec![made]))
+    });
+    let twice = Script::of(["1", "1"].map(|id| event(id, "a", Some("x"))));
+    let bench = Bench::new().set(|engine| {
+        let handler = HandlerConfig { loopback: 1, ..on(&["a", "b"], next) };
+        let back = LoopbackConfig::new(vec!["b".parse().unwrap()]);
+        engine.input(Box::new(twice)).loopback(back).handler("h", handler).layers(&layers)
+    });
+    let sink = bench.sink.clone();
+    let report = tokio::time::timeout(Duration::from_secs(100), bench.run());
+    let report = report.await.expect("each waits for the other");
+    assert_eq!((report.handled, deduplication.skipped()), (2, 1), "{report:?}");
+    assert_eq!(sink.ids(), ["2"]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn r07_what_waits_for_a_breaker_is_not_attempted() {
     let breaker = CircuitBreaker::new(2, ms(1_000));
