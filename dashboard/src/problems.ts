@@ -47,10 +47,11 @@ export function problems(sample: Sample): Problem[] {
     }
   }
   for (const output of sample.outputs) {
-    const { name, state, trouble, failure } = output;
-    if (state === "failed") add("bad", `The output ${name} has failed: ${failure ?? ""}`, null, "targets");
-    if (state === "paused") add("bad", `The output ${name} is paused: ${trouble?.last_error ?? ""}`, trouble?.lasted_ms ?? null, "targets");
-    if (state === "failing") add("care", `The output ${name} fails: ${trouble?.last_error ?? ""}`, trouble?.lasted_ms ?? null, "targets");
+    const { state, trouble, failure } = output;
+    const name = output.removed ? `The removed output ${output.name}` : `The output ${output.name}`;
+    if (state === "failed") add("bad", `${name} has failed: ${failure ?? ""}`, null, "targets");
+    if (state === "paused") add("bad", `${name} is paused: ${trouble?.last_error ?? ""}`, trouble?.lasted_ms ?? null, "targets");
+    if (state === "failing") add("care", `${name} fails: ${trouble?.last_error ?? ""}`, trouble?.lasted_ms ?? null, "targets");
   }
   const { parked_keys: keys, parked_events: events } = sample.run;
   if (keys > 0) {

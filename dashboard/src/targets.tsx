@@ -31,7 +31,7 @@ export function Targets({ handlers, outputs }: { handlers: Handler[]; outputs: O
           {outputs.map((output) => (
             <li key={output.name}>
               <div class="what">
-                <span><strong>{output.name}</strong> <Badge tone={OUTPUTS[output.state]}>{output.state}</Badge></span>
+                <span><strong>{output.name}</strong> <Badge tone={OUTPUTS[output.state]}>{output.state}</Badge>{output.removed && <> <Badge tone="idle">removed</Badge></>}</span>
                 <span class="faint">{output.target} · {count(output.events)} events{output.rejected > 0 && ` · ${count(output.rejected)} rejected`}</span>
                 <Why trouble={output.trouble} />
                 {output.failure !== null && <span class="why">{output.failure}</span>}

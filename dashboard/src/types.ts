@@ -84,6 +84,8 @@ export interface Output {
   failure: string | null;
   events: number;
   rejected: number;
+  /** A reload removed it, and it has not stored all that it accepted. */
+  removed: boolean;
 }
 
 export interface ParkedKey {

@@ -503,6 +503,19 @@ describe("a page beside a greenroom under load", () => {
     await other.context().close();
   });
 
+  test("an output that a reload removed says so while it is not done", async () => {
+    const { sample } = await recorded();
+    const trouble = { lasted_ms: 61_000, last_error: "connection refused" };
+    sample.outputs.push({ ...sample.outputs[0], name: "archive", state: "failing", trouble, removed: true });
+    const other = await told([sample]);
+    const row = (name) => other.locator("#targets li", { has: other.getByText(name, { exact: true }) });
+    const output = (name) => row(name).locator(".badge").allInnerTexts();
+    assert.deepEqual(await output("archive"), ["failing", "removed"]);
+    assert.deepEqual(await output(sample.outputs[0].name), ["up"]);
+    await other.locator(".problems").getByText("The removed output archive fails: connection refused").waitFor();
+    await other.context().close();
+  });
+
   test("where nothing is, it says so", async () => {
     const { sample } = await recorded();
     sample.health = { health: "green", reasons: [] };
