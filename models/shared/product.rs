@@ -11,7 +11,7 @@
 //! | `in_place`, `worker_task` | the product's; whether a thread runs somebody's work is not asked: the threads of a model share one |
 //! | `outgoing`, `pool_payload`, `counters`, `class`, `dead_letter` | the product's |
 //! | `worker/driver`, `in_flight/take`, `in_flight/worker_context`, `in_flight/presence` | the product's: what a worker does next, how it takes messages, suspends, parks and is woken |
-//! | `core`, `slot_state`, the rest of `in_flight` and `worker` | played: they need actors, policies and a runtime; see `core.rs`, `in_flight.rs` and `player.rs` |
+//! | `core`, `slot_state`, the rest of `in_flight` and `worker` | played: they need actors, policies and a runtime; see `core.rs`, `in_flight.rs` and `player/worker.rs` |
 //! | `core/members`, `stop/run` | played: the slot of a worker that joins or goes is there, and a stop has no deadline; see `core.rs` and `ends.rs` |
 //! | `clock` | played: a list of what is parked |
 //! | `failed`, a way back | played: what an attempt failed of is a reason, and a port knows that it was resolved |

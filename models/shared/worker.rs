@@ -1,4 +1,4 @@
-//! What a worker does next: the product's. The shell around it is played, in `player.rs`.
+//! What a worker does next: the product's. The shell around it is played, in `player/worker.rs`.
 
 #[path = "../../crates/greenroom/src/pool/worker/driver.rs"]
 mod driver;

@@ -1,0 +1,90 @@
+//! What an operator does: with keys that are parked, and with messages that wait.
+
+use std::sync::Arc;
+
+use super::{PoolOf, message::Keyed};
+use crate::{
+    checker::{JoinHandle, spawn, yield_now},
+    pool::core::sweep::Predicate,
+};
+
+impl<K: Keyed> PoolOf<K> {
+    /// Waits until a key is parked.
+    pub(crate) fn wait_for_parked(&self) {
+        while self.core.parked_messages() == 0 {
+            yield_now();
+        }
+    }
+
+    /// Lets a parked key go on without the message that has failed.
+    pub(crate) fn release(&self, key: u32) {
+        assert!(self.core.release_key(&K::from(key)));
+        let letters = std::mem::take(&mut *self.core.letters.lock());
+        assert_eq!(letters.len(), 1, "what has failed is a dead letter");
+        let mut ledger = self.ledger();
+        ledger.handled.extend(letters);
+        let over = ledger.done() == self.expected;
+        drop(ledger);
+        if over {
+            self.core.end();
+        }
+    }
+
+    /// Lets a parked key go on with the message that has failed.
+    pub(crate) fn replay(&self, key: u32) {
+        assert!(self.core.replay_key(&K::from(key)));
+    }
+
+    /// Takes the line of a parked key.
+    pub(crate) fn remove(&self, key: u32) -> Vec<u32> {
+        let line = self.core.remove_key(&K::from(key)).expect("the key is parked");
+        let mut ledger = self.ledger();
+        ledger.handled.extend(&line);
+        let over = ledger.done() == self.expected;
+        drop(ledger);
+        if over {
+            self.core.end();
+        }
+        line
+    }
+
+    /// Withdraws what waits in the shards and is chosen: the steps of the product's `withdraw`.
+    /// Says which messages those were.
+    pub(crate) fn withdraw(&self, mut is_such: impl FnMut(&u32) -> bool) -> Vec<u32> {
+        let mut predicate = Predicate::new(&mut is_such);
+        let mut withdrawn = Vec::new();
+        for index in 0..self.core.queue.shards.len() {
+            self.core.sweep(index, &mut predicate, &mut withdrawn);
+        }
+        let mut ledger = self.ledger();
+        let numbers: Vec<_> = withdrawn.iter().map(|entry| entry.message).collect();
+        for number in &numbers {
+            assert!(ledger.handled.insert(*number), "nothing is withdrawn that is handled");
+        }
+        let over = !numbers.is_empty() && ledger.done() == self.expected;
+        drop(ledger);
+        if over {
+            self.core.end();
+        }
+        self.core.serve_waiters();
+        numbers
+    }
+
+    /// Who withdraws these, so often.
+    pub(crate) fn withdrawer(
+        self: &Arc<Self>,
+        times: usize,
+        numbers: &'static [u32],
+    ) -> JoinHandle<()> {
+        let pool = self.clone();
+        spawn(move || {
+            for _ in 0..times {
+                pool.withdraw(|number| {
+                    // Others have their turn while user code chooses.
+                    yield_now();
+                    numbers.contains(number)
+                });
+            }
+        })
+    }
+}
