@@ -57,6 +57,8 @@ use std::{
 
 use parking_lot::Mutex;
 
+pub(crate) use watch::Following;
+
 /// How an acknowledged event ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -187,6 +189,8 @@ struct Shared<S: Settle + ?Sized = dyn Settle> {
     /// A listener is to be told beside `settle`. Set by holders of a part, so that the last one
     /// sees it.
     is_watched: AtomicBool,
+    /// Something that was made of the event has gone back in.
+    has_sent_back: AtomicBool,
     /// Who that is.
     watchers: Mutex<Option<Box<Watchers>>>,
     settle: S,
@@ -206,7 +210,11 @@ pub struct Watch {
 /// In a box of their own: hardly any settlement has one, and without them it fits into a cache
 /// line.
 #[derive(Default)]
-struct Watchers(Vec<Watcher>);
+struct Watchers {
+    told: Vec<Watcher>,
+    /// Parts of other settlements, which are confirmed or refused as this one is.
+    waiting: Vec<Ack>,
+}
 
 type Watcher = Box<dyn FnOnce(Settled) + Send>;
 
@@ -217,6 +225,7 @@ impl Ack {
             open: AtomicU32::new(1),
             state: AtomicU8::new(Outcome::Handled as u8),
             is_watched: AtomicBool::new(false),
+            has_sent_back: AtomicBool::new(false),
             watchers: Mutex::default(),
             settle,
         };
@@ -251,6 +260,14 @@ impl Ack {
         }
     }
 
+    /// A part for what goes back in. The event may wait for what stands behind others from here on.
+    pub(crate) fn child_sent_back(&self) -> Self {
+        if let Some(shared) = &self.shared {
+            shared.has_sent_back.store(true, Ordering::Relaxed);
+        }
+        self.child()
+    }
+
     /// This part is done: stored, or handled with nothing to store.
     pub fn confirm(mut self) {
         if let Some(shared) = self.shared.take() {
@@ -261,6 +278,14 @@ impl Ack {
     /// This part failed: the event is refused, whatever its other parts say.
     pub fn refuse(mut self, why: Refusal) {
         self.give_up(why);
+    }
+
+    /// This part ends as another settlement has.
+    fn follow(self, how: Settled) {
+        match how {
+            Settled::Acknowledged(_) => self.confirm(),
+            Settled::Refused(why) => self.refuse(why),
+        }
     }
 
     /// Reads of its settlement. Done for many in a row, their cache misses overlap.
@@ -337,9 +362,12 @@ fn fire_in_turn(shared: Arc<Shared>) {
 impl Shared {
     fn fire(&self, how: Settled) {
         if self.is_watched.load(Ordering::Relaxed) {
-            let watchers = self.watchers.lock().take();
-            for watcher in watchers.map_or_else(Vec::new, |watchers| watchers.0) {
+            let watchers = self.watchers.lock().take().unwrap_or_default();
+            for watcher in watchers.told {
                 contained(|| watcher(how));
+            }
+            for part in watchers.waiting {
+                part.follow(how);
             }
         }
         contained(|| self.settle.settled(how));

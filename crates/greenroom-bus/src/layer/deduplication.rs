@@ -20,7 +20,7 @@ use crate::{
     dead_letter::replay::Replayed,
     event::Event,
     handler::{Failure, FailureKind, HandlerResult, Outputs},
-    settlement::{Settled, Watch},
+    settlement::{Following, Settled, Watch},
 };
 
 /// Events that are remembered unless said otherwise: some 10 MB of ids and sources of usual length.
@@ -36,10 +36,9 @@ const REMEMBERED: usize = 100_000;
 /// and id ([`LoopbackConfig`](crate::engine::LoopbackConfig)), while the event is not settled: the
 /// event is settled after it.
 ///
-/// Two events that come back in under one id, of two different events, wait for each other for
-/// ever if what is made of the first comes back to the same handler and key as the second, or if
-/// each of the two different events makes something with the id of what the other makes. Give
-/// them an id with that of the event that they are made of.
+/// Once something that was made of the first has come back in, the second asks no more, as it
+/// might hold up what the first waits for: it leaves its key and its pool, and is settled as the
+/// first is, acknowledged with it or refused for the same reason.
 ///
 /// The window lies in memory: a process that starts anew has seen nothing, unless it is `stored`
 /// (cargo feature `store`). How often an event is repeated is bounded by what its source says of a
@@ -188,15 +187,21 @@ impl Around for Deduplication {
                 }
                 Ok(())
             }
-            // It is settled only after this one.
-            Meets::InHand(other) if watch.is_part_of(&other) => Ok(()),
-            Meets::InHand(_) => {
-                let why = "another event with its source and id is in hand";
-                Err(Err(Failure::new(FailureKind::Released, why)))
-            }
             // A dead letter counts as seen. An operator who replays it means it to be handled
             // again.
-            Meets::Acknowledged if request.event.local::<Replayed>().is_some() => Ok(()),
+            _ if request.event.local::<Replayed>().is_some() => Ok(()),
+            Meets::InHand(first) => match watch.follow(&first) {
+                Following::Waits => {
+                    self.window.skips_with(watch);
+                    Err(Ok(Outputs::None))
+                }
+                // The first is settled only after this one.
+                Following::IsPart => Ok(()),
+                Following::Not => {
+                    let why = "another event with its source and id is in hand";
+                    Err(Err(Failure::new(FailureKind::Released, why)))
+                }
+            },
             Meets::Acknowledged => {
                 self.window.skipped.fetch_add(1, Ordering::Relaxed);
                 let (id, source) = (request.event.id(), request.event.source());
@@ -247,6 +252,15 @@ impl Window {
         seen.events.insert(key.clone(), Stand::Acknowledged);
         seen.acknowledged.push_back((Instant::now(), key));
         seen.forget_before(self.within, self.most);
+    }
+
+    /// Counts an event that follows another once it is acknowledged.
+    fn skips_with(self: &Arc<Self>, watch: &Watch) {
+        let window = self.clone();
+        watch.when_settled(move |how| {
+            let skipped = u64::from(how.is_acknowledged());
+            window.skipped.fetch_add(skipped, Ordering::Relaxed);
+        });
     }
 
     fn forget(&self, key: &Key) {

@@ -265,6 +265,23 @@ fn g03_a_watch_knows_what_its_settlement_is_a_part_of() {
 }
 
 #[test]
+fn g03_settlements_that_follow_one_another_wait_in_no_circle() {
+    let events: [_; 3] = std::array::from_fn(|_| settlement());
+    let parts = [0, 1, 2].map(|at| Inside::of(events[at].0.child()));
+    let follow = |part: usize, of: usize| parts[part].watch().follow(&events[of].0.watch());
+    assert_eq!(follow(0, 1), Following::Not, "nothing of it came back in");
+    events.iter().for_each(|(event, _)| event.child_sent_back().confirm());
+    assert_eq!([follow(0, 1), follow(1, 2)], [Following::Waits; 2]);
+    assert_eq!([follow(2, 0), follow(1, 0), follow(2, 2)], [Following::IsPart; 3]);
+    parts.into_iter().for_each(Ack::confirm);
+    let logs = events.map(|(event, log)| {
+        event.confirm();
+        log
+    });
+    assert!(logs.iter().all(|log| told(log) == [HANDLED]));
+}
+
+#[test]
 fn g03_an_event_that_came_back_a_hundred_thousand_times_is_settled_in_one_stack() {
     for is_confirmed in [true, false] {
         let told = Arc::new(parking_lot::Mutex::new(Vec::new()));

@@ -110,7 +110,7 @@ impl Leaving<'_> {
             let Some(reserved) = self.reserved.as_mut().and_then(Reserved::split_one) else {
                 return ack.child().refuse(Refusal::NotStored);
             };
-            let (ack, Origin { assigned, taken_at, .. }) = (ack.child(), self.origin);
+            let (ack, Origin { assigned, taken_at, .. }) = (ack.child_sent_back(), self.origin);
             return loopback.send(Returning { event, ack, reserved, assigned, taken_at, to: None });
         }
         self.hand_over(event, input, ack).await;

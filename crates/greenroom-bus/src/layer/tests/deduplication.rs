@@ -1,7 +1,7 @@
 //! Deduplication (D07).
 
 use super::*;
-use crate::settlement::{Ack, Refusal, Settle, Settled};
+use crate::settlement::{Ack, Outcome, Refusal, Settle, Settled, Watch};
 
 struct Nobody;
 
@@ -68,6 +68,28 @@ async fn d07_the_second_waits_unstarted_while_the_first_is_not_settled() {
     assert!(matches!(make(&mut handler, &second).await, Ok(Outputs::None)));
     second_ack.confirm();
     assert_eq!(logged(&log), ["a", "a"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn d07_the_second_is_settled_as_the_first_is_of_which_something_came_back_in() {
+    for how in [Settled::Acknowledged(Outcome::Handled), Settled::Refused(Refusal::NotStored)] {
+        let (deduplication, log, mut handler) = counting();
+        let (first, ack) = delivered("a");
+        make(&mut handler, &first).await.unwrap();
+        ack.child_sent_back().confirm();
+        let (second, second_ack) = delivered("a");
+        let (tell, told) = std::sync::mpsc::channel();
+        assert!(second.local::<Watch>().unwrap().when_settled(move |how| tell.send(how).unwrap()));
+        assert!(matches!(make(&mut handler, &second).await, Ok(Outputs::None)));
+        second_ack.confirm();
+        assert!(told.try_recv().is_err() && deduplication.skipped() == 0);
+        match how {
+            Settled::Acknowledged(_) => ack.confirm(),
+            Settled::Refused(why) => ack.refuse(why),
+        }
+        assert_eq!((told.try_recv(), logged(&log)), (Ok(how), vec!["a".to_owned()]));
+        assert_eq!(deduplication.skipped(), u64::from(how.is_acknowledged()));
+    }
 }
 
 #[tokio::test(start_paused = true)]
