@@ -30,7 +30,8 @@ pub trait Sink: Send + Sync + 'static {
     /// Waits for room, then takes the event.
     ///
     /// # Cancel safety
-    /// A dropped future has dropped the event, whose [`Ack`] refuses it.
+    /// A dropped future has dropped the event, whose [`Ack`] refuses it. An engine drops it where
+    /// the sink is removed meanwhile, and hands the event to another one.
     fn accept<'a>(&'a self, outgoing: Outgoing) -> BoxFuture<'a, ()>;
 
     /// Stores and confirms all that was accepted. Nothing may be accepted afterwards.
