@@ -3,7 +3,7 @@
 //! ```text
 //! accept ──room──▶ lines ──publish──▶ server ── stored ──▶ confirmed
 //!            ▲       ▲                  │
-//!            │       │                  ├─ no answer, connection lost, stream full: again after a backoff, in its place
+//!            │       │                  ├─ no answer, connection lost, stream full: again after a backoff, before its line
 //!            └ given back               ├─ no stream, not allowed: paused, and probed until an operator mends it
 //!              once settled             └─ too large, no subject: rejected for good
 //! ```
@@ -90,7 +90,7 @@ impl NatsSink {
         // By the worker that handled the event, and not by the one driver.
         let message = Message::of(&outgoing.event, &self.shared.options);
         let Outgoing { line, ack, .. } = outgoing;
-        self.shared.push(Waiting { message, line, ack, _room: Some(room) });
+        self.shared.push(Waiting::new(message, line, ack, Some(room)));
     }
 }
 
@@ -150,7 +150,7 @@ impl Sink for NatsSink {
     }
 
     fn resume(&self) -> bool {
-        self.shared.gate.resume()
+        self.shared.resume()
     }
 }
 

@@ -81,7 +81,7 @@ impl DeadLetterStore for NatsDeadLetters {
 
     fn store(&self, letter: DeadLetter) {
         let message = message(&letter, self.shared.options.subject.to_string());
-        self.shared.push(Waiting { message, line: None, ack: letter.ack, _room: None });
+        self.shared.push(Waiting::new(message, None, letter.ack, None));
     }
 
     fn finish<'a>(&'a self) -> BoxFuture<'a, Result<(), SinkError>> {

@@ -1,6 +1,6 @@
-//! A publish, until its event is settled.
+//! A publish, and what follows for its event.
 
-use tokio::time::sleep;
+use tokio::time::Instant;
 
 use super::{
     attempt::{Attempted, attempt},
@@ -9,44 +9,46 @@ use super::{
     shared::Shared,
 };
 
-/// Publishes it until the server has stored or rejected it.
-pub(super) async fn deliver(shared: &Shared, number: u64, waiting: Waiting) {
-    let Waiting { message, line, ack, _room } = waiting;
-    let _over = Over { shared, line };
-    let stored = match &message {
-        Ok(message) => until_settled(shared, number, message).await,
-        Err(why) => Err(why.clone()),
+/// What an event comes to.
+enum Published {
+    Stored,
+    Rejected(String),
+    /// It is tried again later.
+    Failed,
+}
+
+/// Publishes it. The server stores or rejects it, or it goes back into its line: while it waits for
+/// the next attempt, others are published.
+pub(super) async fn deliver(shared: &Shared, mut waiting: Waiting) {
+    let published = match &waiting.message {
+        Ok(message) => publish(shared, waiting.number, message).await,
+        Err(why) => Published::Rejected(why.clone()),
     };
-    match stored {
-        Ok(()) => ack.confirm(),
-        Err(why) => ack.reject(why),
+    let Waiting { line, ack, _room, .. } = match published {
+        Published::Failed => {
+            waiting.failures += 1;
+            let wait = shared.options.backoff.wait(waiting.failures, rand::random());
+            waiting.due = Instant::now() + wait;
+            return shared.fails(waiting);
+        }
+        _ => waiting,
+    };
+    match published {
+        Published::Rejected(why) => ack.reject(why),
+        _ => ack.confirm(),
     }
+    // Only now the next of its line may go, so that an order which is audited there holds.
+    shared.is_over(line);
 }
 
-/// The publish is over, however it ends: the next of its line may go. After its event is settled,
-/// so that an order which is audited there holds.
-struct Over<'a> {
-    shared: &'a Shared,
-    line: Option<u64>,
-}
-
-impl Drop for Over<'_> {
-    fn drop(&mut self) {
-        self.shared.is_over(self.line);
-    }
-}
-
-/// # Errors
-/// Why it is never stored.
-async fn until_settled(shared: &Shared, number: u64, message: &Message) -> Result<(), String> {
+async fn publish(shared: &Shared, number: u64, message: &Message) -> Published {
     let (gate, options, name) = (&shared.gate, &shared.options, &shared.name);
-    let mut failures = 0;
     loop {
         if !shared.connection.is_up() {
             gate.fails(number, name, &shared.connection.why_down(), None);
             shared.connection.up().await;
         }
-        let pass = gate.pass().await;
+        let _pass = gate.pass().await;
         let attempted = match attempt(shared, message).await {
             Attempted::Rejected(error) if shared.rejects_nothing => {
                 Attempted::Failed { error, reached: false }
@@ -55,26 +57,19 @@ async fn until_settled(shared: &Shared, number: u64, message: &Message) -> Resul
         };
         match attempted {
             Attempted::Stored => {
-                gate.works(number, name);
-                return Ok(());
+                shared.works(number);
+                return Published::Stored;
             }
             Attempted::Rejected(why) => {
-                gate.works(number, name);
-                return Err(why);
+                shared.works(number);
+                return Published::Rejected(why);
             }
             Attempted::Failed { error, reached } => {
-                failures += 1;
                 if reached {
                     shared.repeats();
                 }
                 gate.fails(number, name, &error, None);
-                drop(pass);
-                // A connection that is back, or another publish that works,
-                // is no reason to wait on.
-                tokio::select! {
-                    () = sleep(options.backoff.wait(failures, rand::random())) => {}
-                    () = gate.changed() => {}
-                }
+                return Published::Failed;
             }
             Attempted::Misconfigured(error) => {
                 gate.pause(name, error, &options.probe, rand::random());

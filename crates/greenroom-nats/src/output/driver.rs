@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::{StreamExt, stream::FuturesUnordered};
+use tokio::time::{Instant, sleep_until};
 
 use super::{delivery, lines::Next, shared::Shared};
 
@@ -11,19 +12,19 @@ pub(super) async fn drive(shared: Arc<Shared>) {
     let _end = End(&shared);
     // Dropped with the driver: what they have in hand is refused.
     let mut under_way = FuturesUnordered::new();
-    let mut number = 0;
     loop {
-        match shared.next() {
+        let until = match shared.next() {
             Next::Publish(waiting) => {
-                number += 1;
-                under_way.push(delivery::deliver(&shared, number, waiting));
+                under_way.push(delivery::deliver(&shared, waiting));
                 continue;
             }
-            Next::Wait => {}
+            Next::WaitUntil(until) => Some(until),
+            Next::Wait => None,
             Next::End => return,
-        }
+        };
         tokio::select! {
             () = shared.wake.notified() => {}
+            () = sleep_until(until.unwrap_or_else(Instant::now)), if until.is_some() => {}
             Some(()) = under_way.next() => {}
         }
     }

@@ -10,7 +10,10 @@ use greenroom_bus::{
     sink::{SinkError, Trouble, gate::Gate},
 };
 use parking_lot::Mutex;
-use tokio::sync::{Notify, Semaphore, watch};
+use tokio::{
+    sync::{Notify, Semaphore, watch},
+    time::Instant,
+};
 
 use super::{
     lines::{Lines, Next, Waiting},
@@ -32,7 +35,7 @@ pub(super) struct Shared {
     /// corrected it.
     pub(super) rejects_nothing: bool,
     lines: Mutex<Lines>,
-    /// Wakes the driver: something came, or it is to finish.
+    /// Wakes the driver: something came, may be tried again, or it is to finish.
     pub(super) wake: Notify,
     /// One permit is one byte. Taken before an event is queued, given back once it is settled;
     /// first come, first served. Closed when nothing is published any more.
@@ -75,7 +78,7 @@ impl Shared {
     }
 
     pub(super) fn next(&self) -> Next {
-        self.lines.lock().next(self.options.concurrency)
+        self.lines.lock().next(self.options.concurrency, Instant::now())
     }
 
     /// Waits until all is settled; nothing may be pushed any more.
@@ -86,6 +89,32 @@ impl Shared {
         // The sender lives in here, so the wait cannot fail.
         let _ = self.ended.subscribe().wait_for(|ended| *ended).await;
         self.failure().map_or(Ok(()), Err)
+    }
+
+    /// It is tried again once it is due.
+    pub(super) fn fails(&self, waiting: Waiting) {
+        self.lines.lock().fails(waiting);
+    }
+
+    /// The server has settled the event of this number. If it had failed before, the server may be
+    /// well again for others, too.
+    pub(super) fn works(&self, number: u64) {
+        if self.gate.works(number, &self.name) {
+            self.hurry(false);
+        }
+    }
+
+    pub(super) fn resume(&self) -> bool {
+        let resumed = self.gate.resume();
+        if resumed {
+            self.hurry(true);
+        }
+        resumed
+    }
+
+    fn hurry(&self, anew: bool) {
+        self.lines.lock().hurry(Instant::now(), anew);
+        self.wake.notify_one();
     }
 
     /// An event of this line is settled.

@@ -279,6 +279,40 @@ async fn d13_a_stream_that_is_full_is_waited_for() {
     stream.remove().await;
 }
 
+/// Those that wait for the one stream have no place in which they do.
+#[tokio::test(flavor = "multi_thread")]
+async fn d13_a_stream_that_is_full_does_not_hold_up_events_to_another() {
+    let Some(stream) = TestStream::new("d13_others").await else { return };
+    stream.change(|config| config.subjects = vec![format!("{}.0", stream.name)]).await;
+    let full = TestStream { address: stream.address.clone(), name: unique("full") };
+    let config = Config {
+        name: full.name.clone(),
+        subjects: vec![format!("{}.1", stream.name)],
+        storage: StorageType::Memory,
+        max_messages: 1,
+        discard: DiscardPolicy::New,
+        ..Config::default()
+    };
+    stream.jetstream().await.create_stream(config).await.unwrap();
+    let to = NatsSinkOptions { concurrency: 2, ..options(&stream.name) };
+    let (sink, ends) = (NatsSink::open(&stream.server(), to).await.unwrap(), Ends::default());
+    // In no line, so that each is tried by itself.
+    for number in [1, 6, 11, 16, 21] {
+        sink.accept(ends.outgoing(event(number, 10), None)).await;
+    }
+    until("the stream is full", async || sink.trouble().is_some()).await;
+    for number in 0..50 {
+        sink.accept(ends.outgoing(event(number * KEYS, 10), Some(0))).await;
+    }
+    until("the others are stored", async || ends.stored() == 51).await;
+    assert!(sink.trouble().is_some_and(|trouble| !trouble.paused));
+    full.change(|config| config.max_messages = 5).await;
+    sink.finish().await.unwrap();
+    assert_eq!((ends.stored(), ends.rejected().len()), (55, 0));
+    stream.remove().await;
+    full.remove().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn d13_a_subject_that_is_not_allowed_pauses_the_output_and_no_secret_is_shown() {
     let users = r#"
