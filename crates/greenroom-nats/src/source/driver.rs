@@ -14,6 +14,7 @@
 mod asking;
 mod giving_back;
 mod holding;
+mod in_vain;
 mod losing;
 mod lost;
 mod receiving;
@@ -33,12 +34,12 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-use self::{lost::Lost, suspicion::Suspicion};
+use self::{in_vain::InVain, lost::Lost, suspicion::Suspicion};
 use super::{
     committer::Command,
     consumer::{NoConsumer, Wanted},
     form::Form,
-    hold::Hold,
+    hold::{Hold, Missing},
     options::NatsSourceOptions,
     requests::Requests,
     shared::{Answer, Shared},
@@ -113,9 +114,7 @@ struct HoldingBack {
     was_cut: bool,
     /// The number of the last delivery.
     last_number: u64,
-    /// Another process reads the consumer, it seems, or something never comes: until then, nothing
-    /// is waited for.
-    in_vain_until: Option<Instant>,
+    in_vain: Option<InVain>,
 }
 
 impl Driver {
@@ -144,7 +143,7 @@ impl Driver {
         let now = Instant::now();
         let hold = (left > 0).then(|| {
             let mut hold = Hold::new(options.ack_wait, now);
-            hold.asked(left, up_to, 0, now);
+            hold.asked(Missing::asked(left, up_to, 0), now);
             hold
         });
         shared.look(|state| state.lag = Some(info.num_pending));
@@ -177,7 +176,7 @@ impl Driver {
                 floor,
                 was_cut: false,
                 last_number: was_delivered,
-                in_vain_until: None,
+                in_vain: None,
             },
             last_settled: None,
         };
@@ -307,6 +306,7 @@ impl Driver {
         for reply in self.shared.look(|state| state.tracker.touch(after, now)) {
             self.tell(&reply, Answer::Progress).await;
         }
+        self.look_after_missed().await;
     }
 }
 

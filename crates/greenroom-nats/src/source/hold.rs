@@ -23,15 +23,36 @@ const GRACE: Duration = Duration::from_secs(2);
 /// So often the time begins anew after the connection was lost.
 const LOSSES: usize = 3;
 
+/// Messages that were delivered and are neither open here nor acknowledged.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Missing {
+    /// How many, as far as is known.
+    pub(super) count: Option<u64>,
+    /// Up to here the server had delivered when that was found out.
+    up_to: u64,
+}
+
+impl Missing {
+    /// The server waits for so many acknowledgements, of messages up to there; so many are open
+    /// here.
+    pub(super) fn asked(waits_for: u64, up_to: u64, open: u64) -> Self {
+        Self { count: Some(waits_for.saturating_sub(open)), up_to }
+    }
+
+    /// A message that was not open has come.
+    pub(super) fn comes(&mut self, position: u64) {
+        if let Some(count) = self.count.as_mut().filter(|_| position <= self.up_to) {
+            *count = count.saturating_sub(1);
+        }
+    }
+}
+
 /// What is held back.
 #[derive(Debug)]
 pub(super) struct Hold {
     messages: BTreeMap<u64, Taken>,
     bytes: usize,
-    /// How many are missing, as far as is known.
-    missing: Option<u64>,
-    /// Up to here the server had delivered when that was found out.
-    up_to: u64,
+    pub(super) missing: Missing,
     /// Nothing is waited for any longer.
     pub(super) until: Instant,
     /// When to ask the server again.
@@ -57,8 +78,7 @@ impl Hold {
         Self {
             messages: BTreeMap::new(),
             bytes: 0,
-            missing: None,
-            up_to: 0,
+            missing: Missing::default(),
             until: now + patience(ack_wait),
             ask_at: now,
             losses: 0,
@@ -79,19 +99,15 @@ impl Hold {
         self.ask_at = self.ask_at.max(now + ASK_EVERY);
     }
 
-    /// The server waits for so many acknowledgements, of messages up to there; so many are open
-    /// here.
-    pub(super) fn asked(&mut self, waits_for: u64, up_to: u64, open: u64, now: Instant) {
-        self.missing = Some(waits_for.saturating_sub(open));
-        self.up_to = up_to;
+    /// The server has said what is missing.
+    pub(super) fn asked(&mut self, missing: Missing, now: Instant) {
+        self.missing = missing;
         self.ask_at = now + ASK_EVERY;
     }
 
     /// A message that was not open has come.
     pub(super) fn keep(&mut self, taken: Taken) {
-        if let Some(missing) = self.missing.as_mut().filter(|_| taken.position <= self.up_to) {
-            *missing = missing.saturating_sub(1);
-        }
+        self.missing.comes(taken.position);
         self.bytes += bytes_of(&taken);
         if let Some(before) = self.messages.insert(taken.position, taken) {
             self.bytes -= bytes_of(&before);
@@ -99,7 +115,7 @@ impl Hold {
     }
 
     pub(super) fn is_over(&self, most_bytes: usize, now: Instant) -> Holding {
-        match self.missing {
+        match self.missing.count {
             Some(0) => Holding::Complete,
             missing if now >= self.until || self.bytes > most_bytes => Holding::Enough(missing),
             _ => Holding::Wait,
@@ -138,6 +154,10 @@ mod tests {
         Taken { position, event: Err(Malformed::new(vec![0; 10], "test")) }
     }
 
+    fn missing(count: u64) -> Missing {
+        Missing::asked(count, 9, 0)
+    }
+
     fn hold() -> Hold {
         Hold::new(Duration::from_secs(10), Instant::now())
     }
@@ -147,7 +167,7 @@ mod tests {
         let (mut hold, now) = (hold(), Instant::now());
         hold.keep(taken(12));
         assert_eq!(hold.is_over(100, now), Holding::Wait, "nobody knows yet what is missing");
-        hold.asked(3, 9, 1, now);
+        hold.asked(Missing::asked(3, 9, 1), now);
         hold.keep(taken(8));
         hold.keep(taken(11));
         assert_eq!(hold.is_over(100, now), Holding::Wait);
@@ -160,7 +180,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn n06_holding_is_bounded_in_time_and_bytes() {
         let (mut hold, now) = (hold(), Instant::now());
-        hold.asked(2, 9, 0, now);
+        hold.asked(missing(2), now);
         assert_eq!(hold.is_over(15, now), Holding::Wait);
         hold.keep(taken(12));
         hold.keep(taken(13));
@@ -173,7 +193,7 @@ mod tests {
     async fn n06_a_connection_that_is_lost_again_and_again_does_not_hold_for_ever() {
         let (mut hold, mut now) = (hold(), Instant::now());
         for _ in 0..=LOSSES {
-            hold.asked(1, 9, 0, now);
+            hold.asked(missing(1), now);
             now += Duration::from_secs(10);
             assert_eq!(hold.is_over(100, now), Holding::Wait, "what is missing has its time");
             hold.loses();
@@ -186,9 +206,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn n06_what_is_acknowledged_meanwhile_is_not_missing() {
         let (mut hold, now) = (hold(), Instant::now());
-        hold.asked(2, 9, 0, now);
+        hold.asked(missing(2), now);
         hold.keep(taken(9));
-        hold.asked(1, 9, 1, now);
+        hold.asked(Missing::asked(1, 9, 1), now);
         assert_eq!(hold.is_over(100, now), Holding::Complete);
     }
 }

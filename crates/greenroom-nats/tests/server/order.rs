@@ -7,8 +7,10 @@ use futures_util::StreamExt;
 use greenroom_bus::source::{Partition, Source};
 use greenroom_nats::source::NatsSourceOptions;
 
+use tokio::task::JoinHandle;
+
 use crate::{
-    reader::Reader,
+    reader::{Read, Reader},
     server::{TestStream, until},
 };
 
@@ -24,7 +26,7 @@ fn crash(stream: &TestStream, options: NatsSourceOptions, take: usize) {
             runtime.block_on(async {
                 let mut reader = Reader::open(stream, options).await;
                 let taken = reader.some(take).await;
-                taken.iter().step_by(2).for_each(crate::reader::Read::done);
+                taken.iter().step_by(2).for_each(Read::done);
                 reader.commit().await;
             });
             runtime.shutdown_background();
@@ -77,21 +79,38 @@ async fn steal(stream: &TestStream, count: usize) -> Vec<Message> {
 }
 
 /// A reader that is full, so that what is published next can be stolen.
-async fn full(stream: &TestStream) -> (Reader, Vec<crate::reader::Read>) {
+async fn full(stream: &TestStream) -> (Reader, Vec<Read>) {
     // Long enough for a slow machine to report progress in time.
     let ack_wait = Duration::from_secs(3);
     let options = NatsSourceOptions { capacity: 4, batch: 4, ack_wait, ..stream.options() };
     let mut reader = Reader::open(stream, options).await;
-    stream.publish(0..4, 1).await;
-    let taken = reader.some(4).await;
-    until("nothing is asked for", async || stream.consumer("greenroom").await.num_waiting == 0)
-        .await;
+    let taken = fill(stream, &mut reader, 0).await;
     // The server would give nothing beyond what the reader may have.
     let made = stream.jetstream().await.get_stream(&stream.name).await.unwrap();
     let mut config = stream.consumer("greenroom").await.config;
     config.max_ack_pending = 100;
     made.update_consumer(config).await.unwrap();
     (reader, taken)
+}
+
+/// Gives it as much as it takes, from this number on.
+async fn fill(stream: &TestStream, reader: &mut Reader, from: u64) -> Vec<Read> {
+    stream.publish(from..from + 4, 1).await;
+    let taken = reader.some(4).await;
+    until("nothing is asked for", async || stream.consumer("greenroom").await.num_waiting == 0)
+        .await;
+    taken
+}
+
+/// The next so many, each of which is done at once.
+async fn handled(reader: &mut Reader, count: usize) -> Vec<String> {
+    let mut ids = Vec::new();
+    while ids.len() < count {
+        let read = reader.next().await;
+        read.done();
+        ids.push(read.id);
+    }
+    ids
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -101,41 +120,92 @@ async fn n06_deliveries_that_are_lost_on_the_way_are_waited_for() {
     stream.publish(4..10, 1).await;
     // It never says anything, as if its connection had been lost.
     drop(steal(&stream, 3).await);
-    taken.iter().for_each(crate::reader::Read::done);
-    let mut ids = Vec::new();
-    while ids.len() < 6 {
-        let read = reader.next().await;
-        read.done();
-        ids.push(read.id);
-    }
-    assert_eq!(ids, numbers(4..10));
+    taken.iter().for_each(Read::done);
+    assert_eq!(handled(&mut reader, 6).await, numbers(4..10));
     assert_eq!(reader.probe.stats().out_of_order, 0);
     stream.remove().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn n06_what_cannot_be_waited_for_is_counted_as_out_of_order() {
-    let Some(stream) = TestStream::new("n06_bounded").await else { return };
-    let (mut reader, taken) = full(&stream).await;
-    stream.publish(4..10, 1).await;
-    let stolen = steal(&stream, 2).await;
-    let thief = tokio::spawn(async move {
+/// It says that these are in progress, and no more.
+fn keep(stolen: Vec<Message>) -> JoinHandle<()> {
+    tokio::spawn(async move {
         loop {
             for message in &stolen {
                 message.ack_with(AckKind::Progress).await.unwrap();
             }
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
-    });
-    taken.iter().for_each(crate::reader::Read::done);
+    })
+}
+
+/// Another process that keeps two messages is waited for in vain.
+async fn waits_in_vain(stream: &TestStream) -> (Reader, JoinHandle<()>) {
+    let (mut reader, taken) = full(stream).await;
+    stream.publish(4..10, 1).await;
+    let thief = keep(steal(stream, 2).await);
+    taken.iter().for_each(Read::done);
     let first = reader.some(4).await;
     let ids: Vec<&str> = first.iter().map(|read| read.id.as_str()).collect();
     assert_eq!(ids, ["6", "7", "8", "9"], "it is not waited for ever");
-    first.iter().for_each(crate::reader::Read::done);
+    first.iter().for_each(Read::done);
+    (reader, thief)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn n06_what_cannot_be_waited_for_is_counted_as_out_of_order() {
+    let Some(stream) = TestStream::new("n06_bounded").await else { return };
+    let (mut reader, thief) = waits_in_vain(&stream).await;
     thief.abort();
     let mut late = reader.ids(2).await;
     late.sort();
     assert_eq!(late, ["4", "5"], "they come, late");
     assert_eq!(reader.probe.stats().out_of_order, 2);
+    stream.remove().await;
+}
+
+/// Messages that are lost while others were waited for in vain cannot be told from those. Once
+/// these have come, or were acknowledged by the process that had them, they can.
+async fn loses_after_a_wait_in_vain(stream: &TestStream, reader: &mut Reader) {
+    let taken = fill(stream, reader, 10).await;
+    stream.publish(14..20, 1).await;
+    drop(steal(stream, 3).await);
+    taken.iter().for_each(Read::done);
+    assert_eq!(handled(reader, 6).await, numbers(14..20));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn n06_after_what_was_waited_for_in_vain_has_come_lost_deliveries_are_waited_for_again() {
+    let Some(stream) = TestStream::new("n06_late").await else { return };
+    let (mut reader, thief) = waits_in_vain(&stream).await;
+    thief.abort();
+    let mut late = handled(&mut reader, 2).await;
+    late.sort();
+    assert_eq!(late, ["4", "5"]);
+    loses_after_a_wait_in_vain(&stream, &mut reader).await;
+    assert_eq!(reader.probe.stats().out_of_order, 2);
+    stream.remove().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn n06_after_what_was_waited_for_in_vain_is_done_elsewhere_lost_deliveries_are_waited_for() {
+    let Some(stream) = TestStream::new("n06_elsewhere").await else { return };
+    let (mut reader, taken) = full(&stream).await;
+    stream.publish(4..10, 1).await;
+    let (stolen, mut done) = (steal(&stream, 2).await, Vec::new());
+    for message in &stolen {
+        done.push(message.reply.clone().unwrap());
+    }
+    let thief = keep(stolen);
+    taken.iter().for_each(Read::done);
+    assert_eq!(handled(&mut reader, 4).await, numbers(6..10));
+    thief.abort();
+    let client = async_nats::connect(&stream.address).await.unwrap();
+    for reply in done {
+        client.request(reply, "+ACK".into()).await.unwrap();
+    }
+    // It asks the server eight times in that time.
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    loses_after_a_wait_in_vain(&stream, &mut reader).await;
+    assert_eq!(reader.probe.stats().out_of_order, 0);
     stream.remove().await;
 }

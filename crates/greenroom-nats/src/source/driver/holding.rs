@@ -2,24 +2,37 @@
 
 use std::time::Duration;
 
-use tokio::time::Instant;
+use greenroom_bus::source::Taken;
+use tokio::time::{Instant, timeout};
 
 use super::{
-    super::hold::{ASK_EVERY, Holding},
+    super::hold::{ASK_EVERY, Holding, Missing},
     Driver, HoldingBack,
+    in_vain::InVain,
     suspicion::Suspicion,
+    unreadable::LOOK_FOR,
 };
 use crate::connection::because;
 
 impl HoldingBack {
-    /// Something has not come in its time: for so long, nothing is waited for.
-    pub(super) fn waits_in_vain(&mut self, ack_wait: Duration) {
-        self.in_vain_until = Some(Instant::now() + 10 * ack_wait);
+    /// These have not come in their time.
+    pub(super) fn waits_in_vain(&mut self, missing: Missing, ack_wait: Duration) {
+        self.in_vain = Some(InVain::new(missing, ack_wait, Instant::now()));
     }
 
-    /// Whether something has not come in its time lately.
+    /// Whether something has not come in its time lately, and still has not.
     pub(super) fn is_in_vain(&self) -> bool {
-        self.in_vain_until.is_some_and(|until| Instant::now() < until)
+        self.in_vain.is_some_and(|in_vain| in_vain.lasts(Instant::now()))
+    }
+
+    /// Holds back a message that was not open, or gives it back where it can go on.
+    pub(super) fn keep(&mut self, taken: Taken) -> Option<Taken> {
+        let Some(hold) = &mut self.hold else {
+            self.in_vain.iter_mut().for_each(|in_vain| in_vain.missing.comes(taken.position));
+            return Some(taken);
+        };
+        hold.keep(taken);
+        None
     }
 }
 
@@ -37,7 +50,7 @@ impl Driver {
             return hold.wait_on(self.options.ack_wait, now);
         }
         if now >= hold.ask_at {
-            self.ask_what_is_missing().await;
+            self.ask_for_hold().await;
         }
         let Some(hold) = &self.holding.hold else { return };
         let held = hold.len() as u64;
@@ -48,10 +61,10 @@ impl Driver {
                 self.asking.suspicion = Suspicion::default();
                 None
             }
-            Holding::Enough(missing) => Some(missing),
+            Holding::Enough(missing) => Some((missing, hold.missing)),
         };
-        if let Some(missing) = missing {
-            self.holding.waits_in_vain(self.options.ack_wait);
+        if let Some((missing, waits_for)) = missing {
+            self.holding.waits_in_vain(waits_for, self.options.ack_wait);
             tracing::warn!(
                 consumer = self.bound.wanted.name,
                 missing,
@@ -65,26 +78,42 @@ impl Driver {
         }
     }
 
-    async fn ask_what_is_missing(&mut self) {
+    /// Looks whether what did not come in its time is there by now, or acknowledged elsewhere.
+    pub(super) async fn look_after_missed(&mut self) {
+        if self.holding.hold.is_some() || !self.holding.is_in_vain() {
+            return;
+        }
         self.answer().await;
-        let info = match self.barrier().await {
-            true => self.bound.consumer.get_info().await.map_err(|error| because(&error)),
-            false => Err("no answer".to_owned()),
-        };
-        let open = self.shared.look(|state| state.tracker.open()) as u64;
+        // What is in hand is to be reported as in progress meanwhile.
+        let within = LOOK_FOR.min(self.options.ack_wait / 8);
+        if let Ok(Ok(missing)) = timeout(within, self.ask_what_is_missing()).await {
+            self.holding.in_vain.iter_mut().for_each(|in_vain| in_vain.missing = missing);
+        }
+    }
+
+    async fn ask_for_hold(&mut self) {
+        self.answer().await;
+        let missing = self.ask_what_is_missing().await;
         let now = Instant::now();
         let Some(hold) = &mut self.holding.hold else { return };
-        match info {
-            Ok(info) => {
-                let (waits_for, up_to) =
-                    (info.num_ack_pending as u64, info.delivered.stream_sequence);
-                hold.asked(waits_for, up_to, open, now);
-                self.holding.floor = Some(info.ack_floor.stream_sequence);
-            }
+        match missing {
+            Ok(missing) => hold.asked(missing, now),
             Err(error) => {
                 tracing::debug!(error, "the state of the consumer is not known yet");
                 hold.ask_at = now + ASK_EVERY;
             }
         }
+    }
+
+    /// Once the server was told of all that is settled.
+    async fn ask_what_is_missing(&mut self) -> Result<Missing, String> {
+        if !self.barrier().await {
+            return Err("no answer".to_owned());
+        }
+        let info = self.bound.consumer.get_info().await.map_err(|error| because(&error))?;
+        let open = self.shared.look(|state| state.tracker.open()) as u64;
+        let (waits_for, up_to) = (info.num_ack_pending as u64, info.delivered.stream_sequence);
+        self.holding.floor = Some(info.ack_floor.stream_sequence);
+        Ok(Missing::asked(waits_for, up_to, open))
     }
 }

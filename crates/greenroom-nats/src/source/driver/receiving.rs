@@ -65,10 +65,7 @@ impl Driver {
             return;
         }
         let taken = self.form.read(&message, &delivery);
-        match &mut self.holding.hold {
-            Some(hold) => hold.keep(taken),
-            None => ready.push(taken),
-        }
+        ready.extend(self.holding.keep(taken));
     }
 
     /// Deliveries are numbered without gaps: one is missing that never came, and comes again.

@@ -25,7 +25,7 @@ use super::{
 use crate::connection::because;
 
 /// So long is looked for them at most.
-const LOOK_FOR: Duration = Duration::from_secs(2);
+pub(super) const LOOK_FOR: Duration = Duration::from_secs(2);
 
 impl Driver {
     /// Looks for them in what was delivered and has not come, as this says.
@@ -48,8 +48,10 @@ impl Driver {
         }
         let now = Instant::now();
         self.asking.suspicion.loses(patience(self.options.ack_wait), now);
-        if self.asking.suspicion.is_confirmed(now) && self.holding.is_in_vain() {
-            self.holding.waits_in_vain(self.options.ack_wait);
+        if self.asking.suspicion.is_confirmed(now)
+            && let Some(in_vain) = self.holding.in_vain.filter(|in_vain| in_vain.lasts(now))
+        {
+            self.holding.waits_in_vain(in_vain.missing, self.options.ack_wait);
         }
     }
 
@@ -127,9 +129,8 @@ impl Driver {
         );
         self.tell(&reply, Answer::Progress).await;
         let taken = Taken { position, event: Err(Malformed::new(payload, why)) };
-        match &mut self.holding.hold {
-            Some(hold) => hold.keep(taken),
-            None => self.shared.give([taken]),
+        if let Some(taken) = self.holding.keep(taken) {
+            self.shared.give([taken]);
         }
         true
     }
