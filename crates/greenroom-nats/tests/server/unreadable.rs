@@ -165,3 +165,24 @@ async fn z12_what_ends_the_connection_and_is_not_found_does_not_take_the_others_
     }
     stream.remove().await;
 }
+
+/// More than are looked through in the time that is given to it once. What the other process is
+/// done with is not known here, so each of them is asked for.
+#[tokio::test(flavor = "multi_thread")]
+async fn z12_one_among_thousands_that_another_process_has_done_is_found() {
+    const DONE: u64 = 6_000;
+    let Some(stream) = TestStream::new("z12_thousands").await else { return };
+    stream.publish(0..DONE, 0).await;
+    stream.publish_raw(b"in", b"NATS/1.0\r\nno colon", "line").await;
+    let mut before = Reader::open(&stream, stream.options()).await;
+    let read = before.some(DONE as usize + 1).await;
+    assert_eq!(read[DONE as usize].id, "line");
+    // The oldest stays open, and so does that one.
+    read[1..DONE as usize].iter().for_each(Read::done);
+    before.close().commit().await.unwrap();
+
+    let mut reader = Reader::open(&stream, stream.options()).await;
+    let read = reader.some(2).await;
+    assert_eq!(read.iter().map(|read| &*read.id).collect::<Vec<_>>(), ["0", "line"]);
+    stream.remove().await;
+}

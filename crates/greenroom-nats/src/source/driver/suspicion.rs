@@ -1,8 +1,11 @@
 //! Whether it is a message that ends the connection, though none was found.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use tokio::time::Instant;
+
+/// For each filter of the consumer, from where on what it has delivered is looked through.
+pub(super) type LookFrom = BTreeMap<String, u64>;
 
 /// Losses of the connection with something on its way, and nothing found that they came of.
 #[derive(Debug, Default)]
@@ -11,6 +14,8 @@ pub(super) struct Suspicion {
     until: Option<Instant>,
     /// It was lost again before that time.
     is_confirmed: bool,
+    /// All below was looked through since it was lost first: it may take more than one time.
+    pub(super) look_from: LookFrom,
 }
 
 impl Suspicion {

@@ -20,12 +20,14 @@ use tokio::time::{Instant, timeout_at};
 use super::{
     super::{delivery::unseen, hold::patience, shared::Answer, stored::Stored, tracker::Received},
     Driver,
-    suspicion::Suspicion,
+    suspicion::{LookFrom, Suspicion},
 };
 use crate::connection::because;
 
 /// So long is looked for them at most.
 pub(super) const LOOK_FOR: Duration = Duration::from_secs(2);
+
+const TOO_LONG: &str = "to look takes too long, and goes on once it is lost again";
 
 impl Driver {
     /// Looks for them in what was delivered and has not come, as this says.
@@ -36,8 +38,11 @@ impl Driver {
         }
         // What is in hand is to be reported as in progress meanwhile.
         let until = Instant::now() + LOOK_FOR.min(self.options.ack_wait / 8);
-        let looked = timeout_at(until, self.look_through_missing(info)).await;
-        match looked.unwrap_or_else(|_| Err("it takes too long".to_owned())) {
+        // What is not looked through by then is next time.
+        let mut from = std::mem::take(&mut self.asking.suspicion.look_from);
+        let looked = timeout_at(until, self.look_through_missing(info, &mut from)).await;
+        self.asking.suspicion.look_from = from;
+        match looked.unwrap_or_else(|_| Err(TOO_LONG.to_owned())) {
             Ok(true) => return self.asking.suspicion = Suspicion::default(),
             Ok(false) => {}
             Err(error) => tracing::warn!(
@@ -55,46 +60,52 @@ impl Driver {
         }
     }
 
-    /// Whether any was found.
-    async fn look_through_missing(&mut self, info: &Info) -> Result<bool, String> {
+    /// Whether any was found. `below` says for each filter from where on to look in what was
+    /// delivered to an earlier process.
+    async fn look_through_missing(
+        &mut self,
+        info: &Info,
+        below: &mut LookFrom,
+    ) -> Result<bool, String> {
         let (floor, last) = (info.ack_floor.stream_sequence, info.delivered.stream_sequence);
         // What was on its way is above all that has come, unless it came for another time.
         let next = self.shared.look(|state| state.tracker.next());
         let middle = next.max(self.bound.delivered_before + 1).max(floor + 1).min(last + 1);
         let filters = filters(&info.config);
-        let found = self.look_through(&filters, middle, last).await?;
+        let mut found = false;
+        for filter in &filters {
+            found |= self.look_through(filter, &mut { middle }, last).await?;
+        }
         // Below is also what an earlier process is done with, a dead letter for one: the server
         // does not say what. So only what is lost again is looked for there.
         if found || !self.asking.suspicion.is_fresh(Instant::now()) {
             return Ok(found);
         }
-        self.look_through(&filters, floor + 1, middle - 1).await
-    }
-
-    async fn look_through(
-        &mut self,
-        filters: &[String],
-        from: u64,
-        to: u64,
-    ) -> Result<bool, String> {
-        let mut found = false;
         for filter in filters {
-            found |= self.look_through_one(filter, from, to).await?;
+            let from = below.entry(filter.clone()).or_default();
+            *from = (*from).max(floor + 1);
+            found |= self.look_through(&filter, from, middle - 1).await?;
         }
         Ok(found)
     }
 
-    async fn look_through_one(&mut self, filter: &str, from: u64, to: u64) -> Result<bool, String> {
-        let (mut from, mut found) = (from, false);
+    /// Leaves `from` above what it has looked at.
+    async fn look_through(
+        &mut self,
+        filter: &str,
+        from: &mut u64,
+        to: u64,
+    ) -> Result<bool, String> {
+        let mut found = false;
         loop {
-            from = self.shared.look(|state| state.tracker.unknown_from(from));
-            if from > to {
+            *from = self.shared.look(|state| state.tracker.unknown_from(*from));
+            if *from > to {
                 return Ok(found);
             }
-            let answer = self.ask_for_stored(filter, from).await?;
+            let answer = self.ask_for_stored(filter, *from).await?;
             match Stored::read(&answer)? {
                 Some(stored) if stored.position <= to => {
-                    from = stored.position + 1;
+                    *from = stored.position + 1;
                     found |= self.take_unreadable(&stored).await;
                 }
                 _ => return Ok(found),
