@@ -856,6 +856,44 @@ async fn d11_a_source_that_an_event_has_stopped_is_asked_until_the_others_are_st
     assert!(report.adds_up() && report.errors[0].contains("no licence"), "{report:?}");
 }
 
+/// What came back in is still of the input that read the event which it was made of.
+#[tokio::test(start_paused = true)]
+async fn d05_d15_a_fatal_failure_on_the_way_back_stops_its_input_after_a_revocation_too() {
+    let gate = Gate::new();
+    let waits = gate.clone();
+    let fatal = handle(move |event, _| {
+        let gate = waits.clone();
+        async move {
+            gate.started.lock().push(event.id().to_owned());
+            gate.open.acquire().await.unwrap().forget();
+            Err(Failure::new(FailureKind::Fatal, "no licence"))
+        }
+    });
+    let sends = handle(|_, _| async { Ok(Outputs::Events(vec![event("b", "back", None)])) });
+    let bench = Bench::new().set(|engine| {
+        let stays = crate::support::source::Script::new("stays", [Step::Never]);
+        engine
+            .input_named("stays", InputConfig::default(), Box::new(stays))
+            .loopback(LoopbackConfig { on: vec!["back".parse().unwrap()], room: 2 })
+            .pool("default", pool(4, 100))
+            .handler("sends", HandlerConfig { loopback: 1, ..on(&["made"], sends) })
+            .handler("fatal", on(&["back"], fatal))
+    });
+    let Running { broker, control, run, .. } = Running::new(InputConfig::default(), bench).await;
+    broker.publish(0, events("a", 1));
+    a_while().await;
+    assert_eq!(gate.started(), ["b"]);
+    broker.revoke(0);
+    a_while().await;
+    assert!(broker.is_asked(), "it is in a worker's hands");
+    gate.open();
+    a_while().await;
+    assert!(!broker.is_asked());
+    control.drain();
+    let report = run.await.unwrap();
+    assert!(report.adds_up() && report.errors[0].contains("no licence"), "{report:?}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn d11_a_run_that_is_stopped_now_asks_its_source_for_nothing() {
     let (running, _gate) = held(40).await;

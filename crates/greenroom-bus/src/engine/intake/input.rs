@@ -1,7 +1,7 @@
 //! One input: what it is called, what it has under way, and how it ends.
 
 use std::sync::{
-    Arc, OnceLock,
+    Arc, OnceLock, Weak,
     atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
 };
 
@@ -290,6 +290,8 @@ pub(crate) struct Partitions {
     /// They come and go. Otherwise there is one, for as long as the input is there.
     pub(crate) come_and_go: bool,
     assigned: RwLock<Vec<Arc<Assigned>>>,
+    /// Those that were taken away, for as long as something of them is under way.
+    revoked: Mutex<Vec<Weak<Assigned>>>,
     pub(crate) parked: ParkedPart,
     revocations: Arc<Revocations>,
     /// Events that wait beside full pools, of all of them, when last looked at.
@@ -310,6 +312,7 @@ impl Partitions {
             config,
             come_and_go,
             assigned: RwLock::default(),
+            revoked: Mutex::default(),
             parked: ParkedPart::default(),
             revocations: revocations.clone(),
             held_back: AtomicU64::new(0),
@@ -342,6 +345,9 @@ impl Partitions {
         let gone = assigned.remove(at);
         self.share(&assigned);
         gone.revoke();
+        let mut revoked = self.revoked.lock();
+        revoked.retain(|known| known.strong_count() > 0);
+        revoked.push(Arc::downgrade(&gone));
         Some(gone)
     }
 
@@ -353,9 +359,12 @@ impl Partitions {
         self.assigned.read().clone()
     }
 
-    /// True where this is an assignment of one of them.
+    /// True where this is, or was, an assignment of one of them, and something of it is under way.
     pub(crate) fn has(&self, number: u32) -> bool {
-        self.assigned.read().iter().any(|known| known.number == number)
+        // Held until the end: what is taken away goes from one list to the other meanwhile.
+        let assigned = self.assigned.read();
+        assigned.iter().any(|known| known.number == number)
+            || self.revoked.lock().iter().filter_map(Weak::upgrade).any(|of| of.number == number)
     }
 
     /// The partition of this assignment, where there are several.
