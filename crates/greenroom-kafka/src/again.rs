@@ -23,6 +23,10 @@ const POLL: Duration = Duration::from_millis(50);
 /// assigned anew, which takes a fetch.
 const READ_ON: u64 = 256;
 
+/// What there is no record of is told by what was kept of it.
+const OTHER: &str = "what is there now is another record, since its topic was made anew or has lost records; or \
+                     it is read in another way than before";
+
 /// Properties that begin so a consumer has none of that is no member of a group.
 const OF_MEMBERS: [&str; 5] =
     ["group.", "heartbeat.", "max.poll.", "partition.assignment.", "session."];
@@ -99,7 +103,8 @@ impl Again {
     }
 
     /// Takes the record at this offset, once it has come; meanwhile, `idle` is called now and then,
-    /// and says whether it is worth waiting on.
+    /// and says whether it is worth waiting on. `take` says `None` of a record that was not read
+    /// there before.
     ///
     /// # Errors
     /// It is not there any more, has not come within that time, or cannot be read.
@@ -109,10 +114,11 @@ impl Again {
         offset: u64,
         within: Duration,
         mut idle: impl FnMut() -> bool,
-        take: impl FnOnce(&BorrowedMessage<'_>) -> T,
+        take: impl FnOnce(&BorrowedMessage<'_>) -> Option<T>,
     ) -> Result<T, Unread> {
         let unread = |why: &str| format!("{place} at offset {offset} cannot be read again: {why}");
         let gone = || Unread::Gone(unread("retention or compaction has removed it"));
+        let other = || Unread::Gone(unread(OTHER));
         self.go_to(place, offset).map_err(|error| Unread::Other(unread(&error.to_string())))?;
         let begun = Instant::now();
         while begun.elapsed() < within && idle() {
@@ -134,7 +140,11 @@ impl Again {
                 before if before < offset => {}
                 found => {
                     self.at = Some((place.clone(), found + 1));
-                    return if found > offset { Err(gone()) } else { Ok(take(&record)) };
+                    return if found > offset {
+                        Err(gone())
+                    } else {
+                        take(&record).ok_or_else(other)
+                    };
                 }
             }
         }

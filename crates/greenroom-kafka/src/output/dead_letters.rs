@@ -32,8 +32,8 @@ use crate::{source::KafkaSourceOptions, unusable::Unusable};
 /// there are others, which begin with `greenroom_letter`, whose value is `record`.
 ///
 /// A letter of another source, or of a record that retention or compaction has removed meanwhile,
-/// is JSON with the fields of a line of a
-/// [file](greenroom_bus::dead_letter::file::FileDeadLetterStore); its key is the one that its
+/// or whose offset another one has since its topic was made anew, is JSON with the fields of a line
+/// of a [file](greenroom_bus::dead_letter::file::FileDeadLetterStore); its key is the one that its
 /// handler orders it by, and `greenroom_letter` is `json`.
 ///
 /// | header | |

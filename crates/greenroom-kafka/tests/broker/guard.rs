@@ -1,6 +1,9 @@
 //! Many events that are stuck, and the guard that moves the oldest (F08).
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::BTreeMap,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 
 use greenroom_bus::{
     settlement::{Outcome, Settled},
@@ -15,6 +18,7 @@ use rdkafka::{
     Message, Offset, TopicPartitionList,
     consumer::{BaseConsumer, Consumer},
     message::Headers,
+    producer::BaseRecord,
 };
 
 use super::{
@@ -184,4 +188,40 @@ async fn f08_what_retention_has_removed_is_left_and_those_behind_it_are_moved() 
     let expected = stuck().filter(|position| *position >= 1_000);
     assert!(moved.len() > 10 && moved.keys().copied().eq(expected.take(moved.len())));
     assert_eq!(commits.partitions().pop().unwrap().oldest_open, 0);
+}
+
+/// As where the topic was deleted and made again, and is as long as before.
+#[tokio::test]
+async fn f08_a_record_that_was_not_read_is_not_moved_in_the_place_of_one_that_was() {
+    let fake = fake();
+    let broker = fake.bootstrap_servers();
+    let (name, aside, later) = (unique("f08"), unique("f08-aside"), unique("f08-later"));
+    [&name, &aside, &later].iter().for_each(|topic| create_topic(&broker, topic, 1));
+    let publisher = Publisher::new(&broker);
+    // Each in a batch of its own.
+    publisher.event(&name, 0, &event(0, "0"));
+    publisher.flush();
+    let in_an_hour = SystemTime::now() + Duration::from_secs(3_600);
+    let in_an_hour = in_an_hour.duration_since(UNIX_EPOCH).unwrap().as_millis() as i64;
+    let record = BaseRecord::<str, [u8], ()>::to(&later).partition(0).key("other").payload(b"{}");
+    publisher.0.send(record.timestamp(in_an_hour)).map_err(|(error, _)| error).unwrap();
+    publisher.flush();
+    (1..EVENTS).for_each(|at| publisher.event(&name, 0, &event(at, &at.to_string())));
+    publisher.flush();
+    // Nothing is moved before the first is another one.
+    fake.on(ApiKey::Produce, |_| Control::Error(ErrorCode::TopicAuthorizationFailed));
+    let guard = GuardOptions { events: 10_000, ..GuardOptions::new(&aside) };
+    let mut source = KafkaSource::open(guarded(&broker, &name, guard)).unwrap();
+    let first = handle(&mut source, Duration::from_secs(3)).await;
+    assert!(first < EVENTS, "what is stuck holds the partition up");
+    fake.with_state(|state| {
+        let other = state.partition_mut(&later, 0).unwrap().log[0].clone();
+        state.partition_mut(&name, 0).unwrap().log[0] = other;
+    });
+    fake.clear_hooks();
+    // The guard waits for ten seconds after it has failed.
+    handle_until(&mut source, EVENTS - first, Duration::from_secs(20)).await;
+    let moved = moved(&broker, &aside, &name);
+    let expected = stuck().filter(|position| *position > 0);
+    assert!(moved.len() > 10 && moved.keys().copied().eq(expected.take(moved.len())));
 }

@@ -195,7 +195,7 @@ async fn d06_letters_of_many_records_are_redriven_in_their_order_and_once() {
     let (letters, ends) = (desk.letters(), Ends::default());
     let source = format!("kafka:{}/0", desk.orders);
     for position in (0..300).rev() {
-        letters.store(letter(&ends, &source, position, b"x"));
+        letters.store(letter(&ends, &source, position, values[position as usize].as_bytes()));
     }
     letters.finish().await.unwrap();
     assert_eq!((ends.stored(), letters.trouble()), (300, None));
@@ -289,14 +289,45 @@ async fn d06_a_record_that_was_removed_makes_a_letter_of_what_was_taken_of_it() 
     remove_below(&broker, &desk.orders, 2);
     let (letters, ends) = (desk.letters(), Ends::default());
     let source = format!("kafka:{}/0", desk.orders);
-    (0..3).for_each(|at| letters.store(letter(&ends, &source, at, b"taken")));
+    let taken: [&[u8]; 3] = [b"a", b"taken", b"c"];
+    (0..3).for_each(|at| letters.store(letter(&ends, &source, at, taken[at as usize])));
     letters.finish().await.unwrap();
     assert_eq!(ends.stored(), 3);
     let stored = desk.stored();
     let forms: Vec<_> = stored.values().map(|letter| letter.header("greenroom_letter")).collect();
     assert_eq!(forms, ["json", "json", "record"].map(Some));
-    assert!(String::from_utf8_lossy(stored[&0].value.as_ref().unwrap()).contains("dGFrZW4="));
+    assert!(String::from_utf8_lossy(stored[&1].value.as_ref().unwrap()).contains("dGFrZW4="));
     assert_eq!(stored[&2].value.as_deref(), Some(&b"c"[..]));
+}
+
+/// As where its topic was deleted and made again: another record lies at its offset.
+#[tokio::test]
+async fn d06_a_record_that_is_another_one_now_is_no_letter() {
+    let broker = broker();
+    let desk = Desk::at(&broker, 1);
+    let (mut same, mut other) = (Vec::new(), Vec::new());
+    event(2, "k").write_json(&mut same);
+    event(7, "k").write_json(&mut other);
+    desk.publish(0, &[b"another", &other, &same, b"the same"]);
+    let (letters, ends) = (desk.letters(), Ends::default());
+    let source = format!("kafka:{}/0", desk.orders);
+    let store = |position: u64, raw: &[u8], event: Option<Event>| {
+        let raw = event.is_none().then(|| raw.to_vec());
+        letters.store(DeadLetter { event, raw, ..letter(&ends, &source, position, b"") });
+    };
+    store(0, b"taken", None);
+    store(1, b"", Some(event(1, "k")));
+    store(2, b"", Some(event(2, "k")));
+    store(3, b"the same", None);
+    letters.finish().await.unwrap();
+    assert_eq!(ends.stored(), 4);
+    let stored = desk.stored();
+    let forms: Vec<_> = stored.values().map(|letter| letter.header("greenroom_letter")).collect();
+    assert_eq!(forms, ["json", "json", "record", "record"].map(Some));
+    let value = |at: u64| String::from_utf8_lossy(stored[&at].value.as_ref().unwrap());
+    assert!(value(0).contains("dGFrZW4=") && value(1).contains(r#""id":"1""#), "{stored:?}");
+    assert!(stored[&1].header("greenroom_unread").unwrap().contains("another record"));
+    assert_eq!((value(2), value(3)), (String::from_utf8_lossy(&same), "the same".into()));
 }
 
 #[tokio::test]
@@ -305,10 +336,11 @@ async fn d13_a_letter_that_its_topic_does_not_take_waits_and_is_told_and_holds_u
     let mut desk = Desk::at(&broker, 1);
     desk.dead = unique("narrow");
     create_topic_with(&broker, &desk.dead, 1, &[("max.message.bytes", "2000")]);
-    desk.publish(0, &[&[b'x'; 3_000], b"small"]);
+    let values: [&[u8]; 2] = [&[b'x'; 3_000], b"small"];
+    desk.publish(0, &values);
     let (letters, ends) = (desk.letters(), Ends::default());
     let source = format!("kafka:{}/0", desk.orders);
-    (0..2).for_each(|at| letters.store(letter(&ends, &source, at, b"x")));
+    (0..2).for_each(|at| letters.store(letter(&ends, &source, at, values[at as usize])));
     until("the small one is stored", || ends.stored() == 1);
     until("the large one is told", || letters.trouble().is_some_and(|trouble| trouble.paused));
     let trouble = letters.trouble().unwrap().error;

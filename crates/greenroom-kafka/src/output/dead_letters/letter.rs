@@ -9,7 +9,7 @@ use rdkafka::{
 };
 
 use crate::{
-    decode::CONTENT_TYPE,
+    decode::{CONTENT_TYPE, RecordFormat},
     marks::{self, Form, Marks},
     place::Place,
 };
@@ -55,6 +55,16 @@ impl Letter {
 
     pub(super) fn is_due(&self, now: Instant) -> bool {
         self.due.is_none_or(|due| due <= now)
+    }
+
+    /// Whether it is about this record: what is read of that is what was taken. In a topic that was
+    /// made anew, another record lies at its offset.
+    pub(super) fn is_of(&self, record: &BorrowedMessage<'_>, format: &RecordFormat) -> bool {
+        match (format.taken(record).event, &self.letter.event, &self.letter.raw) {
+            (Ok(read), Some(taken), _) => read == *taken,
+            (Err(read), _, Some(taken)) => read.raw == *taken,
+            _ => false,
+        }
     }
 
     /// It is the record that it is about.

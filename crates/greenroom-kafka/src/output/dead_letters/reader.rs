@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use rdkafka::message::BorrowedMessage;
+
 use super::letter::Letter;
 use crate::{
     again::{Again, From, Unread},
@@ -40,7 +42,8 @@ impl RecordReader {
         self.held_until.is_some_and(|until| now < until)
     }
 
-    /// Makes a record of this letter: the one that it is about, or JSON where that is gone.
+    /// Makes a record of this letter: the one that it is about, or JSON where that is gone, be it
+    /// that another one has its place.
     ///
     /// # Errors
     /// It cannot be read for now.
@@ -62,7 +65,11 @@ impl RecordReader {
             Ok(again) => self.again.insert(again),
             Err(error) => return Err(self.hold(error.why)),
         };
-        match again.read(&place, offset, PATIENCE, idle, |record| letter.is_record(record)) {
+        let format = &self.options.format;
+        let take = |record: &BorrowedMessage<'_>| {
+            letter.is_of(record, format).then(|| letter.is_record(record))
+        };
+        match again.read(&place, offset, PATIENCE, idle, take) {
             Ok(()) => {}
             Err(Unread::Gone(why)) => letter.is_json(Some(&why)),
             Err(Unread::Other(why)) => return Err(self.hold(why)),

@@ -10,6 +10,8 @@ pub(in crate::source) struct Moves {
     pub(in crate::source) epoch: Epoch,
     pub(in crate::source) place: Place,
     pub(in crate::source) offsets: Vec<u64>,
+    /// The latest time of the records that were read there, in milliseconds.
+    pub(in crate::source) latest: i64,
 }
 
 /// What became of them.

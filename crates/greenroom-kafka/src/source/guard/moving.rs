@@ -93,7 +93,12 @@ impl Clients {
         let (mut failed, asked) = (None, moves.offsets.len());
         for offset in &moves.offsets {
             let (producer, topic) = (&self.producer, &self.topic);
-            let send = |record: &BorrowedMessage<'_>| send(producer, topic, record);
+            let send = |record: &BorrowedMessage<'_>| {
+                // In a topic that was made anew, another record lies there. Of those that were
+                // read, nothing but their times is known here.
+                let was_read = record.timestamp().to_millis().is_none_or(|at| at <= moves.latest);
+                was_read.then(|| send(producer, topic, record))
+            };
             match self.again.read(&moves.place, *offset, PATIENCE, || true, send) {
                 Ok(Ok(())) => {}
                 // There is nothing to move; those behind it may still be there.

@@ -22,7 +22,7 @@ impl Poller {
     }
 
     fn are_moved(&self, Moved { moves, failed, .. }: &Moved, topic: &str) {
-        let Moves { number, epoch, place, offsets } = moves;
+        let Moves { number, epoch, place, offsets, .. } = moves;
         let (name, mut count) = (&self.shared.name, 0);
         if let Some(reading) = self.reading.get(number) {
             let mut watermark = reading.tracker.watermark.lock();
@@ -68,7 +68,8 @@ impl Poller {
             let offsets = guard.choose(positions, &self.limits, is_full);
             if !offsets.is_empty() {
                 let (place, epoch) = (reading.place.clone(), reading.epoch);
-                return guard.moves(Moves { number: *number, epoch, place, offsets });
+                let (number, latest) = (*number, reading.read.latest);
+                return guard.moves(Moves { number, epoch, place, offsets, latest });
             }
         }
     }

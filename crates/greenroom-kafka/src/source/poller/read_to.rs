@@ -16,6 +16,8 @@ pub(super) struct ReadTo {
     pub(super) next: u64,
     /// The time of the last one, in milliseconds; before the first one, when this began.
     last_at: i64,
+    /// The latest time of all of them, and when this began: what is later was not read.
+    pub(super) latest: i64,
     /// Of what has come last, some was read before.
     pub(super) is_back: bool,
 }
@@ -32,7 +34,7 @@ impl ReadTo {
     pub(super) fn starting_at(next: u64) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let last_at = i64::try_from(now.as_millis()).unwrap_or(i64::MAX);
-        Self { next, last_at, is_back: false }
+        Self { next, last_at, latest: last_at, is_back: false }
     }
 
     /// Reads these. The place of the first one of another log, where there is one: it and those
@@ -50,6 +52,8 @@ impl ReadTo {
                 is_back = true;
             }
         }
+        let times = (0..messages.len()).filter_map(time);
+        self.latest = times.fold(self.latest, i64::max);
         self.is_back = is_back;
         self.last_at = last.and_then(time).unwrap_or(self.last_at);
         None
@@ -79,6 +83,17 @@ mod tests {
         let mut read = ReadTo::starting_at(0);
         assert_eq!(read.read(&messages(&[(0, 1), (1, 2), (2, 3)])), None);
         assert_eq!(read.read(&messages(&[(0, 4)])), Some(0));
+    }
+
+    /// A record that was published with a later time than those behind it was read, too.
+    #[test]
+    fn f08_a_record_that_is_later_than_all_that_were_read_was_not_read() {
+        let mut read = ReadTo::starting_at(0);
+        let began = read.latest;
+        read.read(&messages(&[(0, began - 9), (1, began - 8)]));
+        assert_eq!(read.latest, began);
+        read.read(&messages(&[(2, began + 5), (3, began + 1)]));
+        assert_eq!(read.latest, began + 5);
     }
 
     #[test]
