@@ -186,14 +186,6 @@ impl Gate {
         self.changed.notify_waiters();
     }
 
-    /// Told when what a request waits for may be over.
-    ///
-    /// # Cancel safety
-    /// A dropped future has changed nothing.
-    pub async fn changed(&self) {
-        self.changed.notified().await;
-    }
-
     /// What [`Sink::trouble`](super::Sink::trouble) says: the pause, or the oldest failure.
     pub fn trouble(&self) -> Option<Trouble> {
         let state = self.state.lock();
