@@ -25,6 +25,9 @@ _TIME = re.compile(
 _JSON_TYPE = re.compile(r"[^;]*[/+]json\s*(;|$)", re.IGNORECASE)
 _UNCHANGED: Any = object()
 
+#: What greenroom writes before the data, its last member. No attribute has this in its text.
+_BEFORE_DATA = ',"data":'
+
 #: JSON without the numbers that JSON has not: NaN and the infinities are refused.
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 _ASCII_ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
@@ -57,6 +60,7 @@ class Event:
         "_base64",
         "_was_read",
         "_raw",
+        "_data_text",
         "_made_by",
         "_derived",
     )
@@ -132,6 +136,7 @@ class Event:
         put(self, "_base64", base64_text)
         put(self, "_was_read", False)
         put(self, "_raw", raw)
+        put(self, "_data_text", "")
         put(self, "_made_by", made_by)
         put(self, "_derived", {})
 
@@ -185,6 +190,8 @@ class Event:
             is_json = self.datacontenttype and _JSON_TYPE.match(self.datacontenttype)
             object.__setattr__(self, "_data", parse_json(decoded) if is_json else decoded)
             object.__setattr__(self, "_base64", None)
+            if is_json:
+                object.__setattr__(self, "_data_text", decoded.decode("utf-8", "replace"))
         object.__setattr__(self, "_was_read", True)
         return self._data
 
@@ -241,14 +248,25 @@ class Event:
     def replace(self, **changes: Any) -> Event:
         """This event with other attributes or other data: the same id from the same source.
 
-        ``extensions`` are added to those of the event; one that is ``None`` is taken away.
+        ``extensions`` are added to those of the event; one that is ``None`` is taken away. Data
+        that is not replaced keeps its text, with all digits of its numbers.
+
+        :raises TypeError: a name that is no attribute
         """
         values = {name: getattr(self, name) for name in ("id", "source", "type") + _OPTIONAL}
-        values["data"] = changes["data"] if "data" in changes else self.data
         values.update(changes)
         extensions = {**self.extensions, **(changes.get("extensions") or {})}
         values["extensions"] = {n: v for n, v in extensions.items() if v is not None}
-        return Event(**values)
+        event = Event(**values)
+        if "data" not in changes:
+            put = object.__setattr__
+            put(event, "_data", self._data)
+            put(event, "_base64", self._base64)
+            came = (self._raw or "").partition(_BEFORE_DATA)[2][:-1]
+            put(event, "_data_text", self._data_text or came)
+            # Both events share the data now: a change in place through one changes the other.
+            put(self, "_was_read", True)
+        return event
 
     def to_dict(self) -> Dict[str, Any]:
         """The members of the JSON format."""
@@ -281,20 +299,16 @@ class Event:
         if self._raw is not None and not self._is_changed():
             return self._raw
         members = self.to_dict()
-        text = _ENCODER.encode(members)
-        try:
-            text.encode("utf-8")
-        except UnicodeEncodeError:
-            # A lone surrogate has no UTF-8, but an escape.
-            text = _ASCII_ENCODER.encode(members)
-        return text
+        if "data" not in members or not _says(self._data_text, self._data):
+            return _encoded(members)
+        del members["data"]
+        return f"{_encoded(members)[:-1]}{_BEFORE_DATA}{self._data_text}}}"
 
     def _is_changed(self) -> bool:
         """Whether a handler has changed the data in place, which nothing keeps it from."""
         if self._raw is None or not self._was_read or not isinstance(self._data, (dict, list)):
             return False
-        came = Event.from_json(self._raw).data
-        return bool(came != self._data)
+        return not _is_same(Event.from_json(self._raw).data, self._data)
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"an event does not change; use event.replace({name}=..)")
@@ -318,6 +332,32 @@ class Event:
 def parse_json(text: Union[str, bytes]) -> Any:
     """What JSON says, and nothing that Python takes for JSON beside it (``NaN``)."""
     return json.loads(text, parse_constant=_refuse_constant)
+
+
+def _encoded(members: Mapping[str, Any]) -> str:
+    text = _ENCODER.encode(members)
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        # A lone surrogate has no UTF-8, but an escape.
+        text = _ASCII_ENCODER.encode(members)
+    return text
+
+
+def _says(text: str, data: Any) -> bool:
+    """Whether this is JSON and says this data."""
+    try:
+        return bool(text) and _is_same(parse_json(text), data)
+    except ValueError:
+        return False
+
+
+def _is_same(came: Any, data: Any) -> bool:
+    """Whether both are the same JSON. For ``==``, ``1``, ``1.0`` and ``True`` are the same."""
+    try:
+        return json.dumps(came) == json.dumps(data)
+    except (TypeError, ValueError, RecursionError):
+        return False
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -88,6 +88,40 @@ class Events(unittest.TestCase):
         self.assertEqual((made.id, made.subject, made.data), ("1", "b", {"n": 1}))
         self.assertEqual(dict(made.extensions), {"zone": "y"})
 
+    def test_replace_keeps_the_text_of_data_that_it_does_not_touch(self):
+        data = '{"n":0.12345678901234567890123,"m":1.10,"big":1E400}'
+        found = parsed(',"data":' + data)
+        made = found.replace(subject="b")
+        self.assertTrue(made.to_json().endswith('"subject":"b","data":' + data + "}"))
+        self.assertIn(data, made.replace(subject="c").to_json())
+        self.assertIn(data, pickle.loads(pickle.dumps(made)).to_json())
+        self.assertEqual(json.loads(found.replace(data=1).to_json())["data"], 1)
+        self.assertEqual(found.to_json(), found.raw)
+
+    def test_replace_keeps_the_text_of_binary_data(self):
+        found = parsed(',"data_base64":"eyJhIjoxLjEwfQ=="', datacontenttype="application/json")
+        self.assertIn('"eyJhIjoxLjEwfQ=="', found.replace(subject="b").to_json())
+        self.assertEqual(found.data, {"a": 1.1})
+        self.assertIn('"data":{"a":1.10}', found.replace(subject="b").to_json())
+
+    def test_data_that_is_changed_in_place_around_a_replace_goes_on_as_it_is_now(self):
+        for first, then in [(1, 2), (1, True), (1, 1.0)]:
+            found = parsed(f',"data":{{"n":{first}}}')
+            made = found.replace(subject="b")
+            made.data["n"] = then
+            for event_ in (found, made, made.replace(subject="c")):
+                self.assertIn(f'"data":{{"n":{json.dumps(then)}}}', event_.to_json())
+
+    def test_the_text_of_data_is_found_only_where_it_is_the_last_member(self):
+        head = '"specversion":"1.0","id":"1","source":"/s","type":"t"'
+        for text in ['{"data":{"a":1,"data":2},%s}', '{"a":"b","data":{"a":1,"data":2},%s}']:
+            made = Event.from_json(text % head).replace(subject="b")
+            self.assertEqual(json.loads(made.to_json())["data"], {"a": 1, "data": 2})
+
+    def test_replace_refuses_what_is_no_attribute(self):
+        with self.assertRaises(TypeError):
+            event().replace(Foo="x")
+
     def test_times_are_read_with_their_offset(self):
         for text, expected in [
             ("2026-01-31T12:00:00Z", datetime(2026, 1, 31, 12, tzinfo=timezone.utc)),
