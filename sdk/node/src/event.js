@@ -8,6 +8,8 @@ const NAMESPACE = Buffer.from("6f0a3b528f2e5c1d9a773d1f5e8b2c40", "hex");
 const REQUIRED = ["id", "source", "type"];
 const OPTIONAL = ["subject", "time", "datacontenttype", "dataschema"];
 const KNOWN = new Set(["specversion", ...REQUIRED, ...OPTIONAL, "data", "data_base64"]);
+/** What `EventInit` has. Any other attribute is an extension, and is given as one. */
+const GIVEN = new Set([...REQUIRED, ...OPTIONAL, "data", "extensions"]);
 const NAME = /^[a-z0-9]+$/;
 const JSON_TYPE = /^[^;]*[/+]json\s*(;|$)/i;
 
@@ -32,6 +34,10 @@ export class Event {
    * }} [wire] how it came; not for users
    */
   constructor(init, { base64, raw, attempt = 1, madeBy, dataText } = {}) {
+    const unknown = Object.keys(init).find((name) => !GIVEN.has(name));
+    if (unknown !== undefined) {
+      throw new TypeError(`"${unknown}" is no attribute of an event; others go into \`extensions\``);
+    }
     for (const name of REQUIRED) {
       if (init[name] == null) throw new TypeError(`an event needs its \`${name}\``);
     }
@@ -62,11 +68,13 @@ export class Event {
     if (members?.specversion !== "1.0") {
       throw new TypeError('no CloudEvent: "specversion" is not "1.0"');
     }
-    const extensions = Object.entries(members).filter(
-      ([name, value]) => !KNOWN.has(name) && value !== null,
-    );
-    const base64 = members.data_base64 ?? undefined;
-    return new Event({ ...members, extensions: Object.fromEntries(extensions) }, { ...wire, base64 });
+    const { specversion, data_base64: base64, ...others } = members;
+    const init = { extensions: {} };
+    for (const [name, value] of Object.entries(others)) {
+      if (KNOWN.has(name)) init[name] = value;
+      else if (value !== null) init.extensions[name] = value;
+    }
+    return new Event(init, { ...wire, base64: base64 ?? undefined });
   }
 
   /**
@@ -124,7 +132,8 @@ export class Event {
 
   /**
    * This event with other attributes or other data: the same id from the same source. `extensions`
-   * are added to those of the event; one that is `null` is taken away.
+   * are added to those of the event; one that is `null` is taken away. It throws a `TypeError`
+   * at a name that is no attribute.
    *
    * @param {Partial<import("../index.d.ts").EventInit>} changes
    */

@@ -95,6 +95,15 @@ test("replace keeps what is not named", () => {
   assert.deepEqual({ ...made.extensions }, { zone: "y" });
 });
 
+test("a name that is no attribute is refused and not ignored", () => {
+  for (const wrong of [{ Foo: "x" }, { tenant: "x" }, { specversion: "1.0" }, { subjct: undefined }]) {
+    assert.throws(() => event().replace(wrong), /is no attribute/);
+    assert.throws(() => event().derive("x", 1, wrong), /is no attribute/);
+    assert.throws(() => event("t", 1, wrong), /is no attribute/);
+  }
+  assert.equal(event().replace({ extensions: { tenant: "x" } }).extensions.tenant, "x");
+});
+
 test("times are read with their offset", () => {
   const made = event("t", 1, { time: "2026-01-31T12:00:00.1234567+01:30" });
   assert.equal(made.timestamp.toISOString(), "2026-01-31T10:30:00.123Z");
