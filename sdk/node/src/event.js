@@ -24,8 +24,8 @@ export class Event {
   #raw;
   #madeBy;
   #derived = new Map();
-  /** The text of the data, where it is that of another event. */
-  #given;
+  /** The text of the data as it came, in another event or as bytes. */
+  #dataText;
 
   /**
    * @param {import("../index.d.ts").EventInit} init
@@ -50,7 +50,7 @@ export class Event {
     this.#base64 = base64;
     this.#raw = raw;
     this.#madeBy = madeBy;
-    this.#given = dataText;
+    this.#dataText = dataText;
     Object.freeze(this);
   }
 
@@ -85,7 +85,8 @@ export class Event {
     if (this.#base64 !== undefined) {
       const bytes = Buffer.from(this.#base64, "base64");
       const isJson = JSON_TYPE.test(this.datacontenttype ?? "");
-      this.#data = isJson ? JSON.parse(bytes.toString("utf8")) : bytes;
+      if (isJson) this.#dataText = bytes.toString("utf8");
+      this.#data = isJson ? JSON.parse(this.#dataText) : bytes;
       this.#base64 = undefined;
     }
     this.#wasRead = true;
@@ -140,22 +141,14 @@ export class Event {
   replace(changes) {
     const extensions = Object.entries({ ...this.extensions, ...changes.extensions });
     const same = Object.fromEntries([...REQUIRED, ...OPTIONAL].map((name) => [name, this[name]]));
-    const init = { ...same, data: this.data, ...changes };
+    const init = { ...same, data: this.#data, ...changes };
     init.extensions = Object.fromEntries(extensions.filter(([, value]) => value != null));
-    return new Event(init, "data" in changes ? {} : { dataText: this.#dataText() });
-  }
-
-  /** The text of unchanged data, with all digits of its numbers; `undefined` if it has changed. */
-  #dataText() {
-    if (this.#given !== undefined) return this.#given;
+    if ("data" in changes) return new Event(init);
+    // Both events share the data now: a change in place through one changes the other.
+    this.#wasRead = true;
     const at = this.#raw?.indexOf(BEFORE_DATA) ?? -1;
-    if (at < 0) return undefined;
-    const text = this.#raw.slice(at + BEFORE_DATA.length, -1);
-    try {
-      return JSON.stringify(JSON.parse(text)) === JSON.stringify(this.#data) ? text : undefined;
-    } catch {
-      return undefined;
-    }
+    const came = at < 0 ? undefined : this.#raw.slice(at + BEFORE_DATA.length, -1);
+    return new Event(init, { base64: this.#base64, dataText: this.#dataText ?? came });
   }
 
   /** The members of the JSON format. */
@@ -187,7 +180,8 @@ export class Event {
     delete members.data;
     const head = JSON.stringify(members);
     if (data === undefined) return head;
-    return `${head.slice(0, -1)}${BEFORE_DATA}${this.#given ?? exactly(data)}}`;
+    const text = says(this.#dataText, data) ? this.#dataText : exactly(data);
+    return `${head.slice(0, -1)}${BEFORE_DATA}${text}}`;
   }
 
   /** Whether a handler has changed the data in place, which nothing keeps it from. */
@@ -195,6 +189,15 @@ export class Event {
     if (this.#raw === undefined || !this.#wasRead || typeof this.#data !== "object") return false;
     const came = Event.fromJSON(this.#raw).data;
     return JSON.stringify(came) !== JSON.stringify(this.#data);
+  }
+}
+
+/** Whether this is JSON and says this data. */
+function says(text, data) {
+  try {
+    return text !== undefined && JSON.stringify(JSON.parse(text)) === JSON.stringify(data);
+  } catch {
+    return false;
   }
 }
 

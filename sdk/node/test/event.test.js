@@ -95,6 +95,28 @@ test("replace keeps what is not named", () => {
   assert.deepEqual({ ...made.extensions }, { zone: "y" });
 });
 
+test("replace keeps the text of binary data", () => {
+  const found = parsed(',"data_base64":"eyJhIjoxLjEwfQ=="', { datacontenttype: "application/json" });
+  assert.ok(found.replace({ subject: "b" }).toText().includes('"eyJhIjoxLjEwfQ=="'));
+  assert.deepEqual(found.data, { a: 1.1 });
+  assert.ok(found.replace({ subject: "b" }).toText().endsWith('"data":{"a":1.10}}'));
+});
+
+test("data that is changed in place around a replace goes on as it is now", () => {
+  const found = parsed(',"data":{"n":1}');
+  const made = found.replace({ subject: "b" });
+  made.data.n = 2;
+  for (const given of [found, made, made.replace({ subject: "c" })]) {
+    assert.ok(given.toText().endsWith('"data":{"n":2}}'), given.toText());
+  }
+});
+
+test("the text of data is found only where it is the last member", () => {
+  const text = '{"a":"b","data":{"a":1,"data":2},"specversion":"1.0","id":"1","source":"/s","type":"t"}';
+  const made = Event.fromJSON(text).replace({ subject: "b" });
+  assert.deepEqual(JSON.parse(made.toText()).data, { a: 1, data: 2 });
+});
+
 test("a name that is no attribute is refused and not ignored", () => {
   for (const wrong of [{ Foo: "x" }, { tenant: "x" }, { specversion: "1.0" }, { subjct: undefined }]) {
     assert.throws(() => event().replace(wrong), /is no attribute/);
