@@ -44,7 +44,10 @@ export class Event<T = any> {
    * `time` now, and an `id` that another attempt makes again.
    */
   derive<D>(type: string, data?: D, attributes?: Partial<Omit<EventInit, "type" | "data">>): Event<D>;
-  /** This event with other attributes or other data: the same id from the same source. */
+  /**
+   * This event with other attributes or other data: the same id from the same source. Throws a
+   * `TypeError` at a name that is no attribute.
+   */
   replace(changes: Partial<EventInit>): Event;
   /** The members of the JSON format. */
   toJSON(): Record<string, unknown>;
