@@ -143,12 +143,13 @@ export class Event {
     const same = Object.fromEntries([...REQUIRED, ...OPTIONAL].map((name) => [name, this[name]]));
     const init = { ...same, data: this.#data, ...changes };
     init.extensions = Object.fromEntries(extensions.filter(([, value]) => value != null));
-    if ("data" in changes) return new Event(init);
+    const madeBy = this.#madeBy;
+    if ("data" in changes) return new Event(init, { madeBy });
     // Both events share the data now: a change in place through one changes the other.
     this.#wasRead = true;
     const at = this.#raw?.indexOf(BEFORE_DATA) ?? -1;
     const came = at < 0 ? undefined : this.#raw.slice(at + BEFORE_DATA.length, -1);
-    return new Event(init, { base64: this.#base64, dataText: this.#dataText ?? came });
+    return new Event(init, { madeBy, base64: this.#base64, dataText: this.#dataText ?? came });
   }
 
   /** The members of the JSON format. */

@@ -23,11 +23,11 @@ export class Retry extends Error {
     if (typeof reason === "object") [reason, options] = ["", reason];
     super(reason, options);
     const { after } = options;
-    if (after !== undefined && !(after >= 0 && after <= LONGEST_WAIT)) {
+    if (after != null && !(after >= 0 && after <= LONGEST_WAIT)) {
       throw new RangeError(`\`after\` must be 0 to ${LONGEST_WAIT} seconds, not ${after}`);
     }
     /** In seconds. */
-    this.after = after;
+    this.after = after ?? undefined;
   }
 }
 

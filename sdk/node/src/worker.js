@@ -7,6 +7,8 @@ import { Event } from "./event.js";
 import { Reject, lineOf, outcomeOf, tell } from "./outcome.js";
 import { bySpecificity, covers, parse } from "./pattern.js";
 
+const OPTIONS = ["source", "heartbeat", "recycleAfter", "close"];
+
 /** For how many types it is kept which handler they have. */
 const KNOWN_TYPES = 1024;
 
@@ -21,6 +23,8 @@ export class Worker {
 
   /** @param {import("../index.d.ts").WorkerOptions} [options] */
   constructor(options = {}) {
+    const unknown = Object.keys(options).find((name) => !OPTIONS.includes(name));
+    if (unknown !== undefined) throw new TypeError(`a worker has no option "${unknown}"`);
     const { heartbeat, recycleAfter } = options;
     if (heartbeat !== undefined && !(heartbeat > 0 && heartbeat <= LONGEST_INTERVAL)) {
       throw new RangeError("`heartbeat` must be more than 0 seconds");
@@ -43,7 +47,9 @@ export class Worker {
    */
   on(patterns, handler) {
     if (typeof handler !== "function") throw new TypeError("the handler must be a function");
-    for (const text of [patterns].flat()) {
+    const texts = [patterns].flat();
+    if (texts.length === 0) throw new TypeError('name the types: worker.on("order.placed", handler)');
+    for (const text of texts) {
       const segments = parse(text);
       if (this.#handlers.some((taken) => taken.text === text)) {
         throw new TypeError(`there is a handler for "${text}" already`);

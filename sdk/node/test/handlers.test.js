@@ -74,6 +74,11 @@ test("waits that are none are refused", () => {
   }
 });
 
+test("a wait of null is none: the backoff decides", async () => {
+  const [outcome] = await quietly(() => { throw new Retry({ after: null }); });
+  assert.deepEqual([outcome.kind, outcome.retryAfter], ["failure", undefined]);
+});
+
 test("an error half-way through a generator sends nothing", async () => {
   const [outcome] = await quietly(function* (e) { yield e.derive("x"); throw new Error("half"); });
   assert.deepEqual([outcome.kind, outcome.events], ["failure", []]);
@@ -127,9 +132,17 @@ test("patterns that cannot be used are refused", () => {
     assert.throws(() => worker.on(pattern, () => {}), TypeError);
   }
   assert.throws(() => worker.on("b", undefined), TypeError);
+  assert.throws(() => worker.on([], () => {}), TypeError);
+});
+
+test("an option that there is not is refused", () => {
+  assert.throws(() => new Worker({ recycle_after: 5 }), /no option "recycle_after"/);
 });
 
 test("a worker gives its source to what it derives", async () => {
   const worker = new Worker({ source: "/prices" }).on("**", (e) => e.derive("x"));
   assert.equal((await handle(worker, event())).events[0].source, "/prices");
+  const replacing = new Worker({ source: "/prices" })
+    .on("**", (e) => e.replace({ subject: "b" }).derive("x"));
+  assert.equal((await handle(replacing, event())).events[0].source, "/prices");
 });

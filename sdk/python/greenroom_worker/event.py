@@ -258,6 +258,7 @@ class Event:
         extensions = {**self.extensions, **(changes.get("extensions") or {})}
         values["extensions"] = {n: v for n, v in extensions.items() if v is not None}
         event = Event(**values)
+        object.__setattr__(event, "_made_by", self._made_by)
         if "data" not in changes:
             put = object.__setattr__
             put(event, "_data", self._data)

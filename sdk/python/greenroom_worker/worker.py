@@ -54,8 +54,8 @@ class Worker:
     ) -> None:
         if heartbeat is not None and not heartbeat > 0:
             raise ValueError("`heartbeat` must be more than 0 seconds")
-        if recycle_after is not None and recycle_after < 1:
-            raise ValueError("`recycle_after` must be at least 1")
+        if recycle_after is not None and not (isinstance(recycle_after, int) and recycle_after > 0):
+            raise ValueError("`recycle_after` must be a whole number above 0")
         self.source = source or _source_of_this_program()
         self._heartbeat = heartbeat
         self._recycle_after = recycle_after
@@ -72,6 +72,8 @@ class Worker:
             raise ValueError('name the types: @worker.on("order.placed")')
 
         def register(handler: Handler) -> Handler:
+            if not callable(handler):
+                raise TypeError("the handler must be a function")
             for text in patterns:
                 segments = pattern.parse(text)
                 if any(segments == taken for taken, _ in self._handlers):

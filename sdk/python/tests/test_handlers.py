@@ -159,10 +159,19 @@ class Types(unittest.TestCase):
                 worker.on(text)(print)
         with self.assertRaises(ValueError):
             worker.on(print)
+        with self.assertRaises(TypeError):
+            worker.on("b")("no function")
+
+    def test_recycling_after_a_part_of_an_event_is_refused(self):
+        for wrong in (0, 1.5):
+            with self.assertRaises(ValueError):
+                Worker(recycle_after=wrong)
 
     def test_a_worker_gives_its_source_to_what_it_derives(self):
         worker = Worker(source="/prices")
         worker.on("**")(lambda e: e.derive("x"))
+        self.assertEqual(handle(worker, event()).events[0].source, "/prices")
+        worker.on("test.*")(lambda e: e.replace(subject="b").derive("x"))
         self.assertEqual(handle(worker, event()).events[0].source, "/prices")
 
 
