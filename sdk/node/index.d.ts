@@ -37,7 +37,7 @@ export class Event<T = any> {
   get data(): T;
   /** The event as JSON text: as it came, or as it will go. Numbers have all their digits here. */
   get raw(): string;
-  /** `time` to the millisecond. */
+  /** `time` to the millisecond; a leap second as the second before. */
   get timestamp(): Date | undefined;
   /**
    * A new event that this one has led to: the worker's `source`, the `subject` of this event, the

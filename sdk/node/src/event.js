@@ -98,9 +98,10 @@ export class Event {
     return this.#raw ?? this.toText();
   }
 
-  /** `time` as a `Date`, to the millisecond. */
+  /** `time` as a `Date`, to the millisecond; a leap second as the second before. */
   get timestamp() {
-    return this.time === undefined ? undefined : new Date(this.time.replace(/^(\S+) /, "$1T"));
+    if (this.time === undefined) return undefined;
+    return new Date(this.time.replace(/^(\S+) /, "$1T").replace(/:60(?=[.Zz+-])/, ":59"));
   }
 
   /**

@@ -129,4 +129,7 @@ test("a name that is no attribute is refused and not ignored", () => {
 test("times are read with their offset", () => {
   const made = event("t", 1, { time: "2026-01-31T12:00:00.1234567+01:30" });
   assert.equal(made.timestamp.toISOString(), "2026-01-31T10:30:00.123Z");
+  for (const time of ["2026-06-30T23:59:60.5Z", "2026-07-01 01:29:60.5+01:30"]) {
+    assert.equal(event("t", 1, { time }).timestamp.toISOString(), "2026-06-30T23:59:59.500Z");
+  }
 });
