@@ -94,6 +94,24 @@ async fn b01_a_later_run_takes_what_was_open_and_nothing_else() {
 }
 
 #[tokio::test]
+async fn b01_nothing_is_held_open_of_a_file_whose_positions_are_stored_no_more() {
+    let (_directory, path) = file(&lines(1..=20_000));
+    for to_its_end in [true, false] {
+        let mut run = Run::start(&path).await;
+        run.pull().await;
+        if to_its_end {
+            run.drain().await;
+        }
+        let keeper = run.source.keeper.clone().unwrap();
+        assert_eq!(keeper.held_open(), 1);
+        drop(run.source);
+        run.committer.end();
+        assert_eq!(keeper.held_open(), 0);
+        assert!(run.committer.standing().repeated_at_most > 0, "the report still asks");
+    }
+}
+
+#[tokio::test]
 async fn d15_a_file_is_one_partition_that_says_what_is_open_longest_and_how_much_is_left() {
     let (_directory, path) = file(&lines(1..=20_000));
     let mut run = Run::start(&path).await;

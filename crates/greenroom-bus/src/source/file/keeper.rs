@@ -273,6 +273,12 @@ impl Committer for Keeper {
     }
 
     fn end(&self) {
+        // This lives on for the report, which comes at the end of the run.
+        for kept in self.0.files.lock().iter().flatten() {
+            if let Kept::Open(positions) = kept {
+                positions.close_file();
+            }
+        }
         self.0.store.lock().checkpoint.let_go();
     }
 

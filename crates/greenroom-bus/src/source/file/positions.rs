@@ -245,6 +245,11 @@ impl FilePositions {
         self.0.content.lock().file.is_some()
     }
 
+    /// Closes the file: nothing more is stored of it.
+    pub(super) fn close_file(&self) {
+        self.0.content.lock().file = None;
+    }
+
     /// Closes the file, if it is read no more and something of it was recorded. From then on,
     /// records name the place that the last one named to read on from: a run that begins there
     /// skips some lines more.
