@@ -3,6 +3,7 @@
 
 use std::{
     fs::{self, File},
+    io::ErrorKind,
     path::Path,
 };
 
@@ -54,7 +55,13 @@ pub fn check(directory: &Path) -> Result<Checked, LetterError> {
 pub fn backup(directory: &Path, to: &Path) -> Result<(), LetterError> {
     let tables = open(directory)?;
     let not_made = |error: std::io::Error| LetterError::not_opened(to, error.into());
-    private_directory(to).map_err(not_made)?;
+    private_directory(to).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => {
+            let why = "it is there already; name a directory that does not exist yet";
+            LetterError::not_opened(to, NotOpened::because(why))
+        }
+        _ => not_made(error),
+    })?;
     let copy = || -> Result<(), LetterError> {
         let path = SCHEMA.path(to);
         private(&path, true).map_err(not_made)?;
