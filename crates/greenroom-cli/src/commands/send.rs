@@ -77,20 +77,29 @@ async fn all(
         let line = Line::new(args, poster.clone(), tally.clone());
         lines.spawn(line.run(lots));
     }
+    let mut posted = Ok(());
     let read = tokio::select! {
         read = reader.share_out(&queues, args, tally) => read,
         // A line ends before the file only where something stops it.
-        Some(ended) = lines.join_next() => ended_early(ended),
+        Some(ended) = lines.join_next() => {
+            posted = ended_early(ended);
+            Ok(())
+        }
     };
     drop(queues);
-    let mut result = read;
     while let Some(ended) = lines.join_next().await {
-        let ended = ended_early(ended);
-        if result.is_ok() {
-            result = ended;
-        }
+        posted = worse(posted, ended_early(ended));
     }
-    result
+    // The reader is ahead: what stopped a line stands before what stopped the reader.
+    posted.and(read)
+}
+
+/// What cannot be sent at all says more than an event that is bad.
+fn worse(first: Result<(), Stop>, second: Result<(), Stop>) -> Result<(), Stop> {
+    match (&first, &second) {
+        (Ok(()), _) | (Err(Stop::BadEvent(_)), Err(Stop::Failed(_))) => second,
+        _ => first,
+    }
 }
 
 fn ended_early(ended: Result<Result<(), Stop>, tokio::task::JoinError>) -> Result<(), Stop> {

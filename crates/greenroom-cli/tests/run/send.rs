@@ -102,6 +102,17 @@ fn c07_it_stops_at_a_bad_line_with_its_place_or_skips_and_counts_it() {
 }
 
 #[test]
+fn c07_what_stops_it_before_a_bad_line_is_told_in_place_of_that_line() {
+    let stage = Stage::new();
+    stage.write("in", format!("{}nothing\n", lines(&events(3))));
+    let nobody = send(&stage, "127.0.0.1:1", "--retry-for 1ms -- in");
+    assert!(nobody.code == 1 && nobody.stderr.contains("cannot connect"), "{nobody:?}");
+    let unknown = Server::start(|_, _| Answer::Status(401, ""));
+    let sent = send(&stage, &unknown.url, "--connections 2 -- in");
+    assert!(sent.code == 1 && sent.stderr.contains("GREENROOM_SEND_TOKEN"), "{sent:?}");
+}
+
+#[test]
 fn c07_batches_that_are_too_large_are_split() {
     let stage = Stage::with(PASS);
     let daemon = Daemon::start(&stage);
