@@ -10,6 +10,7 @@ pub mod cli;
 pub mod commands;
 pub mod config;
 pub mod exit;
+mod file_limit;
 mod latencies;
 mod letters;
 mod logging;
@@ -28,6 +29,9 @@ use self::cli::{Cli, Command};
 /// Reads the command line and does what it says.
 pub fn main() -> ExitCode {
     panics::install();
+    if let Err(error) = file_limit::take_as_full_disk() {
+        return exit::Exit::CouldNotRun.because(format_args!("cannot handle signals: {error}"));
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return usage(&error),

@@ -75,6 +75,8 @@ async fn run_to_the_end(
     source: &Source,
     telemetry: &Telemetry,
 ) -> Result<(RunReport, AllAnswers), String> {
+    // A log may take long to open, and a SIGHUP meanwhile is no reason to end.
+    let hangups = interrupt::Hangups::new()?;
     // Taken first: who cannot listen has opened nothing.
     let listener = config.admin.as_ref().map(Listener::bind).transpose()?;
     let targets = Arc::new(Targets::default());
@@ -90,7 +92,7 @@ async fn run_to_the_end(
     let admin = config.admin.clone();
     let reload = Reload::new(source.clone(), control.clone(), config, runtime, targets);
     let reload = Arc::new(reload);
-    let _watch = interrupt::watch(control.clone(), deadline, reload.clone())?;
+    let _watch = interrupt::watch(control.clone(), deadline, hangups, reload.clone())?;
     let (of_figures, counts) = (admin.as_ref(), telemetry.counts());
     let figures = Figures::new(control.clone(), reload.clone(), layers.clone(), of_figures, counts);
     let figures = Arc::new(figures);

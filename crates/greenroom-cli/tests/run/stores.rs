@@ -75,11 +75,35 @@ fn b05_a_full_disk_leaves_whole_confirmed_lines() {
     Run::of(again, started).counted(0, [5_000, 5_000, 0, 0]);
 }
 
+/// Neither the start nor a command that writes a store is ended by the limit without a word.
+#[test]
+fn b05_a_limit_on_files_that_is_met_outside_of_a_run_is_told() {
+    let kept = "
+inputs: { i: { file: { path: in } } }
+handlers: { all: { on: '**', pass: } }
+outputs: { done: { file: { path: done } } }
+dead_letters: { store: { path: letters } }
+";
+    let stage = Stage::with(kept);
+    stage.write("in", "");
+    let start = limited(&stage, 1);
+    assert!(start.code == 1 && start.stderr.contains("letters"), "{start:?}");
+    let started = Instant::now();
+    let run = stage.command("run greenroom.yaml").output().unwrap();
+    assert_eq!(Run::of(run, started).code, 0);
+    let copied = limited_to(&stage, 1, "store backup letters copy");
+    assert!(copied.code == 1 && copied.stderr.contains("error: "), "{copied:?}");
+}
+
 fn limited(stage: &Stage, blocks: u32) -> Run {
+    limited_to(stage, blocks, "run greenroom.yaml --report json")
+}
+
+fn limited_to(stage: &Stage, blocks: u32, command: &str) -> Run {
     let greenroom = env!("CARGO_BIN_EXE_greenroom");
     let started = Instant::now();
     let child = Command::new("sh")
-        .args(["-c", &format!("ulimit -f {blocks}; exec \"$0\" run greenroom.yaml --report json")])
+        .args(["-c", &format!("ulimit -f {blocks}; exec \"$0\" {command}")])
         .arg(greenroom)
         .current_dir(stage.path(""))
         .env_remove("RUST_LOG")

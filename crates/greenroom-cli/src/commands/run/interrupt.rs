@@ -25,18 +25,18 @@ impl Drop for Watch {
     }
 }
 
-/// Starts to watch.
+/// Starts to watch. A SIGHUP that has come since `hangups` were made reloads at once.
 ///
 /// # Errors
 /// The system does not let signals be handled.
 pub(super) fn watch(
     control: Control,
     deadline: Duration,
+    hangups: Hangups,
     reload: Arc<Reload>,
 ) -> Result<Watch, String> {
-    let unhandled = |error| format!("cannot handle signals: {error}");
     let mut signals = Signals::new().map_err(unhandled)?;
-    let reloading = tokio::spawn(reload_on_hangup(Hangups::new().map_err(unhandled)?, reload));
+    let reloading = tokio::spawn(reload_on_hangup(hangups, reload));
     let watching = tokio::spawn(async move {
         signals.next().await;
         tracing::info!("draining: no more input is read; interrupt again to stop now");
@@ -52,6 +52,10 @@ pub(super) fn watch(
     Ok(Watch([watching, reloading]))
 }
 
+fn unhandled(error: std::io::Error) -> String {
+    format!("cannot handle signals: {error}")
+}
+
 /// Reads the configuration again each time that SIGHUP comes, on a thread on
 /// which files may be read.
 async fn reload_on_hangup(mut hangups: Hangups, reload: Arc<Reload>) {
@@ -63,13 +67,17 @@ async fn reload_on_hangup(mut hangups: Hangups, reload: Arc<Reload>) {
     }
 }
 
+/// Each SIGHUP since this was made, which ends the process before.
 #[cfg(unix)]
-struct Hangups(signal::unix::Signal);
+pub(super) struct Hangups(signal::unix::Signal);
 
 #[cfg(unix)]
 impl Hangups {
-    fn new() -> std::io::Result<Self> {
-        signal::unix::signal(signal::unix::SignalKind::hangup()).map(Self)
+    /// # Errors
+    /// The system does not let the signal be handled.
+    pub(super) fn new() -> Result<Self, String> {
+        let signal = signal::unix::signal(signal::unix::SignalKind::hangup());
+        signal.map(Self).map_err(unhandled)
     }
 
     async fn next(&mut self) {
@@ -80,11 +88,11 @@ impl Hangups {
 }
 
 #[cfg(not(unix))]
-struct Hangups;
+pub(super) struct Hangups;
 
 #[cfg(not(unix))]
 impl Hangups {
-    fn new() -> std::io::Result<Self> {
+    pub(super) fn new() -> Result<Self, String> {
         Ok(Self)
     }
 
@@ -124,10 +132,6 @@ impl Signals {
         use signal::unix::{SignalKind, signal};
         let interrupt = signal(SignalKind::interrupt())?;
         let terminate = signal(SignalKind::terminate())?;
-        // A file that meets the size limit of the process (`ulimit -f`) can then not be
-        // written, as on a full disk; unhandled, the signal would end the process. The handler
-        // stays when this is dropped.
-        drop(signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?);
         Ok(Self { interrupt, terminate })
     }
 
