@@ -107,7 +107,7 @@ impl Guard {
         }
         let what = if shown.is_some() { "the token is wrong" } else { "a token is needed" };
         let next = "send the `admin.token` of the configuration as `authorization: Bearer TOKEN`; \
-                    `greenroom why` takes it from GREENROOM_ADMIN_TOKEN";
+                    the commands of greenroom take it from GREENROOM_ADMIN_TOKEN";
         Err(Refusal::new(StatusCode::UNAUTHORIZED, what, path, next))
     }
 }
