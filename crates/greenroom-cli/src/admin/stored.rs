@@ -106,6 +106,9 @@ fn failed(error: &LetterError) -> Refusal {
         LetterError::Full(_) => {
             (StatusCode::INSUFFICIENT_STORAGE, "dropping letters makes room, too")
         }
+        LetterError::Closed => {
+            (StatusCode::SERVICE_UNAVAILABLE, "greenroom is stopping: ask again when it runs")
+        }
         LetterError::InReplay(_) => (StatusCode::CONFLICT, "wait until its replay has ended"),
         _ => (StatusCode::INTERNAL_SERVER_ERROR, "`/healthz` says how the store is"),
     };

@@ -24,6 +24,9 @@ pub enum LetterError {
     /// There is no room for the change: nothing was changed.
     #[error("{0}")]
     Full(String),
+    /// It was closed, because the run ends.
+    #[error("the store of dead letters is closed")]
+    Closed,
     /// There is no such letter.
     #[error("there is no dead letter {0}")]
     NoLetter(u64),

@@ -240,8 +240,7 @@ impl LetterStore {
             let _ = tell.send(changed);
         };
         self.order(order(Box::new(change)));
-        let closed = || LetterError::Failed("the store of dead letters is closed".to_owned());
-        told.await.unwrap_or_else(|_| Err(closed()))
+        told.await.unwrap_or(Err(LetterError::Closed))
     }
 
     fn order(&self, order: WriterOrder) {
