@@ -33,8 +33,9 @@ fn parsed(setting: &str) -> Result<(Vec<&str>, Node), Problem> {
             .help("for example `--set pools.default.workers=8`"));
     }
     let mut inner = Problems::new(path, text);
-    let node = if text.is_empty() {
-        Some(Node::new(Value::Text(String::new()), place.clone()))
+    // YAML takes a lone `-`, which is standard input or output, as a list of nothing.
+    let node = if matches!(text, "" | "-") {
+        Some(Node::new(Value::Text(text.to_owned()), place.clone()))
     } else {
         yaml::parse(text, &mut inner)
     };

@@ -86,6 +86,14 @@ fn c01_settings_are_put_over_the_file() {
 }
 
 #[test]
+fn c01_a_setting_names_standard_input_and_output() {
+    let directory = tempfile::tempdir().unwrap();
+    let settings = ["inputs.i.file.path=-", "outputs.o.file.path=-"];
+    let config = load_with("c.yaml", &pool("workers: 2"), &settings, directory.path()).good();
+    assert!(config.has_standard_output());
+}
+
+#[test]
 fn c01_wrong_settings_are_told_by_their_name_without_their_value() {
     let directory = tempfile::tempdir().unwrap();
     for (setting, expected) in [
