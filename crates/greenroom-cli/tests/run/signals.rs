@@ -4,7 +4,7 @@ use std::{
     fs::{self, File},
     io::Write,
     path::Path,
-    process::{Child, Stdio},
+    process::{Child, Command, Stdio},
     thread,
     time::{Duration, Instant},
 };
@@ -77,6 +77,36 @@ fn assert_gone(stage: &Stage) {
             thread::sleep(Duration::from_millis(5));
         }
     }
+}
+
+/// The start waits for who reads the pipe, with nothing opened yet.
+#[cfg(target_os = "linux")]
+#[test]
+fn c09_a_hangup_during_the_start_reloads_when_it_runs() {
+    let stage = Stage::with(ENDLESS);
+    let made = Command::new("mkfifo").arg(stage.path("done")).status().unwrap();
+    assert!(made.success());
+    let log = File::create(stage.path("log")).unwrap();
+    let child =
+        stage.command("run greenroom.yaml").stdout(Stdio::null()).stderr(log).spawn().unwrap();
+    let status = format!("/proc/{}/status", child.id());
+    let handles_hangups = || {
+        let status = fs::read_to_string(&status).unwrap();
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+        u64::from_str_radix(caught.trim(), 16).unwrap() & 1 == 1
+    };
+    let late = Instant::now() + Duration::from_secs(10);
+    while !handles_hangups() {
+        assert!(Instant::now() < late, "a hangup is not handled");
+        thread::sleep(Duration::from_millis(5));
+    }
+    signal(&child, Signal::HUP);
+    let mut reader = File::open(stage.path("done")).unwrap();
+    let reading = thread::spawn(move || std::io::copy(&mut reader, &mut std::io::sink()));
+    wait_for(&stage.path("log"), "the configuration was read again");
+    signal(&child, Signal::TERM);
+    assert_eq!(end(child).status.code(), Some(0));
+    reading.join().unwrap().unwrap();
 }
 
 #[test]
