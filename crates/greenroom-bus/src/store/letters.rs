@@ -22,6 +22,7 @@ mod error;
 mod error_group;
 mod filter;
 mod jobs;
+mod json_walk;
 mod mask;
 mod options;
 mod reader;
@@ -42,7 +43,8 @@ pub use self::{
     error::LetterError,
     filter::Filter,
     jobs::{Job, JobChange},
-    mask::{Mask, NoMask},
+    json_walk::{JsonStep, json_pointer, json_text, pretty_json, walk_json},
+    mask::{Mask, NoMask, NotRestored},
     options::LetterStoreOptions,
     reader::{Letters, WriteError},
     state::State,

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use serde_json::Value;
+use serde_json::{Value, value::RawValue};
 
 /// Where a listener is, unless said otherwise.
 pub(crate) const ADDRESS: &str = "127.0.0.1:7070";
@@ -40,6 +40,14 @@ pub(crate) fn has_token() -> bool {
 /// What happened, where, and what to do next.
 pub(crate) fn get(address: &str, path: &str) -> Result<Value, String> {
     AdminRequest { method: "GET", path, body: b"", patience: PATIENCE }.ask(address)
+}
+
+/// Asks for `path`, and returns the answer's JSON as it is written.
+///
+/// # Errors
+/// What happened, where, and what to do next.
+pub(crate) fn get_text(address: &str, path: &str) -> Result<String, String> {
+    AdminRequest { method: "GET", path, body: b"", patience: PATIENCE }.text(address)
 }
 
 /// Asks for `path` to be done, and returns the answer's JSON.
@@ -131,14 +139,20 @@ struct AdminRequest<'a> {
 
 impl AdminRequest<'_> {
     fn ask(&self, address: &str) -> Result<Value, String> {
+        let text = self.text(address)?;
+        serde_json::from_str(&text).map_err(|_| strange(host(address)))
+    }
+
+    fn text(&self, address: &str) -> Result<String, String> {
         let host = host(address);
         let answer = exchange(host, self).map_err(|error| self.nobody(host, &error))?;
         let (head, body) = answer.ok_or_else(|| strange(host))?;
         let status = head.split(' ').nth(1).ok_or_else(|| strange(host))?;
-        let body: Value = serde_json::from_slice(&body).map_err(|_| strange(host))?;
+        let body: Box<RawValue> = serde_json::from_slice(&body).map_err(|_| strange(host))?;
         if status == "200" {
-            return Ok(body);
+            return Ok(String::from(Box::<str>::from(body)));
         }
+        let body: Value = serde_json::from_str(body.get()).map_err(|_| strange(host))?;
         let text = |name| body["error"][name].as_str().unwrap_or_default();
         match text("what") {
             "" => Err(strange(host)),

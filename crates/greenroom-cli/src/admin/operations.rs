@@ -173,6 +173,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     post("/api/dead-letters/replays/{number}/stop", "takes no further letter of it"),
     post("/api/dead-letters/replays/{number}/resume", "goes on with it"),
     post("/api/dead-letters/replays/{number}/cancel", "lets go of those that wait"),
+    get("/api/dead-letters/{number}/edit", "of a store: its event, to be changed and sent back"),
     post(
         "/api/dead-letters/{number}/edit",
         "puts the event of the body in place of its own, or changes places in it",

@@ -82,6 +82,7 @@ pub(super) fn routes() -> Routes {
         .route("/api/dead-letters/replays", get(stored::replays))
         .route("/api/dead-letters/replays/{number}/{order}", post(stored::order))
         .route("/api/dead-letters/drop", post(stored::drop_letters))
+        .route("/api/dead-letters/{number}/edit", get(stored::for_edit))
         .route("/api/dead-letters/{number}/edit", post(stored::edit))
         .route("/api/reload", post(reload))
 }

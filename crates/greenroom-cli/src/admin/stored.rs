@@ -333,6 +333,23 @@ pub(super) async fn drop_letters(
     Ok(Json::ok(json!(dropped)))
 }
 
+/// The event of a letter for who edits it; `null` where it has none.
+pub(super) async fn for_edit(
+    State(daemon): Asked,
+    Extension(readers): Extension<Readers>,
+    Place(number): Place<String>,
+    uri: Uri,
+) -> Result<Response, Refusal> {
+    let (_, path) = store(&daemon)?;
+    let letter = number.parse().map_err(|_| not_a_number("a dead letter", &number, uri.path()))?;
+    let read = move || {
+        let letters = Letters::open(&path).map_err(|error| failed(&error))?;
+        let event = letters.for_edit(letter).map_err(|error| failed(&error))?;
+        Ok(as_json(Body::from(event.unwrap_or_else(|| "null".to_owned()))))
+    };
+    readers.read(uri.path(), read).await
+}
+
 /// Puts another event in place of that of a letter.
 pub(super) async fn edit(
     State(daemon): Asked,
@@ -352,7 +369,8 @@ pub(super) async fn edit(
     };
     let body = body(request).await?;
     let wrong = |why: String| {
-        let next = "send one CloudEvent as JSON, or name places by `?set=/data/x=1`";
+        let next = "send one CloudEvent as JSON, made of what a GET of this path hands out, or name \
+                    places by `?set=/data/x=1`";
         Refusal::new(StatusCode::BAD_REQUEST, why, AT, next)
     };
     let make = move || {
@@ -361,11 +379,8 @@ pub(super) async fn edit(
         let bytes = match (body.is_empty(), sets.is_empty()) {
             (true, true) => return Err(wrong("nothing says what the event is to be".to_owned())),
             (true, false) => change::set(&known, sets.iter().map(String::as_str)),
-            (false, _) => match serde_json::from_slice::<serde::de::IgnoredAny>(&known) {
-                // The editor may not have seen all of it.
-                Ok(_) => letters.mask().restore(&known, &body).map_err(|error| error.to_string()),
-                Err(_) => Ok(body.to_vec()),
-            },
+            // The editor may not have seen all of it.
+            (false, _) => letters.mask().restore(&known, &body).map_err(|error| error.to_string()),
         };
         bytes.and_then(|bytes| change::event(&bytes)).map_err(wrong)
     };

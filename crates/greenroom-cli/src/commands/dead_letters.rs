@@ -11,6 +11,7 @@ use std::{
     process::ExitCode,
 };
 
+use greenroom_bus::store::letters::pretty_json;
 use serde_json::Value;
 
 use self::place::Place;
@@ -40,9 +41,12 @@ pub fn dead_letters(arguments: &DeadLettersArgs) -> ExitCode {
     }
 }
 
-/// JSON as text that no terminal heeds.
 fn json(value: &Value, on_one_line: bool) -> String {
-    let text = if on_one_line { format!("{value}\n") } else { format!("{value:#}\n") };
+    unheeded(&if on_one_line { format!("{value}\n") } else { format!("{value:#}\n") })
+}
+
+/// JSON as text that no terminal heeds.
+fn unheeded(text: &str) -> String {
     let mut out = Vec::new();
     // Writing into a Vec cannot fail.
     let _ = Escaped::new(&mut out).write_all(text.as_bytes());
@@ -70,7 +74,12 @@ fn list(arguments: &ListArgs) -> Result<String, String> {
 fn show(arguments: &ShowArgs) -> Result<String, String> {
     let place = Place::of(&arguments.place)?;
     let letter = place.letter(arguments.number, arguments.unmasked)?;
-    Ok(json(&letter, arguments.json))
+    // Not as a value: numbers would be rounded.
+    let text = match arguments.json {
+        true => letter.trim_end().to_owned(),
+        false => pretty_json(&letter).map_err(|error| format!("the letter is damaged: {error}"))?,
+    };
+    Ok(unheeded(&format!("{text}\n")))
 }
 
 fn export(arguments: &ExportArgs) -> Result<String, String> {

@@ -1,9 +1,15 @@
 //! What an edit makes of an event.
 
-use greenroom_bus::event::Event;
-use serde_json::Value;
+use std::ops::Range;
 
-/// The event with these places set, each `/pointer=value`: the value is JSON, or else a text.
+use greenroom_bus::{
+    event::Event,
+    store::letters::{JsonStep, walk_json},
+};
+use serde_json::{Value, value::RawValue};
+
+/// The event with these places set, each `/pointer=value`: the value is JSON, or else a text. All
+/// others stay byte for byte as they are.
 ///
 /// # Errors
 /// What is wrong, and with which.
@@ -11,27 +17,66 @@ pub(crate) fn set<'a>(
     event: &[u8],
     changes: impl IntoIterator<Item = &'a str>,
 ) -> Result<Vec<u8>, String> {
-    let no_event = |_| "its bytes are no JSON: give the whole event".to_owned();
-    let mut event: Value = serde_json::from_slice(event).map_err(no_event)?;
+    let no_event = "its bytes are no JSON: give the whole event";
+    let mut event = str::from_utf8(event).map_err(|_| no_event)?.to_owned();
     for change in changes {
         let wrong = || format!("`{change}` sets nothing: write `/data/name=value`");
         let (pointer, value) = change.split_once('=').ok_or_else(wrong)?;
         let (parent, name) = pointer.rsplit_once('/').ok_or_else(wrong)?;
-        let value = serde_json::from_str(value).unwrap_or_else(|_| Value::from(value));
+        let tokens: Vec<_> = pointer.split('/').skip(1).map(unescaped).collect();
         let missing = || format!("`{pointer}` has no place: there is no `{parent}` in the event");
-        let name = name.replace("~1", "/").replace("~0", "~");
-        match event.pointer_mut(parent).ok_or_else(missing)? {
-            Value::Object(members) => {
-                members.insert(name, value);
+        let place = place(&event, &tokens).map_err(|_| no_event)?.ok_or_else(missing)?;
+        let value = match serde_json::from_str::<&RawValue>(value) {
+            Ok(json) => json.get().to_owned(),
+            Err(_) => Value::from(value).to_string(),
+        };
+        let SetPlace { parent: around, value: known } = place;
+        match (known, event.as_bytes()[around.start]) {
+            (Some(known), _) => event.replace_range(known, &value),
+            (None, b'{') => {
+                let end = around.end - 1;
+                let is_empty = event[around.start + 1..end].trim().is_empty();
+                let name = Value::from(unescaped(name));
+                let mark = if is_empty { "" } else { "," };
+                event.insert_str(end, &format!("{mark}{name}:{value}"));
             }
-            Value::Array(items) => {
-                let at = name.parse::<usize>().ok().and_then(|at| items.get_mut(at));
-                *at.ok_or_else(missing)? = value;
-            }
+            (None, b'[') => return Err(missing()),
             _ => return Err(format!("`{parent}` is a single value, so `{pointer}` has no place")),
         }
     }
-    serde_json::to_vec(&event).map_err(|error| error.to_string())
+    Ok(event.into_bytes())
+}
+
+/// RFC 6901, section 4.
+fn unescaped(token: &str) -> String {
+    token.replace("~1", "/").replace("~0", "~")
+}
+
+/// Where a value is to stand.
+struct SetPlace {
+    /// What it is within.
+    parent: Range<usize>,
+    /// What stands there.
+    value: Option<Range<usize>>,
+}
+
+/// The place that the tokens of a pointer lead to. Of a member that is there twice, the last one
+/// counts, as for every reader of JSON pointers here.
+fn place(json: &str, tokens: &[String]) -> serde_json::Result<Option<SetPlace>> {
+    let (mut place, mut value) = (None, None);
+    walk_json(json, |path, range| {
+        let leads = |(step, token): (&JsonStep<'_>, &String)| step.is(token);
+        if path.len() > tokens.len() || !path.iter().zip(tokens).all(leads) {
+            return;
+        }
+        match tokens.len() - path.len() {
+            0 => value = Some(range),
+            1 => place = Some(SetPlace { parent: range, value: value.take() }),
+            // What was found in one of that name before counts no more.
+            _ => place = place.take().filter(|place: &SetPlace| range.start <= place.parent.start),
+        }
+    })?;
+    Ok(place)
 }
 
 /// The event that these bytes are.
@@ -63,5 +108,35 @@ mod tests {
         for wrong in ["id=1", "/no/such=1", "/id/x=1", "/data/items/7=1", "nothing"] {
             assert!(changed(&[wrong]).unwrap_err().contains('`'), "{wrong}");
         }
+    }
+
+    #[test]
+    fn c04_what_is_not_set_stays_byte_for_byte() {
+        let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+        let event = format!(
+            r#"{{"z": 123456789012345678901234567890,"data":{{ "n":0.12345678901234567890123,"deep":{deep},"s":"\ud800","n":1e400,"o":{{}} }}, "data2":1}}"#
+        );
+        let text = |changes: &[&str]| {
+            String::from_utf8(set(event.as_bytes(), changes.iter().copied()).unwrap()).unwrap()
+        };
+        let found = text(&["/data/bad=false", "/data/o/x=12345678901234567890123"]);
+        let expected =
+            event.replace(r#""o":{} }"#, r#""o":{"x":12345678901234567890123} ,"bad":false}"#);
+        assert_eq!(found, expected);
+        assert_eq!(
+            text(&["/data/n=\"b\""]),
+            event.replace("1e400", "\"b\""),
+            "the last one counts"
+        );
+    }
+
+    #[test]
+    fn c04_of_an_object_that_is_there_twice_the_last_one_is_set() {
+        let found = |event: &str, change| {
+            set(event.as_bytes(), [change]).map(|event| String::from_utf8(event).unwrap())
+        };
+        let event = r#"{"a":{"b":{"c":1}},"a":{"d":{}}}"#;
+        assert!(found(event, "/a/b/c=2").unwrap_err().contains("no place"));
+        assert_eq!(found(event, "/a/b=2").unwrap(), r#"{"a":{"b":{"c":1}},"a":{"d":{},"b":2}}"#);
     }
 }

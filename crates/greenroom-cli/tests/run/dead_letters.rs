@@ -209,6 +209,49 @@ fn d06_masked_places_are_shown_to_the_owner_only() {
 }
 
 #[test]
+fn c04_an_edit_leaves_what_nobody_touched_and_hidden_places_follow_their_items() {
+    let masked = config(", mask: [/data/items/*/iban]");
+    let stage = Stage::with(&masked);
+    stage.write("worker.py", WORKER);
+    let data = r#"{"z":123456789012345678901234567890,"items":[{"name":"anna","iban":1.0},{"name":"bob","iban":0.12345678901234567890123}],"s":"\ud800","a":1}"#;
+    let head = r#""specversion":"1.0","id":"1","source":"/s","type":"test.happened","subject":"k""#;
+    stage.write("in", format!("{{{head},\"data\":{data}}}\n"));
+    assert_eq!(stage.run().report()["dead_lettered"], 1);
+    let daemon_config = masked
+        .replace("file: { path: in }", "generator: { rate: 1/s, types: [o] }")
+        + "no_handler: ignore\nadmin: { listen: 127.0.0.1:0 }\n";
+    stage.write("greenroom.yaml", daemon_config);
+    let daemon = Daemon::start(&stage);
+    let at = &daemon.address;
+    let shown = said(&stage, &format!("show 1 {at} --json"));
+    let hidden = r#""z":123456789012345678901234567890,"items":[{"name":"anna","iban":"***"}"#;
+    assert!(shown.contains(hidden), "{shown}");
+    said(&stage, &format!("edit 1 {at} --set /data/a=2"));
+    let editor = "import sys; path = sys.argv[1]; text = open(path).read(); \
+                  start, end = text.index('{', text.index('[')), text.index('}') + 1; \
+                  open(path, 'w').write(text[:start] + text[text.index('{', end):])";
+    stage.write("editor.py", editor);
+    let edited = stage
+        .command("dead-letters")
+        .args(["edit", "1", at])
+        .env("EDITOR", "python3 editor.py")
+        .env_remove("VISUAL")
+        .output()
+        .unwrap();
+    assert!(edited.status.success(), "{edited:?}");
+    stage.write("event.json", format!(r#"{{{head},"data":{{"items":[{{"iban":"***"}}]}}}}"#));
+    let error = refused(&stage, &format!("edit 1 {at} --file event.json"));
+    assert!(error.contains("/data/items/0/iban") && error.contains("hidden place"), "{error}");
+    drop(daemon);
+    let error = refused(&stage, "edit 1 --store letters --file event.json");
+    assert!(error.contains("/data/items/0/iban"), "{error}");
+    let shown = said(&stage, "show 1 --store letters --unmasked --json");
+    let shown: String = shown.split_whitespace().collect();
+    let edited = data.replace(r#"{"name":"anna","iban":1.0},"#, "").replace(r#""a":1"#, r#""a":2"#);
+    assert!(shown.contains(&edited) && shown.contains(data), "{shown}");
+}
+
+#[test]
 fn d06_a_second_daemon_and_a_bad_path_are_refused_in_words() {
     let stage = letters(1);
     stage.write(

@@ -6,7 +6,6 @@ use std::{
 };
 
 use rusqlite::{Connection, OptionalExtension, Row, params_from_iter, types::Value};
-use serde_json::Value as Json;
 
 use super::{
     error::LetterError,
@@ -279,6 +278,18 @@ impl Letters {
         Err(LetterError::NoLetter(letter))
     }
 
+    /// The event of a letter as JSON for who edits it, in which what a mask hides is named. None
+    /// where the letter has bytes that are no event.
+    ///
+    /// # Errors
+    /// There is no such letter, or it cannot be read.
+    pub fn for_edit(&self, letter: u64) -> Result<Option<String>, LetterError> {
+        let found = self.behind(&Filter::of([letter]), 0, 1)?;
+        let found = found.first().ok_or(LetterError::NoLetter(letter))?;
+        let event = read(&self.tables, found.id, TextPart::Event)?;
+        Ok(event.map(|event| self.mask.for_edit(&event)))
+    }
+
     /// Writes a letter, whole, as a line of JSON. False where there is none of this number.
     ///
     /// # Errors
@@ -347,7 +358,7 @@ impl Letters {
             })?,
             false => match read(&self.tables, id, part)? {
                 Some(event) => {
-                    out.write_all(self.mask.event(&event).to_string().as_bytes())?;
+                    out.write_all(self.mask.event(&event).as_bytes())?;
                     true
                 }
                 None => false,
@@ -389,15 +400,7 @@ impl Letters {
         if self.mask.is_empty() {
             return Ok(rejected);
         }
-        let Ok(mut all) = serde_json::from_slice::<Json>(&rejected) else {
-            return Ok(b"null".to_vec());
-        };
-        for one in all.as_array_mut().into_iter().flatten() {
-            if let Some(event) = one.get_mut("event").filter(|event| !event.is_null()) {
-                *event = self.mask.event(event.to_string().as_bytes());
-            }
-        }
-        Ok(all.to_string().into_bytes())
+        Ok(self.mask.events(&rejected).into_bytes())
     }
 }
 

@@ -2,9 +2,7 @@
 
 use std::{env, fs, io, path::PathBuf, process::Command};
 
-use serde_json::Value;
-
-use crate::letters::change;
+use greenroom_bus::store::letters::pretty_json;
 
 /// What stands in the editor where a letter has no event that could be shown.
 const TEMPLATE: &str = r#"{
@@ -29,7 +27,7 @@ impl Drop for Draft {
 /// The event as it was edited; `None` if it is as it was.
 ///
 /// # Errors
-/// There is no editor, it failed, or what it has left is no event.
+/// There is no editor, or it failed.
 pub(super) fn edited(content: &[u8]) -> Result<Option<Vec<u8>>, String> {
     let editor = ["VISUAL", "EDITOR"].iter().find_map(|name| env::var(name).ok());
     let editor = editor.filter(|editor| !editor.trim().is_empty()).ok_or(
@@ -48,7 +46,6 @@ pub(super) fn edited(content: &[u8]) -> Result<Option<Vec<u8>>, String> {
     if after == before {
         return Ok(None);
     }
-    change::event(&after)?;
     Ok(Some(after))
 }
 
@@ -57,9 +54,9 @@ fn pretty(content: &[u8]) -> Vec<u8> {
     if content.is_empty() {
         return TEMPLATE.as_bytes().to_vec();
     }
-    match serde_json::from_slice::<Value>(content) {
-        Ok(event) => format!("{event:#}\n").into_bytes(),
-        Err(_) => content.to_vec(),
+    match str::from_utf8(content).map(pretty_json) {
+        Ok(Ok(event)) => format!("{event}\n").into_bytes(),
+        _ => content.to_vec(),
     }
 }
 

@@ -129,14 +129,15 @@ impl Place {
         Ok(self.groups(filter, "reason")?["totals"].take())
     }
 
-    pub(super) fn letter(&self, number: u64, unmasked: bool) -> Result<Value, String> {
+    /// A letter as JSON, as it is written.
+    pub(super) fn letter(&self, number: u64, unmasked: bool) -> Result<String, String> {
         match self {
-            Self::Daemon(address) => ask::get(address, &format!("/api/dead-letters/{number}")),
+            Self::Daemon(address) => ask::get_text(address, &format!("/api/dead-letters/{number}")),
             Self::Store(path) => {
                 let letters = letters::open(path, unmasked)?;
                 let mut line = Vec::new();
                 match letters.write(number, &mut line).map_err(not_written)? {
-                    true => serde_json::from_slice(&line)
+                    true => String::from_utf8(line)
                         .map_err(|error| format!("the letter {number} is damaged: {error}")),
                     false => Err(in_words(LetterError::NoLetter(number))),
                 }
@@ -147,12 +148,9 @@ impl Place {
     /// The event of a letter for an editor, or what there is in place of one.
     pub(super) fn content(&self, number: u64) -> Result<Vec<u8>, String> {
         match self {
-            Self::Daemon(_) => {
-                let letter = self.letter(number, false)?;
-                match &letter["event"] {
-                    Value::Null => Ok(Vec::new()),
-                    event => Ok(event.to_string().into_bytes()),
-                }
+            Self::Daemon(address) => {
+                let event = ask::get_text(address, &format!("/api/dead-letters/{number}/edit"))?;
+                Ok(if event == "null" { Vec::new() } else { event.into_bytes() })
             }
             Self::Store(path) => letters::open(path, true)?.content(number).map_err(in_words),
         }
@@ -191,23 +189,31 @@ impl Place {
             Self::Store(path) => {
                 let known = letters::open(path, true)?.content(number).map_err(in_words)?;
                 let event = change::set(&known, settings.iter().map(String::as_str))?;
-                self.replace(number, &event)
+                self.store(number, &event)
             }
         }
     }
 
     /// Puts another event in place of that of a letter.
     pub(super) fn replace(&self, number: u64, event: &[u8]) -> Result<(), String> {
-        let parsed = change::event(event)?;
         match self {
             Self::Daemon(address) => {
                 let path = format!("/api/dead-letters/{number}/edit");
                 ask::post(address, &path, event).map(|_| ())
             }
-            Self::Store(_) => {
-                self.change(async |store| store.edit(Edit { letter: number, event: parsed }).await)
+            Self::Store(path) => {
+                let letters = letters::open(path, false)?;
+                let known = letters.content(number).map_err(in_words)?;
+                // It may have been made of what a running greenroom has shown.
+                let event = letters.mask().restore(&known, event);
+                self.store(number, &event.map_err(|error| error.to_string())?)
             }
         }
+    }
+
+    fn store(&self, letter: u64, event: &[u8]) -> Result<(), String> {
+        let event = change::event(event)?;
+        self.change(async |store| store.edit(Edit { letter, event }).await)
     }
 
     pub(super) fn replay(
