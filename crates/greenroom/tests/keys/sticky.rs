@@ -29,6 +29,8 @@ enum Deed {
     Sleep(u64),
     /// So often.
     Fail(u32),
+    /// Once, after so many milliseconds.
+    FailLate(u64),
     Panic,
     /// Calls the pool with the same key.
     CallAgain,
@@ -79,7 +81,11 @@ impl Actor for Desk {
             Deed::Nothing => {}
             Deed::Sleep(ms) => tokio::time::sleep(Duration::from_millis(ms)).await,
             Deed::Fail(times) if attempt <= times => return Err("on purpose"),
-            Deed::Fail(_) => {}
+            Deed::FailLate(ms) if attempt == 1 => {
+                tokio::time::sleep(Duration::from_millis(ms)).await;
+                return Err("on purpose");
+            }
+            Deed::Fail(_) | Deed::FailLate(_) => {}
             Deed::Panic => panic!("on purpose"),
             Deed::CallAgain => {
                 let home = self.home.lock().unwrap().clone().unwrap();
@@ -359,6 +365,45 @@ async fn t02_a_retry_of_the_message_that_others_wait_for_goes_with_its_key() {
     tokio::time::sleep(SOON).await;
     assert_eq!(desk.numbers_of(slow), [2, 4], "all its attempts took too long");
     assert_eq!(pool.stats().dead_letters.total(), 1);
+}
+
+/// Other workers are disabled, and one is enabled again, while a worker that leaves has a message
+/// in hand: the next one of its key was begun beside that, or before its next attempt.
+#[tokio::test(start_paused = true)]
+async fn t02_a_key_waits_for_a_worker_that_leaves_also_where_no_other_was_left_meanwhile() {
+    let backoff = Backoff::new(Duration::from_secs(10), Duration::from_secs(10));
+    let row = Rule::Retry { attempts: 2, backoff, finally: FinalAction::DeadLetter };
+    for (deed, attempts) in [(Deed::Sleep(100), 1), (Deed::FailLate(100), 2)] {
+        let desk = Desk::new();
+        let pool = desk.pool(2).retry_with(Job::clone, FailureTable::all(row));
+        let pool = pool.restarts(Restarts { max: 0, ..Restarts::default() });
+        let pool = pool.spawn().await.unwrap();
+        let homes = homes(&pool, 50).await;
+        let (key, other) = (keys_of(&homes, 0)[0], keys_of(&homes, 1)[0]);
+        desk.attempts.lock().unwrap().clear();
+        desk.log.lock().unwrap().clear();
+        pool.send(Job { key, number: 1, deed }).await.unwrap();
+        tokio::time::sleep(A_MOMENT).await;
+        let leaves = pool.admin().remove_worker(0).unwrap();
+        pool.send(job(key, 2)).await.unwrap();
+        let disabled = pool.call(Job { key: other, number: 9, deed: Deed::Panic }).await;
+        assert!(matches!(disabled, Err(CallError::NoWorkers)), "{disabled:?}");
+        assert_eq!((pool.stats().live, pool.stats().in_hand, pool.stats().queued), (0, 1, 0));
+        assert!(pool.stats().ledger_holds());
+        let change = pool.admin().enable(1).unwrap();
+        pool.send(job(key, 3)).await.unwrap();
+        change.done(SOON).await;
+        pool.send(job(key, 4)).await.unwrap();
+        tokio::time::sleep(A_MOMENT).await;
+        assert_eq!((desk.numbers(), pool.stats().held), (vec![], 2), "one is in hand");
+        tokio::time::sleep(SOON).await;
+        assert_eq!(desk.numbers_of(key), [1, 3, 4], "the second was a dead letter");
+        assert_eq!(desk.attempts.lock().unwrap()[&1], attempts);
+        let stats = pool.stats();
+        assert_eq!((stats.dead_letters.total(), stats.held, stats.waiting), (2, 0, 0));
+        assert!(stats.ledger_holds());
+        drop(leaves);
+    }
 }
 
 #[tokio::test(start_paused = true)]

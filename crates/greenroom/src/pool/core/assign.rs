@@ -188,7 +188,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         // It is on its way, or its worker had no mailbox yet.
         let _moves = sticky.moves.lock();
-        // Pairs with the store in `refuse_later`, before `take_mailboxes` takes this lock: it finds
+        // Pairs with the store in `refuse_later`, before `drain_mailboxes` takes this lock: it finds
         // the mailbox that is made here, or none is made. Otherwise a message waits for a worker
         // that nobody starts.
         if self.queue.permits.is_closed() {
@@ -242,6 +242,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         match member.push_tagged(payload, tag, is_here, |number| self.stamp(number)) {
             Ok(()) => {
                 self.queue.wake.call(member.slot, &self.clock.watchdog);
+                self.dead_letter_if_ruined();
                 Ok(true)
             }
             Err(Unplaced::Closed) => {

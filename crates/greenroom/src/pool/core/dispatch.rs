@@ -381,7 +381,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// seen. Not in a pool that is closing: held messages may not be looked at any more.
     pub(super) fn hold_back(&self, payload: &mut OutgoingOf<A>, seen: u64) -> Result<(), Closed> {
         let mut held = self.routing.held.lock();
-        // Pairs with the stores in `close` and `refuse_later`, before `take_mailboxes` takes this
+        // Pairs with the stores in `close` and `refuse_later`, before `drain_mailboxes` takes this
         // lock: otherwise a message is held that is never given back, or never dead-lettered.
         if self.lifecycle.closing.load(Ordering::SeqCst) || self.queue.permits.is_closed() {
             return Err(Closed);

@@ -2,7 +2,6 @@
 //! back or made dead letters.
 
 use std::{
-    collections::VecDeque,
     hash::Hash,
     sync::{Arc, atomic::Ordering},
 };
@@ -15,24 +14,23 @@ use crate::{
     pool::membership::mailbox::{Cleared, Mailbox},
 };
 
-/// The mailboxes of all workers, and held messages.
-type Mailboxes<A, K> = (Vec<Arc<Mailbox<A, K>>>, VecDeque<Queued<A, K>>);
-
 /// What was taken out of the queues, and what goes with it.
 #[must_use = "it is to be closed under no lock"]
 struct Drained<A: Actor, K> {
     entries: Vec<Queued<A, K>>,
     /// Lanes that no worker runs.
     unowned: Vec<LaneOf<A, K>>,
-    /// Of workers.
-    mailboxes: Vec<Cleared>,
+    /// Of workers. Those that were not cleared stay with their workers, and have room.
+    mailboxes: Vec<(Arc<Mailbox<A, K>>, Option<Cleared>)>,
 }
 
 impl<A: Actor, K> Drained<A, K> {
     /// Tells those who wait for room in the mailboxes, and drops keys: both run user code. Returns
     /// the messages, those of a key in their order.
     fn close(mut self) -> Vec<Queued<A, K>> {
-        self.mailboxes.into_iter().for_each(Cleared::close);
+        for (mailbox, cleared) in self.mailboxes {
+            cleared.map_or_else(|| mailbox.serve_waiters(), Cleared::close);
+        }
         self.unowned.into_iter().for_each(discard);
         self.entries.iter_mut().for_each(|entry| discard(entry.key.take()));
         self.entries
@@ -42,7 +40,7 @@ impl<A: Actor, K> Drained<A, K> {
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Gives back every message that waits anywhere. Only after `close`, when none will be handled.
     pub(crate) fn give_back_queued(&self) {
-        let mut entries = self.drain_queues().close();
+        let mut entries = self.drain_queues(true).close();
         entries.extend(self.take_handed());
         for entry in entries {
             self.telemetry.counters.returned.fetch_add(1, Ordering::Relaxed);
@@ -108,7 +106,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         // Pairs with the load in `dead_letter_if_ruined`: a message between two places is in a
         // queue before the queues are drained below, or its mover dead-letters it.
         self.lifecycle.ruined.store(true, Ordering::SeqCst);
-        let drained = self.drain_queues();
+        let drained = self.drain_queues(false);
         self.queue.permits.return_unused(drained.entries.len() as u64);
         Some(drained)
     }
@@ -155,21 +153,33 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// Takes the mailboxes of all workers, and held messages. Not while a message is on its way
-    /// from the one to the other.
-    fn take_mailboxes(&self) -> Mailboxes<A, K> {
+    /// Takes what waits in the mailboxes of all workers, and held messages. Not while a message is
+    /// on its way from the one to the other.
+    fn drain_mailboxes(&self, drained: &mut Drained<A, K>, for_good: bool) {
         let moves = self.routing.sticky.as_ref().map(|sticky| sticky.moves.lock());
-        let mailboxes =
-            self.membership.mailboxes.iter().filter_map(|cell| cell.lock().take()).collect();
-        let held = std::mem::take(&mut *self.routing.held.lock());
+        for cell in self.membership.mailboxes.iter() {
+            let mut cell = cell.lock();
+            let Some(mailbox) = cell.clone() else { continue };
+            let (rest, cleared) = mailbox.drain(for_good);
+            if cleared.is_some() {
+                *cell = None;
+                self.telemetry.counters.accepted.fetch_add(mailbox.accepted(), Ordering::Relaxed);
+            }
+            drained.entries.extend(rest);
+            drained.mailboxes.push((mailbox, cleared));
+        }
+        drained.entries.extend(std::mem::take(&mut *self.routing.held.lock()));
         drop(moves);
-        (mailboxes, held)
     }
 
-    /// Takes every message that waits anywhere, but for those that were handed to workers. Runs no
-    /// user code.
-    fn drain_queues(&self) -> Drained<A, K> {
+    /// Takes every message that waits anywhere, but for those that were handed to workers. If not
+    /// `for_good`, what workers have in hand keeps its place before later messages. Runs no user
+    /// code.
+    fn drain_queues(&self, for_good: bool) -> Drained<A, K> {
         let (mut entries, mut unowned) = (Vec::new(), Vec::new());
+        // First: what is parked meanwhile, at a place that was drained already, keeps its alarm.
+        // Otherwise its key would wait for ever once there is a worker again.
+        let retries = self.clock.drain();
         for (index, shard) in self.queue.shards.iter().enumerate() {
             let mut outbox = shard.outbox.lock();
             outbox.forget_ready();
@@ -183,18 +193,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             entries.extend(std::iter::from_fn(|| inbox.queue.pop_front()));
             outbox.backlog.iter_mut().for_each(|backlog| backlog.clear());
         }
-        let (worker_mailboxes, held) = self.take_mailboxes();
-        let mut mailboxes = Vec::new();
-        for mailbox in worker_mailboxes {
-            let (rest, cleared) = mailbox.clear();
-            entries.extend(rest);
-            mailboxes.push(cleared);
-            self.telemetry.counters.accepted.fetch_add(mailbox.accepted(), Ordering::Relaxed);
-        }
-        entries.extend(held);
-        entries.extend(self.clock.drain());
-        let retries = entries.iter().filter(|entry| entry.is_retry()).count();
+        let mut drained = Drained { entries, unowned, mailboxes: Vec::new() };
+        self.drain_mailboxes(&mut drained, for_good);
+        drained.entries.extend(retries);
+        let retries = drained.entries.iter().filter(|entry| entry.is_retry()).count();
         self.telemetry.counters.waiting.fetch_sub(retries, Ordering::Relaxed);
-        Drained { entries, unowned, mailboxes }
+        drained
     }
 }

@@ -72,6 +72,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         self.lifecycle.progress.notify_waiters();
         self.start_late(slot);
+        // What it had in hand may wait for its next attempt.
+        self.dead_letter_if_ruined();
     }
 
     /// Starts a worker in a slot that rests, if its supervisor has started the others while the

@@ -315,14 +315,16 @@ impl<A: Actor, K> Mailbox<A, K> {
     /// Refuses every later message, and returns waiting ones, in order. The caller may hold a lock;
     /// it closes what is left under none.
     pub(crate) fn clear(&self) -> (Vec<Queued<A, K>>, Cleared) {
+        self.close_up(&mut self.letters.lock())
+    }
+
+    /// Under the lock.
+    fn close_up(&self, letters: &mut Letters<A, K>) -> (Vec<Queued<A, K>>, Cleared) {
         let room = self.permits.refuse_later();
-        let mut letters = self.letters.lock();
         letters.closed = true;
         letters.left = true;
-        let mut rest: Vec<_> = letters.urgent.drain(..).collect();
-        rest.extend(std::iter::from_fn(|| letters.normal.pop_front()));
-        let held = letters.tagged.held.take();
-        rest.extend(held.into_iter().flat_map(|held| held.urgent.into_iter().chain(held.normal)));
+        let rest = letters.lift().into_entries();
+        letters.tagged.held = None;
         let signals = std::mem::take(&mut letters.signals);
         self.waiting.store(0, Ordering::Relaxed);
         self.slot_state.done(MAIL | SIGNAL);

@@ -5,6 +5,7 @@ use std::{
     pin::pin,
     sync::{Arc, Weak, atomic::Ordering},
     task::{Context as TaskContext, Wake, Waker},
+    time::Duration,
 };
 
 use parking_lot::Mutex;
@@ -14,7 +15,7 @@ use super::without_tasks::{Handlers, Handles, without_tasks};
 use crate::{
     Address, CallError, ExitReason, Pool, SendError,
     policy::{About, Choice, Crew, Policy},
-    pool::{core::Core, outgoing::Outgoing},
+    pool::{core::Core, outgoing::Outgoing, worker::in_flight::Source},
     step_aside,
 };
 
@@ -113,4 +114,23 @@ async fn a_held_message_that_the_policy_is_asked_about_as_the_last_worker_goes_i
     assert_eq!(pool.depth(), 0, "it waits for a worker that nobody starts");
     assert_eq!(call.await, Err(CallError::NoWorkers));
     assert!(pool.stats().ledger_holds());
+}
+
+/// It waited for its next attempt in the mailbox of a slot that rests, and its caller with it.
+#[tokio::test]
+async fn a_retry_of_the_last_worker_of_a_sticky_pool_is_a_dead_letter_once_that_rests() {
+    let pool = Pool::new(|_| Handles).workers(1).sticky_by(|number: &u64| *number);
+    let core = without_tasks(pool).await;
+    let pool = Pool::spawned(core.clone());
+    let mut call = pin!(pool.call(1));
+    assert!(call.as_mut().poll(&mut TaskContext::from_waker(Waker::noop())).is_pending());
+    let mut entry = core.mailbox(0).pop(false).unwrap();
+    core.tell_to_rest(0);
+    core.close_down();
+    entry.extra.as_mut().unwrap().next.parked = true;
+    core.park(0, Source::Mailbox, entry, Duration::ZERO);
+    assert_eq!(core.mailbox(0).waiting(), 1, "before later ones of its key");
+    core.rests(0);
+    assert_eq!(call.await, Err(CallError::NoWorkers));
+    assert!(pool.stats().waiting == 0 && pool.stats().ledger_holds());
 }

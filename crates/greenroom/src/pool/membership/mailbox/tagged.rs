@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use greenroom_queue::{block_queue::BlockQueue, entry::Entry, stamp::Stamp, sync::Ordering};
 
 use super::{
-    Letters, Mailbox,
+    Cleared, Letters, Mailbox,
     tags::{Bundle, Held, LiftedMail, Unplaced, bears_retry},
 };
 use crate::{
@@ -238,6 +238,22 @@ impl<A: Actor, K> Mailbox<A, K> {
         self.has_given(entries.len());
         self.told(&letters);
         Some((held.tag, Bundle { entries, waiting }))
+    }
+
+    /// As `clear`. If not `for_good`, and the worker may have a message with a tag in hand, the
+    /// mailbox stays: later messages of that tag wait here for that one, and for its next attempt.
+    /// The caller then serves waiters.
+    pub(crate) fn drain(&self, for_good: bool) -> (Vec<Queued<A, K>>, Option<Cleared>) {
+        let mut letters = self.letters.lock();
+        if for_good || letters.tagged.in_hand == 0 {
+            let (rest, cleared) = self.close_up(&mut letters);
+            return (rest, Some(cleared));
+        }
+        let rest = letters.lift().into_entries();
+        letters.forget_retries(&rest);
+        self.has_given(rest.len());
+        self.told(&letters);
+        (rest, None)
     }
 
     /// Takes in the messages of another mailbox, and `claim`s it under the lock. The caller
