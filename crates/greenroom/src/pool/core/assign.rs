@@ -188,9 +188,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         // It is on its way, or its worker had no mailbox yet.
         let _moves = sticky.moves.lock();
-        // Pairs with the store in `refuse_later`, before `drain_mailboxes` takes this lock: it finds
-        // the mailbox that is made here, or none is made. Otherwise a message waits for a worker
-        // that nobody starts.
+        // Pairs with the store in `refuse_later`, before `drain_mailboxes` takes this lock: it
+        // finds the mailbox that is made here, or none is made. Otherwise a message waits for a
+        // worker that nobody starts.
         if self.queue.permits.is_closed() {
             return Err(Refused::Closed);
         }
