@@ -14,14 +14,16 @@ use crate::{
     pool::membership::mailbox::{Cleared, Mailbox},
 };
 
+/// A worker's mailbox. One that was not cleared stays with its worker, and has room.
+type DrainedMailbox<A, K> = (Arc<Mailbox<A, K>>, Option<Cleared>);
+
 /// What was taken out of the queues, and what goes with it.
 #[must_use = "it is to be closed under no lock"]
 struct Drained<A: Actor, K> {
     entries: Vec<Queued<A, K>>,
     /// Lanes that no worker runs.
     unowned: Vec<LaneOf<A, K>>,
-    /// Of workers. Those that were not cleared stay with their workers, and have room.
-    mailboxes: Vec<(Arc<Mailbox<A, K>>, Option<Cleared>)>,
+    mailboxes: Vec<DrainedMailbox<A, K>>,
 }
 
 impl<A: Actor, K> Drained<A, K> {
