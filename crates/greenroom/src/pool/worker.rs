@@ -172,7 +172,7 @@ async fn next_actor<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
             return Err(Gone::GivenUp);
         }
     };
-    let _ = CatchUnwind(Box::pin(actor.restarting(&exit)), own).await;
+    discard(CatchUnwind(Box::pin(actor.restarting(&exit)), own).await);
     discard(actor);
     restart(&core, slot, cx, wait, exit)
         .await

@@ -4,14 +4,15 @@
 use std::{
     sync::{
         Arc, Mutex,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU32, Ordering},
     },
     time::Duration,
 };
 
 use greenroom::{
     Actor, CallError, Context, DeadLetterReason, ExitReason, FailureAction, FailureTable,
-    FinalAction, Pool, PoolStats, Restarts, Rule, SpawnError, Stop, failure::FailedAttempt,
+    FinalAction, Pool, PoolBuilder, PoolStats, Restarts, Rule, SpawnError, Stop,
+    failure::FailedAttempt,
 };
 
 /// Panics when it is dropped, but not while something else panics.
@@ -185,6 +186,72 @@ async fn p20_an_actor_whose_drop_panics_is_restarted() {
     let pool = Pool::new(|_| Worker(Some(Explosive(true)))).workers(1).spawn().await.unwrap();
     assert!(pool.call(Message { panics: true, ..Message::plain(1) }).await.is_err());
     assert_eq!(pool.call(Message::plain(2)).await, Ok(2));
+}
+
+/// An error of a start that can't be quoted.
+#[derive(Debug)]
+struct Unspeakable;
+
+impl std::fmt::Display for Unspeakable {
+    fn fmt(&self, _: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        panic!("no words")
+    }
+}
+
+impl std::error::Error for Unspeakable {}
+
+/// Some of its starts fail.
+struct Reluctant {
+    starts: Arc<AtomicU32>,
+    fails: std::ops::Range<u32>,
+}
+
+impl Reluctant {
+    fn pool(workers: usize, fails: std::ops::Range<u32>) -> PoolBuilder<Self> {
+        let starts = Arc::default();
+        let build = move |_| Self { starts: Arc::clone(&starts), fails: fails.clone() };
+        Pool::new(build).workers(workers)
+    }
+}
+
+impl Actor for Reluctant {
+    type Message = bool;
+    type Reply = ();
+    type Error = Box<dyn std::error::Error + Send + Sync>;
+
+    async fn handle(&mut self, panics: bool, _: &mut Context<Self>) -> Result<(), Self::Error> {
+        assert!(!panics, "boom");
+        Ok(())
+    }
+
+    async fn started(&mut self, _: &mut Context<Self>) -> Result<(), Self::Error> {
+        let start = self.starts.fetch_add(1, Ordering::Relaxed);
+        match self.fails.contains(&start) {
+            true => Err(Box::new(Unspeakable)),
+            false => Ok(()),
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn p20_a_restart_whose_error_cannot_be_quoted_is_tried_again() {
+    let pool = Reluctant::pool(1, 1..3).spawn().await.unwrap();
+    assert!(pool.call(true).await.is_err());
+    let call = pool.call_timeout(false, Duration::from_secs(60)).await;
+    assert!(call.is_ok(), "{call:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn p05_p20_a_first_start_whose_error_cannot_be_quoted_is_told_and_tried_again() {
+    let failed = Reluctant::pool(2, 0..9).spawn().await.err();
+    let Some(SpawnError::NoWorkerStarted { reason, .. }) = failed else { panic!("{failed:?}") };
+    assert!(reason.contains("dyn core::error::Error"), "it names the type: {reason}");
+
+    let pool = Reluctant::pool(2, 2..4).spawn().await.unwrap();
+    pool.ready(2, Duration::from_secs(1)).await.unwrap();
+    let change = pool.admin().add(1).unwrap().done(Duration::from_secs(1)).await;
+    assert_eq!(change.failed.len(), 1, "{change:?}");
+    pool.ready(3, Duration::from_secs(60)).await.unwrap();
 }
 
 /// On one thread, where no watchdog finds work that was left alone.

@@ -1,6 +1,11 @@
 //! Starting workers, the first time and again.
 
-use std::{any::Any, hash::Hash, time::Duration};
+use std::{
+    any::Any,
+    hash::Hash,
+    panic::{AssertUnwindSafe, catch_unwind},
+    time::Duration,
+};
 
 use greenroom_queue::discard::discard;
 
@@ -67,19 +72,25 @@ async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     Err(reason)
 }
 
-/// The error of an actor may be of any type; it is quoted if it is text or an error in a box,
-/// and named otherwise.
+/// The error of an actor may be of any type; it is quoted if it is text or an error in a box that
+/// can say what it is, and named otherwise.
 fn start_failed<E: 'static>(error: E) -> String {
     let any: &dyn Any = &error;
     let text = any.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| any.downcast_ref::<&str>().copied()).map(str::to_owned);
     let text = text.or_else(|| {
         let boxed = any.downcast_ref::<Box<dyn std::error::Error + Send + Sync>>();
-        boxed.map(ToString::to_string)
+        boxed.and_then(|boxed| quoted(&**boxed))
     });
     let text = text.unwrap_or_else(|| std::any::type_name::<E>().to_owned());
     discard(error);
     format!("the `started` hook failed: {text}")
+}
+
+/// What an error says of itself. That is user code: were its panic to end the worker's task, nobody
+/// would try again (P20).
+fn quoted(error: &(dyn std::error::Error + Send + Sync)) -> Option<String> {
+    catch_unwind(AssertUnwindSafe(|| error.to_string())).map_err(discard).ok()
 }
 
 /// Tries until the factory works again, however long that takes: a slot is never lost (P20). `None`
