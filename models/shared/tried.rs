@@ -146,6 +146,7 @@ tried! {
         work_that_panics_while_a_caller_runs_it,
         work_whose_drop_panics_while_a_caller_runs_it,
         the_next_task_of_a_slot,
+        a_task_that_goes_on_beside_the_next_of_its_slot,
         callers_and_a_worker_that_parks,
         a_caller_and_a_worker_that_is_dropped;
     ends:

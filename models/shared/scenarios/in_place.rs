@@ -46,6 +46,7 @@ struct Work {
     polls: sync::AtomicU32,
     /// What follows is not seen by the checker.
     is_polled: AtomicBool,
+    is_done: AtomicBool,
     dropped: AtomicU32,
     /// It was polled by two at once, or after its end.
     ill: AtomicBool,
@@ -113,6 +114,7 @@ impl Future for Doing {
             work.is_polled.store(false, Ordering::Relaxed);
             return Poll::Pending;
         }
+        work.is_done.store(true, Ordering::Relaxed);
         if work.panics {
             // Not `panic!`, of which the checker's hook would tell.
             resume_unwind(Box::new("as planned"));
@@ -227,6 +229,26 @@ pub fn the_next_task_of_a_slot() {
         task.join().expect("it did not panic");
         before.finish();
         next.finish();
+    });
+}
+
+/// The hook of a worker whose slot is enabled meanwhile: the one before goes on to its end, whoever has its work.
+pub fn a_task_that_goes_on_beside_the_next_of_its_slot() {
+    check(Effort::Changes(2), || {
+        let slot_state = Arc::default();
+        let (before, next) = (Work::new(&slot_state, 1), Work::new(&slot_state, 1));
+        let (driver, task) = (before.driver(), before.run());
+        let next_task = next.run();
+        before.call();
+        next.call();
+        driver.join().expect("it did not panic");
+        for task in [task, next_task] {
+            assert!(!task.join().expect("it did not panic"));
+        }
+        for work in [before, next] {
+            work.finish();
+            assert!(work.is_done.load(Ordering::Relaxed), "it was not cut off");
+        }
     });
 }
 

@@ -9,8 +9,8 @@ use std::{
 };
 
 use greenroom::{
-    Backoff, CallError, DeadLetterReason, ExitReason, Pool, PoolBuilder, RestartPolicy, Restarts,
-    Stop, TrySendError, pool::WhenExhausted,
+    Actor, Backoff, CallError, Context, DeadLetterReason, ExitReason, Pool, PoolBuilder,
+    RestartPolicy, Restarts, Stop, TrySendError, inspect::WorkerStatus, pool::WhenExhausted,
 };
 use tokio::time::Instant;
 
@@ -137,6 +137,65 @@ async fn p19_the_work_of_a_disabled_slot_is_taken_over_and_enable_brings_it_back
         assert_eq!(pool.stats().live, 2);
         assert!(pool.admin().enable(0).is_err(), "it is not disabled");
         assert!(pool.stop(Stop::within(SECOND)).await.stats.ledger_holds());
+    }
+}
+
+/// Stops when it is told to. Its hook waits, and counts.
+struct Parting {
+    begun: Arc<AtomicUsize>,
+    finished: Arc<AtomicUsize>,
+    explodes: bool,
+}
+
+impl Drop for Parting {
+    fn drop(&mut self) {
+        assert!(!self.explodes || std::thread::panicking(), "dropped");
+    }
+}
+
+impl Actor for Parting {
+    type Message = ();
+    type Reply = ();
+    type Error = ();
+
+    async fn handle(&mut self, (): (), cx: &mut Context<Self>) -> Result<(), ()> {
+        cx.stop();
+        Ok(())
+    }
+
+    async fn stopped(&mut self, _: &ExitReason) {
+        self.begun.fetch_add(1, Ordering::SeqCst);
+        tokio::time::sleep(SECOND).await;
+        self.finished.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn p13_p19_the_hook_of_a_disabled_worker_ends_though_its_slot_is_enabled_meanwhile() {
+    for (in_place, explodes) in [(false, false), (true, false), (false, true), (true, true)] {
+        let (begun, finished) = (Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default());
+        let counts = (begun.clone(), finished.clone());
+        let build = move |_| {
+            let (begun, finished) = counts.clone();
+            Parting { begun, finished, explodes }
+        };
+        let pool = Pool::new(build).workers(2);
+        let pool = if in_place { pool.calls_in_place() } else { pool };
+        let pool = pool.spawn().await.unwrap();
+        pool.ready(2, SECOND).await.unwrap();
+        pool.call(()).await.unwrap();
+        settle().await;
+        assert_eq!(begun.load(Ordering::SeqCst), 1);
+        let slots = pool.admin().worker_stats();
+        let is_disabled = |status| status == Some(WorkerStatus::Disabled);
+        let slot = slots.iter().find(|worker| is_disabled(worker.status)).unwrap().slot;
+        assert_eq!(finished.load(Ordering::SeqCst), 0, "the hook waits");
+        let change = pool.admin().enable(slot).unwrap().done(SECOND).await;
+        assert!(change.is_complete(), "{change:?}");
+        tokio::time::sleep(2 * SECOND).await;
+        assert_eq!(finished.load(Ordering::SeqCst), 1, "in place: {in_place}");
+        assert_eq!(pool.stats().live, 2);
+        assert!(pool.stop(Stop::within(HOUR)).await.wedged.is_empty());
     }
 }
 

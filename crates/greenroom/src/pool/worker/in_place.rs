@@ -93,8 +93,8 @@ pub(crate) fn may_run() -> bool {
     !runs.is_multiple_of(IN_A_ROW) && !is_run_by_caller()
 }
 
-/// The work of a slot's task, one task after the other: the work of a task that is killed may be
-/// away while the next has begun.
+/// The work of a slot's tasks: the next may begin while the one before is away, or runs its last
+/// hook. Callers are lent that of the newest.
 #[derive(Default)]
 pub(crate) struct WorkCell(Lock<TaskWork>);
 
@@ -103,6 +103,8 @@ struct TaskWork {
     /// Of the task whose work it is; 0 before the first.
     number: u64,
     state: WorkState,
+    /// Of tasks before it that have not gone yet.
+    earlier: Vec<(u64, WorkState)>,
 }
 
 #[derive(Default)]
@@ -121,7 +123,10 @@ pub(crate) enum WorkState {
 impl TaskWork {
     /// The work of this task, if it still has one.
     fn of(&mut self, number: u64) -> Option<&mut WorkState> {
-        (self.number == number).then_some(&mut self.state)
+        if self.number == number {
+            return Some(&mut self.state);
+        }
+        self.earlier.iter_mut().find(|(earlier, _)| *earlier == number).map(|(_, state)| state)
     }
 }
 
@@ -129,12 +134,12 @@ impl WorkCell {
     /// The next task begins, with this work. Returns its number.
     pub(crate) fn begin(&self, work: Work) -> u64 {
         let mut task = locked(&self.0);
+        let before = (task.number, std::mem::replace(&mut task.state, WorkState::Here(work, None)));
+        if !matches!(before.1, WorkState::Nobody) {
+            task.earlier.push(before);
+        }
         task.number += 1;
-        let number = task.number;
-        let before = std::mem::replace(&mut task.state, WorkState::Here(work, None));
-        drop(task);
-        drop(before);
-        number
+        task.number
     }
 
     /// The task comes to poll its work.
@@ -193,7 +198,10 @@ impl WorkCell {
 
     /// The task has gone, even if its work is away.
     pub(crate) fn leave(&self, number: u64) -> WorkState {
-        locked(&self.0).of(number).map_or(WorkState::Nobody, std::mem::take)
+        let mut task = locked(&self.0);
+        let left = task.of(number).map_or(WorkState::Nobody, std::mem::take);
+        task.earlier.retain(|(earlier, _)| *earlier != number);
+        left
     }
 }
 
