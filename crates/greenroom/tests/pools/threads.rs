@@ -22,6 +22,15 @@ impl Actor for Blocker {
     }
 }
 
+/// The names of threads end at a NUL, and tokio panics on one.
+#[tokio::test]
+async fn p30_a_pool_with_a_nul_in_its_name_has_threads_too() {
+    let alone = Arc::new(Barrier::new(1));
+    let pool = Pool::new(move |_| Blocker(alone.clone())).name("block\0ers").workers(1);
+    let pool = pool.dedicated_threads(1).spawn().await.unwrap();
+    assert_eq!(pool.call(()).await.unwrap(), "blockers");
+}
+
 /// The test's runtime has one thread: were a handler to block it, nobody would ever come to the
 /// barrier.
 #[tokio::test]

@@ -17,7 +17,8 @@ pub(crate) struct Threads(Option<Runtime>);
 impl Threads {
     pub(crate) fn start(pool: &str, threads: usize) -> io::Result<Self> {
         let mut builder = Builder::new_multi_thread();
-        builder.worker_threads(threads).thread_name(pool).enable_all();
+        // tokio panics on a name with a NUL, which no thread can have.
+        builder.worker_threads(threads).thread_name(pool.replace('\0', "")).enable_all();
         builder.build().map(|runtime| Self(Some(runtime)))
     }
 
