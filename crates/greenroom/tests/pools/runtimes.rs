@@ -3,14 +3,14 @@
 use std::{
     convert::Infallible,
     pin::pin,
-    sync::Arc,
+    sync::{Arc, Mutex, OnceLock},
     task::{Context as Task, Poll, Wake, Waker},
     thread::{self, Thread},
     time::Duration,
 };
 
 use greenroom::{
-    Backoff, CallError, SpawnError, Supervisor,
+    Backoff, CallError, Change, SpawnError, Supervisor,
     prelude::*,
     supervisor::{Strategy, SupervisorError},
 };
@@ -118,4 +118,54 @@ fn a_pool_is_stopped_from_a_runtime_without_time() {
     }
     let pool = home.block_on(Pool::new(|_| Clerk).spawn()).unwrap();
     alone(pool.stop(Stop::Now));
+}
+
+/// As it goes, it removes the other.
+struct Remover {
+    slot: usize,
+    pool: Arc<OnceLock<Pool<Self>>>,
+    changes: Arc<Mutex<Vec<Change>>>,
+}
+
+impl Actor for Remover {
+    type Message = ();
+    type Reply = ();
+    type Error = Infallible;
+
+    async fn handle(&mut self, (): (), _cx: &mut Context<Self>) -> Result<(), Infallible> {
+        Ok(())
+    }
+}
+
+impl Drop for Remover {
+    fn drop(&mut self) {
+        if let Some(pool) = self.pool.get() {
+            let change = pool.admin().remove_worker(1 - self.slot).unwrap();
+            self.changes.lock().unwrap().push(change);
+        }
+    }
+}
+
+/// The second that goes removes one whose task has gone before: nobody is left to report that.
+#[test]
+fn p13_a_change_of_a_pool_whose_runtime_goes_meanwhile_is_not_waited_for_to_its_deadline() {
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    let (pool, changes) = (Arc::<OnceLock<_>>::default(), Arc::<Mutex<Vec<_>>>::default());
+    let parts = (pool.clone(), changes.clone());
+    let build = move |slot| Remover { slot, pool: parts.0.clone(), changes: parts.1.clone() };
+    runtime.block_on(async {
+        let spawned = Pool::new(build).workers(2).spawn().await.unwrap();
+        spawned.ready(2, Duration::from_secs(60)).await.unwrap();
+        assert!(pool.set(spawned).is_ok());
+    });
+    drop(runtime);
+    let changes = std::mem::take(&mut *changes.lock().unwrap());
+    assert_eq!(changes.len(), 2);
+    let ours = Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+    ours.block_on(async {
+        for change in changes {
+            let done = change.done(Duration::from_secs(3600));
+            assert!(tokio::time::timeout(Duration::from_secs(60), done).await.is_ok());
+        }
+    });
 }

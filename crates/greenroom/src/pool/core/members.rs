@@ -319,6 +319,25 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.membership.members_changed();
         self.queue.wake.call(slot, &self.clock.watchdog);
         self.lifecycle.over.notify_waiters();
+        self.report_nothing_more();
+    }
+
+    /// If the pool has ended and its last task has gone, nobody reports that a worker has left:
+    /// those who wait for that are told so.
+    pub(crate) fn report_nothing_more(&self) {
+        // Pairs with the store in `end`: a pool that has not ended may be without tasks and go on.
+        let over = self.lifecycle.ended.load(Ordering::SeqCst);
+        // Pairs with the `compare_exchange` in `TaskGuard::drop`, behind which the last task comes
+        // here: it finds what `let_leave` noted under the lock of the details, or `let_leave`, which
+        // took that lock later, sees 0. Otherwise a change is waited for to its deadline.
+        let has_tasks = self.lifecycle.running.load(Ordering::SeqCst) > 0;
+        if over && !has_tasks {
+            for slot_state in self.membership.slots.iter() {
+                let on_left = slot_state.details.lock().on_left.take();
+                // Not under the lock: that wakes who waits.
+                drop(on_left);
+            }
+        }
     }
 
     /// The worker of a slot has gone for good.

@@ -81,6 +81,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for TaskGuard<A, K> {
                 Err(now) => running = now,
             }
         }
+        core.report_nothing_more();
         core.lifecycle.progress.notify_waiters();
     }
 }
