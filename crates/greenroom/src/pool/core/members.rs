@@ -328,8 +328,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         // Pairs with the store in `end`: a pool that has not ended may be without tasks and go on.
         let over = self.lifecycle.ended.load(Ordering::SeqCst);
         // Pairs with the `compare_exchange` in `TaskGuard::drop`, behind which the last task comes
-        // here: it finds what `let_leave` noted under the lock of the details, or `let_leave`, which
-        // took that lock later, sees 0. Otherwise a change is waited for to its deadline.
+        // here: it finds what `let_leave` noted under the lock of the details, or `let_leave`,
+        // which took that lock later, sees 0. Otherwise a change is waited for to its deadline.
         let has_tasks = self.lifecycle.running.load(Ordering::SeqCst) > 0;
         if over && !has_tasks {
             for slot_state in self.membership.slots.iter() {
