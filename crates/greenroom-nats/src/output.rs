@@ -3,7 +3,7 @@
 //! ```text
 //! accept ──room──▶ lines ──publish──▶ server ── stored ──▶ confirmed
 //!            ▲       ▲                  │
-//!            │       │                  ├─ no answer, connection lost, stream full: again after a backoff, before its line
+//!            │       │                  ├─ no answer, connection lost, stream full: again, before its line
 //!            └ given back               ├─ no stream, not allowed: paused, and probed until an operator mends it
 //!              once settled             └─ too large, no subject: rejected for good
 //! ```

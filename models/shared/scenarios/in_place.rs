@@ -232,7 +232,8 @@ pub fn the_next_task_of_a_slot() {
     });
 }
 
-/// The hook of a worker whose slot is enabled meanwhile: the one before goes on to its end, whoever has its work.
+/// The hook of a worker whose slot is enabled meanwhile: the one before goes on to its end, whoever
+/// has its work.
 pub fn a_task_that_goes_on_beside_the_next_of_its_slot() {
     check(Effort::Changes(2), || {
         let slot_state = Arc::default();
