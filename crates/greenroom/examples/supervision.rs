@@ -22,8 +22,8 @@ use std::{
 };
 
 use greenroom::{
-    CallError, DeadLetterReason, FailureTable, Restarts, SpawnError, Supervisor, pool::PoolChild,
-    prelude::*, supervisor::Strategy,
+    CallError, DeadLetterReason, Restarts, SpawnError, Supervisor, pool::PoolChild, prelude::*,
+    supervisor::Strategy,
 };
 
 const SOON: Duration = Duration::from_secs(1);
@@ -64,7 +64,7 @@ fn reader(name: &'static str) -> Result<Readers, SpawnError> {
     let counted = starts.clone();
     let once = Restarts { max: 1, ..Restarts::default() };
     let pool = Pool::new(move |_slot| Reader(name, counted.clone())).name(name);
-    let pool = pool.workers(1).restarts(once).retry_with(|word| word, FailureTable::default());
+    let pool = pool.workers(1).restarts(once).keep_copies();
     let (pool, child) = pool.supervised()?;
     Ok((pool, child, starts))
 }

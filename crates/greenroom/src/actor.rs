@@ -46,6 +46,84 @@ pub trait Actor: Sized + Send + 'static {
     /// The error of a handler. It is a result, not a crash: the worker goes on.
     type Error: Send + 'static;
 
+    /// Whether [`receive`](Self::receive) leaves the message in its delivery for as long as the
+    /// handler may fail. Retry, parked keys and replay then work for messages of any type, and
+    /// nothing is copied.
+    ///
+    /// Otherwise the handler owns the message, and these need a copy of it: see
+    /// [`PoolBuilder::retry`](crate::PoolBuilder::retry) and
+    /// [`keep_copies`](crate::PoolBuilder::keep_copies). A pool that is asked for one of them
+    /// and has neither is refused by [`spawn`](crate::PoolBuilder::spawn). If an attempt takes the
+    /// message out all the same and then fails, the message is a dead letter without it.
+    ///
+    /// ```
+    /// # use greenroom::{FailureTable, FinalAction, Rule, Backoff, prelude::*};
+    /// # use std::time::Duration;
+    /// /// Cannot be copied.
+    /// struct Parcel(u32);
+    ///
+    /// struct Post;
+    ///
+    /// impl Actor for Post {
+    ///     type Message = Parcel;
+    ///     type Reply = u32;
+    ///     type Error = &'static str;
+    ///
+    ///     const KEEPS_MESSAGE: bool = true;
+    ///
+    ///     async fn receive(
+    ///         &mut self,
+    ///         delivery: &mut Delivery<Parcel, u32, Self::Error>,
+    ///         _cx: &mut Context<Self>,
+    ///     ) -> Result<Answer<u32>, Self::Error> {
+    ///         let attempt = delivery.attempt();
+    ///         let parcel = delivery.message().ok_or("no parcel")?;
+    ///         if attempt == 1 { Err("nobody was at home") } else { Ok(Answer::Reply(parcel.0)) }
+    ///     }
+    ///
+    ///     async fn handle(
+    ///         &mut self,
+    ///         parcel: Parcel,
+    ///         _cx: &mut Context<Self>,
+    ///     ) -> Result<u32, Self::Error> {
+    ///         Ok(parcel.0)
+    ///     }
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(60));
+    /// let again = Rule::Retry { attempts: 3, backoff, finally: FinalAction::DeadLetter };
+    /// let post = Pool::new(|_slot| Post).failure_policy(FailureTable::all(again)).spawn().await?;
+    /// assert_eq!(post.call(Parcel(7)).await, Ok(7));
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// The default `receive` takes the message out. So an actor that says `true` and has no
+    /// `receive` of its own does not compile:
+    ///
+    /// ```compile_fail
+    /// # use greenroom::prelude::*;
+    /// struct Post;
+    ///
+    /// impl Actor for Post {
+    ///     type Message = u32;
+    ///     type Reply = ();
+    ///     type Error = ();
+    ///
+    ///     const KEEPS_MESSAGE: bool = true;
+    ///
+    ///     async fn handle(&mut self, _: u32, _cx: &mut Context<Self>) -> Result<(), ()> {
+    ///         Ok(())
+    ///     }
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// let post = Pool::new(|_slot| Post).spawn().await;
+    /// # }
+    /// ```
+    const KEEPS_MESSAGE: bool = false;
+
     /// Handles one message.
     ///
     /// # Errors
@@ -59,7 +137,8 @@ pub trait Actor: Sized + Send + 'static {
 
     /// Handles one delivery. The runtime keeps the delivery until its outcome is settled. What
     /// the handler leaves in it before an error or a panic is available to another attempt or
-    /// to the dead letters.
+    /// to the dead letters; an actor that always leaves it says so with
+    /// [`KEEPS_MESSAGE`](Self::KEEPS_MESSAGE).
     ///
     /// # Errors
     /// As [`handle`](Self::handle).
@@ -68,6 +147,12 @@ pub trait Actor: Sized + Send + 'static {
         delivery: &mut Delivery<Self::Message, Self::Reply, Self::Error>,
         cx: &mut Context<Self>,
     ) -> impl Future<Output = Result<Answer<Self::Reply>, Self::Error>> + Send {
+        const {
+            assert!(
+                !Self::KEEPS_MESSAGE,
+                "`KEEPS_MESSAGE` is true, but this actor has no `receive` of its own, and the default takes the message"
+            );
+        }
         Replying { handler: self.handle(delivery.take(), cx) }
     }
 

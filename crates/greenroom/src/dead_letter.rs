@@ -5,7 +5,8 @@ use std::time::Duration;
 /// A message that was accepted and could not be handled.
 #[derive(Debug)]
 pub struct DeadLetter<M, E> {
-    /// The message, if the handler had not consumed it or a spare copy exists.
+    /// The message. `None` if the handler had taken it: no copy is kept by default (see
+    /// [`keep_copies`](crate::PoolBuilder::keep_copies)).
     pub message: Option<M>,
     /// Why.
     pub reason: DeadLetterReason,

@@ -11,6 +11,11 @@
 //!    the oldest goes       its number keeps its place
 //! ```
 //!
+//! A letter has its message if the handler had not taken it, or the pool kept a copy while it was in
+//! hand ([`keep_copies`](crate::PoolBuilder::keep_copies),
+//! [`retry`](crate::PoolBuilder::retry)). By default a pool keeps none: then the letter says what
+//! failed and why, and [`has_message`](LetterInfo::has_message) is false.
+//!
 //! Predicates, closures and key functions run on a letter that has been taken out. So they block no
 //! other user, may use the queue themselves, and may panic: the letter goes back to its place.
 //!
@@ -46,14 +51,16 @@ pub(crate) const DEFAULT_BOUND: usize = 1_000;
 /// # use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 /// # static MENDED: AtomicBool = AtomicBool::new(false);
 /// # struct Clerk; impl Actor for Clerk { type Message = u8; type Reply = (); type Error = ();
-/// # async fn handle(&mut self, _: u8, _: &mut Context<Self>) -> Result<(), ()> { unreachable!() }
-/// # async fn receive(&mut self, _: &mut Delivery<u8, (), ()>, _: &mut Context<Self>) -> Result<Answer<()>, ()> {
-/// # if MENDED.load(SeqCst) { Ok(Answer::Reply(())) } else { Err(()) } } }
+/// # async fn handle(&mut self, _: u8, _: &mut Context<Self>) -> Result<(), ()> {
+/// # if MENDED.load(SeqCst) { Ok(()) } else { Err(()) } } }
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let letters = DeadLetters::default();
 /// let kept = letters.clone();
-/// let clerks = Pool::new(|_slot| Clerk).on_dead_letter(move |letter| drop(kept.push(letter)));
-/// let clerks = clerks.spawn().await?;
+/// let clerks = Pool::new(|_slot| Clerk)
+///     .keep_copies() // otherwise a message that a handler has taken is gone
+///     .on_dead_letter(move |letter| drop(kept.push(letter)))
+///     .spawn()
+///     .await?;
 /// clerks.send(7).await?; // fails
 /// # while letters.is_empty() { tokio::task::yield_now().await; }
 /// let page = letters.list(None, 10);

@@ -265,8 +265,7 @@ impl<M, R, E> Delivery<M, R, E> {
         self.message.as_ref()
     }
 
-    /// The message, to be changed in place. A further attempt sees the change, unless the
-    /// pool keeps a spare copy.
+    /// The message, to be changed in place. A further attempt sees the change.
     pub fn message_mut(&mut self) -> Option<&mut M> {
         self.message.as_mut()
     }

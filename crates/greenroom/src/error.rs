@@ -297,6 +297,25 @@ pub enum SpawnError {
         /// What the operating system said.
         reason: String,
     },
+    /// The failure policy may ask for another attempt or park a key, and no message is left for
+    /// that: handlers own their messages, and the pool keeps no copies.
+    #[error(
+        "the failure policy of pool {pool} retries or parks, but its handlers own their messages and it keeps no \
+         copies: add `keep_copies()`, or use `retry_with` for messages that are not `Clone`, or let the actor's \
+         `receive` leave its message in place and say so with `KEEPS_MESSAGE`"
+    )]
+    NoCopies {
+        /// The pool's name.
+        pool: String,
+    },
+    /// Keys are to be parked in a pool that has none.
+    #[error(
+        "pool {pool} is to park keys, but has none: give it `ordered_by`, or choose another final action"
+    )]
+    NoKeys {
+        /// The pool's name.
+        pool: String,
+    },
     /// Not one worker could be started.
     #[error("no worker of pool {pool} could be started: {reason}")]
     NoWorkerStarted {

@@ -7,6 +7,12 @@
 //! panic, timeout,      dead letter                   tried again, then a dead letter;
 //! crash, kill                                        after `poison_limit` panics or crashes quarantined
 //! ```
+//!
+//! Another attempt needs the message. It is there if the actor leaves it in its delivery
+//! ([`Actor::KEEPS_MESSAGE`](crate::Actor::KEEPS_MESSAGE)), or if the pool keeps a copy while the
+//! message is in hand ([`retry`](crate::PoolBuilder::retry),
+//! [`keep_copies`](crate::PoolBuilder::keep_copies)). A pool whose policy needs the message and
+//! that has neither is not started.
 
 use std::time::Duration;
 
@@ -148,6 +154,15 @@ impl Rule {
             Self::Retry { finally, .. } | Self::Once(finally) => finally.into(),
         }
     }
+
+    fn retries(&self) -> bool {
+        matches!(self, Self::Retry { attempts: 2.., .. })
+    }
+
+    fn parks(&self) -> bool {
+        let (Self::Retry { finally, .. } | Self::Once(finally)) = self;
+        *finally == FinalAction::ParkKey
+    }
 }
 
 /// The failure table of a pool: a rule for each way in which an attempt can fail.
@@ -170,6 +185,10 @@ impl FailureTable {
     pub const fn all(rule: Rule) -> Self {
         Self { error: rule, panic: rule, timeout: rule, crash: rule, kill: rule }
     }
+
+    fn rules(&self) -> [Rule; 5] {
+        [self.error, self.panic, self.timeout, self.crash, self.kill]
+    }
 }
 
 impl Default for FailureTable {
@@ -187,6 +206,18 @@ impl Default for FailureTable {
 pub trait FailurePolicy<E>: Send + Sync + 'static {
     /// Decides. `chance` is a random number between 0 and 1, for jitter.
     fn decide(&self, attempt: FailedAttempt<'_, E>, chance: f64) -> FailureAction;
+
+    /// Whether it may ask for another attempt or park a key, which takes the message: a pool that
+    /// has no message by then is not started. True unless said otherwise, as for closures.
+    fn needs_message(&self) -> bool {
+        true
+    }
+
+    /// Whether it is there to park keys: a pool without keys is not started then. False unless
+    /// said otherwise, as for closures; without a key, a message to park is a dead letter.
+    fn needs_keys(&self) -> bool {
+        false
+    }
 }
 
 impl<E: 'static> FailurePolicy<E> for FailureTable {
@@ -199,6 +230,14 @@ impl<E: 'static> FailurePolicy<E> for FailureTable {
             Cause::Kill => self.kill,
         };
         rule.action(attempt.failures, chance)
+    }
+
+    fn needs_message(&self) -> bool {
+        self.rules().iter().any(|rule| rule.retries() || rule.parks())
+    }
+
+    fn needs_keys(&self) -> bool {
+        self.rules().iter().any(Rule::parks)
     }
 }
 

@@ -85,7 +85,8 @@ use crate::{Actor, Answer, Context, Delivery};
 pub trait Layer<A: Actor>: Send + 'static {
     /// Handles one delivery, most often by passing it to the inside. As with [`Actor::receive`],
     /// what is left in the delivery after an error or a panic is available to another attempt or
-    /// to the dead letters.
+    /// to the dead letters. Around an actor that [keeps its messages](Actor::KEEPS_MESSAGE), a
+    /// layer has to leave them in place too.
     ///
     /// # Errors
     /// As [`Actor::handle`]: an error for the failure policy of the pool to decide about.

@@ -21,7 +21,8 @@ pub struct LetterInfo {
     pub attempts: u32,
     /// The panic's message, if there was one.
     pub panic: Option<Arc<str>>,
-    /// Whether it has a message, which can be replayed.
+    /// Whether it has a message, which can be replayed. It has none if the handler had taken it and
+    /// the pool keeps no [copies](crate::PoolBuilder::keep_copies).
     pub has_message: bool,
     /// When it became one, by the calendar.
     pub at: SystemTime,

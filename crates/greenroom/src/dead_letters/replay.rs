@@ -28,8 +28,10 @@ pub enum NotReplayed {
     /// It cannot be had.
     #[error(transparent)]
     NoLetter(#[from] NoLetter),
-    /// Its handler had consumed the message, and no copy exists.
-    #[error("the dead letter has no message left")]
+    /// Its handler had taken the message, and no copy exists.
+    #[error(
+        "the dead letter has no message: its handler had taken it, and the pool keeps no copies (`keep_copies`)"
+    )]
     NoMessage,
     /// The address did not accept it.
     #[error("the message was not accepted: {0}")]

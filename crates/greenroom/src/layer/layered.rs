@@ -47,6 +47,8 @@ impl<A: Actor, L: Layer<A>> Actor for Layered<A, L> {
     type Reply = A::Reply;
     type Error = A::Error;
 
+    const KEEPS_MESSAGE: bool = A::KEEPS_MESSAGE;
+
     /// Skips the layer: this is for a direct call of the actor with a message and no delivery. The
     /// pool calls [`receive`](Self::receive).
     async fn handle(

@@ -377,18 +377,54 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self
     }
 
-    /// What follows when a handler fails or panics, instead of the default [`FailureTable`]. A
-    /// verdict that asks for another attempt is followed only if the handler left the message in
-    /// its delivery; otherwise the message is a dead letter. See [`retry`](Self::retry) for a pool
-    /// that keeps copies.
+    /// What follows when a handler fails or panics, instead of the default [`FailureTable`].
+    ///
+    /// A policy that may ask for another attempt or park a key ([`FailurePolicy::needs_message`])
+    /// needs the message: from an actor that leaves it in its delivery
+    /// ([`Actor::KEEPS_MESSAGE`]), or from [`keep_copies`](Self::keep_copies). Otherwise
+    /// [`spawn`](Self::spawn) refuses it.
+    ///
+    /// ```
+    /// # use greenroom::{FailureTable, FinalAction, Rule, Backoff, SpawnError, prelude::*};
+    /// # use std::time::Duration;
+    /// # struct Clerk; impl Actor for Clerk { type Message = u8; type Reply = u8; type Error = ();
+    /// # async fn handle(&mut self, page: u8, _: &mut Context<Self>) -> Result<u8, ()> {
+    /// # Ok(page) } }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(10));
+    /// let again = Rule::Retry { attempts: 5, backoff, finally: FinalAction::DeadLetter };
+    /// let table = FailureTable { error: again, ..FailureTable::default() };
+    /// let refused = Pool::new(|_slot| Clerk).failure_policy(table).spawn().await;
+    /// assert!(matches!(refused, Err(SpawnError::NoCopies { .. })));
+    /// let pool = Pool::new(|_slot| Clerk).failure_policy(table).keep_copies().spawn().await?;
+    /// # Ok(()) }
+    /// ```
     pub fn failure_policy(mut self, policy: impl FailurePolicy<A::Error>) -> Self {
         self.functions.policy = Box::new(policy);
         self
     }
 
+    /// Keeps a copy of each message while it is in hand, for a
+    /// [policy](Self::failure_policy) that attempts it again, for parked keys, and so that
+    /// [dead letters](Self::dead_letters) have it and can be replayed. An actor that leaves its
+    /// messages in place ([`Actor::KEEPS_MESSAGE`]) needs no copies, and none are made.
+    ///
+    /// Off by default; [`retry`](Self::retry) and [`on_final_failure`](Self::on_final_failure)
+    /// turn it on. The price is a clone for each message: wrap one that is costly to copy in an
+    /// `Arc`.
+    pub fn keep_copies(mut self) -> Self
+    where
+        A::Message: Clone,
+    {
+        if !A::KEEPS_MESSAGE {
+            self.functions.copy = self.functions.copy.or(Some(A::Message::clone));
+        }
+        self
+    }
+
     /// Attempts a message that fails or panics up to `attempts` times in all. In a keyed pool
-    /// the key waits between attempts and the worker goes on. Keeps a copy of each message while
-    /// it is in hand.
+    /// the key waits between attempts and the worker goes on. [Keeps copies](Self::keep_copies).
     ///
     /// Messages that are attempted again take turns with the others, even if there is no wait
     /// between attempts.
@@ -401,11 +437,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
             error: again(FinalAction::Return),
             ..FailureTable::all(again(FinalAction::DeadLetter))
         };
-        self.retry_with(A::Message::clone, table)
+        self.keep_copies().failure_policy(table)
     }
 
     /// As [`failure_policy`](Self::failure_policy), and keeps a copy of each message while it is in
-    /// hand, made by `copy`.
+    /// hand, made by `copy`: for messages that are not `Clone`.
     pub fn retry_with(
         mut self,
         copy: fn(&A::Message) -> A::Message,
@@ -551,8 +587,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     }
 
     /// How many dead letters the pool keeps, for [`Pool::dead_letters`]; 1,000 by default. At the
-    /// bound the oldest goes. Keep as many as an operator will look at, and as memory allows: each
-    /// holds its message. 0 keeps none.
+    /// bound the oldest goes. Keep as many as an operator will look at, and as memory allows. 0
+    /// keeps none.
+    ///
+    /// A letter has its message, and can be replayed, if the handler had not taken it or the pool
+    /// [keeps copies](Self::keep_copies). By default there is no copy: what a handler took and
+    /// failed with leaves a letter with the reason alone.
     pub fn dead_letters(mut self, bound: usize) -> Self {
         self.config.failure.dead_letters = bound;
         self
@@ -675,6 +715,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
 
     fn into_checked_core(mut self) -> Result<Arc<Core<A, K>>, SpawnError> {
         self.check_autoscale()?;
+        bounds::check_failure::<A>(&self.config, &self.functions, self.key_of.is_some())?;
         self.config.size.advisor.as_deref().copied().map(Judge::new).transpose()?;
         let mut derived = self.derived()?;
         let threads = self.start_threads()?;

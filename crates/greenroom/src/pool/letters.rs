@@ -11,19 +11,19 @@ use crate::{
 /// keeps the pool running.
 ///
 /// Letters stay after the pool has stopped; they can then be looked at and removed. A letter holds
-/// its message. If that holds an address of its own pool, it keeps the pool running for as long as
-/// the letter is kept.
+/// its message, unless the handler had taken it and the pool [keeps no
+/// copies](crate::PoolBuilder::keep_copies), as by default. If the message holds an address of its
+/// own pool, it keeps the pool running for as long as the letter is kept.
 ///
 /// ```
 /// # use greenroom::prelude::*;
 /// # use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 /// # static MENDED: AtomicBool = AtomicBool::new(false);
 /// # struct Clerk; impl Actor for Clerk { type Message = u8; type Reply = (); type Error = ();
-/// # async fn handle(&mut self, _: u8, _: &mut Context<Self>) -> Result<(), ()> { unreachable!() }
-/// # async fn receive(&mut self, _: &mut Delivery<u8, (), ()>, _: &mut Context<Self>) -> Result<Answer<()>, ()> {
-/// # if MENDED.load(SeqCst) { Ok(Answer::Reply(())) } else { Err(()) } } }
+/// # async fn handle(&mut self, _: u8, _: &mut Context<Self>) -> Result<(), ()> {
+/// # if MENDED.load(SeqCst) { Ok(()) } else { Err(()) } } }
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let clerks = Pool::new(|_slot| Clerk).dead_letters(100).spawn().await?;
+/// let clerks = Pool::new(|_slot| Clerk).keep_copies().dead_letters(100).spawn().await?;
 /// clerks.send(7).await?; // fails
 /// let letters = clerks.dead_letters();
 /// # while letters.is_empty() { tokio::task::yield_now().await; }

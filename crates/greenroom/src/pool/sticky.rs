@@ -16,9 +16,9 @@
 //! that share its worker, even while others are idle. A message that waits for its next attempt
 //! stops its worker's mailbox (only urgent messages go before it); one that is attempted again
 //! without a wait takes turns with the worker's other keys. A key cannot be parked here either:
-//! [`FinalAction::ParkKey`](crate::FinalAction::ParkKey) makes a dead letter. If a key needs order
-//! and no worker of its own, use [`ordered_by`](crate::PoolBuilder::ordered_by): there any free
-//! worker takes the next key.
+//! a pool with [`FinalAction::ParkKey`](crate::FinalAction::ParkKey) is not started. If a key needs
+//! order and no worker of its own, use [`ordered_by`](crate::PoolBuilder::ordered_by): there any
+//! free worker takes the next key.
 //!
 //! Use sticky workers if a worker has something that others would have to fetch first: a cache per
 //! key, a connection or a file per key, state that lives in the worker.

@@ -29,6 +29,8 @@ impl Actor for Desk {
     type Reply = ();
     type Error = &'static str;
 
+    const KEEPS_MESSAGE: bool = true;
+
     async fn handle(&mut self, _: Page, _: &mut Context<Self>) -> Result<(), &'static str> {
         unreachable!("it only looks")
     }

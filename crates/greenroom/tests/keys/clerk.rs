@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use greenroom::{Actor, Context, FinalAction, Pool, PoolBuilder, Stop};
+use greenroom::{Actor, Answer, Context, Delivery, FinalAction, Pool, PoolBuilder, Stop};
 use tokio::sync::Semaphore;
 
 /// What a message has its handler do.
@@ -72,6 +72,11 @@ impl Clerk {
         let each = self.clone();
         Pool::new(move |_| each.clone()).workers(4).capacity(100)
     }
+
+    pub(crate) fn forgetful_pool(&self) -> PoolBuilder<Forgetful> {
+        let each = self.clone();
+        Pool::new(move |_| Forgetful(each.clone())).workers(4).capacity(100)
+    }
 }
 
 impl Actor for Clerk {
@@ -80,6 +85,35 @@ impl Actor for Clerk {
     type Error = String;
 
     async fn handle(&mut self, job: Job, _cx: &mut Context<Self>) -> Result<u32, String> {
+        self.act(job).await
+    }
+}
+
+/// Says that it keeps its messages, and takes them all the same.
+pub(crate) struct Forgetful(Clerk);
+
+impl Actor for Forgetful {
+    type Message = Job;
+    type Reply = u32;
+    type Error = String;
+
+    const KEEPS_MESSAGE: bool = true;
+
+    async fn handle(&mut self, job: Job, _cx: &mut Context<Self>) -> Result<u32, String> {
+        self.0.act(job).await
+    }
+
+    async fn receive(
+        &mut self,
+        delivery: &mut Delivery<Job, u32, String>,
+        _cx: &mut Context<Self>,
+    ) -> Result<Answer<u32>, String> {
+        self.0.act(delivery.take()).await.map(Answer::Reply)
+    }
+}
+
+impl Clerk {
+    async fn act(&self, job: Job) -> Result<u32, String> {
         let (key, number, wish) = job;
         self.attempts.all().push((key, number));
         match wish {

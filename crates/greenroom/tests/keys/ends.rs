@@ -18,10 +18,9 @@ async fn k08_a_policy_may_park_and_stop_too() {
         panic: Rule::Once(FinalAction::StopPool),
         ..FailureTable::default()
     };
-    let pool = clerk.pool().ordered_by(|job: &Job| job.0).failure_policy(table);
+    let pool = clerk.forgetful_pool().ordered_by(|job: &Job| job.0).failure_policy(table);
     let pool = pool.spawn().await.unwrap();
-    // Without a copy nothing is left of the message: it is a dead letter, and its key waits all the
-    // same.
+    // Nothing is left of the message: it is a dead letter, and its key waits all the same.
     pool.send((1, 0, Fail)).await.unwrap();
     pool.send((1, 1, Nothing)).await.unwrap();
     settle().await;

@@ -247,7 +247,7 @@ async fn k08_it_is_told_when_a_key_is_parked_and_when_it_goes_on() {
 async fn k08_k11_a_key_is_parked_also_where_its_message_is_gone_and_was_measured() {
     let clerk = Clerk::new();
     let table = FailureTable { error: Rule::Once(FinalAction::ParkKey), ..FailureTable::default() };
-    let pool = clerk.pool().ordered_by(|job: &Job| job.0).failure_policy(table);
+    let pool = clerk.forgetful_pool().ordered_by(|job: &Job| job.0).failure_policy(table);
     let pool = pool.quick_handlers(false).spawn().await.unwrap();
     for key in 0..40 {
         pool.send((key, 0, Fail)).await.unwrap();

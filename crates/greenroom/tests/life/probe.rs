@@ -134,6 +134,9 @@ impl Actor for Probe {
     type Reply = AnyAddress;
     type Error = &'static str;
 
+    /// Not of one that `consumes`.
+    const KEEPS_MESSAGE: bool = true;
+
     async fn handle(&mut self, _: Do, _cx: &mut Context<Self>) -> Result<AnyAddress, &'static str> {
         unreachable!("it receives")
     }

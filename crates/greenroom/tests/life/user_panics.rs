@@ -51,6 +51,8 @@ impl Actor for Worker {
     type Reply = u32;
     type Error = u32;
 
+    const KEEPS_MESSAGE: bool = true;
+
     async fn handle(&mut self, _: Message, _cx: &mut Context<Self>) -> Result<u32, u32> {
         unreachable!("it only looks")
     }

@@ -6,6 +6,7 @@
 mod adopting;
 mod dispatch;
 mod inspect;
+mod kept;
 mod layers;
 mod outcomes;
 mod promises;

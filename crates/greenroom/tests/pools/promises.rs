@@ -350,6 +350,8 @@ impl Actor for Looks {
     type Reply = Vec<u32>;
     type Error = ();
 
+    const KEEPS_MESSAGE: bool = true;
+
     async fn receive(
         &mut self,
         delivery: &mut Delivery<Vec<u32>, Vec<u32>, ()>,

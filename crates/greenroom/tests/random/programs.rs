@@ -151,6 +151,9 @@ impl Actor for Worker {
     type Reply = u32;
     type Error = u8;
 
+    /// Not always true: what was taken out is a letter without its message.
+    const KEEPS_MESSAGE: bool = true;
+
     async fn handle(&mut self, message: Message, _cx: &mut Context<Self>) -> Result<u32, u8> {
         let (in_hand, first) = InHand::begin(&self.0, &message);
         match message.deed {

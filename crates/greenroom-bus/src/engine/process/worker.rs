@@ -61,6 +61,8 @@ impl Actor for BusWorker {
     type Reply = ();
     type Error = BusError;
 
+    const KEEPS_MESSAGE: bool = true;
+
     /// Not used: [`receive`](Actor::receive) leaves the job in place until it is handled.
     async fn handle(&mut self, mut job: PoolJob, _cx: &mut Context<Self>) -> Result<(), BusError> {
         let Self { shared, attempts, outputs } = self;

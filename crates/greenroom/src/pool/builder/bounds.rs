@@ -1,13 +1,32 @@
-//! Settings as a pool takes them: in range, and with the values derived from them.
+//! Settings as a pool takes them: in range, able to work, and with the values derived from them.
 
+use super::{config::PoolConfig, functions::FunctionsOf};
 use crate::{
-    FailureAction, FailurePolicy, FinalAction, SpawnError,
+    Actor, FailureAction, FailurePolicy, FinalAction, SpawnError,
     failure::FailedAttempt,
     pool::{
         batch::bytes::BatchBytes,
         bytes::{ByteBound, SizeOf},
     },
 };
+
+/// Refuses a failure policy that asks for messages or keys that the pool does not have.
+pub(super) fn check_failure<A: Actor>(
+    config: &PoolConfig,
+    functions: &FunctionsOf<A>,
+    has_keys: bool,
+) -> Result<(), SpawnError> {
+    let pool = || config.name.to_string();
+    let parks = config.failure.finally == Some(FinalAction::ParkKey);
+    if !has_keys && (parks || functions.policy.needs_keys()) {
+        return Err(SpawnError::NoKeys { pool: pool() });
+    }
+    let has_message = A::KEEPS_MESSAGE || functions.copy.is_some();
+    if !has_message && (parks || functions.policy.needs_message()) {
+        return Err(SpawnError::NoCopies { pool: pool() });
+    }
+    Ok(())
+}
 
 /// The bound on bytes, if there is one.
 pub(super) fn byte_bound<M>(

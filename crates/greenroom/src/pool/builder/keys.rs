@@ -12,8 +12,9 @@ const SHARE_OF_A_KEY: usize = 4;
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// Replaces the failure policy's final actions: if no further attempt is made, `finally` takes
-    /// the place of its dead letters and of errors that are given back. Keeps a copy of each
-    /// message while it is in hand, so that [`FinalAction::ParkKey`] has a message to wait with.
+    /// the place of its dead letters and of errors that are given back.
+    /// [Keeps copies](Self::keep_copies), so that [`FinalAction::ParkKey`] has a message to wait
+    /// with.
     ///
     /// ```
     /// # use greenroom::{CallError, FinalAction, prelude::*};
@@ -35,17 +36,17 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// assert!(keys.release(&7)); // without the message that failed, which is a dead letter from here on
     /// # Ok(()) }
     /// ```
-    pub fn on_final_failure(mut self, finally: FinalAction) -> Self
+    pub fn on_final_failure(self, finally: FinalAction) -> Self
     where
         A::Message: Clone,
     {
-        self.functions.copy = self.functions.copy.or(Some(A::Message::clone));
-        self.finally(finally)
+        self.keep_copies().finally(finally)
     }
 
-    /// As [`on_final_failure`](Self::on_final_failure), without copies: for handlers that leave the
-    /// message in its delivery until they are done with it ([`Actor::receive`]). If the message is
-    /// gone, a parked key waits without it.
+    /// As [`on_final_failure`](Self::on_final_failure), without copies.
+    /// [`FinalAction::ParkKey`] then takes an actor that leaves its messages in place
+    /// ([`Actor::KEEPS_MESSAGE`]), or [`retry_with`](Self::retry_with); otherwise
+    /// [`spawn`](Self::spawn) refuses it.
     pub fn finally(mut self, finally: FinalAction) -> Self {
         self.config.failure.finally = Some(finally);
         self

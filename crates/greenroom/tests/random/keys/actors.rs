@@ -16,6 +16,9 @@ impl Actor for Clerk {
     type Reply = u32;
     type Error = u32;
 
+    /// Not always true: what was taken out is a letter without its message.
+    const KEEPS_MESSAGE: bool = true;
+
     async fn handle(&mut self, message: Message, _cx: &mut Context<Self>) -> Result<u32, u32> {
         Ok(message.number)
     }
