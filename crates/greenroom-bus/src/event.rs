@@ -43,7 +43,7 @@ pub use error::{DataError, EventError};
 pub use field::{Field, FieldError};
 pub use model::{Data, Event, ExtensionValue};
 pub use order_key::{KeyError, OrderBy, OrderByError};
-pub use partition_key::PARTITION_KEY;
+pub use partition_key::{PARTITION_KEY, key_text};
 pub(crate) use payload::NotJson;
 pub use pointer::Pointer;
 pub(crate) use pointer::Pointers;

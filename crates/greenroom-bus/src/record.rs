@@ -47,7 +47,7 @@ pub use pick::{Pick, RecordPart};
 pub struct Record<'r> {
     /// Its bytes. `None`: it has no value, as a tombstone.
     pub value: Option<Bytes>,
-    /// The key by which a broker partitions it.
+    /// The key by which a broker partitions it: bytes of any kind.
     pub key: Option<&'r [u8]>,
     /// Names and values; names are compared without their case, and of several of one name the last
     /// one counts.

@@ -21,18 +21,17 @@ use rdkafka::{
 const PREFIX: &str = "ce_";
 pub(crate) const CONTENT_TYPE: &str = "content-type";
 const STRUCTURED: &str = "application/cloudevents";
-/// The extension that carries the key of a record, by the Kafka binding of CloudEvents.
-pub(crate) const PARTITION_KEY: &str = "partitionkey";
 
 /// How the records of a topic become events.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum RecordFormat {
     /// By the Kafka binding of CloudEvents 1.0.2: with `ce_` headers in binary mode, otherwise as
-    /// JSON in the value. The key of a record becomes the extension `partitionkey` in binary mode,
-    /// unless there is one.
+    /// JSON in the value. The key of a record is the extension `partitionkey` of its event
+    /// ([`with_partition_key`](Event::with_partition_key)), in place of one that the event has.
     #[default]
     CloudEvents,
-    /// Any record, by this rule (M05). A tombstone is an event without data.
+    /// Any record, by this rule (M05). A tombstone is an event without data. Its key is that
+    /// extension too, unless the rule says otherwise.
     Mapped(Box<Mapping>),
 }
 
@@ -104,15 +103,16 @@ fn cloud_event(message: &BorrowedMessage<'_>) -> Result<Event, String> {
                 .is_some_and(|it| it.eq_ignore_ascii_case(STRUCTURED.as_bytes()))
     };
     let is_binary = headers.iter().any(|(name, _)| *name == "ce_specversion");
-    if is_binary && !headers.iter().any(is_structured) {
-        return binary(message, &headers);
-    }
-    match message.payload() {
-        Some(json) => Event::parse(json).map_err(|error| error.to_string()),
-        None => Err("it has no value (a tombstone) and no `ce_` headers; map records, to make \
-                     events of tombstones"
-            .to_owned()),
-    }
+    let event = match message.payload() {
+        _ if is_binary && !headers.iter().any(is_structured) => binary(message, &headers)?,
+        Some(json) => Event::parse(json).map_err(|error| error.to_string())?,
+        None => {
+            let why = "it has no value (a tombstone) and no `ce_` headers; map records, to make \
+                       events of tombstones";
+            return Err(why.to_owned());
+        }
+    };
+    Ok(message.key().into_iter().fold(event, Event::with_partition_key))
 }
 
 fn binary(message: &BorrowedMessage<'_>, headers: &[(&str, &[u8])]) -> Result<Event, String> {
@@ -130,7 +130,6 @@ fn binary(message: &BorrowedMessage<'_>, headers: &[(&str, &[u8])]) -> Result<Ev
     }
     let mut event =
         Event::builder(required("ce_id")?, required("ce_source")?, required("ce_type")?);
-    let mut has_key = false;
     for (name, value) in headers {
         let Some(attribute) = name.strip_prefix(PREFIX) else {
             if is_content_type(name) {
@@ -143,16 +142,8 @@ fn binary(message: &BorrowedMessage<'_>, headers: &[(&str, &[u8])]) -> Result<Ev
             "subject" => event.subject(text(name, value)?),
             "time" => event.time(text(name, value)?),
             "dataschema" => event.dataschema(text(name, value)?),
-            extension => {
-                has_key |= extension == PARTITION_KEY;
-                event.extension(extension, text(name, value)?)
-            }
+            extension => event.extension(extension, text(name, value)?),
         };
-    }
-    if let Some(key) = message.key().filter(|key| !has_key && !key.is_empty())
-        && let Ok(key) = str::from_utf8(key)
-    {
-        event = event.extension(PARTITION_KEY, key);
     }
     if let Some(payload) = copied(message) {
         event = event.data_payload(payload);

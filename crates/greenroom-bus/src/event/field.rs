@@ -140,7 +140,7 @@ impl Field {
     }
 }
 
-fn text(value: &ExtensionValue) -> Cow<'_, str> {
+pub(super) fn text(value: &ExtensionValue) -> Cow<'_, str> {
     match value {
         ExtensionValue::Text(text) => Cow::Borrowed(text),
         ExtensionValue::Bool(true) => Cow::Borrowed("true"),

@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 use super::{
     field::{Field, FieldError, FieldPlace},
     model::Event,
+    partition_key::PARTITION_KEY,
     payload::NotJson,
     pointer::Pointer,
 };
@@ -125,6 +126,20 @@ impl OrderBy {
             FieldPlace::Subject => event.subject().cloned(),
             _ => field.attribute(event).map(Arc::from),
         })
+    }
+
+    /// As [`key`](Self::key), for a place where keys are bytes: of a [partition key](PARTITION_KEY)
+    /// those that it was made of, otherwise the text.
+    ///
+    /// # Errors
+    /// As [`key`](Self::key).
+    pub fn key_bytes(&self, event: &Event) -> Result<Option<Arc<[u8]>>, KeyError> {
+        match self.by.map(|field| field.place) {
+            Some(FieldPlace::Extension(name)) if *name == *PARTITION_KEY => {
+                Ok(event.partition_key().map(Arc::from))
+            }
+            _ => Ok(self.key(event)?.map(Arc::from)),
+        }
     }
 }
 

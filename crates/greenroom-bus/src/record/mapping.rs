@@ -6,7 +6,7 @@ use super::{
     Record,
     pick::{Members, Pick, Picked, RecordPart},
 };
-use crate::event::{Event, EventError, ExtensionValue, Pointers};
+use crate::event::{Event, EventError, ExtensionValue, PARTITION_KEY, Pointers, key_text};
 
 /// Where the attributes of events come from that are made of records.
 #[derive(Debug, Clone, PartialEq)]
@@ -85,16 +85,21 @@ impl Mapping {
     }
 
     /// An extension attribute. Numbers and truth values that a pointer leads to stay what they are.
+    /// Without one of that name, [`partitionkey`](PARTITION_KEY) is the key of the record.
     ///
     /// # Errors
     /// An event cannot have an extension of this name, or it was named before.
     pub fn extension(mut self, name: &str, pick: Pick) -> Result<Self, EventError> {
         Event::builder("1", "/", "t").extension(name, "1").build()?;
-        if self.extensions.iter().any(|(known, _)| **known == *name) {
+        if self.names(name) {
             return Err(EventError::Duplicate { name: name.to_owned() });
         }
         self.extensions.push((name.into(), pick.clone()));
         Ok(self.asking(&pick))
+    }
+
+    fn names(&self, extension: &str) -> bool {
+        self.extensions.iter().any(|(known, _)| **known == *extension)
     }
 
     /// Whether it reads the values of records, as JSON.
@@ -131,6 +136,9 @@ impl Mapping {
             if let Some(picked) = value(name, pick, record, &members)? {
                 event = event.extension(name, extension_of(picked));
             }
+        }
+        if let Some(key) = record.key.filter(|_| !self.names(PARTITION_KEY)) {
+            event = event.extension(PARTITION_KEY, &*key_text(key));
         }
         if let Some(value) = &record.value {
             event = event.data_payload(value.clone());

@@ -5,7 +5,7 @@ use std::{borrow::Cow, str};
 use serde_json::value::RawValue;
 
 use super::Record;
-use crate::event::{ExtensionValue, Pointer, Pointers, rfc3339};
+use crate::event::{ExtensionValue, Pointer, Pointers, key_text, rfc3339};
 
 /// Where an attribute of an event comes from, and what holds where it is not there.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,7 +23,7 @@ pub enum RecordPart {
     Literal(Box<str>),
     /// Its topic or subject.
     Topic,
-    /// Its key, as text.
+    /// Its key, as [text](key_text).
     Key,
     /// The header of this name, as text.
     Header(Box<str>),
@@ -128,7 +128,10 @@ impl Pick {
             RecordPart::Literal(literal) => Ok(text(literal)),
             RecordPart::Topic => Ok(record.topic.and_then(text)),
             RecordPart::Path => Ok(record.path.and_then(text)),
-            RecordPart::Key => record.key.map_or(Ok(None), utf8),
+            RecordPart::Key => {
+                let key = record.key.filter(|key| !key.is_empty());
+                Ok(key.map(|key| Picked::Text(key_text(key))))
+            }
             RecordPart::Header(name) => {
                 let mut headers = record.headers.iter().rev();
                 let header = headers.find(|(known, _)| known.eq_ignore_ascii_case(name));

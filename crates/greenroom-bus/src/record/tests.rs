@@ -104,6 +104,27 @@ fn m05_bytes_and_content_type_stay_as_they_are() {
     }
 }
 
+/// Dead letters once, `optional` or not.
+#[test]
+fn f06_a_key_that_is_not_utf8_is_a_subject_and_the_key_of_the_event() {
+    let mapping = plain().subject(Pick::of(RecordPart::Key).optional());
+    for (key, subject, partition_key) in [
+        (&b"\xff"[..], Some("base64:/w=="), "base64:/w=="),
+        (b"c-7", Some("c-7"), "c-7"),
+        // As good as none where text is asked for.
+        (b"", None, "base64:"),
+    ] {
+        let event = mapping.event(&Record { key: Some(key), ..value("x") }).unwrap();
+        assert_eq!(event.subject().map(|of| &**of), subject);
+        assert_eq!(event.extension("partitionkey"), Some(&partition_key.into()));
+        assert_eq!(event.partition_key().as_deref(), Some(key));
+    }
+    assert_eq!(mapping.event(&value("x")).unwrap().partition_key(), None);
+    let other = plain().extension("partitionkey", at("/n")).unwrap();
+    let event = other.event(&Record { key: Some(b"c-7"), ..value(r#"{"n":3}"#) }).unwrap();
+    assert_eq!(event.extension("partitionkey"), Some(&3.into()), "the rule says otherwise");
+}
+
 #[test]
 fn m05_a_record_without_a_value_is_an_event_without_data() {
     let tombstone = Record { key: Some(b"k"), ..Record::new(None, &"p-2") };
@@ -137,8 +158,6 @@ fn m05_what_cannot_be_mapped_names_the_attribute_and_what_was_looked_for() {
         why(&key, &value("x")),
         "attribute `subject`: the key is missing or empty, and there is no default"
     );
-    let binary = Record { key: Some(b"\xff"), ..value("x") };
-    assert_eq!(why(&key, &binary), "attribute `subject`: the key is not UTF-8 text");
     let header = plain().extension("tenant", Pick::of(RecordPart::Header("x".into()))).unwrap();
     assert!(why(&header, &value("x")).starts_with("attribute `tenant`: the header `x` is missing"));
     let time = plain().time(at("/at"));

@@ -61,6 +61,22 @@ async fn c13_why_tells_of_a_key_in_hand_how_long_and_how_many_wait_behind_it() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn f06_events_without_a_key_are_counted_where_they_meet_an_order_and_told_in_the_report() {
+    let without = |ty: &str, count: usize| (0..count).map(|n| event(n, ty, None)).collect();
+    let events: Vec<Vec<Event>> = vec![of_key("t", "a", 5), without("t", 3), without("u", 2)];
+    let unordered = HandlerConfig { order_by: None, ..on(&["u"], pass()) };
+    let bench = Bench::new()
+        .set(|engine| engine.handler("h", on(&["t"], pass())).handler("any", unordered));
+    let (control, run) = started(bench, events.concat()).await;
+    let counted = control.handler_views().into_iter().map(|view| (view.name, view.without_key));
+    assert!(counted.eq([("h".to_owned(), 3), ("any".to_owned(), 0)]));
+    let report = stopped(&control, run).await;
+    let told = "3 events had no key at the handler `h` (order_by: subject): no order was kept \
+                among them";
+    assert_eq!((report.handled, report.warnings), (10, vec![told.to_owned()]));
+}
+
+#[tokio::test(start_paused = true)]
 async fn c13_why_tells_of_a_retry_when_it_comes_and_what_the_last_attempt_failed_of() {
     let failing = HandlerConfig {
         retry: Some(greenroom_bus::engine::Retry {

@@ -9,7 +9,7 @@ use axum::{
     middleware::{self, Next},
     response::{IntoResponse, Response},
 };
-use greenroom_bus::engine::Decision;
+use greenroom_bus::engine::{Decision, HandlerView};
 use serde_json::{Value, json};
 
 use super::{
@@ -216,7 +216,8 @@ async fn keys(State(daemon): Asked, RawQuery(query): RawQuery) -> Answer {
     };
     let lines = daemon.control.why(key);
     let lines: Vec<_> = lines.iter().map(|line| views::line(line, outage(&line.handler))).collect();
-    Ok(Json::ok(json!({ "key": key, "lines": lines })))
+    let without_key: Vec<_> = handlers.iter().filter_map(HandlerView::told_without_key).collect();
+    Ok(Json::ok(json!({ "key": key, "lines": lines, "without_key": without_key })))
 }
 
 fn all_keys(daemon: &Daemon) -> Value {

@@ -184,6 +184,7 @@ pub(super) fn handler(view: &HandlerView, config: &Config, layers: &HandlerLayer
             Some(_) => "outage",
         },
         "outage": view.outage.as_ref().map(outage),
+        "without_key": view.without_key,
         "layers": layers.view(view.name.as_str()),
     })
 }

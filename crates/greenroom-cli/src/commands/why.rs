@@ -18,7 +18,7 @@ pub fn why(arguments: &WhyArgs) -> ExitCode {
     match ask::get(&arguments.address, &format!("/api/keys?key={key}")) {
         Ok(found) => {
             let next = what_next(&found, &arguments.address, &key);
-            exit::answer(&(told(&arguments.key, &found) + &next))
+            exit::answer(&(told(&arguments.key, &found) + &next + &without_key(&found)))
         }
         Err(why) => Exit::CouldNotRun.because(why),
     }
@@ -38,6 +38,13 @@ fn told(key: &str, found: &Value) -> String {
             told.collect()
         }
     }
+}
+
+/// What an order by key leaves out: events that had none.
+fn without_key(found: &Value) -> String {
+    let told = found["without_key"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let lines = told.iter().filter_map(Value::as_str);
+    lines.map(|line| format!("note: {}\n", printable(line))).collect()
 }
 
 /// For a key that waits for an operator: what to ask the listener for.
@@ -78,6 +85,14 @@ mod tests {
             "nothing of `k` waits or is in hand: it is done, or an output has it\n"
         );
     }
+
+    #[test]
+    fn f06_events_without_a_key_are_told_with_a_key() {
+        let found = json!({ "lines": [], "without_key": ["488 events had no key at `a`"] });
+        assert_eq!(without_key(&found), "note: 488 events had no key at `a`\n");
+        assert_eq!(without_key(&json!({ "lines": [] })), "");
+    }
+
     #[test]
     fn c13_for_a_key_that_is_parked_it_says_what_to_ask_for() {
         let line = |state: &str| json!({ "lines": [{ "state": state, "text": "x" }] });

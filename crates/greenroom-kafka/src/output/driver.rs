@@ -220,7 +220,7 @@ fn send(
     // librdkafka copies both; these are shared, not copied.
     let (key, value) = (sent.record.key.clone(), sent.record.value.clone());
     let mut record =
-        BaseRecord::<str, [u8], _>::with_opaque_to(topic, Box::new(sent)).headers(headers);
+        BaseRecord::<[u8], [u8], _>::with_opaque_to(topic, Box::new(sent)).headers(headers);
     if let Some(key) = &key {
         record = record.key(key);
     }

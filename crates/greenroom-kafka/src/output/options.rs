@@ -12,7 +12,7 @@ pub struct KafkaSinkOptions {
     /// The topic.
     pub topic: String,
     /// The key of a record. Default, `None`: the extension `partitionkey`, which is the key that
-    /// the event came with; without one its subject; without that, none.
+    /// the event came with, as the bytes that it was; without one its subject; without that, none.
     pub key: Option<OrderBy>,
     /// How an event is written. Default: binary.
     pub mode: KafkaSinkMode,

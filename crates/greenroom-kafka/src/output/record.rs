@@ -7,14 +7,14 @@ use greenroom_bus::event::{Data, Event, ExtensionValue};
 use rdkafka::message::{Header, OwnedHeaders};
 
 use super::options::{KafkaSinkMode, KafkaSinkOptions};
-use crate::decode::{CONTENT_TYPE, PARTITION_KEY};
+use crate::decode::CONTENT_TYPE;
 
 const STRUCTURED: &str = "application/cloudevents+json; charset=UTF-8";
 const JSON: &str = "application/json";
 
 /// What is published, kept until it is stored.
 pub(super) struct Record {
-    pub(super) key: Option<Arc<str>>,
+    pub(super) key: Option<Arc<[u8]>>,
     pub(super) value: Option<Bytes>,
     pub(super) headers: Vec<(Cow<'static, str>, Box<str>)>,
 }
@@ -23,8 +23,11 @@ impl Record {
     pub(super) fn of(event: &Event, options: &KafkaSinkOptions) -> Self {
         let key = match &options.key {
             // What has no key of that kind has none.
-            Some(by) => by.key(event).ok().flatten(),
-            None => partition_key(event).or_else(|| event.subject().cloned()),
+            Some(by) => by.key_bytes(event).ok().flatten(),
+            None => {
+                let own = event.partition_key().map(Arc::from);
+                own.or_else(|| event.subject().cloned().map(Arc::from))
+            }
         };
         match options.mode {
             KafkaSinkMode::Binary => Self { key, value: value(event), headers: headers(event) },
@@ -43,10 +46,6 @@ impl Record {
             headers.insert(Header { key: name, value: Some(&**value) })
         })
     }
-}
-
-fn partition_key(event: &Event) -> Option<Arc<str>> {
-    Some(text(event.extension(PARTITION_KEY)?).into_owned().into())
 }
 
 fn text(value: &ExtensionValue) -> Cow<'_, str> {

@@ -17,6 +17,7 @@ mod failing;
 mod fake;
 mod full;
 mod guard;
+mod keys;
 mod letters;
 mod members;
 mod output;

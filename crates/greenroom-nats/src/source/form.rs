@@ -49,8 +49,12 @@ impl Form {
         let headers = headers(message);
         let subject = message.subject.as_str();
         let key = self.key.as_ref().and_then(|key| key.of(subject, &headers));
-        let event = match &self.records {
-            None => cloud_event(&headers, value)?,
+        let key = key.as_deref().map(str::as_bytes).filter(|key| !key.is_empty());
+        match &self.records {
+            None => {
+                let event = cloud_event(&headers, value)?;
+                Ok(key.into_iter().fold(event, Event::with_partition_key))
+            }
             Some(mapping) => {
                 let position = Position(&self.stream, delivery.position);
                 let content_type = headers.iter().rev().find_map(|(name, value)| {
@@ -58,17 +62,16 @@ impl Form {
                     std::str::from_utf8(value).ok().filter(|_| is_it)
                 });
                 let record = Record {
-                    key: key.as_ref().map(String::as_bytes),
+                    key,
                     headers: &headers,
                     topic: Some(subject),
                     content_type,
                     time: Some(delivery.stored),
                     ..Record::new(Some(value.clone()).filter(|value| !value.is_empty()), &position)
                 };
-                mapping.event(&record).map_err(|error| error.to_string())?
+                mapping.event(&record).map_err(|error| error.to_string())
             }
-        };
-        Ok(key.iter().fold(event, |event, key| event.with_partition_key(key)))
+        }
     }
 }
 

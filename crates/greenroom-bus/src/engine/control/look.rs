@@ -75,6 +75,23 @@ pub struct HandlerView {
     pub paused: bool,
     /// Its outage, where it is in one.
     pub outage: Option<OutageView>,
+    /// Events that came to it without a value at [`order_by`](Self::order_by), and so without
+    /// order. Those that are dead letters for that do not count.
+    pub without_key: u64,
+}
+
+impl HandlerView {
+    /// How many events had no key there, in a sentence; `None` if each had one.
+    pub fn told_without_key(&self) -> Option<String> {
+        let Self { name, order_by: Some(order_by), without_key: count @ 1.., .. } = self else {
+            return None;
+        };
+        let events = if *count == 1 { "event" } else { "events" };
+        Some(format!(
+            "{count} {events} had no key at the handler `{name}` (order_by: {order_by}): no order \
+             was kept among them"
+        ))
+    }
 }
 
 /// Where a key stands with one handler and one input.
@@ -314,6 +331,7 @@ impl Control {
             retry: handler.retry(),
             paused: handler.pause.is_on(),
             outage: handler.circuit.view(),
+            without_key: handler.without_key.load(Ordering::Relaxed),
         }
     }
 

@@ -3,7 +3,7 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    sync::Arc,
+    sync::{Arc, atomic::Ordering},
 };
 
 use greenroom::TrySendError;
@@ -357,14 +357,20 @@ async fn reservable(shared: &Shared, unreserved: &[VecDeque<PoolJob>]) {
 }
 
 /// The line that an event of this input stands in, where its pool keeps any. A key that cannot be
-/// had is an error where one is required.
+/// had is an error where one is required. Where one is missing, it is counted.
 pub(crate) fn line_of(
     shared: &Shared,
     event: &Event,
     handler: usize,
     input: u32,
 ) -> Result<Option<OrderLine>, String> {
-    let Some(key) = shared.process.handlers[handler].config.key(event)? else { return Ok(None) };
-    let keeps_order = shared.process.pools[shared.process.handlers[handler].pool].keeps_order;
-    Ok(keeps_order.then(|| shared.ledger.audit.line(input, handler, key)))
+    let entry = &shared.process.handlers[handler];
+    let key = entry.config.key(event)?;
+    if entry.config.order_by.is_none() || !shared.process.pools[entry.pool].keeps_order {
+        return Ok(None);
+    }
+    if key.is_none() {
+        entry.without_key.fetch_add(1, Ordering::Relaxed);
+    }
+    Ok(key.map(|key| shared.ledger.audit.line(input, handler, key)))
 }

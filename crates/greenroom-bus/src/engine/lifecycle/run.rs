@@ -26,7 +26,7 @@ use super::{
 use crate::{
     engine::{
         account::report::{PoolReport, PositionsReport, RunReport, SlowKey, peak_rss_bytes},
-        control::Control,
+        control::{Control, HandlerView},
         egress::outputs::in_words,
         intake::{
             reader::{Ended, InputReader},
@@ -586,15 +586,17 @@ impl Run {
             outputs: shared.egress.outputs.report(),
             positions: Vec::new(),
             dead_letters: shared.egress.dead_letters.store.describe(),
-            warnings: warnings(engine),
+            warnings: warnings(engine, &self.control),
             errors: self.errors,
         }
     }
 }
 
-/// What happened to outputs and dead letters that an operator should know.
-fn warnings(engine: &Parts) -> Vec<String> {
-    let mut warnings = engine.shared.egress.outputs.remarks();
+/// What happened at handlers, outputs and dead letters that an operator should know.
+fn warnings(engine: &Parts, control: &Control) -> Vec<String> {
+    let handlers = control.handler_views();
+    let mut warnings: Vec<_> = handlers.iter().filter_map(HandlerView::told_without_key).collect();
+    warnings.extend(engine.shared.egress.outputs.remarks());
     let letters = &engine.shared.egress.dead_letters.store;
     warnings.extend(letters.remark().map(|what| format!("{}: {what}", letters.describe())));
     warnings

@@ -18,6 +18,8 @@ pub(crate) struct HandlerEntry {
     pub(crate) pool: usize,
     pub(crate) circuit: Circuit,
     pub(crate) pause: PauseGate,
+    /// Events that had no value at its `order_by`, and so stand in no line.
+    pub(crate) without_key: AtomicU64,
     /// As it is now; looked at when an attempt has failed.
     retry: Mutex<Retry>,
 }
@@ -25,7 +27,15 @@ pub(crate) struct HandlerEntry {
 impl HandlerEntry {
     pub(crate) fn new(name: &str, config: HandlerConfig, pool: usize, circuit: Circuit) -> Self {
         let retry = Mutex::new(config.retry.unwrap_or_default());
-        Self { name: Name::new(name), config, pool, circuit, pause: PauseGate::default(), retry }
+        Self {
+            name: Name::new(name),
+            config,
+            pool,
+            circuit,
+            pause: PauseGate::default(),
+            without_key: AtomicU64::new(0),
+            retry,
+        }
     }
 
     pub(crate) fn retry(&self) -> Retry {

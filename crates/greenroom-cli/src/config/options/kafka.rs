@@ -86,8 +86,9 @@ options! {
         /// The topic.
         topic: String = text();
         /// The key of a record: an attribute, an extension, or a JSON pointer into the data.
-        /// Without it, the extension `partitionkey`, which is the key that the event came with;
-        /// without one its subject; without that, none. Records of one key stay in order.
+        /// Without it, the extension `partitionkey`, which is the key that the event came with, as
+        /// the bytes that it was; without one its subject; without that, none. Records of one key
+        /// stay in order.
         key: Option<String> = text().optional();
         /// `binary` writes attributes as headers and the data as the value, which is none (a
         /// tombstone) without data; `structured` writes the event as JSON into the value.
