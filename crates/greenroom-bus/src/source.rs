@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use crate::{BoxFuture, event::Event};
 
+pub(crate) use committer::LOCAL;
 pub use committer::{Committer, PartitionStanding, Receipts, Resumed, Standing};
 pub use error::SourceError;
 pub use partition::Partition;

@@ -1,7 +1,7 @@
 //! The contract of a source that keeps its positions: what hears of settlements, and what stores
 //! the positions that follow from them.
 
-use std::future::pending;
+use std::{future::pending, time::Duration};
 
 use super::{error::SourceError, partition::Partition};
 use crate::{
@@ -19,8 +19,11 @@ pub trait Receipts: Send + Sync + 'static {
     fn settled(&self, position: u64, how: Settled);
 }
 
-/// Stores how far a source has come. The engine says when: once a second, when it is
+/// Stores how far a source has come. The engine says when: [now and then](Self::every), when it is
 /// [due](Self::due), and a last time when everything is settled and stored, or given up.
+///
+/// A source that has one delivers again, to the next run, what is not settled, and what was
+/// refused: a stop gives back what waits of it.
 pub trait Committer: Send + Sync + 'static {
     /// Stores what is settled by now. Commits come one after the other. Where nothing has
     /// changed, it does nothing.
@@ -42,6 +45,13 @@ pub trait Committer: Send + Sync + 'static {
         Box::pin(pending())
     }
 
+    /// How often positions are stored, unless the configuration of the input says otherwise; once a
+    /// second unless the source does. About so much settled work is what a crash repeats, so where
+    /// storing costs little, it is done more often.
+    fn every(&self) -> Duration {
+        Duration::from_secs(1)
+    }
+
     /// Told after the last commit of an input: nothing more is stored, and another source may take
     /// its place.
     fn end(&self) {}
@@ -54,6 +64,9 @@ pub trait Committer: Send + Sync + 'static {
         Vec::new()
     }
 }
+
+/// How often positions are stored that are a small file on this machine: two syncs each.
+pub(crate) const LOCAL: Duration = Duration::from_millis(100);
 
 /// How far one partition of a source has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

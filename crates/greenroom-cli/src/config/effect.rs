@@ -9,8 +9,8 @@ use greenroom_config::{Places, Problem, Problems, plural};
 
 use super::options::{
     Autotune, Config, ExecConfig, GeneratorConfig, HandlerConfig, HandlerKind, HttpConfig,
-    InputKind, LayerConfig, OnFinalFailure, OnFull, OtlpConfig, OutputConfig, OutputKind,
-    PoolConfig,
+    InputConfig, InputKind, LayerConfig, OnFinalFailure, OnFull, OtlpConfig, OutputConfig,
+    OutputKind, PoolConfig,
 };
 
 /// Reports each option that was written and does nothing.
@@ -18,6 +18,7 @@ pub(super) fn check(config: &Config, places: &Places, problems: &mut Problems) {
     let mut effect = Effect { config, places, problems };
     effect.root();
     for input in &config.inputs {
+        effect.input(&format!("inputs.{}", input.name), input);
         if let InputKind::Generator(generator) = &input.kind {
             effect.generator(&format!("inputs.{}.generator", input.name), generator);
         }
@@ -96,6 +97,14 @@ impl<'a> Effect<'a> {
     fn names_its_queue(&self, pool: &PoolConfig) -> bool {
         let written = |option| self.places.has(&format!("pools.{}.{option}", pool.name));
         ["queue", "inbox_size", "preset"].into_iter().any(written)
+    }
+
+    fn input(&mut self, path: &str, input: &InputConfig) {
+        if !input.kind.keeps_positions() {
+            let text = "this input keeps no positions that could be stored";
+            let help = "leave `commit_every` out; a file keeps them with `checkpoint`";
+            self.useless(&format!("{path}.commit_every"), text, help);
+        }
     }
 
     fn generator(&mut self, path: &str, generator: &GeneratorConfig) {

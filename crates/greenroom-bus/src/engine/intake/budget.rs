@@ -20,7 +20,10 @@
 //!
 //! The price: an addition for each turn of the intake, and one for each event that is settled.
 
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
+use std::{
+    sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering},
+    time::Duration,
+};
 
 use tokio::sync::Notify;
 
@@ -41,11 +44,15 @@ pub struct InputConfig {
     /// pauses; 64 MiB unless said otherwise. An event that is larger passes while nothing
     /// else of its input is in flight.
     pub in_flight_bytes: u64,
+    /// How often its positions are stored, where it keeps any; as its source says
+    /// ([`Committer::every`](crate::source::Committer::every)) unless said otherwise.
+    pub commit_every: Option<Duration>,
 }
 
 impl Default for InputConfig {
     fn default() -> Self {
-        Self { matcher: Matcher::any(), run_ahead: 10_000, in_flight_bytes: 64 << 20 }
+        let in_flight_bytes = 64 << 20;
+        Self { matcher: Matcher::any(), run_ahead: 10_000, in_flight_bytes, commit_every: None }
     }
 }
 

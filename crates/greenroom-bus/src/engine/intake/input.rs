@@ -1,8 +1,11 @@
 //! One input: what it is called, what it has under way, and how it ends.
 
-use std::sync::{
-    Arc, OnceLock, Weak,
-    atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+use std::{
+    sync::{
+        Arc, OnceLock, Weak,
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
 
 use parking_lot::{Mutex, RwLock};
@@ -215,6 +218,11 @@ impl Input {
 
     pub(crate) fn is_gone(&self) -> bool {
         (self.is_done() && !self.is_keeping()) || self.outstanding.is_over.load(Ordering::Acquire)
+    }
+
+    /// How often its positions are to be stored, where its configuration says so.
+    pub(crate) fn commits_every(&self) -> Option<Duration> {
+        self.partitions.config.commit_every
     }
 
     /// Its positions are stored from here on, by this.

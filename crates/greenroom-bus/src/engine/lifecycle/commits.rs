@@ -1,5 +1,5 @@
-//! Inputs that keep their positions have them stored: once a second, when much has
-//! happened since, and at the end.
+//! Inputs that keep their positions have them stored: as often as the input or its source says,
+//! when much has happened since, and at the end.
 //!
 //! An event is told to its source when it is settled, which is after its outputs or its dead letter
 //! were stored. So whatever a commit says is done is safe.
@@ -18,10 +18,6 @@ use crate::{
     },
     source::{Committer, Resumed},
 };
-
-/// How often positions are stored at least: so much work, or what the source calls due,
-/// is what a crash repeats.
-const EVERY: Duration = Duration::from_secs(1);
 
 /// How long a commit that is under way at the end may take to let go. What it
 /// stores may still be stored.
@@ -110,7 +106,7 @@ impl Drop for StopsByPanic {
 /// is free, and the next input of that name keeps positions of its own.
 async fn keep(CommittedInput { input, committer }: CommittedInput) {
     let _stops = StopsByPanic(input.clone());
-    let mut ticks = interval(EVERY);
+    let mut ticks = interval(input.commits_every().unwrap_or_else(|| committer.every()));
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         let is_done = tokio::select! {

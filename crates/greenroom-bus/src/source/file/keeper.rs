@@ -10,6 +10,7 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
+    time::Duration,
 };
 
 use parking_lot::Mutex;
@@ -23,7 +24,7 @@ use super::{
 };
 use crate::{
     BoxFuture,
-    source::{Committer, PartitionStanding, Resumed, SourceError, Standing},
+    source::{Committer, LOCAL, PartitionStanding, Resumed, SourceError, Standing},
     watermark::DoneAhead,
 };
 
@@ -270,6 +271,10 @@ impl Committer for Keeper {
 
     fn due<'a>(&'a self) -> BoxFuture<'a, ()> {
         Box::pin(self.0.due.notified())
+    }
+
+    fn every(&self) -> Duration {
+        LOCAL
     }
 
     fn end(&self) {

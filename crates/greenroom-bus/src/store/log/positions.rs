@@ -15,8 +15,8 @@ use crate::{
     BoxFuture,
     settlement::Settled,
     source::{
-        Committer, Partition, PartitionStanding, Receipts, Resumed, SourceError, Standing, Taken,
-        ahead::Ahead,
+        Committer, LOCAL, Partition, PartitionStanding, Receipts, Resumed, SourceError, Standing,
+        Taken, ahead::Ahead,
     },
 };
 
@@ -190,6 +190,10 @@ impl Committer for LogPositions {
 
     fn due<'a>(&'a self) -> BoxFuture<'a, ()> {
         Box::pin(self.0.due.notified())
+    }
+
+    fn every(&self) -> Duration {
+        LOCAL
     }
 
     fn end(&self) {

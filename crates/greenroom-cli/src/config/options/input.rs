@@ -23,6 +23,10 @@ options! {
         /// How many bytes of its events may be taken and not settled before it pauses. An event
         /// that is larger passes while nothing else of its input is in flight.
         in_flight: u64 = size(1024..=1024 * GIB).default("64MiB");
+        /// How often its positions are stored, sooner where much was settled since: about so much
+        /// settled work is delivered again after a crash. Without it, every 100 ms where they are a
+        /// file on this machine (a checkpoint, the log of `http`), and every second with a broker.
+        commit_every: Option<Duration> = duration(10..=DAY_MS).optional();
         /// The rule that makes events of what is read, where that is no CloudEvents. Without it,
         /// each line or record, or what is posted, is a CloudEvent.
         records: Option<RecordsConfig> = group().optional();
@@ -92,5 +96,16 @@ options! {
         payload: u64 = size(0..=16 << 20).default("100");
         /// The same seed makes the same events.
         seed: u64 = count(0..=i64::MAX as u64).default("1");
+    }
+}
+
+impl InputKind {
+    /// It keeps positions: a later run goes on where this one ends.
+    pub(crate) fn keeps_positions(&self) -> bool {
+        match self {
+            Self::File(file) => file.checkpoint.is_some(),
+            Self::Http(_) | Self::Kafka(_) | Self::Nats(_) => true,
+            Self::Generator(_) => false,
+        }
     }
 }
