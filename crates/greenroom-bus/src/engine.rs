@@ -24,7 +24,7 @@ pub use self::{
     account::report::{
         InputReport, OutputReport, PoolReport, PositionsReport, Progress, RunReport, SlowKey,
     },
-    config::{BuildError, NoHandler, OutageConfig},
+    config::{BuildError, Finish, NoHandler, OutageConfig},
     control::{
         ChangeError, Control, Decided, Decision, HandlerControl, HandlerView, HotView, KeyInHand,
         KeyPartition, KeyView, LedgerView, NotAdded, OutputView, ParkedView, PoolControl, PoolView,

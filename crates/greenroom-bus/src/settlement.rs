@@ -90,8 +90,10 @@ pub enum Refusal {
     HandlerRejected = 7,
     /// Its handler, which settles its events itself, has said so.
     Handler = 8,
+    /// A stop came before it was done, and its input delivers it again.
+    GivenBack = 9,
     /// Its partition was taken away before it was done. The next owner of the partition handles it.
-    Revoked = 9,
+    Revoked = 10,
 }
 
 impl Refusal {
@@ -104,6 +106,7 @@ impl Refusal {
             Self::NotStored => "not_stored",
             Self::HandlerRejected => "handler_rejected",
             Self::Handler => "handler",
+            Self::GivenBack => "given_back",
             Self::Revoked => "revoked",
         }
     }
@@ -141,7 +144,8 @@ impl Settled {
             6 => Self::Refused(Refusal::NotStored),
             7 => Self::Refused(Refusal::HandlerRejected),
             8 => Self::Refused(Refusal::Handler),
-            9 => Self::Refused(Refusal::Revoked),
+            9 => Self::Refused(Refusal::GivenBack),
+            10 => Self::Refused(Refusal::Revoked),
             _ => Self::Refused(Refusal::Dropped),
         }
     }

@@ -39,8 +39,8 @@ pub enum Command {
     /// Run a configuration until its inputs end or a signal comes
     ///
     /// The first Ctrl-C drains, the second stops at once. Exit code 0: everything was handled,
-    /// ignored or dead-lettered; 1: it could not run; 2: bad configuration; 3: events were
-    /// refused or left unsettled.
+    /// ignored or dead-lettered, or is delivered again by its input; 1: it could not run; 2: bad
+    /// configuration; 3: events were refused or left unsettled.
     Run(RunArgs),
     /// Check a configuration and print every problem with its place
     Check(Source),

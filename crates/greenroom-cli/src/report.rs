@@ -75,8 +75,11 @@ impl ReportText<'_> {
         };
         let mut counts =
             format!("{} taken, {} handled", grouped(self.0.taken), grouped(self.0.handled));
-        for (count, name) in [(self.0.dead_lettered, "dead-lettered"), (self.0.ignored, "ignored")]
-        {
+        for (count, name) in [
+            (self.0.dead_lettered, "dead-lettered"),
+            (self.0.ignored, "ignored"),
+            (self.0.given_back, "given back"),
+        ] {
             if count > 0 {
                 let _ = write!(counts, ", {} {name}", grouped(count));
             }
@@ -95,6 +98,10 @@ impl ReportText<'_> {
         // Of inputs whose partitions come and go.
         if self.0.revoked > 0 {
             rows.push(("revoked", grouped(self.0.revoked)));
+        }
+        // After a stop.
+        if self.0.given_back > 0 {
+            rows.push(("given back", grouped(self.0.given_back)));
         }
         rows.extend([
             ("retried", grouped(self.0.retried)),
@@ -448,6 +455,7 @@ mod tests {
             "dead_lettered",
             "refused",
             "revoked",
+            "given_back",
             "parked",
             "retried",
             "repeated_at_most",
@@ -509,6 +517,12 @@ mod tests {
         assert!(first(&refused).starts_with("ended with 3 refused: 1,234,567 taken"));
         let text = render(&refused, &AllAnswers::new(), ReportFormat::Text);
         assert!(text.contains("\nerror: disk full\nrefused events"), "{text}");
+        let stopped = with(|report| (report.elapsed, report.given_back) = (good.elapsed, 12));
+        let done =
+            "done: 1,234,567 taken, 1,234,560 handled, 7 dead-lettered, 12 given back in 0.91 s";
+        assert_eq!(first(&stopped), done);
+        let text = render(&stopped, &AllAnswers::new(), ReportFormat::Text);
+        assert!(text.contains("given back               12\n"), "{text}");
         let failed = with(|report| report.errors = vec!["an input failed".into()]);
         assert!(first(&failed).starts_with("ended with an error: "));
         let swapped = with(|report| (report.out_of_order, report.refused) = (2, 1));

@@ -36,6 +36,19 @@ impl Default for OutageConfig {
     }
 }
 
+/// What a stop ([`Control::drain`](super::Control::drain)) waits for. The rest of an input that
+/// keeps its positions is given back, so that it is delivered again; of another one it is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Finish {
+    /// What handlers have in hand; of inputs that keep no positions, all that was taken.
+    #[default]
+    ByInput,
+    /// What handlers have in hand.
+    InHand,
+    /// All that was taken.
+    All,
+}
+
 /// An engine that cannot be built.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

@@ -14,7 +14,7 @@ const TAKEN: Metric = Metric::counter(
 const SETTLED: Metric = Metric::counter(
     "greenroom_events_settled_total",
     &["outcome"],
-    "Items settled, by how: handled, dead_lettered, ignored, refused, revoked. Never more than were taken.",
+    "Items settled, by how: handled, dead_lettered, ignored, refused, revoked, given_back. Never more than were taken.",
 );
 const RESIDENCE: Metric = Metric::histogram(
     "greenroom_event_residence_seconds",
@@ -118,6 +118,7 @@ pub(super) fn add(
         ("ignored", ledger.ignored),
         ("refused", ledger.refused),
         ("revoked", ledger.revoked),
+        ("given_back", ledger.given_back),
     ] {
         families.add(&SETTLED, &[outcome], events);
     }

@@ -1,21 +1,25 @@
-//! Stopping: one deadline, within which what was taken is handled; what is
-//! left is refused (G05, Z09).
+//! Stopping: one deadline, within which what is in hand is handled, and what its input cannot
+//! deliver again; the rest is given back, and what is left at the deadline is refused (G05, Z09).
 
 use std::{sync::Arc, time::Duration};
 
 use greenroom_bus::{
-    engine::{Engine, RunReport},
+    engine::{Control, Engine, Finish, HandlerConfig, OutageConfig, RunReport},
     event::Event,
-    handler::{HandlerFactory, Outputs},
+    handler::{Failure, FailureKind, HandlerFactory, Outputs},
+    watermark::Positions,
 };
 
-use crate::support::{
-    Bench, checked, event,
-    handlers::{answer, never, slow},
-    letters::MemoryLetters,
-    ms, on, pool,
-    sink::{Behaviour, MemorySink},
-    source::{Script, Step},
+use crate::{
+    positions::{Keeping, Kept},
+    support::{
+        Bench, HANG, checked, event,
+        handlers::{answer, handle, never, pass, slow},
+        letters::MemoryLetters,
+        ms, on, pool,
+        sink::{Behaviour, MemorySink},
+        source::{Script, Step},
+    },
 };
 
 fn events(count: usize) -> Vec<Event> {
@@ -141,4 +145,128 @@ fn z09_a_handler_that_blocks_its_thread_is_named_and_the_run_returns_in_time() {
     assert!(report.errors.iter().any(|known| known == error), "{:?}", report.errors);
     // 100 ms until the drain, 200 ms to the deadline, and a second.
     assert!(report.elapsed < ms(1_300), "{:?}", report.elapsed);
+}
+
+/// 100 events from an input that keeps its positions and does not end.
+fn kept(bench: Bench, workers: usize, handler: HandlerConfig) -> (Bench, Kept) {
+    let kept = Kept::new(|_| {});
+    let script = Script::of(events(100)).then(Step::Never);
+    let source = Box::new(Keeping(script, kept.clone()));
+    let bench = bench.set(|engine| {
+        engine.input(source).pool("default", pool(workers, 50)).handler("h", handler)
+    });
+    (bench, kept)
+}
+
+/// Runs, changes something, and is stopped a second later.
+async fn stopped(bench: Bench, change: impl FnOnce(&Control)) -> RunReport {
+    let engine = bench.engine.build().await.unwrap();
+    let control = engine.control();
+    change(&control);
+    let run = tokio::spawn(engine.run());
+    tokio::time::sleep(ms(1_000)).await;
+    control.drain();
+    checked(tokio::time::timeout(HANG, run).await.expect("it does not end").unwrap())
+}
+
+#[tokio::test(start_paused = true)]
+async fn g05_a_stop_gives_back_what_waits_and_the_next_run_takes_the_rest() {
+    let (bench, positions) = kept(Bench::new(), 1, on(&["t"], slow(ms(300))));
+    let report = stopped(bench, |_| {}).await;
+    assert_eq!((report.handled, report.given_back, report.refused), (4, 96, 0));
+    assert!(report.is_clean() && report.elapsed <= ms(1_250), "{report:?}");
+    let left = positions.last();
+    assert_eq!((left.count_open(), report.positions[0].standing.repeated_at_most), (96, 96));
+    let again = Kept::from_stored(&left);
+    let source = Box::new(Keeping(Script::of(events(100)), again.clone()));
+    let next = Bench::new().set(|engine| engine.input(source).handler("h", on(&["t"], pass())));
+    assert_eq!(next.run().await.handled, 96, "each that was given back, and no other");
+    assert_eq!(again.last(), Positions::starting_at(101));
+}
+
+/// Between two attempts, in an outage, paused, parked, or waiting for an output that is down.
+#[tokio::test(start_paused = true)]
+async fn g05_a_stop_waits_for_nothing_that_waits_itself() {
+    let later = || FailureKind::Retry { after: Some(Duration::from_secs(100)) };
+    let fails = |kind| answer(move |_, _| Err(Failure::new(kind, "not now")));
+    let down = || Behaviour { is_down: true, room: 5, ..Behaviour::default() };
+    let up = Behaviour::default;
+    type Change = fn(&Control);
+    let none: Change = |_| {};
+    let cases: [(_, _, Arc<dyn HandlerFactory>, Change); 6] = [
+        ("a retry", up(), fails(later()), none),
+        ("an outage", up(), fails(FailureKind::Pause), none),
+        ("a pool", up(), pass(), |control| _ = control.pool("default").unwrap().pause()),
+        ("a handler", up(), pass(), |control| _ = control.handler("h").unwrap().pause()),
+        ("an operator", up(), fails(FailureKind::Park), none),
+        ("an output", down(), pass(), none),
+    ];
+    for (waits_for, behaviour, handler, change) in cases {
+        let bench = Bench::with(MemorySink::new(behaviour), MemoryLetters::default());
+        let (bench, positions) = kept(bench, 1, on(&["t"], handler));
+        let report = stopped(bench, change).await;
+        assert!(report.is_clean(), "{waits_for}: {report:?}");
+        assert_eq!((report.handled, report.given_back), (0, 100), "{waits_for}");
+        assert_eq!(positions.last().count_open(), 100, "{waits_for}");
+        assert!(report.elapsed <= ms(1_200), "{waits_for}: {:?}", report.elapsed);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn g05_what_is_in_hand_at_a_stop_ends_as_it_would_without_it() {
+    for (kind, letters) in [
+        (FailureKind::Reject, 1),
+        (FailureKind::Crash, 1),
+        (FailureKind::Timeout, 0),
+        (FailureKind::Park, 0),
+    ] {
+        let fails = handle(move |_, _| async move {
+            tokio::time::sleep(ms(1_500)).await;
+            Err(Failure::new(kind, "on purpose"))
+        });
+        let (bench, _) = kept(Bench::new(), 1, on(&["t"], fails));
+        let report = stopped(bench, |_| {}).await;
+        assert_eq!((report.dead_lettered, report.given_back), (letters, 100 - letters), "{kind:?}");
+        assert!(report.is_clean(), "{report:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn g05_an_option_says_what_a_stop_waits_for_of_every_input() {
+    let (again, _) = kept(Bench::new(), 1, on(&["t"], slow(ms(100))));
+    let report = stopped(again.set(|engine| engine.finish(Finish::All)), |_| {}).await;
+    assert_eq!((report.handled, report.given_back), (100, 0));
+    let once = bench(slow(ms(100)), Duration::from_secs(30));
+    let report = stopped(once.set(|engine| engine.finish(Finish::InHand)), |_| {}).await;
+    assert_eq!((report.handled + report.refused, report.given_back), (100, 0));
+    assert!(report.refused > 80 && !report.is_clean(), "nobody delivers them again: {report:?}");
+    assert!(report.elapsed <= ms(1_200), "{:?}", report.elapsed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn g08_what_a_stop_cuts_off_in_hand_is_refused_and_the_rest_was_given_back() {
+    let (bench, positions) = kept(Bench::new(), 1, on(&["t"], never()));
+    let report = stopped(bench.set(|engine| engine.deadline(ms(300))), |_| {}).await;
+    assert_eq!((report.given_back, report.refused), (99, 1));
+    assert!(!report.is_clean(), "the deadline passed");
+    assert_eq!(positions.last().count_open(), 100);
+}
+
+/// The first failures of an outage are those of a few events, and their attempts are few.
+#[tokio::test(start_paused = true)]
+async fn d09_a_stop_as_an_outage_begins_makes_no_dead_letter() {
+    for finish in [Finish::ByInput, Finish::InHand, Finish::All] {
+        let down = handle(|_, _| async {
+            tokio::time::sleep(ms(480)).await;
+            Err(Failure::retry("nobody is there"))
+        });
+        let (bench, positions) = kept(Bench::new(), 8, on(&["t"], down));
+        // Only that all attempts of several events have failed makes it one.
+        let outage = OutageConfig { failures: 1_000, ..OutageConfig::default() };
+        let bench = bench.set(|engine| engine.finish(finish).deadline(ms(5_000)).outage(outage));
+        let report = stopped(bench, |_| {}).await;
+        assert_eq!((report.dead_lettered, positions.last().count_open()), (0, 100), "{finish:?}");
+        let waited_for = if finish == Finish::All { 100 } else { 0 };
+        assert_eq!((report.refused, report.given_back), (waited_for, 100 - waited_for));
+    }
 }

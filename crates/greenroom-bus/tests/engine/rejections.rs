@@ -37,6 +37,7 @@ const REJECTS: Behaviour = Behaviour {
     latency: Duration::ZERO,
     fails_after: None,
     hangs: false,
+    is_down: false,
     rejects: Some(1),
     stumbles: None,
 };

@@ -8,7 +8,7 @@ use greenroom_bus::handler::http::Verdict;
 use greenroom_config::{Places, Problem, Problems, plural};
 
 use super::options::{
-    Autotune, Config, ExecConfig, GeneratorConfig, HandlerConfig, HandlerKind, HttpConfig,
+    Autotune, Config, ExecConfig, Finish, GeneratorConfig, HandlerConfig, HandlerKind, HttpConfig,
     InputConfig, InputKind, LayerConfig, OnFinalFailure, OnFull, OtlpConfig, OutputConfig,
     OutputKind, PoolConfig,
 };
@@ -79,6 +79,12 @@ impl<'a> Effect<'a> {
         if config.pools.iter().all(|pool| !self.is_used(pool) || self.names_its_queue(pool)) {
             let text = "every pool says by itself how many events may wait";
             self.useless("buffer", text, "leave `buffer` out");
+        }
+        if config.shutdown.finish == Some(Finish::InHand)
+            && config.inputs.iter().all(|input| input.kind.keeps_positions())
+        {
+            let text = "every input keeps its positions: a stop waits for no more than that anyway";
+            self.useless("shutdown.finish", text, "leave `finish` out");
         }
         if config.pools.iter().all(|pool| pool.autotune == Autotune::Off) {
             let text = "nobody looks at the sizes of pools: the `autotune` of each is `off`";

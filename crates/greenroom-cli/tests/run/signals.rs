@@ -1,4 +1,5 @@
-//! Signals: the first drains, the second stops now, and the deadline holds whatever handlers do.
+//! Signals: the first drains, or gives back what waits, the second stops now, and the deadline
+//! holds whatever handlers do.
 
 use std::{
     fs::{self, File},
@@ -12,7 +13,9 @@ use std::{
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::{
+    daemon::{Daemon, wait},
     order::{Repeats, assert_all_in_order},
+    posts::{Posts, address},
     stage::{Run, Stage, end, events, lines},
 };
 
@@ -123,6 +126,50 @@ fn g05_the_first_signal_drains_all_that_was_taken() {
         assert!(run.took < Duration::from_secs(2), "{run:?}");
         let log = fs::read_to_string(stage.path("log")).unwrap();
         assert!(log.contains("draining") && log.contains("interrupt again"), "{log}");
+    }
+}
+
+/// One at a time of 37 keys, of 300 ms: a minute and more.
+const BACKLOG: &str = "
+pools: { default: { workers: 4 } }
+handlers: { all: { on: '**', order_by: subject, simulate: { latency: 300ms..300ms, failures: 0 } } }
+outputs: { done: { file: { path: done } } }
+admin: { listen: 127.0.0.1:0 }
+";
+
+#[test]
+fn g05_a_stop_gives_back_what_its_input_delivers_again() {
+    let (file, log) =
+        ("file: { path: in, checkpoint: kept }", "http: { listen: '127.0.0.1:0', store: kept }");
+    for input in [file, log] {
+        let stage = Stage::with(&format!("inputs: {{ i: {{ {input} }} }}{BACKLOG}"));
+        let all = events(1_000);
+        stage.write_events("in", &all);
+        let daemon = Daemon::start(&stage);
+        if input == log {
+            Posts::to(&address(&daemon)).unwrap().batch(&all).unwrap();
+        }
+        wait_for(&stage.path("done"), "\n");
+        daemon.wait_for("/api/run", |run| run["taken"] == 1_000);
+        let told = Instant::now();
+        daemon.signal(Signal::TERM);
+        let run = daemon.ended();
+        let took = told.elapsed();
+        let report = run.report();
+        assert_eq!((run.code, report["refused"].as_u64()), (0, Some(0)), "{input}: {run:?}");
+        let back = report["given_back"].as_u64().unwrap();
+        assert!(back > 900, "{input}: {report}");
+        assert!(took < Duration::from_secs(5), "{input}: {took:?}");
+        assert_eq!(report["positions"][0]["delivered_again_at_most"], back);
+
+        let passes = fs::read_to_string(stage.path("greenroom.yaml")).unwrap();
+        let simulates = "simulate: { latency: 300ms..300ms, failures: 0 }";
+        stage.write("greenroom.yaml", passes.replace(simulates, "pass:"));
+        let daemon = Daemon::start(&stage);
+        wait(|| (stage.count_lines("done") == all.len()).then_some(()));
+        daemon.signal(Signal::TERM);
+        assert_eq!(daemon.ended().report()["handled"], back, "{input}");
+        assert_all_in_order(&all, &stage.read("done"), Repeats::None);
     }
 }
 

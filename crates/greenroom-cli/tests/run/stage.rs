@@ -144,7 +144,7 @@ impl Run {
         let report: Value = serde_json::from_str(&self.stdout)
             .unwrap_or_else(|error| panic!("no report ({error}): {self:?}"));
         let count = |name: &str| report[name].as_u64().unwrap();
-        let outcomes = ["handled", "dead_lettered", "ignored", "refused"].map(count);
+        let outcomes = ["handled", "dead_lettered", "ignored", "refused", "given_back"].map(count);
         assert_eq!(count("taken"), outcomes.iter().sum::<u64>(), "it does not add up: {report}");
         assert_eq!(count("out_of_order"), 0, "{report}");
         report

@@ -248,3 +248,54 @@ async fn z11_a_huge_event_passes_among_small_ones() {
 async fn z11_an_event_that_is_larger_than_all_room_passes_alone() {
     with_a_huge_one(8 << 20).await;
 }
+
+/// As many as are in hand end, the others are given back: the group is left with what is done
+/// committed, and its next member is given the rest.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g05_a_stop_gives_back_a_backlog_and_the_next_member_is_given_it() {
+    const EVENTS: u64 = 2_000;
+    let fake = fake();
+    assert!(fake.create_topic(TOPIC, 1));
+    let publisher = Publisher::new(&fake.bootstrap_servers());
+    (0..EVENTS).for_each(|n| publisher.event(TOPIC, 0, &event(n, &format!("k{n}"))));
+    publisher.flush();
+    let gate = Arc::new(Semaphore::new(0));
+    let (tell, mut told) = mpsc::unbounded_channel();
+    let opens = gate.clone();
+    let handles = move |event: Event| -> BoxFuture<'static, HandlerResult> {
+        let (gate, tell) = (opens.clone(), tell.clone());
+        Box::pin(async move {
+            tell.send(event.id().parse::<u64>().unwrap()).unwrap();
+            gate.acquire().await.unwrap().forget();
+            Ok(Outputs::None)
+        })
+    };
+    let handles: Arc<Handles> = Arc::new(handles);
+    let (letters, input) = (Arc::new(NoLetters), InputConfig::default());
+    let first = engine(source(&fake), input.clone(), letters.clone(), handles.clone()).await;
+    let control = first.control();
+    let run = tokio::spawn(first.run());
+    let mut done = Vec::new();
+    for _ in 0..4 {
+        done.push(tokio::time::timeout(PATIENCE, told.recv()).await.unwrap().unwrap());
+    }
+    control.drain();
+    gate.add_permits(EVENTS as usize);
+    let report = tokio::time::timeout(PATIENCE, run).await.unwrap().unwrap();
+    assert!(report.is_clean() && report.adds_up(), "{report:?}");
+    assert_eq!((report.handled, report.given_back), (4, report.taken - 4));
+    let (offset, text) = stored(&fake).unwrap();
+    let positions = commit_set::decode(offset, &text).unwrap();
+    assert!((0..EVENTS).all(|at| positions.is_done(at) == done.contains(&at)), "{positions:?}");
+
+    let second = engine(source(&fake), input, letters, handles).await;
+    let control = second.control();
+    let run = tokio::spawn(second.run());
+    while (done.len() as u64) < EVENTS {
+        done.push(tokio::time::timeout(PATIENCE, told.recv()).await.unwrap().unwrap());
+    }
+    control.drain();
+    tokio::time::timeout(PATIENCE, run).await.unwrap().unwrap();
+    done.sort_unstable();
+    assert!(done.into_iter().eq(0..EVENTS), "each once");
+}

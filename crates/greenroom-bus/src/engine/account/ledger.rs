@@ -1,5 +1,5 @@
 //! What became of the events taken: `taken = handled + dead_lettered +
-//! ignored + refused + revoked`.
+//! ignored + refused + revoked + given_back`.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -116,10 +116,8 @@ impl Ledger {
     /// Every count of the same moment, or of shortly after one another: what was taken is read
     /// last, so that nothing is settled in it that was not taken.
     pub(crate) fn counts(&self) -> LedgerCounts {
-        let Outcomes { handled, dead_lettered, ignored, refused, revoked } =
-            self.settlements.outcomes();
-        let taken = self.taken.load(Ordering::Acquire);
-        LedgerCounts { taken, handled, dead_lettered, ignored, refused, revoked }
+        let outcomes = self.settlements.outcomes();
+        LedgerCounts { taken: self.taken.load(Ordering::Acquire), outcomes }
     }
 
     /// So many were taken from an input.
@@ -206,16 +204,12 @@ impl Ledger {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LedgerCounts {
     pub(crate) taken: u64,
-    pub(crate) handled: u64,
-    pub(crate) dead_lettered: u64,
-    pub(crate) ignored: u64,
-    pub(crate) refused: u64,
-    pub(crate) revoked: u64,
+    pub(crate) outcomes: Outcomes,
 }
 
 impl LedgerCounts {
     pub(crate) fn settled(&self) -> u64 {
-        self.handled + self.dead_lettered + self.ignored + self.refused + self.revoked
+        self.outcomes.sum()
     }
 
     /// Taken and not settled. 0 where more was settled than taken, which the report then shows.

@@ -8,7 +8,8 @@ use serde::Serialize;
 
 use crate::source::{PartitionStanding, Standing};
 
-/// The final report of a run. `taken = handled + dead_lettered + ignored + refused + revoked`.
+/// The final report of a run. `taken = handled + dead_lettered + ignored + refused + revoked +
+/// given_back`.
 ///
 /// Serialized, it is the object that `greenroom run --report json` prints: times are in seconds,
 /// milliseconds or microseconds as the names of its keys say.
@@ -23,11 +24,15 @@ pub struct RunReport {
     pub ignored: u64,
     /// Items stored as dead letters.
     pub dead_lettered: u64,
-    /// Events given back to their source: not handled, and not stored anywhere.
+    /// Events that were neither handled nor stored anywhere. A source that keeps its positions
+    /// delivers them again.
     pub refused: u64,
     /// Events whose partition was taken away before they were done. The next owner of
     /// the partition handles them.
     pub revoked: u64,
+    /// Events that waited when a stop came, and that their input delivers again: to the next run,
+    /// or to another member of its group.
+    pub given_back: u64,
     /// Of those that were refused, events that waited behind parked keys in the end, or came when
     /// no more could wait there.
     pub parked: u64,
@@ -88,8 +93,12 @@ pub struct RunReport {
 impl RunReport {
     /// True when every item taken has exactly one outcome.
     pub fn adds_up(&self) -> bool {
-        let given_up = self.refused + self.revoked;
-        self.taken == self.handled + self.dead_lettered + self.ignored + given_up
+        self.taken == self.handled + self.dead_lettered + self.ignored + self.given_up()
+    }
+
+    /// Events that this run has given up, for whatever reason.
+    fn given_up(&self) -> u64 {
+        self.refused + self.revoked + self.given_back
     }
 
     /// True when nothing was refused or lost, nothing left out of order and nothing went wrong.
@@ -100,7 +109,7 @@ impl RunReport {
 
     /// Items settled for each second of the run.
     pub fn events_per_second(&self) -> f64 {
-        let settled = (self.taken - self.refused - self.revoked) as f64;
+        let settled = (self.taken - self.given_up()) as f64;
         settled / self.elapsed.as_secs_f64().max(1e-9)
     }
 }

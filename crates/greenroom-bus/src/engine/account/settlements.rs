@@ -27,6 +27,7 @@ pub(crate) struct Outcomes {
     pub(crate) ignored: u64,
     pub(crate) refused: u64,
     pub(crate) revoked: u64,
+    pub(crate) given_back: u64,
 }
 
 impl Outcomes {
@@ -36,8 +37,14 @@ impl Outcomes {
             Settled::Acknowledged(Outcome::DeadLettered) => &mut self.dead_lettered,
             Settled::Acknowledged(Outcome::Ignored) => &mut self.ignored,
             Settled::Refused(Refusal::Revoked) => &mut self.revoked,
+            Settled::Refused(Refusal::GivenBack) => &mut self.given_back,
             Settled::Refused(_) => &mut self.refused,
         } += 1;
+    }
+
+    pub(crate) fn sum(&self) -> u64 {
+        let Self { handled, dead_lettered, ignored, refused, revoked, given_back } = self;
+        handled + dead_lettered + ignored + refused + revoked + given_back
     }
 
     fn add(&mut self, other: Self) {
@@ -46,6 +53,7 @@ impl Outcomes {
         self.ignored += other.ignored;
         self.refused += other.refused;
         self.revoked += other.revoked;
+        self.given_back += other.given_back;
     }
 }
 

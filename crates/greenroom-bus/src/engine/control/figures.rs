@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::atomic::Ordering};
 use greenroom::stats::LatencyHistogram;
 
 use super::Control;
-use crate::engine::account::ledger::LedgerCounts;
+use crate::engine::account::{ledger::LedgerCounts, settlements::Outcomes};
 
 /// What became of the events taken so far. No count ever falls.
 #[derive(Debug, Clone, Default)]
@@ -19,10 +19,12 @@ pub struct LedgerView {
     pub dead_lettered: u64,
     /// Events without a handler that were acknowledged.
     pub ignored: u64,
-    /// Events given back to their source.
+    /// Events that were neither handled nor stored.
     pub refused: u64,
     /// Events of partitions that were taken away before they were done.
     pub revoked: u64,
+    /// Events that waited when a stop came, and that their input delivers again.
+    pub given_back: u64,
     /// Events that were done after their partition was taken away: its new owner may handle them
     /// again.
     pub stale: u64,
@@ -42,7 +44,8 @@ pub struct LedgerView {
 impl LedgerView {
     /// Items settled, in whatever way. Never more than were taken.
     pub fn settled(&self) -> u64 {
-        self.handled + self.dead_lettered + self.ignored + self.refused + self.revoked
+        let given_up = self.refused + self.revoked + self.given_back;
+        self.handled + self.dead_lettered + self.ignored + given_up
     }
 }
 
@@ -52,8 +55,8 @@ impl Control {
     pub fn ledger(&self) -> LedgerView {
         let ledger = &self.shared.ledger;
         let residence = ledger.latencies();
-        let LedgerCounts { taken, handled, dead_lettered, ignored, refused, revoked } =
-            ledger.counts();
+        let LedgerCounts { taken, outcomes } = ledger.counts();
+        let Outcomes { handled, dead_lettered, ignored, refused, revoked, given_back } = outcomes;
         LedgerView {
             taken,
             handled,
@@ -61,6 +64,7 @@ impl Control {
             ignored,
             refused,
             revoked,
+            given_back,
             stale: self.shared.inputs.revocations.stale(),
             unanswered: ledger.unanswered.load(Ordering::Relaxed)
                 + self.shared.egress.outputs.unanswered(),

@@ -19,14 +19,19 @@ pub struct Control {
 }
 
 impl Control {
-    /// Stops the inputs and handles what was taken, within the deadline. What is left then is
-    /// refused, and that is what a pool or handler that is paused still holds.
+    /// Stops the inputs and handles what is in hand, within the deadline. What waits is
+    /// [given back](crate::engine::RunReport::given_back) by inputs that keep their positions; of
+    /// others it is handled too ([`Finish`](crate::engine::Finish) says otherwise). What is left at
+    /// the deadline is refused, and that is what a pool or handler that is paused still holds.
     pub fn drain(&self) {
+        // First: a task that sees the phase sees what is given up.
+        self.shared.inputs.stop();
         self.advance(Phase::Drain);
     }
 
     /// Drops handlers at their next await and refuses what is left.
     pub fn stop_now(&self) {
+        self.shared.inputs.revocations.cut_off();
         self.advance(Phase::Now);
     }
 
@@ -56,7 +61,7 @@ impl Control {
             parked_events: parked.events,
             taken: counts.taken,
             settled: counts.settled(),
-            dead_lettered: counts.dead_lettered,
+            dead_lettered: counts.outcomes.dead_lettered,
             dead_letters_open: letters.open() as u64,
             dead_letters_lost: letters.lost(),
             in_flight_bytes: self

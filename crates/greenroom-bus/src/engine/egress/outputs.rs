@@ -16,12 +16,15 @@
 //! the output is closed; the removal closes the output and then looks at the count. All four
 //! accesses are sequentially consistent, so one of the two sees the other.
 
-use std::sync::{
-    Arc,
-    atomic::{
-        AtomicBool, AtomicU64,
-        Ordering::{Relaxed, SeqCst},
+use std::{
+    sync::{
+        Arc,
+        atomic::{
+            AtomicBool, AtomicU64,
+            Ordering::{Relaxed, SeqCst},
+        },
     },
+    time::Duration,
 };
 
 use parking_lot::{Mutex, RwLock};
@@ -36,6 +39,18 @@ use crate::{
     router::{Interest, Interests},
     sink::{Outgoing, Sink, SinkError, Trouble},
 };
+
+/// How often it is looked whether a sink gets on.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Why an event does not go to an output.
+pub(crate) enum NotHanded {
+    /// The output was removed while the event waited for room: nothing stands for it any more, and
+    /// it is matched anew.
+    Removed(Event),
+    /// It was given up while it waited, and is refused.
+    GivenUp,
+}
 
 /// An output with what it is for.
 pub(crate) struct Output {
@@ -82,26 +97,33 @@ pub(crate) struct Inside<'a> {
 }
 
 impl Inside<'_> {
-    /// Waits until the sink has room.
+    /// Waits until the sink has room; in vain, where it does not get on, until `given_up`.
     ///
     /// # Errors
-    /// The event, where the output is removed before that: nothing stands for it any more, and it
-    /// is matched anew.
+    /// The event does not go to this output, and does not count as given to it.
     ///
     /// # Cancel safety
     /// A dropped future has dropped the event, which is refused and does not count as given to this
     /// output.
-    pub(crate) async fn hand_over(mut self, outgoing: Outgoing) -> Result<(), Event> {
+    pub(crate) async fn hand_over<F: Future<Output = ()>>(
+        mut self,
+        outgoing: Outgoing,
+        given_up: impl FnOnce() -> F,
+    ) -> Result<(), NotHanded> {
         if let Err(outgoing) = self.output.sink.try_accept(outgoing) {
             // In a box: those that need not wait do not carry what this takes.
-            Box::pin(self.wait_for_room(outgoing)).await?;
+            Box::pin(self.wait_for_room(outgoing, given_up())).await?;
         }
         self.is_handed = true;
         Ok(())
     }
 
     /// The sink has only a part that it is lent, so that dropping its future refuses nothing.
-    async fn wait_for_room(&self, outgoing: Outgoing) -> Result<(), Event> {
+    async fn wait_for_room(
+        &self,
+        outgoing: Outgoing,
+        given_up: impl Future<Output = ()>,
+    ) -> Result<(), NotHanded> {
         let event = outgoing.event.clone();
         let (ack, lent) = outgoing.ack.lend();
         let mut accepted = self.output.sink.accept(Outgoing { ack, ..outgoing });
@@ -109,15 +131,29 @@ impl Inside<'_> {
             biased;
             () = &mut accepted => return Ok(()),
             () = self.output.closed() => {}
+            () = self.waits_in_vain(given_up) => {
+                // Unless the sink has just settled it, it is refused.
+                drop(lent.take_back());
+                return Err(NotHanded::GivenUp);
+            }
         }
         // Before the sink drops it, which would refuse the event.
         match lent.take_back() {
             Some(ack) => {
                 ack.confirm();
-                Err(event)
+                Err(NotHanded::Removed(event))
             }
             // The sink has said already what becomes of it.
             None => Ok(()),
+        }
+    }
+
+    /// Until the event is given up, and the sink does not get on: what waits for it could wait for
+    /// ever.
+    async fn waits_in_vain(&self, given_up: impl Future<Output = ()>) {
+        given_up.await;
+        while self.output.sink.trouble().is_none() {
+            tokio::time::sleep(LOOK).await;
         }
     }
 

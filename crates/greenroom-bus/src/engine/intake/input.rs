@@ -13,11 +13,11 @@ use tokio::sync::Notify;
 
 use super::{
     budget::{BudgetView, InputConfig, ParkedPart},
-    partition::{Assigned, Revocations},
+    partition::{Assigned, GivenUp, Revocations},
     view::{InputView, PartitionView},
 };
 use crate::{
-    engine::{account::report::InputReport, process::replaying::ReplayQueue},
+    engine::{account::report::InputReport, config::Finish, process::replaying::ReplayQueue},
     source::{Committer, Partition, Place, Places, Source, SourceError},
 };
 
@@ -185,7 +185,7 @@ impl Input {
         self.is_read.load(Ordering::Acquire)
     }
 
-    fn is_done(&self) -> bool {
+    pub(crate) fn is_done(&self) -> bool {
         self.outstanding.under_way.load(Ordering::Acquire) == 0
     }
 
@@ -230,6 +230,20 @@ impl Input {
         self.outstanding.keeping.store(true, Ordering::Release);
         // One run asks once.
         let _ = self.outstanding.committer.set(committer);
+    }
+
+    /// It keeps positions, so its source delivers again what is not done.
+    pub(crate) fn delivers_again(&self) -> bool {
+        self.outstanding.committer.get().is_some()
+    }
+
+    /// A stop came, which waits for so much: what need not be waited for is not started any more.
+    pub(crate) fn stops(&self, finish: Finish) {
+        match (finish, self.delivers_again()) {
+            (Finish::All, _) | (Finish::ByInput, false) => {}
+            (Finish::InHand, false) => self.partitions.give_up(GivenUp::Refused),
+            (Finish::ByInput | Finish::InHand, true) => self.partitions.give_up(GivenUp::GivenBack),
+        }
     }
 
     /// How it stands, and each of its partitions.
@@ -301,6 +315,9 @@ pub(crate) struct Partitions {
     /// Those that were taken away, for as long as something of them is under way.
     revoked: Mutex<Vec<Weak<Assigned>>>,
     pub(crate) parked: ParkedPart,
+    /// Nothing of any of them is started any more, nor of those that are assigned later. Locked
+    /// after `assigned`, where both are.
+    given_up: Mutex<Option<GivenUp>>,
     revocations: Arc<Revocations>,
     /// Events that wait beside full pools, of all of them, when last looked at.
     held_back: AtomicU64,
@@ -322,6 +339,7 @@ impl Partitions {
             assigned: RwLock::default(),
             revoked: Mutex::default(),
             parked: ParkedPart::default(),
+            given_up: Mutex::default(),
             revocations: revocations.clone(),
             held_back: AtomicU64::new(0),
             paused: Mutex::default(),
@@ -341,6 +359,9 @@ impl Partitions {
         }
         let new = Assigned::new(&self.revocations, partition, &self.config);
         new.set_paused(self.paused.lock().contains(&partition));
+        if let Some(why) = *self.given_up.lock() {
+            new.give_up(why);
+        }
         assigned.push(new.clone());
         self.share(&assigned);
         new
@@ -352,11 +373,18 @@ impl Partitions {
         let at = assigned.iter().position(|known| known.partition == partition)?;
         let gone = assigned.remove(at);
         self.share(&assigned);
-        gone.revoke();
+        gone.give_up(GivenUp::Revoked);
         let mut revoked = self.revoked.lock();
         revoked.retain(|known| known.strong_count() > 0);
         revoked.push(Arc::downgrade(&gone));
         Some(gone)
+    }
+
+    /// Nothing of any of them is started from here on, but for what handlers have in hand.
+    fn give_up(&self, why: GivenUp) {
+        let assigned = self.assigned.write();
+        *self.given_up.lock() = Some(why);
+        assigned.iter().for_each(|one| one.give_up(why));
     }
 
     fn share(&self, assigned: &[Arc<Assigned>]) {

@@ -13,7 +13,7 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicUsize, Ordering},
+    atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
 use parking_lot::{Mutex, RwLock};
@@ -28,6 +28,7 @@ use super::{
 use crate::{
     engine::{
         account::report::InputReport,
+        config::Finish,
         control::change::{ChangeError, PortKind, known},
         process::origin::Origin,
     },
@@ -46,6 +47,10 @@ pub(crate) struct Inputs {
     reading: Arc<AtomicUsize>,
     /// Partitions that were taken away from them.
     pub(crate) revocations: Arc<Revocations>,
+    /// What a stop waits for.
+    finish: Finish,
+    /// A stop came.
+    is_stopping: AtomicBool,
 }
 
 struct InputRoster {
@@ -65,13 +70,15 @@ pub(crate) struct Arrival {
 }
 
 impl Inputs {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(finish: Finish) -> Self {
         Self {
             all: RwLock::default(),
             door: Mutex::new(InputRoster { open: true, arrivals: Vec::new() }),
             arrived: Notify::new(),
             reading: Arc::default(),
             revocations: Arc::default(),
+            finish,
+            is_stopping: AtomicBool::new(false),
         }
     }
 
@@ -190,6 +197,21 @@ impl Inputs {
         drop(arrivals);
     }
 
+    /// A stop came: what need not be waited for is not started any more.
+    pub(crate) fn stop(&self) {
+        self.is_stopping.store(true, Ordering::Release);
+        let all = self.all.read();
+        all.iter().filter(|input| input.has_source).for_each(|input| input.stops(self.finish));
+    }
+
+    /// True where all that is left under way is delivered again, and a stop need not wait for it.
+    pub(crate) fn gives_back_all(&self) -> bool {
+        let is_back = |input: &Arc<Input>| input.is_done() || input.delivers_again();
+        let all = self.all.read();
+        let stops = self.is_stopping.load(Ordering::Acquire) && self.finish != Finish::All;
+        stops && all.iter().all(is_back)
+    }
+
     /// The run is over, so nobody waits for what is not settled or stored by now.
     pub(crate) fn let_go(&self) {
         self.all.read().iter().for_each(|input| input.let_go());
@@ -198,6 +220,13 @@ impl Inputs {
     /// How many may still give events.
     pub(crate) fn reading(&self) -> usize {
         self.reading.load(Ordering::Acquire)
+    }
+
+    /// True where others may come, after this event, that fail or do not. A stop is no end of an
+    /// input that goes on with the next run.
+    pub(crate) fn others_may_come(&self, origin: &Origin) -> bool {
+        let stops = || self.is_stopping.load(Ordering::Acquire);
+        self.reading() > 0 || (stops() && self.read_from(origin).delivers_again())
     }
 
     pub(crate) fn at(&self, place: u32) -> Arc<Input> {
@@ -316,7 +345,7 @@ mod tests {
 
     #[test]
     fn g01_a_name_is_free_again_once_all_that_its_input_gave_is_settled() {
-        let inputs = Inputs::new();
+        let inputs = Inputs::new(Finish::default());
         add(&inputs, "a").unwrap();
         let taken =
             |leaving| ChangeError::NameTaken { kind: "input", name: "a".to_owned(), leaving };
@@ -332,7 +361,7 @@ mod tests {
 
     #[test]
     fn g06_none_is_added_after_the_last_has_ended_and_one_that_was_just_added_is_read() {
-        let inputs = Inputs::new();
+        let inputs = Inputs::new(Finish::default());
         add(&inputs, "a").unwrap();
         assert_eq!(inputs.reading(), 1);
         assert!(!inputs.close_if_none_arrived(), "it has not been begun");
@@ -345,7 +374,7 @@ mod tests {
 
     #[test]
     fn names_that_nobody_gave_differ() {
-        let inputs = Inputs::new();
+        let inputs = Inputs::new(Finish::default());
         let first = inputs.free_name("script".to_owned());
         add(&inputs, &first).unwrap();
         assert_eq!((&*first, &*inputs.free_name("script".to_owned())), ("script", "script (2)"));

@@ -1,4 +1,5 @@
-//! One assignment of a partition: what it may have under way, and whether it was taken away (D15).
+//! One assignment of a partition: what it may have under way, and whether what waits of it is
+//! given up: it was taken away (D15), or a stop waits for what is in hand alone (G05).
 //!
 //! ```text
 //! the first event of a partition ──▶ assigned ──▶ revoked ──▶ forgotten, once all that it gave is settled
@@ -11,10 +12,10 @@
 //! asked for its number first.
 
 use std::{
-    collections::HashSet,
+    collections::HashMap,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -34,6 +35,21 @@ use crate::{
     source::{Partition, PartitionStanding},
 };
 
+/// Why nothing of an assignment is started any more, the last one overriding those before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub(crate) enum GivenUp {
+    /// A stop waits for what is in hand alone, and its input cannot deliver the rest again.
+    Refused = 1,
+    /// A stop waits for what is in hand alone, and its input delivers the rest again.
+    GivenBack = 2,
+    /// It was taken away: the rest is for its next owner.
+    Revoked = 3,
+}
+
+/// Of an assignment that is not given up.
+const STARTED: u8 = 0;
+
 /// A partition of an input, for as long as it is assigned.
 #[derive(Debug)]
 pub(crate) struct Assigned {
@@ -52,7 +68,8 @@ pub(crate) struct Assigned {
     last_settled: AtomicU64,
     /// An operator wants nothing more of it for now.
     is_paused: AtomicBool,
-    is_revoked: AtomicBool,
+    /// A [`GivenUp`], or [`STARTED`].
+    given_up: AtomicU8,
     revocations: Arc<Revocations>,
 }
 
@@ -71,32 +88,49 @@ impl Assigned {
             began: Instant::now(),
             last_settled: AtomicU64::new(0),
             is_paused: AtomicBool::new(false),
-            is_revoked: AtomicBool::new(false),
+            given_up: AtomicU8::new(STARTED),
             revocations: revocations.clone(),
         })
     }
 
     /// Nothing of it is started from here on, but for what its handlers have in hand.
-    pub(crate) fn revoke(&self) {
+    pub(crate) fn give_up(&self, why: GivenUp) {
         // Before the number is listed. Pairs with the load in `ends`: an event that is given up
-        // because its number is listed ends as revoked. Otherwise it would count as refused.
-        if !self.is_revoked.swap(true, Ordering::SeqCst) {
-            self.revocations.add(self.number);
+        // because its number is listed ends as that. Otherwise it would count as refused.
+        if self.given_up.fetch_max(why as u8, Ordering::SeqCst) < why as u8 {
+            self.revocations.add(self.number, why);
         }
     }
 
+    pub(crate) fn is_given_up(&self) -> bool {
+        self.given_up.load(Ordering::Relaxed) != STARTED
+    }
+
+    fn is_given_up_as(&self, why: GivenUp) -> bool {
+        // Pairs with `fetch_max` in `give_up`, which comes before the number is listed.
+        self.given_up.load(Ordering::SeqCst) == why as u8
+    }
+
     /// How an event of it ends that is settled like this: whatever was not done when it was
-    /// revoked is for the next owner.
+    /// revoked is for the next owner, and what a stop does not wait for is given back. What was
+    /// refused for another reason, or cut off in hand, stays refused.
     pub(crate) fn ends(&self, how: Settled) -> Settled {
-        // Pairs with the swap in `revoke`, which comes before the number is listed.
-        let is_given_up = !how.is_acknowledged() && self.is_revoked.load(Ordering::SeqCst);
-        if is_given_up { Settled::Refused(Refusal::Revoked) } else { how }
+        if how.is_acknowledged() {
+            return how;
+        }
+        if self.is_given_up_as(GivenUp::Revoked) {
+            return Settled::Refused(Refusal::Revoked);
+        }
+        let is_back = how == Settled::Refused(Refusal::Dropped)
+            && self.is_given_up_as(GivenUp::GivenBack)
+            && !self.revocations.is_cut_off();
+        if is_back { Settled::Refused(Refusal::GivenBack) } else { how }
     }
 
     /// An event of it ended like this. One that was done after its partition was taken away may be
     /// handled again by its new owner.
     pub(crate) fn count_stale(&self, how: Settled) {
-        if how.is_acknowledged() && self.is_revoked.load(Ordering::Relaxed) {
+        if how.is_acknowledged() && self.is_given_up_as(GivenUp::Revoked) {
             self.revocations.stale.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -182,7 +216,7 @@ impl Assigned {
 /// The last that is settled of it goes with this: nobody need be asked about it any more.
 impl Drop for Assigned {
     fn drop(&mut self) {
-        if *self.is_revoked.get_mut() {
+        if *self.given_up.get_mut() != STARTED {
             self.revocations.forget(self.number);
         }
     }
@@ -214,18 +248,20 @@ impl Drop for OpenBatch {
     }
 }
 
-/// The assignments of an engine that were revoked, for as long as something of them is under way.
+/// The assignments of an engine that were given up, for as long as something of them is under way.
 #[derive(Debug)]
 pub(crate) struct Revocations {
     /// The number of the next assignment.
     next: AtomicU32,
     /// How many there are: with none, and that is nearly always, nobody looks further.
     count: AtomicUsize,
-    numbers: Mutex<HashSet<u32>>,
+    numbers: Mutex<HashMap<u32, GivenUp>>,
     /// Told of each, for those who hold events aside.
     told: watch::Sender<u64>,
     /// Events that were done after their partition was taken away.
     stale: AtomicU64,
+    /// The run was told to stop now.
+    is_cut_off: AtomicBool,
 }
 
 impl Default for Revocations {
@@ -236,6 +272,7 @@ impl Default for Revocations {
             numbers: Mutex::default(),
             told: watch::Sender::new(0),
             stale: AtomicU64::new(0),
+            is_cut_off: AtomicBool::new(false),
         }
     }
 }
@@ -244,7 +281,26 @@ impl Revocations {
     /// True where events of this assignment are not to be started any more.
     #[inline]
     pub(crate) fn has(&self, number: u32) -> bool {
-        self.any() && self.numbers.lock().contains(&number)
+        self.any() && self.numbers.lock().contains_key(&number)
+    }
+
+    /// Why not.
+    pub(crate) fn why(&self, number: u32) -> Option<GivenUp> {
+        if self.any() { self.numbers.lock().get(&number).copied() } else { None }
+    }
+
+    /// True where the partition of this assignment was taken away.
+    pub(crate) fn is_revoked(&self, number: u32) -> bool {
+        self.why(number) == Some(GivenUp::Revoked)
+    }
+
+    /// The run was told to stop now: what is in hand is refused.
+    pub(crate) fn cut_off(&self) {
+        self.is_cut_off.store(true, Ordering::Release);
+    }
+
+    fn is_cut_off(&self) -> bool {
+        self.is_cut_off.load(Ordering::Acquire)
     }
 
     /// Events that were done after their partition was taken away.
@@ -252,7 +308,7 @@ impl Revocations {
         self.stale.load(Ordering::Relaxed)
     }
 
-    /// True while something of a revoked assignment may be under way.
+    /// True while something of an assignment that was given up may be under way.
     pub(crate) fn any(&self) -> bool {
         // Pairs with the stores in `add` and `forget`: a task that was told of a revocation sees
         // it. Otherwise events of a partition that was taken away could be started.
@@ -276,10 +332,11 @@ impl Revocations {
         self.told.subscribe()
     }
 
-    fn add(&self, number: u32) {
+    fn add(&self, number: u32, why: GivenUp) {
         {
             let mut numbers = self.numbers.lock();
-            numbers.insert(number);
+            let known = numbers.entry(number).or_insert(why);
+            *known = why.max(*known);
             // Pairs with the load in `any`. Before anybody is told.
             self.count.store(numbers.len(), Ordering::SeqCst);
         }
@@ -312,8 +369,8 @@ mod tests {
         let first = assigned(&revocations);
         let (number, open) = (first.number, OpenBatch::of(&first));
         assert!(!revocations.has(number));
-        first.revoke();
-        first.revoke();
+        first.give_up(GivenUp::Revoked);
+        first.give_up(GivenUp::Revoked);
         let second = assigned(&revocations);
         assert!(revocations.has(number) && !revocations.has(second.number));
         drop(first);
@@ -328,9 +385,30 @@ mod tests {
         let revocations = Arc::<Revocations>::default();
         let assigned = assigned(&revocations);
         assert_eq!((assigned.ends(DROPPED), assigned.ends(HANDLED)), (DROPPED, HANDLED));
-        assigned.revoke();
+        assigned.give_up(GivenUp::Revoked);
         assert_eq!(assigned.ends(DROPPED), Settled::Refused(Refusal::Revoked));
         assert_eq!(assigned.ends(HANDLED), HANDLED, "it is done, and its source may still say so");
+    }
+
+    #[test]
+    fn g08_what_a_stop_does_not_wait_for_is_given_back_and_what_it_cuts_off_is_refused() {
+        let revocations = Arc::<Revocations>::default();
+        let (once, again) = (assigned(&revocations), assigned(&revocations));
+        once.give_up(GivenUp::Refused);
+        again.give_up(GivenUp::GivenBack);
+        let back = Settled::Refused(Refusal::GivenBack);
+        assert_eq!((once.ends(DROPPED), again.ends(DROPPED)), (DROPPED, back));
+        let lost = Settled::Refused(Refusal::NotStored);
+        assert_eq!((again.ends(HANDLED), again.ends(lost)), (HANDLED, lost));
+        assert!(revocations.has(again.number) && !revocations.is_revoked(again.number));
+        again.count_stale(HANDLED);
+        assert_eq!(revocations.stale(), 0, "nobody else has it yet");
+        revocations.cut_off();
+        assert_eq!(again.ends(DROPPED), DROPPED);
+        again.give_up(GivenUp::Revoked);
+        again.give_up(GivenUp::GivenBack);
+        assert_eq!(again.ends(DROPPED), Settled::Refused(Refusal::Revoked));
+        assert!(revocations.is_revoked(again.number));
     }
 
     #[test]
@@ -338,7 +416,7 @@ mod tests {
         let revocations = Arc::<Revocations>::default();
         let assigned = assigned(&revocations);
         assigned.count_stale(HANDLED);
-        assigned.revoke();
+        assigned.give_up(GivenUp::Revoked);
         assigned.count_stale(DROPPED);
         assert_eq!(revocations.stale(), 0, "done in time, and not done");
         assigned.count_stale(HANDLED);

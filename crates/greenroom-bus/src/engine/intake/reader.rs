@@ -123,6 +123,14 @@ impl ReadPartition {
     fn batch(&self, ledger: &Arc<Ledger>, input: &Arc<Input>) -> Arc<Batch> {
         Batch::of(ledger, input, &self.assigned, self.taken_at, self.receipts.clone())
     }
+
+    /// What waits for room in the budget is not handed on.
+    fn refuse_rest(&mut self, ledger: &Arc<Ledger>, input: &Arc<Input>) {
+        let batch = self.batch(ledger, input);
+        for taken in self.rest.by_ref() {
+            drop(settlement(&batch, (taken.position, 0), None));
+        }
+    }
 }
 
 impl InputReader {
@@ -310,13 +318,18 @@ impl InputReader {
         self.source = Some(source);
     }
 
+    /// A stop came: gives up what waits here that it does not wait for.
+    fn give_up_waiting(&mut self) {
+        for part in self.parts.iter_mut().filter(|part| part.assigned.is_given_up()) {
+            part.refuse_rest(&self.shared.ledger, &self.input);
+        }
+        self.routing.give_up_waiting();
+    }
+
     fn give_up(&mut self, assigned: &Arc<Assigned>) {
         if let Some(at) = self.parts.iter().position(|part| Arc::ptr_eq(&part.assigned, assigned)) {
-            let part = self.parts.swap_remove(at);
-            let batch = part.batch(&self.shared.ledger, &self.input);
-            for taken in part.rest {
-                drop(settlement(&batch, (taken.position, 0), None));
-            }
+            let mut part = self.parts.swap_remove(at);
+            part.refuse_rest(&self.shared.ledger, &self.input);
         }
         self.routing.withdraw(assigned.number);
         self.held_back.forget(assigned.number);
@@ -370,21 +383,19 @@ impl InputReader {
     /// # Cancel safety
     /// A dropped future has lost nothing.
     async fn hand_over(&mut self, phase: &mut watch::Receiver<Phase>) {
+        self.give_up_waiting();
         self.show_progress();
         while self.waits() && *phase.borrow_and_update() != Phase::Now {
             tokio::select! {
                 biased;
-                _ = phase.changed() => {}
+                _ = phase.changed() => self.give_up_waiting(),
                 () = fits(&self.parts) => self.go_on().await,
                 () = self.routing.go_on() => {}
             }
             self.show_progress();
         }
         for part in &mut self.parts {
-            let batch = part.batch(&self.shared.ledger, &self.input);
-            for taken in part.rest.by_ref() {
-                drop(settlement(&batch, (taken.position, 0), None));
-            }
+            part.refuse_rest(&self.shared.ledger, &self.input);
         }
         self.routing.finish(phase).await;
         self.show_progress();

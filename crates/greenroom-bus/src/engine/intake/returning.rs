@@ -39,7 +39,7 @@ pub(crate) async fn carry(
             biased;
             _ = phase.changed() => continue,
             _ = revoked.changed() => {
-                routing.give_up_revoked();
+                routing.give_up_waiting();
                 continue;
             }
             returning = loopback.0.next() => returning,

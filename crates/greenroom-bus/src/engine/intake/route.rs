@@ -79,17 +79,17 @@ impl Routing {
     /// Gives up all that waits of an assignment that was revoked: here, in every pool, and on the
     /// way back. Nothing of it is started from here on.
     pub(crate) fn withdraw(&mut self, assigned: u32) {
-        self.give_up_revoked();
+        self.give_up_waiting();
         if let Some(loopback) = &self.shared.loopback {
-            loopback.withdraw(assigned);
+            loopback.withdraw(|of| of == assigned);
         }
         for managed in &*self.managed {
             managed.admin.withdraw(|job| job.origin.assigned == assigned);
         }
     }
 
-    /// Gives up what waits here, and belongs to a partition that was taken away.
-    pub(crate) fn give_up_revoked(&mut self) {
+    /// Gives up what waits here, of assignments that were given up.
+    pub(crate) fn give_up_waiting(&mut self) {
         let revocations = self.shared.inputs.revocations.clone();
         self.pools.give_up(&|assigned| revocations.has(assigned));
         for waiting in &mut self.unreserved {
@@ -324,7 +324,7 @@ impl Routing {
         while self.held_back() > 0 && *phase.borrow_and_update() != Phase::Now {
             tokio::select! {
                 biased;
-                _ = phase.changed() => {}
+                _ = phase.changed() => self.give_up_waiting(),
                 () = self.go_on() => {}
             }
         }

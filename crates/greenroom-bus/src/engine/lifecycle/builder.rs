@@ -18,7 +18,7 @@ use crate::{
     dead_letter::DeadLetterStore,
     engine::{
         account::ledger::Ledger,
-        config::{BuildError, NoHandler, OutageConfig},
+        config::{BuildError, Finish, NoHandler, OutageConfig},
         egress::{
             dead_letters::DeadLetters,
             exits::Exits,
@@ -66,6 +66,7 @@ pub struct EngineBuilder {
     recorder: Option<Arc<dyn Recorder>>,
     loopback: Option<LoopbackConfig>,
     deadline: Duration,
+    finish: Finish,
     line_of: LineOf,
 }
 
@@ -106,6 +107,7 @@ impl Default for EngineBuilder {
             recorder: None,
             loopback: None,
             deadline: DEADLINE,
+            finish: Finish::default(),
             line_of: |job| job.line.clone(),
         }
     }
@@ -319,6 +321,13 @@ impl EngineBuilder {
         self
     }
 
+    /// What a drain waits for; of inputs that keep their positions what is in hand, of others all
+    /// that was taken, unless said otherwise.
+    pub fn finish(mut self, finish: Finish) -> Self {
+        self.finish = finish;
+        self
+    }
+
     /// Starts the pools. Nothing is read before [`Engine::run`].
     ///
     /// # Errors
@@ -332,7 +341,7 @@ impl EngineBuilder {
         }
         let (named, others): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.inputs).into_iter().partition(|input| input.name.is_some());
-        let inputs = Inputs::new();
+        let inputs = Inputs::new(self.finish);
         for NewInput { name, config, source } in named.into_iter().chain(others) {
             let name = name.unwrap_or_else(|| inputs.free_name(source.describe()));
             inputs.add(&name, config, source).map_err(|(why, _)| BuildError::Ends(why))?;
@@ -342,7 +351,7 @@ impl EngineBuilder {
 
     /// An engine without inputs, whose events all come from `giver`.
     pub(crate) async fn build_for(self, giver: &str) -> Result<Engine, BuildError> {
-        let inputs = Inputs::new();
+        let inputs = Inputs::new(self.finish);
         inputs.add_without_source(giver);
         inputs.close();
         self.build_with(inputs).await

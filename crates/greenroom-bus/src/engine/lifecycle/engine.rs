@@ -82,4 +82,18 @@ impl Parts {
             managed: self.managed.clone(),
         }
     }
+
+    /// Gives up what waits in pools and on the way back, of assignments that were given up.
+    pub(crate) fn give_up_waiting(&self) {
+        let revocations = &self.shared.inputs.revocations;
+        if !revocations.any() {
+            return;
+        }
+        if let Some(loopback) = &self.shared.loopback {
+            loopback.withdraw(|assigned| revocations.has(assigned));
+        }
+        for managed in &*self.managed {
+            managed.admin.withdraw(|job| revocations.has(job.origin.assigned));
+        }
+    }
 }

@@ -5,7 +5,8 @@
 pub enum Phase {
     /// Inputs are read. Left by `drain` and `stop_now`, or when every input has ended.
     Run,
-    /// Nothing more is read; what was taken is handled, within the deadline. Left by `stop_now`.
+    /// Nothing more is read; what is in hand is handled, within the deadline, and what its input
+    /// cannot deliver again. Left by `stop_now`.
     Drain,
     /// Handlers are dropped at their next await, and what is left is refused.
     Now,

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! read:  inputs run                      ── all ended, or drain, or stop now ──▶
-//! drain: pools handle what was taken     ── all handled, or the deadline, an outage too long, stop now ──▶
+//! drain: pools handle what was taken, after a stop what is in hand
+//!                                        ── all handled, or the deadline, an outage too long, stop now ──▶
 //! flush: outputs and dead letters store what they accepted
 //! commit: inputs that keep their positions store them ──▶ report
 //! ```
@@ -50,6 +51,10 @@ const POOLS_LET_GO: Duration = Duration::from_millis(750);
 const REMOTE_LET_GO: Duration = Duration::from_millis(800);
 const OUTPUTS_LET_GO: Duration = Duration::from_millis(850);
 const COMMITS_LET_GO: Duration = Duration::from_millis(950);
+
+/// What waits in an output that has stored and rejected nothing for so long is given back by a
+/// stop.
+const STUCK: Duration = Duration::from_secs(1);
 
 /// A deadline that is never reached: a hundred years.
 const FOREVER: Duration = Duration::from_secs(100 * 365 * 24 * 3_600);
@@ -104,6 +109,8 @@ struct Run {
     parked: StandstillWatch,
     /// Events that were left behind parked keys.
     left_parked: u64,
+    /// What outputs hold that do not get on is not waited for: it is delivered again.
+    gave_back_outputs: bool,
     errors: Vec<String>,
 }
 
@@ -120,6 +127,7 @@ impl Run {
             depths: Depths::default(),
             parked: StandstillWatch::default(),
             left_parked: 0,
+            gave_back_outputs: false,
             errors: Vec::new(),
         }
     }
@@ -269,6 +277,7 @@ impl Run {
         let (phase, now) = (*self.phase.borrow_and_update(), Instant::now());
         if phase == Phase::Drain && self.at.deadline.is_none() {
             self.at.deadline = now.checked_add(engine.deadline);
+            engine.give_up_waiting();
         }
         if phase != Phase::Now && self.at.deadline.is_some_and(|deadline| now >= deadline) {
             tracing::warn!("the deadline has passed; what is left is refused");
@@ -365,6 +374,8 @@ impl Run {
     /// overtakes the first when the run has to end.
     async fn drain(&mut self, engine: &Parts) -> Vec<PoolStats> {
         let mut stops = Tasks::new();
+        // What inputs handed over while they stopped.
+        engine.give_up_waiting();
         stop_pools(engine, &mut stops, FOREVER);
         let mut overtaken = false;
         loop {
@@ -441,6 +452,10 @@ impl Run {
         loop {
             self.look_at_phase(engine);
             self.look_at_trouble(engine);
+            if letters.is_some() && gives_back(engine, finishes.count()) {
+                self.gave_back_outputs = true;
+                finishes = Tasks::new();
+            }
             let rejects = may_reject && !finishes.is_empty() && !self.waited(REMOTE_LET_GO);
             if let Some(store) = letters.take_if(|_| !rejects) {
                 finishes.spawn(store.describe(), async move { store.finish().await });
@@ -522,6 +537,12 @@ impl Run {
         let ledger = &shared.ledger;
         let load = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Acquire);
         let counts = ledger.counts();
+        let outcomes = counts.outcomes;
+        // What a wedged worker or an output that gave up still holds counts as refused: nothing has
+        // confirmed it.
+        let (mut refused, mut given_back) = (outcomes.refused, outcomes.given_back);
+        let rest = if self.gave_back_outputs { &mut given_back } else { &mut refused };
+        *rest += counts.unsettled();
         let lost_outputs = load(&ledger.lost_outputs);
         let refused_parked = shared.process.parked.refused();
         if refused_parked > 0 {
@@ -545,13 +566,12 @@ impl Run {
             shared.process.handlers.iter().map(|handler| handler.config.factory.unanswered()).sum();
         RunReport {
             taken: counts.taken,
-            handled: counts.handled,
-            ignored: counts.ignored,
-            dead_lettered: counts.dead_lettered,
-            // What a wedged worker or an output that gave up still holds counts as refused:
-            // nothing has confirmed it.
-            refused: counts.refused + counts.unsettled(),
-            revoked: counts.revoked,
+            handled: outcomes.handled,
+            ignored: outcomes.ignored,
+            dead_lettered: outcomes.dead_lettered,
+            refused,
+            revoked: outcomes.revoked,
+            given_back,
             parked: self.left_parked + refused_parked,
             retried: shared.process.pools.iter().map(|pool| load(&pool.further_attempts)).sum(),
             repeated_at_most: load(&ledger.unanswered)
@@ -600,6 +620,15 @@ fn warnings(engine: &Parts, control: &Control) -> Vec<String> {
     let letters = &engine.shared.egress.dead_letters.store;
     warnings.extend(letters.remark().map(|what| format!("{}: {what}", letters.describe())));
     warnings
+}
+
+/// True where so many outputs are left, and none of them gets on, after a stop that need not wait
+/// for them.
+fn gives_back(engine: &Parts, left: usize) -> bool {
+    let outputs = engine.shared.egress.outputs.at_work();
+    let stuck = outputs.iter().filter_map(|output| output.sink.trouble());
+    let stuck = stuck.filter(|trouble| trouble.idle >= STUCK).count();
+    left > 0 && stuck >= left && engine.shared.inputs.gives_back_all()
 }
 
 /// An output or the dead letters that cannot store any more: whatever is handled from

@@ -136,7 +136,8 @@ impl StandstillWatch {
 
 /// Asks the pools for their parked keys, and tells the inputs what they hold of each.
 pub(crate) fn look_at_keys(engine: &Parts) {
-    give_up_revoked(engine);
+    // An event that was in hand when its partition was taken away may have parked its key since.
+    engine.give_up_waiting();
     let (mut keys, mut events) = (0, 0);
     let mut of_inputs: Vec<u64> = Vec::new();
     for pool in engine.managed.iter().filter_map(|managed| managed.keys.as_ref()) {
@@ -153,16 +154,6 @@ pub(crate) fn look_at_keys(engine: &Parts) {
     }
     engine.shared.process.parked.seen(ParkedCounts { keys, events });
     engine.shared.inputs.hold_parked(&of_inputs);
-}
-
-/// An event that was in hand when its partition was taken away may have parked its key since then.
-fn give_up_revoked(engine: &Parts) {
-    let revocations = &engine.shared.inputs.revocations;
-    if revocations.any() {
-        for managed in &*engine.managed {
-            managed.admin.withdraw(|job| revocations.has(job.origin.assigned));
-        }
-    }
 }
 
 /// True where all that was taken and is not settled waits behind parked keys, or for room that

@@ -11,7 +11,7 @@ use super::{
     entries::{HandlerEntry, PoolSettings},
     job::{BusError, PoolJob},
     judge::{
-        failed, is_revoked, paused, released, revoked, tell_failure, waiting, waits_for_handler,
+        failed, given_up, is_given_up, paused, released, tell_failure, waiting, waits_for_handler,
         waits_for_the_probe,
     },
     loopback::{Loopback, has_room},
@@ -93,7 +93,7 @@ impl Attempts {
         if let Some(fair_share) = &shared.process.fair_share {
             fair_share.turn(entry.pool).await;
         }
-        if jobs.iter().any(|job| is_revoked(shared, job)) {
+        if jobs.iter().any(|job| is_given_up(shared, job)) {
             return self.attempt_each(jobs).await;
         }
         if entry.pause.is_on() {
@@ -167,8 +167,8 @@ impl Attempts {
         if let Some(fair_share) = &shared.process.fair_share {
             fair_share.turn(entry.pool).await;
         }
-        if is_revoked(shared, job) {
-            return Err(revoked(entry));
+        if is_given_up(shared, job) {
+            return Err(given_up(entry));
         }
         if entry.pause.is_on() {
             return Err(paused(entry));
@@ -365,7 +365,7 @@ fn begin(job: &mut PoolJob, entry: &HandlerEntry, pool: &PoolSettings, slot: usi
 /// How long an event waits before its last attempt, a part at a time: inputs may end meanwhile, and
 /// then nobody else comes.
 fn held(shared: &Shared, job: &PoolJob) -> Option<Duration> {
-    let left = job.extras()?.tries.held_for(|| shared.inputs.reading() > 0)?;
+    let left = job.extras()?.tries.held_for(|| shared.inputs.others_may_come(&job.origin))?;
     Some(left.min(HELD))
 }
 

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     engine::{
         account::{ledger::OutputsTicket, order_audit::OrderLine},
-        egress::outputs::{Inside, View},
+        egress::outputs::{Inside, NotHanded, View},
         shared::Shared,
     },
     event::Event,
@@ -138,7 +138,8 @@ impl Leaving<'_> {
             let ack = rejections.part(rejecting, input.is_some().then(|| event.clone()));
             Outgoing { event, pool, attempt, line: line.map(OrderLine::number), ack }
         };
-        let all = shared.egress.all_outputs;
+        let (all, assigned) = (shared.egress.all_outputs, origin.assigned);
+        let given_up = || shared.inputs.revocations.until(assigned);
         // Outputs that were asked before, where an event goes to all of them.
         let mut asked = None;
         loop {
@@ -146,8 +147,10 @@ impl Leaving<'_> {
             if !all && let Some(output) = to.plain(&event) {
                 let Some(inside) = output.enter() else { continue };
                 let outgoing = leaves(&inside, event);
-                let Err(back) = inside.hand_over(outgoing).await else { return };
-                event = back;
+                match inside.hand_over(outgoing, given_up).await {
+                    Err(NotHanded::Removed(back)) => event = back,
+                    Ok(()) | Err(NotHanded::GivenUp) => return,
+                }
                 continue;
             }
             match to.taking(&event, all, asked.as_deref().unwrap_or_default()) {
@@ -155,7 +158,8 @@ impl Leaving<'_> {
                     let mut is_back = false;
                     for output in taking {
                         let outgoing = leaves(&output, event.clone());
-                        is_back |= output.hand_over(outgoing).await.is_err();
+                        let handed = output.hand_over(outgoing, given_up).await;
+                        is_back |= matches!(handed, Err(NotHanded::Removed(_)));
                     }
                     if !is_back {
                         return;

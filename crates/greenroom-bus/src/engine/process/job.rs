@@ -131,8 +131,9 @@ pub(crate) struct BusError {
     pub(crate) failures: u32,
     /// No other is made.
     pub(crate) is_last: bool,
-    /// Its partition was taken away: it is given up, whatever is left of its attempts.
-    pub(crate) is_revoked: bool,
+    /// Its partition was taken away, or a stop came: it is given up, whatever is left of its
+    /// attempts.
+    pub(crate) is_given_up: bool,
 }
 
 /// The failed attempts of one event, since it was taken or an operator let it be attempted anew.

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     dead_letter::Reason,
-    engine::shared::Shared,
+    engine::{intake::partition::GivenUp, shared::Shared},
     excerpt::excerpt,
     handler::{Effect, Failure, FailureKind},
     router::Retry,
@@ -48,8 +48,9 @@ pub(crate) fn waits_for_the_probe(entry: &HandlerEntry) -> BusError {
     waits_for_handler(entry, OUTAGE)
 }
 
-/// True where the partition of an event was taken away.
-pub(crate) fn is_revoked(shared: &Shared, job: &PoolJob) -> bool {
+/// True where an event is not to be started any more: its partition was taken away, or a stop does
+/// not wait for it.
+pub(crate) fn is_given_up(shared: &Shared, job: &PoolJob) -> bool {
     shared.inputs.revocations.has(job.origin.assigned)
 }
 
@@ -58,10 +59,10 @@ pub(crate) fn released(entry: &HandlerEntry) -> BusError {
     waiting(entry, "one before it in its line was not done", RELEASED)
 }
 
-/// An event that is not attempted, because its partition was taken away.
-pub(crate) fn revoked(entry: &HandlerEntry) -> BusError {
-    let why = "its partition was taken away before it was attempted";
-    BusError { is_revoked: true, ..waiting(entry, why, Duration::ZERO) }
+/// An event that is not attempted, because it is given up.
+pub(crate) fn given_up(entry: &HandlerEntry) -> BusError {
+    let why = "its partition was taken away, or a stop came, before it was attempted";
+    BusError { is_given_up: true, ..waiting(entry, why, Duration::ZERO) }
 }
 
 /// What an event waits for whose handler is paused.
@@ -73,7 +74,8 @@ pub(crate) fn paused(entry: &HandlerEntry) -> BusError {
 pub(crate) fn waiting(entry: &HandlerEntry, why: &str, wait: Duration) -> BusError {
     let failure = Failure::new(FailureKind::Released, why);
     let backoff = entry.retry().backoff;
-    BusError { failure, waits: Some(wait), backoff, failures: 0, is_last: false, is_revoked: false }
+    let waits = Some(wait);
+    BusError { failure, waits, backoff, failures: 0, is_last: false, is_given_up: false }
 }
 
 /// Judges a failure: is it the event's, or is its handler in outage?
@@ -129,11 +131,19 @@ pub(crate) fn failed(
     let tries = &job.extras_mut().tries;
     let failures = tries.failures();
     let is_last = failures >= retry.attempts || tries.is_over(retry.total, now);
-    let is_revoked = is_revoked(shared, job);
-    if let Some(class) = RetryClass::of(failure.kind, waits.is_some(), is_last || is_revoked) {
+    let why = shared.inputs.revocations.why(job.origin.assigned);
+    if let Some(class) = RetryClass::of(failure.kind, waits.is_some(), is_last || why.is_some()) {
         pool.retries.count(class);
     }
-    BusError { failure, waits, backoff: retry.backoff, failures, is_last, is_revoked }
+    let is_given_up = why.is_some_and(|why| gives_up(why, failure.kind));
+    BusError { failure, waits, backoff: retry.backoff, failures, is_last, is_given_up }
+}
+
+/// Whether nothing follows from a failure in this run. After a stop, what was in hand ends as it
+/// would have without it: it may be a dead letter. The pool does not start it again, and no
+/// operator comes who could decide about its key.
+fn gives_up(why: GivenUp, kind: FailureKind) -> bool {
+    why == GivenUp::Revoked || kind == FailureKind::Park
 }
 
 /// Does not count an attempt that was counted when it began.
@@ -163,7 +173,7 @@ fn blamed(
         probe: probe.done(),
         left,
         since,
-        others_may_come: shared.inputs.reading() > 0,
+        others_may_come: shared.inputs.others_may_come(&job.origin),
     };
     let blame = entry.circuit.failed(failing, now);
     if blame == Blame::NewOutage {
@@ -203,8 +213,9 @@ pub(crate) fn policy(attempt: FailedAttempt<'_, BusError>, chance: f64) -> Failu
         Cause::Error(error) => error,
         _ => return row(Retry::default()).action(attempt.failures, chance),
     };
-    if error.is_revoked {
-        // Dropped, its settlement refuses it: the new owner of its partition handles it.
+    if error.is_given_up {
+        // Dropped, its settlement refuses it: the next owner of its partition, or the next run,
+        // handles it.
         return FailureAction::Drop;
     }
     if let Some(after) = error.waits {
@@ -303,7 +314,7 @@ pub(crate) fn bury(shared: &Shared, letter: DeadLetter<PoolJob, BusError>) {
         return;
     };
     // The new owner of its partition handles it, and may do better: dropped, it is refused.
-    if is_revoked(shared, &job) {
+    if shared.inputs.revocations.is_revoked(job.origin.assigned) {
         return;
     }
     let error = match (letter.error, letter.panic) {

@@ -129,13 +129,13 @@ impl Loopback {
         self.queue.lock().as_mut()?.pop_front()
     }
 
-    /// Gives up what is on its way and was made of an event of this assignment.
-    pub(crate) fn withdraw(&self, assigned: u32) {
+    /// Gives up what is on its way and was made of an event of such an assignment.
+    pub(crate) fn withdraw(&self, is_given_up: impl Fn(u32) -> bool) {
         let gone: VecDeque<_> = {
             let mut queue = self.queue.lock();
             let Some(open) = queue.as_mut() else { return };
             let all = std::mem::take(open).into_iter();
-            let (gone, stay) = all.partition(|returning| returning.assigned == assigned);
+            let (gone, stay) = all.partition(|returning| is_given_up(returning.assigned));
             *open = stay;
             gone
         };

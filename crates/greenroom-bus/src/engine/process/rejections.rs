@@ -118,7 +118,7 @@ impl Settle for AllAnswered {
 
 fn give_up(shared: &Shared, input: InputEvent, rejected: Vec<OutputRejection>, ack: Ack) {
     // The new owner of its partition handles it, and may do better.
-    if shared.inputs.revocations.has(input.origin.assigned) {
+    if shared.inputs.revocations.is_revoked(input.origin.assigned) {
         return ack.refuse(Refusal::Revoked);
     }
     let given = Given {

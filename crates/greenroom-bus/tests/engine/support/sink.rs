@@ -35,6 +35,8 @@ pub(crate) struct Behaviour {
     pub(crate) fails_after: Option<usize>,
     /// Never answers `finish`.
     pub(crate) hangs: bool,
+    /// Its target is down: it tries the first event again and again.
+    pub(crate) is_down: bool,
     /// Rejects for good one of so many, by its id.
     pub(crate) rejects: Option<u32>,
     /// Fails at one of so many for now, by its id, and tries it again.
@@ -65,6 +67,7 @@ impl Default for Behaviour {
             latency: Duration::ZERO,
             fails_after: None,
             hangs: false,
+            is_down: false,
             rejects: None,
             stumbles: None,
         }
@@ -155,6 +158,10 @@ async fn store(
         }
         left -= 1;
         let Outgoing { event, attempt, ack, .. } = outgoing;
+        if behaviour.is_down {
+            *state.stumbled.lock().unwrap() = Some(Instant::now());
+            std::future::pending::<()>().await;
+        }
         if behaviour.stumbles(event.id()) {
             *state.stumbled.lock().unwrap() = Some(Instant::now());
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -212,7 +219,7 @@ impl Sink for MemorySink {
     }
 
     fn is_remote(&self) -> bool {
-        self.behaviour.rejects.is_some()
+        self.behaviour.rejects.is_some() || self.behaviour.is_down
     }
 
     fn trouble(&self) -> Option<Trouble> {

@@ -33,9 +33,9 @@ use super::{
     targets::{self, Targets},
 };
 use crate::config::{
-    self, AckWhen, Config, FieldCondition, FileInput, GeneratorConfig, HandlerConfig, HandlerKind,
-    InputConfig, InputKind, LettersTo, NoHandler, OnFinalFailure, OnFull, OutputConfig, PoolConfig,
-    RecordsConfig, Retry,
+    self, AckWhen, Config, FieldCondition, FileInput, Finish, GeneratorConfig, HandlerConfig,
+    HandlerKind, InputConfig, InputKind, LettersTo, NoHandler, OnFinalFailure, OnFull,
+    OutputConfig, PoolConfig, RecordsConfig, Retry,
 };
 
 /// Where dead letters go, for those who look.
@@ -68,7 +68,8 @@ pub(super) async fn engine(
             limit: config.outage.limit,
         })
         .all_outputs(config.all_outputs)
-        .deadline(config.shutdown.deadline);
+        .deadline(config.shutdown.deadline)
+        .finish(finish(config.shutdown.finish));
     if let Some(recorder) = recorder {
         builder = builder.record(recorder);
     }
@@ -145,6 +146,14 @@ pub(super) fn input_config(input: &InputConfig) -> engine::InputConfig {
         in_flight_bytes: input.in_flight,
         commit_every: input.commit_every,
         ..engine::InputConfig::default()
+    }
+}
+
+fn finish(option: Option<Finish>) -> engine::Finish {
+    match option {
+        None => engine::Finish::ByInput,
+        Some(Finish::InHand) => engine::Finish::InHand,
+        Some(Finish::All) => engine::Finish::All,
     }
 }
 

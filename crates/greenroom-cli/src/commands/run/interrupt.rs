@@ -39,7 +39,9 @@ pub(super) fn watch(
     let reloading = tokio::spawn(reload_on_hangup(hangups, reload));
     let watching = tokio::spawn(async move {
         signals.next().await;
-        tracing::info!("draining: no more input is read; interrupt again to stop now");
+        tracing::info!(
+            "draining: no more input is read, what is in hand is finished; interrupt again to stop now"
+        );
         let overdue = end_by(deadline + GRACE);
         control.drain();
         signals.next().await;

@@ -157,6 +157,21 @@ options! {
         /// How long draining may take; what is left then is refused, so that its source
         /// delivers it again.
         deadline: Duration = duration(0..=DAY_MS).default("30s");
+        /// What draining waits for, of every input. Without it: of inputs that keep their
+        /// positions (Kafka, NATS, `http`, a file with a checkpoint) what handlers have in hand,
+        /// since the rest is delivered again; of others all that was taken.
+        finish: Option<Finish> = word().optional();
+    }
+}
+
+words! {
+    /// What a stop waits for.
+    pub enum Finish {
+        /// What handlers have in hand. What waits is given back, and of an input that keeps no
+        /// positions it is refused: exit code 3.
+        InHand = "in_hand",
+        /// All that was taken.
+        All = "all",
     }
 }
 

@@ -26,8 +26,8 @@ pub use self::{
     advisor::{AdvisorConfig, Autotune, BoundsConfig},
     condition::FieldCondition,
     config::{
-        Config, DeadLetterFile, DeadLettersConfig, LetterRetention, LetterStoreConfig, LettersTo,
-        LoopbackConfig, NoHandler, OutageConfig, ShutdownConfig,
+        Config, DeadLetterFile, DeadLettersConfig, Finish, LetterRetention, LetterStoreConfig,
+        LettersTo, LoopbackConfig, NoHandler, OutageConfig, ShutdownConfig,
     },
     handler::{
         AckWhen, ExecConfig, HandlerConfig, HandlerKind, HttpConfig, HttpMode, RestartConfig,

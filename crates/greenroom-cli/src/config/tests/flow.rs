@@ -132,3 +132,22 @@ fn a_type_that_no_handler_takes_is_told_unless_it_is_said_what_becomes_of_it() {
     assert_eq!(load(text).lines(), ["1:1 no handler takes the events of the type `b`"]);
     assert_eq!(load(&format!("{text}no_handler: ignore\n")).problems.summary(), "no problems");
 }
+
+#[test]
+fn what_is_said_of_positions_is_warned_about_where_it_changes_nothing() {
+    let of = |input: &str, rest: &str| {
+        load(&format!(
+            "inputs: {{ in: {{ {input} }} }}\nhandlers: {{ h: {{ on: '**', drop: }} }}\n{rest}"
+        ))
+    };
+    let none = of("generator: { count: 1 }, commit_every: 1s", "shutdown: { finish: in_hand }");
+    assert_eq!(none.lines(), ["1:56 this input keeps no positions that could be stored"]);
+    let kept = of("http: { store: log }, commit_every: 50ms", "shutdown: { finish: in_hand }");
+    let useless = "3:21 every input keeps its positions: a stop waits for no more than that anyway";
+    assert_eq!(kept.lines(), [useless]);
+    assert_eq!(kept.good().inputs[0].commit_every, Some(Duration::from_millis(50)));
+    let all = of("http: { store: log }", "shutdown: { finish: all }").good();
+    assert_eq!(all.shutdown.finish, Some(crate::config::Finish::All));
+    assert_eq!(of("http: { store: log }", "shutdown: { finish: some }").problems.errors(), 1);
+    assert_eq!(of("http: { store: log }, commit_every: 5ms", "").problems.errors(), 1);
+}

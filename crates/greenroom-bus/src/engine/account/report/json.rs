@@ -18,13 +18,14 @@ struct Latency {
 impl Serialize for RunReport {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let [p50, p99, p999] = self.latency.map(|time| time.as_micros() as u64);
-        let mut out = serializer.serialize_struct("RunReport", 27)?;
+        let mut out = serializer.serialize_struct("RunReport", 28)?;
         out.serialize_field("taken", &self.taken)?;
         out.serialize_field("handled", &self.handled)?;
         out.serialize_field("ignored", &self.ignored)?;
         out.serialize_field("dead_lettered", &self.dead_lettered)?;
         out.serialize_field("refused", &self.refused)?;
         out.serialize_field("revoked", &self.revoked)?;
+        out.serialize_field("given_back", &self.given_back)?;
         out.serialize_field("parked", &self.parked)?;
         out.serialize_field("retried", &self.retried)?;
         out.serialize_field("repeated_at_most", &self.repeated_at_most)?;
