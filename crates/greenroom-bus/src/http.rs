@@ -11,6 +11,7 @@ pub(crate) mod answer;
 mod config;
 pub(crate) mod connection;
 mod credentials;
+mod kept;
 pub(crate) mod message;
 mod post;
 mod retry_after;

@@ -15,13 +15,13 @@
 //!
 //! The events that the response carries go to the outputs: one in binary mode (`ce-*` headers) or
 //! structured mode (`application/cloudevents+json`), or several as a batch
-//! (`application/cloudevents-batch+json`). Any other successful response settles the event and
-//! hands nothing on, or the event itself where `pass` is set. Nobody needs its body: it is read for
-//! a second at most, so that the connection can be used again, and may break off. What follows from
-//! another status, from no answer in time and from a lost connection is in [`STATUS_MAP`], which a
-//! [`StatusMap`] overrides row by row. A response header [`OUTCOME`] that says `retry`, `reject` or
-//! `park` goes before its status, also before one of success. Where an event is to be tried again,
-//! `Retry-After` says when.
+//! (`application/cloudevents-batch+json`). Any other successful response, and any without a body
+//! (204 and 205 have none), settles the event and hands nothing on, or the event itself where
+//! `pass` is set. Nobody needs its body: it is read for a second at most, so that the connection can be
+//! used again, and may break off. What follows from another status, from no answer in time and from
+//! a lost connection is in [`STATUS_MAP`], which a [`StatusMap`] overrides row by row. A response
+//! header [`OUTCOME`] that says `retry`, `reject` or `park` goes before its status, also before one
+//! of success. Where an event is to be tried again, `Retry-After` says when.
 //!
 //! In a pool with `batch`, the events of one line that wait together are posted together, in batch
 //! mode (`application/cloudevents-batch+json`), with the highest of their attempts and without an
@@ -29,6 +29,9 @@
 //! it rejects or parks: then each is posted by itself. A response with events is refused, because
 //! it does not say to which of them they belong; nothing is posted again for it, also where it
 //! breaks off.
+//!
+//! A kept connection that the target has closed is no attempt: the request goes out once more, over
+//! a new one (`http/kept.rs`).
 //!
 //! After a timeout the target may still be at work on the event while the next attempt arrives, and
 //! after a connection that is lost it may have handled it. The idempotency key, which is the same

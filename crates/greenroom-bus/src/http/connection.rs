@@ -2,11 +2,13 @@
 
 use std::{error::Error, sync::atomic::AtomicBool, time::Duration};
 
-use reqwest::{Client, Request, Response, header::HeaderMap, redirect};
+use reqwest::{Client, ClientBuilder, Request, Response, header::HeaderMap, redirect};
+use tokio::time::Instant;
 
 use super::{
     config::TargetConfig,
     credentials::{self, Identification},
+    kept::OpenedConnections,
     status::On,
     target::{Target, causes},
     tls,
@@ -17,6 +19,10 @@ use super::{
 pub(crate) struct Connection {
     pub(crate) target: Target,
     client: Client,
+    /// Which connections the client has opened.
+    opened: OpenedConnections,
+    /// A client that keeps no connection, for what is sent again.
+    fresh: Client,
     /// Credentials and configured headers, marked as secret so that no log shows their values.
     pub(crate) headers: HeaderMap,
     /// Whether requests say who posts.
@@ -55,17 +61,32 @@ impl Connection {
             }
         }
         let mut target = Target::parse(&config.url)?;
-        let client = client(config, &target)?;
+        let opened = OpenedConnections::default();
+        let client = built(builder(config, &target)?.connector_layer(opened.clone()), &target)?;
+        let fresh = built(builder(config, &target)?.pool_max_idle_per_host(0), &target)?;
         let of_url = target.take_credentials(&client)?;
         let headers = credentials::headers(of_url, config)?;
         let has_query = target.url.query().is_some();
         let identification = Identification::of(&headers, has_query, config);
         let (timeout, warned) = (config.timeout, AtomicBool::new(false));
-        Ok(Self { target, client, headers, identification, timeout, warned })
+        Ok(Self { target, client, opened, fresh, headers, identification, timeout, warned })
     }
 
+    /// Sends it over a connection that is kept, where there is one. If that turns out to be closed
+    /// before the head of an answer was there, sends it once more, over a new one: to close a
+    /// connection without a word is a target's right, and says nothing about the request.
     pub(crate) async fn send(&self, request: Request) -> Result<Response, NoAnswer> {
-        self.client.execute(request).await.map_err(|error| self.no_answer(error))
+        let (again, before) = (request.try_clone(), self.opened.count());
+        let started = Instant::now();
+        let sent = self.client.execute(request).await;
+        let sent = match (sent, again) {
+            (Err(error), Some(mut again)) if self.opened.is_lost_kept(&error, before) => {
+                *again.timeout_mut() = Some(self.timeout.saturating_sub(started.elapsed()));
+                self.fresh.execute(again).await
+            }
+            (sent, _) => sent,
+        };
+        sent.map_err(|error| self.no_answer(error))
     }
 
     pub(crate) fn no_answer(&self, error: reqwest::Error) -> NoAnswer {
@@ -127,14 +148,18 @@ fn is_about_certificates(error: &rustls::Error) -> bool {
 ///
 /// # Errors
 /// A sentence for the operator, where TLS cannot be set up on this machine.
-fn client(config: &TargetConfig, target: &Target) -> Result<Client, String> {
+fn builder(config: &TargetConfig, target: &Target) -> Result<ClientBuilder, String> {
     let builder = Client::builder()
         .user_agent(concat!("greenroom/", env!("CARGO_PKG_VERSION")))
         .redirect(redirect::Policy::none())
         .no_proxy()
         .timeout(config.timeout)
         .connect_timeout(config.connect_timeout.min(config.timeout));
-    tls::with(builder, &target.url, &config.tls)?.build().map_err(|error| {
+    tls::with(builder, &target.url, &config.tls)
+}
+
+fn built(builder: ClientBuilder, target: &Target) -> Result<Client, String> {
+    builder.build().map_err(|error| {
         format!("http: the client for {} cannot be built: {}", target.shown, causes(&error))
     })
 }

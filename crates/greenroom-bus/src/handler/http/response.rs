@@ -1,7 +1,7 @@
 //! What follows from a response.
 
 use bytes::{Bytes, BytesMut};
-use reqwest::Response;
+use reqwest::{Response, StatusCode};
 use tokio::time::Instant;
 
 use super::shared::Shared;
@@ -38,10 +38,11 @@ pub(super) async fn settle(
 }
 
 async fn settled(shared: &Shared, mut response: Response) -> HandlerResult {
-    if !http::announces_events(&headers(&response)) {
+    let without_events = if shared.config.pass { Outputs::Same } else { Outputs::None };
+    if is_bodiless(&response) || !http::announces_events(&headers(&response)) {
         // It is handled: whatever becomes of the body, nobody needs it.
         answer::read_some(&mut response, shared.config.max_response, 0).await;
-        return Ok(if shared.config.pass { Outputs::Same } else { Outputs::None });
+        return Ok(without_events);
     }
     let Some(body) = read_whole(shared, &mut response).await? else {
         return Err(Failure::reject(format!(
@@ -50,17 +51,22 @@ async fn settled(shared: &Shared, mut response: Response) -> HandlerResult {
             shared.connection.target.shown, shared.config.max_response
         )));
     };
+    if body.is_empty() {
+        return Ok(without_events);
+    }
     let events = http::read(&headers(&response), &body).map_err(|error| {
         Failure::reject(format!(
             "http: the response of {} is no CloudEvent: {error}",
             shared.connection.target.shown
         ))
     })?;
-    Ok(match events.is_empty() {
-        false => Outputs::Events(events),
-        true if shared.config.pass => Outputs::Same,
-        true => Outputs::None,
-    })
+    Ok(if events.is_empty() { without_events } else { Outputs::Events(events) })
+}
+
+/// Whether nothing that follows the head is content (RFC 9110, 15.3.5 and 15.3.6): headers that
+/// announce events are those of a framework, which it puts on everything.
+fn is_bodiless(response: &Response) -> bool {
+    matches!(response.status(), StatusCode::NO_CONTENT | StatusCode::RESET_CONTENT)
 }
 
 fn headers(response: &Response) -> Vec<(&str, &[u8])> {

@@ -1,5 +1,7 @@
 //! The handler against a real server that answers with what the test wrote.
 
+mod kept;
+
 use std::{
     sync::{
         Arc,
@@ -172,6 +174,28 @@ async fn u01_a_response_that_claims_events_and_has_none_rejects() {
 }
 
 const CARRIES_EVENTS: &str = "ce-specversion: 1.0\r\nce-id: out\r\nce-source: s\r\nce-type: t\r\n";
+
+#[tokio::test]
+async fn u04_an_answer_without_a_body_is_no_event_whatever_its_headers_say() {
+    let types = ["application/cloudevents+json", "application/cloudevents-batch+json"];
+    let announced = types.map(|ty| format!("content-type: {ty}\r\n"));
+    for headers in announced.iter().map(|headers| &**headers).chain([CARRIES_EVENTS]) {
+        for status in ["200 OK", "202 Accepted", "204 No Content", "205 Reset Content"] {
+            for length in ["content-length: 0\r\n", "transfer-encoding: chunked\r\n"] {
+                let end = if length.starts_with('t') { "0\r\n\r\n" } else { "" };
+                let length = if status.starts_with("204") { "" } else { length };
+                let end = if length.is_empty() { "" } else { end };
+                let answer = format!("HTTP/1.1 {status}\r\n{length}{headers}\r\n{end}");
+                let server = Server::start(Some(answer.clone())).await;
+                assert!(matches!(server.post().await, Ok(Outputs::None)), "{answer}");
+                let config = HttpConfig { pass: true, ..server.config() };
+                assert!(matches!(post(config).await, Ok(Outputs::Same)), "{answer}");
+                let results = post_all(server.config(), &["a", "b"]).await;
+                assert!(results.iter().all(Result::is_ok), "{answer}");
+            }
+        }
+    }
+}
 
 #[tokio::test]
 async fn u01_a_response_with_events_beyond_the_limit_rejects_and_names_the_option() {

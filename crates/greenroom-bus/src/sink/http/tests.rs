@@ -246,6 +246,17 @@ async fn b06_events_of_a_line_arrive_in_order_through_retries() {
 }
 
 #[tokio::test]
+async fn b06_a_target_that_closes_behind_every_answer_gets_each_event_in_its_first_attempt() {
+    let answer = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
+    let server = Server::start(|_, _| Answer::Bytes(answer.to_owned())).await;
+    let sink = HttpSink::open(HttpSinkConfig { concurrency: 8, ..server.config() }).unwrap();
+    let ends = deliver(&sink, 400, |id| Some(id as u64 % 16)).await;
+    assert_eq!((ends.confirmed.len(), sink.unanswered()), (400, 0), "{ends:?}");
+    let requests = server.requests.lock();
+    assert!(requests.iter().all(|request| header(request, "greenroom-attempt") == "1"));
+}
+
+#[tokio::test]
 async fn b06_with_a_concurrency_of_one_all_events_arrive_as_they_were_accepted() {
     let server =
         Server::start(|number, _| if number % 3 == 1 { Answer::Status(500, "") } else { OK });

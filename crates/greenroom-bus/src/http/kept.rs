@@ -1,0 +1,124 @@
+//! Kept connections, which a target may close at any time without a word.
+//!
+//! A request that is on its way over such a connection is lost, although the target answers every
+//! request that it gets. The client tells this only as a lost connection, so what it takes to know
+//! one is noted here:
+//!
+//! ```text
+//! the client opens a connection ──▶ the number of it, by its address on this machine
+//! a request is lost ──▶ the address it was sent from ──▶ opened before the request began: kept
+//! ```
+//!
+//! Price: a lock for each request, and an entry for each port that the client has used.
+
+use std::{
+    collections::HashMap,
+    error::Error,
+    io::{self, ErrorKind},
+    net::SocketAddr,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use hyper_util::client::legacy::{
+    self,
+    connect::{Connected, Connection, HttpInfo},
+};
+use parking_lot::Mutex;
+use tower::{Layer, Service};
+
+/// Which connections a client has opened: a layer around its connector.
+#[derive(Debug, Clone, Default)]
+pub(super) struct OpenedConnections(Arc<Mutex<ConnectionNumbers>>);
+
+#[derive(Debug, Default)]
+struct ConnectionNumbers {
+    /// How many there were so far.
+    count: u64,
+    /// The number of the last one that was opened from an address.
+    numbers: HashMap<SocketAddr, u64>,
+}
+
+impl OpenedConnections {
+    /// How many there were so far.
+    pub(super) fn count(&self) -> u64 {
+        self.0.lock().count
+    }
+
+    fn note(&self, connected: &Connected) {
+        let Some(address) = local_address(connected) else { return };
+        let mut opened = self.0.lock();
+        opened.count += 1;
+        let number = opened.count;
+        opened.numbers.insert(address, number);
+    }
+
+    /// Whether a request was lost over a connection that was among the first `before`, and before
+    /// the head of an answer was there.
+    pub(super) fn is_lost_kept(&self, error: &reqwest::Error, before: u64) -> bool {
+        let causes = || std::iter::successors(error.source(), |&cause| cause.source());
+        let sent_over = causes().find_map(|cause| {
+            local_address(cause.downcast_ref::<legacy::Error>()?.connect_info()?)
+        });
+        let number = sent_over.and_then(|address| self.0.lock().numbers.get(&address).copied());
+        !error.is_timeout() && number.is_some_and(|number| number <= before) && causes().any(is_end)
+    }
+}
+
+fn local_address(connected: &Connected) -> Option<SocketAddr> {
+    let mut extras = Default::default();
+    connected.get_extras(&mut extras);
+    extras.get().map(HttpInfo::local_addr)
+}
+
+/// Whether it is the end of a connection: neither an answer that is none, nor the end of a stream.
+fn is_end(cause: &(dyn Error + 'static)) -> bool {
+    if let Some(error) = cause.downcast_ref::<io::Error>() {
+        let ended = [
+            ErrorKind::BrokenPipe,
+            ErrorKind::ConnectionAborted,
+            ErrorKind::ConnectionReset,
+            ErrorKind::UnexpectedEof,
+        ];
+        return ended.contains(&error.kind());
+    }
+    cause.downcast_ref().is_some_and(hyper::Error::is_incomplete_message)
+}
+
+impl<S> Layer<S> for OpenedConnections {
+    type Service = NotingConnector<S>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        NotingConnector { inner, opened: self.clone() }
+    }
+}
+
+/// A connector that notes what it opens.
+#[derive(Debug, Clone)]
+pub(super) struct NotingConnector<S> {
+    inner: S,
+    opened: OpenedConnections,
+}
+
+impl<S, R> Service<R> for NotingConnector<S>
+where
+    S: Service<R, Response: Connection, Future: Send + 'static>,
+{
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = Pin<Box<dyn Future<Output = Result<S::Response, S::Error>> + Send>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, to: R) -> Self::Future {
+        let (connecting, opened) = (self.inner.call(to), self.opened.clone());
+        Box::pin(async move {
+            let connection = connecting.await?;
+            opened.note(&connection.connected());
+            Ok(connection)
+        })
+    }
+}
