@@ -1,6 +1,7 @@
 //! Decoding by the table of options: types, ranges, unknown and missing keys, all in one pass.
 
 mod default;
+mod secrets;
 mod told;
 
 use std::{borrow::Cow, collections::HashMap, path::Path};
@@ -56,6 +57,7 @@ pub fn default_of(opt: &Opt) -> Option<Node> {
 }
 
 fn record(node: &Node, group: &'static Group, problems: &mut Problems) -> (Record, Places) {
+    secrets::hide(node, group, problems);
     let mut decoder = Decoder { problems, places: Places::default() };
     let record = decoder.group(node, &node.place, group, "").unwrap_or_default();
     (record, decoder.places)
@@ -84,7 +86,7 @@ impl Decoder<'_> {
     ) -> Option<Record> {
         let node = spelled_short(node, group);
         let node = &*node;
-        let entries = self.entries(node, |found| not_a_group(node, group, found))?;
+        let entries = self.entries(node, || not_a_group(node, group))?;
         let mut record = Record::default();
         let mut given: Vec<(&str, &Entry)> = Vec::new();
         // The options that were probably meant by keys that are not known: these are not missing.
@@ -125,14 +127,14 @@ impl Decoder<'_> {
     fn entries<'n>(
         &mut self,
         node: &'n Node,
-        wrong: impl FnOnce(&str) -> Problem,
+        wrong: impl FnOnce() -> Problem,
     ) -> Option<Vec<&'n Entry>> {
         match &node.value {
             Value::Map(entries) => Some(self.once(entries)),
             Value::Null => Some(Vec::new()),
             _ if is_unresolved(node) => None,
             _ => {
-                self.problems.push(wrong(&node.describe()));
+                self.problems.push(wrong());
                 None
             }
         }
@@ -214,7 +216,7 @@ impl Decoder<'_> {
         (group, path): (&'static Group, &str),
         (may_be, what, help): (fn(&str) -> bool, &str, &str),
     ) -> Typed {
-        let entries = self.entries(node, |_| not_named(node, opt)).unwrap_or_default();
+        let entries = self.entries(node, || not_named(node, opt)).unwrap_or_default();
         let mut records = Vec::new();
         for entry in entries {
             if !may_be(&entry.key) {
@@ -328,7 +330,7 @@ impl Decoder<'_> {
     }
 
     fn variables(&mut self, node: &Node, opt: &Opt, path: &str) -> Option<Typed> {
-        let entries = self.entries(node, |_| wrong(node, opt, None))?;
+        let entries = self.entries(node, || wrong(node, opt, None))?;
         let mut pairs = Vec::new();
         for entry in entries {
             self.places.note(&join(path, &entry.key), &entry.place, entry.node.origin.as_ref());
@@ -340,7 +342,11 @@ impl Decoder<'_> {
                         format!(
                             "`{}` has to be text, but this is {}",
                             entry.key,
-                            entry.node.describe()
+                            if opt.secret {
+                                entry.node.describe_secret()
+                            } else {
+                                entry.node.describe()
+                            }
                         ),
                         entry.node.place.clone(),
                     )

@@ -1,8 +1,9 @@
 //! References to the environment and to files, replaced before anything is decoded.
 //!
-//! `${NAME}` and `${NAME:-default}` may stand anywhere in a value; `$${` is a plain `${`. A value
-//! that begins with `file:` is replaced by the content of that file without the newline at its end
-//! (`file://` is left as it is: a URL).
+//! `${NAME}` and `${NAME:-default}` may stand anywhere in a value, and in a default, which is
+//! looked at only where it is needed; `$${` is a plain `${`. A value that begins with `file:` is
+//! replaced by the content of that file without the newline at its end (`file://` is left as it is:
+//! a URL).
 
 use std::{path::Path, sync::Arc};
 
@@ -13,6 +14,9 @@ use crate::{
 
 /// Secrets are short; a larger file is a mistake.
 const MAX_FILE: u64 = 1 << 20;
+
+/// Defaults within defaults: more than anybody writes, and less than a stack holds.
+const MAX_DEPTH: usize = 16;
 
 /// The outside world of a configuration.
 pub struct World<'a> {
@@ -70,6 +74,11 @@ fn resolve(text: &str, world: &World<'_>) -> Result<Option<Resolved>, Unresolved
     if !text.contains("${") {
         return Ok(None);
     }
+    expand(text, world, 0).map(Some)
+}
+
+/// The text with its references replaced, within so many defaults.
+fn expand(text: &str, world: &World<'_>, depth: usize) -> Result<Resolved, Unresolved> {
     let mut out = String::new();
     let mut origin = None;
     let mut rest = text;
@@ -81,17 +90,38 @@ fn resolve(text: &str, world: &World<'_>) -> Result<Option<Resolved>, Unresolved
             rest = &reference[2..];
             continue;
         }
-        let end = reference.find('}').ok_or_else(|| Unresolved {
+        let end = end_of(&reference[2..]).ok_or_else(|| Unresolved {
             message: "`${` without `}`".to_owned(),
             help: "close the reference, or write `$${` for a plain `${`".to_owned(),
         })?;
+        let (reference, after) = (&reference[2..2 + end], &reference[2 + end + 1..]);
         out.push_str(before);
-        out.push_str(&variable(&reference[2..end], world)?);
-        origin.get_or_insert_with(|| named(&reference[2..end]));
-        rest = &reference[end + 1..];
+        out.push_str(&variable(reference, world, depth)?);
+        origin.get_or_insert_with(|| named(reference));
+        rest = after;
     }
     out.push_str(rest);
-    Ok(Some(Resolved { text: out, origin }))
+    Ok(Resolved { text: out, origin })
+}
+
+/// Where the `}` of a reference stands, behind those of the references in its default.
+fn end_of(reference: &str) -> Option<usize> {
+    let (mut open, mut at) = (0_usize, 0);
+    loop {
+        let rest = reference.get(at..)?;
+        at += match rest {
+            _ if rest.starts_with("$${") => 3,
+            _ if rest.starts_with("${") => {
+                open += 1;
+                2
+            }
+            _ if rest.starts_with('}') && open == 0 => return Some(at),
+            _ => {
+                open -= usize::from(rest.starts_with('}'));
+                rest.chars().next()?.len_utf8()
+            }
+        };
+    }
 }
 
 /// The default after `:-` stays out of messages, like any value.
@@ -100,7 +130,7 @@ fn named(reference: &str) -> Arc<str> {
     format!("${{{name}}}").into()
 }
 
-fn variable(reference: &str, world: &World<'_>) -> Result<String, Unresolved> {
+fn variable(reference: &str, world: &World<'_>, depth: usize) -> Result<String, Unresolved> {
     let (name, default) = match reference.split_once(":-") {
         Some((name, default)) => (name, Some(default)),
         None => (reference, None),
@@ -113,10 +143,19 @@ fn variable(reference: &str, world: &World<'_>) -> Result<String, Unresolved> {
         });
     }
     let found = (world.env)(name).filter(|value| default.is_none() || !value.is_empty());
-    found.or_else(|| default.map(str::to_owned)).ok_or_else(|| Unresolved {
-        message: format!("the environment variable `{name}` is not set"),
-        help: format!("set it, or write `${{{name}:-default}}`"),
-    })
+    match (found, default) {
+        (Some(value), _) => Ok(value),
+        (None, Some(_)) if depth == MAX_DEPTH => Err(Unresolved {
+            message: format!("more than {MAX_DEPTH} defaults stand within one another"),
+            help: "set one of the environment variables, and leave out the defaults behind it"
+                .to_owned(),
+        }),
+        (None, Some(default)) => expand(default, world, depth + 1).map(|resolved| resolved.text),
+        (None, None) => Err(Unresolved {
+            message: format!("the environment variable `{name}` is not set"),
+            help: format!("set it, or write `${{{name}:-default}}`"),
+        }),
+    }
 }
 
 fn read(path: &str, directory: &Path) -> Result<String, Unresolved> {
@@ -132,6 +171,7 @@ fn read(path: &str, directory: &Path) -> Result<String, Unresolved> {
     }
     let bytes = std::fs::read(&full).map_err(|error| unread(error.to_string()))?;
     let text = String::from_utf8(bytes).map_err(|_| unread("it is not UTF-8 text".to_owned()))?;
-    let trimmed = text.strip_suffix('\n').unwrap_or(&text);
+    let text = text.trim_start_matches('\u{feff}');
+    let trimmed = text.strip_suffix('\n').unwrap_or(text);
     Ok(trimmed.strip_suffix('\r').unwrap_or(trimmed).to_owned())
 }

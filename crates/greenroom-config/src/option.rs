@@ -26,16 +26,19 @@ pub struct Of<T> {
     presence: Presence,
     aliases: &'static [&'static str],
     live: bool,
+    secret: bool,
     of: PhantomData<fn() -> T>,
 }
 
 impl<T> Of<T> {
     const fn new(kind: Kind) -> Self {
-        Self { kind, presence: Presence::Required, aliases: &[], live: false, of: PhantomData }
+        let (presence, aliases) = (Presence::Required, &[]);
+        Self { kind, presence, aliases, live: false, secret: false, of: PhantomData }
     }
 
     const fn with<U>(self, presence: Presence) -> Of<U> {
-        Of { kind: self.kind, presence, aliases: self.aliases, live: self.live, of: PhantomData }
+        let Self { kind, aliases, live, secret, .. } = self;
+        Of { kind, presence, aliases, live, secret, of: PhantomData }
     }
 
     /// It may be left out; what that means is in its documentation.
@@ -72,7 +75,9 @@ impl<T> Of<T> {
     /// Nothing prints its value.
     pub const fn secret(self) -> Of<Secret<T>> {
         let presence = self.presence;
-        self.with(presence)
+        let mut this = self.with(presence);
+        this.secret = true;
+        this
     }
 
     /// The same is written for it, and is read as another type, which has [`Take`](crate::Take) for
@@ -89,15 +94,15 @@ impl<T> Of<T> {
 
     /// The entry of the table.
     pub const fn opt(self, name: &'static str, doc: &'static str) -> Opt {
-        let Self { kind, presence, aliases, live, .. } = self;
-        Opt { name, aliases, kind, presence, live, doc }
+        let Self { kind, presence, aliases, live, secret, .. } = self;
+        Opt { name, aliases, kind, presence, live, secret, doc }
     }
 
     /// The entry of the table for one of several keys of which exactly one is given.
     pub const fn kind(self, name: &'static str, doc: &'static str) -> Opt {
         let presence = Presence::Optional;
-        let Self { kind, aliases, live, .. } = self;
-        Opt { name, aliases, kind, presence, live, doc }
+        let Self { kind, aliases, live, secret, .. } = self;
+        Opt { name, aliases, kind, presence, live, secret, doc }
     }
 }
 

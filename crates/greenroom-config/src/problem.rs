@@ -1,8 +1,11 @@
 //! Problems of a configuration, collected in one run and shown in the way of rustc.
 
+mod masked;
+
 use std::fmt::{self, Write};
 
-use crate::tree::{Place, Span};
+use self::masked::{SecretSpan, masked, structure};
+use crate::tree::{Node, Place, Span};
 
 /// How bad a problem is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,6 +54,9 @@ pub struct Problems {
     list: Vec<Problem>,
     file: String,
     lines: Vec<String>,
+    /// Where something stands that may be a secret. `None`: the text was not understood, so all of
+    /// it may be.
+    secrets: Option<Vec<SecretSpan>>,
 }
 
 impl Problems {
@@ -60,6 +66,25 @@ impl Problems {
             list: Vec::new(),
             file: file.into(),
             lines: lines_of(text).map(str::to_owned).collect(),
+            secrets: None,
+        }
+    }
+
+    /// From now on, excerpts show what is not [hidden](Self::hide).
+    pub(crate) fn understood(&mut self) {
+        self.secrets.get_or_insert_default();
+    }
+
+    /// No excerpt shows this value; of a URL, neither its credentials nor its query.
+    pub(crate) fn hide(&mut self, node: &Node, is_url: bool) {
+        self.secrets.get_or_insert_default().extend(SecretSpan::of(node, is_url));
+    }
+
+    /// A line of the file as an excerpt shows it.
+    fn shown(&self, number: usize, line: &str) -> String {
+        match &self.secrets {
+            Some(secrets) => masked(line, number, secrets),
+            None => structure(line),
         }
     }
 
@@ -143,7 +168,7 @@ impl Problems {
         if let Place::Source(span) = &problem.place
             && let Some(line) = self.lines.get(span.line - 1).filter(|_| span.width > 0)
         {
-            let excerpt = Excerpt::of(line, *span);
+            let excerpt = Excerpt::of(&self.shown(span.line, line), *span);
             let caret = underline(&excerpt.line, excerpt.column, excerpt.width);
             snippet(span.line, &excerpt.line, &paint.with(code, &caret), paint, out);
         }

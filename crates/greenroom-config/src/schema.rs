@@ -46,6 +46,11 @@ impl Group {
         self.find(self.short?)
     }
 
+    /// Whether nothing may print a single value that stands in its place.
+    pub fn has_secret(&self) -> bool {
+        self.all().any(|opt| opt.secret)
+    }
+
     /// True where it has no keys.
     pub fn is_empty(&self) -> bool {
         self.options.is_empty() && self.kinds.is_empty()
@@ -75,6 +80,8 @@ pub struct Opt {
     pub presence: Presence,
     /// Whether a change takes effect while the program runs.
     pub live: bool,
+    /// Whether nothing may print its value.
+    pub secret: bool,
     /// What it means, and how to choose it.
     pub doc: &'static str,
 }
@@ -180,7 +187,7 @@ impl Opt {
     /// A key that is known and refused, with what is said then.
     pub const fn refused(name: &'static str, why: &'static str) -> Self {
         let (kind, presence) = (Kind::Refused(why), Presence::Optional);
-        Self { name, aliases: &[], kind, presence, live: false, doc: "" }
+        Self { name, aliases: &[], kind, presence, live: false, secret: false, doc: "" }
     }
 
     /// Every accepted spelling, the proper one first.

@@ -88,6 +88,17 @@ impl Node {
         self.value == Value::Null && self.place == Place::whole_file()
     }
 
+    /// What a message calls the value of an option that nothing may print.
+    pub(crate) fn describe_secret(&self) -> String {
+        match &self.value {
+            _ if self.origin.is_some() => self.describe(),
+            Value::Bool(_) => "`true` or `false`".to_owned(),
+            Value::Int(_) | Value::Float(_) => "a number".to_owned(),
+            Value::Text(_) => "a text".to_owned(),
+            Value::Null | Value::List(_) | Value::Map(_) => self.describe(),
+        }
+    }
+
     /// What a message calls this value: its kind and, where it cannot be a secret, the value.
     pub fn describe(&self) -> String {
         if let Some(origin) = &self.origin {

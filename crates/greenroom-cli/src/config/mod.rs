@@ -55,7 +55,7 @@ YAML, or TOML with the same names when the file ends in `.toml`. Every name may 
 
 - Durations: `200ms`, `5s`, `1m`, `1h`. Ranges: `200ms..30s`. Sizes: `64KiB`, `1MiB`, or bytes. Rates: `20/s`,
   `100/min`. Counts may be grouped: `1_000_000`.
-- `${NAME}` and `${NAME:-default}` in a value are replaced from the environment; `$${` is a plain `${`.
+- `${NAME}` and `${NAME:-default}` in a value, and in a default, are replaced from the environment; `$${` is a plain `${`.
 - A value `file:PATH` is replaced by the content of that file, without the newline at its end. Values that come
   from the environment or a file never appear in messages.
 - `--set a.b=value` sets a single value; it is read as YAML.

@@ -29,7 +29,8 @@ pub(super) fn named_kind(entry: &Entry, group: &Group) -> Option<&'static Opt> {
 }
 
 /// Something else stands for a mapping with known keys.
-pub(super) fn not_a_group(node: &Node, group: &Group, found: &str) -> Problem {
+pub(super) fn not_a_group(node: &Node, group: &Group) -> Problem {
+    let found = if group.has_secret() { node.describe_secret() } else { node.describe() };
     let text = format!("{} is a mapping, but this is {found}", group.title);
     let built = group.built();
     let word = match &node.value {
@@ -119,7 +120,8 @@ pub(super) fn nearest(key: &str, group: &Group) -> Option<(&'static Opt, String)
 }
 
 pub(super) fn wrong(node: &Node, opt: &Opt, why: Option<String>) -> Problem {
-    let found = why.unwrap_or_else(|| format!("this is {}", node.describe()));
+    let shown = || if opt.secret { node.describe_secret() } else { node.describe() };
+    let found = why.unwrap_or_else(|| format!("this is {}", shown()));
     let text = format!("`{}` has to be {}, but {found}", opt.name, opt.kind.expected());
     let problem = Problem::error(text, node.place.clone());
     let example = || opt.kind.example().map(|example| format!("for example {example}"));

@@ -21,10 +21,37 @@ fn c08_values_refer_to_the_environment_and_to_files() {
 }
 
 #[test]
+fn c08_a_default_may_hold_references_which_are_looked_at_only_where_it_is_needed() {
+    let path = |value: &str| {
+        let config =
+            load(&root(&format!("outputs: {{ o: {{ file: {{ path: '{value}' }} }} }}"))).good();
+        config.outputs[0].path().unwrap().file_name().unwrap().to_str().unwrap().to_owned()
+    };
+    for (value, is) in [
+        ("${NONE:-${SECRET}}", "hunter2"),
+        ("${NONE:-${EMPTY:-${SECRET}}}", "hunter2"),
+        ("a-${NONE:-b-${NONE:-c}-d}-e", "a-b-c-d-e"),
+        ("${NONE:-${EMPTY:-}${WORKERS}}}", "7}"),
+        ("${SECRET:-${NONE}}", "hunter2"),
+        ("${NONE:-$${x}}", "${x}"),
+        ("${NONE:-ü${NONE:-ö}}", "üö"),
+    ] {
+        assert_eq!(path(value), is, "{value}");
+    }
+}
+
+#[test]
 fn c08_references_that_lead_nowhere_are_errors_said_once() {
     for (value, expected) in [
         ("'${NONE}'", "the environment variable `NONE` is not set"),
         ("'${NONE'", "`${` without `}`"),
+        ("'${NONE:-${EMPTY}'", "`${` without `}`"),
+        ("'${NONE:-${ALSO_NONE}}'", "the environment variable `ALSO_NONE` is not set"),
+        ("'${${SECRET}}'", "names no environment variable"),
+        (
+            &*format!("'{}'", "${NONE:-".repeat(100_000) + &"}".repeat(100_000)),
+            "more than 16 defaults",
+        ),
         ("'${1X}'", "names no environment variable"),
         ("'file:no/such'", "cannot read `file:no/such`"),
     ] {
@@ -61,6 +88,55 @@ fn c10_a_value_from_the_environment_is_never_shown() {
         assert!(!loaded.text().contains("hunter2"), "{}", loaded.text());
         assert!(loaded.text().contains("${SECRET}"), "{}", loaded.text());
     }
+}
+
+#[test]
+fn c10_an_excerpt_shows_no_secret_whatever_is_wrong_beside_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let http = |rest: &str| handler(&format!("http: {{ url: 'http://a/', {rest} }}"));
+    for text in [
+        handler("http: { url: 'http://a/?k=hunter2', timeout: x }"),
+        handler("http: { url: \"https://u:hunter2@a:80/b#hunter2\", timeout: x }"),
+        handler("http: { url: hunter2, timeout: x }"),
+        handler("htp: { url: 'http://u:hunter2@a/' }"),
+        http("timeout: x, auth: { bearer: hunter2 }"),
+        http("auth: { bearr: hunter2 }"),
+        http("auth: hunter2"),
+        http("auth: [hunter2]"),
+        http("auth: { basic: { user: u, password: hunter2, x: 1 } }"),
+        http("auth: { basic: hunter2 }"),
+        http("timeout: x, headers: { x-key: 'hunter2' }"),
+        http("headers: hunter2"),
+        http("headers: [hunter2]"),
+        handler("exec: { command: [sh, '--token=hunter2'], timeout: x }"),
+        handler("exec: { command: sh hunter2 }"),
+        root("admin: { token: '${NONE:-hunter2}', listen: x }"),
+        root("admin: { tokn: hunter2 }"),
+        root("admin: hunter2"),
+        root("nobody_knows: { this: [hunter2] }"),
+        root("admin: { token: 'hunter2 }"),
+        root("admin: { token: !x hunter2 }"),
+        root("admin: { token: &hunter2 x }"),
+        root("admin: { token: \"hunter2 ü\", token: x }"),
+        root("admin:\n  token: \"hunter2\n    x\"\n  token: x"),
+        root("admin: { token: hunter2 }\n---\n"),
+    ] {
+        let loaded = load_with("c.yaml", &text, &[], directory.path());
+        assert!(loaded.problems.errors() > 0, "{text}");
+        assert!(!loaded.text().contains("hunter2"), "{}", loaded.text());
+    }
+    for text in ["[admin]\ntoken = 'hunter2'\nlisten = 'x'\n", "[admin]\ntoken = 'hunter2\n"] {
+        let loaded = load_with("c.toml", text, &[], directory.path());
+        assert!(
+            loaded.problems.errors() > 0 && !loaded.text().contains("hunter2"),
+            "{}",
+            loaded.text()
+        );
+    }
+    let number = load(&http("auth: { basic: { user: u, password: 43112609 } }"));
+    assert!(number.text().contains("but this is a number") && !number.text().contains("43112609"));
+    let url = load(&handler("http: { url: 'http://u:p@host/in?k=1', timeout: x }"));
+    assert!(url.text().contains("url: 'http://***@host/in?***', timeout: x"), "{}", url.text());
 }
 
 #[test]
