@@ -44,6 +44,7 @@ mod marks;
 pub mod output;
 mod place;
 pub mod source;
+mod topic;
 mod unusable;
 
 pub use client::Properties;

@@ -42,7 +42,7 @@ pub use self::{
     options::{KafkaSinkMode, KafkaSinkOptions},
 };
 use self::{driver::Driver, record::Record, shared::Shared};
-use crate::unusable::Unusable;
+use crate::{topic::check_name, unusable::Unusable};
 
 /// Publishes events to a topic.
 pub struct KafkaSink {
@@ -71,6 +71,7 @@ impl KafkaSink {
     /// What cannot be used. Values of properties are not shown.
     pub fn check(options: &KafkaSinkOptions) -> Result<(), Unusable> {
         options.check()?;
+        check_name("topic", &options.topic)?;
         // Without brokers the client connects to no broker.
         let options = KafkaSinkOptions { brokers: String::new(), ..options.clone() };
         driver::producer(&Arc::new(Shared::new(String::new(), options))).map(drop)

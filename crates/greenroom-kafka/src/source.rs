@@ -75,7 +75,7 @@ pub use self::{
     looking::KafkaLooking,
     options::{KafkaSourceOptions, StartAt},
 };
-use crate::{client, unusable::Unusable};
+use crate::{client, topic::check_name, unusable::Unusable};
 
 /// Events of one pull.
 const BATCH: usize = 1_024;
@@ -159,7 +159,21 @@ impl KafkaSource {
     pub fn check(options: &KafkaSourceOptions) -> Result<(), Unusable> {
         options.check()?;
         // Without brokers the client connects to no broker.
-        consumer(&KafkaSourceOptions { brokers: String::new(), ..options.clone() }).map(drop)
+        let consumer = consumer(&KafkaSourceOptions { brokers: String::new(), ..options.clone() })?;
+        for (place, topic) in options.topics.iter().enumerate() {
+            let option = format!("topics.{place}");
+            match topic.starts_with('^') {
+                false => check_name(&option, topic)?,
+                true => consumer.subscribe(&[topic]).map_err(|_| {
+                    Unusable::option(
+                        &option,
+                        "this pattern is no extended regular expression of POSIX",
+                    )
+                })?,
+            }
+        }
+        let guard = options.guard.as_ref();
+        guard.map_or(Ok(()), |guard| check_name("guard.topic", &guard.topic))
     }
 
     /// Changes what it reads while it runs.

@@ -8,18 +8,24 @@ use thiserror::Error;
 pub struct Unusable {
     /// The property of librdkafka that is at fault, where it is one.
     pub property: Option<String>,
+    /// The option that is at fault, where it is one: `topic`, `topics.0`.
+    pub option: Option<String>,
     /// What is wrong, and what to do next.
     pub why: String,
 }
 
 impl Unusable {
     pub(crate) fn property(name: &str, why: String) -> Self {
-        Self { property: Some(name.to_owned()), why }
+        Self { property: Some(name.to_owned()), option: None, why }
+    }
+
+    pub(crate) fn option(name: &str, why: &str) -> Self {
+        Self { property: None, option: Some(name.to_owned()), why: why.to_owned() }
     }
 }
 
 impl From<String> for Unusable {
     fn from(why: String) -> Self {
-        Self { property: None, why }
+        Self { property: None, option: None, why }
     }
 }

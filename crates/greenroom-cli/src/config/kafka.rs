@@ -72,9 +72,10 @@ impl KafkaChecker<'_> {
         true
     }
 
-    /// Where the property was written, if it was.
-    fn unusable(&mut self, path: &str, Unusable { property, why }: Unusable) {
-        let written = property.map(|name| format!("{path}.properties.{name}"));
+    /// Where the property or the option was written, if it was.
+    fn unusable(&mut self, path: &str, Unusable { property, option, why }: Unusable) {
+        let written = property.map(|name| format!("properties.{name}")).or(option);
+        let written = written.map(|name| format!("{path}.{name}"));
         let at = written.filter(|at| self.places.has(at)).unwrap_or_else(|| path.to_owned());
         let help =
             "docs/kafka.md says what can be set; librdkafka's CONFIGURATION.md has all properties";

@@ -23,7 +23,7 @@ use greenroom_bus::{
 
 pub use self::options::KafkaDeadLettersOptions;
 use self::{driver::LetterDriver, reader::RecordReader, shared::Shared};
-use crate::{source::KafkaSourceOptions, unusable::Unusable};
+use crate::{source::KafkaSourceOptions, topic::check_name, unusable::Unusable};
 
 /// Publishes each dead letter to a topic.
 ///
@@ -79,6 +79,7 @@ impl KafkaDeadLetters {
     /// What cannot be used. Values of properties are not shown.
     pub fn check(options: &KafkaDeadLettersOptions) -> Result<(), Unusable> {
         options.check()?;
+        check_name("topic", &options.topic)?;
         // Without brokers the client connects to no broker.
         let options = KafkaDeadLettersOptions { brokers: String::new(), ..options.clone() };
         driver::producer(&Arc::new(Shared::new(String::new(), String::new())), &options).map(drop)

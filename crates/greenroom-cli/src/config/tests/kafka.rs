@@ -164,6 +164,30 @@ fn c02_a_build_without_kafka_refuses_each_block_with_the_line_that_installs_it()
 
 #[cfg(feature = "kafka")]
 #[test]
+fn c02_topics_and_patterns_that_no_broker_takes_are_told_at_their_place() {
+    let topics = |topics: &str| input("").replace("topics: t,", &format!("topics: {topics},"));
+    for good in ["[a.b_c-9, '^orders', '^(a|b)[0-9]+$']", "'^.*'"] {
+        load(&topics(good)).good();
+    }
+    let name = "no topic can have this name: 1 to 249 letters";
+    let pattern = "this pattern is no extended regular expression of POSIX";
+    let to_topic = |topic: &str| output("").replace("topic: t,", &format!("topic: {topic},"));
+    for (text, place, says) in [
+        (topics("[a, 'a b/c']"), "1:75 ", name),
+        (topics("'..'"), "1:71 ", name),
+        (topics("[t, '^((']"), "1:75 ", pattern),
+        (topics("'^[a'"), "1:71 ", pattern),
+        (input("guard: { topic: 'a b' }"), "1:90 ", name),
+        (to_topic("'a b'"), "3:60 ", name),
+    ] {
+        let loaded = load(&text);
+        assert!(loaded.lines()[0].starts_with(&format!("{place}{says}")), "{}", loaded.text());
+        assert_eq!(loaded.problems.errors(), 1, "{}", loaded.text());
+    }
+}
+
+#[cfg(feature = "kafka")]
+#[test]
 fn c02_check_asks_librdkafka_and_no_broker() {
     load(&input("tls: {}, sasl: { user: u, password: p }")).good();
     load(&output("compression: zstd, properties: { linger.ms: '20' }")).good();
