@@ -34,6 +34,7 @@ mod serve;
 mod settings;
 mod shared;
 mod tls;
+mod webhook;
 
 use std::sync::Arc;
 
@@ -46,6 +47,7 @@ pub use self::{
     message::{BadMessage, MEDIA_TYPES, Message, Reading, read},
     settings::HttpSettings,
     tls::ServerTls,
+    webhook::Webhook,
 };
 
 /// Gives what was posted, from the log that it was stored in. While it is there, events are taken

@@ -15,7 +15,11 @@ use hyper::{
 };
 use serde::Serialize;
 
-use super::{guard::Refused, message::BadMessage};
+use super::{
+    guard::Refused,
+    message::BadMessage,
+    webhook::{ALLOWED_ORIGIN, ALLOWED_RATE},
+};
 use crate::store::log::Appended;
 
 /// How long a sender is to wait where nobody knows how long it takes.
@@ -128,6 +132,17 @@ pub(super) fn refused(why: Refused) -> HttpAnswer {
 
 pub(super) fn not_found(path: &str) -> HttpAnswer {
     problem(StatusCode::NOT_FOUND, &format!("nothing is here: post events to {path}"))
+}
+
+/// A sender of webhooks has asked, and may post.
+pub(super) fn permitted(origin: HeaderValue, rate: HeaderValue) -> HttpAnswer {
+    let answer = with(bare(StatusCode::OK), header::ALLOW, HeaderValue::from_static("POST"));
+    with(with(answer, ALLOWED_ORIGIN, origin), ALLOWED_RATE, rate)
+}
+
+/// It has asked, and may not.
+pub(super) fn not_permitted() -> HttpAnswer {
+    problem(StatusCode::FORBIDDEN, "nothing is taken here from this origin")
 }
 
 pub(super) fn not_allowed(allowed: &'static str) -> HttpAnswer {

@@ -13,6 +13,7 @@ use super::{
     body::{self, BadBody, BodyBounds, ReservedBytes},
     message::{BadMessage, Message, MessageForm, Reading, read},
     shared::{CurrentSettings, Shared},
+    webhook,
 };
 use crate::{
     event::Event,
@@ -83,6 +84,9 @@ fn admit(
     if !is_of(path, &shared.path) {
         return Err(Box::new(answer::not_found(&shared.path)));
     }
+    if let (&Method::OPTIONS, Some(answer)) = (method, handshake(current, head)) {
+        return Err(Box::new(answer));
+    }
     if method != Method::POST {
         return Err(Box::new(answer::not_allowed("POST")));
     }
@@ -92,6 +96,16 @@ fn admit(
     }
     MessageForm::of(&headers(head), current.settings.records.is_some())
         .map_err(|why| Box::new(answer::bad(&why)))
+}
+
+/// What a sender is told that asks whether it may post, where that is told at all.
+fn handshake(current: &CurrentSettings, head: &Parts) -> Option<HttpAnswer> {
+    let webhook = current.settings.webhook.as_ref()?;
+    let origin = webhook::asking(&head.headers)?;
+    Some(match webhook.allows(origin) {
+        true => answer::permitted(origin.clone(), webhook.rate()),
+        false => answer::not_permitted(),
+    })
 }
 
 fn health(shared: &Shared, method: &Method) -> HttpAnswer {

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{access::Access, tls::ServerTls};
+use super::{access::Access, tls::ServerTls, webhook::Webhook};
 use crate::record::Mapping;
 
 /// What an intake takes, from whom, and how much of it.
@@ -10,6 +10,8 @@ use crate::record::Mapping;
 pub struct HttpSettings {
     /// Who may post. Default: anybody.
     pub access: Access,
+    /// Which senders of webhooks are told that they may post. Default: `OPTIONS` is refused.
+    pub webhook: Option<Webhook>,
     /// Default: plain HTTP. Whether it is TLS cannot change while it is open; certificates can.
     pub tls: Option<ServerTls>,
     /// The rule for messages that are no CloudEvents. Default: they are refused.
@@ -38,6 +40,7 @@ impl Default for HttpSettings {
     fn default() -> Self {
         Self {
             access: Access::Anybody,
+            webhook: None,
             tls: None,
             records: None,
             max_event: 1 << 20,

@@ -2,7 +2,7 @@
 
 mod sample;
 
-use std::time::Duration;
+use std::{num::NonZeroU64, time::Duration};
 
 use rustls::pki_types::ServerName;
 use serde_json::json;
@@ -89,6 +89,39 @@ async fn b02_each_refusal_has_its_status_and_what_to_do() {
         413
     );
     assert!(stage.log.ids().is_empty());
+}
+
+#[tokio::test]
+async fn b02_a_sender_of_webhooks_that_asks_is_told_whether_and_how_often_it_may_post() {
+    let webhook = |origins: &[&str], per_minute| {
+        let origins = origins.iter().map(|origin| (*origin).to_owned()).collect();
+        Some(Webhook { origins, per_minute: NonZeroU64::new(per_minute) })
+    };
+    let asks = |origin: &str| {
+        let headers = format!("WebHook-Request-Origin: {origin}\r\nWebHook-Request-Rate: 120\r\n");
+        head("OPTIONS", "/events", &headers)
+    };
+    for (origins, rate, origin, allowed) in [
+        (&["sender.example", "other"][..], 100, "Sender.Example", Some("100")),
+        (&["*"], 0, "anybody.example", Some("*")),
+        (&["sender.example"], 100, "sender.example.org", None),
+        (&["sender.example"], 100, "*", None),
+    ] {
+        let access = Access::Bearer(vec!["token".into()]);
+        let webhook = webhook(origins, rate);
+        let stage = Stage::open(HttpSettings { access, webhook, ..HttpSettings::default() });
+        let answer = stage.ask(&asks(origin)).await;
+        assert_eq!(answer.status, if allowed.is_some() { 200 } else { 403 }, "{answer:?}");
+        assert_eq!(answer.header("webhook-allowed-origin"), allowed.map(|_| origin));
+        assert_eq!(answer.header("webhook-allowed-rate"), allowed);
+        assert_eq!(answer.header("allow"), allowed.map(|_| "POST"));
+        // It posts as everybody does.
+        assert_eq!(stage.post(STRUCTURED, &event("a")).await.status, 401);
+        assert_eq!(stage.ask(&head("OPTIONS", "/events", "")).await.status, 405);
+        assert_eq!(stage.ask(&asks(origin).replace("/events", "/other")).await.status, 404);
+    }
+    let stage = Stage::open(HttpSettings::default());
+    assert_eq!(stage.ask(&asks("sender.example")).await.status, 405, "nobody has allowed any");
 }
 
 #[tokio::test]

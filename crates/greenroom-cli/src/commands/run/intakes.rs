@@ -12,7 +12,7 @@ use greenroom_bus::{
 };
 
 use crate::{
-    config::{HttpInput, InputConfig, RecordsConfig, ServerTlsConfig},
+    config::{HttpInput, InputConfig, RecordsConfig, ServerTlsConfig, WebhookConfig},
     report::Answers,
 };
 
@@ -118,6 +118,7 @@ pub(super) fn settings(input: &InputConfig, http: &HttpInput) -> Result<HttpSett
     let tls: Option<ServerTls> = tls.map_err(|unread| unread.to_string())?;
     Ok(HttpSettings {
         access: http.access(),
+        webhook: http.webhook.as_ref().map(WebhookConfig::to_bus),
         tls,
         records: input.records.as_ref().map(RecordsConfig::mapping).transpose()?.map(Arc::new),
         max_event: bytes(http.max_event),

@@ -1,13 +1,15 @@
 //! Events that are posted to greenroom.
 
 use std::{
+    num::NonZeroU64,
     path::{Path, PathBuf},
     time::Duration,
 };
 
-use greenroom_bus::source::http::{Access, Encoding, ServerTls, Signature, SignedTime};
+use greenroom_bus::source::http::{Access, Encoding, ServerTls, Signature, SignedTime, Webhook};
 use greenroom_config::{
-    At, Secret, count, duration, flag, group, options, path, size, text, texts, word, words,
+    At, Secret, count, duration, flag, group, options, path, rate, size, text, texts, units::Rate,
+    word, words,
 };
 
 use super::{
@@ -56,6 +58,9 @@ options! {
         body_timeout: Duration = duration(1..=DAY_MS).live().default("30s");
         /// Who may post. Without it, any client that can connect may, but no page of a browser.
         auth: Option<HttpInputAuth> = group().live().optional();
+        /// Answers the question of CloudEvents' webhooks whether a sender may post (`OPTIONS`).
+        /// Without it, that is refused, and a sender that asks does not post.
+        webhook: Option<WebhookConfig> = group().live().optional();
         /// HTTPS in place of HTTP. It cannot be switched on or off while greenroom runs.
         tls: Option<ServerTlsConfig> = group().live().optional();
         /// Lets everybody post who can reach an address that is not of this machine alone.
@@ -95,6 +100,17 @@ options! {
         Bearer(Secret<Vec<String>>) as "bearer" = texts().secret();
         /// A signature of the body, as webhooks have it.
         Signature(SignatureConfig) as "signature" = group();
+    }
+}
+
+options! {
+    /// Which senders are told that they may post. They post by `auth`, as all others do.
+    pub struct WebhookConfig = "webhook", then WebhookConfig::checked {
+        /// The names that senders ask by, such as `eventgrid.azure.net`; `*` is any.
+        origins: Vec<String> = texts().alias(&["origin"]);
+        /// How often they are told to post at most, from `1/min` on; as often as they like when
+        /// left out. It is not enforced.
+        rate: Option<Rate> = rate().optional();
     }
 }
 
@@ -160,6 +176,33 @@ impl ServerTlsConfig {
             key: read("key", &self.key)?,
             client_ca: client_ca.map(|path: &Path| read("client_ca", path)).transpose()?,
         })
+    }
+}
+
+impl WebhookConfig {
+    fn checked(self, at: &mut At<'_>) -> Option<Self> {
+        let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || b".-_:".contains(&byte);
+        let is_origin = |origin: &String| origin == "*" || origin.bytes().all(is_of_name);
+        if let Some(place) = self.origins.iter().position(|origin| !is_origin(origin)) {
+            let help = "write the name alone, such as `eventgrid.azure.net`, or `*` for any";
+            at.error(&format!("origins.{place}"), "no sender asks by such a name", help);
+            return None;
+        }
+        if self.rate.is_some() && self.per_minute().is_none() {
+            let text = "a sender is told whole requests a minute, and this is less than one";
+            at.error("rate", text, "write `1/min` or more, or leave it out");
+            return None;
+        }
+        Some(self)
+    }
+
+    fn per_minute(&self) -> Option<NonZeroU64> {
+        NonZeroU64::new((self.rate?.per_second * 60.0).round() as u64)
+    }
+
+    /// As the library has it.
+    pub fn to_bus(&self) -> Webhook {
+        Webhook { origins: self.origins.clone(), per_minute: self.per_minute() }
     }
 }
 

@@ -36,7 +36,7 @@ pub use self::{
     http::{BasicAuth, HttpAuth, HttpTls},
     http_input::{
         HttpInput, HttpInputAuth, RepeatsConfig, RetentionConfig, ServerTlsConfig, SignatureConfig,
-        SignatureEncoding, TimestampConfig,
+        SignatureEncoding, TimestampConfig, WebhookConfig,
     },
     input::{FileInput, GeneratorConfig, InputConfig, InputKind},
     kafka::{

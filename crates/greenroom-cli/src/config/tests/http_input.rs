@@ -40,6 +40,29 @@ fn b02_tokens_and_secrets_are_never_shown() {
 }
 
 #[test]
+fn b02_senders_of_webhooks_have_names_and_whole_requests_a_minute() {
+    for (options, rate) in [
+        ("{ origins: eventgrid.azure.net, rate: 100/min }", Some(100)),
+        ("{ origins: ['*', 'localhost:80'], rate: 2/s }", Some(120)),
+        ("{ origin: a }", None),
+    ] {
+        let config = load(&input(&format!("webhook: {options}"))).good();
+        let InputKind::Http(http) = &config.inputs[0].kind else { panic!("{config:?}") };
+        let webhook = http.webhook.as_ref().unwrap().to_bus();
+        assert_eq!(webhook.per_minute.map(std::num::NonZeroU64::get), rate, "{options}");
+    }
+    for (options, says) in [
+        ("{ origins: 'https://a.example' }", "write the name alone"),
+        ("{ origins: [a, 'b c'] }", "write the name alone"),
+        ("{ origins: a, rate: 1/h }", "`1/min` or more"),
+        ("{ rate: 1/s }", "needs `origins`"),
+    ] {
+        let told = why(&input(&format!("webhook: {options}")));
+        assert!(told.contains(says), "{told}");
+    }
+}
+
+#[test]
 fn b02_a_path_is_one_that_requests_can_have() {
     for path in ["/", "/in/v1", "/hooks/*"] {
         load(&input(&format!("path: '{path}'"))).good();

@@ -1,0 +1,54 @@
+//! The handshake that CloudEvents asks of a receiver of webhooks, so that nobody can have a sender
+//! flood a stranger: before it posts, the sender asks by `OPTIONS` whether it may.
+//!
+//! ```text
+//! OPTIONS /events                              200 OK
+//! webhook-request-origin: sender.example  ──▶  allow: POST
+//! webhook-request-rate: 120                    webhook-allowed-origin: sender.example
+//!                                              webhook-allowed-rate: 100
+//! ```
+//!
+//! Source: CloudEvents, HTTP 1.1 Web Hooks for Event Delivery 1.0.2, section 4.
+
+use std::num::NonZeroU64;
+
+use hyper::{
+    HeaderMap,
+    header::{HeaderName, HeaderValue},
+};
+
+const REQUEST_ORIGIN: HeaderName = HeaderName::from_static("webhook-request-origin");
+pub(super) const ALLOWED_ORIGIN: HeaderName = HeaderName::from_static("webhook-allowed-origin");
+pub(super) const ALLOWED_RATE: HeaderName = HeaderName::from_static("webhook-allowed-rate");
+
+/// All origins; as a rate, any.
+const ANY: &str = "*";
+
+/// Which senders are told that they may post, when they ask.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Webhook {
+    /// The names that they ask by, in any case; `*` is any.
+    pub origins: Vec<String>,
+    /// How many requests a minute they are told to make at most. `None`: as many as they like.
+    /// Nothing here counts them.
+    pub per_minute: Option<NonZeroU64>,
+}
+
+/// What a sender that asks calls itself.
+pub(super) fn asking(headers: &HeaderMap) -> Option<&HeaderValue> {
+    headers.get(REQUEST_ORIGIN)
+}
+
+impl Webhook {
+    pub(super) fn allows(&self, origin: &HeaderValue) -> bool {
+        let is_it = |known: &String| {
+            known == ANY || known.as_bytes().eq_ignore_ascii_case(origin.as_bytes())
+        };
+        self.origins.iter().any(is_it)
+    }
+
+    /// The rate that a sender is told.
+    pub(super) fn rate(&self) -> HeaderValue {
+        self.per_minute.map_or(HeaderValue::from_static(ANY), |rate| rate.get().into())
+    }
+}
