@@ -4,6 +4,7 @@
 //! to a [`Sink`](sink::Sink). Each event taken carries one [settlement]: it is acknowledged once,
 //! or refused once, and the engine's report adds up.
 
+mod byte_order_mark;
 pub mod codec;
 pub mod dead_letter;
 pub mod engine;

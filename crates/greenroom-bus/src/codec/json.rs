@@ -3,6 +3,7 @@
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::{CodecError, Decode, Encode};
+use crate::byte_order_mark::skip_byte_order_mark;
 
 /// Reads and writes JSON.
 #[derive(Debug, Clone, Copy, Default)]
@@ -10,7 +11,7 @@ pub struct Json;
 
 impl<T: DeserializeOwned> Decode<T> for Json {
     fn decode(&self, bytes: &[u8]) -> Result<T, CodecError> {
-        Ok(serde_json::from_slice(bytes)?)
+        Ok(serde_json::from_slice(skip_byte_order_mark(bytes))?)
     }
 }
 

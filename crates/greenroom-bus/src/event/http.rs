@@ -16,6 +16,7 @@ use super::{
     media_type,
     model::{Data, Event, ExtensionValue},
 };
+use crate::byte_order_mark::skip_byte_order_mark;
 
 /// The media type of one event in structured mode.
 pub const STRUCTURED: &str = "application/cloudevents+json";
@@ -136,7 +137,9 @@ pub fn read_binary(headers: &[(&str, &[u8])], body: &Bytes) -> Result<Event, Eve
 fn is_json(data: &Data) -> bool {
     match data {
         Data::Json(_) => true,
-        Data::Payload(bytes) => serde_json::from_slice::<IgnoredAny>(bytes).is_ok(),
+        Data::Payload(bytes) => {
+            serde_json::from_slice::<IgnoredAny>(skip_byte_order_mark(bytes)).is_ok()
+        }
         Data::None | Data::Binary(_) => false,
     }
 }

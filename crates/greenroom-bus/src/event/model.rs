@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use super::{error::DataError, locals::Locals, media_type};
+use crate::byte_order_mark::skip_byte_order_mark;
 
 /// What an event takes beside its texts: names and quotes when written,
 /// counts and lengths in memory.
@@ -211,7 +212,7 @@ impl Event {
             Data::None => Err(DataError::Missing),
             Data::Json(raw) => Ok(serde_json::from_str(raw.get())?),
             Data::Binary(bytes) | Data::Payload(bytes) if self.declares_json() => {
-                Ok(serde_json::from_slice(bytes)?)
+                Ok(serde_json::from_slice(skip_byte_order_mark(bytes))?)
             }
             Data::Binary(_) | Data::Payload(_) => Err(DataError::NotJson {
                 content_type: self.datacontenttype().unwrap_or_default().to_owned(),

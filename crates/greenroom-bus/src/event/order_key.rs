@@ -58,7 +58,7 @@ pub enum OrderByError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyError {
-    /// The key is an array or an object.
+    /// The key is an array or an object, or half of a character.
     #[error("the order key `{at}` is {found}, not a string, number or boolean")]
     NotScalar {
         /// The pointer.
@@ -116,7 +116,8 @@ impl OrderBy {
     /// and `1.0` are two keys. Where a member is there twice, the last one counts.
     ///
     /// # Errors
-    /// A pointer that leads to an array or an object, or into data that is not JSON.
+    /// A pointer that leads to an array, an object or a text that is no Unicode, or into data that
+    /// is not JSON.
     pub fn key(&self, event: &Event) -> Result<Option<Arc<str>>, KeyError> {
         let Some(field) = &self.by else { return Ok(None) };
         if let Some(pointer) = field.pointer() {
@@ -161,7 +162,10 @@ fn scalar(raw: &RawValue, at: &str) -> Result<Option<Arc<str>>, KeyError> {
         Some(b'{') => not_scalar("an object"),
         Some(b'[') => not_scalar("an array"),
         Some(b'n') | None => Ok(None),
-        Some(b'"') => string(text).map(Some).ok_or_else(|| KeyError::NotJson { at: at.to_owned() }),
+        Some(b'"') => match string(text) {
+            Some(text) => Ok(Some(text)),
+            None => not_scalar("a text with a lone surrogate"),
+        },
         Some(_) => Ok(Some(text.into())),
     }
 }

@@ -10,10 +10,11 @@ use super::{
     error::EventError,
     model::Event,
 };
+use crate::byte_order_mark::skip_byte_order_mark;
 
 impl Event {
     /// Reads one event from the CloudEvents JSON format. White space around it
-    /// is allowed, more is not.
+    /// is allowed, and a byte order mark before it; more is not.
     ///
     /// # Errors
     /// The bytes are not UTF-8, not JSON, or not an event; the error names
@@ -49,7 +50,7 @@ impl Event {
 
 /// Checked once here, so that the parser need not check text by text.
 fn text(json: &[u8]) -> Result<&str, EventError> {
-    std::str::from_utf8(json)
+    std::str::from_utf8(skip_byte_order_mark(json))
         .map_err(|error| EventError::InvalidUtf8 { column: error.valid_up_to() + 1 })
 }
 

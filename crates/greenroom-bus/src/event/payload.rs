@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::model::{Data, Event};
+use crate::byte_order_mark::skip_byte_order_mark;
 
 /// The data of an event is not JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,7 +17,7 @@ impl Event {
             Data::None => Ok(None),
             Data::Json(raw) => Ok(Some(raw.get())),
             Data::Binary(bytes) | Data::Payload(bytes) if self.declares_json() => {
-                std::str::from_utf8(bytes).map(Some).map_err(|_| NotJson)
+                std::str::from_utf8(skip_byte_order_mark(bytes)).map(Some).map_err(|_| NotJson)
             }
             Data::Binary(_) | Data::Payload(_) => Err(NotJson),
         }

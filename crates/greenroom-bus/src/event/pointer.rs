@@ -8,7 +8,14 @@
 //!                                       region            (2)
 //! ```
 
-use std::{collections::HashMap, fmt, sync::LazyLock};
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{
+        LazyLock,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use parking_lot::Mutex;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -214,9 +221,17 @@ impl<'j> Visitor<'j> for PointerStep<'_, '_, 'j> {
 
     fn visit_map<A: MapAccess<'j>>(self, mut map: A) -> Result<(), A::Error> {
         let PointerWalk { way, found } = self.0;
+        // A bit each; beyond the first of them, a repetition goes unsaid.
+        let mut met = 0_u64;
         while let Some(wanted) = map.next_key_seed(Wanted(way))? {
             match wanted {
-                Some(way) => {
+                Some(place) => {
+                    let (name, way) = &way.below[place];
+                    let bit = u32::try_from(place).ok().and_then(|at| 1_u64.checked_shl(at));
+                    if met & bit.unwrap_or(0) != 0 {
+                        tell_repeated(name);
+                    }
+                    met |= bit.unwrap_or(0);
                     way.forget(found);
                     map.next_value_seed(PointerWalk { way, found: &mut *found })?;
                 }
@@ -266,32 +281,45 @@ impl<'j> Visitor<'j> for PointerStep<'_, '_, 'j> {
     }
 }
 
+/// Said once for all: a producer that repeats members does so in every event.
+#[cold]
+fn tell_repeated(member: &str) {
+    static TOLD: AtomicBool = AtomicBool::new(false);
+    if !TOLD.swap(true, Ordering::Relaxed) {
+        tracing::warn!(
+            member,
+            "a member is there twice in the data of an event: the last one counts here, and may not elsewhere; \
+             the layer `validation` rejects such events"
+        );
+    }
+}
+
 /// RFC 6901: digits without a leading zero.
 fn index(token: &str) -> Option<usize> {
     let plain = token == "0" || !token.starts_with(['0', '+']);
     token.parse().ok().filter(|_| plain)
 }
 
-/// Which way goes on at a member.
+/// Which of the ways goes on at a member.
 struct Wanted<'w>(&'w TokenTree);
 
-impl<'de, 'w> DeserializeSeed<'de> for Wanted<'w> {
-    type Value = Option<&'w TokenTree>;
+impl<'de> DeserializeSeed<'de> for Wanted<'_> {
+    type Value = Option<usize>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
         deserializer.deserialize_str(self)
     }
 }
 
-impl<'w> Visitor<'_> for Wanted<'w> {
-    type Value = Option<&'w TokenTree>;
+impl Visitor<'_> for Wanted<'_> {
+    type Value = Option<usize>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a member name")
     }
 
     fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
-        Ok(self.0.below.iter().find_map(|(token, way)| (**token == *name).then_some(way)))
+        Ok(self.0.below.iter().position(|(token, _)| **token == *name))
     }
 }
 

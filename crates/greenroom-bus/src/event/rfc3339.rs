@@ -8,6 +8,7 @@ pub(crate) fn is_time(text: &str) -> bool {
     let Some((date_time, rest)) = bytes.split_at_checked(19) else { return false };
     has_shape(date_time, b"dddd-dd-ddTdd:dd:dd")
         && in_range(date_time)
+        && is_day(date_time)
         && is_offset(without_fraction(rest))
 }
 
@@ -28,10 +29,22 @@ fn two_digits(bytes: &[u8], at: usize) -> u8 {
 /// A second of 60 is a leap second.
 fn in_range(date_time: &[u8]) -> bool {
     (1..=12).contains(&two_digits(date_time, 5))
-        && (1..=31).contains(&two_digits(date_time, 8))
         && two_digits(date_time, 11) < 24
         && two_digits(date_time, 14) < 60
         && two_digits(date_time, 17) <= 60
+}
+
+/// RFC 3339, 5.7: a day that its month has, in that year.
+fn is_day(date_time: &[u8]) -> bool {
+    let year = u16::from(two_digits(date_time, 0)) * 100 + u16::from(two_digits(date_time, 2));
+    let is_leap = year.is_multiple_of(4) && !year.is_multiple_of(100) || year.is_multiple_of(400);
+    let days = match two_digits(date_time, 5) {
+        2 if is_leap => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    };
+    (1..=days).contains(&two_digits(date_time, 8))
 }
 
 /// What follows a fraction of a second. Without digits after the point nothing is taken
@@ -135,6 +148,15 @@ mod tests {
             "2026-01-31T12:00:00.Z",
         ] {
             assert!(!is_time(bad), "{bad}");
+        }
+        for (month, days) in [(1, 31), (2, 28), (4, 30), (6, 30), (9, 30), (11, 30), (12, 31)] {
+            for day in 0..=99 {
+                let text = format!("2026-{month:02}-{day:02}T00:00:00Z");
+                assert_eq!(is_time(&text), (1..=days).contains(&day), "{text}");
+            }
+        }
+        for (year, is_leap) in [(2024, true), (2100, false), (2000, true), (0, true)] {
+            assert_eq!(is_time(&format!("{year:04}-02-29T00:00:00Z")), is_leap, "{year}");
         }
         assert!(!is_time("2026-01-31T12:00:00+1:00"));
         assert!(!is_time("äääääääääääääääääääää"));

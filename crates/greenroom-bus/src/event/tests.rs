@@ -410,3 +410,36 @@ fn an_error_does_not_repeat_a_name_of_any_length() {
     let error = super::http::read_binary(&headers, &Bytes::new()).unwrap_err().to_string();
     assert!(error.len() < 200, "{} bytes", error.len());
 }
+
+#[test]
+fn m01_a_byte_order_mark_is_skipped_wherever_json_is_read() {
+    let marked = |json: &str| Bytes::from(format!("\u{feff}{json}"));
+    let batch = format!("[{FULL}]");
+    let structured: [(&str, &[u8]); 1] = [("content-type", super::http::STRUCTURED.as_bytes())];
+    for read in [
+        Event::parse(&marked(FULL)).map(|event| vec![event]),
+        Event::parse_batch(&marked(&batch)),
+        super::http::read(&structured, &marked(FULL)),
+    ] {
+        assert_eq!(written(&read.unwrap()[0]), FULL);
+    }
+
+    let attributes: [(&str, &[u8]); 4] =
+        [("ce-specversion", b"1.0"), ("ce-id", b"1"), ("ce-source", b"s"), ("ce-type", b"t")];
+    let json = [("content-type", &b"application/json"[..])];
+    for headers in [&attributes[..], &[&attributes[..], &json].concat()] {
+        let event = super::http::read_binary(headers, &marked("{\"n\":1}")).unwrap();
+        assert!(written(&event).contains("\"data\":{\"n\":1}"), "{}", written(&event));
+    }
+
+    let record = Event::builder("1", "s", "t").data_payload(marked("{\"n\":1}")).build().unwrap();
+    let number = serde_json::json!({ "n": 1 });
+    assert_eq!(record.data_as::<serde_json::Value>().unwrap(), number);
+    let decoded: serde_json::Value = crate::codec::Decoders::json().decode(&record).unwrap();
+    assert_eq!((decoded, record.json()), (number, Ok(Some("{\"n\":1}"))));
+    assert!(written(&record).ends_with(",\"data\":{\"n\":1}}"), "{}", written(&record));
+    let sent = super::http::write_binary(&record);
+    assert!(sent.headers.iter().any(|(_, value)| value == "application/json"), "it is JSON");
+
+    assert!(Event::parse(&marked(&format!("\u{feff}{FULL}"))).is_err(), "one is no text");
+}

@@ -9,6 +9,7 @@ use super::{
     media_type,
     model::{Data, Event, ExtensionValue},
 };
+use crate::byte_order_mark::skip_byte_order_mark;
 
 /// The value of an extension attribute that is added while an event is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,14 +95,15 @@ impl Event {
     /// As what the content type says, if it is that.
     fn write_payload(&self, bytes: &[u8], out: &mut Vec<u8>) {
         let Ok(text) = std::str::from_utf8(bytes) else { return write_binary(bytes, out) };
-        let is_json = || serde_json::from_str::<IgnoredAny>(text).is_ok();
+        let json = skip_byte_order_mark(bytes);
+        let is_json = || serde_json::from_slice::<IgnoredAny>(json).is_ok();
         let media = self.datacontenttype().map(media_type::normal);
         if media.as_deref().is_none_or(media_type::is_json) && is_json() {
             write_name("data", out);
             // White space around it is no part of the data. Between its tokens, where alone a line
             // feed can stand, a space means the same.
             out.extend(
-                bytes.trim_ascii().iter().map(|byte| if *byte == b'\n' { b' ' } else { *byte }),
+                json.trim_ascii().iter().map(|byte| if *byte == b'\n' { b' ' } else { *byte }),
             );
         } else if media.is_some_and(|media| media.starts_with("text/")) {
             write_name("data", out);

@@ -1,11 +1,14 @@
 //! Data that is checked before a handler sees it.
 
+mod unambiguous;
+
 use std::{fmt::Write, sync::Arc};
 
 use jsonschema::Validator;
 use serde_json::Value;
 use tower::Layer;
 
+use self::unambiguous::Unambiguous;
 use super::{Around, Request, Surrounded};
 use crate::{
     event::Event,
@@ -19,6 +22,9 @@ const SHOWN: usize = 10;
 
 /// Rejects events whose data does not fit the JSON Schema of their type: a dead letter that names
 /// the problems and where in the data they are. Events of types without a schema pass.
+///
+/// Data with a member that is there twice is rejected as well: what reads it next may take the
+/// other one than the schema has seen.
 ///
 /// Schemas are those of drafts 4 to 2020-12, told apart by `$schema`. A `$ref` stays within its
 /// document: nothing is read from files or the network.
@@ -75,7 +81,7 @@ impl Validation {
         let mut schemas =
             self.schemas.iter().filter(|(on, _)| on.matches(event.ty())).map(|(_, schema)| schema);
         let Some(first) = schemas.next() else { return Ok(()) };
-        let data: Value = event.data_as()?;
+        let Unambiguous(data) = event.data_as()?;
         for schema in std::iter::once(first).chain(schemas) {
             if !schema.is_valid(&data) {
                 return Err(Failure::reject(problems(schema, &data)));

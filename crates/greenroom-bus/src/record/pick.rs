@@ -5,7 +5,10 @@ use std::{borrow::Cow, str};
 use serde_json::value::RawValue;
 
 use super::Record;
-use crate::event::{ExtensionValue, Pointer, Pointers, key_text, rfc3339};
+use crate::{
+    byte_order_mark::skip_byte_order_mark,
+    event::{ExtensionValue, Pointer, Pointers, key_text, rfc3339},
+};
 
 /// Where an attribute of an event comes from, and what holds where it is not there.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,7 +66,7 @@ impl<'v> Members<'v> {
 }
 
 fn find<'v>(pointers: &'v Pointers, value: &'v [u8]) -> Result<Vec<Option<&'v RawValue>>, String> {
-    let text = str::from_utf8(value)
+    let text = str::from_utf8(skip_byte_order_mark(value))
         .map_err(|error| format!("invalid UTF-8 at column {}", error.valid_up_to() + 1))?;
     pointers.find(text).map_err(|error| error.to_string())
 }
@@ -184,7 +187,7 @@ fn scalar(raw: &RawValue) -> Result<Option<Picked<'_>>, &'static str> {
         }
         [b'"', ..] => match serde_json::from_str::<String>(text) {
             Ok(text) => Some(Picked::Text(text.into())),
-            Err(_) => return Err("a text with half of a surrogate pair"),
+            Err(_) => return Err("a text with a lone surrogate"),
         },
         // CloudEvents knows whole numbers only; others stay as they are written.
         _ => {

@@ -44,6 +44,26 @@ outputs:
 }
 
 #[test]
+fn c21_of_a_member_that_is_there_twice_the_last_one_counts_and_that_is_said_once() {
+    let stage = Stage::with(
+        "
+inputs: { i: { file: { path: in.ndjson } } }
+handlers: { h: { on: '**', where: { /n: 2 }, order_by: /n, pass: {} } }
+outputs: { o: { file: { path: done.ndjson } } }
+",
+    );
+    let line = |id: u32| {
+        let head = format!(r#"{{"specversion":"1.0","id":"{id}","source":"s","type":"t""#);
+        format!("{head},\"data\":{{\"n\":\"hunter2\",\"n\":2}}}}\n")
+    };
+    stage.write("in.ndjson", (0..10).map(line).collect::<String>());
+    let run = stage.run();
+    run.counted(0, [10, 10, 0, 0]);
+    assert_eq!(run.stderr.matches("is there twice").count(), 1, "{}", run.stderr);
+    assert!(!run.stderr.contains("hunter2"), "{}", run.stderr);
+}
+
+#[test]
 fn c21_an_event_that_no_condition_takes_ends_as_handler_rejected_says() {
     let with = |option: &str| {
         stage(&format!(

@@ -6,7 +6,10 @@ use bytes::Bytes;
 use serde_json::value::RawValue;
 
 use super::Draft;
-use crate::event::{error::EventError, media_type, model::Data};
+use crate::{
+    byte_order_mark::skip_byte_order_mark,
+    event::{error::EventError, media_type, model::Data},
+};
 
 impl Draft<'_> {
     /// Bytes become what their media type says; those without a type become
@@ -34,5 +37,5 @@ impl Draft<'_> {
 }
 
 fn json(bytes: &[u8]) -> Result<Box<RawValue>, EventError> {
-    Ok(serde_json::from_slice(bytes)?)
+    Ok(serde_json::from_slice(skip_byte_order_mark(bytes))?)
 }

@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 
 use super::printable::printable;
 use crate::{
+    byte_order_mark::skip_byte_order_mark,
     event::Event,
     handler::{Failure, FailureKind, HandlerResult, Outputs},
 };
@@ -56,7 +57,7 @@ pub(super) fn read(
     line: &[u8],
     mut tokens: impl Iterator<Item = u64> + Clone,
 ) -> Result<Reply, String> {
-    let fields: Fields<'_> = serde_json::from_slice(line)
+    let fields: Fields<'_> = serde_json::from_slice(skip_byte_order_mark(line))
         .map_err(|error| format!("a line on its stdout is no answer ({error}): {}", quote(line)))?;
     if fields.heartbeat {
         return Ok(Reply::Nothing);
@@ -189,6 +190,12 @@ mod tests {
         );
         assert_eq!(kind(r#"{"token":"7","outcome":"reject","error":"x"}"#), FailureKind::Reject);
         assert_eq!(kind(r#"{"token":"7","outcome":"released"}"#), FailureKind::Released);
+    }
+
+    #[test]
+    fn u05_a_byte_order_mark_before_an_answer_is_no_crash() {
+        let line = "\u{feff}{\"token\":\"7\",\"outcome\":\"pass\"}";
+        assert!(matches!(settled(line), Ok(Outputs::Same)));
     }
 
     #[test]

@@ -59,6 +59,28 @@ async fn r07_an_error_of_validation_names_some_problems_and_counts_the_others() 
     assert!(failure.error.ends_with("; and 20 more"), "{failure}");
 }
 
+#[tokio::test]
+async fn r07_data_with_a_member_that_is_there_twice_is_rejected() {
+    let of_data = |data: &str| {
+        let event = format!(
+            r#"{{"specversion":"1.0","id":"1","source":"s","type":"order.placed","data":{data}}}"#
+        );
+        Event::parse(event.as_bytes()).unwrap()
+    };
+    for (data, member) in [
+        (r#"{"id":"x","id":1,"items":[]}"#, "id"),
+        (r#"{"id":1,"items":[],"more":[{"a":{"b":1,"c":2,"b":3}}]}"#, "b"),
+        (r#"{"id":1,"items":[],"\u0069d":1}"#, "id"),
+    ] {
+        let failure = make(&mut handler(), &of_data(data)).await.unwrap_err();
+        assert_eq!(failure.kind, FailureKind::Reject, "{data}");
+        let said = format!("the member \"{member}\" is there twice at line 1 column ");
+        assert!(failure.error.contains(&said), "{failure}");
+    }
+    let alike = r#"{"id":1,"items":[],"more":[{"id":1},{"id":1.5},{"id":[null,true,-3]}]}"#;
+    make(&mut handler(), &of_data(alike)).await.unwrap();
+}
+
 #[test]
 fn r07_a_schema_that_is_none_is_told_when_it_is_given() {
     let wrong = Validation::new().schema("a.*".parse().unwrap(), &json!({"type": 7})).unwrap_err();

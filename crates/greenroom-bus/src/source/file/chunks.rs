@@ -6,10 +6,10 @@ use super::{
     decompress::decompressed,
     too_long::{Measured, TooLong},
 };
+use crate::byte_order_mark::BYTE_ORDER_MARK;
 
 /// Read at once, and the usual size of a chunk.
 const CHUNK_BYTES: usize = 256 * 1024;
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// What the thread hands over.
 pub(super) enum Chunk {

@@ -169,6 +169,6 @@ impl Schema {
 fn document(path: &Path) -> Result<Value, (String, &'static str)> {
     let start = "name a file; paths start at the directory of the configuration file";
     let text = fs::read_to_string(path).map_err(|error| (error.to_string(), start))?;
-    serde_json::from_str(&text)
+    serde_json::from_str(text.trim_start_matches('\u{feff}'))
         .map_err(|error| (format!("it is not JSON: {error}"), "write the JSON Schema as JSON"))
 }

@@ -65,6 +65,14 @@ fn r07_layers_come_in_the_order_in_which_they_are_written() {
 }
 
 #[test]
+fn r07_a_byte_order_mark_before_a_schema_is_skipped() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("s.json"), format!("\u{feff}{SCHEMA}")).unwrap();
+    let text = handler("pass: {}, layers: [{ validation: { a: s.json } }]");
+    load_with("c.yaml", &text, &[], directory.path()).good();
+}
+
+#[test]
 fn r07_layers_have_usual_settings() {
     let layers = layered("[circuit_breaker, deduplicate]").good().handlers.remove(0).layers;
     let breaker = Breaker { failures: 5, open_for: Duration::from_secs(10), shared: None };
