@@ -17,11 +17,11 @@
 //! structured mode (`application/cloudevents+json`), or several as a batch
 //! (`application/cloudevents-batch+json`). Any other successful response, and any without a body
 //! (204 and 205 have none), settles the event and hands nothing on, or the event itself where
-//! `pass` is set. Nobody needs its body: it is read for a second at most, so that the connection can be
-//! used again, and may break off. What follows from another status, from no answer in time and from
-//! a lost connection is in [`STATUS_MAP`], which a [`StatusMap`] overrides row by row. A response
-//! header [`OUTCOME`] that says `retry`, `reject` or `park` goes before its status, also before one
-//! of success. Where an event is to be tried again, `Retry-After` says when.
+//! `pass` is set. Nobody needs its body: it is read for a second at most, so that the connection
+//! can be used again, and may break off. What follows from another status, from no answer in time
+//! and from a lost connection is in [`STATUS_MAP`], which a [`StatusMap`] overrides row by row. A
+//! response header [`OUTCOME`] that says `retry`, `reject` or `park` goes before its status, also
+//! before one of success. Where an event is to be tried again, `Retry-After` says when.
 //!
 //! In a pool with `batch`, the events of one line that wait together are posted together, in batch
 //! mode (`application/cloudevents-batch+json`), with the highest of their attempts and without an
