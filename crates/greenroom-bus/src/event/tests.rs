@@ -206,7 +206,12 @@ fn order_keys_come_from_attributes_extensions_and_data() {
 
 #[test]
 fn order_keys_that_are_no_scalars_are_named() {
-    let event = with(r#""data":{"o":{},"a":[]}"#).unwrap();
+    let event = with(r#""data":{"o":{},"a":[],"half":"\ud83d","pair":"\ud83d\ude00"}"#).unwrap();
+    assert_eq!(key("/pair", &event).unwrap().as_deref(), Some("😀"));
+    assert_eq!(
+        key("/half", &event).unwrap_err().to_string(),
+        "the order key `/half` is a text with a lone surrogate, not a string, number or boolean"
+    );
     assert_eq!(
         key("/o", &event).unwrap_err().to_string(),
         "the order key `/o` is an object, not a string, number or boolean"
