@@ -4,7 +4,7 @@
 use std::{sync::Arc, time::Duration};
 
 use greenroom_bus::{
-    engine::{Control, Engine, Finish, HandlerConfig, OutageConfig, RunReport},
+    engine::{AckWhen, Control, Engine, Finish, HandlerConfig, OutageConfig, RunReport},
     event::Event,
     handler::{Failure, FailureKind, HandlerFactory, Outputs},
     watermark::Positions,
@@ -210,6 +210,17 @@ async fn g05_a_stop_waits_for_nothing_that_waits_itself() {
         assert_eq!(positions.last().count_open(), 100, "{waits_for}");
         assert!(report.elapsed <= ms(1_200), "{waits_for}: {:?}", report.elapsed);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn g05_what_is_made_of_an_event_that_is_acknowledged_already_is_waited_for() {
+    let down = Behaviour { is_down: true, room: 5, ..Behaviour::default() };
+    let bench = Bench::with(MemorySink::new(down), MemoryLetters::default());
+    let at_once = HandlerConfig { ack: AckWhen::OnSuccess, ..on(&["t"], pass()) };
+    let (bench, _) = kept(bench, 1, at_once);
+    let report = stopped(bench.set(|engine| engine.deadline(ms(5_000))), |_| {}).await;
+    assert!(report.elapsed >= ms(6_000), "nobody makes it again: {report:?}");
+    assert_eq!((report.handled, report.given_back, report.lost_outputs), (7, 93, 7));
 }
 
 #[tokio::test(start_paused = true)]

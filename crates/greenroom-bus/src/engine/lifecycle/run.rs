@@ -37,6 +37,7 @@ use crate::{
         process::job::{JobAddress, PoolJob},
     },
     name::Name,
+    router::AckWhen,
     sink::SinkError,
 };
 
@@ -623,8 +624,12 @@ fn warnings(engine: &Parts, control: &Control) -> Vec<String> {
 }
 
 /// True where so many outputs are left, and none of them gets on, after a stop that need not wait
-/// for them.
+/// for them. Nobody delivers again what is acknowledged before its outputs are stored.
 fn gives_back(engine: &Parts, left: usize) -> bool {
+    let mut handlers = engine.shared.process.handlers.iter();
+    if handlers.any(|handler| handler.config.ack == AckWhen::OnSuccess) {
+        return false;
+    }
     let outputs = engine.shared.egress.outputs.at_work();
     let stuck = outputs.iter().filter_map(|output| output.sink.trouble());
     let stuck = stuck.filter(|trouble| trouble.idle >= STUCK).count();

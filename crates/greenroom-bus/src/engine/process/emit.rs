@@ -48,6 +48,7 @@ pub(crate) async fn emit(shared: &Arc<Shared>, to: &mut View, job: PoolJob, outp
         attempt,
         line: line.as_ref(),
         origin,
+        is_acknowledged: at_once,
         reserved,
         rejections: None,
     };
@@ -93,6 +94,8 @@ struct Leaving<'a> {
     line: Option<&'a OrderLine>,
     /// Of it, too.
     origin: Origin,
+    /// It is acknowledged already, and nobody delivers it again.
+    is_acknowledged: bool,
     /// Room on the way back.
     reserved: Option<Reserved>,
     /// What outputs reject, once there is one among them that may.
@@ -119,6 +122,7 @@ impl Leaving<'_> {
     /// To the outputs that take it. Where one was removed just now, or while the event waited for
     /// room in it, it is looked anew which do.
     async fn hand_over(&mut self, mut event: Event, input: Option<&Event>, ack: &Ack) {
+        let is_acknowledged = self.is_acknowledged;
         // Apart, because what enters an output borrows the list of them.
         let Self { shared, to, pool, handler, attempt, line, origin, rejections, .. } = self;
         let (shared, pool, attempt) = (*shared, *pool, *attempt);
@@ -139,7 +143,12 @@ impl Leaving<'_> {
             Outgoing { event, pool, attempt, line: line.map(OrderLine::number), ack }
         };
         let (all, assigned) = (shared.egress.all_outputs, origin.assigned);
-        let given_up = || shared.inputs.revocations.until(assigned);
+        let given_up = move || async move {
+            match is_acknowledged {
+                true => std::future::pending().await,
+                false => shared.inputs.revocations.until(assigned).await,
+            }
+        };
         // Outputs that were asked before, where an event goes to all of them.
         let mut asked = None;
         loop {
