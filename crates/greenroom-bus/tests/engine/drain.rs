@@ -220,7 +220,8 @@ async fn g05_what_is_made_of_an_event_that_is_acknowledged_already_is_waited_for
     let (bench, _) = kept(bench, 1, at_once);
     let report = stopped(bench.set(|engine| engine.deadline(ms(5_000))), |_| {}).await;
     assert!(report.elapsed >= ms(6_000), "nobody makes it again: {report:?}");
-    assert_eq!((report.handled, report.given_back, report.lost_outputs), (7, 93, 7));
+    assert_eq!((report.handled, report.given_back), (7, 93));
+    assert!(report.lost_outputs > 0 && !report.is_clean(), "{report:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -221,6 +221,43 @@ async fn c04_behind_a_parked_key_a_replay_waits_and_what_a_run_leaves_stays_mark
     assert!(desk.letters().is_empty());
 }
 
+#[tokio::test]
+async fn g05_a_stop_gives_back_replays_that_wait_and_the_next_start_takes_them() {
+    let ids: Vec<String> = (0..40).map(|n| n.to_string()).collect();
+    let desk = Desk::new(&ids.iter().map(String::as_str).collect::<Vec<_>>());
+    desk.run(ids.iter().map(|id| event(id, "t", Some(id))).collect()).await;
+    desk.mend();
+    let (store, handled) = (desk.store(), desk.handled.clone());
+    let slow = handle(move |event, _| {
+        let handled = handled.clone();
+        async move {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            handled.lock().unwrap().push(event.id().to_owned());
+            Ok(Outputs::None)
+        }
+    });
+    let engine = Engine::builder()
+        .pool("default", pool(1, 100))
+        .handler("h", on(&["t"], slow))
+        .dead_letters(Arc::new(store.clone()));
+    let engine = engine.input_named("i", dflt(), Box::new(never())).build().await.unwrap();
+    let control = engine.control();
+    let running = tokio::spawn(engine.run());
+    store.mark(Filter::default(), None).await.unwrap();
+    until(|| control.progress().taken == 40).await;
+    control.drain();
+    let report = running.await.unwrap();
+    drop(store);
+    assert!(report.is_clean() && report.given_back > 0, "{report:?}");
+    assert_eq!(report.handled + report.given_back, 40);
+    let left = desk.letters();
+    assert!(left.iter().all(|letter| letter.state == "marked"), "{left:?}");
+    assert_eq!(desk.run(Vec::new()).await.handled, report.given_back);
+    assert_eq!(desk.handled().iter().collect::<HashSet<_>>().len(), 40);
+    assert_eq!(desk.handled().len(), 40, "each once");
+    assert!(desk.letters().is_empty());
+}
+
 /// A store that cannot give any letter at first.
 #[derive(Clone)]
 struct BusyStore {

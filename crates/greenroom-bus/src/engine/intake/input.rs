@@ -17,7 +17,12 @@ use super::{
     view::{InputView, PartitionView},
 };
 use crate::{
-    engine::{account::report::InputReport, config::Finish, process::replaying::ReplayQueue},
+    engine::{
+        account::report::InputReport,
+        config::Finish,
+        process::{origin::NO_ASSIGNMENT, replaying::ReplayQueue},
+    },
+    settlement::Settled,
     source::{Committer, Partition, Place, Places, Source, SourceError},
 };
 
@@ -97,6 +102,12 @@ impl Drop for StillReading {
 pub(crate) struct UnderWay(Arc<Input>);
 
 impl UnderWay {
+    /// How an event of it ends that is of no partition, and settled like this.
+    pub(crate) fn ends(&self, how: Settled) -> Settled {
+        let revocations = &self.0.partitions.revocations;
+        if revocations.has(NO_ASSIGNMENT) { revocations.give_back(how) } else { how }
+    }
+
     pub(crate) fn of(input: &Arc<Input>) -> Self {
         input.outstanding.under_way.fetch_add(1, Ordering::AcqRel);
         Self(input.clone())

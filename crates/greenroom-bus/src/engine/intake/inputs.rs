@@ -22,7 +22,7 @@ use tokio::sync::Notify;
 use super::{
     budget::InputConfig,
     input::{Input, Partitions, StillReading, UnderWay},
-    partition::Revocations,
+    partition::{GivenUp, Revocations},
     view::InputView,
 };
 use crate::{
@@ -30,7 +30,7 @@ use crate::{
         account::report::InputReport,
         config::Finish,
         control::change::{ChangeError, PortKind, known},
-        process::origin::Origin,
+        process::origin::{NO_ASSIGNMENT, Origin},
     },
     router::Matcher,
     source::{Place, Source},
@@ -201,7 +201,12 @@ impl Inputs {
     pub(crate) fn stop(&self) {
         self.is_stopping.store(true, Ordering::Release);
         let all = self.all.read();
-        all.iter().filter(|input| input.has_source).for_each(|input| input.stops(self.finish));
+        let mut read = all.iter().filter(|input| input.has_source).peekable();
+        // A dead letter that is handled again stays marked in its store. Callers of a router wait.
+        if self.finish != Finish::All && read.peek().is_some() {
+            self.revocations.add(NO_ASSIGNMENT, GivenUp::GivenBack);
+        }
+        read.for_each(|input| input.stops(self.finish));
     }
 
     /// True where all that is left under way is delivered again, and a stop need not wait for it.
@@ -223,10 +228,10 @@ impl Inputs {
     }
 
     /// True where others may come, after this event, that fail or do not. A stop is no end of an
-    /// input that goes on with the next run.
+    /// input that goes on with the next run, nor of a replay.
     pub(crate) fn others_may_come(&self, origin: &Origin) -> bool {
-        let stops = || self.is_stopping.load(Ordering::Acquire);
-        self.reading() > 0 || (stops() && self.read_from(origin).delivers_again())
+        let goes_on = || origin.partition().is_none() || self.read_from(origin).delivers_again();
+        self.reading() > 0 || (self.is_stopping.load(Ordering::Acquire) && goes_on())
     }
 
     pub(crate) fn at(&self, place: u32) -> Arc<Input> {

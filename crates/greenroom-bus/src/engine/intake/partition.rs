@@ -121,10 +121,10 @@ impl Assigned {
         if self.is_given_up_as(GivenUp::Revoked) {
             return Settled::Refused(Refusal::Revoked);
         }
-        let is_back = how == Settled::Refused(Refusal::Dropped)
-            && self.is_given_up_as(GivenUp::GivenBack)
-            && !self.revocations.is_cut_off();
-        if is_back { Settled::Refused(Refusal::GivenBack) } else { how }
+        match self.is_given_up_as(GivenUp::GivenBack) {
+            true => self.revocations.give_back(how),
+            false => how,
+        }
     }
 
     /// An event of it ended like this. One that was done after its partition was taken away may be
@@ -299,8 +299,15 @@ impl Revocations {
         self.is_cut_off.store(true, Ordering::Release);
     }
 
-    fn is_cut_off(&self) -> bool {
-        self.is_cut_off.load(Ordering::Acquire)
+    /// How an event ends that a stop has given back.
+    pub(crate) fn give_back(&self, how: Settled) -> Settled {
+        let is_cut_off = self.is_cut_off.load(Ordering::Acquire);
+        match how {
+            Settled::Refused(Refusal::Dropped) if !is_cut_off => {
+                Settled::Refused(Refusal::GivenBack)
+            }
+            other => other,
+        }
     }
 
     /// Events that were done after their partition was taken away.
@@ -332,7 +339,8 @@ impl Revocations {
         self.told.subscribe()
     }
 
-    fn add(&self, number: u32, why: GivenUp) {
+    /// Nothing of this assignment is started from here on.
+    pub(crate) fn add(&self, number: u32, why: GivenUp) {
         {
             let mut numbers = self.numbers.lock();
             let known = numbers.entry(number).or_insert(why);

@@ -192,7 +192,7 @@ impl Settle for ReplayTicket {
     fn settled(&self, how: Settled) {
         self.ticket.settled(how);
         if let Some(under_way) = self.under_way.lock().take() {
-            under_way.ends(how);
+            under_way.ends(self.ticket.ends(how));
         }
     }
 }

@@ -71,7 +71,11 @@ impl Batch {
 impl Batch {
     /// How an event of it ends that is settled like this.
     fn ends(&self, how: Settled) -> Settled {
-        self.open().map_or(how, |open| open.assigned().ends(how))
+        match &self.of {
+            Some((_, Some(open))) => open.assigned().ends(how),
+            Some((under_way, None)) => under_way.ends(how),
+            None => how,
+        }
     }
 
     fn open(&self) -> Option<&OpenBatch> {
@@ -93,6 +97,11 @@ pub(crate) struct Ticket {
 impl Ticket {
     pub(crate) fn new(batch: Arc<Batch>, bytes: u32, line: Option<LineId>) -> Self {
         Self { batch, bytes, line, has_left: AtomicBool::new(false) }
+    }
+
+    /// How an event ends that is settled like this.
+    pub(crate) fn ends(&self, how: Settled) -> Settled {
+        self.batch.ends(how)
     }
 }
 

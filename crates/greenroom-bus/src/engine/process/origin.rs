@@ -2,8 +2,9 @@
 
 use tokio::time::Instant;
 
-/// The number of no assignment: of events that belong to no partition.
-const NEVER_REVOKED: u32 = u32::MAX;
+/// The number of no assignment: of events that belong to no partition. In an engine that reads
+/// inputs these are dead letters that are handled again, and what came back in of them.
+pub(crate) const NO_ASSIGNMENT: u32 = u32::MAX;
 
 /// Where an event came from.
 #[derive(Debug, Clone, Copy)]
@@ -28,7 +29,7 @@ impl Origin {
 
     /// The assignment of its partition, where it is of one.
     pub(crate) fn partition(&self) -> Option<u32> {
-        (self.assigned != NEVER_REVOKED).then_some(self.assigned)
+        (self.assigned != NO_ASSIGNMENT).then_some(self.assigned)
     }
 
     /// What tells it from others. A dead letter that is handled again has no position, but a
@@ -37,13 +38,13 @@ impl Origin {
     /// All that callers give to a router is one: their failures are no outage, in which each would
     /// wait for as long as that lasts. They are told instead, and can give the event again.
     pub(crate) fn identity(&self) -> OriginId {
-        let at = if self.assigned == NEVER_REVOKED { self.number } else { self.position };
+        let at = if self.assigned == NO_ASSIGNMENT { self.number } else { self.position };
         OriginId { input: self.input, assigned: self.assigned, at }
     }
 
     /// Of an event that a caller gave to a router.
     pub(crate) fn of_caller() -> Self {
-        Self { input: 0, assigned: NEVER_REVOKED, position: 0, number: 0, taken_at: Instant::now() }
+        Self { input: 0, assigned: NO_ASSIGNMENT, position: 0, number: 0, taken_at: Instant::now() }
     }
 }
 

@@ -19,7 +19,7 @@ use crate::{
     dead_letter::replay::{ReplayEnd, Replayed, Replays},
     engine::lifecycle::phase::Phase,
     event::Event,
-    settlement::Settled,
+    settlement::{Refusal, Settled},
 };
 
 /// Letters that are under way at a time, apart from those that are taken at once: behind a parked
@@ -259,6 +259,7 @@ impl UnderReplay {
         match how {
             Settled::Acknowledged(_) => self.how = ReplayEnd::Settled,
             // What a run leaves is taken up by the next one.
+            Settled::Refused(Refusal::GivenBack) => {}
             Settled::Refused(_) if !self.replaying.goes_on() => {}
             Settled::Refused(why) => self.refuse(format!(
                 "its event was refused ({why}): its key may be parked with as much as may wait, or its pool full"
