@@ -190,7 +190,12 @@ export class Event {
   isChanged() {
     if (this.#raw === undefined || !this.#wasRead || typeof this.#data !== "object") return false;
     const came = Event.fromJSON(this.#raw).data;
-    return JSON.stringify(came) !== JSON.stringify(this.#data);
+    try {
+      return JSON.stringify(came) !== JSON.stringify(this.#data);
+    } catch {
+      // What cannot be written, because it is nested too deeply or contains itself, is refused there.
+      return true;
+    }
   }
 }
 

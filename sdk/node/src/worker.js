@@ -12,6 +12,9 @@ const OPTIONS = ["source", "heartbeat", "recycleAfter", "close"];
 /** For how many types it is kept which handler they have. */
 const KNOWN_TYPES = 1024;
 
+/** How greenroom begins a line. */
+const TOKEN = /^\{"token": ?"([0-9A-Za-z_-]+)"/;
+
 /** The longest interval of a timer, in seconds. */
 const LONGEST_INTERVAL = 2_000_000;
 
@@ -148,8 +151,8 @@ class Session {
     if (line === undefined) return false;
     this.#left -= 1;
     this.#isInHand = true;
-    const { token, event } = read(line, this.#source);
-    const outcome = await this.#alive(handle(event));
+    const { token, event, refusal } = read(line, this.#source);
+    const outcome = refusal ?? (await this.#alive(handle(event)));
     tell(outcome);
     await this.#channel.writeLine(lineOf(token, outcome));
     this.#isInHand = false;
@@ -203,7 +206,10 @@ function kindOf(value) {
   return value?.constructor?.name ?? typeof value;
 }
 
-/** The event of a line from greenroom, and its token. Ends the process if there is none. */
+/**
+ * The event of a line from greenroom, and its token. One that Node cannot read has a `refusal` in
+ * its place. Ends the process if there is none.
+ */
 export function read(line, source) {
   try {
     const { token, attempt, event } = JSON.parse(line);
@@ -213,6 +219,10 @@ export function read(line, source) {
     const raw = isUsual ? line.slice(head.length, -1) : JSON.stringify(event);
     return { token, event: Event.fromMembers(event, { raw, attempt, madeBy: source }) };
   } catch (error) {
+    const token = error instanceof RangeError ? TOKEN.exec(line)?.[1] : undefined;
+    if (token !== undefined) {
+      return { token, refusal: outcomeOf(new Reject("the event is nested too deeply for Node to read")) };
+    }
     const quoted = JSON.stringify(line.slice(0, 200));
     process.stderr.write(
       `a line on standard input is no event from greenroom (${error.message}): ${quoted}\n${howToTry()}\n`,

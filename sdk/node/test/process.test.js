@@ -70,6 +70,21 @@ class Process {
   }
 }
 
+test("an event that is nested too deeply is rejected and ends no process", async () => {
+  const worker = new Process("run((event) => (event.data === 0 ? undefined : event))");
+  for (const depth of [1_000, 5_000, 200_000]) {
+    worker.token += 1;
+    const data = "[".repeat(depth) + "]".repeat(depth);
+    const event = `{"specversion":"1.0","id":"1","source":"/s","type":"t","data":${data}}`;
+    worker.write(`{"token":"${worker.token}","attempt":1,"event":${event}}\n`);
+    const { outcome, error } = await worker.answer();
+    assert.ok(outcome === "pass" || (outcome === "reject" && /call stack/.test(error)), error);
+    if (depth === 200_000) assert.equal(outcome, "reject");
+  }
+  assert.equal((await worker.ask(0)).outcome, "success");
+  assert.equal((await worker.end())[0], 0);
+});
+
 test("events are answered until standard input ends", async () => {
   const worker = new Process(`
     setInterval(() => {}, 1000); // what is left open does not keep the process

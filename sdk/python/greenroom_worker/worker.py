@@ -7,11 +7,12 @@ import concurrent.futures
 import inspect
 import json
 import os
+import re
 import signal
 import sys
 import traceback
 import urllib.parse
-from typing import Any, Callable, Coroutine, Dict, List, NoReturn, Optional, Tuple
+from typing import Any, Callable, Coroutine, Dict, List, NoReturn, Optional, Tuple, Union
 
 from . import pattern
 from .channel import Channel
@@ -24,6 +25,9 @@ Handler = Callable[[Event], Any]
 
 #: For how many types it is kept which handler they have.
 _KNOWN_TYPES = 1024
+
+#: How greenroom begins a line.
+_TOKEN = re.compile(rb'\{"token": ?"([0-9A-Za-z_-]+)"')
 
 
 class Worker:
@@ -131,8 +135,10 @@ class Worker:
             event, token = session.begin(line)
             session.end(token, run_plainly(self._outcome(event)))
 
-    async def _outcome(self, event: Event) -> Outcome:
+    async def _outcome(self, event: Union[Event, Outcome]) -> Outcome:
         """What becomes of the event. Suspends only in a handler that does."""
+        if isinstance(event, Outcome):
+            return event
         handler = self._handler_of(event.type)
         if handler is None:
             return Outcome.of(Reject(f"the worker has no handler for events of {event.type!r}"))
@@ -174,27 +180,37 @@ class _Session:
         interval = worker._heartbeat
         self._heartbeat = Heartbeat(channel, interval) if interval else None
         self._handled = 0
+        self._is_spent = False
 
     def is_over(self) -> bool:
-        """Whether the process has had as many events as it should."""
-        return self._handled == self._worker._recycle_after
+        """Whether the process has had as many events as it should, or is out of memory."""
+        return self._is_spent or self._handled == self._worker._recycle_after
 
-    def begin(self, line: bytes) -> Tuple[Event, str]:
-        """The event of this line, and its token."""
+    def begin(self, line: bytes) -> Tuple[Union[Event, Outcome], str]:
+        """The event of this line, or what becomes of one that cannot be read; and its token."""
         if self._heartbeat:
             self._heartbeat.begin()
-        return read(line, self._worker.source)
+        return read_or_outcome(line, self._worker.source)
 
     def end(self, token: str, outcome: Outcome) -> None:
         """Tells greenroom."""
         if self._heartbeat:
             self._heartbeat.end()
-        tell(outcome)
+        try:
+            tell(outcome)
+            line = line_or_reject(token, outcome)
+        except MemoryError as error:
+            outcome = Outcome.of(error)
+            line = line_of(token, outcome)
         self._handled += 1
         try:
-            self._channel.write_line(line_or_reject(token, outcome))
+            self._channel.write_line(line)
         except BrokenPipeError:
             _give_up("greenroom is gone: it has closed the worker's standard output")
+        if isinstance(outcome.exception, MemoryError):
+            # What the handler keeps would make every event after this one fail as well.
+            self._is_spent = True
+            print("out of memory: this process ends, and greenroom starts another", file=sys.stderr)
 
 
 def run(
@@ -225,6 +241,20 @@ def read(line: bytes, source: str) -> Tuple[Event, str]:
             f"a line on standard input is no event from greenroom ({type(error).__name__}: "
             f"{error}): {line[:200]!r}\n{_HOW_TO_TRY.format(name=_program())}"
         )
+
+
+def read_or_outcome(line: bytes, source: str) -> Tuple[Union[Event, Outcome], str]:
+    """As :func:`read`. An event that Python cannot read is answered: it ends no process."""
+    try:
+        return read(line, source)
+    except (RecursionError, MemoryError) as error:
+        token = _TOKEN.match(line)
+        if not token:
+            raise
+        cause: BaseException = error
+        if isinstance(error, RecursionError):
+            cause = Reject("the event is nested too deeply for Python to read")
+        return Outcome.of(cause), token.group(1).decode("ascii")
 
 
 def line_or_reject(token: str, outcome: Outcome) -> bytes:

@@ -121,6 +121,57 @@ run(handler)
         self.assertTrue(answer["error"].startswith("?") and len(answer["error"]) == 4096)
         worker.end()
 
+    def test_an_event_that_is_nested_too_deeply_is_rejected_and_ends_no_process(self):
+        for handler in ("def f(event): return event", "async def f(event): return event"):
+            worker = Process(f"{handler}\nrun(f)")
+            for depth in (900, 1_000, 5_000, 200_000):
+                worker.token += 1
+                data = "[" * depth + "]" * depth
+                event = f'{{"specversion":"1.0","id":"1","source":"/s","type":"t","data":{data}}}'
+                line = f'{{"token":"{worker.token}","attempt":1,"event":{event}}}\n'
+                worker.process.stdin.write(line.encode())
+                worker.process.stdin.flush()
+                answer = worker.answer()
+                if depth >= 1_000:
+                    self.assertEqual(answer["outcome"], "reject", answer)
+                    self.assertIn("nested too deeply", answer["error"])
+            self.assertEqual(worker.ask()["outcome"], "pass")
+            self.assertEqual(worker.end()[0], 0)
+
+    def test_a_worker_that_is_out_of_memory_answers_and_ends(self):
+        program = """
+import resource
+kept = []
+def handler(event):
+    if event.data:
+        _, most = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (1 << 28, most))
+        while True:
+            kept.append(bytearray(1 << 20))
+    return event
+"""
+        asynchronous = program.replace("def handler", "async def handler")
+        for handler in (program, asynchronous):
+            worker = Process(handler + "run(handler)")
+            self.assertEqual(worker.ask()["outcome"], "pass")
+            answer = worker.ask(True)
+            self.assertEqual((answer["outcome"], answer["error"]), ("failure", "MemoryError"))
+            self.assertEqual(worker.process.wait(20), 0)
+            self.assertIn("out of memory", worker.end()[2])
+
+    def test_a_line_that_does_not_fit_into_memory_is_answered_and_ends_the_process(self):
+        program = """
+import json
+def full(*given, **named):
+    raise MemoryError
+run(lambda event: setattr(json, "loads", full))
+"""
+        worker = Process(program)
+        self.assertEqual(worker.ask()["outcome"], "success")
+        self.assertEqual(worker.ask()["error"], "MemoryError")
+        self.assertEqual(worker.process.wait(20), 0)
+        worker.end()
+
     def test_at_sigterm_what_is_in_hand_is_finished(self):
         program = """
 def handler(event):
