@@ -1,5 +1,5 @@
-//! A saturated pool behind axum: who comes too many hears 503 at once, through tower's own
-//! load-shed layer.
+//! A saturated pool behind axum: one request too many hears 503 at once. A handler says so in a
+//! line; a service gets it from tower's own load-shed layer.
 //!
 //! `cargo run -p greenroom --example axum_503`
 
@@ -8,10 +8,14 @@ use std::{
 };
 
 use axum::{
-    Router, error_handling::HandleErrorLayer, extract::Request, http::StatusCode,
+    Router,
+    error_handling::HandleErrorLayer,
+    extract::{Path, Request},
+    http::StatusCode,
     response::IntoResponse,
+    routing::get,
 };
-use greenroom::prelude::*;
+use greenroom::{AddressOf, Overflow, prelude::*};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -40,7 +44,15 @@ impl Actor for Renderer {
 /// Requests at once; the pool has room for 2 in hand and 4 in line.
 const REQUESTS: usize = 50;
 
-/// What the client hears of each way in which a call ends without a reply.
+/// A handler that calls the pool itself.
+async fn draw(pages: AddressOf<Renderer>, path: String) -> Result<String, (StatusCode, String)> {
+    pages.call(path).await.map_err(|error| match error.is_overload() {
+        true => (StatusCode::SERVICE_UNAVAILABLE, error.to_string()),
+        false => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
+    })
+}
+
+/// What the client of the service hears of each way in which a call ends without a reply.
 async fn explain(error: BoxError) -> (StatusCode, &'static str) {
     match error.is::<Overloaded>() {
         true => (StatusCode::SERVICE_UNAVAILABLE, "too many requests at once\n"),
@@ -55,13 +67,18 @@ fn app(pool: &Pool<Renderer>) -> Router {
         .map_request(|request: Request| request.uri().path().to_owned())
         .map_response(String::into_response)
         .service(pool.service());
-    Router::new().route_service("/{*page}", pages)
+    let address = pool.address();
+    Router::new()
+        .route("/drawn/{page}", get(move |Path(page)| draw(address, page)))
+        .route_service("/{*page}", pages)
 }
 
-/// Asks for a page and returns the status that came back.
-async fn get(server: SocketAddr, page: usize) -> std::io::Result<u16> {
+/// Asks for a page, every other one of the handler, and returns the status that came back.
+async fn ask(server: SocketAddr, page: usize) -> std::io::Result<u16> {
     let mut connection = TcpStream::connect(server).await?;
-    let request = format!("GET /{page} HTTP/1.1\r\nhost: {server}\r\nconnection: close\r\n\r\n");
+    let folder = if page.is_multiple_of(2) { "drawn" } else { "served" };
+    let request =
+        format!("GET /{folder}/{page} HTTP/1.1\r\nhost: {server}\r\nconnection: close\r\n\r\n");
     connection.write_all(request.as_bytes()).await?;
     let mut response = String::new();
     connection.read_to_string(&mut response).await?;
@@ -71,7 +88,7 @@ async fn get(server: SocketAddr, page: usize) -> std::io::Result<u16> {
 
 /// How often each status came back.
 async fn ask_all(server: SocketAddr) -> Result<BTreeMap<u16, usize>, BoxError> {
-    let mut asked: JoinSet<_> = (0..REQUESTS).map(|page| get(server, page)).collect();
+    let mut asked: JoinSet<_> = (0..REQUESTS).map(|page| ask(server, page)).collect();
     let mut statuses = BTreeMap::new();
     while let Some(status) = asked.join_next().await {
         *statuses.entry(status??).or_default() += 1;
@@ -82,7 +99,8 @@ async fn ask_all(server: SocketAddr) -> Result<BTreeMap<u16, usize>, BoxError> {
 #[tokio::main(flavor = "current_thread")]
 #[expect(clippy::print_stdout, reason = "an example shows what it sees")]
 async fn main() -> Result<ExitCode, BoxError> {
-    let pool = Pool::new(|_slot| Renderer).workers(2).capacity(4).spawn().await?;
+    let pool = Pool::new(|_slot| Renderer).workers(2).capacity(4).overflow(Overflow::Reject);
+    let pool = pool.spawn().await?;
     let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
     let server = listener.local_addr()?;
     let serving = tokio::spawn(axum::serve(listener, app(&pool)).into_future());

@@ -76,7 +76,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     // A part for each, and one answer.
     let joined = SplitJoin::with_split(share, || 0, |sum, _slot, part| sum + part.unwrap_or(0));
-    let sum = pool.split_join(joined).call(Ask::Sum((1..=100).collect())).await?;
+    let sum = pool.split_join(joined).call(Ask::Sum((1..=100).collect())).await;
+    let sum = sum.map_err(|error| error.to_string())?;
     println!("the sum of 4 parts: {sum}");
     assert_eq!(sum, 5050);
 

@@ -83,8 +83,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let stats = reception.stop(SOON).await.stats;
     assert_eq!((stats.handled, stats.forwarded, stats.dead_lettered), (3, 2, 1));
-    assert_eq!(reception.call((1, 1)).await, Err(CallError::Stopped));
-    println!("after the stop: a call is refused at once");
+    let late = reception.call((1, 1)).await.map_err(CallError::into_message);
+    assert_eq!(late, Err(Some((1, 1))));
+    println!("after the stop: a call is refused at once, and gives its message back");
     experts.stop(SOON).await;
     Ok(())
 }

@@ -11,7 +11,7 @@
 use std::{collections::HashSet, convert::Infallible, time::Duration};
 
 use greenroom::{
-    CallError,
+    CallError, SendError,
     policy::{About, Choice, Crew, Policy},
     prelude::*,
 };
@@ -88,7 +88,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (slot, _) = pool.call(Job::Report).await?;
     println!("a report: made by whoever was free, one of {}", pool.stats().live);
     assert!(slot < 3);
-    assert_eq!(pool.call(Job::Nonsense).await, Err(CallError::Refused));
+    let refused = pool.call(Job::Nonsense).await;
+    assert!(matches!(refused, Err(CallError::NotAccepted(SendError::Refused(Job::Nonsense)))));
     println!("nonsense: refused before it was accepted");
 
     let stats = pool.stop(Stop::within(Duration::from_secs(1))).await.stats;

@@ -17,11 +17,15 @@ use greenroom_queue::{
 
 use crate::{
     AnyAddress, Class, NotAccepted, SendError, TrySendError,
-    address::vtable::{LentPayload, SenderVtable},
+    address::{
+        parcels::refused,
+        vtable::{LentPayload, SenderVtable},
+    },
     any_address::Erased,
     pool::{not_accepted::not_accepted, outgoing::Outgoing},
 };
 
+mod blocking;
 mod call;
 mod call_future;
 mod calling;
@@ -76,6 +80,11 @@ impl<M, R, E> Address<M, R, E> {
     pub(crate) fn new(vtable: Arc<dyn SenderVtable<M, R, E>>) -> Self {
         vtable.handle_made();
         Self::at(vtable, NOWHERE)
+    }
+
+    /// Another sender, unless the last address has been dropped.
+    pub(crate) fn of_living(vtable: Arc<dyn SenderVtable<M, R, E>>) -> Option<Self> {
+        vtable.try_handle_made().then(|| Self::at(vtable, NOWHERE))
     }
 
     /// For a handle that is counted: of the sender with this place.
@@ -195,10 +204,7 @@ impl<M, R, E> Address<M, R, E> {
     #[cold]
     pub(super) fn refuse(&self, payload: Outgoing<M, R, E>, why: NotAccepted) -> SendError<M> {
         self.vtable.count_rejected();
-        match payload.message {
-            Some(message) => SendError::new(message, why),
-            None => SendError::Dropped,
-        }
+        refused(payload.message, why)
     }
 
     pub(crate) fn why(&self, refused: Refused) -> NotAccepted {

@@ -1,6 +1,7 @@
 //! An address without its types: for lists of actors that handle different things.
 
 use std::{
+    any::Any,
     fmt,
     future::Future,
     hash::{Hash, Hasher},
@@ -30,6 +31,8 @@ pub(crate) trait Erased: Send + Sync {
     fn life_id(&self) -> u64;
     /// It without its types.
     fn any(self: Arc<Self>) -> AnyAddress;
+    /// What the pool's addresses hold: an `Arc<dyn SenderVtable<M, R, E>>`.
+    fn sender(self: Arc<Self>) -> Box<dyn Any>;
     /// One of its workers without its types.
     fn any_worker(self: Arc<Self>, slot: usize) -> AnyAddress;
     /// The worker with this life, if it is still in this slot.

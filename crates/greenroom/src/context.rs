@@ -15,6 +15,8 @@ use crate::{
     life,
 };
 
+pub(crate) mod address;
+
 /// The surroundings of a handler. Lent to each call of a handler.
 ///
 /// A handler that waits for another pool's reply keeps its worker: see [Calls in a
@@ -108,7 +110,8 @@ impl<A> Context<A> {
         format!("{}-{}", self.place.pool, self.place.slot)
     }
 
-    /// This worker without its types; of an actor that stands alone, the actor.
+    /// This worker without its types; of an actor that stands alone, the actor. To send messages,
+    /// there is [`address`](Self::address).
     pub fn me(&self) -> AnyAddress {
         match self.place.home.upgrade() {
             Some(home) => home.any_worker(self.place.slot),

@@ -14,7 +14,7 @@ use crate::{AnyAddress, CancellationToken, Class, delivery::SenderInfo, pool::la
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let pool = Pool::new(|_slot| Clerk).spawn().await?;
 /// let soon = Envelope::urgent().deadline(Duration::from_secs(1));
-/// assert_eq!(pool.call_with(7, soon).await?, 7);
+/// assert_eq!(pool.call_with(7, soon).await, Ok(7));
 /// # Ok(()) }
 /// ```
 #[derive(Debug, Clone, Default)]

@@ -3,6 +3,7 @@
 use std::fmt;
 
 /// Why [`send`](crate::Address::send) did not accept a message.
+#[derive(Clone)]
 #[non_exhaustive]
 pub enum SendError<M> {
     /// The capacity is used up, and the pool does not let its senders wait.
@@ -25,6 +26,7 @@ pub enum SendError<M> {
 }
 
 /// Why [`try_send`](crate::Address::try_send) did not accept a message.
+#[derive(Clone)]
 #[non_exhaustive]
 pub enum TrySendError<M> {
     /// The capacity is used up.
@@ -77,6 +79,14 @@ pub enum NotAccepted {
     KeyRequired,
 }
 
+impl NotAccepted {
+    /// True if there was no room for it: later, or elsewhere, there may be some. What a server
+    /// answers with 503.
+    pub fn is_overload(self) -> bool {
+        matches!(self, Self::Full | Self::Dropped | Self::KeyFull)
+    }
+}
+
 impl<M> SendError<M> {
     pub(crate) fn new(message: M, why: NotAccepted) -> Self {
         match why {
@@ -118,6 +128,11 @@ impl<M> SendError<M> {
             Self::KeyRequired(_) => NotAccepted::KeyRequired,
         }
     }
+
+    /// As [`NotAccepted::is_overload`].
+    pub fn is_overload(&self) -> bool {
+        self.without_message().is_overload()
+    }
 }
 
 impl<M> TrySendError<M> {
@@ -138,6 +153,11 @@ impl<M> TrySendError<M> {
             Self::Parked(_) => NotAccepted::Parked,
             Self::KeyRequired(_) => NotAccepted::KeyRequired,
         }
+    }
+
+    /// As [`NotAccepted::is_overload`].
+    pub fn is_overload(&self) -> bool {
+        self.without_message().is_overload()
     }
 }
 
@@ -191,70 +211,6 @@ macro_rules! opaque_error {
 
 opaque_error!(SendError);
 opaque_error!(TrySendError);
-
-/// How a call ended without a reply.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum CallError<E> {
-    /// The handler failed with this error.
-    #[error("the handler failed")]
-    Failed(E),
-    /// The handler panicked, and the failure policy makes no further attempt.
-    #[error("the handler panicked: {0}")]
-    Panicked(String),
-    /// The worker was killed while it handled the message, and the failure policy makes no further
-    /// attempt.
-    #[error("the worker was killed while it handled the message")]
-    Killed,
-    /// The message killed as many workers as the poison limit allows.
-    #[error("the message killed {kills} workers and is quarantined")]
-    Poisoned {
-        /// How many.
-        kills: u32,
-    },
-    /// The reply port was dropped unanswered.
-    #[error("the reply port was dropped unanswered")]
-    Dropped,
-    /// The pool stopped before the message was handled.
-    #[error("the pool has stopped")]
-    Stopped,
-    /// No worker is left to handle the message.
-    #[error("the pool has no workers left")]
-    NoWorkers,
-    /// The capacity is used up, and the pool does not let its callers wait.
-    #[error("the pool is full")]
-    Full,
-    /// The policy of the pool has refused the message.
-    #[error("the pool's policy has refused the message")]
-    Refused,
-    /// The message was accepted, and had to make room for a later one.
-    #[error("the message made room for a later one")]
-    Evicted,
-    /// The key of the message is parked. A message that had been accepted stays in line, and is
-    /// handled once the key goes on.
-    #[error("the key of the message is parked")]
-    Parked,
-    /// As many messages of the key wait as one key may have.
-    #[error("as many messages of this key wait as one key may have")]
-    KeyFull,
-    /// The message has no key, and the pool requires one.
-    #[error("the message has no key, and the pool requires one")]
-    KeyRequired,
-    /// The message was accepted, and withdrawn before it was started: by
-    /// [`PoolAdmin::withdraw`](crate::PoolAdmin::withdraw), or because
-    /// [`starts_if`](crate::PoolBuilder::starts_if) did not want it any more.
-    #[error("the message was withdrawn before it was handled")]
-    Withdrawn,
-    /// The deadline of the message passed before it was started.
-    #[error("the deadline passed before the message was handled")]
-    Expired,
-    /// The caller did not wait longer. The message may yet be handled, if it had been started.
-    #[error("no reply within the caller's limit")]
-    TimedOut,
-    /// The caller is the very worker that would have to reply.
-    #[error("the call would wait for its own caller")]
-    WouldDeadlock,
-}
 
 /// Why a pool could not be started.
 #[derive(Debug, thiserror::Error)]

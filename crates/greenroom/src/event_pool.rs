@@ -120,7 +120,8 @@ where
     ///
     /// # Errors
     /// How the message ended without a reply: [`CallError::Failed`] is the handler's own error;
-    /// [`CallError::KeyRequired`] if it has no key and needs one.
+    /// [`CallError::NotAccepted`] gives the message back, for instance if it has no key and needs
+    /// one ([`SendError::KeyRequired`]).
     ///
     /// # Panics
     /// When the function that tells the message's size does; nothing has been sent then.
@@ -132,10 +133,10 @@ where
         &self,
         key: Option<K>,
         message: M,
-    ) -> Result<A::Reply, CallError<A::Error>> {
+    ) -> Result<A::Reply, CallError<A::Error, Keyed<K, M>>> {
         match self.keyed(key, message) {
             Ok(keyed) => self.address.call(keyed).await,
-            Err(_) => Err(CallError::KeyRequired),
+            Err(keyed) => Err(CallError::NotAccepted(SendError::KeyRequired(keyed))),
         }
     }
 

@@ -21,7 +21,7 @@
 //! let limited = layer::around(|_slot| Clerk, |_slot| Timeout::new(Duration::from_secs(5), || "too slow"));
 //! let traced = layer::around(limited, |_slot| Traced); // the outer one
 //! let clerks = Pool::new(traced).spawn().await?;
-//! assert_eq!(clerks.call(7).await?, 7);
+//! assert_eq!(clerks.call(7).await, Ok(7));
 //! assert!(clerks.call(0).await.is_err(), "a page that takes for ever");
 //! # Ok(()) }
 //! ```

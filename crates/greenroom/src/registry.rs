@@ -12,7 +12,7 @@ use std::{any::Any, collections::HashMap, fmt, sync::Arc};
 
 use greenroom_queue::lock::Mutex;
 
-use crate::{Address, AnyAddress, WeakAddress, any_address::Erased};
+use crate::{Actor, Address, AddressOf, AnyAddress, WeakAddress, any_address::Erased};
 
 /// Names that a registry may hold before it looks for actors that are gone. Below this a sweep
 /// is not worth its time.
@@ -62,11 +62,11 @@ pub enum FindError {
 /// let printer = Pool::new(|_slot| Printer).workers(1).spawn().await?;
 /// registry.register("printer-3", &printer)?;
 ///
-/// let found = registry.find::<String, usize, ()>("printer-3")?;
+/// let found = registry.find::<Printer>("printer-3")?;
 /// assert_eq!(found.call("a page".to_owned()).await, Ok(6));
 ///
 /// drop((printer, found)); // names vanish with their actor
-/// assert!(matches!(registry.find::<String, usize, ()>("printer-3"), Err(FindError::Unknown { .. })));
+/// assert!(matches!(registry.find::<Printer>("printer-3"), Err(FindError::Unknown { .. })));
 /// # Ok(()) }
 /// ```
 ///
@@ -126,11 +126,20 @@ impl Registry {
         })
     }
 
-    /// The address behind a name.
+    /// The address behind a name: of a pool of `A`, or of any with the same messages, replies and
+    /// errors.
     ///
     /// # Errors
     /// No live actor has this name, or the holder is of another type.
-    pub fn find<M, R, E>(&self, name: &str) -> Result<Address<M, R, E>, FindError>
+    pub fn find<A: Actor>(&self, name: &str) -> Result<AddressOf<A>, FindError> {
+        self.find_typed(name)
+    }
+
+    /// As [`find`](Self::find), for those who know the messages and not the actor.
+    ///
+    /// # Errors
+    /// As `find`.
+    pub fn find_typed<M, R, E>(&self, name: &str) -> Result<Address<M, R, E>, FindError>
     where
         M: 'static,
         R: 'static,

@@ -19,7 +19,7 @@ use std::{
 
 /// Which statements there are of each kind.
 const STATEMENTS: [(char, RangeInclusive<u32>); 7] = [
-    ('A', 1..=19),
+    ('A', 1..=20),
     ('P', 0..=30),
     ('K', 1..=12),
     ('T', 1..=4),

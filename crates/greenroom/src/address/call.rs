@@ -76,25 +76,33 @@ impl<M, R, E> Address<M, R, E> {
     ///
     /// # Errors
     /// As `call`; also [`CallError::TimedOut`] or [`CallError::Expired`] if the
-    /// envelope has limits.
+    /// envelope has limits. If there was no room within its timeout, the message comes back as
+    /// from [`send_timeout`](Self::send_timeout).
     ///
     /// # Cancel safety
     /// As `call`.
-    pub async fn call_with(&self, message: M, envelope: Envelope) -> Result<R, CallError<E>> {
+    pub async fn call_with(&self, message: M, envelope: Envelope) -> Result<R, CallError<E, M>> {
         let (port, reply) = reply::channel();
         let mut payload = enveloped(message, envelope.class, envelope.about, Some(port));
-        let called = pin!(self.call_payload(&mut payload, reply));
-        self.within(envelope.timeout, called).await.unwrap_or(Err(CallError::TimedOut))
+        let ended = {
+            let called = pin!(self.call_payload(&mut payload, reply));
+            self.within(envelope.timeout, called).await
+        };
+        match ended {
+            Some(ended) => ended,
+            None if payload.message.is_none() => Err(CallError::TimedOut),
+            None => Err(CallError::NotAccepted(self.refuse(payload, NotAccepted::Full))),
+        }
     }
 
     /// As [`call`](Self::call), and gives up after this time.
     ///
     /// # Errors
-    /// As `call`, and [`CallError::TimedOut`].
+    /// As `call`, and [`CallError::TimedOut`]; the message, if there was no room for it in time.
     ///
     /// # Cancel safety
     /// As `call`.
-    pub async fn call_timeout(&self, message: M, limit: Duration) -> Result<R, CallError<E>> {
+    pub async fn call_timeout(&self, message: M, limit: Duration) -> Result<R, CallError<E, M>> {
         self.call_with(message, Envelope::new().timeout(limit)).await
     }
 
@@ -102,12 +110,13 @@ impl<M, R, E> Address<M, R, E> {
         &self,
         payload: &mut Outgoing<M, R, E>,
         reply: reply::Reply<R, E>,
-    ) -> Result<R, CallError<E>> {
+    ) -> Result<R, CallError<E, M>> {
         let (inside, in_place) = match self.vtable.push_call(payload, self.place_of_call()) {
             Ok(queued) => queued,
             Err(why) => self.wait_and_push_call(payload, why).await?,
         };
-        QueuedCall { reply, _inside: inside, in_place }.reply().await
+        let reply = QueuedCall { reply, _inside: inside, in_place }.reply().await;
+        reply.map_err(CallError::after_acceptance)
     }
 
     /// Makes a message that carries its own reply port, sends it, and waits for the reply: so one
@@ -148,8 +157,8 @@ impl<M, R, E> Address<M, R, E> {
     /// ```
     ///
     /// # Errors
-    /// As [`call`](Self::call). If a message is not answered, its port is dropped
-    /// with it: [`CallError::Dropped`].
+    /// As [`call`](Self::call), but the message, which carries the port, is not given back. If a
+    /// message is not answered, its port is dropped with it: [`CallError::Dropped`].
     ///
     /// # Cancel safety
     /// Dropping the future gives up the reply. The message is still handled: only its
@@ -162,11 +171,11 @@ impl<M, R, E> Address<M, R, E> {
         let mut payload = Outgoing::new(message(port), None);
         let Ok(_inside) = self.vtable.enter(&mut payload) else {
             self.vtable.count_rejected();
-            return Err(CallError::WouldDeadlock);
+            return Err(CallError::WouldDeadlock(None));
         };
         if let Err(why) = self.push_or_wait(&mut payload).await {
             self.vtable.count_rejected();
-            return Err(refusal_of(&payload, why));
+            return Err(refusal_of(&mut payload, why).without_message());
         }
         drop(payload);
         reply.await.unwrap_or(Err(CallError::Dropped))
@@ -198,9 +207,10 @@ impl<M: Send, R: Send, E: Send> Address<M, R, E> {
     /// circle](crate::pool#calls-in-a-circle)).
     ///
     /// # Errors
-    /// How the message ended without a reply. [`CallError::WouldDeadlock`] if the caller is a
-    /// handler of this very pool and no other worker is left to answer, or a policy chooses the
-    /// caller itself, or the caller has the key of the message in hand.
+    /// How the message ended without a reply; the message, if it was not accepted.
+    /// [`CallError::WouldDeadlock`] if the caller is a handler of this very pool and no other
+    /// worker is left to answer, or a policy chooses the caller itself, or the caller has the key
+    /// of the message in hand.
     ///
     /// # Cancel safety
     /// Dropping the future abandons the call: a message that has not been started is skipped

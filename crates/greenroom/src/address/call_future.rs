@@ -42,11 +42,11 @@ enum State<'a, M, R, E> {
     /// A worker has been woken for it.
     Handed(HandoffWait<'a, M, R, E>),
     /// Waits for room, and then for the reply.
-    Waits(Waits<'a, R, E>),
+    Waits(Waits<'a, M, R, E>),
     Done,
 }
 
-type Waits<'a, R, E> = Pin<Box<dyn Future<Output = Result<R, CallError<E>>> + Send + 'a>>;
+type Waits<'a, M, R, E> = Pin<Box<dyn Future<Output = Result<R, CallError<E, M>>> + Send + 'a>>;
 
 /// A queued call. Its fields drop in this order, so that the reentrancy guard
 /// outlives the receiver.
@@ -96,7 +96,7 @@ impl<'a, M: Send, R: Send, E: Send> Call<'a, M, R, E> {
     }
 
     #[inline]
-    fn start(&mut self, message: M, cx: &mut Context<'_>) -> Poll<Result<R, CallError<E>>> {
+    fn start(&mut self, message: M, cx: &mut Context<'_>) -> Poll<Result<R, CallError<E, M>>> {
         let address = self.address;
         let mut message = Some(message);
         let sent = match address.vtable.serve(&mut message, address.place_of_call(), cx.waker()) {
@@ -122,7 +122,7 @@ impl<'a, M: Send, R: Send, E: Send> Call<'a, M, R, E> {
         port: ReplyPort<R, E>,
         reply: Reply<R, E>,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<R, CallError<E>>> {
+    ) -> Poll<Result<R, CallError<E, M>>> {
         let address = self.address;
         let mut payload =
             Outgoing { message, extra: Some(Extra::new(Some(port))), class: Class::Normal };
@@ -140,7 +140,7 @@ impl<'a, M: Send, R: Send, E: Send> Call<'a, M, R, E> {
         &mut self,
         told: HandedOutcome<R, Reply<R, E>>,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<R, CallError<E>>> {
+    ) -> Poll<Result<R, CallError<E, M>>> {
         if let State::Handed(waits) = std::mem::replace(&mut self.state, State::Done) {
             waits.leave();
         }
@@ -155,13 +155,13 @@ impl<'a, M: Send, R: Send, E: Send> Call<'a, M, R, E> {
         &mut self,
         reply: Reply<R, E>,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<R, CallError<E>>> {
+    ) -> Poll<Result<R, CallError<E, M>>> {
         let mut sent = QueuedCall { reply, _inside: None, in_place: false };
         let polled = sent.poll(cx);
         if polled.is_pending() {
             self.state = State::QueuedCall(sent);
         }
-        polled
+        polled.map_err(CallError::after_acceptance)
     }
 
     #[inline]
@@ -169,15 +169,18 @@ impl<'a, M: Send, R: Send, E: Send> Call<'a, M, R, E> {
         &mut self,
         mut sent: QueuedCall<R, E>,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<R, CallError<E>>> {
-        if let Some(reply) = sent.look() {
-            return Poll::Ready(reply);
-        }
-        let polled = sent.poll(cx);
-        if polled.is_pending() {
-            self.goes_on(State::QueuedCall(sent));
-        }
-        polled
+    ) -> Poll<Result<R, CallError<E, M>>> {
+        let reply = match sent.look() {
+            Some(reply) => reply,
+            None => match sent.poll(cx) {
+                Poll::Ready(reply) => reply,
+                Poll::Pending => {
+                    self.goes_on(State::QueuedCall(sent));
+                    return Poll::Pending;
+                }
+            },
+        };
+        Poll::Ready(reply.map_err(CallError::after_acceptance))
     }
 
     /// Sets the state of a call that has none at the moment, so there is no old state to drop.
@@ -195,11 +198,12 @@ impl<'a, M: Send, R: Send, E: Send> Call<'a, M, R, E> {
         mut payload: Outgoing<M, R, E>,
         reply: Reply<R, E>,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<R, CallError<E>>> {
+    ) -> Poll<Result<R, CallError<E, M>>> {
         let address = self.address;
-        let mut waits: Waits<'a, R, E> = Box::pin(async move {
+        let mut waits: Waits<'a, M, R, E> = Box::pin(async move {
             let (inside, in_place) = address.wait_and_push_call(&mut payload, why).await?;
-            QueuedCall { reply, _inside: inside, in_place }.reply().await
+            let reply = QueuedCall { reply, _inside: inside, in_place }.reply().await;
+            reply.map_err(CallError::after_acceptance)
         });
         let polled = waits.as_mut().poll(cx);
         if polled.is_pending() {
@@ -215,10 +219,10 @@ impl<M, R, E> Address<M, R, E> {
         &self,
         payload: &mut Outgoing<M, R, E>,
         why: NotSent,
-    ) -> Result<(Option<ReentrancyGuard>, bool), CallError<E>> {
+    ) -> Result<(Option<ReentrancyGuard>, bool), CallError<E, M>> {
         let NotSent::Refused(refused, inside) = why else {
             self.vtable.count_rejected();
-            return Err(CallError::WouldDeadlock);
+            return Err(CallError::WouldDeadlock(payload.message.take()));
         };
         match Box::pin(self.wait_and_push(payload, refused)).await {
             Ok(()) => Ok((inside, true)),
@@ -231,7 +235,7 @@ impl<M, R, E> Address<M, R, E> {
 }
 
 impl<M: Send, R: Send, E: Send> Future for Call<'_, M, R, E> {
-    type Output = Result<R, CallError<E>>;
+    type Output = Result<R, CallError<E, M>>;
 
     // Always inlined: the caller looks at the outcome in place, and the rest is in
     // functions of their own.
@@ -248,7 +252,7 @@ impl<M: Send, R: Send, E: Send> Future for Call<'_, M, R, E> {
                 if let State::QueuedCall(sent) = std::mem::replace(&mut this.state, State::Done) {
                     drop(sent);
                 }
-                return Poll::Ready(reply);
+                return Poll::Ready(reply.map_err(CallError::after_acceptance));
             }
             State::Waits(waits) => ready!(waits.as_mut().poll(cx)),
             State::Message(_) | State::Done => {
@@ -279,7 +283,7 @@ impl<M, R, E> fmt::Debug for Call<'_, M, R, E> {
 mod tests {
     use std::future::poll_fn;
 
-    use crate::{Actor, Context as Life, Pool, address::call_future::*};
+    use crate::{Actor, Context as Life, Pool, SendError, address::call_future::*};
 
     struct Slow;
 
@@ -346,6 +350,6 @@ mod tests {
         let mut call = address.call(true);
         assert!(poll_once(&mut call).await.is_pending());
         let (ended, _) = tokio::join!(call, pool.stop(crate::Stop::Now));
-        assert_eq!(ended, Err(CallError::Stopped));
+        assert_eq!(ended, Err(SendError::Stopped(true).into()));
     }
 }

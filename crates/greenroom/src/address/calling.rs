@@ -29,9 +29,9 @@ use crate::{
 /// # Panics
 /// When it is polled again after it has resolved.
 #[must_use = "dropping it abandons the call"]
-pub struct Calling<R, E>(State<R, E>);
+pub struct Calling<R, E, M = ()>(State<R, E, M>);
 
-enum State<R, E> {
+enum State<R, E, M> {
     /// The message is queued or in hand.
     Waiting {
         reply: Reply<R, E>,
@@ -41,24 +41,33 @@ enum State<R, E> {
         inside: Option<ReentrancyGuard>,
     },
     /// The pool took no message; `None` once this has been told.
-    Refused(Option<CallError<E>>),
+    Refused(Option<CallError<E, M>>),
 }
 
-/// Neither replies nor errors are pinned in here.
-impl<R, E> Unpin for Calling<R, E> {}
+/// Nothing is pinned in here.
+impl<R, E, M> Unpin for Calling<R, E, M> {}
 
-impl<R, E> Calling<R, E> {
+impl<R, E, M> Calling<R, E, M> {
     pub(super) fn waiting(reply: Reply<R, E>, own: Option<OwnCall>) -> Self {
         Self(State::Waiting { reply, own, inside: None })
     }
 
-    pub(super) fn refused(why: CallError<E>) -> Self {
+    pub(super) fn refused(why: CallError<E, M>) -> Self {
         Self(State::Refused(Some(why)))
+    }
+
+    /// The same call, whose error does not give the message back: for contracts that ask for an
+    /// error of any thread.
+    pub fn without_message(self) -> Calling<R, E> {
+        Calling(match self.0 {
+            State::Waiting { reply, own, inside } => State::Waiting { reply, own, inside },
+            State::Refused(why) => State::Refused(why.map(CallError::without_message)),
+        })
     }
 }
 
-impl<R, E> Future for Calling<R, E> {
-    type Output = Result<R, CallError<E>>;
+impl<R, E, M> Future for Calling<R, E, M> {
+    type Output = Result<R, CallError<E, M>>;
 
     #[expect(
         clippy::expect_used,
@@ -69,14 +78,15 @@ impl<R, E> Future for Calling<R, E> {
             State::Waiting { reply, own, inside } => {
                 if let Poll::Ready(reply) = Pin::new(reply).poll(task) {
                     *inside = None;
-                    return Poll::Ready(reply.unwrap_or(Err(CallError::Dropped)));
+                    let reply = reply.unwrap_or(Err(CallError::Dropped));
+                    return Poll::Ready(reply.map_err(CallError::after_acceptance));
                 }
                 match own.take().map_or(Ok(None), OwnCall::enter) {
                     Ok(None) => {}
                     Ok(entered) => *inside = entered,
                     Err(Reentrant) => {
                         self.0 = State::Refused(None);
-                        return Poll::Ready(Err(CallError::WouldDeadlock));
+                        return Poll::Ready(Err(CallError::WouldDeadlock(None)));
                     }
                 }
                 Poll::Pending
@@ -88,7 +98,7 @@ impl<R, E> Future for Calling<R, E> {
     }
 }
 
-impl<R, E> fmt::Debug for Calling<R, E> {
+impl<R, E, M> fmt::Debug for Calling<R, E, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let refused = matches!(self.0, State::Refused(_));
         f.debug_struct("Calling").field("refused", &refused).finish_non_exhaustive()

@@ -105,7 +105,7 @@ impl<M, R, E> OwnedPermit<M, R, E> {
     ///
     /// # Panics
     /// When the key function of the pool panics; nothing has been accepted then.
-    pub fn call(self, message: M) -> Calling<R, E> {
+    pub fn call(self, message: M) -> Calling<R, E, M> {
         self.call_with(message, Envelope::new())
     }
 
@@ -113,7 +113,7 @@ impl<M, R, E> OwnedPermit<M, R, E> {
     ///
     /// # Panics
     /// As `call`.
-    pub fn call_with(mut self, message: M, envelope: Envelope) -> Calling<R, E> {
+    pub fn call_with(mut self, message: M, envelope: Envelope) -> Calling<R, E, M> {
         let (port, reply) = reply::channel();
         let Envelope { class, about, .. } = envelope;
         let mut payload = enveloped(message, class, about, Some(port));
@@ -125,7 +125,7 @@ impl<M, R, E> OwnedPermit<M, R, E> {
             Ok(()) => Calling::waiting(reply, own),
             Err(why) => {
                 self.address.vtable.count_rejected();
-                Calling::refused(refusal_of(&payload, why))
+                Calling::refused(refusal_of(&mut payload, why))
             }
         }
     }

@@ -1,7 +1,7 @@
 //! What a sender makes of a message before it is queued, and hears if it is not.
 
 use crate::{
-    CallError, Class, NotAccepted, ReplyPort,
+    CallError, Class, NotAccepted, ReplyPort, SendError,
     delivery::{Extra, SenderInfo, Waiter},
     pool::outgoing::Outgoing,
 };
@@ -23,27 +23,22 @@ pub(crate) fn mark_own_call<M, R, E>(payload: &mut Outgoing<M, R, E>) {
     extra.waiter = Waiter::Worker;
 }
 
-/// What the caller of a message hears of a pool that takes it not.
+/// What the caller of a message hears of a pool that takes it not. The message is taken out.
 pub(crate) fn refusal_of<M, R, E, F>(
-    payload: &Outgoing<M, R, E>,
+    payload: &mut Outgoing<M, R, E>,
     why: NotAccepted,
-) -> CallError<F> {
+) -> CallError<F, M> {
+    let message = payload.message.take();
     match payload.extra.as_ref().map(|extra| extra.waiter) {
-        Some(Waiter::Chosen) => CallError::WouldDeadlock,
-        _ => refusal(why),
+        Some(Waiter::Chosen) => CallError::WouldDeadlock(message),
+        _ => CallError::NotAccepted(refused(message, why)),
     }
 }
 
-/// What a caller hears of a pool that takes no message.
-pub(crate) fn refusal<E>(why: NotAccepted) -> CallError<E> {
-    match why {
-        NotAccepted::Full => CallError::Full,
-        NotAccepted::Dropped => CallError::Dropped,
-        NotAccepted::Refused => CallError::Refused,
-        NotAccepted::NoWorkers => CallError::NoWorkers,
-        NotAccepted::Stopped => CallError::Stopped,
-        NotAccepted::KeyFull => CallError::KeyFull,
-        NotAccepted::Parked => CallError::Parked,
-        NotAccepted::KeyRequired => CallError::KeyRequired,
+/// The message, with the reason; gone with it if the pool has dropped it.
+pub(crate) fn refused<M>(message: Option<M>, why: NotAccepted) -> SendError<M> {
+    match message {
+        Some(message) => SendError::new(message, why),
+        None => SendError::Dropped,
     }
 }

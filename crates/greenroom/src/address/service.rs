@@ -8,8 +8,8 @@ use std::{
 use tower_service::Service;
 
 use crate::{
-    CallError,
-    address::{Address, calling::Calling, parcels::refusal, readiness::Readiness},
+    CallError, SendError,
+    address::{Address, calling::Calling, readiness::Readiness},
 };
 
 pub use crate::address::{
@@ -32,7 +32,8 @@ pub use crate::address::{
 /// A clone starts without a permit and is another sender. A service that was not ready keeps its
 /// place in line as long as it is kept, and is granted room even if it is not polled; drop the
 /// services that you do not use. With tower's load-shed layer around it, a full pool answers
-/// `Overloaded` at once:
+/// `Overloaded` at once. Such layers want a standard error, which [`CallError`] is if the actor's
+/// error is one; a text, for instance, comes through tower's `map_err`.
 ///
 /// ```
 /// # use greenroom::prelude::*;
@@ -74,10 +75,11 @@ impl<M: 'static, R: 'static, E: 'static> Service<M> for PoolService<M, R, E> {
     /// Ready when a permit is held, which the next call uses.
     ///
     /// # Errors
-    /// [`CallError::Stopped`] or [`CallError::NoWorkers`], if the pool takes no more messages. A
-    /// permit from before is not checked again: the call fails then.
+    /// [`CallError::NotAccepted`], if the pool takes no more messages. A permit from before is not
+    /// checked again: the call fails then.
     fn poll_ready(&mut self, task: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        self.readiness.poll(&self.address, task).map_err(refusal)
+        let ready = self.readiness.poll(&self.address, task);
+        ready.map_err(|why| CallError::NotAccepted(SendError::new((), why)))
     }
 
     /// Queues the message before it returns; the future waits for the reply, and is cancel-safe as
@@ -93,7 +95,8 @@ impl<M: 'static, R: 'static, E: 'static> Service<M> for PoolService<M, R, E> {
     )]
     fn call(&mut self, message: M) -> Calling<R, E> {
         let permit: Option<OwnedPermit<M, R, E>> = self.readiness.take();
-        permit.expect("poll_ready has not been ready before this call").call(message)
+        let permit = permit.expect("poll_ready has not been ready before this call");
+        permit.call(message).without_message()
     }
 }
 

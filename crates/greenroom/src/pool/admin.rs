@@ -92,7 +92,7 @@ impl<A: Actor> PoolAdmin<A> {
     /// let all = Pool::new(|_slot| Clerk).workers(0).spawn().await?;
     /// let some = Pool::new(|_slot| Clerk).workers(2).spawn().await?;
     /// all.admin().adopt(some.address())?.done(std::time::Duration::from_secs(1)).await;
-    /// assert_eq!(all.call(7).await?, 7);
+    /// assert_eq!(all.call(7).await, Ok(7));
     /// # Ok(()) }
     /// ```
     ///

@@ -77,7 +77,8 @@ impl<A: Actor> PoolBuilder<A> {
     /// # async fn handle(&mut self, _: u64, cx: &mut Context<Self>) -> Result<usize, ()> { Ok(cx.slot()) } }
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let pool = Pool::new(|_slot| Clerk).workers(2).dispatch(RoundRobin::new()).spawn().await?;
-    /// assert_eq!((pool.call(7).await?, pool.call(7).await?, pool.call(7).await?), (0, 1, 0));
+    /// let slots = (pool.call(7).await, pool.call(7).await, pool.call(7).await);
+    /// assert_eq!(slots, (Ok(0), Ok(1), Ok(0)));
     /// # Ok(()) }
     /// ```
     pub fn dispatch(mut self, policy: impl Policy<A::Message>) -> Self {
@@ -146,7 +147,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// # async fn handle(&mut self, page: u8, _: &mut Context<Self>) -> Result<u8, ()> { Ok(page) } }
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let pool = Pool::new(|_slot| Clerk).workers(2).layer(|_slot| Traced).spawn().await?;
-    /// assert_eq!(pool.call(7).await?, 7);
+    /// assert_eq!(pool.call(7).await, Ok(7));
     /// # Ok(()) }
     /// ```
     pub fn layer<L: Layer<A>>(
@@ -291,7 +292,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// # async fn handle(&mut self, page: u8, _: &mut Context<Self>) -> Result<u8, ()> { Ok(page) } }
     /// # #[tokio::main(flavor = "current_thread", start_paused = true)] async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let pool = Pool::new(|_slot| Clerk).workers(4).advise(Advisor::default()).spawn().await?;
-    /// pool.call(7).await?;
+    /// assert!(pool.call(7).await.is_ok());
     /// assert!(pool.admin().advice().is_none()); // nothing is known yet
     /// tokio::time::sleep(Duration::from_secs(301)).await;
     /// let advice = pool.admin().advice().unwrap();
@@ -314,7 +315,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// let pool = Pool::new(|_slot| Clerk).rate(Rate::per_second(5)).spawn().await?;
     /// let start = tokio::time::Instant::now();
     /// for page in 0..6 {
-    ///     pool.call(page).await?;
+    ///     assert_eq!(pool.call(page).await, Ok(page));
     /// }
     /// assert_eq!(start.elapsed().as_millis(), 1_000);
     /// # Ok(()) }
@@ -512,7 +513,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// # async fn handle(&mut self, n: u64, _: &mut Context<Self>) -> Result<u64, ()> { Ok(n) } }
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let pool = Pool::new(|_slot| Cruncher).workers(2).dedicated_threads(2).spawn().await?;
-    /// assert_eq!(pool.call(7).await?, 7);
+    /// assert_eq!(pool.call(7).await, Ok(7));
     /// # Ok(()) }
     /// ```
     pub fn dedicated_threads(mut self, threads: usize) -> Self {
@@ -539,7 +540,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// # async fn handle(&mut self, page: u8, _: &mut Context<Self>) -> Result<u8, ()> { Ok(page) } }
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let pool = Pool::new(|_slot| Clerk).workers(2).calls_in_place().spawn().await?;
-    /// assert_eq!(pool.call(7).await?, 7);
+    /// assert_eq!(pool.call(7).await, Ok(7));
     /// # Ok(()) }
     /// ```
     pub fn calls_in_place(mut self) -> Self {
@@ -666,7 +667,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let (clerks, child) = Pool::new(|_slot| Clerk).name("clerks").supervised()?;
     /// let root = Supervisor::new(Strategy::OneForOne).child(child).spawn().await?;
-    /// assert_eq!(clerks.call(7).await?, 7);
+    /// assert_eq!(clerks.call(7).await, Ok(7));
     /// root.stop(Stop::Now).await;
     /// # Ok(()) }
     /// ```

@@ -13,16 +13,14 @@ use greenroom_queue::lock::Mutex;
 use tokio::time::{Instant, timeout_at};
 
 use super::{
-    coordinator::{
-        PoolNotice,
-        coordination::{AddressOf, Coordination},
-    },
+    coordinator::{PoolNotice, coordination::Coordination},
     lifecycle::Lifecycle,
     membership::restart::Escalation,
     outgoing::OutgoingOf,
 };
 use crate::{
-    Actor, AnyAddress, Class, ExitReason, life::Signal, pool::controllers::advising::Advising,
+    Actor, AddressOf, AnyAddress, Class, ExitReason, life::Signal,
+    pool::controllers::advising::Advising,
 };
 
 /// The controllers of a pool: its advisor, its coordinator, its supervisor.

@@ -77,7 +77,7 @@ use crate::{Actor, Answer, AnyAddress, Context, Delivery, ExitReason, PoolAdmin}
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let pool = Pool::new(|_slot| Clerk).workers(2).coordinator(Boss).spawn().await?;
 /// assert_eq!(pool.commands().call(3).await?, 5);
-/// assert_eq!(pool.call(7).await?, 7); // messages go to the workers
+/// assert_eq!(pool.call(7).await, Ok(7)); // messages go to the workers
 /// # Ok(()) }
 /// ```
 pub trait Coordinator<A: Actor>: Sized + Send + 'static {

@@ -1,6 +1,7 @@
 //! What can be asked of a pool, and told it, without knowing what it handles.
 
 use std::{
+    any::Any,
     future::Future,
     hash::Hash,
     pin::Pin,
@@ -17,6 +18,7 @@ use super::{
 };
 use crate::{
     Actor, AnyAddress,
+    address::vtable::SenderVtable,
     any_address::Erased,
     inspect::{TooManyKeys, Value, WorkerStatus},
     life::Signal,
@@ -41,6 +43,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for Core<A, K> {
         let (life, name) = (self.lifecycle.life.clone(), self.settings.config.name.clone());
         let vtable: Arc<dyn Erased> = self;
         AnyAddress::new(Arc::downgrade(&vtable), None, life, name)
+    }
+
+    fn sender(self: Arc<Self>) -> Box<dyn Any> {
+        let sender: Arc<dyn SenderVtable<A::Message, A::Reply, A::Error>> = self;
+        Box::new(sender)
     }
 
     fn any_worker(self: Arc<Self>, slot: usize) -> AnyAddress {

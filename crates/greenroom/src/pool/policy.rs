@@ -46,7 +46,7 @@ pub use round_robin::RoundRobin;
 /// # async fn handle(&mut self, _: u64, cx: &mut Context<Self>) -> Result<usize, ()> { Ok(cx.slot()) } }
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let pool = Pool::new(|_slot| Clerk).workers(3).dispatch(OddsFirst).spawn().await?;
-/// assert_eq!(pool.call(7).await?, 0);
+/// assert_eq!(pool.call(7).await, Ok(0));
 /// # Ok(()) }
 /// ```
 pub trait Policy<M>: Send + Sync + 'static {

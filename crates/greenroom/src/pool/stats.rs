@@ -38,7 +38,7 @@ pub use worker::WorkerStats;
 /// # async fn handle(&mut self, page: u8, _: &mut Context<Self>) -> Result<u8, ()> { Ok(page) } }
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let pool = Pool::new(|_slot| Clerk).workers(2).spawn().await?;
-/// pool.call(7).await?;
+/// assert!(pool.call(7).await.is_ok());
 /// let stats = pool.stats();
 /// assert_eq!((stats.accepted, stats.handled, stats.oldest), (1, 1, None));
 /// assert_eq!(stats.handling.count, 1);

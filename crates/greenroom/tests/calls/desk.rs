@@ -48,7 +48,7 @@ pub(crate) enum Ask {
     ForwardWithin(u64),
 }
 
-pub(crate) type Answered = Result<u32, CallError<String>>;
+pub(crate) type Answered = Result<u32, CallError<String, Ask>>;
 pub(crate) type Desks = Address<Ask, u32, String>;
 
 /// What became dead letters, and why.
@@ -121,7 +121,7 @@ impl Hall {
 
 pub(crate) struct Desk(Hall);
 
-pub(crate) fn told(answer: Answered) -> Result<u32, String> {
+pub(crate) fn told<M>(answer: Result<u32, CallError<String, M>>) -> Result<u32, String> {
     answer.map_err(|error| format!("{error:?}"))
 }
 

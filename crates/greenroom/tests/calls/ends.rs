@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use greenroom::{
-    Backoff, CallError, DeadLetterReason, Envelope, Overflow, Restarts, Stop,
+    Backoff, CallError, DeadLetterReason, Envelope, Overflow, Restarts, SendError, Stop,
     policy::{About, Choice, Crew, Policy},
 };
 use tokio::time::Instant;
@@ -20,21 +20,22 @@ async fn a06_a_call_ends_in_failed_panicked_dropped_or_stopped() {
     settle().await;
     let (queued, report) = tokio::join!(pool.call(Ask::Echo(1)), pool.stop(Stop::within(SECOND)));
     assert_eq!((queued, report.left_over.len()), (Err(CallError::Stopped), 1));
-    assert_eq!(pool.call(Ask::Echo(1)).await, Err(CallError::Stopped));
+    assert_eq!(pool.call(Ask::Echo(1)).await, Err(SendError::Stopped(Ask::Echo(1)).into()));
     holds(pool.stats());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a06_a_call_that_finds_no_room_ends_in_full_dropped_or_evicted() {
-    for (overflow, expected) in
-        [(Overflow::Reject, CallError::Full), (Overflow::DropNewest, CallError::Dropped)]
-    {
+    for (overflow, expected) in [
+        (Overflow::Reject, SendError::Full(Ask::Echo(2))),
+        (Overflow::DropNewest, SendError::Dropped),
+    ] {
         let hall = Hall::default();
         let pool = hall.pool(1).capacity(1).overflow(overflow).spawn().await.unwrap();
         pool.try_send(Ask::Sleep(10)).unwrap();
         settle().await;
         pool.try_send(Ask::Echo(1)).unwrap();
-        assert_eq!(pool.call(Ask::Echo(2)).await, Err(expected));
+        assert_eq!(pool.call(Ask::Echo(2)).await, Err(expected.into()));
         assert_eq!(pool.stats().rejected, 1);
         holds(pool.stop(SOON).await.stats);
     }
@@ -57,7 +58,7 @@ async fn a06_a_call_to_a_pool_without_workers_ends_in_no_workers() {
         soon(async { tokio::join!(pool.call(Ask::PanicLater), pool.call(Ask::Echo(1))) }).await;
     assert_eq!(in_hand, Err(CallError::Panicked("late boom".to_owned())));
     assert_eq!(queued, Err(CallError::NoWorkers));
-    assert_eq!(pool.call(Ask::Echo(2)).await, Err(CallError::NoWorkers));
+    assert_eq!(pool.call(Ask::Echo(2)).await, Err(SendError::NoWorkers(Ask::Echo(2)).into()));
     holds(pool.stats());
 }
 
@@ -114,8 +115,9 @@ impl Policy<Ask> for Picky {
 #[tokio::test(start_paused = true)]
 async fn a06_a_call_that_the_policy_does_not_want_ends_in_refused() {
     let pool = Hall::default().pool(2).dispatch(Picky).spawn().await.unwrap();
-    assert_eq!(pool.call(Ask::Echo(0)).await, Err(CallError::Refused));
-    assert_eq!(pool.call_with(Ask::Echo(0), Envelope::urgent()).await, Err(CallError::Refused));
+    assert_eq!(pool.call(Ask::Echo(0)).await, Err(SendError::Refused(Ask::Echo(0)).into()));
+    let urgent = pool.call_with(Ask::Echo(0), Envelope::urgent()).await;
+    assert_eq!(urgent, Err(SendError::Refused(Ask::Echo(0)).into()));
     assert_eq!(pool.call(Ask::Echo(1)).await, Ok(1));
     assert_eq!(pool.stats().rejected, 2);
     holds(pool.stop(SOON).await.stats);

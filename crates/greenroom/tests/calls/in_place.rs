@@ -148,7 +148,7 @@ struct Asks(Address<Deed, tokio::task::Id, &'static str>);
 impl Actor for Asks {
     type Message = ();
     type Reply = (tokio::task::Id, tokio::task::Id);
-    type Error = CallError<&'static str>;
+    type Error = CallError<&'static str, Deed>;
 
     async fn handle(
         &mut self,

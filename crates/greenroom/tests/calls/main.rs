@@ -6,6 +6,7 @@
 mod deadlocks;
 mod desk;
 mod ends;
+mod errors;
 mod forwarding;
 mod gather;
 mod handoff;

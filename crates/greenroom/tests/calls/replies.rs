@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use greenroom::{
-    Actor, Answer, CallError, Context, Delivery, Pool, ReplyPort, WeakAddress,
+    Actor, Answer, CallError, Context, Delivery, Pool, ReplyPort, SendError, WeakAddress,
     policy::{About, Choice, Crew, Policy, RoundRobin},
 };
 use tokio::time::Instant;
@@ -46,7 +46,7 @@ impl Actor for Clerk {
                 let answer = to.ask(Account::Balance).await;
                 let told = match answer {
                     Ok(balance) => balance,
-                    Err(CallError::WouldDeadlock) => 1_000,
+                    Err(CallError::WouldDeadlock(_)) => 1_000,
                     Err(_) => 2_000,
                 };
                 port.reply(told).map_err(|_| ())?;
@@ -66,7 +66,7 @@ async fn a08_one_actor_gives_replies_of_different_types_each_to_its_port() {
     assert_eq!(pool.ask(Account::Panic).await, Err(CallError::Dropped));
     assert_eq!(pool.ask(Account::Refuse).await, Err(CallError::Failed("no")));
     holds(pool.stop(SOON).await.stats);
-    assert_eq!(pool.ask(Account::Balance).await, Err(CallError::Stopped));
+    assert_eq!(pool.ask(Account::Balance).await, Err(SendError::Stopped(()).into()));
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,7 +4,7 @@ use std::{error::Error, fmt, future::pending, sync::Arc, time::Duration};
 
 use greenroom::{
     CallError, Class, Envelope, ExitReason, NotAccepted, Overflow, PoolAdmin, ReplyPort, Restarts,
-    SpawnError,
+    SendError, SpawnError,
     coordinator::{CoordinatedPool, Coordinator, PoolNotice, Setup},
     inspect::{Items, Value},
     pool::AdminError,
@@ -184,7 +184,7 @@ async fn spawn(workers: usize) -> (Coordinated, Hears) {
 
 async fn told(pool: &Coordinated, tell: Tell) -> Result<usize, CallError<Trouble>> {
     let said = timeout(SOON, pool.commands().call(tell)).await.expect("it is answered");
-    said.map(|(who, number)| {
+    said.map_err(CallError::without_message).map(|(who, number)| {
         assert_eq!(who, "boss");
         number
     })
@@ -237,7 +237,7 @@ async fn p14_a_coordinator_enables_a_slot_that_was_given_up() {
     assert_eq!(next(&mut hears).await, "up 0");
     assert!(matches!(pool.call(Tell::Panic).await, Err(CallError::Panicked(_))));
     assert_eq!(next(&mut hears).await, "down 0: panicked: on purpose");
-    assert_eq!(pool.call(Tell::Nothing).await, Err(CallError::NoWorkers));
+    assert_eq!(pool.call(Tell::Nothing).await, Err(SendError::NoWorkers(Tell::Nothing).into()));
     assert_eq!(told(&pool, Tell::Enable(0)).await, Ok(1));
     assert_eq!(next(&mut hears).await, "up 0");
     assert_eq!(pool.call(Tell::Nothing).await, Ok(("clerk", 0)));
@@ -335,7 +335,7 @@ async fn p14_an_error_goes_to_the_caller_and_then_stops_the_pool_with_that_reaso
     let reason = timeout(SOON, pool.erase().ended()).await.unwrap();
     assert!(is_failure(&reason, "no licence"), "{reason}");
     assert!(pool.try_send(Tell::Nothing).is_err());
-    assert_eq!(told(&pool, Tell::Nothing).await, Err(CallError::Stopped));
+    assert_eq!(told(&pool, Tell::Nothing).await, Err(SendError::Stopped(()).into()));
     while next(&mut hears).await != "gone" {}
     nothing_runs().await;
 }
@@ -657,7 +657,7 @@ async fn p14_without_addresses_the_pool_drains_and_stops_and_its_coordinator_wit
     assert_eq!(next(&mut hears).await, "stopped: shut down");
     assert_eq!(next(&mut hears).await, "gone");
     nothing_runs().await;
-    assert_eq!(commands.call(Tell::Nothing).await, Err(CallError::Stopped));
+    assert_eq!(commands.call(Tell::Nothing).await, Err(SendError::Stopped(Tell::Nothing).into()));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

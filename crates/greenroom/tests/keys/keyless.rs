@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use greenroom::{CallError, NotAccepted, Stop, TrySendError};
+use greenroom::{NotAccepted, SendError, Stop, TrySendError};
 
 use super::clerk::{
     Clerk, Job,
@@ -20,7 +20,10 @@ async fn k09_without_a_key_there_is_no_order_or_no_message() {
     assert_eq!(refused.without_message(), NotAccepted::KeyRequired);
     assert_eq!(refused.into_message(), Some((0, 8, Nothing)));
     assert!(matches!(strict.try_send((0, 8, Nothing)), Err(TrySendError::KeyRequired(_))));
-    assert_eq!(strict.call((0, 8, Nothing)).await, Err(CallError::KeyRequired));
+    assert_eq!(
+        strict.call((0, 8, Nothing)).await,
+        Err(SendError::KeyRequired((0, 8, Nothing)).into())
+    );
     let permit = strict.reserve().await.unwrap();
     assert_eq!(
         permit.send((0, 8, Nothing)).unwrap_err().without_message(),

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use greenroom::{
     Backoff, CallError, DeadLetterReason, FailureTable, FinalAction, NotAccepted, PoolEvents, Rule,
-    TrySendError, pool_events::Kind, topic::Event,
+    SendError, TrySendError, pool_events::Kind, topic::Event,
 };
 
 use super::clerk::{
@@ -152,7 +152,7 @@ async fn k08_so_many_wait_behind_a_parked_key_and_then_new_ones_are_refused() {
     assert!(matches!(refused, Err(TrySendError::Parked((1, 6, Nothing)))));
     let refused = pool.send((1, 6, Nothing)).await.unwrap_err();
     assert_eq!(refused.without_message(), NotAccepted::Parked);
-    assert_eq!(pool.call((1, 6, Nothing)).await, Err(CallError::Parked));
+    assert_eq!(pool.call((1, 6, Nothing)).await, Err(SendError::Parked((1, 6, Nothing)).into()));
     pool.try_send((2, 0, Nothing)).unwrap();
     settle().await;
     assert!(pool.keys::<u64>().unwrap().release(&1));

@@ -12,7 +12,7 @@ use std::{
 
 use greenroom::{
     Address, Backoff, CallError, DeadLetter, Envelope, FailureTable, FinalAction, Overflow,
-    PoolBuilder, PoolEvent, PoolEvents, Restarts, Rule, SpawnError, inspect::Items,
+    PoolBuilder, PoolEvent, PoolEvents, Restarts, Rule, SendError, SpawnError, inspect::Items,
     pool::AdminError, prelude::*, topic::Event,
 };
 
@@ -90,7 +90,7 @@ impl Actor for Desk {
             Deed::CallAgain => {
                 let home = self.home.lock().unwrap().clone().unwrap();
                 let called = home.call(self::job(job.key, 99)).await;
-                assert!(matches!(called, Err(CallError::WouldDeadlock)), "{called:?}");
+                assert!(matches!(called, Err(CallError::WouldDeadlock(_))), "{called:?}");
             }
         }
         self.log.lock().unwrap().push((cx.slot(), job.key, job.number));
@@ -616,7 +616,10 @@ async fn t02_messages_of_the_last_worker_that_is_disabled_are_dead_letters() {
     }
     tokio::time::sleep(SOON).await;
     assert_eq!(letters.load(Ordering::SeqCst), 9);
-    assert!(matches!(pool.call(job(1, 1)).await, Err(CallError::NoWorkers)));
+    assert!(matches!(
+        pool.call(job(1, 1)).await,
+        Err(CallError::NotAccepted(SendError::NoWorkers(_)))
+    ));
     pool.admin().enable(0).unwrap().done(SOON).await;
     assert_eq!(pool.call(job(1, 1)).await.unwrap(), 0);
     assert!(pool.stats().ledger_holds());
@@ -675,7 +678,10 @@ async fn t01_a_pool_may_require_a_key() {
     let pool = Pool::new(move |_slot| desk.clone()).workers(2);
     let pool = pool.sticky_by_opt(|job: &Job| (job.key > 0).then_some(job.key)).key_required();
     let pool = pool.spawn().await.unwrap();
-    assert!(matches!(pool.call(job(0, 1)).await, Err(CallError::KeyRequired)));
+    assert!(matches!(
+        pool.call(job(0, 1)).await,
+        Err(CallError::NotAccepted(SendError::KeyRequired(_)))
+    ));
     assert!(pool.call(job(1, 1)).await.is_ok());
 }
 

@@ -9,7 +9,7 @@ use std::{
 };
 
 use greenroom::{
-    Actor, Backoff, CallError, Context, ExitReason, Pool, Stop, StopReport, TrySendError,
+    Actor, Backoff, CallError, Context, ExitReason, Pool, SendError, Stop, StopReport, TrySendError,
 };
 use tokio::time::Instant;
 
@@ -31,7 +31,10 @@ async fn a13_a_graceful_stop_handles_what_is_queued_and_refuses_the_rest() {
         settle().await;
         assert!(matches!(address.try_send(Do::Nothing), Err(TrySendError::Stopped(_))));
         assert!(address.send(Do::Nothing).await.is_err());
-        assert!(matches!(address.call(Do::Nothing).await, Err(CallError::Stopped)));
+        assert!(matches!(
+            address.call(Do::Nothing).await,
+            Err(CallError::NotAccepted(SendError::Stopped(_)))
+        ));
     };
     let (report, ()) = tokio::join!(pool.stop(Stop::within(HOUR)), refused);
     assert!(report.left_over.is_empty() && report.wedged.is_empty());

@@ -8,6 +8,7 @@ mod kills;
 mod lifecycle;
 mod links;
 mod links_of_many;
+mod own_address;
 mod probe;
 mod ready;
 mod registry;

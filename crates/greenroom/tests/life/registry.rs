@@ -64,10 +64,12 @@ async fn a15_a_name_leads_to_a_typed_address() {
     registry.register("two", &pool).unwrap();
     registry.register("zwei", &pool).unwrap();
     for name in ["two", "zwei"] {
-        let found = registry.clone().find::<u32, u32, ()>(name).unwrap();
+        let found = registry.clone().find::<Doubler>(name).unwrap();
         assert_eq!(found.call(21).await, Ok(42));
     }
-    assert_eq!(registry.find::<u32, u32, ()>("three").unwrap_err(), unknown("three"));
+    let found = registry.find_typed::<u32, u32, ()>("two").unwrap();
+    assert_eq!(found.call(21).await, Ok(42), "by one who knows the messages alone");
+    assert_eq!(registry.find::<Doubler>("three").unwrap_err(), unknown("three"));
     let mut names = registry.names();
     names.sort();
     assert_eq!(names, ["two".into(), "zwei".into()]);
@@ -78,10 +80,10 @@ async fn a15_a_name_of_another_type_is_an_error_of_its_own() {
     let registry = Registry::new();
     let (summer, _sum) = summer(9).await;
     registry.register("sum", &summer).unwrap();
-    let error = registry.find::<u32, u32, ()>("sum").unwrap_err();
+    let error = registry.find::<Doubler>("sum").unwrap_err();
     assert!(matches!(&error, FindError::OtherType { name, registered, wanted }
         if name == "sum" && registered.contains("String") && !wanted.contains("String")));
-    assert!(registry.find::<u32, (), String>("sum").is_ok());
+    assert!(registry.find::<Summer>("sum").is_ok());
     assert_eq!(registry.find_any("sum"), Some(summer.erase()), "whatever it handles");
 }
 
@@ -103,7 +105,7 @@ async fn a15_a_name_vanishes_when_the_last_address_is_dropped() {
     let pool = doubler().await;
     registry.register("two", &pool).unwrap();
     drop(pool);
-    assert_eq!(registry.find::<u32, u32, ()>("two").unwrap_err(), unknown("two"));
+    assert_eq!(registry.find::<Doubler>("two").unwrap_err(), unknown("two"));
     assert_eq!((registry.find_any("two"), registry.names()), (None, vec![]));
 }
 
@@ -113,10 +115,10 @@ async fn a15_a_name_vanishes_with_a_stop_and_can_be_taken_again() {
     let pool = doubler().await;
     registry.register("name", &pool).unwrap();
     pool.stop(Stop::Now).await;
-    assert_eq!(registry.find::<u32, u32, ()>("name").unwrap_err(), unknown("name"));
+    assert_eq!(registry.find::<Doubler>("name").unwrap_err(), unknown("name"));
     let (next, sum) = summer(9).await;
     registry.register("name", &next).unwrap();
-    registry.find::<u32, (), String>("name").unwrap().call(3).await.unwrap();
+    registry.find::<Summer>("name").unwrap().call(3).await.unwrap();
     assert_eq!(sum.load(Ordering::SeqCst), 3);
 }
 
@@ -127,7 +129,7 @@ async fn a15_a_name_can_be_taken_away() {
     registry.register("two", &pool).unwrap();
     assert_eq!(registry.remove("two"), Some(pool.erase()));
     assert_eq!(registry.remove("two"), None);
-    assert_eq!(registry.find::<u32, u32, ()>("two").unwrap_err(), unknown("two"));
+    assert_eq!(registry.find::<Doubler>("two").unwrap_err(), unknown("two"));
     assert_eq!(pool.call(1).await, Ok(2), "the actor goes on");
     registry.register("two", &pool).unwrap();
 }

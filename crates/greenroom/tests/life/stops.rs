@@ -10,7 +10,8 @@ use std::{
 };
 
 use greenroom::{
-    Actor, Backoff, CallError, Context, ExitReason, Pool, Restarts, Stop, inspect::WorkerStatus,
+    Actor, Backoff, CallError, Context, ExitReason, Pool, Restarts, SendError, Stop,
+    inspect::WorkerStatus,
 };
 use tokio::time::Instant;
 
@@ -236,7 +237,7 @@ fn a06_calls_that_are_queued_when_the_runtime_goes_are_resolved() {
         };
         let (in_hand, queued, ()) = tokio::join!(in_hand, queued, gone);
         assert_eq!((in_hand, queued), (Err(CallError::Stopped), Err(CallError::Stopped)));
-        assert_eq!(pool.call(Ask::Echo(2)).await, Err(CallError::Stopped));
+        assert_eq!(pool.call(Ask::Echo(2)).await, Err(SendError::Stopped(Ask::Echo(2)).into()));
         let report = pool.stop(Stop::within(SECOND)).await;
         assert_eq!(report.left_over.len() as u64, report.stats.returned);
         assert!(report.stats.ledger_holds());

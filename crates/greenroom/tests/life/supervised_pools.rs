@@ -255,7 +255,7 @@ fn blocks(workers: usize) -> (Opens, Pool<Blocks>, PoolChild) {
     (Opens(gate), pool, child)
 }
 
-fn calls(pool: &Pool<Blocks>, number: u64) -> JoinHandle<Result<u64, CallError<()>>> {
+fn calls(pool: &Pool<Blocks>, number: u64) -> JoinHandle<Result<u64, CallError<(), u64>>> {
     let address = pool.address();
     tokio::spawn(async move { address.call(number).await })
 }

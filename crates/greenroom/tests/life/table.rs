@@ -62,7 +62,7 @@ fn builder(journal: &Journal, consumes: bool) -> PoolBuilder<Probe> {
         })
 }
 
-type Answered = Result<AnyAddress, CallError<&'static str>>;
+type Answered = Result<AnyAddress, CallError<&'static str, Do>>;
 
 /// A send and a call of the same fault. What the call got, and the figures at the end.
 async fn both(pool: PoolBuilder<Probe>, fault: Fault) -> (Answered, PoolStats) {

@@ -284,7 +284,7 @@ async fn p18_the_messages_behind_a_handler_whose_drop_panics_at_its_time_limit_g
 
 #[tokio::test(start_paused = true)]
 async fn p18_each_verdict_is_followed_for_sends_and_calls() {
-    type Outcome = (Option<CallError<u32>>, u64, u64, u64);
+    type Outcome = (Option<CallError<u32, Message>>, u64, u64, u64);
     let table = |error, panic| FailureTable {
         error: Rule::Once(error),
         panic: Rule::Once(panic),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use greenroom::{
-    CallError, DeadLetterReason, Envelope, NotAccepted, Overflow, policy::RoundRobin,
+    CallError, DeadLetterReason, Envelope, NotAccepted, Overflow, SendError, policy::RoundRobin,
     pool::AdminError, prelude::*,
 };
 
@@ -139,10 +139,10 @@ async fn unwilling(why: NotAccepted) -> Pool<Clerk> {
     spawned.unwrap()
 }
 
-const UNWILLING: [(NotAccepted, CallError<String>); 3] = [
+const UNWILLING: [(NotAccepted, CallError<String, u64>); 3] = [
     (NotAccepted::NoWorkers, CallError::NoWorkers),
-    (NotAccepted::Refused, CallError::Refused),
-    (NotAccepted::KeyRequired, CallError::KeyRequired),
+    (NotAccepted::Refused, CallError::NotTaken(NotAccepted::Refused)),
+    (NotAccepted::KeyRequired, CallError::NotTaken(NotAccepted::KeyRequired)),
 ];
 
 /// At once: no time has passed.
@@ -242,7 +242,7 @@ async fn what_waits_when_the_last_worker_has_stopped_is_not_waited_for() {
     for lost in [second, third] {
         assert!(matches!(lost, Err(CallError::Stopped | CallError::NoWorkers)), "{lost:?}");
     }
-    assert_eq!(all.call(0).await, Err(CallError::NoWorkers));
+    assert_eq!(all.call(0).await, Err(SendError::NoWorkers(0).into()));
     assert!(all.stats().ledger_holds());
 }
 
@@ -282,8 +282,9 @@ async fn what_waits_when_the_last_worker_is_removed_by_hand_waits_for_the_next()
 }
 
 /// What every caller may hear while pools come and go.
-fn is_an_outcome(reply: &Result<&'static str, CallError<String>>) -> bool {
-    matches!(reply, Ok(_) | Err(CallError::Stopped | CallError::NoWorkers | CallError::Dropped))
+fn is_an_outcome(reply: &Result<&'static str, CallError<String, u64>>) -> bool {
+    use CallError::{Dropped, NoWorkers, NotAccepted, Stopped};
+    matches!(reply, Ok(_) | Err(Stopped | NoWorkers | Dropped | NotAccepted(_)))
 }
 
 /// Adopts one pool after the other, and lets each go in another way, while the pool itself grows

@@ -9,7 +9,7 @@ use std::{
 };
 
 use greenroom::{
-    CallError, Envelope, NotAccepted, PoolBuilder, PoolStats, Restarts,
+    CallError, Envelope, NotAccepted, PoolBuilder, PoolStats, Restarts, SendError,
     policy::{About, Choice, Crew, LeastLoaded, Policy, Random, RoundRobin},
     prelude::*,
 };
@@ -346,7 +346,7 @@ async fn p08_what_a_policy_refuses_comes_back() {
     let refused = NotAccepted::Refused;
     assert_eq!(pool.send(7).await.unwrap_err().into_message(), Some(7));
     assert_eq!(pool.try_send(7).unwrap_err().without_message(), refused);
-    assert_eq!(pool.call(7).await, Err(CallError::Refused));
+    assert_eq!(pool.call(7).await, Err(SendError::Refused(7).into()));
     assert_eq!(pool.send_many(&mut [1, 2].into()).await, Err(refused));
     let permit = pool.reserve().await.unwrap();
     assert_eq!(permit.send(7).unwrap_err().without_message(), refused);

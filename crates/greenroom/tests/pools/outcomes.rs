@@ -12,7 +12,8 @@ use std::{
 
 use greenroom::{
     Actor, Answer, Backoff, CallError, Context, DeadLetterReason, Delivery, FailureTable,
-    FinalAction, NotAccepted, Pool, ReplyPort, Restarts, Rule, SpawnError, Stop, TrySendError,
+    FinalAction, NotAccepted, Pool, ReplyPort, Restarts, Rule, SendError, SpawnError, Stop,
+    TrySendError,
 };
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,7 +108,7 @@ async fn a06_a_call_ends_in_the_reply_the_error_or_the_panic() {
     assert_eq!(pool.call(Ask::DropPort).await, Err(CallError::Dropped));
     assert_eq!(pool.call(Ask::Echo(6)).await, Ok(6));
     pool.stop(SOON).await;
-    assert_eq!(pool.call(Ask::Echo(7)).await, Err(CallError::Stopped));
+    assert_eq!(pool.call(Ask::Echo(7)).await, Err(SendError::Stopped(Ask::Echo(7)).into()));
 }
 
 #[tokio::test]

@@ -14,8 +14,8 @@ use std::{
 
 use greenroom::{
     Address, AnyAddress, CallError, Class, Envelope, FailureAction, FinalAction, NotAccepted,
-    Recipient, ReplyPort, Rule, Supervisor, policy::RoundRobin, pool::AdminError, prelude::*,
-    supervisor::Strategy,
+    Recipient, ReplyPort, Rule, SendError, Supervisor, policy::RoundRobin, pool::AdminError,
+    prelude::*, supervisor::Strategy,
 };
 use tokio::time::Instant;
 
@@ -124,7 +124,7 @@ async fn p01_an_address_of_a_pool_is_an_address_of_an_actor() {
     root.stop(SOON).await;
     for pool in [&plain, &keyed, &chosen, &child, &actor] {
         pool.stop(SOON).await;
-        assert_eq!(pool.call(Ask::Echo(1)).await, Err(CallError::Stopped));
+        assert_eq!(pool.call(Ask::Echo(1)).await, Err(SendError::Stopped(Ask::Echo(1)).into()));
         let refused = pool.try_send(Ask::Echo(1)).unwrap_err();
         assert_eq!(refused.without_message(), NotAccepted::Stopped);
     }

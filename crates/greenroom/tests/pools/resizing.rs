@@ -9,7 +9,7 @@ use std::{
 };
 
 use greenroom::{
-    Address, Backoff, CallError, DeadLetterReason, NotAccepted, Restarts, SpawnError, Stop,
+    Address, Backoff, DeadLetterReason, NotAccepted, Restarts, SendError, SpawnError, Stop,
     policy::RoundRobin, pool::AdminError, prelude::*,
 };
 use tokio::task::JoinHandle;
@@ -221,7 +221,7 @@ async fn p13_a_worker_that_was_removed_is_refused_and_whoever_takes_its_slot_is_
     assert_eq!(change.done(SOON).await.left, [1]);
     assert_eq!(waiting.await.unwrap(), Err(NotAccepted::NoWorkers));
     assert_eq!(gone.try_send(0).unwrap_err().without_message(), NotAccepted::NoWorkers);
-    assert_eq!(gone.call(0).await, Err(CallError::NoWorkers));
+    assert_eq!(gone.call(0).await, Err(SendError::NoWorkers(0).into()));
     assert_eq!(gone.reserve().await.err(), Some(NotAccepted::NoWorkers));
     assert_eq!(pool.admin().add(1).unwrap().added(), [1]);
     tokio::time::sleep(SOON).await;

@@ -141,7 +141,10 @@ async fn produce(
         }
         let job = Job { id, key, turn: *turn };
         let sent = match random >> 40 & 15 {
-            0 => !matches!(address.call(job).await, Err(CallError::Stopped)),
+            0 => !matches!(
+                address.call(job).await,
+                Err(CallError::Stopped | CallError::NotAccepted(_))
+            ),
             1 => address.try_send(job).is_ok(),
             2 => match address.reserve().await {
                 Ok(permit) => permit.send(job).is_ok(),

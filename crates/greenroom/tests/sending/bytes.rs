@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use greenroom::{
-    Actor, Address, Answer, Backoff, CallError, Context, Delivery, NotAccepted, Overflow, Pool,
-    PoolBuilder, SpawnError, Stop, TrySendError, policy::RoundRobin,
+    Actor, Address, Answer, Backoff, Context, Delivery, NotAccepted, Overflow, Pool, PoolBuilder,
+    SendError, SpawnError, Stop, TrySendError, policy::RoundRobin,
 };
 use tokio::sync::Semaphore;
 
@@ -89,7 +89,7 @@ async fn k10_every_way_in_counts_bytes() {
     let permit = pool.try_reserve_owned().unwrap();
     assert!(permit.send((4, 20)).is_ok());
     let call = pool.call_with((5, 1), greenroom::Envelope::new().timeout(Duration::from_secs(1)));
-    assert_eq!(call.await, Err(CallError::TimedOut));
+    assert_eq!(call.await, Err(SendError::Full((5, 1)).into()));
     assert_eq!(pool.stats().queued_bytes, Some(100));
     let report = pool.stop(Stop::within(Duration::ZERO)).await;
     assert_eq!((report.stats.queued_bytes, report.left_over.len()), (Some(0), 3));

@@ -8,7 +8,7 @@ use std::{
 
 use greenroom::{
     Backoff, CallError, DeadLetter, DeadLetterReason, Envelope, FailureTable, FinalAction,
-    NotAccepted, Overflow, PoolBuilder, Rule,
+    NotAccepted, Overflow, PoolBuilder, Rule, SendError,
     policy::{About, Choice, Crew, Policy, RoundRobin},
     prelude::*,
 };
@@ -60,7 +60,10 @@ fn evicted(letters: &Letters) -> Vec<u64> {
     letters.iter().map(|(number, _)| *number).collect()
 }
 
-fn call(pool: &Pool<Desk>, number: u64) -> tokio::task::JoinHandle<Result<u64, CallError<()>>> {
+fn call(
+    pool: &Pool<Desk>,
+    number: u64,
+) -> tokio::task::JoinHandle<Result<u64, CallError<(), Message>>> {
     let address = pool.address();
     tokio::spawn(async move { address.call((number, 0)).await })
 }
@@ -95,7 +98,7 @@ async fn p07_reject_gives_everybody_their_message_back_at_once() {
         assert_eq!(many, numbered(3..5), "what was queued is taken out, the rest is left");
         assert_eq!(pool.send((3, 0)).await.unwrap_err().into_message(), Some((3, 0)));
         assert_eq!(pool.try_send((3, 0)).unwrap_err().into_message(), Some((3, 0)));
-        assert_eq!(pool.call((3, 0)).await, Err(CallError::Full));
+        assert_eq!(pool.call((3, 0)).await, Err(SendError::Full((3, 0)).into()));
         let timeout = pool.send_timeout((3, 0), SOON).await.unwrap_err();
         assert_eq!(timeout.without_message(), NotAccepted::Full);
         let stats = pool.stats();
@@ -117,7 +120,7 @@ async fn p07_drop_newest_drops_what_arrives_and_leaves_what_is_with_its_sender()
         assert_eq!(many, numbered(3..5), "nothing vanishes from a buffer");
         assert_eq!(pool.send((3, 0)).await.unwrap_err().without_message(), NotAccepted::Dropped);
         assert_eq!(pool.try_send((3, 0)).unwrap_err().into_message(), None);
-        assert_eq!(pool.call((3, 0)).await, Err(CallError::Dropped));
+        assert_eq!(pool.call((3, 0)).await, Err(SendError::Dropped.into()));
         let stats = pool.stats();
         assert_eq!((stats.accepted, stats.rejected, stats.dropped), (3, 5, 0));
         assert!(stats.ledger_holds() && evicted(&letters).is_empty());
@@ -157,7 +160,7 @@ async fn p07_where_only_permits_are_held_nobody_can_make_room() {
     let pool = busy(builder).await;
     let permits = [pool.try_reserve().unwrap(), pool.try_reserve().unwrap()];
     assert_eq!(pool.send((1, 0)).await.unwrap_err().into_message(), Some((1, 0)));
-    assert_eq!(pool.call((1, 0)).await, Err(CallError::Full));
+    assert_eq!(pool.call((1, 0)).await, Err(SendError::Full((1, 0)).into()));
     assert_eq!((pool.stats().rejected, evicted(&letters).len()), (2, 0));
     permits.into_iter().for_each(|permit| permit.send((2, 0)).unwrap());
     assert_eq!(pool.stats().queued, 2);
@@ -375,7 +378,7 @@ async fn p07_a_fallback_takes_what_there_is_no_room_for_and_answers_its_calls() 
         assert_eq!(many, numbered(5..7));
         // Both are full: it goes back, and nobody waits.
         assert_eq!(first.send((5, 0)).await.unwrap_err().into_message(), Some((5, 0)));
-        assert_eq!(first.call((5, 0)).await, Err(CallError::Full));
+        assert_eq!(first.call((5, 0)).await, Err(SendError::Full((5, 0)).into()));
         assert_eq!(first.send_many(&mut many).await, Err(NotAccepted::Full));
         let (one, two) = (first.stats(), second.stats());
         assert_eq!((one.accepted, one.rejected), (2, 3));
@@ -414,7 +417,7 @@ async fn p07_what_a_fallback_drops_is_dropped_and_what_is_in_a_buffer_stays() {
     assert_eq!(first.send_many(&mut many).await, Err(NotAccepted::Full));
     assert_eq!(many, numbered(3..5));
     assert_eq!(first.send((3, 0)).await.unwrap_err().without_message(), NotAccepted::Dropped);
-    assert_eq!(first.call((3, 0)).await, Err(CallError::Dropped));
+    assert_eq!(first.call((3, 0)).await, Err(SendError::Dropped.into()));
     assert_eq!((first.stats().accepted, first.stats().rejected), (2, 3));
 }
 

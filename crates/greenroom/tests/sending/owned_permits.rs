@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use greenroom::{Actor, CallError, Context, NotAccepted, Pool, Stop};
+use greenroom::{Actor, Context, NotAccepted, Pool, SendError, Stop};
 use tokio::sync::mpsc;
 
 /// Passes on what it is given.
@@ -71,7 +71,7 @@ async fn p29_an_owned_permit_used_after_the_stop_gives_its_message_back() {
     let (send, call) = (pool.reserve_owned().await.unwrap(), pool.reserve_owned().await.unwrap());
     pool.stop(Stop::within(SECOND)).await;
     assert_eq!(send.send(3).unwrap_err().into_message(), Some(3));
-    assert_eq!(call.call(4).await, Err(CallError::Stopped));
+    assert_eq!(call.call(4).await, Err(SendError::Stopped(4).into()));
     assert_eq!(pool.reserve_owned().await.unwrap_err(), NotAccepted::Stopped);
     assert_eq!(pool.try_reserve_owned().unwrap_err(), NotAccepted::Stopped);
 }

@@ -6,7 +6,9 @@ use std::{
     time::Duration,
 };
 
-use greenroom::{Actor, CallError, Context, NotAccepted, Pool, Stop, service::PoolService};
+use greenroom::{
+    Actor, CallError, Context, NotAccepted, Pool, SendError, Stop, service::PoolService,
+};
 use tower::{Service, ServiceBuilder, ServiceExt, load_shed::error::Overloaded};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -132,8 +134,12 @@ async fn p29_a_stop_resolves_who_waits_for_readiness() {
     let mut service = pool.service();
     let ready = poll_fn(|task| service.poll_ready(task));
     let (ready, _) = tokio::join!(ready, pool.stop(Stop::within(SECOND)));
-    assert_eq!(ready, Err(CallError::Stopped));
-    assert_eq!(poll_ready(&mut service), Poll::Ready(Err(CallError::Stopped)), "and says it again");
+    assert_eq!(ready, Err(SendError::Stopped(()).into()));
+    assert_eq!(
+        poll_ready(&mut service),
+        Poll::Ready(Err(SendError::Stopped(()).into())),
+        "and says it again"
+    );
     drop(held);
 }
 
@@ -143,7 +149,7 @@ async fn p29_a_permit_used_after_the_stop_answers_stopped() {
     let mut service = pool.service();
     assert_eq!(poll_ready(&mut service), Poll::Ready(Ok(())));
     pool.stop(Stop::within(SECOND)).await;
-    assert_eq!(service.call(Ask::Echo(1)).await, Err(CallError::Stopped));
+    assert_eq!(service.call(Ask::Echo(1)).await, Err(SendError::Stopped(()).into()));
     let stats = pool.stats();
     assert_eq!((stats.accepted, stats.rejected), (0, 1));
 }
@@ -185,7 +191,8 @@ async fn p29_a_call_without_readiness_is_a_bug_of_the_caller() {
 #[tokio::test(start_paused = true)]
 async fn p29_a_saturated_pool_behind_load_shed_answers_overloaded() {
     let pool = desks(1, 2).await;
-    let service = ServiceBuilder::new().load_shed().service(pool.service());
+    let in_words = |error: CallError<&'static str>| error.to_string();
+    let service = ServiceBuilder::new().load_shed().map_err(in_words).service(pool.service());
     let answers = (0..10).map(|_| tokio::spawn(service.clone().oneshot(Ask::Sleep(SECOND))));
     let mut overloaded = 0;
     for answer in answers.collect::<Vec<_>>() {

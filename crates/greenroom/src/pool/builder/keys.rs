@@ -92,7 +92,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// for account in 0..10 {
     ///     tills.send((account, -1)).await?; // fails, and waits for an operator
     /// }
-    /// tills.call((10, 5)).await?; // finds room
+    /// assert_eq!(tills.call((10, 5)).await, Ok(())); // finds room
     /// assert_eq!(tills.stats().parked, 10);
     /// # Ok(()) }
     /// ```

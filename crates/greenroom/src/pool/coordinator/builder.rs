@@ -12,14 +12,11 @@ use greenroom_queue::discard::discard;
 use tokio::time::Instant;
 
 use super::{
-    CoordinatedPool, Coordination, Coordinator, Setup,
-    coordinated::Commands,
-    coordination::{AddressOf, Saturated},
-    driver::CoordinatorDriver,
-    notice_queue::NoticeQueue,
+    CoordinatedPool, Coordination, Coordinator, Setup, coordinated::Commands,
+    coordination::Saturated, driver::CoordinatorDriver, notice_queue::NoticeQueue,
 };
 use crate::{
-    Actor, Address, Pool, PoolAdmin, PoolBuilder, SpawnError, Stop,
+    Actor, Address, AddressOf, Pool, PoolAdmin, PoolBuilder, SpawnError, Stop,
     any_address::Erased,
     life,
     pool::{

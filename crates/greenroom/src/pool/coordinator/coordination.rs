@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use super::{PoolNotice, notice_queue::NoticeQueue};
 use crate::{
-    Actor, Address, AnyAddress, ExitReason, Stop,
+    Actor, AddressOf, AnyAddress, ExitReason, Stop,
     life::{self, Alive, Signal},
 };
 
@@ -37,9 +37,6 @@ pub(crate) struct Coordination<A: Actor> {
     pub(super) _alive: Box<dyn Any + Send + Sync>,
     pub(in crate::pool) saturated: Saturated,
 }
-
-pub(in crate::pool) type AddressOf<A> =
-    Address<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error>;
 
 impl<A: Actor> Coordination<A> {
     pub(in crate::pool) fn notify(&self, notice: PoolNotice) {

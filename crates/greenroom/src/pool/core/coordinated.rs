@@ -5,11 +5,7 @@ use std::hash::Hash;
 use greenroom_queue::{permits::Refused, urgency::Urgency};
 
 use super::Core;
-use crate::{
-    Actor, ExitReason,
-    any_address::Erased,
-    pool::{coordinator::coordination::AddressOf, outgoing::OutgoingOf},
-};
+use crate::{Actor, AddressOf, ExitReason, any_address::Erased, pool::outgoing::OutgoingOf};
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// The pool has ended. Called once.

@@ -16,7 +16,8 @@ pub(super) async fn call_with_token<M, R, E>(
     message: M,
     token: CancellationToken,
 ) -> Result<R, CallError<E>> {
-    address.call_with(message, Envelope::new().token(token)).await
+    let called = address.call_with(message, Envelope::new().token(token)).await;
+    called.map_err(CallError::without_message)
 }
 
 /// Calls if there is room at once. The token goes into the delivery.
@@ -26,7 +27,8 @@ pub(super) fn try_call_with_token<M, R, E>(
     token: CancellationToken,
 ) -> Option<Calling<R, E>> {
     let envelope = Envelope::new().token(token);
-    address.try_reserve_owned().ok().map(|permit| permit.call_with(message, envelope))
+    let permit = address.try_reserve_owned().ok()?;
+    Some(permit.call_with(message, envelope).without_message())
 }
 
 /// Cancels its token when it is dropped before the answer has arrived.
@@ -90,7 +92,9 @@ where
 {
     let token = CancellationToken::new();
     let senders = envelope.about.token.replace(token.clone());
-    let call = async move { address.call_with(message, envelope).await };
+    let call = async move {
+        address.call_with(message, envelope).await.map_err(CallError::without_message)
+    };
     Box::pin(or_cancel(token.clone(), passing_on(senders, token, call)))
 }
 

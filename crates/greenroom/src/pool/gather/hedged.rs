@@ -46,7 +46,7 @@ const DEFAULT_AFTER: Duration = Duration::from_millis(100);
 /// let lookups = Hedged::new(pool.address())
 ///     .after(Duration::from_millis(30))
 ///     .budget(HedgeBudget::one_in(20));
-/// assert_eq!(lookups.call(7).await?, 7);
+/// assert_eq!(lookups.call(7).await, Ok(7));
 /// # Ok(()) }
 /// ```
 pub struct Hedged<M, R, E> {

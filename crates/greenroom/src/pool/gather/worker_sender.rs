@@ -1,6 +1,7 @@
 //! One worker of a pool, addressed alone.
 
 use std::{
+    any::Any,
     collections::VecDeque,
     future::{Future, poll_fn},
     hash::Hash,
@@ -238,6 +239,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for WorkerSender<A, 
         let (slot, life, name) = (self.mailbox.slot, self.mailbox.life().clone(), self.name());
         let vtable: Arc<dyn Erased> = self.core.clone();
         AnyAddress::new(Arc::downgrade(&vtable), Some(slot), life, name)
+    }
+
+    fn sender(self: Arc<Self>) -> Box<dyn Any> {
+        self.core.clone().sender()
     }
 
     fn any_worker(self: Arc<Self>, _slot: usize) -> AnyAddress {

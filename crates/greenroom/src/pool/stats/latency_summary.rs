@@ -51,7 +51,7 @@ impl LatencySummary {
 /// # async fn handle(&mut self, page: u8, _: &mut Context<Self>) -> Result<u8, ()> { Ok(page) } }
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let pool = Pool::new(|_slot| Clerk).workers(2).spawn().await?;
-/// pool.call(7).await?;
+/// assert!(pool.call(7).await.is_ok());
 /// let earlier = pool.admin().latency_snapshot();
 /// let now = pool.admin().latency_snapshot();
 /// let (queueing, handling) = now.since(&earlier);

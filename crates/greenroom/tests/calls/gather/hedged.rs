@@ -7,7 +7,7 @@ use std::{
 };
 
 use greenroom::{
-    Actor, CallError, Context, Pool, Stop,
+    Actor, CallError, Context, Pool, SendError, Stop,
     gather::{HedgeBudget, Hedged},
 };
 use tokio::time::Instant;
@@ -136,7 +136,7 @@ async fn p12_errors_are_told_only_when_both_attempts_have_failed() {
     let error = hedged.call(Lookup { ms: vec![20], fails: true }).await;
     assert_eq!(error, Err(CallError::Failed(2)), "a hedge is not a retry");
     pool.stop(Stop::Now).await;
-    assert_eq!(hedged.call(taking([1])).await, Err(CallError::Stopped));
+    assert_eq!(hedged.call(taking([1])).await, Err(SendError::Stopped(()).into()));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

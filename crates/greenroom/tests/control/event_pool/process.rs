@@ -37,8 +37,13 @@ async fn h04_process_waits_for_what_the_handler_says() {
 #[tokio::test(start_paused = true)]
 async fn h04_a_missing_key_is_an_error_where_one_is_required() {
     let pool = clerks(sizes(2, 10)).0.key_required().spawn().await.unwrap();
-    assert_eq!(pool.process(None, Do::Reply(7)).await, Err(CallError::KeyRequired));
     let keyed = Keyed { key: None, message: Do::Reply(7) };
+    let Err(CallError::NotAccepted(SendError::KeyRequired(back))) =
+        pool.process(None, Do::Reply(7)).await
+    else {
+        panic!()
+    };
+    assert_eq!(back, keyed);
     let Err(SendError::KeyRequired(back)) = pool.submit(None, Do::Reply(7)).await else { panic!() };
     assert_eq!(back, keyed);
     let Err(TrySendError::KeyRequired(back)) = pool.try_submit(None, Do::Reply(7)) else {
@@ -70,8 +75,10 @@ async fn h04_who_waits_for_a_result_gets_one_whatever_happens() {
         for (call, expected) in calls.into_iter().zip(expected) {
             assert_eq!(call.await.unwrap(), expected, "{stop:?}");
         }
-        assert_eq!(pool.process(Some(1), Do::Reply(3)).await, Err(CallError::Stopped), "after it");
-        assert_eq!(pool.process(None, Do::Reply(3)).await, Err(CallError::Stopped));
+        for key in [Some(1), None] {
+            let later = pool.process(key, Do::Reply(3)).await;
+            assert!(matches!(later, Err(CallError::NotAccepted(SendError::Stopped(_)))));
+        }
     }
 }
 

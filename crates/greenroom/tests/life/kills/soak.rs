@@ -99,7 +99,7 @@ impl Actor for Clerk {
     }
 }
 
-type Outcome = Result<u64, CallError<()>>;
+type Outcome = Result<u64, CallError<(), Job>>;
 
 /// A pool that is soaked, and what has come of it so far.
 struct Soaked {

@@ -87,7 +87,7 @@ impl<A: Actor<Message = Message, Reply = u32, Error = u32>> Desk<A> {
         }
     }
 
-    fn called(&self, number: u32, reply: Result<u32, CallError<u32>>) {
+    fn called(&self, number: u32, reply: Result<u32, CallError<u32, Message>>) {
         let finally = self.program.finally();
         let copied = self.program.telling != Telling::Policy;
         match reply {

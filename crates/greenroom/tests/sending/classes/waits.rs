@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use greenroom::{CallError, Envelope, NotAccepted, SendError, TrySendError};
+use greenroom::{Envelope, NotAccepted, SendError, TrySendError};
 
 use crate::settle::settle;
 
@@ -48,8 +48,8 @@ async fn a05_a_wait_that_is_cancelled_has_enqueued_nothing_and_passes_its_turn_o
         let both = async { tokio::join!(first, second) };
         assert!(tokio::time::timeout(Duration::from_millis(10), both).await.is_err());
     }
-    let timed_out = pool.call_timeout((0, 4, Deed::Return), Duration::from_millis(10)).await;
-    assert_eq!(timed_out, Err(CallError::TimedOut));
+    let late = pool.call_timeout((0, 4, Deed::Return), Duration::from_millis(10)).await;
+    assert_eq!(late, Err(SendError::Full((0, 4, Deed::Return)).into()));
     pool.send((0, 5, Deed::Return)).await.unwrap();
     finish(&pool).await;
     assert_eq!(scribe.order(), [0, 1, 5]);

@@ -112,11 +112,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
 /// one that refuses this message.
 fn error_of<E>(why: NotAccepted) -> CallError<E> {
     match why {
-        NotAccepted::Refused => CallError::Refused,
-        NotAccepted::KeyRequired => CallError::KeyRequired,
-        NotAccepted::KeyFull => CallError::KeyFull,
-        NotAccepted::Parked => CallError::Parked,
-        NotAccepted::Full | NotAccepted::Dropped => CallError::Full,
         NotAccepted::Stopped | NotAccepted::NoWorkers => CallError::NoWorkers,
+        why => CallError::NotTaken(why),
     }
 }
