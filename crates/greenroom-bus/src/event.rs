@@ -47,7 +47,7 @@ pub use partition_key::{PARTITION_KEY, key_text};
 pub(crate) use payload::NotJson;
 pub use pointer::Pointer;
 pub(crate) use pointer::Pointers;
-pub use trace_context::{NoTraceContext, TraceContext};
+pub use trace_context::{NoTraceContext, TraceContext, TraceHeaders};
 pub use write::ExtraValue;
 pub(crate) use write::{write_bare_base64, write_integer, write_text};
 

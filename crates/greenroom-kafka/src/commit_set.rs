@@ -22,7 +22,7 @@
 //! A text says whose it is, and has a checksum over the set and the offset that it belongs to. One
 //! that is damaged, of another program, or beside another offset is [refused](Unreadable), and the
 //! offset alone counts: events are delivered again, and none is lost. The texts of Confluent's
-//! parallel-consumer are read as well (F03).
+//! parallel-consumer have no checksum, so they are read only by [`decode_parallel_consumer`] (F03).
 //!
 //! ```
 //! use greenroom_bus::watermark::Positions;
@@ -51,6 +51,7 @@ mod tests;
 
 pub use self::{
     alphabet::Alphabet,
+    parallel_consumer::decode_parallel_consumer,
     text::{Encoded, Limit, decode, encode, has_room, used},
     unreadable::Unreadable,
 };

@@ -1,6 +1,7 @@
 //! Events from records, and records from events.
 
 use std::{
+    fmt,
     panic::{AssertUnwindSafe, catch_unwind},
     str,
     time::{Duration, SystemTime, UNIX_EPOCH},
@@ -8,7 +9,7 @@ use std::{
 
 use bytes::Bytes;
 use greenroom_bus::{
-    event::Event,
+    event::{Event, TraceHeaders},
     record::{Mapping, Record},
     source::{Malformed, Taken},
 };
@@ -20,6 +21,9 @@ use rdkafka::{
 /// The prefix of the headers of an event in binary mode.
 const PREFIX: &str = "ce_";
 pub(crate) const CONTENT_TYPE: &str = "content-type";
+/// By this header a redrive says where a record was first. It stays with the record; ids that are
+/// made of the position are made of that.
+pub(crate) const ORIGIN: &str = "greenroom_origin";
 const STRUCTURED: &str = "application/cloudevents";
 
 /// How the records of a topic become events.
@@ -39,10 +43,15 @@ impl RecordFormat {
     /// What a record is. Its bytes are copied: they lie in a buffer of up to some megabytes, which
     /// one record that is held would keep.
     pub(crate) fn taken(&self, message: &BorrowedMessage<'_>) -> Taken {
-        let event = match self {
-            Self::CloudEvents => cloud_event(message),
-            Self::Mapped(mapping) => mapped(mapping, message),
-        };
+        let event = headers(message).and_then(|headers| {
+            let event = match self {
+                Self::CloudEvents => cloud_event(message, &headers),
+                Self::Mapped(mapping) => mapped(mapping, message, &headers),
+            };
+            // As instrumented clients write it, beside what the event says itself.
+            let trace = TraceHeaders::find(&headers);
+            event.map(|event| trace.into_iter().fold(event, Event::with_trace))
+        });
         let position = message.offset() as u64;
         let event = event
             .map_err(|why| Malformed::new(message.payload().unwrap_or_default().to_vec(), why));
@@ -75,27 +84,50 @@ fn published(message: &BorrowedMessage<'_>) -> Option<SystemTime> {
     }
 }
 
-fn mapped(mapping: &Mapping, message: &BorrowedMessage<'_>) -> Result<Event, String> {
-    let headers = headers(message)?;
+fn mapped(
+    mapping: &Mapping,
+    message: &BorrowedMessage<'_>,
+    headers: &[(&str, &[u8])],
+) -> Result<Event, String> {
     let content_type = headers.iter().rev().find(|(name, _)| is_content_type(name));
-    let position = format_args!("{}-{}-{}", message.topic(), message.partition(), message.offset());
+    let own = position(message.topic(), message.partition(), message.offset());
+    // A redrive says where it was first, so that its id stays the same.
+    let origin = headers.iter().find(|(name, _)| *name == ORIGIN);
+    let origin = origin.and_then(|(_, value)| str::from_utf8(value).ok());
+    let position: &dyn fmt::Display = match &origin {
+        Some(origin) if !origin.is_empty() => origin,
+        _ => &own,
+    };
     let record = Record {
         key: message.key(),
-        headers: &headers,
+        headers,
         topic: Some(message.topic()),
         content_type: content_type.and_then(|(_, value)| str::from_utf8(value).ok()),
         time: published(message),
-        ..Record::new(copied(message), &position)
+        ..Record::new(copied(message), position)
     };
     mapping.event(&record).map_err(|error| error.to_string())
+}
+
+/// Where a record lies: the id of one that has no other.
+pub(crate) fn position(
+    topic: impl fmt::Display,
+    partition: impl fmt::Display,
+    offset: impl fmt::Display,
+) -> impl fmt::Display {
+    fmt::from_fn(move |f| write!(f, "{topic}-{partition}-{offset}"))
+}
+
+/// Whether this header is of the event, which writes it again by itself, or of this topic alone.
+pub(crate) fn is_of_event(name: &str) -> bool {
+    name.starts_with(PREFIX) || is_content_type(name) || name == ORIGIN
 }
 
 fn is_content_type(name: &str) -> bool {
     name.eq_ignore_ascii_case(CONTENT_TYPE)
 }
 
-fn cloud_event(message: &BorrowedMessage<'_>) -> Result<Event, String> {
-    let headers = headers(message)?;
+fn cloud_event(message: &BorrowedMessage<'_>, headers: &[(&str, &[u8])]) -> Result<Event, String> {
     let is_structured = |(name, value): &(&str, &[u8])| {
         is_content_type(name)
             && value
@@ -104,7 +136,7 @@ fn cloud_event(message: &BorrowedMessage<'_>) -> Result<Event, String> {
     };
     let is_binary = headers.iter().any(|(name, _)| *name == "ce_specversion");
     let event = match message.payload() {
-        _ if is_binary && !headers.iter().any(is_structured) => binary(message, &headers)?,
+        _ if is_binary && !headers.iter().any(is_structured) => binary(message, headers)?,
         Some(json) => Event::parse(json).map_err(|error| error.to_string())?,
         None => {
             let why = "it has no value (a tombstone) and no `ce_` headers; map records, to make \

@@ -40,6 +40,7 @@ mod again;
 mod client;
 pub mod commit_set;
 mod decode;
+mod kept;
 mod marks;
 pub mod output;
 mod place;
@@ -49,5 +50,6 @@ mod unusable;
 
 pub use client::Properties;
 pub use decode::RecordFormat;
+pub use kept::{Kept, KeptHeaders};
 pub use source::redrive::{RedriveError, RedriveOptions, Redriven, redrive};
 pub use unusable::Unusable;

@@ -9,7 +9,7 @@ use std::{borrow::Cow, str};
 
 use rdkafka::message::{BorrowedHeaders, Header, Headers, OwnedHeaders};
 
-use crate::decode::readable;
+use crate::decode::{ORIGIN, position, readable};
 
 /// The first of ours. A record that has been here before has one among those that it had: the last
 /// one counts.
@@ -63,6 +63,23 @@ impl Marks {
 
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(known, _)| known == name).map(|(_, text)| &**text)
+    }
+
+    /// Adds to the headers that a record had where it was, unless it was sent back before.
+    ///
+    /// # Errors
+    /// The letter does not say that.
+    pub(crate) fn adds_origin(&self, headers: OwnedHeaders) -> Result<OwnedHeaders, String> {
+        if headers.iter().any(|header| header.key == ORIGIN) {
+            return Ok(headers);
+        }
+        match [TOPIC, PARTITION, OFFSET].map(|name| self.get(name)) {
+            [Some(topic), Some(partition), Some(offset)] => {
+                let origin = position(topic, partition, offset).to_string();
+                Ok(headers.insert(Header { key: ORIGIN, value: Some(&origin) }))
+            }
+            _ => Err("it does not say where its record was".to_owned()),
+        }
     }
 
     /// Adds these to the headers that a record has.

@@ -19,7 +19,7 @@
 //! the same key that were under way behind it may be stored before the others are sent again. So
 //! where a topic takes less than librdkafka's `message.max.bytes` (1 MB), set that property to the
 //! topic's `max.message.bytes`: then each record is looked at before it is sent, and no batch is
-//! larger.
+//! larger. What is larger is rejected here, and the reason says that it was not the broker.
 //!
 //! **Bounds.** At most 16,384 events and 32 MiB are accepted and not settled.
 

@@ -73,7 +73,7 @@ use self::{
 pub use self::{
     guard::GuardOptions,
     looking::KafkaLooking,
-    options::{KafkaSourceOptions, StartAt},
+    options::{FormerConsumer, KafkaSourceOptions, StartAt},
 };
 use crate::{client, topic::check_name, unusable::Unusable};
 

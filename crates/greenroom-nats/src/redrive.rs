@@ -22,6 +22,7 @@ use crate::{
     connection::{Connection, because},
     output::NatsSubject,
     server::NatsServer,
+    source::{ORIGIN, Position},
 };
 
 /// What headers of JetStream itself begin with: they belong to the message that had them.
@@ -114,9 +115,9 @@ impl Redriven {
 pub struct RedriveError(String);
 
 /// Publishes the messages again that the letters of a subject are about, each to the subject that
-/// it had, with its own bytes and headers, and removes its letter. The letters are those of a
-/// [`NatsDeadLetters`](crate::output::NatsDeadLetters) whose events came from a
-/// [`NatsSource`](crate::source::NatsSource); the original is read from the source's stream.
+/// it had, with its own bytes and headers and one that says where it was, and removes its letter.
+/// The letters are those of a [`NatsDeadLetters`](crate::output::NatsDeadLetters) whose events came
+/// from a [`NatsSource`](crate::source::NatsSource); the original is read from the source's stream.
 /// `tells` hears once a second how far that is.
 ///
 /// What is published now counts as newer than all that its stream has, and so for the order of its
@@ -180,7 +181,7 @@ async fn one(
     };
     if !options.counts_only {
         let id = format!("redrive {} {number}", letters.cached_info().config.name);
-        let published = publish(&origin.connection, original, id).await;
+        let published = publish(&origin, original, id).await;
         published.map_err(|error| failed(number, &*error))?;
         letters.delete_message(number).await.map_err(|error| failed(number, &error))?;
     }
@@ -308,7 +309,7 @@ impl Origins<'_> {
 }
 
 async fn publish(
-    connection: &Connection,
+    Origin { connection, stream }: &Origin,
     original: StreamMessage,
     id: String,
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
@@ -318,6 +319,10 @@ async fn publish(
         for value in values.iter().filter(|_| !is_own) {
             headers.append(name.clone(), value.clone());
         }
+    }
+    if headers.get(ORIGIN).is_none() {
+        let stream = &stream.cached_info().config.name;
+        headers.insert(ORIGIN, Position(stream, original.sequence).to_string());
     }
     headers.insert(NATS_MESSAGE_ID, id);
     let message = PublishMessage::build().payload(original.payload).headers(headers);

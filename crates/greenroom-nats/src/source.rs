@@ -66,6 +66,7 @@ use greenroom_bus::{
 };
 use tokio::sync::{Notify, mpsc};
 
+pub(crate) use self::form::{ORIGIN, Position};
 use self::{
     committer::{Commits, Driven},
     driver::Driver,

@@ -10,7 +10,9 @@ use base64::{
 };
 use fuzz::fuzz;
 use greenroom_bus::watermark::{Positions, Watermark};
-use greenroom_kafka::commit_set::{Alphabet, Limit, decode, encode, has_room};
+use greenroom_kafka::commit_set::{
+    Alphabet, Limit, Unreadable, decode, decode_parallel_consumer, encode, has_room,
+};
 
 /// Beside offset 0: runs and a bitmap of ours; then what others write.
 const TEXTS: &[&[u8]] = &[
@@ -77,7 +79,11 @@ const SHORT: Limit = Limit { units: 24, alphabet: Alphabet::Wide };
 /// What is read is a set of offsets from there on, and is the same when it was written and read
 /// again. `None` where it is refused, with a reason.
 fn read(offset: u64, text: &str) -> Option<Positions> {
-    let positions = match decode(offset, text) {
+    checked(offset, text, decode(offset, text))
+}
+
+fn checked(offset: u64, text: &str, read: Result<Positions, Unreadable>) -> Option<Positions> {
+    let positions = match read {
         Ok(positions) => positions,
         Err(why) => {
             assert!(!why.to_string().is_empty());
@@ -173,7 +179,10 @@ fn sets_of_the_parallel_consumer() {
         for magic in MAGIC {
             let bytes = [&[*magic], input].concat();
             for offset in OFFSETS {
-                if let Some(positions) = read(offset, &STANDARD.encode(&bytes)) {
+                let text = STANDARD.encode(&bytes);
+                assert!(decode(offset, &text).is_err(), "it is read only where it is asked for");
+                let read = decode_parallel_consumer(offset, &text);
+                if let Some(positions) = checked(offset, &text, read) {
                     written(&positions);
                 }
             }
@@ -201,7 +210,10 @@ fn sets_that_are_written() {
 
 #[test]
 fn seeds_are_sets() {
-    let read = |text: &&&[u8]| decode(0, std::str::from_utf8(text).expect("it is text")).is_ok();
+    let read = |text: &&&[u8]| {
+        let text = std::str::from_utf8(text).expect("it is text");
+        decode(0, text).or_else(|_| decode_parallel_consumer(0, text)).is_ok()
+    };
     let foreign: Vec<&&[u8]> = TEXTS.iter().filter(|text| !read(text)).collect();
     assert_eq!(foreign, [&b"{\"somebody\":\"else\"}".as_slice()]);
 }

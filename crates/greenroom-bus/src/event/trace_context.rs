@@ -1,6 +1,9 @@
 //! A place in a distributed trace, as W3C Trace Context writes it: the attribute `traceparent`.
 
-use std::{fmt, str::FromStr};
+use std::{
+    fmt,
+    str::{self, FromStr},
+};
 
 use super::{
     causation::{TRACEPARENT, TRACESTATE},
@@ -88,7 +91,41 @@ impl fmt::Display for TraceContext {
     }
 }
 
+/// The trace that a message names in plain headers, as W3C Trace Context writes them: what
+/// instrumented clients of HTTP and of brokers add.
+#[derive(Debug, Clone, Copy)]
+pub struct TraceHeaders<'h> {
+    parent: &'h str,
+    state: Option<&'h str>,
+}
+
+impl<'h> TraceHeaders<'h> {
+    /// Those among these headers, where there is a `traceparent` that can be read.
+    pub fn find(headers: &[(&str, &'h [u8])]) -> Option<Self> {
+        let text = |wanted: &str| {
+            let mut named = headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case(wanted));
+            named.next().and_then(|(_, value)| str::from_utf8(value).ok())
+        };
+        let parent = text(TRACEPARENT)?;
+        TraceContext::parse(parent.as_bytes())?;
+        Some(Self { parent, state: text(TRACESTATE).filter(|state| !state.is_empty()) })
+    }
+}
+
 impl Event {
+    /// This event in the trace that its message names; one that names a trace itself stays in that.
+    pub fn with_trace(mut self, trace: TraceHeaders<'_>) -> Self {
+        if self.extension(TRACEPARENT).is_none() {
+            self.change(|inner| {
+                inner.extensions.retain(|(name, _)| **name != *TRACESTATE);
+                inner.extensions.push((TRACEPARENT.into(), trace.parent.into()));
+                let state = trace.state.map(|state| (TRACESTATE.into(), state.into()));
+                inner.extensions.extend(state);
+            });
+        }
+        self
+    }
+
     /// Where it stands in a trace, by its attribute `traceparent`. One that cannot be read counts
     /// as none, as W3C says.
     pub fn trace_context(&self) -> Option<TraceContext> {
@@ -154,6 +191,22 @@ mod tests {
             assert_eq!(bad.parse::<TraceContext>(), Err(NoTraceContext), "{bad}");
             assert_eq!(event("x").trace_context(), None);
         }
+    }
+
+    #[test]
+    fn o06_a_plain_traceparent_is_that_of_an_event_without_one() {
+        let state = ("TraceState", &b"a=1"[..]);
+        let trace = |parent: &'static str| [("TraceParent", parent.as_bytes()), state];
+        let headers = trace(GOOD);
+        let found = TraceHeaders::find(&headers).unwrap();
+        let plain = Event::builder("1", "/shop", "order.placed").build().unwrap();
+        let traced = plain.with_trace(found);
+        assert_eq!(traced.extension(TRACEPARENT), Some(&GOOD.into()));
+        assert_eq!(traced.extension(TRACESTATE), Some(&"a=1".into()));
+        let own = GOOD.replacen("4bf9", "5bf9", 1);
+        assert_eq!(event(&own).with_trace(found), event(&own), "its own stays");
+        assert!(TraceHeaders::find(&trace("00-ab-cd-01")).is_none());
+        assert!(TraceHeaders::find(&[state]).is_none());
     }
 
     #[test]

@@ -27,8 +27,15 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-pub(super) fn decode(offset: u64, text: &str) -> Result<Positions, Unreadable> {
-    let foreign = || Unreadable("another program has written it".to_owned());
+/// What a text of Confluent's parallel-consumer beside a committed offset says is done.
+///
+/// The texts of that program have no checksum, and say nowhere whose they are: other base64 may
+/// look like one. So ask this only of a group that is known to have been its own.
+///
+/// # Errors
+/// It is no such text, or its length and its content disagree.
+pub fn decode_parallel_consumer(offset: u64, text: &str) -> Result<Positions, Unreadable> {
+    let foreign = || Unreadable("it is no set of parallel-consumer".to_owned());
     let bytes = BASE64.decode(text).map_err(|_| foreign())?;
     let (magic, packed) = bytes.split_first().ok_or_else(foreign)?;
     let runs = match magic {
@@ -43,7 +50,8 @@ pub(super) fn decode(offset: u64, text: &str) -> Result<Positions, Unreadable> {
         _ => return Err(foreign()),
     };
     runs.and_then(|runs| runs::positions(offset, runs)).ok_or_else(|| {
-        Unreadable("it begins as a set of parallel-consumer, and is damaged".to_owned())
+        let why = "it begins as a set of parallel-consumer, and its length and content disagree";
+        Unreadable(why.to_owned())
     })
 }
 
@@ -63,18 +71,27 @@ fn number(bytes: &[u8]) -> Option<u64> {
 fn bitmap<const WIDTH: usize>(bytes: &[u8]) -> Option<Vec<Run>> {
     let (length, bits) = bytes.split_at_checked(WIDTH)?;
     let length = number(length)?;
-    let mut runs = FromBits::default();
-    for bit in 0..length.min(bits.len() as u64 * 8) {
-        runs.push(bits[(bit / 8) as usize] >> (bit % 8) & 1 == 1, 1);
+    // Its versions write a byte more than the bits need, or none.
+    let spare = (bits.len() as u64).checked_sub(length.div_ceil(8))?;
+    let is_done = |bit: u64| bits[(bit / 8) as usize] >> (bit % 8) & 1 == 1;
+    if spare > 1 || (length..bits.len() as u64 * 8).any(is_done) {
+        return None;
     }
+    let mut runs = FromBits::default();
+    (0..length).for_each(|bit| runs.push(is_done(bit), 1));
     Some(runs.end())
 }
 
 fn run_lengths<const WIDTH: usize>(bytes: &[u8]) -> Option<Vec<Run>> {
+    let lengths = bytes.chunks_exact(WIDTH);
+    if !lengths.remainder().is_empty() {
+        return None;
+    }
     let mut runs = FromBits::default();
-    // What is left at the end, of fewer bytes than a number, is not looked at there either.
-    for (at, length) in bytes.chunks_exact(WIDTH).enumerate() {
-        runs.push(at % 2 == 1, number(length)?);
+    for (at, length) in lengths.enumerate() {
+        // Only the first may be of nothing, where the lowest offset is done.
+        let length = number(length).filter(|length| *length > 0 || at == 0)?;
+        runs.push(at % 2 == 1, length);
     }
     Some(runs.end())
 }

@@ -6,7 +6,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use greenroom_bus::watermark::Positions;
 use proptest::prelude::*;
 
-use super::{Alphabet, Encoded, Limit, decode, encode, has_room};
+use super::{Alphabet, Encoded, Limit, decode, decode_parallel_consumer, encode, has_room};
 
 const WIDE: Limit = Limit { units: 4_096, alphabet: Alphabet::Wide };
 const ASCII: Limit = Limit { units: 4_096, alphabet: Alphabet::Ascii };
@@ -255,7 +255,7 @@ fn f03_the_sets_of_the_parallel_consumer_are_read() {
     // From 100 on: open 100, done 101 and 102, open 103 and 104, done 105 to 107.
     let expected = Positions::new(108, [100..101, 103..105]).unwrap();
     let bits = 0b1110_0110;
-    let read = |bytes: &[u8]| decode(100, &STANDARD.encode(bytes)).unwrap();
+    let read = |bytes: &[u8]| decode_parallel_consumer(100, &STANDARD.encode(bytes)).unwrap();
     assert_eq!(read(&[b'l', 0, 8, bits, 0]), expected);
     assert_eq!(read(&[b'o', 0, 0, 0, 8, bits]), expected);
     assert_eq!(read(&[b'n', 0, 1, 0, 2, 0, 2, 0, 3]), expected);
@@ -286,10 +286,33 @@ fn f03_the_sets_of_the_parallel_consumer_are_read() {
 
 #[test]
 fn f03_a_damaged_set_of_the_parallel_consumer_is_refused() {
-    for bytes in
-        [&[b'l'][..], &[b'l', 0], &[b'l', 0xff, 0xff, 1], &[b'n', 0x80, 0, 0, 1], &[b'a', 1, 2, 3]]
+    for bytes in [
+        &[b'l'][..],
+        &[b'l', 0],
+        &[b'l', 0xff, 0xff, 1],
+        &[b'n', 0x80, 0, 0, 1],
+        &[b'a', 1, 2, 3],
+        // Too few bits, too many, and one that is set beyond the last.
+        &[b'l', 0, 20, 1, 1],
+        &[b'l', 0, 8, 1, 0, 0],
+        &[b'l', 0, 7, 0x80],
+        // Half a number, and a run of nothing.
+        &[b'n', 0, 1, 0],
+        &[b'n', 0, 1, 0, 0, 0, 1],
+    ] {
+        assert!(decode_parallel_consumer(100, &STANDARD.encode(bytes)).is_err(), "{bytes:?}");
+    }
+}
+
+/// The first claims 28,519 bits and has 160: 74 of 500 events were never handled.
+#[test]
+fn f03_the_base64_of_other_programs_is_no_set_of_the_parallel_consumer() {
+    for words in
+        ["log processor of team a", "owned by team b", "last seen: never", "offsets", "latest"]
     {
-        assert!(decode(100, &STANDARD.encode(bytes)).is_err(), "{bytes:?}");
+        let text = STANDARD.encode(words);
+        assert!(decode(100, &text).is_err(), "{words}");
+        assert!(decode_parallel_consumer(100, &text).is_err(), "{words}");
     }
 }
 

@@ -4,7 +4,7 @@ use greenroom_bus::watermark::Positions;
 
 use super::{
     alphabet::Alphabet,
-    bitmap, models, parallel_consumer,
+    bitmap, models,
     runs::{self, Run},
     unreadable::Unreadable,
 };
@@ -166,7 +166,11 @@ pub fn decode(offset: u64, text: &str) -> Result<Positions, Unreadable> {
         None => return Ok(Positions::starting_at(offset)),
         Some(WIDE) => (Alphabet::Wide, &text[1..]),
         Some(ASCII) => (Alphabet::Ascii, &text[1..]),
-        Some(_) => return parallel_consumer::decode(offset, text),
+        Some(_) => {
+            let why = "another program has written it; a set of parallel-consumer is read with \
+                       `from: parallel-consumer`, when a group starts here for the first time";
+            return Err(Unreadable(why.to_owned()));
+        }
     };
     let damaged = || Unreadable("it begins as a set of Greenroom, and is damaged".to_owned());
     let mut bytes = alphabet.read(coded).filter(|bytes| bytes.len() >= HEAD).ok_or_else(damaged)?;

@@ -16,6 +16,7 @@ use rdkafka::{
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::{
+    options::KafkaSinkOptions,
     record::Record,
     shared::{Meaning, Sent, Shared},
 };
@@ -30,12 +31,18 @@ const IDLE: Duration = Duration::from_millis(100);
 const WAITING: Duration = Duration::from_millis(10);
 
 /// What librdkafka does unless it is told otherwise.
-const DEFAULTS: [(&str, &str); 2] = [
+const DEFAULTS: [(&str, &str); 3] = [
+    // As clients of Java choose, so that records of one key meet those of other producers.
+    ("partitioner", "murmur2_random"),
     // Batches of more than one record, at little cost to each.
     ("linger.ms", "5"),
     // How long a topic that is not there is looked for before that is said.
     ("topic.metadata.propagation.max.ms", "5000"),
 ];
+
+/// The largest record that librdkafka sends, and what that is unless it is set.
+const MOST_BYTES: &str = "message.max.bytes";
+const MOST_BYTES_DEFAULT: &str = "1000000";
 
 /// Properties that would break a promise: another name of one that is set here, reports of what has
 /// failed only, and transactions, which this driver never begins.
@@ -85,7 +92,15 @@ impl ProducerContext for OutputContext {
         if meaning == Meaning::Rejected && sent.is_alone {
             drop(state);
             shared.works();
-            reject(sent.ack, &shared.options.topic, code, bytes);
+            let topic = &shared.options.topic;
+            let raise = match code {
+                RDKafkaErrorCode::MessageSizeTooLarge => {
+                    "; `max.message.bytes` of the topic says how large one may be"
+                }
+                _ => "",
+            };
+            sent.ack
+                .reject(format!("topic {topic} does not take it ({bytes} bytes): {code}{raise}"));
             let is_done = shared.state.lock().is_done();
             return shared.tell_done(is_done);
         }
@@ -97,8 +112,22 @@ impl ProducerContext for OutputContext {
     }
 }
 
-fn reject(ack: Ack, topic: &str, code: RDKafkaErrorCode, bytes: usize) {
-    ack.reject(format!("topic {topic} does not take it ({bytes} bytes): {code}"));
+/// What librdkafka itself does not send: no broker has seen it.
+fn reject_unsent(sent: Sent, code: RDKafkaErrorCode, options: &KafkaSinkOptions) {
+    let bytes = sent.record.value.as_ref().map_or(0, bytes::Bytes::len);
+    let topic = &options.topic;
+    let why = match code {
+        RDKafkaErrorCode::MessageSizeTooLarge => {
+            let most = options.properties.get(MOST_BYTES).unwrap_or(MOST_BYTES_DEFAULT);
+            format!(
+                "it is not sent to topic {topic}: with key and headers, its {bytes} bytes are more than \
+                 the {most} that this output sends; raise its `max_message` (property \
+                 `{MOST_BYTES}`), and `max.message.bytes` of the topic where that is less"
+            )
+        }
+        code => format!("it is not sent to topic {topic} ({bytes} bytes): {code}"),
+    };
+    sent.ack.reject(why);
 }
 
 pub(super) struct Driver {
@@ -204,8 +233,7 @@ fn pump(producer: &BaseProducer<OutputContext>, shared: &Shared) {
         return;
     }
     for (code, sent) in rejected {
-        let bytes = sent.record.value.as_ref().map_or(0, bytes::Bytes::len);
-        reject(sent.ack, &shared.options.topic, code, bytes);
+        reject_unsent(*sent, code, &shared.options);
     }
     let is_done = shared.state.lock().is_done();
     shared.tell_done(is_done);
@@ -216,11 +244,14 @@ fn send(
     topic: &str,
     sent: Sent,
 ) -> Result<(), (RDKafkaErrorCode, Box<Sent>)> {
-    let headers = sent.record.native_headers();
+    let (headers, timestamp) = (sent.record.native_headers(), sent.record.timestamp());
     // librdkafka copies both; these are shared, not copied.
     let (key, value) = (sent.record.key.clone(), sent.record.value.clone());
     let mut record =
         BaseRecord::<[u8], [u8], _>::with_opaque_to(topic, Box::new(sent)).headers(headers);
+    if let Some(timestamp) = timestamp {
+        record = record.timestamp(timestamp);
+    }
     if let Some(key) = &key {
         record = record.key(key);
     }

@@ -17,7 +17,8 @@ pub struct KafkaSinkOptions {
     /// How an event is written. Default: binary.
     pub mode: KafkaSinkMode,
     /// Any property of librdkafka that is not set by these options: TLS, SASL, `compression.type`,
-    /// `linger.ms`, `message.max.bytes`.
+    /// `linger.ms`, `message.max.bytes`, `partitioner` (here `murmur2_random` unless it is set, as
+    /// clients of Java choose).
     pub properties: Properties,
 }
 

@@ -7,7 +7,7 @@ use greenroom_bus::event::{Data, Event, ExtensionValue};
 use rdkafka::message::{Header, OwnedHeaders};
 
 use super::options::{KafkaSinkMode, KafkaSinkOptions};
-use crate::decode::CONTENT_TYPE;
+use crate::{decode::CONTENT_TYPE, kept::KeptRecord};
 
 const STRUCTURED: &str = "application/cloudevents+json; charset=UTF-8";
 const JSON: &str = "application/json";
@@ -17,6 +17,8 @@ pub(super) struct Record {
     pub(super) key: Option<Arc<[u8]>>,
     pub(super) value: Option<Bytes>,
     pub(super) headers: Vec<(Cow<'static, str>, Box<str>)>,
+    /// Of the record that the event came as.
+    kept: Option<KeptRecord>,
 }
 
 impl Record {
@@ -29,19 +31,30 @@ impl Record {
                 own.or_else(|| event.subject().cloned().map(Arc::from))
             }
         };
+        let kept = event.local::<KeptRecord>().cloned();
         match options.mode {
-            KafkaSinkMode::Binary => Self { key, value: value(event), headers: headers(event) },
+            KafkaSinkMode::Binary => {
+                Self { key, value: value(event), headers: headers(event), kept }
+            }
             KafkaSinkMode::Structured => {
                 let mut json = Vec::new();
                 event.write_json(&mut json);
                 let headers = vec![(CONTENT_TYPE.into(), STRUCTURED.into())];
-                Self { key, value: Some(json.into()), headers }
+                Self { key, value: Some(json.into()), headers, kept }
             }
         }
     }
 
+    /// In milliseconds since 1970, where it is not that of now.
+    pub(super) fn timestamp(&self) -> Option<i64> {
+        self.kept.as_ref().and_then(|kept| kept.timestamp)
+    }
+
     pub(super) fn native_headers(&self) -> OwnedHeaders {
-        let headers = OwnedHeaders::new_with_capacity(self.headers.len());
+        let headers = match &self.kept {
+            Some(kept) => kept.headers.clone(),
+            None => OwnedHeaders::new_with_capacity(self.headers.len()),
+        };
         self.headers.iter().fold(headers, |headers, (name, value)| {
             headers.insert(Header { key: name, value: Some(&**value) })
         })

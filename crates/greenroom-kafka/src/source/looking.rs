@@ -24,7 +24,7 @@ use super::{
     KafkaSourceOptions, config,
     context::{Said, SourceContext},
     numbers::Numbers,
-    offsets::{self, Beginning},
+    offsets::{self, Beginning, HowToBegin},
 };
 use crate::{client, decode::RecordFormat, place::Place, unusable::Unusable};
 
@@ -150,7 +150,7 @@ impl Looking {
     fn begin(options: &KafkaSourceOptions) -> Result<Self, String> {
         let consumer = Arc::new(consumer(options).map_err(|error| error.why)?);
         let places = places(&consumer, &options.topics)?;
-        let beginnings = offsets::begin(&consumer, &places, options.start)
+        let beginnings = offsets::begin(&consumer, &places, HowToBegin::of_options(options))
             .map_err(|error| explained(&consumer, "where to begin is not known", &error))?;
         let (mut numbers, mut open) = (Numbers::new(&options.topics), Vec::new());
         let mut list = TopicPartitionList::with_capacity(beginnings.len());

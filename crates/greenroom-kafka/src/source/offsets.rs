@@ -19,7 +19,10 @@ use rdkafka::{
     topic_partition_list::TopicPartitionListElem,
 };
 
-use super::{context::SourceContext, options::StartAt};
+use super::{
+    context::SourceContext,
+    options::{FormerConsumer, KafkaSourceOptions, StartAt},
+};
 use crate::{commit_set, place::Place};
 
 /// For how long a broker may think about each question.
@@ -34,6 +37,8 @@ pub(super) struct Beginning {
     pub(super) from: u64,
     /// What is committed is just that.
     pub(super) is_committed: bool,
+    /// The program that was there before has committed it, in its own words.
+    pub(super) is_of_former: bool,
     /// What an operator should know.
     pub(super) remark: Option<String>,
 }
@@ -46,6 +51,30 @@ pub(super) struct Answered {
 }
 
 pub(super) type Answer = KafkaResult<Answered>;
+
+/// How to begin in partitions: where the group has committed nothing, and after another program.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct HowToBegin {
+    pub(super) start: StartAt,
+    pub(super) from: Option<FormerConsumer>,
+}
+
+impl HowToBegin {
+    pub(super) fn of_options(options: &KafkaSourceOptions) -> Self {
+        Self { start: options.start, from: options.from }
+    }
+
+    /// Only a group of which nothing is ours is a group of another program.
+    fn after(self, committed: &TopicPartitionList) -> Self {
+        let elements = committed.elements();
+        let is_ours = elements.iter().any(|element| {
+            let offset = element.offset().to_raw().and_then(|offset| u64::try_from(offset).ok());
+            let text = text(element).filter(|text| !text.is_empty());
+            offset.zip(text).is_some_and(|(offset, text)| commit_set::decode(offset, &text).is_ok())
+        });
+        Self { from: self.from.filter(|_| !is_ours), ..self }
+    }
+}
 
 /// How many partitions topics had when the source began. What is not among them has come since.
 #[derive(Default)]
@@ -81,7 +110,7 @@ impl Known {
 pub(super) fn ask(
     consumer: &Arc<BaseConsumer<SourceContext>>,
     places: &[Place],
-    start: StartAt,
+    how: HowToBegin,
     known: &Arc<Known>,
 ) -> mpsc::Receiver<Answer> {
     let (answer, answered) = mpsc::channel();
@@ -89,7 +118,7 @@ pub(super) fn ask(
     let wakes = thread::current();
     let asks = move || {
         // Nobody listens any more if the partitions were taken away meanwhile.
-        let _ = answer.send(begin_each(&consumer, &places, start, &known));
+        let _ = answer.send(begin_each(&consumer, &places, how, &known));
         wakes.unpark();
     };
     // Without a thread there is no answer, and it is asked again.
@@ -101,17 +130,19 @@ pub(super) fn ask(
 fn begin_each(
     consumer: &BaseConsumer<SourceContext>,
     places: &[Place],
-    start: StartAt,
+    how: HowToBegin,
     known: &Known,
 ) -> Answer {
-    if start == StartAt::Latest {
+    if how.start == StartAt::Latest {
         known.learn(consumer)?;
     }
     let committed = committed(consumer, places)?;
+    let how = how.after(&committed);
     let mut answered = Answered::default();
     let mut places = places.iter();
     while let Some(place) = places.next() {
-        match begin_one(consumer, place, &committed, known.start(place, start)) {
+        let how = HowToBegin { start: known.start(place, how.start), ..how };
+        match begin_one(consumer, place, &committed, how) {
             Ok(beginning) => answered.beginnings.push(beginning),
             Err(why) => {
                 if is_timeout(&why) {
@@ -139,10 +170,11 @@ fn is_timeout(error: &KafkaError) -> bool {
 pub(super) fn begin(
     consumer: &BaseConsumer<SourceContext>,
     places: &[Place],
-    start: StartAt,
+    how: HowToBegin,
 ) -> KafkaResult<Vec<Beginning>> {
     let committed = committed(consumer, places)?;
-    places.iter().map(|place| begin_one(consumer, place, &committed, start)).collect()
+    let how = how.after(&committed);
+    places.iter().map(|place| begin_one(consumer, place, &committed, how)).collect()
 }
 
 fn committed(
@@ -160,7 +192,7 @@ fn begin_one(
     consumer: &BaseConsumer<SourceContext>,
     place: &Place,
     committed: &TopicPartitionList,
-    start: StartAt,
+    HowToBegin { start, from }: HowToBegin,
 ) -> KafkaResult<Beginning> {
     let found = committed.find_partition(&place.topic, place.partition);
     let committed = match &found {
@@ -176,7 +208,7 @@ fn begin_one(
     let (low, high) = consumer.fetch_watermarks(&place.topic, place.partition, PATIENCE)?;
     let ends = (low.unsigned_abs(), high.unsigned_abs());
     match committed {
-        Some((offset, text)) if offset <= ends.1 => Ok(go_on(place, (offset, text), ends)),
+        Some((offset, text)) if offset <= ends.1 => Ok(go_on(place, (offset, text), ends, from)),
         beyond => {
             let remark = beyond.map(|(offset, _)| {
                 format!(
@@ -186,8 +218,14 @@ fn begin_one(
                 )
             });
             let from = first(consumer, place, start, ends)?;
-            let positions = Positions::starting_at(from);
-            Ok(Beginning { place: place.clone(), positions, from, is_committed: false, remark })
+            Ok(Beginning {
+                place: place.clone(),
+                positions: Positions::starting_at(from),
+                from,
+                is_committed: false,
+                is_of_former: false,
+                remark,
+            })
         }
     }
 }
@@ -202,11 +240,16 @@ fn go_on(
     place: &Place,
     (offset, text): (u64, Option<String>),
     (low, high): (u64, u64),
+    former: Option<FormerConsumer>,
 ) -> Beginning {
-    let read = match &text {
-        Some(text) => commit_set::decode(offset, text).map_err(|why| why.to_string()),
-        None => Err("it is not UTF-8".to_owned()),
+    let text = text.ok_or_else(|| "it is not UTF-8".to_owned());
+    // An empty one says the same in every language.
+    let is_of_former = former.is_some() && text.as_ref().is_ok_and(|text| !text.is_empty());
+    let decode = match is_of_former {
+        true => commit_set::decode_parallel_consumer,
+        false => commit_set::decode,
     };
+    let read = text.and_then(|text| decode(offset, &text).map_err(|why| why.to_string()));
     let read = read.and_then(|positions| match positions.next() <= high {
         true => Ok(positions),
         false => {
@@ -229,7 +272,7 @@ fn go_on(
         ));
     }
     let from = offset.max(low);
-    Beginning { place: place.clone(), positions, from, is_committed, remark }
+    Beginning { place: place.clone(), positions, from, is_committed, is_of_former, remark }
 }
 
 fn first(

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use super::guard::GuardOptions;
-use crate::{client::Properties, decode::RecordFormat};
+use crate::{client::Properties, decode::RecordFormat, kept::Kept};
 
 /// What to read, as which group, and how.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,8 +17,15 @@ pub struct KafkaSourceOptions {
     pub topics: Vec<String>,
     /// Where to begin in a partition of which the group has committed nothing. Default: earliest.
     pub start: StartAt,
+    /// What the group was read by before, whose metadata is read when it starts here for the first
+    /// time: while none of its partitions has a commit of ours. Default: `None`, such metadata is
+    /// ignored.
+    pub from: Option<FormerConsumer>,
     /// How records become events. Default: as CloudEvents.
     pub format: RecordFormat,
+    /// What goes on with events that are passed on to outputs of Kafka, beside the key. Default:
+    /// neither headers nor timestamps.
+    pub keeps: Kept,
     /// Whether commits remember what is done beyond the lowest open offset. Without, a crash
     /// repeats everything behind an event that is stuck. Default: true.
     pub remembers_done: bool,
@@ -48,7 +55,9 @@ impl KafkaSourceOptions {
             group: group.into(),
             topics: topics.into_iter().map(Into::into).collect(),
             start: StartAt::Earliest,
+            from: None,
             format: RecordFormat::CloudEvents,
+            keeps: Kept::default(),
             remembers_done: true,
             metadata_limit: 4_096,
             drain_budget: Duration::from_secs(10),
@@ -77,6 +86,15 @@ impl KafkaSourceOptions {
         }
         self.guard.as_ref().map_or(Ok(()), GuardOptions::check)
     }
+}
+
+/// A program that groups move from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FormerConsumer {
+    /// Confluent's parallel-consumer, which is retired: what it had done out of order is not
+    /// handled again.
+    ParallelConsumer,
 }
 
 /// Where a group begins in a partition of which it has committed nothing.

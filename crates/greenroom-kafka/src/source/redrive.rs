@@ -32,8 +32,7 @@ use super::{
     context::SourceContext,
     limits::Limits,
     looking,
-    offsets::{self, Beginning},
-    options::StartAt,
+    offsets::{self, Beginning, HowToBegin},
     storing::{self, StoredOffset},
 };
 use crate::{
@@ -52,8 +51,9 @@ const COMMIT_EVERY: Duration = Duration::from_secs(1);
 const LOOK_EVERY: u64 = 1_000;
 
 /// Sends the records of letters back to their topics, each to the partition where it was, with its
-/// key and the headers that it had. `tells` hears once a second how far that is. The letters that
-/// are there when it begins are looked at, and none that comes later.
+/// key and the headers that it had, and one that says where it was first. `tells` hears once a
+/// second how far that is. The letters that are there when it begins are looked at, and none that
+/// comes later.
 ///
 /// What is sent counts as newer than all that its topic has, and so for the order of its key. One
 /// process at a time may do this for one group.
@@ -115,7 +115,7 @@ impl<'a> Redrive<'a> {
         let explained = |error: &KafkaError| {
             RedriveError(looking::explained(&consumer, "the letters cannot be read", error))
         };
-        let begun = offsets::begin(&consumer, &places, StartAt::Earliest);
+        let begun = offsets::begin(&consumer, &places, HowToBegin::of_options(&source));
         let (limits, mut parts) = (Limits::new(source.metadata_limit, true), BTreeMap::new());
         let mut list = TopicPartitionList::new();
         for Beginning { place, positions, from, is_committed, .. } in

@@ -8,7 +8,7 @@ use greenroom_bus::{
 };
 use greenroom_kafka::{
     commit_set::{self, Alphabet, Limit},
-    source::KafkaSource,
+    source::{FormerConsumer, KafkaSource},
 };
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 
@@ -61,7 +61,7 @@ fn f12_the_broker_counts_utf16_units_and_gives_back_what_it_took() {
 }
 
 #[tokio::test]
-async fn f03_the_metadata_of_others_is_ignored_and_that_of_the_parallel_consumer_is_read() {
+async fn f03_the_metadata_of_others_is_ignored() {
     let broker = broker();
     let name = unique("f03");
     publish(&broker, &name, 5, 10);
@@ -76,12 +76,49 @@ async fn f03_the_metadata_of_others_is_ignored_and_that_of_the_parallel_consumer
     }
     let mut source =
         KafkaSource::open(options(&broker, &name, std::slice::from_ref(&name))).unwrap();
-    let taken = pull(&mut source, 8 + 3 + 8 + 8 + 3).await;
-    for partition in [0, 2, 3] {
+    let taken = pull(&mut source, 8 + 8 + 8 + 8 + 3).await;
+    for partition in [0, 1, 2, 3] {
         assert!(positions(&taken, partition).into_iter().eq(2..10), "{partition}");
     }
-    assert_eq!(positions(&taken, 1), [2, 5, 6]);
     assert_eq!(positions(&taken, 4), [2, 5, 9]);
+}
+
+/// A source of what parallel-consumer has read before.
+fn after_parallel_consumer(broker: &str, name: &str) -> KafkaSource {
+    let mut options = options(broker, name, &[name.to_owned()]);
+    options.from = Some(FormerConsumer::ParallelConsumer);
+    KafkaSource::open(options).unwrap()
+}
+
+#[tokio::test]
+async fn f03_the_sets_of_the_parallel_consumer_are_read_where_a_group_moves_and_only_once() {
+    let broker = broker();
+    let name = unique("f03-moves");
+    publish(&broker, &name, 3, 10);
+    let client = group(&broker, &name);
+    // From offset 2 on: open 2, done 3 and 4, open 5 and 6, done 7 to 9.
+    let theirs = STANDARD.encode([b'l', 0, 8, 0b1110_0110]);
+    let other = STANDARD.encode("log processor of team a");
+    for (partition, text) in [(0, &*theirs), (1, &*other), (2, "")] {
+        commit(&client, &name, partition, 2, text).unwrap();
+    }
+    let mut first = after_parallel_consumer(&broker, &name);
+    let commits = first.committer().unwrap();
+    let taken = pull(&mut first, 3 + 8 + 8).await;
+    assert_eq!(positions(&taken, 0), [2, 5, 6]);
+    assert!([1, 2].iter().all(|of| positions(&taken, *of).into_iter().eq(2..10)));
+    // What was read of theirs is ours from the first commit on, although nothing was settled.
+    commits.commit().await.unwrap();
+    let (offset, text) = committed(&client, &name, 0).unwrap();
+    let ours = commit_set::decode(offset, &text).unwrap();
+    assert!([3, 4, 7, 8, 9].iter().all(|at| ours.is_done(*at)) && !ours.is_done(5));
+    drop((first, commits));
+    // So this is no first start any more, and a text that looks like theirs is none.
+    commit(&client, &name, 2, 2, &theirs).unwrap();
+    let mut second = after_parallel_consumer(&broker, &name);
+    let taken = pull(&mut second, 3 + 8 + 8).await;
+    assert_eq!(positions(&taken, 0), [2, 5, 6]);
+    assert!(positions(&taken, 2).into_iter().eq(2..10));
 }
 
 #[tokio::test]

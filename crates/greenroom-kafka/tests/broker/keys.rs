@@ -11,7 +11,7 @@ use greenroom_bus::{
     sink::{Outgoing, Sink},
 };
 use greenroom_kafka::{
-    RecordFormat,
+    Kept, KeptHeaders, RecordFormat,
     output::{KafkaSink, KafkaSinkOptions},
     source::KafkaSource,
 };
@@ -120,6 +120,83 @@ async fn f06_a_key_that_is_not_utf8_keeps_its_order_and_goes_on_in_every_mode() 
             assert!(before < Some(number), "{mode}: {number} behind {before:?}");
         }
         assert_eq!(last.len() as u64, KEYS, "{mode}");
+    }
+}
+
+/// What goes on of a record with these headers from the year 2001, beside the key, where its input
+/// keeps this: the headers, and the year.
+async fn goes_on(broker: &str, keeps: Kept) -> (Vec<String>, String) {
+    let (from, to) = (unique("f07-from"), unique("f07-to"));
+    create_topic(broker, &from, 1);
+    create_topic(broker, &to, 1);
+    let header = |key, value| Header { key, value: Some(value) };
+    let headers = binary("1").insert(header("tenant", "blue")).insert(header("hop", "1"));
+    let headers = headers.insert(header("content-type", "text/plain"));
+    let publisher = Publisher::new(broker);
+    let record = BaseRecord::<[u8], [u8], ()>::to(&from).partition(0).payload(b"7");
+    let record = record.headers(headers).timestamp(1_000_000_000_000);
+    publisher.0.send(record).map_err(|(error, _)| error).unwrap();
+    publisher.flush();
+    let mut source = options(broker, &from, std::slice::from_ref(&from));
+    source.keeps = keeps;
+    let taken = pull(&mut KafkaSource::open(source).unwrap(), 1).await.remove(0).1;
+    let sink = KafkaSink::open(KafkaSinkOptions::new(broker, &to)).unwrap();
+    let (event, pool, ack) = (taken.event.unwrap(), "p".into(), Ack::detached());
+    sink.accept(Outgoing { event, pool, attempt: 1, line: None, ack }).await;
+    sink.finish().await.unwrap();
+    let names = records(broker, &to).remove(0).headers.into_iter().map(|(name, _)| name);
+    let mut names: Vec<_> = names.filter(|name| !name.starts_with("ce_")).collect();
+    names.sort();
+    let mut source = options(broker, &to, std::slice::from_ref(&to));
+    let mapping = Mapping::new(Pick::literal("t"), Pick::of(RecordPart::Topic));
+    let mapping = mapping.time(Pick::of(RecordPart::Time));
+    source.format = RecordFormat::Mapped(Box::new(mapping));
+    let back = pull(&mut KafkaSource::open(source).unwrap(), 1).await.remove(0).1.event.unwrap();
+    (names, back.time().unwrap()[..4].to_owned())
+}
+
+#[tokio::test]
+async fn f07_headers_and_timestamps_of_records_go_on_where_an_input_keeps_them() {
+    let broker = broker();
+    let named = KeptHeaders::Named(vec!["tenant".to_owned(), "content-type".to_owned()]);
+    for (headers, timestamp, names) in [
+        (KeptHeaders::None, false, &["content-type"][..]),
+        (KeptHeaders::All, true, &["content-type", "hop", "tenant"]),
+        (named, false, &["content-type", "tenant"]),
+    ] {
+        let (gone_on, year) = goes_on(&broker, Kept { headers, timestamp }).await;
+        assert_eq!(
+            (gone_on, year == "2001"),
+            (names.iter().map(|name| (*name).to_owned()).collect(), timestamp)
+        );
+    }
+}
+
+#[tokio::test]
+async fn o06_a_plain_traceparent_is_read_in_every_mode() {
+    let broker = broker();
+    let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let plain =
+        |headers: OwnedHeaders| headers.insert(Header { key: "traceparent", value: Some(parent) });
+    let name = unique("o06");
+    create_topic(&broker, &name, 1);
+    let publisher = Publisher::new(&broker);
+    let json = structured("2");
+    let to = || BaseRecord::<[u8], [u8], ()>::to(&name).partition(0);
+    for record in [
+        to().payload(b"1").headers(plain(binary("1"))),
+        to().payload(&json).headers(plain(OwnedHeaders::new())),
+    ] {
+        publisher.0.send(record).map_err(|(error, _)| error).unwrap();
+    }
+    publisher.flush();
+    for (format, count) in [(RecordFormat::CloudEvents, 2), (by_rule(), 2)] {
+        let mut source = options(&broker, &unique("o06-group"), std::slice::from_ref(&name));
+        source.format = format;
+        for (_, taken) in pull(&mut KafkaSource::open(source).unwrap(), count).await {
+            let traced = taken.event.unwrap().trace_context().map(|trace| trace.to_string());
+            assert_eq!(traced.as_deref(), Some(parent));
+        }
     }
 }
 

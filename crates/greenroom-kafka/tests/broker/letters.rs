@@ -8,9 +8,10 @@ use greenroom_bus::{
     engine::InputConfig,
     event::Event,
     handler::{Failure, FailureKind, HandlerResult, Outputs},
+    record::{Mapping, Pick},
 };
 use greenroom_kafka::{
-    RedriveOptions, Redriven,
+    RecordFormat, RedriveOptions, Redriven,
     output::{KafkaDeadLetters, KafkaDeadLettersOptions},
     redrive,
     source::{KafkaSource, KafkaSourceOptions},
@@ -30,7 +31,7 @@ use super::{
     scenarios::engine,
     support::{
         PATIENCE, Publisher, Record, alter_topic, create_topic, create_topic_with, event, options,
-        real_broker, records, remove_below, unique, until,
+        pull, real_broker, records, remove_below, unique, until,
     },
 };
 
@@ -178,7 +179,10 @@ async fn d06_a_poisonous_record_is_a_letter_as_it_was_and_goes_back_and_is_handl
     let sent = desk.redrive(chosen);
     assert_eq!(sent.published, [(desk.orders.clone(), 1)].into());
     assert_eq!(desk.redrive(chosen).count(), 0, "it is done");
-    let back = records(&broker, &desk.orders).pop().unwrap();
+    let mut back = records(&broker, &desk.orders).pop().unwrap();
+    let origin = back.headers.pop().unwrap();
+    assert_eq!(origin.0, "greenroom_origin");
+    assert_eq!(origin.1, Some(format!("{}-2-1", desk.orders).into_bytes()));
     assert_eq!(back, originals[1]);
     assert_eq!(run(1, true).await, (1, 0));
     // What was passed over before is still there.
@@ -204,7 +208,7 @@ async fn d06_letters_of_many_records_are_redriven_in_their_order_and_once() {
     assert_eq!(desk.redrive(|_| {}).count(), 200);
     assert_eq!(desk.redrive(|_| {}).count(), 0);
     let mut back: Vec<_> = records(&broker, &desk.orders).split_off(300);
-    assert!(back.iter().all(|record| record.headers.len() == 2), "{back:?}");
+    assert!(back.iter().all(|record| record.headers.len() == 3), "{back:?}");
     back.sort_by_key(|record| {
         String::from_utf8(record.value.clone().unwrap()).unwrap().parse::<u32>().unwrap()
     });
@@ -213,6 +217,26 @@ async fn d06_letters_of_many_records_are_redriven_in_their_order_and_once() {
             .map(|record| record.value.clone().unwrap())
             .eq(values.iter().map(|value| value.clone().into_bytes()))
     );
+}
+
+#[tokio::test]
+async fn m05_the_id_that_a_record_has_by_its_position_survives_every_redrive() {
+    let broker = broker();
+    let desk = Desk::at(&broker, 1);
+    desk.publish(0, &[b"x"]);
+    for position in 0..2 {
+        let (letters, ends) = (desk.letters(), Ends::default());
+        letters.store(letter(&ends, &format!("kafka:{}/0", desk.orders), position, b"x"));
+        letters.finish().await.unwrap();
+        assert_eq!(desk.redrive(|_| {}).count(), 1);
+    }
+    let mapping = Mapping::new(Pick::literal("t"), Pick::literal("s"));
+    let mut source = desk.source();
+    source.format = RecordFormat::Mapped(Box::new(mapping));
+    let taken = pull(&mut KafkaSource::open(source).unwrap(), 3).await;
+    let ids = taken.into_iter().map(|(_, taken)| taken.event.unwrap().id().to_owned());
+    let first = format!("{}-0-0", desk.orders);
+    assert!(ids.eq([&first; 3].map(Clone::clone)));
 }
 
 /// Brokers forget offsets that nobody has committed for a week.

@@ -14,7 +14,9 @@ use greenroom_kafka::{
 };
 
 use super::fake::broker;
-use super::support::{create_topic, create_topic_with, options, pull, real_broker, unique, until};
+use super::support::{
+    Record, create_topic, create_topic_with, options, pull, real_broker, records, unique, until,
+};
 
 /// How events ended, by their ids.
 #[derive(Clone, Default)]
@@ -134,6 +136,55 @@ async fn d13_what_the_topic_never_takes_is_rejected_and_the_others_are_stored() 
     sink.accept(ends.outgoing(event(100, 3_000_000))).await;
     sink.finish().await.unwrap();
     assert!(ends.of("100")[0].is_err());
+}
+
+/// The error blamed the topic.
+#[tokio::test]
+async fn d13_what_is_larger_than_the_output_sends_says_whose_limit_that_is() {
+    let broker = broker();
+    let name = unique("own-limit");
+    create_topic(&broker, &name, 1);
+    let mut sink_options = KafkaSinkOptions::new(&broker, &name);
+    sink_options.properties.set("message.max.bytes", "2000");
+    let (sink, ends) = (KafkaSink::open(sink_options).unwrap(), Ends::default());
+    sink.accept(ends.outgoing(event(1, 3_000))).await;
+    sink.accept(ends.outgoing(event(2, 10))).await;
+    sink.finish().await.unwrap();
+    let Err(why) = &ends.of("1")[0] else { panic!("it was sent") };
+    let says =
+        "its 3002 bytes are more than the 2000 that this output sends; raise its `max_message`";
+    assert!(why.contains(says) && why.contains("it is not sent to topic"), "{why}");
+    assert_eq!(ends.stored(), 1);
+}
+
+/// The hashes are those of the tests of Kafka's own client.
+#[tokio::test]
+async fn f07_keys_go_to_the_partition_that_a_client_of_java_chooses() {
+    const PARTITIONS: i32 = 7;
+    let broker = broker();
+    let name = unique("murmur2");
+    create_topic(&broker, &name, PARTITIONS);
+    let hashes = [
+        ("21", -973_932_308),
+        ("foobar", -790_332_482),
+        ("a-little-bit-long-string", -985_981_536),
+        ("a-little-bit-longer-string", -1_486_304_829),
+        ("lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8", -58_897_971),
+        ("abc", 479_470_107),
+    ];
+    let (sink, ends) =
+        (KafkaSink::open(KafkaSinkOptions::new(&broker, &name)).unwrap(), Ends::default());
+    for (key, _) in hashes {
+        let event = Event::builder(key, "/tests", "made").subject(key).build().unwrap();
+        sink.accept(ends.outgoing(event)).await;
+    }
+    sink.finish().await.unwrap();
+    let records = records(&broker, &name);
+    for (key, hash) in hashes {
+        let is_it = |record: &&Record| record.key.as_deref() == Some(key.as_bytes());
+        let record = records.iter().find(is_it).unwrap();
+        assert_eq!(record.partition, (hash & i32::MAX) % PARTITIONS, "{key}");
+    }
 }
 
 #[tokio::test]

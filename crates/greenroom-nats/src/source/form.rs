@@ -5,13 +5,17 @@ use std::{fmt, sync::Arc};
 use async_nats::Message;
 use bytes::Bytes;
 use greenroom_bus::{
-    event::{Event, http},
+    event::{Event, TraceHeaders, http},
     record::{Mapping, Record},
     source::{Malformed, Taken},
 };
 
 use super::delivery::Delivery;
 use crate::key::NatsKey;
+
+/// The header by which a redrive says where a message was first: `STREAM-NUMBER`. Ids that are made
+/// of the position are made of that.
+pub(crate) const ORIGIN: &str = "greenroom-origin";
 
 /// How messages of one consumer are read.
 pub(super) struct Form {
@@ -22,7 +26,7 @@ pub(super) struct Form {
 }
 
 /// Where a message stands: the same for a repetition.
-struct Position<'a>(&'a str, u64);
+pub(crate) struct Position<'a>(pub(crate) &'a str, pub(crate) u64);
 
 impl fmt::Display for Position<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -35,7 +39,11 @@ impl Form {
         // A copy: what came off the network lies in a buffer of many messages, which would stay as
         // long as any of them.
         let value = Bytes::copy_from_slice(&message.payload);
-        let event = self.event(message, &value, delivery);
+        let headers = headers(message);
+        let event = self.event(message, &headers, &value, delivery);
+        // As instrumented clients write it, beside what the event says itself.
+        let trace = TraceHeaders::find(&headers);
+        let event = event.map(|event| trace.into_iter().fold(event, Event::with_trace));
         let event = event.map_err(|why| Malformed::new(value.to_vec(), why));
         Taken { position: delivery.position, event }
     }
@@ -43,36 +51,45 @@ impl Form {
     fn event(
         &self,
         message: &Message,
+        headers: &[(&str, &[u8])],
         value: &Bytes,
         delivery: &Delivery,
     ) -> Result<Event, String> {
-        let headers = headers(message);
         let subject = message.subject.as_str();
-        let key = self.key.as_ref().and_then(|key| key.of(subject, &headers));
+        let key = self.key.as_ref().and_then(|key| key.of(subject, headers));
         let key = key.as_deref().map(str::as_bytes).filter(|key| !key.is_empty());
         match &self.records {
             None => {
-                let event = cloud_event(&headers, value)?;
+                let event = cloud_event(headers, value)?;
                 Ok(key.into_iter().fold(event, Event::with_partition_key))
             }
             Some(mapping) => {
-                let position = Position(&self.stream, delivery.position);
+                let own = Position(&self.stream, delivery.position);
+                // A redrive says where it was first, so that its id stays the same.
+                let origin = origin(headers);
+                let position = origin.as_ref().map_or(&own as &dyn fmt::Display, |text| text);
                 let content_type = headers.iter().rev().find_map(|(name, value)| {
                     let is_it = name.eq_ignore_ascii_case("content-type");
                     std::str::from_utf8(value).ok().filter(|_| is_it)
                 });
                 let record = Record {
                     key,
-                    headers: &headers,
+                    headers,
                     topic: Some(subject),
                     content_type,
                     time: Some(delivery.stored),
-                    ..Record::new(Some(value.clone()).filter(|value| !value.is_empty()), &position)
+                    ..Record::new(Some(value.clone()).filter(|value| !value.is_empty()), position)
                 };
                 mapping.event(&record).map_err(|error| error.to_string())
             }
         }
     }
+}
+
+/// Where a redrive has found the message.
+fn origin<'h>(headers: &[(&str, &'h [u8])]) -> Option<&'h str> {
+    let (_, value) = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(ORIGIN))?;
+    std::str::from_utf8(value).ok().filter(|text| !text.is_empty())
 }
 
 /// The binding of CloudEvents to NATS is that to HTTP: `ce-*` headers and the data, or the whole
@@ -168,6 +185,21 @@ mod tests {
         assert_eq!(event.data_bytes().as_deref(), Some(&b"hello"[..]));
         let tombstone = read(&form, &message(&[], "")).unwrap();
         assert!(tombstone.data_bytes().is_none(), "without a value there is no data");
+    }
+
+    #[test]
+    fn m05_the_id_of_a_record_survives_a_redrive() {
+        let form = form(Some(Mapping::new(Pick::literal("order"), Pick::literal("/shop"))));
+        let event = read(&form, &message(&[("Greenroom-Origin", "shop-2")], "hello")).unwrap();
+        assert_eq!(event.id(), "shop-2", "and not shop-5, where it is now");
+    }
+
+    #[test]
+    fn o06_a_plain_traceparent_is_read() {
+        let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+        let event = r#"{"specversion":"1.0","id":"1","source":"/shop","type":"placed"}"#;
+        let event = read(&form(None), &message(&[("traceparent", parent)], event)).unwrap();
+        assert_eq!(event.extension("traceparent"), Some(&parent.into()));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use ring::digest::{Context, SHA256};
 
 use crate::{
     event::{
-        Event, EventError,
+        Event, EventError, TraceHeaders,
         http::{BATCH, STRUCTURED, read_binary},
         media_type,
     },
@@ -153,6 +153,10 @@ pub fn read(message: &Message<'_>, reading: &Reading<'_>) -> Result<Vec<Event>, 
         MessageForm::Binary => vec![read_binary(headers, body)?],
         MessageForm::Batch => Event::parse_batch_within(body, reading.max_batch)?,
         MessageForm::Record => vec![record(message, reading)?],
+    };
+    let events = match TraceHeaders::find(headers) {
+        Some(trace) => events.into_iter().map(|event| event.with_trace(trace)).collect(),
+        None => events,
     };
     bounded(events, reading)
 }

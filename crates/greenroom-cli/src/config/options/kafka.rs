@@ -8,7 +8,8 @@ use std::{path::PathBuf, time::Duration};
 
 use greenroom_bus::event::OrderBy;
 use greenroom_config::{
-    At, Secret, count, duration, flag, group, options, path, text, texts, variables, word, words,
+    At, Secret, count, duration, flag, group, options, path, size, text, texts, variables, word,
+    words,
 };
 
 use super::{bounds::DAY_MS, start::StartAt};
@@ -29,6 +30,10 @@ options! {
         /// `latest`, or a time (RFC 3339) such as `2026-01-31T12:00:00Z`, whose first record is the
         /// first to be read.
         start: StartAt = text().to::<StartAt>().default("earliest");
+        /// What has read as this group before. With `parallel-consumer`, its metadata is read where
+        /// the group starts here for the first time, so what it had done out of order is not
+        /// handled again. Leave it out afterwards.
+        from: Option<KafkaFormer> = word().optional();
         /// Who assigns partitions: the members (`classic`, with cooperative-sticky), or the broker
         /// (`consumer`, from Kafka 4 on).
         protocol: KafkaProtocol = word().default("classic");
@@ -40,6 +45,13 @@ options! {
         /// Whether a commit remembers what is done beyond the lowest open offset, in the text
         /// beside it. Without that, a crash repeats all that is behind an event that is stuck.
         remember_done: bool = flag().default("true");
+        /// Headers of records that an output of Kafka writes again, where their event is passed on:
+        /// `all`, or their names. Those that an event is made of (`ce_..`, `content-type`) are
+        /// written anyway. They are kept in memory only: not by a log, a file or a dead letter that
+        /// is replayed.
+        keep_headers: Vec<String> = texts().or_empty();
+        /// Whether such an output writes the timestamp of the record again, in place of now.
+        keep_timestamp: bool = flag().default("false");
         /// How many characters the broker takes beside an offset: its `offset.metadata.max.bytes`.
         metadata_limit: usize = count(16..=1_048_576).default("4096");
         /// How long what is in hand of a partition that is taken away may take to finish; longer
@@ -93,6 +105,14 @@ options! {
         /// `binary` writes attributes as headers and the data as the value, which is none (a
         /// tombstone) without data; `structured` writes the event as JSON into the value.
         mode: KafkaMode = word().default("binary");
+        /// How the partition of a key is chosen. Records of one key meet in one partition only if
+        /// all producers of the topic choose alike: `murmur2` as clients of Java do, `crc32` as
+        /// librdkafka and what is built on it (Python, Go, C#) unless told otherwise, `fnv1a` as
+        /// Sarama. Records without a key are spread.
+        partitioner: KafkaPartitioner = word().default("murmur2");
+        /// The largest record that is sent, with its key and headers. The topic has a limit of its
+        /// own, `max.message.bytes`: name that here, so that no batch is refused for one record.
+        max_message: u64 = size(1_000..=1_000_000_000).default("1000000");
         /// How records are compressed on their way and at the broker.
         compression: KafkaCompression = word().default("none");
         /// Encrypts connections; `{}` trusts the authorities of the system.
@@ -158,6 +178,14 @@ options! {
 }
 
 words! {
+    /// What has read as a group before.
+    pub enum KafkaFormer {
+        /// Confluent's parallel-consumer.
+        ParallelConsumer = "parallel-consumer",
+    }
+}
+
+words! {
     /// Who assigns partitions.
     pub enum KafkaProtocol {
         /// The members.
@@ -184,6 +212,18 @@ words! {
         Binary = "binary",
         /// The event as JSON.
         Structured = "structured",
+    }
+}
+
+words! {
+    /// How the partition of a key is chosen.
+    pub enum KafkaPartitioner {
+        /// As clients of Java do.
+        Murmur2 = "murmur2",
+        /// As librdkafka does.
+        Crc32 = "crc32",
+        /// As Sarama does.
+        Fnv1a = "fnv1a",
     }
 }
 
@@ -234,6 +274,8 @@ struct KafkaConnection<'a> {
     tls: Option<&'a KafkaTls>,
     sasl: Option<&'a KafkaSasl>,
     properties: &'a [(String, String)],
+    /// Properties that have an option in this place only.
+    own: &'static [(&'static str, &'static str)],
 }
 
 /// Properties that have an option of their own, by what they begin with.
@@ -249,6 +291,10 @@ const HAVE_AN_OPTION: [(&str, &str); 10] = [
     ("compression.codec", "compression"),
     ("key.password", "tls.key_password"),
 ];
+
+/// Of an output.
+const HAVE_AN_OPTION_THERE: [(&str, &str); 2] =
+    [("partitioner", "partitioner"), ("message.max.bytes", "max_message")];
 
 impl KafkaConnection<'_> {
     /// What is wrong in the option of this name, and what to do next.
@@ -270,7 +316,7 @@ impl KafkaConnection<'_> {
         for (name, _) in self.properties {
             let belongs = |of: &str, given: bool| given && name.starts_with(of);
             let is_named = |(property, _): &&(&str, &str)| property == name;
-            let option = match HAVE_AN_OPTION.iter().find(is_named) {
+            let option = match HAVE_AN_OPTION.iter().chain(self.own).find(is_named) {
                 Some((_, option)) => option,
                 None if belongs("ssl.", self.tls.is_some()) => "tls",
                 None if belongs("sasl.", self.sasl.is_some()) => "sasl",
@@ -295,6 +341,7 @@ impl KafkaInput {
             tls: self.tls.as_ref(),
             sasl: self.sasl.as_ref(),
             properties: &self.properties,
+            own: &[],
         }
     }
 
@@ -311,6 +358,7 @@ impl KafkaLetters {
             tls: self.tls.as_ref(),
             sasl: self.sasl.as_ref(),
             properties: &self.properties,
+            own: &[],
         }
     }
 
@@ -327,6 +375,7 @@ impl KafkaOutput {
             tls: self.tls.as_ref(),
             sasl: self.sasl.as_ref(),
             properties: &self.properties,
+            own: &HAVE_AN_OPTION_THERE,
         }
     }
 

@@ -31,6 +31,7 @@ fn f10_every_option_of_an_input_and_an_output_takes_what_it_should_and_refuses_t
     let rows: &[(Wrap, &str, &str, &[&str])] = &[
         (input, "start", "latest", &["newest", "1", "2026-01-31", "'yesterday 12:00'"]),
         (input, "start", "2026-01-31T12:00:00+01:00", &["2026-01-31T25:00:00Z"]),
+        (input, "from", "parallel-consumer", &["me", "true", "parallel_consumer"]),
         (input, "protocol", "consumer", &["eager", "{}"]),
         (input, "instance_id", "billing-1", &["[a]", "''"]),
         (input, "instanceId", "billing-1", &["{}"]),
@@ -55,8 +56,23 @@ fn f10_every_option_of_an_input_and_an_output_takes_what_it_should_and_refuses_t
         (output, "sasl", "{ user: u, password: p }", &["{ password: p }"]),
         (output, "key", "/order/id", &["[a]", "Order-Id", "/a/~2", "specversion"]),
         (output, "mode", "structured", &["batch"]),
+        (input, "keep_headers", "[a, b]", &["{}", "[]"]),
+        (input, "keep_headers", "all", &["[{}]"]),
+        (input, "keep_timestamp", "true", &["now"]),
+        (output, "partitioner", "crc32", &["murmur", "consistent_random"]),
+        (output, "max_message", "8MiB", &["999", "2GiB", "much"]),
         (output, "compression", "zstd", &["zip", "true"]),
-        (output, "properties", "{ linger.ms: '20' }", &["{ compression.type: gzip }", "[a]"]),
+        (
+            output,
+            "properties",
+            "{ linger.ms: '20' }",
+            &[
+                "{ compression.type: gzip }",
+                "{ partitioner: random }",
+                "{ message.max.bytes: '5' }",
+                "[a]",
+            ],
+        ),
         (
             input,
             "properties",

@@ -9,7 +9,10 @@ use greenroom_bus::{source::Partition, watermark::Received};
 use rdkafka::{Message, message::BorrowedMessage};
 
 use super::{
-    super::shared::{Part, Tracker},
+    super::{
+        options::KafkaSourceOptions,
+        shared::{Part, Tracker},
+    },
     AssignedPartition, Poller, TOLD_EVERY,
 };
 use crate::place::Place;
@@ -102,7 +105,9 @@ impl Poller {
             messages.iter().map(receive).collect()
         };
         let new = messages.iter().zip(is_new).filter(|(_, is_new)| *is_new);
-        let taken: Vec<_> = new.map(|(message, _)| self.options.format.taken(message)).collect();
+        let KafkaSourceOptions { format, keeps, .. } = &self.options;
+        let taken: Vec<_> =
+            new.map(|(message, _)| keeps.with_kept(format.taken(message), message)).collect();
         if let Some(part) = self.shared.state.lock().parts.get_mut(&number) {
             part.is_ready(taken);
         }

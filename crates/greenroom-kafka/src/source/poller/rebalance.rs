@@ -26,7 +26,7 @@ use rdkafka::{
 use super::{
     super::{
         context::Said,
-        offsets::{self, Answer, Answered, Beginning},
+        offsets::{self, Answer, Answered, Beginning, HowToBegin},
         options::StartAt,
         shared::{Part, Shared},
     },
@@ -107,7 +107,7 @@ impl Poller {
     }
 
     pub(super) fn ask(&self, places: &[Place]) -> mpsc::Receiver<Answer> {
-        offsets::ask(&self.consumer, places, self.options.start, &self.known)
+        offsets::ask(&self.consumer, places, HowToBegin::of_options(&self.options), &self.known)
     }
 
     fn begin_assign(&self, places: Vec<Place>) -> Rebalance {
@@ -205,7 +205,7 @@ impl Poller {
 
     /// An epoch begins.
     fn begin_reading(&mut self, beginning: Beginning) {
-        let Beginning { place, positions, from, is_committed, remark } = beginning;
+        let Beginning { place, positions, from, is_committed, is_of_former, remark } = beginning;
         let number = self.numbers.of(&place);
         if let Some(remark) = remark {
             tracing::warn!("{}: partition {place}: {remark}", self.shared.name);
@@ -230,7 +230,9 @@ impl Poller {
         tracker.is_watched.store(false, Ordering::Relaxed);
         state.parts.insert(number, Part::new(epoch, tracker.clone()));
         drop(state);
-        let committed = is_committed.then(|| (lowest, self.limits.encode(&positions).text));
+        // What another program has left is committed anew, in our words: it is read once.
+        let is_ours = is_committed && !is_of_former;
+        let committed = is_ours.then(|| (lowest, self.limits.encode(&positions).text));
         let reading = AssignedPartition {
             place,
             epoch,
@@ -409,7 +411,7 @@ mod tests {
 
     fn beginning(partition: i32, positions: Positions, is_committed: bool) -> Beginning {
         let (place, from) = (Place::new("orders", partition), positions.lowest());
-        Beginning { place, positions, from, is_committed, remark: None }
+        Beginning { place, positions, from, is_committed, is_of_former: false, remark: None }
     }
 
     #[test]

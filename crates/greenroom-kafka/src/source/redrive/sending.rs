@@ -80,6 +80,10 @@ impl<'a> Sending<'a> {
             let name = input.unwrap_or_default();
             return Ok(Err(format!("it came by the input `{name}`, which is not known here")));
         };
+        let headers = match read.marks.adds_origin(read.original) {
+            Ok(headers) => headers,
+            Err(why) => return Ok(Err(why)),
+        };
         let bytes = record.payload().map_or(0, <[u8]>::len);
         let sent = SentLetter {
             partition: record.partition(),
@@ -88,7 +92,7 @@ impl<'a> Sending<'a> {
         };
         let mut back = BaseRecord::<[u8], [u8], _>::with_opaque_to(&place.topic, Box::new(sent))
             .partition(place.partition)
-            .headers(read.original);
+            .headers(headers);
         if let Some(key) = record.key() {
             back = back.key(key);
         }

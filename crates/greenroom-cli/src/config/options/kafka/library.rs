@@ -4,14 +4,14 @@ use std::path::PathBuf;
 
 use greenroom_config::Word;
 use greenroom_kafka::{
-    Properties, RecordFormat, RedriveOptions,
+    Kept, KeptHeaders, Properties, RecordFormat, RedriveOptions,
     output::{KafkaDeadLettersOptions, KafkaSinkMode, KafkaSinkOptions},
     source::{self, GuardOptions, KafkaSourceOptions},
 };
 
 use super::{
-    super::records::RecordsConfig, KafkaConnection, KafkaGuard, KafkaInput, KafkaLetters,
-    KafkaMode, KafkaOutput, KafkaTls, StartAt,
+    super::records::RecordsConfig, KafkaConnection, KafkaFormer, KafkaGuard, KafkaInput,
+    KafkaLetters, KafkaMode, KafkaOutput, KafkaPartitioner, KafkaTls, StartAt,
 };
 
 impl KafkaInput {
@@ -36,9 +36,13 @@ impl KafkaInput {
                 StartAt::Latest => source::StartAt::Latest,
                 StartAt::Time(time) => source::StartAt::Time(time),
             },
+            from: self.from.map(|former| match former {
+                KafkaFormer::ParallelConsumer => source::FormerConsumer::ParallelConsumer,
+            }),
             format: mapping.map_or(RecordFormat::CloudEvents, |mapping| {
                 RecordFormat::Mapped(Box::new(mapping))
             }),
+            keeps: Kept { headers: self.kept_headers(), timestamp: self.keep_timestamp },
             remembers_done: self.remember_done,
             metadata_limit: self.metadata_limit,
             drain_budget: self.drain_budget,
@@ -46,6 +50,16 @@ impl KafkaInput {
             properties,
             ..KafkaSourceOptions::new(self.brokers.join(","), &self.group, &self.topics)
         })
+    }
+}
+
+impl KafkaInput {
+    fn kept_headers(&self) -> KeptHeaders {
+        match self.keep_headers.as_slice() {
+            [] => KeptHeaders::None,
+            [all] if all == "all" => KeptHeaders::All,
+            names => KeptHeaders::Named(names.to_vec()),
+        }
     }
 }
 
@@ -63,6 +77,13 @@ impl KafkaOutput {
     pub(crate) fn options(&self) -> Result<KafkaSinkOptions, String> {
         let mut properties = self.connection().library_properties();
         properties.set("compression.type", self.compression.word());
+        properties.set("message.max.bytes", self.max_message.to_string());
+        let partitioner = match self.partitioner {
+            KafkaPartitioner::Murmur2 => "murmur2_random",
+            KafkaPartitioner::Crc32 => "consistent_random",
+            KafkaPartitioner::Fnv1a => "fnv1a_random",
+        };
+        properties.set("partitioner", partitioner);
         let key = self.key.as_ref().map(|key| key.parse()).transpose();
         Ok(KafkaSinkOptions {
             key: key.map_err(|error| format!("key: {error}"))?,
