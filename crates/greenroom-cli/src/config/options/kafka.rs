@@ -49,7 +49,7 @@ options! {
         /// `all`, or their names. Those that an event is made of (`ce_..`, `content-type`) are
         /// written anyway. They are kept in memory only: not by a log, a file or a dead letter that
         /// is replayed.
-        keep_headers: Vec<String> = texts().or_empty();
+        keep_headers: Option<Vec<String>> = texts().optional();
         /// Whether such an output writes the timestamp of the record again, in place of now.
         keep_timestamp: bool = flag().default("false");
         /// How many characters the broker takes beside an offset: its `offset.metadata.max.bytes`.

@@ -55,10 +55,10 @@ impl KafkaInput {
 
 impl KafkaInput {
     fn kept_headers(&self) -> KeptHeaders {
-        match self.keep_headers.as_slice() {
-            [] => KeptHeaders::None,
-            [all] if all == "all" => KeptHeaders::All,
-            names => KeptHeaders::Named(names.to_vec()),
+        match self.keep_headers.as_deref() {
+            None => KeptHeaders::None,
+            Some([all]) if all == "all" => KeptHeaders::All,
+            Some(names) => KeptHeaders::Named(names.to_vec()),
         }
     }
 }
