@@ -98,7 +98,12 @@ impl SeenStore {
         let cannot = |why: String| SinkError::new(name.clone(), why);
         let owned = sqlite::own(directory, &SCHEMA).map_err(|error| cannot(error.reason))?;
         let bounds = Bounds { within, most };
-        let known = bounds.forget(&owned.connection).and_then(|()| known(&owned.connection));
+        let tables = &owned.connection;
+        let known = match bounds.forget(tables) {
+            // The writer forgets, once there is room for that.
+            Err(error) if Failed::of(&error) == Failed::Full => bounds.known(tables),
+            forgotten => forgotten.and_then(|()| bounds.known(tables)),
+        };
         let known = known.map_err(|error| cannot(in_words(&error)))?;
         let started = Self::start(name.clone(), owned, bounds);
         let store = started.map_err(|error| cannot(format!("no thread: {error}")))?;
@@ -182,16 +187,19 @@ impl Bounds {
         }
         Ok(())
     }
-}
 
-fn known(tables: &Connection) -> rusqlite::Result<Vec<SeenEvent>> {
-    let now = micros(SystemTime::now());
-    let mut select = tables.prepare("SELECT source, id, at FROM seen ORDER BY at")?;
-    let rows = select.query_map([], |row| {
-        let age = now.saturating_sub(row.get(2)?).max(0) as u64;
-        Ok(SeenEvent { source: row.get(0)?, id: row.get(1)?, age: Duration::from_micros(age) })
-    })?;
-    rows.collect()
+    fn known(&self, tables: &Connection) -> rusqlite::Result<Vec<SeenEvent>> {
+        let now = micros(SystemTime::now());
+        let mut select = tables.prepare("SELECT source, id, at FROM seen ORDER BY at")?;
+        let rows = select.query_map([], |row| {
+            let age = now.saturating_sub(row.get(2)?).max(0) as u64;
+            Ok(SeenEvent { source: row.get(0)?, id: row.get(1)?, age: Duration::from_micros(age) })
+        })?;
+        let mut seen = rows.collect::<rusqlite::Result<Vec<_>>>()?;
+        seen.retain(|event| event.age <= self.within);
+        seen.drain(..seen.len().saturating_sub(self.most));
+        Ok(seen)
+    }
 }
 
 fn micros(time: SystemTime) -> i64 {

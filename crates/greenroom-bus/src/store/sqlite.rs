@@ -23,6 +23,14 @@ use crate::sink::lock::{Locked, open_locked};
 /// How long a statement waits for another process that reads or copies.
 const BUSY: Duration = Duration::from_secs(5);
 
+/// What stays of the journal's file, in bytes, once all of it is in the database: about as much as
+/// SQLite lets it grow before it takes it in.
+const JOURNAL: i64 = 4 << 20;
+
+/// Pages that are given back to the disk at a time: what it takes to move them is half of the room
+/// that a store of dead letters keeps for its journal.
+const VACUUM: i64 = 500;
+
 /// What a database is for, and how it came to be as it is.
 pub(crate) struct Schema {
     /// Tells it from the databases of other programs.
@@ -94,15 +102,17 @@ pub(crate) fn own(directory: &Path, schema: &Schema) -> Result<Owned, NotOpened>
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(&path, flags)?;
     connection.busy_timeout(BUSY)?;
-    // Before the first table: it has no effect afterwards.
-    connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+    // Before the first table: it has no effect afterwards, and writes a page all the same, for
+    // which a disk that is full has no room.
+    if version(&connection)? == 0 {
+        connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+    }
     prepare(&connection)?;
     connection
         .pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get::<_, String>(0))?;
     connection.pragma_update(None, "synchronous", "FULL")?;
-    connection.pragma_update_and_check(None, "journal_size_limit", 16 << 20, |row| {
-        row.get::<_, i64>(0)
-    })?;
+    connection
+        .pragma_update_and_check(None, "journal_size_limit", JOURNAL, |row| row.get::<_, i64>(0))?;
     migrate(&mut connection, schema)?;
     Ok(Owned { connection, lock })
 }
@@ -259,6 +269,20 @@ fn is_own(connection: &Connection, schema: &Schema, found: i64) -> Result<bool, 
         )));
     }
     Ok(true)
+}
+
+/// Takes the journal into the database, and gives its room back to the disk.
+pub(crate) fn checkpoint(connection: &Connection) -> rusqlite::Result<()> {
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+}
+
+/// Gives some free pages of the database back to the disk, with the next checkpoint.
+pub(crate) fn vacuum(connection: &Connection) -> rusqlite::Result<()> {
+    let mut vacuum = connection.prepare(&format!("PRAGMA incremental_vacuum({VACUUM})"))?;
+    let mut steps = vacuum.query([])?;
+    // Each of them takes one page.
+    while steps.next()?.is_some() {}
+    Ok(())
 }
 
 /// Each step is a transaction, so a crash leaves one version or the next.

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use crate::{
     daemon::{Daemon, wait},
+    small_disk::SmallDisk,
     stage::{Run, Stage, event, lines},
 };
 
@@ -430,4 +431,109 @@ admin: { listen: 127.0.0.1:0 }
         repeated < EVENTS / 4,
         "{repeated} were handled again, of some 4,000 done before a kill"
     );
+}
+
+#[test]
+fn c04_a_mask_is_no_value_of_set() {
+    let stage = letters(1);
+    stage.write("greenroom.yaml", config(", mask: [/data/card]"));
+    assert_eq!(stage.run().code, 0);
+    let error = refused(&stage, "edit 1 --store letters --set /data/card=***");
+    assert!(error.contains("names no hidden place"), "{error}");
+    let shown = said(&stage, "show 1 --store letters --unmasked");
+    assert_eq!(serde_json::from_str::<Value>(&shown).unwrap()["event"]["data"]["card"], "4711");
+    said(&stage, "edit 1 --store letters --set /data/card=12 --set /data/n=8");
+    let shown = said(&stage, "show 1 --store letters --unmasked");
+    let shown: Value = serde_json::from_str(&shown).unwrap();
+    assert_eq!(shown["event"]["data"], json!({ "n": 8, "card": 12 }));
+    // A running greenroom refuses it as well.
+    stage.write(
+        "greenroom.yaml",
+        config(", mask: [/data/card]")
+            .replace("file: { path: in }", "file: { path: in, follow: true }")
+            + "admin: { listen: 127.0.0.1:0 }\n",
+    );
+    let daemon = Daemon::start(&stage);
+    let error = refused(&stage, &format!("edit 1 {} --set /data/card=***", daemon.address));
+    assert!(error.contains("names no hidden place"), "{error}");
+    daemon.stop();
+}
+
+/// One that was killed has left it, empty; the next that ends in order clears it away.
+#[test]
+fn d06_an_empty_file_of_dead_letters_that_a_kill_has_left_goes_with_the_next_run() {
+    let stage = Stage::with(
+        "
+inputs: { i: { file: { path: in, follow: true } } }
+handlers: { h: { on: '**', pass: } }
+admin: { listen: 127.0.0.1:0 }
+",
+    );
+    stage.write("in", "");
+    let daemon = Daemon::start(&stage);
+    daemon.signal(Signal::KILL);
+    drop(daemon);
+    assert_eq!(fs::read(stage.path("dead-letters.ndjson")).unwrap(), b"");
+    let daemon = Daemon::start(&stage);
+    daemon.signal(Signal::TERM);
+    assert_eq!(daemon.ended().code, 0);
+    assert!(!stage.path("dead-letters.ndjson").exists());
+}
+
+/// The disk is full of letters, and of their journal.
+#[test]
+fn d06_a_store_that_filled_its_own_disk_starts_again_and_its_letters_can_be_dropped() {
+    let stage = Stage::new();
+    fs::create_dir(stage.path("disk")).unwrap();
+    let Some(disk) = SmallDisk::mount(&stage.path("disk"), 26) else { return };
+    let letters = disk.path().join("letters").display().to_string();
+    let config = format!(
+        "
+inputs: {{ i: {{ file: {{ path: in, follow: true }} }} }}
+handlers: {{ h: {{ on: '**', pass: }} }}
+dead_letters: {{ store: {{ path: {letters} }} }}
+admin: {{ listen: 127.0.0.1:0 }}
+shutdown: {{ deadline: 20s }}
+"
+    );
+    stage.write("greenroom.yaml", config);
+    let nonsense = |count| format!("no event {}\n", "x".repeat(10_000)).repeat(count);
+    stage.write("in", nonsense(3_000));
+    for signal in [Signal::KILL, Signal::TERM, Signal::KILL] {
+        // Each but the first finds the disk full.
+        let daemon = Daemon::start(&stage);
+        wait(|| daemon.log().contains("dead letters cannot be stored").then_some(()));
+        assert_eq!(daemon.get("/healthz").1["health"], "red");
+        daemon.signal(signal);
+        if signal == Signal::TERM {
+            assert_eq!(daemon.ended().code, 3, "what waits is refused");
+        }
+    }
+    let of_store = |what: &str| format!("{what} --store {letters}");
+    let stored = listed(&stage, &of_store(""))["totals"]["letters"].as_u64().unwrap();
+    assert!(stored > 900, "{stored}");
+    // Few of them: what is left has all but filled the disk.
+    let some = of_store("drop --id 1 --id 2 --id 3 --yes");
+    assert_eq!(said(&stage, &some), "3 letters were dropped\n");
+    let compact = || {
+        let mut compact = stage.command("store compact");
+        let output = compact.arg(disk.path().join("letters")).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        fs::metadata(disk.path().join("letters/letters.db")).unwrap().len()
+    };
+    let before = compact();
+    let dropped = said(&stage, &of_store("drop --reason malformed --yes"));
+    assert_eq!(dropped, format!("{} letters were dropped\n", stored - 3));
+    let after = compact();
+    assert!(after < before / 20, "{before} {after}");
+    stage.write("in", nonsense(5));
+    let daemon = Daemon::start(&stage);
+    wait(|| (listed(&stage, &of_store(""))["totals"]["letters"] == 5).then_some(()));
+    assert_eq!(daemon.get("/healthz").1["health"], "green");
+    daemon.signal(Signal::TERM);
+    daemon.ended().counted(0, [5, 0, 5, 0]);
+    for name in ["reserve", "reserve-journal"] {
+        let reserve = fs::metadata(disk.path().join("letters").join(name)).unwrap();
+        assert_eq!(reserve.len(), 8 << 20, "{name} is kept again");
+    }
 }

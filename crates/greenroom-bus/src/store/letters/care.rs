@@ -7,8 +7,10 @@ use std::{
     path::Path,
 };
 
-use super::{error::LetterError, reserve::Reserve, schema::SCHEMA};
-use crate::store::sqlite::{NotOpened, lock, own, private, private_directory, read};
+use super::{error::LetterError, reserve::Reserves, schema::SCHEMA};
+use crate::store::sqlite::{
+    Failed, NotOpened, checkpoint, lock, own, private, private_directory, read, vacuum,
+};
 
 /// What was found in a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +31,8 @@ pub fn is_letter_store(directory: &Path) -> bool {
 /// that is full. False if none was kept, or a process writes the store. The next writer keeps room
 /// again, once there is some.
 pub fn give_reserve_back(directory: &Path) -> bool {
-    is_letter_store(directory) && lock(directory).is_ok_and(|_held| Reserve::remove(directory))
+    is_letter_store(directory)
+        && lock(directory).is_ok_and(|_held| Reserves::new(directory).give_back())
 }
 
 /// Looks at every page of the store, even while a process writes it.
@@ -79,19 +82,54 @@ pub fn backup(directory: &Path, to: &Path) -> Result<(), LetterError> {
     })
 }
 
-/// Gives room that removed letters have left back to the file system. Returns the bytes of the file
-/// before and after. Needs as much free room as the store has bytes.
+/// Gives room that removed letters have left back to the file system. Returns the bytes of the
+/// database before and after. That works on a disk that is full, too; what is left is packed
+/// closely only if there is as much free room as the store has bytes.
 ///
 /// # Errors
-/// A greenroom has it open, or there is no room.
+/// A greenroom has it open, or it cannot be read or written.
 pub fn compact(directory: &Path) -> Result<(u64, u64), LetterError> {
-    drop(open(directory)?);
-    let owned = own(directory, &SCHEMA);
-    let owned = owned.map_err(|error| LetterError::not_opened(directory, error))?;
+    let own = || -> Result<_, LetterError> {
+        drop(open(directory)?);
+        own(directory, &SCHEMA).map_err(|error| LetterError::not_opened(directory, error))
+    };
+    let owned = match own() {
+        Err(_) if give_reserve_back(directory) => own()?,
+        owned => owned?,
+    };
+    let (tables, mut reserves) = (&owned.connection, Reserves::new(directory));
     let size = || fs::metadata(SCHEMA.path(directory)).map_or(0, |found| found.len());
     let before = size();
-    owned.connection.execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE)")?;
-    Ok((before, size()))
+    match give_free_pages_back(tables) {
+        Err(error) if is_full(&error) && reserves.give_back() => give_free_pages_back(tables)?,
+        given_back => given_back?,
+    }
+    let packed = tables.execute_batch("VACUUM");
+    checkpoint(tables)?;
+    reserves.keep();
+    match packed {
+        Err(error) if !is_full(&error) => Err(error.into()),
+        _ => Ok((before, size())),
+    }
+}
+
+fn is_full(error: &rusqlite::Error) -> bool {
+    Failed::of(error) == Failed::Full
+}
+
+fn give_free_pages_back(tables: &rusqlite::Connection) -> rusqlite::Result<()> {
+    let free = || tables.pragma_query_value(None, "freelist_count", |row| row.get::<_, i64>(0));
+    checkpoint(tables)?;
+    let mut left = free()?;
+    while left > 0 {
+        vacuum(tables)?;
+        checkpoint(tables)?;
+        left = match free()? {
+            fewer if fewer < left => fewer,
+            _ => break,
+        };
+    }
+    Ok(())
 }
 
 fn open(directory: &Path) -> Result<rusqlite::Connection, LetterError> {

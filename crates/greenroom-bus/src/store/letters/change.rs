@@ -179,9 +179,10 @@ fn pairs(
     select.query_map(bound, |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
 }
 
-/// Notes in the store what of it is not shown, for those who read it without a configuration.
+/// Notes in the store what of it is not shown, for those who read it without a configuration. The
+/// same once more writes nothing: a store opens on a disk that is full.
 pub(super) fn note_mask(tables: &Connection, written: &str) -> rusqlite::Result<()> {
-    let note = "INSERT INTO notes (name, value) VALUES ('mask', ?) \
-                ON CONFLICT (name) DO UPDATE SET value = excluded.value";
+    let note = "INSERT INTO notes (name, value) VALUES ('mask', ?) ON CONFLICT (name) \
+                DO UPDATE SET value = excluded.value WHERE value <> excluded.value";
     tables.execute(note, [written]).map(|_| ())
 }

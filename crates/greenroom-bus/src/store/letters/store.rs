@@ -20,7 +20,7 @@ use super::{
     filter::Filter,
     jobs::{self, Job, JobChange},
     options::LetterStoreOptions,
-    reserve::Reserve,
+    reserve::Reserves,
     schema::SCHEMA,
     writer::{Change, LetterWriter, WriterOrder, WriterStatus, WriterWatch},
 };
@@ -92,14 +92,15 @@ impl LetterStore {
 
     fn start(directory: &Path, options: Option<LetterStoreOptions>) -> Result<Self, LetterError> {
         let opened = match Self::own_and_recover(directory, options.as_ref()) {
-            // An operator may want to make room on a disk that is full.
-            Err(_) if options.is_none() && give_reserve_back(directory) => {
-                Self::own_and_recover(directory, None)
+            // The disk may be full.
+            Err(_) if give_reserve_back(directory) => {
+                Self::own_and_recover(directory, options.as_ref())
             }
             opened => opened,
         };
         let (owned, recovered) = opened?;
-        let reserve = Reserve::new(directory);
+        let mut reserves = Reserves::new(directory);
+        reserves.keep();
         let name = format!("letters:{}", directory.display());
         if recovered > 0 {
             tracing::warn!(
@@ -112,7 +113,7 @@ impl LetterStore {
         let shown = Arc::<WriterStatus>::default();
         let options = options.unwrap_or_default();
         let writer =
-            LetterWriter::new(name.clone(), taken, owned, reserve, options, shown.clone())?;
+            LetterWriter::new(name.clone(), taken, owned, reserves, options, shown.clone())?;
         let watch = WriterWatch { name: name.clone(), shown: shown.clone() };
         let run = move || {
             let _watch = watch;
@@ -203,22 +204,15 @@ impl LetterStore {
         self.ask_as(WriterOrder::Do, change).await
     }
 
-    /// The same, of a change that makes room: where there is none for itself, the reserve is given
-    /// back.
+    /// The same, of a change that makes room: if there is none for itself, it has what is kept.
     pub(super) async fn ask_with_reserve<T: Send + 'static>(
         &self,
         change: impl FnOnce(&Transaction<'_>) -> Result<T, LetterError> + Clone + Send + 'static,
     ) -> Result<T, LetterError> {
         match self.ask(change.clone()).await {
-            Err(LetterError::Full(_)) if self.gives_reserve_back().await => self.ask(change).await,
+            Err(LetterError::Full(_)) => self.ask_as(WriterOrder::MakeRoom, change).await,
             done => done,
         }
-    }
-
-    async fn gives_reserve_back(&self) -> bool {
-        let (tell, told) = oneshot::channel();
-        self.order(WriterOrder::GiveBack(tell));
-        told.await.unwrap_or(false)
     }
 
     /// As [`ask`](Self::ask), of a change that leaves as many bytes as there were.

@@ -5,6 +5,7 @@
 //!        └─▶ what an operator asks for: a transaction of its own ──▶ answered
 //!
 //! no room ──▶ the reserve is given back ──▶ no room again ──▶ they wait; tried again each second
+//! no room for a change that makes some ──▶ the journal's reserve is given back for as long
 //! a write or a sync fails ──▶ for good: what waits and what comes is refused
 //! ```
 
@@ -21,7 +22,7 @@ use parking_lot::Mutex;
 use rusqlite::{Connection, TransactionBehavior};
 use tokio::sync::{Notify, oneshot};
 
-use super::{change, jobs, options::LetterStoreOptions, reserve::Reserve, row};
+use super::{change, jobs, options::LetterStoreOptions, reserve::Reserves, row};
 use crate::{
     dead_letter::{
         DeadLetter,
@@ -29,25 +30,23 @@ use crate::{
     },
     settlement::Refusal,
     sink::{SinkError, Trouble},
-    store::sqlite::{Failed, Owned, in_words},
+    store::sqlite::{Failed, Owned, checkpoint, in_words, vacuum},
 };
 
 /// Letters wait for others so long, as those of a file do: a sync for each would take processor
 /// time from the handlers.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// What one transaction holds at most: letters, and bytes of them.
+/// What one transaction holds at most: letters, and bytes of them, unless a single one has more.
+/// The room that is kept for the journal goes by it.
 const AT_ONCE: usize = 1_024;
-const BYTES_AT_ONCE: usize = 32 << 20;
+const BYTES_AT_ONCE: usize = 2 << 20;
 
 /// How long a transaction that found no room waits before it is tried again.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// How often the age of letters is looked at, and whether there is room for the reserve again.
-const CARE: Duration = Duration::from_secs(30);
-
-/// Pages that are given back to the file system at a time.
-const VACUUM: i64 = 1_000;
+/// How often the age of letters is looked at, and whether there is room for the reserves again.
+const CARE: Duration = Duration::from_secs(10);
 
 /// What the writer is asked for.
 pub(super) enum WriterOrder {
@@ -57,8 +56,8 @@ pub(super) enum WriterOrder {
     Do(Change),
     /// As that, where it does not.
     Mark(Change),
-    /// Gives the reserve back to the disk. Told: whether there was one.
-    GiveBack(oneshot::Sender<bool>),
+    /// As the first, of a change that makes room and found none for itself.
+    MakeRoom(Change),
     Finish(oneshot::Sender<Result<(), SinkError>>),
 }
 
@@ -135,7 +134,7 @@ pub(super) struct LetterWriter {
     /// Dropped before the lock: who has the lock finds nobody else in the database.
     tables: Connection,
     _lock: crate::sink::lock::Locked,
-    reserve: Reserve,
+    reserves: Reserves,
     options: LetterStoreOptions,
     shown: Arc<WriterStatus>,
     due: Due,
@@ -151,7 +150,7 @@ impl LetterWriter {
         name: String,
         orders: Receiver<WriterOrder>,
         owned: Owned,
-        reserve: Reserve,
+        reserves: Reserves,
         options: LetterStoreOptions,
         shown: Arc<WriterStatus>,
     ) -> rusqlite::Result<Self> {
@@ -162,7 +161,7 @@ impl LetterWriter {
             orders,
             tables,
             _lock: lock,
-            reserve,
+            reserves,
             options,
             shown,
             due: Due::default(),
@@ -196,8 +195,9 @@ impl LetterWriter {
 
     /// Waits for orders, or until it is time to do something. False once there are no more.
     fn wait(&mut self) -> bool {
-        let patience =
-            self.again.map_or(CARE, |again| again.saturating_duration_since(Instant::now()));
+        let care = CARE.saturating_sub(self.cared.elapsed());
+        let again = self.again.map(|again| again.saturating_duration_since(Instant::now()));
+        let patience = again.map_or(care, |again| again.min(care));
         match self.orders.recv_timeout(patience) {
             Ok(order) => self.take(order),
             Err(RecvTimeoutError::Timeout) => return true,
@@ -223,8 +223,7 @@ impl LetterWriter {
                 self.due.asked.push(order);
             }
             WriterOrder::Mark(order) => self.due.asked.push(order),
-            // If the receiver was dropped, no caller waits for the answer.
-            WriterOrder::GiveBack(tell) => drop(tell.send(self.gives_reserve_back())),
+            WriterOrder::MakeRoom(order) => self.make_room(order),
             WriterOrder::Finish(tell) => self.due.finish = Some(tell),
         }
     }
@@ -288,19 +287,32 @@ impl LetterWriter {
         if self.again.take().is_some() {
             tracing::info!(store = self.name, "dead letters are stored again");
             self.shown.trouble.lock().take();
-            if !self.reserve.is_kept() {
+            if !self.reserves.letters.is_kept() {
                 self.shown.set_trouble(false, IN_RESERVE.to_owned());
             }
         }
     }
 
     fn gives_reserve_back(&mut self) -> bool {
-        if !self.reserve.give_back() {
+        if !self.reserves.letters.give_back() {
             return false;
         }
         tracing::error!(store = self.name, "{IN_RESERVE}");
         self.shown.set_trouble(false, IN_RESERVE.to_owned());
         true
+    }
+
+    /// Has the change all the room that is kept. What is kept for the journal is kept again before
+    /// a letter finds it.
+    fn make_room(&mut self, change: Change) {
+        self.gives_reserve_back();
+        self.reserves.journal.give_back();
+        // Without it, the journal would go on to grow. If it fails, the change says why.
+        let _ = checkpoint(&self.tables);
+        change(&mut self.tables);
+        self.due.is_unweighed = true;
+        let _ = vacuum(&self.tables).and_then(|()| checkpoint(&self.tables));
+        let _ = self.reserves.journal.keep();
     }
 
     fn waits(&mut self, why: &str) {
@@ -345,7 +357,7 @@ impl LetterWriter {
         self.options.size.is_some_and(|most| self.bytes > i64::try_from(most).unwrap_or(i64::MAX))
     }
 
-    /// Removes what may not be kept, gives room back to the file system, and keeps the reserve.
+    /// Removes what may not be kept, gives room back to the file system, and keeps the reserves.
     fn care(&mut self) {
         self.cared = Instant::now();
         if self.shown.failure().is_some() {
@@ -354,12 +366,13 @@ impl LetterWriter {
         if let Err(error) = self.retire() {
             tracing::warn!(store = self.name, error = in_words(&error), "nothing was removed");
         }
-        if self.reserve.is_kept() {
+        if self.reserves.letters.is_kept() && self.reserves.journal.is_kept() {
             return;
         }
-        // What letters that were dropped have left is room for the reserve. Without any, it stays.
-        let _ = self.vacuum();
-        if self.again.is_none() && self.reserve.keep().is_ok() {
+        // What letters that were dropped have left is room for the reserves. Without any, it stays.
+        let _ = vacuum(&self.tables).and_then(|()| checkpoint(&self.tables));
+        let kept = self.reserves.journal.keep();
+        if self.again.is_none() && kept.and_then(|()| self.reserves.letters.keep()).is_ok() {
             tracing::info!(store = self.name, "room for dead letters is kept again");
             self.shown.trouble.lock().take();
         }
@@ -384,13 +397,9 @@ impl LetterWriter {
                 letters = removed,
                 "dead letters were removed: `retention` says how many are kept, and for how long"
             );
-            self.vacuum()?;
+            vacuum(&self.tables)?;
         }
         Ok(())
-    }
-
-    fn vacuum(&self) -> rusqlite::Result<()> {
-        self.tables.execute_batch(&format!("PRAGMA incremental_vacuum({VACUUM})"))
     }
 
     fn end(mut self, tell: Option<oneshot::Sender<Result<(), SinkError>>>) {
@@ -406,9 +415,16 @@ impl LetterWriter {
         }
         self.refuse();
         let result = self.shown.failure().map_or(Ok(()), Err);
-        let Self { tables, _lock, .. } = self;
+        let Self { tables, _lock, mut reserves, .. } = self;
+        let found_no_room = checkpoint(&tables).is_err();
+        if found_no_room {
+            reserves.journal.give_back();
+        }
         // Takes the journal into the database, and removes it.
         let _ = tables.close();
+        if found_no_room {
+            let _ = reserves.journal.keep();
+        }
         drop(_lock);
         if let Some(tell) = tell {
             let _ = tell.send(result);

@@ -87,3 +87,29 @@ fn d06_what_is_no_store_is_left_alone() {
     assert!(error.reason.contains("is no store of tests"), "{error}");
     assert_eq!(fs::read(directory.path().join("precious")).unwrap(), b"x");
 }
+
+#[test]
+fn d06_pages_that_are_free_are_given_back_many_at_a_time() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store");
+    let tables = own(&path, &TWO).unwrap().connection;
+    let fill = "INSERT INTO a VALUES (zeroblob(4000000), 1); DELETE FROM a";
+    tables.execute_batch(fill).unwrap();
+    let size = || fs::metadata(TWO.path(&path)).unwrap().len();
+    checkpoint(&tables).unwrap();
+    let before = size();
+    vacuum(&tables).unwrap();
+    checkpoint(&tables).unwrap();
+    // And a page of those that say what is where.
+    assert!((500..510).contains(&((before - size()) / 4_096)), "{before} {}", size());
+}
+
+#[test]
+fn d06_a_store_that_is_opened_again_writes_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store");
+    drop(own(&path, &TWO).unwrap());
+    let opened = own(&path, &TWO).unwrap();
+    assert_eq!(fs::metadata(path.join("tests.db-wal")).map_or(0, |journal| journal.len()), 0);
+    drop(opened);
+}
