@@ -77,6 +77,12 @@ pub trait EventLog: Send + Sync + 'static {
     /// A dropped future may have stored all of it, or nothing. A caller that does not know posts
     /// again: that is what ids are remembered for.
     fn append<'a>(&'a self, events: Vec<Event>) -> BoxFuture<'a, Result<Appended, AppendError>>;
+
+    /// The log, or its disk, is full: events found no room, and there has been none since. Small
+    /// ones may find some.
+    fn is_full(&self) -> bool {
+        false
+    }
 }
 
 /// What became of an append.

@@ -9,7 +9,7 @@ use super::{
     consumers,
     disk::{Disk, RealDisk, read_whole},
     error::LogError,
-    recovery::{IDENTITIES, missing},
+    recovery::{IDENTITIES, missing, take_foreign},
     segment::{Segment, bases},
     walk::{Step, Walk},
 };
@@ -78,7 +78,10 @@ fn copy(disk: &RealDisk, directory: &Path, to: &Path) -> Result<u64, LogError> {
         copy_small(disk, &consumers.join(name), &to.join(consumers::DIRECTORY).join(name))?;
     }
     let names = disk.list(directory).map_err(LogError::io(directory))?;
-    let bases = bases(&names);
+    let mut bases = bases(&names);
+    if let Some(damage) = take_foreign(disk, directory, &mut bases)?.into_iter().next() {
+        return Err(LogError::Damaged(damage));
+    }
     let mut next = None;
     for (n, base) in bases.iter().enumerate() {
         let is_last = n + 1 == bases.len();

@@ -13,7 +13,7 @@ use rand::random;
 use super::{
     AppendError, Appended,
     active::Active,
-    clock::LogClock,
+    clock::{LogClock, millis},
     format::{BlockBuilder, SEGMENT_HEADER, SegmentHeader},
     identities::Identities,
     retention::{RetentionMoment, retain},
@@ -22,7 +22,8 @@ use super::{
     waiting::{Append, Waiting, Work},
 };
 
-/// How often a log that is idle looks whether something has become old.
+/// How often it is looked whether something has become old, and whether a log that is full has
+/// room.
 const LOOK: Duration = Duration::from_secs(10);
 
 /// A log that is full becomes less so when a consumer commits, which takes about a second.
@@ -39,6 +40,10 @@ pub(super) struct LogCommitter {
     pub(super) identities: Identities,
     pub(super) has_spare: bool,
     pub(super) held: Held,
+    /// When it was looked last whether something has become old, by the log's clock.
+    pub(super) looked: u64,
+    /// Bytes of the block for which there was no room the last time, in a log that is full.
+    pub(super) lacks: Option<u64>,
 }
 
 impl LogCommitter {
@@ -55,12 +60,11 @@ impl LogCommitter {
 
     fn run(&mut self) -> WriterState {
         loop {
-            let done = match self.waiting().next(LOOK) {
+            let is_due = self.clock.now().saturating_sub(self.looked) >= millis(LOOK);
+            let work = if is_due { Work::Retain } else { self.waiting().next(LOOK) };
+            let done = match work {
                 Work::Write(appends) => self.commit(appends),
-                Work::Retain => {
-                    self.retain(0);
-                    Ok(())
-                }
+                Work::Retain => self.look(),
                 Work::End => {
                     self.retain(0);
                     return self.seal();
@@ -70,6 +74,16 @@ impl LogCommitter {
                 self.waiting().fail(&why);
                 return WriterState::Failed(why.to_string().into());
             }
+        }
+    }
+
+    /// Removes what has become old, and has a log that is full go on once there is room.
+    fn look(&mut self) -> Result<(), AppendError> {
+        self.retain(0);
+        let Some(block) = self.lacks else { return Ok(()) };
+        match self.roll(block, self.clock.now()) {
+            Err(AppendError::Full { .. }) => Ok(()),
+            rolled => rolled,
         }
     }
 
@@ -151,7 +165,28 @@ impl LogCommitter {
         match self.roll(block, time) {
             // The disk is full, so the large segment is used for as long as it has room.
             Err(AppendError::Full { .. }) if fits => Ok(()),
+            Err(AppendError::Full { reason, retry_after }) => {
+                self.found_full(block, &reason);
+                Err(AppendError::Full { reason, retry_after })
+            }
             rolled => rolled,
+        }
+    }
+
+    fn found_full(&mut self, block: u64, reason: &str) {
+        self.lacks = Some(block);
+        let told = self.shared.trouble.lock().full.replace(reason.to_owned()).is_some();
+        if !told {
+            let log = self.shared.directory.display();
+            tracing::error!(%log, reason, "the log is full: events are refused");
+        }
+    }
+
+    fn found_room(&mut self) {
+        if self.lacks.take().is_some() {
+            self.shared.trouble.lock().full = None;
+            let log = self.shared.directory.display();
+            tracing::info!(%log, "the log has room again");
         }
     }
 
@@ -181,11 +216,13 @@ impl LogCommitter {
         })?;
         self.has_spare &= !recycle;
         self.shared.segments.lock().0.push_back(self.active.segment.clone());
+        self.found_room();
         Ok(())
     }
 
     fn retain(&mut self, wanted: u64) {
-        let moment = RetentionMoment { now: self.clock.now(), next: self.next, wanted };
+        self.looked = self.clock.now();
+        let moment = RetentionMoment { now: self.looked, next: self.next, wanted };
         if let Err(error) = retain(&self.shared, &self.identities, &mut self.has_spare, moment) {
             tracing::warn!(
                 log = %self.shared.directory.display(),

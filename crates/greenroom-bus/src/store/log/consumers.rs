@@ -81,6 +81,17 @@ impl StoredConsumer {
     }
 
     fn read(text: &[u8], log: u64) -> Result<Self, String> {
+        let written = Written::read(text)?;
+        if written.log != format!("{log:016x}") {
+            return Err("it is of another log".to_owned());
+        }
+        let positions = positions(&written).ok_or("its numbers do not go together")?;
+        Ok(Self { positions, taken_below: written.taken_below })
+    }
+}
+
+impl Written {
+    fn read(text: &[u8]) -> Result<Self, String> {
         let envelope: ConsumerEnvelope<'_> =
             serde_json::from_slice(text).map_err(|error| error.to_string())?;
         if envelope.greenroom_checkpoint != FORM {
@@ -90,13 +101,7 @@ impl StoredConsumer {
         if envelope.crc32 != format!("{:08x}", checksum(envelope.of.get().as_bytes())) {
             return Err("its checksum is wrong".to_owned());
         }
-        let written: Written =
-            serde_json::from_str(envelope.of.get()).map_err(|error| error.to_string())?;
-        if written.log != format!("{log:016x}") {
-            return Err("it is of another log".to_owned());
-        }
-        let positions = positions(&written).ok_or("its numbers do not go together")?;
-        Ok(Self { positions, taken_below: written.taken_below })
+        serde_json::from_str(envelope.of.get()).map_err(|error| error.to_string())
     }
 }
 
@@ -128,25 +133,24 @@ struct Consumer {
 }
 
 impl Consumers {
-    /// Reads what is stored.
-    pub(super) fn open(disk: &Arc<dyn Disk>, log: &Path, id: u64) -> Result<Self, LogError> {
-        let directory = log.join(DIRECTORY);
-        let known = read(&**disk, &directory, id)?.into_iter();
+    /// With what was [read](read).
+    pub(super) fn new(
+        disk: &Arc<dyn Disk>,
+        log: &Path,
+        id: u64,
+        stored: Vec<(String, StoredConsumer)>,
+    ) -> Self {
+        let known = stored.into_iter();
         let known =
             known.map(|(name, stored)| (name, Consumer { stored, is_in_use: false })).collect();
-        Ok(Self { directory, log: id, disk: disk.clone(), known: Mutex::new(known) })
+        let directory = log.join(DIRECTORY);
+        Self { directory, log: id, disk: disk.clone(), known: Mutex::new(known) }
     }
 
     /// The lowest sequence number that one of them still needs; `None` where there are none.
     pub(super) fn lowest(&self) -> Option<u64> {
         let known = self.known.lock();
         known.values().map(|consumer| consumer.stored.positions.lowest()).min()
-    }
-
-    /// Above all that one of them has taken and stored.
-    pub(super) fn next(&self) -> u64 {
-        let known = self.known.lock();
-        known.values().map(|consumer| consumer.stored.positions.next()).max().unwrap_or(0)
     }
 
     pub(super) fn all(&self) -> Vec<(String, StoredConsumer, bool)> {
@@ -232,19 +236,35 @@ pub(super) fn read(
     directory: &Path,
     log: u64,
 ) -> Result<Vec<(String, StoredConsumer)>, LogError> {
-    let names = disk.list(directory).map_err(LogError::io(directory))?;
     let mut found = Vec::new();
-    for name in names.iter().filter_map(|name| name.strip_suffix(EXTENSION)) {
-        let path = directory.join(format!("{name}{EXTENSION}"));
-        let text = read_whole(disk, &path).map_err(LogError::io(&path))?.unwrap_or_default();
+    for (name, path, text) in texts(disk, directory)? {
         let stored = StoredConsumer::read(&text, log).map_err(|what| {
             let what = format!("{what}; removed, its consumer begins with the oldest event again");
             LogError::Damaged(Damage { file: path, offset: 0, sequence: 0, what })
         })?;
-        found.push((name.to_owned(), stored));
+        found.push((name, stored));
     }
     found.sort_by(|(a, _), (b, _)| a.cmp(b));
     Ok(found)
+}
+
+/// The logs that the consumers in this directory are of, as far as their files can be read.
+pub(super) fn logs(disk: &dyn Disk, directory: &Path) -> Result<Vec<u64>, LogError> {
+    let log = |text: &[u8]| u64::from_str_radix(&Written::read(text).ok()?.log, 16).ok();
+    let texts = texts(disk, directory)?;
+    Ok(texts.iter().filter_map(|(_, _, text)| log(text)).collect())
+}
+
+/// The files of consumers: names, paths, and what is in them.
+fn texts(disk: &dyn Disk, directory: &Path) -> Result<Vec<(String, PathBuf, Vec<u8>)>, LogError> {
+    let names = disk.list(directory).map_err(LogError::io(directory))?;
+    let text = |name: &String| {
+        let path = directory.join(name);
+        let name = name.strip_suffix(EXTENSION)?.to_owned();
+        let text = read_whole(disk, &path).map_err(LogError::io(&path));
+        Some(text.map(|text| (name, path, text.unwrap_or_default())))
+    };
+    names.iter().filter_map(text).collect()
 }
 
 fn check_name(name: &str) -> Result<(), LogError> {

@@ -11,7 +11,7 @@ use super::{
     disk::{Disk, RealDisk},
     error::{Damage, LogError},
     format::Block,
-    recovery::missing,
+    recovery::{missing, take_foreign},
     segment::{Segment, bases},
     segment_log::{ConsumerStanding, LOCK},
     walk::{SegmentEnd, Step, Walk},
@@ -64,8 +64,10 @@ pub fn inspect(
 ) -> Result<Inspection, LogError> {
     let disk = RealDisk;
     let names = disk.list(directory).map_err(LogError::io(directory))?;
-    let bases = bases(&names);
+    let mut bases = bases(&names);
     let mut found = Inspection { is_in_use: is_in_use(directory), ..Inspection::default() };
+    // Their events are no events of this log.
+    found.damage = take_foreign(&disk, directory, &mut bases)?;
     found.first = bases.first().copied().unwrap_or(1);
     let mut log = None;
     for (n, base) in bases.iter().enumerate() {

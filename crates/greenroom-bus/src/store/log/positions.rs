@@ -110,6 +110,8 @@ impl LogPositions {
     /// Waits until another try is due.
     async fn wait_for_room(&self, tries: u32, error: &std::io::Error) {
         let pause = AGAIN.wait(tries, rand::random());
+        let trouble = format!("the position of `{}` cannot be stored: {error}", self.0.consumer);
+        self.0.log.trouble.lock().unstored = Some(trouble);
         tracing::warn!(
             input = self.0.name,
             consumer = self.0.consumer,
@@ -182,6 +184,7 @@ impl Committer for LogPositions {
                 }
             }
             if tries > 0 {
+                self.0.log.trouble.lock().unstored = None;
                 tracing::info!(input = self.0.name, "there is room again: the position is stored");
             }
             Ok(())

@@ -8,9 +8,10 @@ use std::path::Path;
 
 use super::{
     active::Active,
+    consumers::{self, StoredConsumer},
     disk::{Disk, read_whole},
     error::{Damage, LogError},
-    format::{BLOCK_HEADER, Block, SEGMENT_HEADER, checksum},
+    format::{BLOCK_HEADER, Block, checksum},
     identities::{Identities, identity},
     options::LogOptions,
     segment::{NEXT, SPARE, Segment, Segments, bases},
@@ -36,29 +37,34 @@ pub(super) struct Recovered {
     pub(super) identities: Identities,
     /// A file that can become a segment.
     pub(super) has_spare: bool,
+    pub(super) consumers: Vec<(String, StoredConsumer)>,
 }
 
-/// `None`: there is no log yet.
+/// `None`: there is no log yet. Nothing is changed before all of it was found to be in order.
 pub(super) fn recover(
     disk: &dyn Disk,
     directory: &Path,
     options: &LogOptions,
 ) -> Result<Option<Recovered>, LogError> {
     let names = disk.list(directory).map_err(LogError::io(directory))?;
-    if names.iter().any(|name| name == NEXT) {
-        let path = directory.join(NEXT);
-        disk.remove(&path).map_err(LogError::io(path))?;
-    }
     let segments = segments(disk, directory, &names)?;
-    let Some(log) = segments.0.back().map(|last| last.header.log) else { return Ok(None) };
-    let has_spare =
-        names.iter().any(|name| name == SPARE) && is_usable_spare(disk, directory, options)?;
+    let log = segments.0.back().map(|last| last.header.log);
+    let consumers_at = directory.join(consumers::DIRECTORY);
+    let consumers = consumers::read(disk, &consumers_at, log.unwrap_or_default())?;
+    let Some(log) = log else { return Ok(None) };
     let mut identities = Identities::new(options.remember_for, options.remember_events);
     let begin = remembered_from(&segments, options);
     if begin == 0 {
         restore(disk, directory, log, segments.first(), &mut identities)?;
     }
     let Read { walk, last, end, time } = read(disk, &segments, begin, &mut identities)?;
+    check_consumers(&consumers, segments.first(), &walk)?;
+    if names.iter().any(|name| name == NEXT) {
+        let path = directory.join(NEXT);
+        disk.remove(&path).map_err(LogError::io(path))?;
+    }
+    let has_spare =
+        names.iter().any(|name| name == SPARE) && is_usable_spare(disk, directory, options)?;
     let active =
         Active { segment: walk.segment.clone(), file: walk.file().clone(), end: walk.offset };
     make_durable(&active, last.as_ref(), end).map_err(LogError::io(&active.segment.path))?;
@@ -71,29 +77,69 @@ pub(super) fn recover(
         );
     }
     let next = walk.next;
-    Ok(Some(Recovered { log, segments, active, next, time, identities, has_spare }))
+    Ok(Some(Recovered { log, segments, active, next, time, identities, has_spare, consumers }))
+}
+
+/// What consumers have stored was durable: a log that ends before it, or begins behind it, has lost
+/// something.
+fn check_consumers(
+    consumers: &[(String, StoredConsumer)],
+    first: u64,
+    end: &Walk,
+) -> Result<(), LogError> {
+    let positions = || consumers.iter().map(|(_, stored)| &stored.positions);
+    let next = positions().map(|positions| positions.next()).max().unwrap_or_default();
+    if next > end.next {
+        let what = format!("a consumer has taken events up to {}", next - 1);
+        return Err(LogError::Damaged(end.damage(what)));
+    }
+    match positions().map(|positions| positions.lowest()).min() {
+        Some(lowest) if lowest < first => {
+            let what = format!("the log begins with event {first}, and a consumer needs {lowest}");
+            let file = end.segment.path.clone();
+            Err(LogError::Damaged(Damage { file, offset: 0, sequence: lowest, what }))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Each is closed again when its header was read: a log may have more segments than a process may
 /// have files open.
 fn segments(disk: &dyn Disk, directory: &Path, names: &[String]) -> Result<Segments, LogError> {
     let mut segments = Segments::default();
-    for base in bases(names) {
+    let mut bases = bases(names);
+    if let Some(damage) = take_foreign(disk, directory, &mut bases)?.into_iter().next() {
+        return Err(LogError::Damaged(damage));
+    }
+    for base in bases {
         let (segment, _) = Segment::open(disk, &Segment::path(directory, base), base, false)?;
         if let Some(damage) = segment.is_cut() {
             return Err(LogError::Damaged(damage));
         }
         segments.0.push_back(segment);
     }
-    let log = segments.0.back().map(|last| last.header.log);
-    match segments.0.iter().find(|other| Some(other.header.log) != log) {
-        None => Ok(segments),
-        Some(other) => {
-            let (file, what) = (other.path.clone(), "it is a segment of another log".to_owned());
-            let (offset, sequence) = (SEGMENT_HEADER as u64, other.header.base);
-            Err(LogError::Damaged(Damage { file, offset, sequence, what }))
-        }
-    }
+    Ok(segments)
+}
+
+/// Takes the segments of another log out of those that begin with `bases`, and returns their
+/// damage. The log of the directory is that of most segments and consumers; if two have as many, it
+/// is that of the first segment. What cannot be opened says so itself.
+pub(super) fn take_foreign(
+    disk: &dyn Disk,
+    directory: &Path,
+    bases: &mut Vec<u64>,
+) -> Result<Vec<Damage>, LogError> {
+    let open = |base: &u64| Segment::open(disk, &Segment::path(directory, *base), *base, false);
+    let opened = bases.iter().filter_map(|base| open(base).ok());
+    let segments: Vec<_> = opened.map(|(segment, _)| segment).collect();
+    let consumers = consumers::logs(disk, &directory.join(consumers::DIRECTORY))?;
+    let logs = || segments.iter().map(|segment| segment.header.log);
+    let votes = |log| logs().chain(consumers.iter().copied()).filter(|other| *other == log).count();
+    // Of several with as many, this takes the last.
+    let Some(log) = logs().rev().max_by_key(|log| votes(*log)) else { return Ok(Vec::new()) };
+    let foreign: Vec<_> = segments.iter().filter_map(|segment| segment.is_foreign(log)).collect();
+    bases.retain(|base| foreign.iter().all(|damage| damage.sequence != *base));
+    Ok(foreign)
 }
 
 /// One of another size, of a run with other options, is removed.

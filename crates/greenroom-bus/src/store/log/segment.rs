@@ -76,6 +76,20 @@ impl Segment {
             what: format!("it has {length} bytes and was made with {made}: its end is missing"),
         })
     }
+
+    /// The damage of one that is of another log.
+    pub(super) fn is_foreign(&self, log: u64) -> Option<Damage> {
+        let other = self.header.log;
+        (other != log).then(|| Damage {
+            file: self.path.clone(),
+            offset: 0,
+            sequence: self.header.base,
+            what: format!(
+                "it is a segment of another log, {other:016x}, and this one is {log:016x}: move it \
+                 out of the directory"
+            ),
+        })
+    }
 }
 
 /// The sequence numbers with which the segments in a directory begin, rising.

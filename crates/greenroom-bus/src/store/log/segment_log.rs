@@ -19,7 +19,7 @@ use super::{
     committer::LogCommitter,
     consumers::{self, Consumers, StoredConsumer},
     disk::{Disk, RealDisk},
-    error::{Damage, LogError},
+    error::LogError,
     format::SegmentHeader,
     identities::Identities,
     options::LogOptions,
@@ -169,8 +169,7 @@ impl SegmentLog {
         for path in [&directory, &consumers_directory] {
             disk.sync_directory(path).map_err(LogError::io(path))?;
         }
-        let consumers = Consumers::open(&disk, &directory, found.log)?;
-        check_consumers(&consumers, &found)?;
+        let consumers = Consumers::new(&disk, &directory, found.log, found.consumers);
         let durable = Durable { next: found.next, writer: WriterState::Open };
         let waiting = Waiting::new(&options);
         let shared = Arc::new(Shared {
@@ -182,15 +181,19 @@ impl SegmentLog {
             consumers,
             durable: watch::Sender::new(durable),
             syncs: Default::default(),
+            trouble: Mutex::default(),
         });
+        let clock = clock(found.time);
         let committer = LogCommitter {
             shared: shared.clone(),
             log: found.log,
             active: found.active,
             next: found.next,
-            clock: clock(found.time),
+            looked: clock.now(),
+            clock,
             identities: found.identities,
             has_spare: found.has_spare,
+            lacks: None,
             held: held.clone(),
         };
         let committer = Mutex::new(Some(committer.spawn().map_err(LogError::io(directory))?));
@@ -260,6 +263,13 @@ impl SegmentLog {
                 .map(|(name, stored, _)| ConsumerStanding::of(name, &stored))
                 .collect(),
         }
+    }
+
+    /// What finds no room, and why: events, or the position of a consumer. `None` once all of it
+    /// has found some.
+    pub fn trouble(&self) -> Option<String> {
+        let trouble = self.shared().trouble.lock();
+        trouble.full.clone().or_else(|| trouble.unstored.clone())
     }
 
     /// Takes nothing more, makes durable what waits, and returns when nothing more is written.
@@ -368,28 +378,8 @@ fn begin(disk: &dyn Disk, directory: &Path, options: &LogOptions) -> Result<Reco
         time: header.created,
         identities: Identities::new(options.remember_for, options.remember_events),
         has_spare: false,
+        consumers: Vec::new(),
     })
-}
-
-/// What consumers have stored was durable: a log that ends before it, or begins behind it, has lost
-/// something.
-fn check_consumers(consumers: &Consumers, found: &Recovered) -> Result<(), LogError> {
-    let (first, next) = (found.segments.first(), found.next);
-    let damaged = |offset, sequence, what| {
-        let file = found.active.segment.path.clone();
-        Err(LogError::Damaged(Damage { file, offset, sequence, what }))
-    };
-    if consumers.next() > next {
-        let what = format!("a consumer has taken events up to {}", consumers.next() - 1);
-        return damaged(found.active.end, next, what);
-    }
-    match consumers.lowest() {
-        Some(lowest) if lowest < first => {
-            let what = format!("the log begins with event {first}, and a consumer needs {lowest}");
-            damaged(0, lowest, what)
-        }
-        _ => Ok(()),
-    }
 }
 
 impl EventLog for SegmentLog {
@@ -399,6 +389,10 @@ impl EventLog for SegmentLog {
 
     fn append<'a>(&'a self, events: Vec<Event>) -> BoxFuture<'a, Result<Appended, AppendError>> {
         Box::pin(self.append_these(events))
+    }
+
+    fn is_full(&self) -> bool {
+        self.shared().trouble.lock().full.is_some()
     }
 }
 

@@ -51,6 +51,16 @@ pub(super) struct Shared {
     pub(super) durable: watch::Sender<Durable>,
     /// Syncs of blocks so far.
     pub(super) syncs: AtomicU64,
+    pub(super) trouble: Mutex<LogTrouble>,
+}
+
+/// What finds no room, and why: each until there is some.
+#[derive(Default)]
+pub(super) struct LogTrouble {
+    /// A further segment, and so events.
+    pub(super) full: Option<String>,
+    /// A position of a consumer.
+    pub(super) unstored: Option<String>,
 }
 
 /// Keeps others out of the directory. Held by the log, by its writer, and by each consumer that is

@@ -214,3 +214,107 @@ fn b03_options_that_contradict_each_other_are_refused() {
     }
     let _ = (Duration::ZERO, |log: SegmentLog| log.describe());
 }
+
+/// A log of several segments, of which a consumer has read everything where that is wanted.
+async fn several_segments(path: &std::path::Path, first: u32, consumed: bool) -> Vec<PathBuf> {
+    let log = SegmentLog::open(path, options()).unwrap();
+    for n in 0..60 {
+        append(&log, first + n * 4..first + n * 4 + 4).await;
+    }
+    if consumed {
+        consume(&log, "c").await;
+    }
+    log.close().await;
+    drop(log);
+    let entries = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
+    let is_segment = |path: &PathBuf| path.extension().is_some_and(|it| it == "segment");
+    let mut segments: Vec<_> = entries.filter(is_segment).collect();
+    segments.sort();
+    segments
+}
+
+/// What opens a log, looks at it and copies it say the same of a segment of another log, and that
+/// segment is the one that they blame, whichever it is.
+#[tokio::test]
+async fn b03_a_segment_of_another_log_is_blamed_by_a_start_a_look_and_a_copy() {
+    let directory = tempfile::tempdir().unwrap();
+    let other = several_segments(&directory.path().join("other"), 10_000, false).await;
+    let last = other.len() - 1;
+    for place in 0..=last {
+        let path = directory.path().join(format!("log-{place}"));
+        let own = several_segments(&path, 0, true).await;
+        assert_eq!(own.len(), other.len());
+        fs::copy(&other[place], &own[place]).unwrap();
+        is_blamed_by_all(&path, &own[place]);
+    }
+    // Of one segment and a foreign one behind it, the consumer says which of them is foreign.
+    let path = directory.path().join("two");
+    let own = several_segments(&path, 0, true).await;
+    own[1..].iter().for_each(|segment| fs::remove_file(segment).unwrap());
+    fs::copy(&other[last], &own[last]).unwrap();
+    is_blamed_by_all(&path, &own[last]);
+    // With no consumer, and as many of both: the one that was there first.
+    fs::remove_file(path.join("consumers/c.checkpoint")).unwrap();
+    is_blamed_by_all(&path, &own[last]);
+    fs::remove_file(&own[last]).unwrap();
+    SegmentLog::open(&path, options()).unwrap().close().await;
+}
+
+fn is_blamed_by_all(log: &std::path::Path, foreign: &PathBuf) {
+    let found = damage(log);
+    assert!(found.file == *foreign && found.what.contains("another log"), "{found}");
+    let mut ids = Vec::new();
+    let each = |_, event: &crate::event::Event| {
+        ids.push(event.id().parse::<u32>().unwrap());
+        Ok(())
+    };
+    let looked = inspect(log, each).unwrap();
+    assert_eq!(looked.damage[0], found);
+    assert!(!ids.is_empty() && ids.iter().all(|id| *id < 10_000), "{ids:?}");
+    let copy = log.with_extension("copy");
+    match back_up(log, &copy) {
+        Err(LogError::Damaged(copied)) => assert_eq!(copied, found),
+        other => panic!("{other:?}"),
+    }
+    fs::remove_dir_all(copy).unwrap();
+}
+
+fn all_files(directory: &std::path::Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut all = Vec::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => all.extend(all_files(&path)),
+            false => all.push((path.clone(), fs::read(&path).unwrap())),
+        }
+    }
+    all.sort();
+    all
+}
+
+/// "nothing was changed" is true: no segment is made, no tail is cut, nothing is cleared away.
+#[tokio::test]
+async fn b03_a_log_that_is_refused_is_as_it_was() {
+    let (directory, segment, blocks) = three_blocks().await;
+    let path = directory.path().join("log");
+    let log = SegmentLog::open(&path, options()).unwrap();
+    consume(&log, "c").await;
+    log.close().await;
+    drop(log);
+    let whole = fs::read(&segment).unwrap();
+    let refused = || {
+        let before = all_files(&path);
+        damage(&path);
+        assert_eq!(all_files(&path), before);
+    };
+    // The consumer has taken what a torn tail has lost.
+    let mut torn = whole.clone();
+    torn[blocks[2] + 60..].fill(0);
+    fs::write(&segment, torn).unwrap();
+    fs::write(path.join("next.tmp"), "begun").unwrap();
+    fs::write(path.join("spare"), "of another size").unwrap();
+    refused();
+    // Every segment is missing.
+    fs::remove_file(&segment).unwrap();
+    refused();
+}

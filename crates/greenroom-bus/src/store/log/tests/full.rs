@@ -194,3 +194,49 @@ async fn b03_appends_that_have_room_one_after_the_other_are_not_refused_together
 async fn append_ten(log: SegmentLog, first: u32) -> Result<(), AppendError> {
     log_append(&log, first).await
 }
+
+/// Fills a log until an append finds no room, and returns how many events it has.
+async fn fill(log: &SegmentLog) -> u32 {
+    let mut stored = 0;
+    while log_append(log, stored).await.is_ok() {
+        stored += 10;
+    }
+    stored
+}
+
+#[tokio::test]
+async fn b02_a_log_of_its_greatest_size_says_so_until_its_consumer_is_done() {
+    use super::super::EventLog;
+    let disk = SimDisk::new(1);
+    let log = open(&disk, LogOptions { max_bytes: 24 * 1024, ..small() });
+    drop(log.source("slow").unwrap());
+    assert!(!log.is_full() && log.trouble().is_none());
+    let stored = fill(&log).await;
+    assert!(log.is_full() && log.trouble().unwrap().contains("max_bytes"), "{:?}", log.trouble());
+    // One that finds room in the segment at hand changes nothing.
+    let small = log.append(events(stored..stored + 1)).await;
+    assert!(log.is_full(), "{small:?}");
+    consume(&log, "slow").await;
+    // No post is needed: whoever asks for the health of a full log may send none.
+    while log.is_full() {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(log.trouble(), None);
+    log_append(&log, stored + 10).await.unwrap();
+}
+
+#[tokio::test]
+async fn b02_a_full_disk_is_told_until_a_look_finds_room() {
+    use super::super::EventLog;
+    let disk = SimDisk::new(1);
+    let log = open(&disk, small());
+    disk.fill();
+    let stored = fill(&log).await;
+    assert!(log.trouble().unwrap().contains("free some space"), "{:?}", log.trouble());
+    disk.clear();
+    log.handle_for_tests().waiting.retain();
+    while log.is_full() {
+        tokio::task::yield_now().await;
+    }
+    log_append(&log, stored).await.unwrap();
+}

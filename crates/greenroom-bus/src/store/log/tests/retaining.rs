@@ -56,6 +56,20 @@ async fn b03_what_is_young_is_kept_though_everybody_is_done() {
 }
 
 #[tokio::test]
+async fn b03_a_log_that_is_never_idle_removes_what_is_old_as_well() {
+    let (disk, hands) = (SimDisk::new(1), Hands::default());
+    let log = try_open(&disk, small(), &hands).unwrap();
+    filled(&log, 0).await;
+    consume(&log, "c").await;
+    retained(&log).await;
+    hands.pass(2 * HOUR);
+    // The second one is written after the look.
+    append(&log, 5_000..5_001).await;
+    append(&log, 5_001..5_002).await;
+    assert!(log.standing().first > 1, "{:?}", log.standing());
+}
+
+#[tokio::test]
 async fn b03_without_a_consumer_nothing_is_removed() {
     let (disk, hands) = (SimDisk::new(1), Hands::default());
     let log = try_open(&disk, LogOptions { keep_for: Duration::ZERO, ..small() }, &hands).unwrap();
