@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use greenroom_bus::engine::{Control, Phase};
 use serde_json::{Value, json};
 
-use super::answer::Json;
+use super::{Daemon, answer::Json};
 
 /// How it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,8 +20,8 @@ enum Colour {
 
 /// `/healthz`: that it is alive, and in which colour. Always 200: to end a process that answers
 /// mends nothing. Reasons are for those who may see everything.
-pub(super) fn health(control: &Control, trusted: bool) -> Json {
-    let mut body = view(control);
+pub(super) fn health(daemon: &Daemon, trusted: bool) -> Json {
+    let mut body = view(daemon);
     if !trusted {
         body = json!({ "health": body["health"] });
     }
@@ -29,8 +29,8 @@ pub(super) fn health(control: &Control, trusted: bool) -> Json {
 }
 
 /// The colour, and why.
-pub(super) fn view(control: &Control) -> Value {
-    let (colour, reasons) = found(control);
+pub(super) fn view(daemon: &Daemon) -> Value {
+    let (colour, reasons) = found(daemon);
     let word = match colour {
         Colour::Green => "green",
         Colour::Yellow => "yellow",
@@ -40,9 +40,9 @@ pub(super) fn view(control: &Control) -> Value {
 }
 
 /// `/readyz`: 503 once nothing more is read, or where nothing that is read would get through.
-pub(super) fn readiness(control: &Control, trusted: bool) -> Json {
-    let (colour, mut reasons) = found(control);
-    let reading = control.phase() == Phase::Run;
+pub(super) fn readiness(daemon: &Daemon, trusted: bool) -> Json {
+    let (colour, mut reasons) = found(daemon);
+    let reading = daemon.control.phase() == Phase::Run;
     if !reading {
         reasons.insert(0, "the run is ending: nothing more is read".to_owned());
     }
@@ -55,8 +55,12 @@ pub(super) fn readiness(control: &Control, trusted: bool) -> Json {
     Json(status, body)
 }
 
-fn found(control: &Control) -> (Colour, Vec<String>) {
-    let mut all = Vec::new();
+fn found(daemon: &Daemon) -> (Colour, Vec<String>) {
+    let (control, mut all) = (&daemon.control, Vec::new());
+    for input in control.input_views() {
+        let Some(why) = daemon.reload.trouble(&input.name) else { continue };
+        all.push((Colour::Yellow, format!("the log of the input `{}`: {why}", input.name)));
+    }
     for handler in control.handler_views() {
         if handler.paused {
             all.push((Colour::Yellow, format!("the handler `{}` is paused", handler.name)));

@@ -114,11 +114,11 @@ fn paths() -> Value {
 }
 
 async fn healthz(State(daemon): Asked, Extension(role): Extension<Role>) -> Json {
-    health::health(&daemon.control, role.sees_all())
+    health::health(&daemon, role.sees_all())
 }
 
 async fn readyz(State(daemon): Asked, Extension(role): Extension<Role>) -> Json {
-    health::readiness(&daemon.control, role.sees_all())
+    health::readiness(&daemon, role.sees_all())
 }
 
 async fn advise(State(daemon): Asked) -> Json {

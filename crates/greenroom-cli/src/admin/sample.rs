@@ -62,7 +62,7 @@ impl Sampler {
         json!({
             "at_ms": unix_millis(),
             "up_ms": daemon.started.elapsed().as_millis() as u64,
-            "health": health::view(control),
+            "health": health::view(&daemon),
             "run": views::run(&daemon),
             "pools": pools,
             "handlers": handlers,

@@ -16,7 +16,9 @@ use axum::{
     http::{Method, Request, StatusCode},
     response::{IntoResponse, Response},
 };
-use greenroom_bus::http::server::{Connections, Moving, Place};
+use greenroom_bus::http::server::{
+    Connections, LARGEST_HEADERS, Moving, Place, has_too_large_headers,
+};
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
@@ -37,9 +39,6 @@ pub(super) const BODY_WITHIN: Duration = Duration::from_secs(10);
 
 /// How long it may leave an answer where it is.
 const STANDS_STILL: Duration = Duration::from_secs(30);
-
-/// The largest headers, in bytes: room for a long key in the path.
-const LARGEST_HEADERS: usize = 64 << 10;
 
 /// The largest body, in bytes. No request needs one but the edit of a dead letter, and some clients
 /// send one.
@@ -108,6 +107,11 @@ where
 
 async fn answer(mut router: Router, place: &Place, request: Request<Incoming>) -> Response {
     let (head, body) = request.into_parts();
+    if has_too_large_headers(&head) {
+        let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
+        let what = format!("the headers are larger than {LARGEST_HEADERS} bytes");
+        return Refusal::new(status, what, head.uri.path(), "send fewer of them").into_response();
+    }
     // The handler of the request reads it, once the guard has let it in.
     if takes_body(&head.method, head.uri.path()) {
         let _answering = place.answering();

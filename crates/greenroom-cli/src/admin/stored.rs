@@ -378,11 +378,14 @@ pub(super) async fn edit(
         let known = letters.content(letter).map_err(|error| failed(&error))?;
         let bytes = match (body.is_empty(), sets.is_empty()) {
             (true, true) => return Err(wrong("nothing says what the event is to be".to_owned())),
-            (true, false) => change::set(&known, sets.iter().map(String::as_str)),
-            // The editor may not have seen all of it.
-            (false, _) => letters.mask().restore(&known, &body).map_err(|error| error.to_string()),
+            (true, false) => {
+                change::set(&known, sets.iter().map(String::as_str)).map_err(&wrong)?.into()
+            }
+            (false, _) => body,
         };
-        bytes.and_then(|bytes| change::event(&bytes)).map_err(wrong)
+        // The editor may not have seen all of it.
+        let event = letters.mask().restore(&known, &bytes).map_err(|error| error.to_string());
+        event.and_then(|event| change::event(&event)).map_err(wrong)
     };
     let event = readers.read(&at, make).await?;
     store.edit(Edit { letter, event }).await.map_err(|error| failed(&error))?;

@@ -25,6 +25,7 @@ use crate::{
     order::{Repeats, assert_all_in_order},
     posts::{Posts, STRUCTURED, address, address_in},
     server::certificate,
+    small_disk::SmallDisk,
     stage::{Run, Stage, end, event, events},
 };
 
@@ -105,6 +106,40 @@ fn b02_what_is_stored_and_not_read_by_a_stop_is_left_to_the_next_run_and_no_fail
     let handled = drained(daemon).report()["handled"].as_u64().unwrap();
     assert_eq!(first as u64 + handled, 2_000);
     assert_all_in_order(&events, &stage.read("done"), Repeats::None);
+}
+
+/// Half of the posts may still find room, so senders alone do not show it.
+#[test]
+fn b02_a_full_disk_is_told_by_health_and_by_one_line_of_the_log() {
+    let stage = Stage::new();
+    std::fs::create_dir(stage.path("disk")).unwrap();
+    let Some(disk) = SmallDisk::mount(&stage.path("disk"), 5) else { return };
+    let kept =
+        format!("store: {}, retention: {{ size: 8MiB }}", disk.path().join("kept").display());
+    stage.write("greenroom.yaml", PASS.replace("store: kept", &kept));
+    std::fs::write(disk.path().join("ballast"), vec![0; 2 << 20]).unwrap();
+    let daemon = Daemon::start(&stage);
+    let at = address(&daemon);
+    let health = || Posts::to(&at).unwrap().get("/healthz").unwrap().status;
+    assert_eq!((health(), &daemon.get("/healthz").1["health"]), (200, &json!("green")));
+    let mut posts = Posts::to(&at).unwrap();
+    let mut post = |n| posts.event(&event(&format!("e{n}"), "t", "s", json!("x".repeat(500_000))));
+    // A segment has 2 MiB, and there is no room for a second one.
+    let refused = (0..20).find(|n| post(*n).unwrap().status == 429);
+    assert!(refused.is_some() && post(50).unwrap().status == 429);
+    assert_eq!(health(), 503);
+    let told = daemon.get("/healthz").1;
+    assert_eq!(told["health"], "yellow");
+    assert!(told["reasons"][0].as_str().unwrap().contains("the input `i`"), "{told}");
+    assert_eq!(posts.event(&event("small", "t", "s", json!(1))).unwrap().status, 202);
+    std::fs::remove_file(disk.path().join("ballast")).unwrap();
+    wait(|| (health() == 200).then_some(()));
+    assert_eq!(daemon.get("/healthz").1["health"], "green");
+    let log = daemon.log();
+    let count = |line: &str| log.matches(line).count();
+    let counts = (count("the log is full: events are refused"), count("the log has room again"));
+    assert_eq!(counts, (1, 1), "{log}");
+    assert_eq!(drained(daemon).code, 0);
 }
 
 #[test]

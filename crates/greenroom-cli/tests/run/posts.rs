@@ -64,6 +64,12 @@ impl<S: Read + Write> Posts<S> {
         self.answer()
     }
 
+    pub(crate) fn get(&mut self, path: &str) -> io::Result<Told> {
+        let request = format!("GET {path} HTTP/1.1\r\nhost: h\r\n\r\n");
+        self.0.get_mut().write_all(request.as_bytes())?;
+        self.answer()
+    }
+
     /// One event in structured mode.
     pub(crate) fn event(&mut self, event: &Value) -> io::Result<Told> {
         self.post(&format!("content-type: {STRUCTURED}\r\n"), &event.to_string())

@@ -20,7 +20,7 @@ use super::{
     message::BadMessage,
     webhook::{ALLOWED_ORIGIN, ALLOWED_RATE},
 };
-use crate::store::log::Appended;
+use crate::{http::server::LARGEST_HEADERS, store::log::Appended};
 
 /// How long a sender is to wait where nobody knows how long it takes.
 const A_MOMENT: Duration = Duration::from_secs(1);
@@ -180,6 +180,17 @@ pub(super) fn crowded() -> HttpAnswer {
 pub(super) fn full(wait: Duration) -> HttpAnswer {
     let text = "there is no room for events at the moment; nothing was stored";
     after(problem(StatusCode::TOO_MANY_REQUESTS, text), wait)
+}
+
+/// Asked for its health, the same.
+pub(super) fn unwell() -> HttpAnswer {
+    let text = "there is no room for events at the moment";
+    after(problem(StatusCode::SERVICE_UNAVAILABLE, text), A_MOMENT)
+}
+
+pub(super) fn large_headers() -> HttpAnswer {
+    let text = format!("the headers are larger than {LARGEST_HEADERS} bytes");
+    problem(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, &text)
 }
 
 /// At once in no other process either: but it ends, and another may come.

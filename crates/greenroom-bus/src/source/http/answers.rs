@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use hyper::StatusCode;
 
 /// Every status that a request is answered with.
-const STATUSES: [StatusCode; 12] = [
+const STATUSES: [StatusCode; 13] = [
     StatusCode::OK,
     StatusCode::ACCEPTED,
     StatusCode::BAD_REQUEST,
@@ -17,6 +17,7 @@ const STATUSES: [StatusCode; 12] = [
     StatusCode::PAYLOAD_TOO_LARGE,
     StatusCode::UNSUPPORTED_MEDIA_TYPE,
     StatusCode::TOO_MANY_REQUESTS,
+    StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
     StatusCode::SERVICE_UNAVAILABLE,
 ];
 

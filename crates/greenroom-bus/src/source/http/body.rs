@@ -12,17 +12,16 @@ use std::{
 
 use bytes::Bytes;
 use hyper::body::Body;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, timeout_at};
 
 /// The first room that a body gets which comes in several pieces.
 const FIRST: usize = 4 << 10;
 
-/// So much of a body that nobody wants is read before the answer, so that the sender, who is still
-/// writing, gets to read it; more, and the connection is closed instead.
-const UNWANTED: usize = 256 << 10;
+/// So much of a body that nobody wants is read at least, before its sender is answered.
+const UNWANTED: usize = 64 << 20;
 
-/// So long that may take.
-const UNWANTED_WITHIN: Duration = Duration::from_secs(1);
+/// A sender of one that pauses for so long is answered.
+const UNWANTED_PAUSE: Duration = Duration::from_secs(1);
 
 /// How many bytes of bodies are in memory.
 #[derive(Debug, Default)]
@@ -84,10 +83,10 @@ pub(super) struct BodyBounds {
     pub(super) within: Duration,
 }
 
-/// Reads a body to its end. One that says beforehand that it is too large is not read at all;
+/// Reads a body to its end. Of one that says beforehand that it is too large nothing is read;
 /// others are never held beyond their limit.
 pub(super) async fn read<B>(
-    mut body: B,
+    body: &mut B,
     reserved: &mut ReservedBytes,
     bounds: BodyBounds,
 ) -> Result<Bytes, BadBody>
@@ -102,8 +101,7 @@ where
     let mut first = Bytes::new();
     let mut rest = Vec::new();
     loop {
-        let Some(piece) = timeout_at(until, next(&mut body)).await.map_err(|_| BadBody::Slow)?
-        else {
+        let Some(piece) = timeout_at(until, next(body)).await.map_err(|_| BadBody::Slow)? else {
             return Ok(if rest.is_empty() { first } else { rest.into() });
         };
         let piece = piece.map_err(|()| BadBody::Broken)?;
@@ -156,22 +154,29 @@ async fn next<B: Body<Data = Bytes> + Unpin>(body: &mut B) -> Option<Result<Byte
     }
 }
 
-/// Reads what nobody wants, if it is little. True where that was all of it.
-pub(super) async fn discard<B: Body<Data = Bytes> + Unpin>(mut body: B) -> bool {
-    if body.size_hint().lower() > UNWANTED as u64 {
+/// Reads on what nobody wants, and keeps nothing of it. A sender writes before it reads: if it is
+/// answered meanwhile, it sees a connection that breaks, and posts the same again. True where that
+/// was all of it, and the connection can be used further. Not read is what is larger than 64 MiB
+/// and `limit`, or comes later than `within`.
+pub(super) async fn discard<B>(body: &mut B, limit: usize, within: Duration) -> bool
+where
+    B: Body<Data = Bytes> + Unpin,
+{
+    let most = limit.max(UNWANTED);
+    let late = Instant::now() + within;
+    if body.size_hint().lower() > most as u64 {
         return false;
     }
-    let all = async {
-        let mut read = 0;
-        while let Some(piece) = next(&mut body).await {
-            read += piece.map_or(UNWANTED + 1, |piece| piece.len());
-            if read > UNWANTED {
-                return false;
-            }
+    let mut read = 0;
+    while read <= most {
+        let until = late.min(Instant::now() + UNWANTED_PAUSE);
+        match timeout_at(until, next(body)).await {
+            Ok(None) => return true,
+            Ok(Some(Ok(piece))) => read += piece.len(),
+            Ok(Some(Err(()))) | Err(_) => return false,
         }
-        true
-    };
-    timeout(UNWANTED_WITHIN, all).await.unwrap_or(false)
+    }
+    false
 }
 
 #[cfg(test)]
@@ -218,12 +223,12 @@ mod tests {
         let budget = Arc::<BodyBudget>::default();
         for sizes in [&[1_000, 1_000][..], &[2_000], &[1, 1, 1_998], &[]] {
             let mut reserved = ReservedBytes::none(&budget);
-            let read = read(pieces(sizes), &mut reserved, bounds(2_000, 1 << 20)).await;
+            let read = read(&mut pieces(sizes), &mut reserved, bounds(2_000, 1 << 20)).await;
             assert_eq!(read.unwrap().len(), sizes.iter().sum::<usize>());
         }
         for sizes in [&[1_000, 1_001][..], &[2_001], &[2_000, 1]] {
             let mut reserved = ReservedBytes::none(&budget);
-            let read = read(pieces(sizes), &mut reserved, bounds(2_000, 1 << 20)).await;
+            let read = read(&mut pieces(sizes), &mut reserved, bounds(2_000, 1 << 20)).await;
             assert_eq!(read, Err(BadBody::TooLarge));
             assert!(reserved.bytes <= 4_096, "{reserved:?}");
         }
@@ -234,21 +239,21 @@ mod tests {
     async fn b02_bodies_share_a_budget_which_they_give_back() {
         let budget = Arc::<BodyBudget>::default();
         let mut held = ReservedBytes::none(&budget);
-        read(pieces(&[600]), &mut held, bounds(1_000, 1_000)).await.unwrap();
+        read(&mut pieces(&[600]), &mut held, bounds(1_000, 1_000)).await.unwrap();
         let mut other = ReservedBytes::none(&budget);
-        let refused = read(pieces(&[401]), &mut other, bounds(1_000, 1_000)).await;
+        let refused = read(&mut pieces(&[401]), &mut other, bounds(1_000, 1_000)).await;
         assert_eq!(refused, Err(BadBody::NoRoom));
         drop(held);
-        read(pieces(&[1_000]), &mut other, bounds(1_000, 1_000)).await.unwrap();
+        read(&mut pieces(&[1_000]), &mut other, bounds(1_000, 1_000)).await.unwrap();
     }
 
     #[tokio::test(start_paused = true)]
     async fn b02_a_body_that_does_not_come_is_given_up() {
         let budget = Arc::<BodyBudget>::default();
         let mut reserved = ReservedBytes::none(&budget);
-        let body = Pieces(pieces(&[1; 10]).0, true);
+        let mut body = Pieces(pieces(&[1; 10]).0, true);
         let started = Instant::now();
-        assert_eq!(read(body, &mut reserved, bounds(100, 100)).await, Err(BadBody::Slow));
+        assert_eq!(read(&mut body, &mut reserved, bounds(100, 100)).await, Err(BadBody::Slow));
         assert_eq!(started.elapsed().as_secs(), 5);
     }
 }

@@ -6,18 +6,19 @@ use std::{
 };
 
 use bytes::Bytes;
-use hyper::{Method, Request, body::Body, http::request::Parts};
+use hyper::{Method, Request, body::Body, header, http::request::Parts};
 
 use super::{
     answer::{self, HttpAnswer},
     body::{self, BadBody, BodyBounds, ReservedBytes},
     message::{BadMessage, Message, MessageForm, Reading, read},
+    settings::HttpSettings,
     shared::{CurrentSettings, Shared},
     webhook,
 };
 use crate::{
     event::Event,
-    http::server::Place,
+    http::server::{Place, has_too_large_headers},
     store::log::{AppendError, Appended},
 };
 
@@ -36,13 +37,16 @@ pub(super) async fn answer<B>(
 where
     B: Body<Data = Bytes> + Unpin,
 {
-    let (head, body) = request.into_parts();
+    let (head, mut body) = request.into_parts();
     let current = shared.current();
+    let settings = &current.settings;
+    // One that waits to be asked for its body is not asked.
+    let is_waited_for = head.headers.contains_key(header::EXPECT);
     let form = match admit(shared, &current, &head) {
         Ok(form) => form,
-        Err(answer) => return unread(*answer, body).await,
+        Err(answer) if is_waited_for => return answer::closing(*answer),
+        Err(answer) => return unread(*answer, &mut body, settings).await,
     };
-    let settings = &current.settings;
     let single = settings.max_event.min(settings.max_body);
     let limit = if form == MessageForm::Batch { settings.max_body } else { single };
     let bounds = BodyBounds { limit, all: settings.bodies, within: settings.body_timeout };
@@ -50,14 +54,20 @@ where
     let mut closing = shared.closing.subscribe();
     let read = tokio::select! {
         biased;
-        read = body::read(body, &mut reserved, bounds) => read,
+        read = body::read(&mut body, &mut reserved, bounds) => read,
         _ = closing.wait_for(|closing| *closing) => return answer::stopping(),
     };
     let body = match read {
         Ok(body) => body,
-        // More of it may be on its way, which is not waited for.
-        Err(BadBody::TooLarge) => return answer::closing(answer::too_large(limit)),
-        Err(BadBody::NoRoom) => return answer::closing(answer::crowded()),
+        Err(BadBody::TooLarge) if is_waited_for && body.size_hint().lower() > limit as u64 => {
+            return answer::closing(answer::too_large(limit));
+        }
+        Err(why @ (BadBody::TooLarge | BadBody::NoRoom)) => {
+            drop(reserved);
+            let is_crowded = why == BadBody::NoRoom;
+            let answer = if is_crowded { answer::crowded() } else { answer::too_large(limit) };
+            return unread(answer, &mut body, settings).await;
+        }
         Err(BadBody::Slow) => return answer::slow(),
         Err(BadBody::Broken) => return answer::broken(),
     };
@@ -78,6 +88,9 @@ fn admit(
     head: &Parts,
 ) -> Result<MessageForm, Box<HttpAnswer>> {
     let (path, method) = (head.uri.path(), &head.method);
+    if has_too_large_headers(head) {
+        return Err(Box::new(answer::large_headers()));
+    }
     if path == HEALTH {
         return Err(Box::new(health(shared, method)));
     }
@@ -110,7 +123,10 @@ fn handshake(current: &CurrentSettings, head: &Parts) -> Option<HttpAnswer> {
 
 fn health(shared: &Shared, method: &Method) -> HttpAnswer {
     match method {
-        &Method::GET | &Method::HEAD => unable(shared).unwrap_or_else(answer::well),
+        &Method::GET | &Method::HEAD => unable(shared).unwrap_or_else(|| {
+            let is_full = shared.log.is_full();
+            if is_full { answer::unwell() } else { answer::well() }
+        }),
         _ => answer::not_allowed("GET, HEAD"),
     }
 }
@@ -135,13 +151,13 @@ fn headers(head: &Parts) -> Vec<(&str, &[u8])> {
     head.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect()
 }
 
-/// Answers without the body, which is read all the same if it is short: then the connection can be
-/// used further.
-async fn unread<B>(answer: HttpAnswer, body: B) -> HttpAnswer
+/// Answers without the body, which is read all the same.
+async fn unread<B>(answer: HttpAnswer, body: &mut B, settings: &HttpSettings) -> HttpAnswer
 where
     B: Body<Data = Bytes> + Unpin,
 {
-    if body::discard(body).await { answer } else { answer::closing(answer) }
+    let is_read = body::discard(body, settings.max_body, settings.body_timeout).await;
+    if is_read { answer } else { answer::closing(answer) }
 }
 
 /// The budget of the body goes along: parsing goes on, with the body in memory, though the sender
@@ -206,7 +222,7 @@ mod tests {
     use tokio::{runtime::Builder, task::spawn_blocking};
 
     use super::*;
-    use crate::source::http::{HttpSettings, body::BodyBudget};
+    use crate::source::http::body::BodyBudget;
 
     #[test]
     fn b02_a_body_that_is_parsed_is_counted_though_its_sender_has_gone() {
@@ -219,7 +235,7 @@ mod tests {
             spawn_blocking(move || held_up.recv());
             let budget = Arc::<BodyBudget>::default();
             let mut reserved = ReservedBytes::none(&budget);
-            let body = body::read("x".repeat(bytes), &mut reserved, bounds).await.unwrap();
+            let body = body::read(&mut "x".repeat(bytes), &mut reserved, bounds).await.unwrap();
             let current = Arc::new(CurrentSettings::new(HttpSettings::default()).unwrap());
             let (head, ()) = Request::new(()).into_parts();
             tokio::select! {
@@ -228,11 +244,11 @@ mod tests {
                 () = std::future::ready(()) => {}
             }
             let mut others = ReservedBytes::none(&budget);
-            let other = body::read("x".to_owned(), &mut others, bounds).await;
+            let other = body::read(&mut "x".to_owned(), &mut others, bounds).await;
             assert_eq!(other, Err(BadBody::NoRoom), "it is in memory until it is parsed");
             go_on.send(()).unwrap();
             spawn_blocking(|| ()).await.unwrap();
-            assert!(body::read("x".to_owned(), &mut others, bounds).await.is_ok());
+            assert!(body::read(&mut "x".to_owned(), &mut others, bounds).await.is_ok());
         });
     }
 }

@@ -16,10 +16,7 @@ use super::{
     requests::answer,
     shared::{CurrentSettings, Shared},
 };
-use crate::http::server::{Moving, Place};
-
-/// The largest headers, in bytes: room for the attributes of an event in binary mode.
-const LARGEST_HEADERS: usize = 64 << 10;
+use crate::http::server::{LARGEST_HEADERS, Moving, Place};
 
 /// How long a client may leave an answer where it is.
 const STANDS_STILL: Duration = Duration::from_secs(30);

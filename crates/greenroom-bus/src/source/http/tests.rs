@@ -141,6 +141,65 @@ async fn b02_a_chunked_body_is_cut_off_at_its_limit() {
     assert_eq!(sample::answer(&mut connection).await.status, 413);
 }
 
+/// As most clients, which read the answer once all is written.
+#[tokio::test]
+async fn b02_the_sender_of_a_body_that_is_too_large_gets_its_answer() {
+    let stage = Stage::open(HttpSettings::default());
+    let large = " ".repeat(20 << 20);
+    for (ty, path, status) in [
+        (STRUCTURED, "/events", 413),
+        ("application/cloudevents-batch+json", "/events", 413),
+        ("text/plain", "/events", 415),
+        (STRUCTURED, "/nothing", 404),
+    ] {
+        let mut connection = stage.connect().await;
+        let message = post(ty, &large).replacen("/events", path, 1);
+        connection.write_all(message.as_bytes()).await.unwrap();
+        assert_eq!(sample::answer(&mut connection).await.status, status, "{ty} {path}");
+        connection.write_all(post(STRUCTURED, &event("a")).as_bytes()).await.unwrap();
+        assert_eq!(sample::answer(&mut connection).await.status, 202, "it can be used further");
+    }
+}
+
+#[tokio::test]
+async fn b02_what_is_read_of_a_body_that_is_too_large_has_an_end() {
+    let stage = Stage::open(HttpSettings::default());
+    let start = |more: &str| {
+        let headers = format!("content-type: {STRUCTURED}\r\n{more}\r\n");
+        head("POST", "/events", &headers)
+    };
+    for more in ["content-length: 1000000000", "expect: 100-continue\r\ncontent-length: 2000000"] {
+        // Nothing of it comes, and nothing of it is asked for.
+        let answer = stage.ask(&start(more)).await;
+        assert_eq!((answer.status, answer.header("connection")), (413, Some("close")), "{more}");
+    }
+    let mut chunked = stage.connect().await;
+    chunked.write_all(start("transfer-encoding: chunked").as_bytes()).await.unwrap();
+    let chunk = format!("100000\r\n{}\r\n", " ".repeat(1 << 20));
+    for _ in 0..100 {
+        // More than is read: the connection may break.
+        if chunked.write_all(chunk.as_bytes()).await.is_err() {
+            return;
+        }
+    }
+    let mut rest = Vec::new();
+    let _ = chunked.read_to_end(&mut rest).await;
+}
+
+#[tokio::test]
+async fn b02_headers_are_bounded_as_is_said() {
+    let stage = Stage::open(HttpSettings::default());
+    let with = |bytes: usize| {
+        let message = post(STRUCTURED, &event("a"));
+        message.replacen("host: h", &format!("host: h\r\nx-more: {}", "x".repeat(bytes)), 1)
+    };
+    assert_eq!(stage.ask(&with(64_000)).await.status, 202);
+    for bytes in [66_000, 100_000] {
+        let answer = stage.ask(&with(bytes)).await;
+        assert_eq!(answer.status, 431, "{bytes}");
+    }
+}
+
 #[tokio::test]
 async fn b02_a_full_log_is_429_and_a_failed_one_503_each_with_retry_after() {
     let stage = Stage::open(HttpSettings::default());
@@ -149,6 +208,8 @@ async fn b02_a_full_log_is_429_and_a_failed_one_503_each_with_retry_after() {
     stage.log.fail(Some(full));
     let answer = stage.post(STRUCTURED, &event("a")).await;
     assert_eq!((answer.status, answer.header("retry-after")), (429, Some("2")));
+    let health = stage.ask(&head("GET", "/healthz", "")).await;
+    assert_eq!((health.status, health.header("retry-after")), (503, Some("1")));
     stage.log.fail(Some(AppendError::TooLarge { bytes: 9, limit: 5 }));
     assert_eq!(stage.post(STRUCTURED, &event("a")).await.status, 413);
     stage.log.fail(None);

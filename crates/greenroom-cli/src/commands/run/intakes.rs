@@ -52,6 +52,11 @@ impl HttpIntake {
         self.server.answers()
     }
 
+    /// What of it finds no room, and why.
+    pub(super) fn trouble(&self) -> Option<String> {
+        self.log.trouble()
+    }
+
     /// Goes by other settings from now on; false where they are the same.
     ///
     /// # Errors

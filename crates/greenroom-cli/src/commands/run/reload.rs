@@ -96,6 +96,11 @@ impl Reload {
         self.targets.answers(input)
     }
 
+    /// What the log of an `http` input finds no room for, and why.
+    pub(crate) fn trouble(&self, input: &str) -> Option<String> {
+        self.targets.trouble(input)
+    }
+
     /// Has outputs looked at, which may have been rotated, reads the configuration again and
     /// changes what can be. Reads files; the log tells what came of it.
     pub(crate) fn now(&self) -> Reloaded {

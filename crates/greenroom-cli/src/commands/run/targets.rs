@@ -148,6 +148,11 @@ impl Targets {
         self.intakes.lock().get(input).map(HttpIntake::answers)
     }
 
+    /// What the log of an `http` input finds no room for, and why.
+    pub(super) fn trouble(&self, input: &str) -> Option<String> {
+        self.intakes.lock().get(input)?.trouble()
+    }
+
     /// Takes nothing more, and waits until what was being stored is answered, but no longer than
     /// this. What each has answered, by its name.
     pub(super) async fn close_intakes(&self, within: Duration) -> AllAnswers {

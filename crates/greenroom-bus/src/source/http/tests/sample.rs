@@ -83,6 +83,10 @@ impl EventLog for TestLog {
             Ok(appended)
         })
     }
+
+    fn is_full(&self) -> bool {
+        matches!(*self.fails.lock(), Some(AppendError::Full { .. }))
+    }
 }
 
 /// An open intake.
