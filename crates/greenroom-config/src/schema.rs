@@ -3,6 +3,8 @@
 
 mod declared;
 
+use std::borrow::Cow;
+
 use crate::units;
 
 /// A mapping with known keys.
@@ -290,12 +292,26 @@ impl Kind {
     }
 
     /// A valid value, for messages.
-    pub fn example(&self) -> Option<&'static str> {
-        match self {
-            Self::Duration { .. } => Some("`200ms`, `5s`, `1m` or `1h`"),
+    pub fn example(&self) -> Option<Cow<'static, str>> {
+        let example = match self {
+            Self::Duration { min_ms, max_ms } => {
+                let millis = |text: &str| Some(units::duration(text)?.as_millis() as u64);
+                let durations = ["200ms", "5s", "1m", "1h"];
+                let examples = fitting(&durations, millis, (*min_ms, *max_ms));
+                return (!examples.is_empty()).then(|| alternatives(examples).into());
+            }
+            Self::Size { min, max } => {
+                let sizes = ["64KiB", "1MiB", "64MiB", "1GiB"];
+                let mut examples = fitting(&sizes, units::size, (*min, *max));
+                examples.truncate(2);
+                examples.push("a number of bytes".to_owned());
+                return Some(alternatives(examples).into());
+            }
+            Self::CountRange { min, max } if *min > 4 || *max < 64 => {
+                return Some(format!("`{min}..{max}`").into());
+            }
             Self::DurationRange => Some("`200ms..30s`"),
             Self::CountRange { .. } => Some("`4..64`"),
-            Self::Size { .. } => Some("`64KiB`, `1MiB` or a number of bytes"),
             Self::Rate => Some("`20/s` or `100/min`"),
             Self::List(_) => Some("`[{ timeout: 5s }, { rate: 20/s }]`"),
             Self::Command => Some("`[\"python3\", \"worker.py\"]`"),
@@ -303,7 +319,41 @@ impl Kind {
             Self::Literals => Some("`[eu, us]`"),
             Self::Url => Some("`http://localhost:9000/path`"),
             _ => None,
-        }
+        };
+        example.map(Cow::Borrowed)
+    }
+}
+
+/// Those of these values that are within the bounds.
+fn fitting(
+    values: &[&str],
+    size: impl Fn(&str) -> Option<u64>,
+    (min, max): (u64, u64),
+) -> Vec<String> {
+    let fits = |value: &&&str| size(value).is_some_and(|size| (min..=max).contains(&size));
+    values.iter().filter(fits).map(|value| format!("`{value}`")).collect()
+}
+
+fn alternatives(mut words: Vec<String>) -> String {
+    let last = words.pop().unwrap_or_default();
+    if words.is_empty() { last } else { format!("{} or {last}", words.join(", ")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn c11_an_example_of_a_value_is_one_that_is_taken() {
+        let size = |min| Kind::Size { min, max: 1 << 40 }.example().unwrap();
+        assert_eq!(size(1), "`64KiB`, `1MiB` or a number of bytes");
+        assert_eq!(size(8 << 20), "`64MiB`, `1GiB` or a number of bytes");
+        assert_eq!(size(1 << 35), "a number of bytes");
+        let duration = |min_ms, max_ms| Kind::Duration { min_ms, max_ms }.example().unwrap();
+        assert_eq!(duration(1, 86_400_000), "`200ms`, `5s`, `1m` or `1h`");
+        assert_eq!(duration(1_000, 60_000), "`5s` or `1m`");
+        assert_eq!(duration(2_000, 5_000), "`5s`");
+        assert_eq!(Kind::CountRange { min: 1, max: 16 }.example().unwrap(), "`1..16`");
     }
 }
 

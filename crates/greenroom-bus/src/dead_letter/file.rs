@@ -32,7 +32,7 @@ const RAW_PIECE: usize = 3 * 64 * 1024;
 ///
 /// A letter is confirmed when its line is synced to the disk: some 20 ms after it came, or up to
 /// 100 ms where letters keep coming, so that many share a sync. Nobody else may write the file
-/// meanwhile. One that was not there before and got no letter is removed at the end.
+/// meanwhile. One that has no letter at the end is removed.
 pub struct FileDeadLetterStore {
     writer: LineWriter<DeadLetter>,
 }

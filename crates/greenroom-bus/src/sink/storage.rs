@@ -109,10 +109,12 @@ impl AppendFile {
         Ok(Self { path, file, regular, length, synced, is_new, keeps_empty: true, remark: None })
     }
 
-    /// As [`open`](Self::open). A file that was not there before and got no line is removed when it
-    /// is closed; until then it is locked as any other.
+    /// As [`open`](Self::open). A file that has no line when it is closed, and had none before, is
+    /// removed; until then it is locked as any other. A process that was killed has left an empty
+    /// one.
     pub(crate) fn open_unless_empty(path: &Path) -> io::Result<Self> {
-        Ok(Self { keeps_empty: false, ..Self::open(path, false)? })
+        let file = Self::open(path, false)?;
+        Ok(Self { is_new: file.is_new || file.length == 0, keeps_empty: false, ..file })
     }
 
     pub(super) fn is_in_place(&self) -> io::Result<bool> {

@@ -89,14 +89,17 @@ async fn d06_large_raw_bytes_survive() {
 }
 
 #[tokio::test]
-async fn a_file_without_a_letter_is_removed_unless_it_was_there_before() {
+async fn d06_a_file_without_a_letter_is_removed_also_if_a_process_that_was_killed_has_left_it() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("dead.ndjson");
     FileDeadLetterStore::open(&path).unwrap().finish().await.unwrap();
     assert!(!path.exists());
     fs::write(&path, "").unwrap();
     FileDeadLetterStore::open(&path).unwrap().finish().await.unwrap();
-    assert!(path.exists());
+    assert!(!path.exists());
+    fs::write(&path, "{}\n").unwrap();
+    FileDeadLetterStore::open(&path).unwrap().finish().await.unwrap();
+    assert_eq!(fs::read(&path).unwrap(), b"{}\n");
 }
 
 #[tokio::test]

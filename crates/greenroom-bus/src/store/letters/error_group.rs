@@ -1,7 +1,12 @@
 //! Letters that failed of the same thing have one group: the same reason, handler and error, apart
 //! from what differs from event to event.
 
+use reqwest::StatusCode;
 use ring::digest::{SHA256, digest};
+
+/// Behind one of these words, a number is the status of an HTTP answer, or the code of an exit.
+const ANNOUNCING: &[&str] =
+    &["http", "http/1.0", "http/1.1", "http/2", "http/2.0", "status", "code"];
 
 /// So much of an error is looked at, in bytes: what differs later differs in details.
 const LOOKED_AT: usize = 400;
@@ -13,8 +18,8 @@ pub(super) fn group(reason: &str, handler: Option<&str>, error: &str) -> String 
     hash.as_ref()[..6].iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The error without what is one event's own: numbers, hexadecimal ids and what stands in quotes. A
-/// number of three digits that stands alone and could be the status of an HTTP answer stays.
+/// The error without what is one event's own: numbers, hexadecimal ids and what stands in quotes.
+/// The status of an HTTP answer stays.
 fn normalised(error: &str) -> String {
     let error = &error[..error.floor_char_boundary(LOOKED_AT)];
     let mut out = String::new();
@@ -26,7 +31,7 @@ fn normalised(error: &str) -> String {
             first => first.len_utf8(),
         };
         let (token, after) = rest.split_at(length);
-        let before = out.chars().next_back();
+        let before = &error[..error.len() - rest.len()];
         let is_own = match first {
             '"' => token.len() > 1,
             first if first.is_ascii_alphanumeric() => {
@@ -63,13 +68,22 @@ fn word(text: &str) -> usize {
     found.trim_end_matches(['-', '_']).len()
 }
 
-fn is_status(token: &str, before: Option<char>, after: &str) -> bool {
-    let is_number = token.len() == 3 && token.bytes().all(|byte| byte.is_ascii_digit());
-    let is_unit = [" ms", " s", " bytes", ".", ":"].iter().any(|unit| after.starts_with(unit));
-    is_number
-        && ('1'..='5').contains(&token.chars().next().unwrap_or('0'))
-        && !matches!(before, Some('.' | ':' | '#'))
-        && !is_unit
+/// Whether this is the status of an HTTP answer: three digits behind a word that announces one, or
+/// in front of the phrase that is that status in words; or a status that is in use, as the
+/// beginning of all. Any other number of this size may be an event's own.
+fn is_status(token: &str, before: &str, after: &str) -> bool {
+    let Ok(status) = StatusCode::from_bytes(token.as_bytes()) else { return false };
+    let Some(phrase) = status.canonical_reason() else { return is_announced(before) };
+    let is_unit = [" ms", " s", " bytes"].iter().any(|unit| after.starts_with(unit));
+    let is_in_words = after.get(1..=phrase.len()).is_some_and(|it| it.eq_ignore_ascii_case(phrase));
+    is_announced(before) || is_in_words || (before.trim().is_empty() && !is_unit)
+}
+
+fn is_announced(before: &str) -> bool {
+    let before = before.trim_end_matches([' ', ':', '=']);
+    let ends = |c: char| !c.is_ascii_alphanumeric() && c != '/' && c != '.';
+    let word = before.rsplit(ends).next().unwrap_or_default();
+    ANNOUNCING.iter().any(|known| word.eq_ignore_ascii_case(known))
 }
 
 #[cfg(test)]
@@ -99,6 +113,39 @@ mod tests {
         assert_ne!(group("rejected", Some("a"), "x"), group("rejected", Some("b"), "x"));
         assert_ne!(group("rejected", None, "x"), group("poisoned", None, "x"));
         assert_eq!(group("rejected", None, "x 1"), group("rejected", None, "x 2"));
+    }
+
+    #[test]
+    fn d06_a_number_is_a_status_only_where_it_stands_as_one() {
+        for error in [
+            "bad number {n}",
+            "{n}x is no number",
+            "order {n}: no such customer",
+            "3 of {n} lines are wrong",
+            "took {n} ms",
+            "#{n} is gone",
+            "the codes {n} are unknown",
+        ] {
+            let group = |n: u32| normalised(&error.replace("{n}", &n.to_string()));
+            let one = group(7);
+            (8..1_000).for_each(|n| assert_eq!(group(n), one));
+        }
+        for error in [
+            "{n} after 12 ms",
+            "{n}: try later",
+            "http: {n} Service Unavailable after 12 ms from http://h/",
+            "HTTP {n}",
+            "HTTP/1.1 {n} whatever",
+            "Request failed with status code {n}",
+            "status={n}",
+            "http: {n} <unknown status code> after 3 ms",
+        ] {
+            let status = |n| normalised(&error.replace("{n}", n));
+            assert_ne!(status("503"), status("404"), "{error}");
+        }
+        let error = "HTTP status server error (503 Service Unavailable)";
+        assert_ne!(normalised(error), normalised(&error.replace("503 Serv", "500 Serv")));
+        assert_eq!(normalised("ü 503"), "ü *", "any text may stand before it");
     }
 
     #[test]

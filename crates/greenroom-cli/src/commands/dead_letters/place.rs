@@ -8,7 +8,8 @@ use std::{
 use greenroom_bus::{
     dead_letter::DeadLetterStore,
     store::letters::{
-        By, Edit, Filter, JobChange, LetterError, LetterStore, WriteError, give_reserve_back,
+        By, Edit, Filter, JobChange, LetterError, LetterStore, Letters, WriteError,
+        give_reserve_back,
     },
 };
 use serde_json::{Value, json};
@@ -187,9 +188,10 @@ impl Place {
                 ask::post(address, &path, b"").map(|_| ())
             }
             Self::Store(path) => {
-                let known = letters::open(path, true)?.content(number).map_err(in_words)?;
+                let letters = letters::open(path, false)?;
+                let known = letters.content(number).map_err(in_words)?;
                 let event = change::set(&known, settings.iter().map(String::as_str))?;
-                self.store(number, &event)
+                self.restore(&letters, number, &known, &event)
             }
         }
     }
@@ -204,15 +206,21 @@ impl Place {
             Self::Store(path) => {
                 let letters = letters::open(path, false)?;
                 let known = letters.content(number).map_err(in_words)?;
-                // It may have been made of what a running greenroom has shown.
-                let event = letters.mask().restore(&known, event);
-                self.store(number, &event.map_err(|error| error.to_string())?)
+                self.restore(&letters, number, &known, event)
             }
         }
     }
 
-    fn store(&self, letter: u64, event: &[u8]) -> Result<(), String> {
-        let event = change::event(event)?;
+    /// Stores an event that may have been made of what a running greenroom has shown.
+    fn restore(
+        &self,
+        letters: &Letters,
+        letter: u64,
+        known: &[u8],
+        event: &[u8],
+    ) -> Result<(), String> {
+        let event = letters.mask().restore(known, event).map_err(|error| error.to_string())?;
+        let event = change::event(&event)?;
         self.change(async |store| store.edit(Edit { letter, event }).await)
     }
 

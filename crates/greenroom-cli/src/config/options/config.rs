@@ -143,7 +143,8 @@ options! {
     /// One JSON object per line: the event or the raw bytes, the reason, the last error, the
     /// attempts.
     pub struct DeadLetterFile = "a dead-letter file" {
-        /// The file. It is created when it is missing; its directory is not.
+        /// The file. It is created when it is missing; its directory is not. One that has no letter
+        /// at the end of a run is removed.
         path: PathBuf = path().default("dead-letters.ndjson");
         /// Puts the file aside when it is large or old. Letters in files that were put aside are
         /// not among those that the admin listener shows; with `keep`, the oldest are lost.

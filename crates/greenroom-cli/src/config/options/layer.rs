@@ -71,7 +71,7 @@ options! {
 }
 
 options! {
-    /// In memory, unless there is a `store`: then a run that starts anew has seen nothing.
+    /// Without a `store` it is kept in memory, and a run that starts anew has seen nothing.
     pub struct DeduplicationConfig = "deduplication" {
         /// How long an acknowledged event is remembered.
         within: Duration = duration(1..=30 * DAY_MS).default("10m");
