@@ -1,10 +1,13 @@
 //! A disk that a test can fill, in a mount namespace of its own.
 
 use std::{
+    fs::File,
     io::{BufRead, BufReader},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
 };
+
+use crate::{daemon::Daemon, stage::Stage};
 
 /// A file system of some MiB. It is gone with this.
 pub(crate) struct SmallDisk {
@@ -46,5 +49,25 @@ impl SmallDisk {
     /// The directory as this process sees it.
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The binary with these arguments, in the directory of the stage, where it sees the disk.
+    pub(crate) fn command(&self, stage: &Stage, arguments: &str) -> Command {
+        let mut command = Command::new("nsenter");
+        command.args(["--target", &self.holder.id().to_string()]);
+        command.args(["--user", "--mount", "--preserve-credentials"]);
+        command.args(["sh", "-c", "cd \"$0\" && exec \"$@\""]).arg(stage.path(""));
+        command.arg(env!("CARGO_BIN_EXE_greenroom")).args(arguments.split_whitespace());
+        command.env_remove("RUST_LOG").env_remove("RUST_BACKTRACE");
+        command
+    }
+
+    /// A greenroom that runs there.
+    pub(crate) fn daemon<'s>(&self, stage: &'s Stage) -> Daemon<'s> {
+        Daemon::start_with(stage, |command| {
+            *command = self.command(stage, "run greenroom.yaml --report json");
+            command.stdin(Stdio::null()).stdout(Stdio::piped());
+            command.stderr(File::create(stage.path("log")).unwrap());
+        })
     }
 }
