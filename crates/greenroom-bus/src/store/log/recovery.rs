@@ -122,8 +122,8 @@ fn segments(disk: &dyn Disk, directory: &Path, names: &[String]) -> Result<Segme
 }
 
 /// Takes the segments of another log out of those that begin with `bases`, and returns their
-/// damage. The log of the directory is that of most segments and consumers; if two have as many, it
-/// is that of the first segment. What cannot be opened says so itself.
+/// damage. The log of the directory is the one that most consumers are of, then most segments, then
+/// the first. What cannot be opened says so itself.
 pub(super) fn take_foreign(
     disk: &dyn Disk,
     directory: &Path,
@@ -134,7 +134,10 @@ pub(super) fn take_foreign(
     let segments: Vec<_> = opened.map(|(segment, _)| segment).collect();
     let consumers = consumers::logs(disk, &directory.join(consumers::DIRECTORY))?;
     let logs = || segments.iter().map(|segment| segment.header.log);
-    let votes = |log| logs().chain(consumers.iter().copied()).filter(|other| *other == log).count();
+    let votes = |log| {
+        let consumers = consumers.iter().filter(|other| **other == log).count();
+        (consumers, logs().filter(|other| *other == log).count())
+    };
     // Of several with as many, this takes the last.
     let Some(log) = logs().rev().max_by_key(|log| votes(*log)) else { return Ok(Vec::new()) };
     let foreign: Vec<_> = segments.iter().filter_map(|segment| segment.is_foreign(log)).collect();

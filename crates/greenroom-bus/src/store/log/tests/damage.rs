@@ -247,13 +247,16 @@ async fn b03_a_segment_of_another_log_is_blamed_by_a_start_a_look_and_a_copy() {
         fs::copy(&other[place], &own[place]).unwrap();
         is_blamed_by_all(&path, &own[place]);
     }
-    // Of one segment and a foreign one behind it, the consumer says which of them is foreign.
+    // Of one segment and more foreign ones behind it, the consumer says which are foreign.
     let path = directory.path().join("two");
     let own = several_segments(&path, 0, true).await;
-    own[1..].iter().for_each(|segment| fs::remove_file(segment).unwrap());
-    fs::copy(&other[last], &own[last]).unwrap();
-    is_blamed_by_all(&path, &own[last]);
-    // With no consumer, and as many of both: the one that was there first.
+    assert!(last >= 2);
+    for (to, from) in own.iter().zip(&other).skip(1) {
+        fs::copy(from, to).unwrap();
+    }
+    is_blamed_by_all(&path, &own[1]);
+    // With no consumer, and as many of both: those behind the first.
+    own[1..last].iter().for_each(|segment| fs::remove_file(segment).unwrap());
     fs::remove_file(path.join("consumers/c.checkpoint")).unwrap();
     is_blamed_by_all(&path, &own[last]);
     fs::remove_file(&own[last]).unwrap();
