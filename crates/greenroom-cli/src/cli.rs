@@ -125,7 +125,7 @@ pub enum Command {
 /// A configuration file with settings on top.
 #[derive(Debug, Clone, Args)]
 pub struct Source {
-    /// The configuration file: YAML, or TOML when it ends in `.toml`
+    /// The configuration file: YAML, or TOML when it ends in `.toml`; `-` is standard input
     pub file: PathBuf,
     /// Set one value, for example `--set pools.default.workers=8`
     #[arg(long = "set", value_name = "a.b=VALUE")]

@@ -1,6 +1,10 @@
 //! The text of a configuration file, or why there is none.
 
-use std::{fs, io::Read, path::Path};
+use std::{
+    fs,
+    io::{self, Read},
+    path::Path,
+};
 
 use crate::{
     problem::Problem,
@@ -9,6 +13,9 @@ use crate::{
 
 /// A configuration is written by hand; a larger file is a mistake.
 const MAX_FILE: u64 = 16 << 20;
+
+/// The name that stands for standard input.
+pub const STANDARD_INPUT: &str = "-";
 
 /// Why there is no text, and what of it can be shown.
 #[derive(Debug)]
@@ -19,7 +26,7 @@ pub struct Unread {
     pub text: String,
 }
 
-/// Reads a file of at most 16 MiB as text.
+/// Reads a file of at most 16 MiB as text; [`STANDARD_INPUT`] is standard input.
 ///
 /// # Errors
 /// It cannot be read, is too large, or is not UTF-8.
@@ -31,12 +38,11 @@ pub fn text_of(file: &Path) -> Result<String, Unread> {
         ),
         text: String::new(),
     };
-    let found = fs::metadata(file).map_err(|error| unread(error.to_string()))?;
-    if found.is_dir() {
+    if file.is_dir() {
         return Err(unread("it is a directory".to_owned()));
     }
     let mut bytes = Vec::new();
-    let opened = fs::File::open(file).map_err(|error| unread(error.to_string()))?;
+    let opened = opened(file).map_err(|error| unread(error.to_string()))?;
     let read = opened.take(MAX_FILE + 1).read_to_end(&mut bytes);
     read.map_err(|error| unread(error.to_string()))?;
     if bytes.len() as u64 > MAX_FILE {
@@ -46,6 +52,24 @@ pub fn text_of(file: &Path) -> Result<String, Unread> {
         let valid = error.utf8_error().valid_up_to();
         not_text(error.as_bytes(), valid)
     })
+}
+
+fn opened(file: &Path) -> io::Result<Box<dyn Read>> {
+    match file == Path::new(STANDARD_INPUT) {
+        true => Ok(Box::new(io::stdin())),
+        false => Ok(Box::new(fs::File::open(file)?)),
+    }
+}
+
+/// Where the relative paths of a configuration begin: the directory of its file, or the working
+/// directory if it has none of its own, because it comes from standard input, a pipe or a device.
+pub fn directory_of(file: &Path) -> &Path {
+    let is_stream = file.metadata().is_ok_and(|found| !found.is_file());
+    let is_descriptor = ["/dev", "/proc"].iter().any(|place| file.starts_with(place));
+    match is_stream || is_descriptor {
+        true => Path::new(""),
+        false => file.parent().unwrap_or(Path::new("")),
+    }
 }
 
 /// `valid`: how many bytes of it are UTF-8.

@@ -72,7 +72,7 @@ pub use self::{
     at::At,
     code::{NotSet, set},
     decode::{decode, default_of, defaults},
-    file::{Unread, text_of},
+    file::{STANDARD_INPUT, Unread, directory_of, text_of},
     interpolate::{World, interpolate},
     literal::Literal,
     option::{

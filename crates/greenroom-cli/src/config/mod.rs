@@ -29,7 +29,7 @@ pub use greenroom_config::{
     CountOr, Kinds, Options, Place, Problem, Problems, Secret, Severity, Span, Word, plural,
     units::{DurationRange, Rate},
 };
-use greenroom_config::{Format, World, apply, decode, interpolate, text_of};
+use greenroom_config::{Format, World, apply, decode, directory_of, interpolate, text_of};
 
 pub(crate) use self::lacking::lacking;
 pub use self::options::*;
@@ -94,7 +94,7 @@ fn load_with(file: &Path, settings: &[String], reach: bool) -> (Option<Config>, 
         }
     };
     let lookup = |name: &str| env::var(name).ok();
-    let directory = file.parent().unwrap_or(Path::new(""));
+    let directory = directory_of(file);
     let world = World { env: &lookup, directory };
     let mut problems = Problems::new(file.display().to_string(), &text);
     let config =

@@ -1,8 +1,8 @@
 //! Mistakes in a configuration: all at once, with their places, before anything is touched.
 
-use std::time::Instant;
+use std::{fs::File, io::Write, process::Stdio, time::Instant};
 
-use crate::stage::{Run, Stage};
+use crate::stage::{Run, Stage, events};
 
 fn check(stage: &Stage, arguments: &str) -> Run {
     let started = Instant::now();
@@ -111,4 +111,33 @@ fn c11_a_variable_that_needs_quotes_is_told() {
         "{}",
         run.stderr
     );
+}
+
+#[cfg(unix)]
+#[test]
+fn c01_a_configuration_from_standard_input_has_the_working_directory() {
+    const CONFIG: &str = "{ inputs: { i: { file: { path: in.ndjson } } }, \
+                          handlers: { all: { on: test.none, pass: {} } }, \
+                          outputs: { o: { file: { path: done.ndjson } } } }";
+    for (name, is_piped) in [("-", true), ("/dev/stdin", true), ("/dev/stdin", false)] {
+        let stage = Stage::with(CONFIG);
+        stage.write_events("in.ndjson", &events(2));
+        let mut command = stage.command(&format!("run {name}"));
+        let started = Instant::now();
+        let output = match is_piped {
+            false => {
+                let config = File::open(stage.path("greenroom.yaml")).unwrap();
+                command.stdin(config).output().unwrap()
+            }
+            true => {
+                command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+                let mut child = command.spawn().unwrap();
+                child.stdin.take().unwrap().write_all(CONFIG.as_bytes()).unwrap();
+                child.wait_with_output().unwrap()
+            }
+        };
+        let run = Run::of(output, started);
+        assert_eq!(run.code, 0, "{name}: {run:?}");
+        assert_eq!(stage.read("dead-letters.ndjson").len(), 2, "{name}");
+    }
 }
