@@ -1,4 +1,5 @@
-//! The limit on the size of files (`ulimit -f`), which any command that writes a store may meet.
+//! Limits that the system sets: on the size of files (`ulimit -f`), which any command that writes a
+//! store may meet, and on open files (`ulimit -n`).
 
 use std::io;
 
@@ -20,3 +21,17 @@ pub(crate) fn take_as_full_disk() -> io::Result<()> {
 pub(crate) fn take_as_full_disk() -> io::Result<()> {
     Ok(())
 }
+
+/// Lets the process have as many open files as it is allowed to: the limit that is usual, 1,024, is
+/// for programs that cannot name more.
+#[cfg(unix)]
+pub(crate) fn raise_open_files() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    // With fewer it goes on as well.
+    let _ = setrlimit(Resource::Nofile, limit);
+}
+
+#[cfg(not(unix))]
+pub(crate) fn raise_open_files() {}

@@ -32,6 +32,7 @@ pub fn main() -> ExitCode {
     if let Err(error) = file_limit::take_as_full_disk() {
         return exit::Exit::CouldNotRun.because(format_args!("cannot handle signals: {error}"));
     }
+    file_limit::raise_open_files();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
