@@ -40,6 +40,13 @@ pub trait Source: Send + 'static {
     fn pull<'a>(&'a mut self, into: &'a mut Vec<Taken>)
     -> BoxFuture<'a, Result<Pull, SourceError>>;
 
+    /// Polled while nothing is pulled, because what was taken has no room, for a source that has
+    /// something to do meanwhile; it never ends. Dropped when it is pulled again. `None`: there is
+    /// nothing to do.
+    fn held_up(&mut self) -> Option<BoxFuture<'_, ()>> {
+        None
+    }
+
     /// How much of a finite input has been read, between 0 and 1. `None`
     /// where the end is not known.
     fn progress(&self) -> Option<f64> {
@@ -50,6 +57,12 @@ pub trait Source: Send + 'static {
     /// that is not known either.
     fn behind(&self) -> Option<u64> {
         None
+    }
+
+    /// Files of which something was not read, and that are not open: if one is removed, that is
+    /// lost.
+    fn files_at_risk(&self) -> usize {
+        0
     }
 
     /// True when what was refused can be read again by a later run.

@@ -16,6 +16,7 @@
 //! With a [checkpoint](FileSource::with_checkpoint), the lines that are done are remembered from
 //! run to run, in whichever order they were done.
 
+mod blank;
 mod checkpoint;
 mod chunks;
 mod decompress;
@@ -30,6 +31,7 @@ mod known;
 mod lines;
 mod marks;
 mod parsers;
+mod plan;
 mod positions;
 mod resume;
 mod select;
@@ -69,7 +71,7 @@ use crate::{BoxFuture, record::Mapping};
 #[doc(hidden)]
 pub use checkpoint::positions_in;
 pub use follow::FollowSource;
-pub use select::{EXTENSIONS, FileSet};
+pub use select::{EXTENSIONS, FileSet, UnreadableEntry};
 pub use set::FileSetSource;
 
 /// Batches on their way from the thread: enough that neither side waits for the other's every step.
@@ -104,8 +106,8 @@ impl Default for FileSourceOptions {
 }
 
 /// Reads NDJSON, plain, gzip or zstd, told apart by the first bytes. Positions are
-/// line numbers, from 1; blank lines count, and are skipped. A byte order mark and
-/// carriage returns are tolerated.
+/// line numbers, from 1; blank lines count, and are skipped. A byte order mark, carriage returns
+/// and NULs at the head of a line are tolerated.
 ///
 /// An input that cannot be read to its end (a truncated archive, a failing disk, a file that is cut
 /// while it is read) ends with an error that names the line at hand. That line is not taken,
@@ -323,9 +325,11 @@ impl FileSource {
         }
     }
 
-    fn fail(&mut self, reason: &str) -> Result<Pull, SourceError> {
+    /// `is_whole`: nothing of it is missing.
+    fn fail(&mut self, reason: &str, is_whole: bool) -> Result<Pull, SourceError> {
         self.end(None);
         let next = match self.positions {
+            _ if is_whole => "then run again",
             Some(_) => "restore its content in place, then run again, which goes on with this line",
             None => "restore it, then run again, which reads it from its start",
         };
@@ -565,11 +569,13 @@ impl Source for FileSource {
                         self.held = Some(items);
                     }
                     Some(ReadBatch::End) => self.end(Some(self.read.load(Ordering::Relaxed))),
-                    Some(ReadBatch::Failed { reason, line, at }) => {
-                        return self.fail(&format!("in line {line}, from byte {at} on: {reason}"));
+                    Some(ReadBatch::Failed { reason, line, at, is_whole }) => {
+                        let reason = format!("in line {line}, from byte {at} on: {reason}");
+                        return self.fail(&reason, is_whole);
                     }
                     Some(ReadBatch::Promised(_)) | None => {
-                        return self.fail("in some line: its reading thread ended unexpectedly");
+                        return self
+                            .fail("in some line: its reading thread ended unexpectedly", false);
                     }
                 }
             }

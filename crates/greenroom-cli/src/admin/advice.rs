@@ -37,6 +37,7 @@ const RULES: &[Rule] = &[
     troubles::paused,
     troubles::breakers,
     troubles::dead_letters,
+    troubles::files_at_risk,
     sizes::held_by_its_rate,
     sizes::sizes,
     sizes::kept,

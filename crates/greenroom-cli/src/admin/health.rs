@@ -106,6 +106,11 @@ fn found(daemon: &Daemon) -> (Colour, Vec<String>) {
             false => (Colour::Yellow, format!("{what} has failed for {lasted} s: {error}")),
         });
     }
+    for input in control.input_views().iter().filter(|input| input.files_at_risk > 0) {
+        let (name, files) = (&input.name, input.files_at_risk);
+        let why = "are not read and not open: what is removed is lost; allow more open files";
+        all.push((Colour::Yellow, format!("{files} files of the input `{name}` {why}")));
+    }
     all.extend(control.dead_letter_trouble().map(|trouble| {
         let colour = if trouble.paused { Colour::Red } else { Colour::Yellow };
         (colour, format!("dead letters: {}", trouble.error))

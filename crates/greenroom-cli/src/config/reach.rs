@@ -17,7 +17,7 @@ use greenroom_bus::{
     sink::{is_rotated_name, rotated_name},
     source::file::{EXTENSIONS, FileSet},
 };
-use greenroom_config::{Places, Problem, Problems, Written, plural};
+use greenroom_config::{Places, Problem, Problems, STANDARD_INPUT, Written};
 
 use super::options::{
     Config, DeduplicationConfig, ExecConfig, HandlerKind, HttpTls, InputKind, LayerConfig,
@@ -35,6 +35,10 @@ pub(super) fn check(config: &Config, file: &Path, places: &Places, problems: &mu
         rotated: Vec::new(),
     };
     reach.reads(file, "the configuration file".to_owned());
+    if [STANDARD_INPUT, "/dev/stdin"].iter().any(|stdin| file == Path::new(stdin)) {
+        let stdin = KnownFile::Path(STANDARD_INPUT.into());
+        reach.read.insert(stdin, "the configuration".to_owned());
+    }
     for input in &config.inputs {
         if let InputKind::File(file) = &input.kind {
             reach.input(&format!("inputs.{}.file.path", input.name), &file.path, file.follow);
@@ -157,7 +161,8 @@ impl Reach<'_> {
         if path == Path::new("-") {
             let stdin = KnownFile::Path(path.to_owned());
             if self.read.insert(stdin, key.to_owned()).is_some() {
-                self.error(&at, "standard input is read twice".to_owned(), "one input can read it");
+                let help = "it has the configuration, or one input reads it";
+                self.error(&at, "standard input is read twice".to_owned(), help);
             }
             return;
         }
@@ -201,7 +206,7 @@ impl Reach<'_> {
         if set.files().is_empty() && !waits {
             self.none_is_there(at, path);
         }
-        self.unreadable(at, &set);
+        self.unreadable(at, &set, waits);
         if let Some((second, first)) = set.named_twice().first() {
             let [first, second] = [first, second].map(|file| at.show(&file.display().to_string()));
             let text = format!("`{first}` and `{second}` are one file");
@@ -227,17 +232,29 @@ impl Reach<'_> {
         }
     }
 
-    fn unreadable(&mut self, at: &Written, set: &FileSet) {
-        let mut unreadable =
-            set.files().iter().filter_map(|file| Some((file, fs::File::open(file).err()?)));
-        let Some((file, error)) = unreadable.next() else { return };
+    /// `waits`: what cannot be read now is tried again.
+    fn unreadable(&mut self, at: &Written, set: &FileSet, waits: bool) {
+        let told = set.unreadable().iter().map(|entry| (&entry.path, entry.why.clone()));
+        let refused = set.files().iter().filter_map(|file| {
+            let error = fs::File::open(file).err()?;
+            Some((file, format!("cannot be read: {error}")))
+        });
+        let mut unreadable = told.chain(refused);
+        let Some((path, why)) = unreadable.next() else { return };
         let others = match unreadable.count() {
             0 => String::new(),
-            others => format!(" and {}", plural(others, "other file")),
+            others => format!(" (and {others} more)"),
         };
-        let text =
-            format!("cannot read `{}`{others}: {error}", at.show(&file.display().to_string()));
-        self.error(at, text, "make it readable, or name the others by a narrower pattern");
+        let text = format!("`{}`{others} {why}", at.show(&path.display().to_string()));
+        let help = match waits {
+            true => {
+                "the others are read, and it is tried again: make it readable, or narrow the pattern"
+            }
+            false => {
+                "the others are read, and the run then ends with an error: make it readable, or narrow the pattern"
+            }
+        };
+        self.warning(at, text, help);
     }
 
     /// Positions can be kept only of what can be read again, and only in a file that can be put in

@@ -181,6 +181,21 @@ fn c02_what_a_pattern_would_read_is_not_written() {
     stage.run().counted(0, [1, 1, 0, 0]);
 }
 
+#[cfg(unix)]
+#[test]
+fn b01_an_entry_that_cannot_be_read_is_told_and_the_others_are_read() {
+    let stage = stage(PATTERN);
+    stage.write_events("in/a.ndjson", &events(5));
+    std::os::unix::fs::symlink("nowhere", stage.path("in/b.ndjson")).unwrap();
+    let checked = stage.command("check greenroom.yaml").output().unwrap();
+    let said = String::from_utf8(checked.stderr).unwrap();
+    assert_eq!(checked.status.code(), Some(0), "{said}");
+    assert!(said.contains("`in/b.ndjson` cannot be read") && said.contains("1 warning"), "{said}");
+    let run = stage.run();
+    run.counted(3, [5, 5, 0, 0]);
+    assert!(run.stderr.contains("all others were read"), "{}", run.stderr);
+}
+
 #[test]
 fn c02_two_names_of_one_file_are_a_warning_and_read_once() {
     let stage = stage(PATTERN);

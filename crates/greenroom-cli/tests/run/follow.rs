@@ -4,7 +4,7 @@ use std::{
     collections::HashMap,
     fs::{self, File},
     io::Write,
-    process::{Child, Stdio},
+    process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
 
@@ -172,4 +172,66 @@ fn b01_what_cannot_be_followed_is_refused_with_a_sentence() {
         let run = Run::of(output, started);
         assert!(run.code == code && run.stderr.contains(says), "{path}: {run:?}");
     }
+}
+
+/// As many events in as many files, each appended.
+fn append_to_each(stage: &Stage, files: usize, round: usize) {
+    for file in 0..files {
+        let event = event(&format!("{round}-{file}"), "test.happened", "s", json!({}));
+        let path = stage.path(&format!("logs/{file:03}.ndjson"));
+        let log = File::options().append(true).create(true).open(path);
+        log.unwrap().write_all(lines(&[event]).as_bytes()).unwrap();
+    }
+}
+
+#[test]
+fn b01_more_files_than_the_process_may_open_are_followed() {
+    const FILES: usize = 300;
+    let stage = stage(&FOLLOW.replace("logs/in", "'logs/*.ndjson'"));
+    append_to_each(&stage, FILES, 0);
+    let start = || {
+        let log = File::options().append(true).create(true).open(stage.path("log")).unwrap();
+        let limited = "ulimit -n 128; exec \"$0\" run greenroom.yaml --report json";
+        let mut command = Command::new("sh");
+        command.args(["-c", limited, env!("CARGO_BIN_EXE_greenroom")]);
+        command.current_dir(stage.path(".")).stdin(Stdio::null()).stdout(Stdio::piped());
+        command.stderr(log).spawn().unwrap()
+    };
+    for round in 0..2 {
+        let (started, child) = (Instant::now(), start());
+        wait(|| (times(&stage).len() == (2 * round + 1) * FILES).then_some(()));
+        append_to_each(&stage, FILES, 2 * round + 1);
+        wait(|| (times(&stage).len() == (2 * round + 2) * FILES).then_some(()));
+        let total = (1 + (round == 0) as u64) * FILES as u64;
+        let run = stop(child, started);
+        assert_eq!(run.code, 0, "{run:?}");
+        if round == 0 {
+            run.counted(0, [total, total, 0, 0]);
+            append_to_each(&stage, FILES, 2);
+        }
+    }
+    assert!(times(&stage).values().all(|times| *times == 1));
+    assert!(!log(&stage).contains("Too many open files"), "{}", log(&stage));
+}
+
+#[cfg(unix)]
+#[test]
+fn b01_entries_that_cannot_be_read_stop_neither_the_start_nor_what_comes_later() {
+    use std::os::unix::{ffi::OsStrExt, fs::symlink};
+    let stage = stage(&FOLLOW.replace("logs/in", "'logs/**/*.ndjson'"));
+    fs::create_dir(stage.path("logs/x")).unwrap();
+    symlink("nowhere", stage.path("logs/broken.ndjson")).unwrap();
+    symlink("self.ndjson", stage.path("logs/self.ndjson")).unwrap();
+    symlink("..", stage.path("logs/x/a")).unwrap();
+    symlink("..", stage.path("logs/x/b")).unwrap();
+    let bytes = std::ffi::OsStr::from_bytes(b"logs/caf\xe9.ndjson");
+    fs::write(stage.path(".").join(bytes), lines(&events(1))).unwrap();
+    let (started, child) = (Instant::now(), start(&stage));
+    wait(|| (times(&stage).len() == 1).then_some(()));
+    for entry in ["broken.ndjson", "self.ndjson"] {
+        assert!(log(&stage).contains(entry), "{}", log(&stage));
+    }
+    append_to_each(&stage, 2, 0);
+    wait(|| (times(&stage).len() == 3).then_some(()));
+    stop(child, started).counted(0, [3, 3, 0, 0]);
 }

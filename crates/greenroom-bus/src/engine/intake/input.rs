@@ -56,6 +56,8 @@ struct ReadingProgress {
     read: AtomicU64,
     /// Bytes that were not read yet; unknown as above.
     behind: AtomicU64,
+    /// Files that are lost if they are removed.
+    at_risk: AtomicUsize,
 }
 
 /// What an input still has to do before it is gone.
@@ -140,6 +142,7 @@ impl Input {
             progress: ReadingProgress {
                 read: AtomicU64::new(UNKNOWN),
                 behind: AtomicU64::new(UNKNOWN),
+                at_risk: AtomicUsize::new(0),
             },
             taken: AtomicU64::new(0),
             partitions,
@@ -168,6 +171,7 @@ impl Input {
         }
         if let Some(behind) = source.behind() {
             self.progress.behind.store(behind.min(UNKNOWN - 1), Ordering::Relaxed);
+            self.progress.at_risk.store(source.files_at_risk(), Ordering::Relaxed);
         }
     }
 
@@ -267,6 +271,7 @@ impl Input {
         let partitions: Vec<PartitionView> =
             partitions.iter().map(|one| one.view(standing(one.partition))).collect();
         InputView {
+            files_at_risk: self.progress.at_risk.load(Ordering::Relaxed),
             name: self.name.to_string(),
             source: self.label.to_string(),
             is_read: self.is_read(),

@@ -6,7 +6,7 @@
 //! list each time, and goes on with the others (D15).
 
 use std::{
-    future::{Future, poll_fn},
+    future::{Future, pending, poll_fn},
     hint::black_box,
     pin::Pin,
     sync::{Arc, atomic::Ordering},
@@ -234,7 +234,7 @@ impl InputReader {
                     self.route_replays();
                     None
                 }
-                pulled = pull(shared, only(parts, come_and_go), source, &mut batch), if reads => {
+                pulled = pull(shared, only(parts, come_and_go), reads, source, &mut batch) => {
                     Some(pulled)
                 }
                 () = fits(parts) => None,
@@ -618,12 +618,26 @@ fn only(parts: &[ReadPartition], come_and_go: bool) -> Option<&Budget> {
 async fn pull(
     shared: &Shared,
     only: Option<&Budget>,
+    reads: bool,
     source: &mut Option<Box<dyn Source>>,
     into: &mut Vec<Taken>,
 ) -> Result<Pull, SourceError> {
-    if let Some(budget) = only {
-        shared.egress.dead_letters.letters.room().await;
-        budget.room(1).await;
+    let room = async {
+        if !reads {
+            pending().await
+        }
+        if let Some(budget) = only {
+            shared.egress.dead_letters.letters.room().await;
+            budget.room(1).await;
+        }
+    };
+    match source.as_mut().and_then(|source| source.held_up()) {
+        None => room.await,
+        Some(held_up) => tokio::select! {
+            biased;
+            () = room => {}
+            () = held_up => {}
+        },
     }
     match source {
         Some(source) => source.pull(into).await,

@@ -36,6 +36,9 @@ pub struct InputView {
     /// How long ago the last event was settled, of the partitions that it has now; `None` before
     /// any was.
     pub last_settled: Option<Duration>,
+    /// Files of it of which something was not read, and that are not open, as of the last look: if
+    /// one is removed, that is lost.
+    pub files_at_risk: usize,
     /// Its partitions; a single one, [`Partition::ONLY`](crate::source::Partition::ONLY), where
     /// its source has no parts.
     pub partitions: Vec<PartitionView>,

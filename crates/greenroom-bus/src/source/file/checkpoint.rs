@@ -128,6 +128,18 @@ impl StoredCheckpoint {
         Self { input, identity, tail, mark, next, open, taken_below, read: None }
     }
 
+    /// The same of a copy of what it is of.
+    pub(super) fn of_copy(&self, identity: FileIdentity) -> Self {
+        Self { identity, ..self.clone() }
+    }
+
+    /// The same of a compressed copy, whose lines are counted from the first one, and which is not
+    /// read to its end.
+    pub(super) fn of_archive(&self, identity: FileIdentity) -> Self {
+        let (mark, tail, read) = (Mark::START, Fingerprint::default(), None);
+        Self { identity, mark, tail, read, ..self.clone() }
+    }
+
     /// Whether both say the same of the lines.
     pub(super) fn says_the_same(&self, other: &Self) -> bool {
         let of = |stored: &Self| (stored.next, stored.taken_below, stored.read);

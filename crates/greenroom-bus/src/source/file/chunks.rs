@@ -3,6 +3,7 @@
 use std::io::{self, Read};
 
 use super::{
+    blank,
     decompress::decompressed,
     too_long::{Measured, TooLong},
 };
@@ -31,6 +32,8 @@ pub(super) enum Chunk {
         reason: String,
         /// Where the line at hand begins in the decompressed input.
         at: u64,
+        /// It would be of no use to restore it: it is as it was written.
+        is_whole: bool,
     },
 }
 
@@ -101,6 +104,7 @@ impl<F: FnMut(Chunk) -> bool> Chunks<F> {
             Err(error) => return Err(error),
         }
         self.skip_byte_order_mark();
+        self.skip_nuls();
         let start = start.min(self.pending.len());
         // If the receiver was dropped, there is no reader to tell.
         let _ = self.hand_over_lines(start);
@@ -133,6 +137,7 @@ impl<F: FnMut(Chunk) -> bool> Chunks<F> {
                 Err(error) => return self.fail(&error),
             }
             self.skip_byte_order_mark();
+            self.skip_nuls();
             let start = start.min(self.pending.len());
             self.hand_over_lines(start)?;
         }
@@ -175,6 +180,14 @@ impl<F: FnMut(Chunk) -> bool> Chunks<F> {
         self.pending.reserve_exact(capacity - self.pending.len());
     }
 
+    /// Of a log that was cut while it was written, there may be more of them than a line may have
+    /// bytes.
+    fn skip_nuls(&mut self) {
+        if self.pending.first() == Some(&0) && self.too_long.is_none() {
+            self.pending.drain(..blank::at_the_start(&self.pending));
+        }
+    }
+
     fn skip_byte_order_mark(&mut self) {
         if self.at_start && self.pending.len() >= BYTE_ORDER_MARK.len() {
             self.at_start = false;
@@ -210,6 +223,7 @@ impl<F: FnMut(Chunk) -> bool> Chunks<F> {
             lines = others;
         }
         self.send_lines(lines, end_at)?;
+        self.skip_nuls();
         self.keep_the_beginning();
         Ok(())
     }
@@ -251,7 +265,8 @@ impl<F: FnMut(Chunk) -> bool> Chunks<F> {
     fn fail(&mut self, error: &io::Error) -> Result<(), Unwanted> {
         let pending = self.too_long.as_ref().map_or(self.pending.len() as u64, Measured::bytes);
         let at = self.offset - pending;
-        self.send(Chunk::Failed { reason: error.to_string(), at })
+        let is_whole = error.kind() == io::ErrorKind::Unsupported;
+        self.send(Chunk::Failed { reason: error.to_string(), at, is_whole })
     }
 
     fn send(&mut self, chunk: Chunk) -> Result<(), Unwanted> {

@@ -84,6 +84,7 @@ impl<R: Read> Read for Damaged<R> {
                 io::ErrorKind::UnexpectedEof => io::Error::other(format!(
                     "the {kind} archive is truncated: it ends in the middle"
                 )),
+                io::ErrorKind::Unsupported => error,
                 _ => io::Error::other(format!("the {kind} archive is damaged: {error}")),
             }
         })
@@ -103,6 +104,16 @@ fn in_words(what: &str, error: impl Error + 'static) -> io::Error {
         cause = error.source();
     }
     io::Error::other(what.to_owned())
+}
+
+/// The archive is whole, and takes more memory than an input may.
+fn too_large_a_window(requested: u64, max: u64) -> io::Error {
+    let [requested, max] = [requested, max].map(|bytes| bytes.div_ceil(1 << 20));
+    let why = format!(
+        "the zstd archive needs a window of {requested} MiB, and at most {max} MiB is given: compress it again without `--long` \
+         (`zstd -dc --long=31 OLD | zstd -o NEW`)"
+    );
+    io::Error::new(io::ErrorKind::Unsupported, why)
 }
 
 /// One zstd frame after the other; the decoder itself knows only one.
@@ -129,6 +140,9 @@ impl<R: BufRead> ZstdFrames<R> {
                     length,
                     ..
                 })) => self.skip(length)?,
+                Err(FrameDecoderError::WindowSizeTooBig { requested, max }) => {
+                    return Err(too_large_a_window(requested, max));
+                }
                 Err(error) => return Err(in_words("the header of a frame cannot be read", error)),
             }
         }

@@ -34,6 +34,7 @@ mod followed;
 mod found;
 mod piece;
 mod reader;
+mod successors;
 #[cfg(test)]
 mod tests;
 
@@ -88,6 +89,7 @@ pub struct FollowSource {
     /// What is there now is all that is asked for.
     looks: bool,
     behind: u64,
+    at_risk: usize,
 }
 
 /// The reader, and when it takes the next step.
@@ -99,11 +101,17 @@ struct ReadSteps {
     has_more: bool,
     /// When to look again.
     look_at: Option<Instant>,
+    /// When it was last heard of.
+    heard: Option<Instant>,
+    /// Why it cannot go on, until that is told.
+    failed: Option<SourceError>,
     poll: Duration,
 }
 
 /// The reader, back from a step, and what that came to.
-type Stepped = (Box<FollowReader>, Result<ReadStep, SourceError>);
+type Stepped = (Box<FollowReader>, Stepping);
+
+type Stepping = Result<ReadStep, SourceError>;
 
 struct FollowTurn {
     of: Arc<Visited>,
@@ -175,6 +183,8 @@ impl FollowSource {
                 stepping: None,
                 has_more: false,
                 look_at: None,
+                heard: None,
+                failed: None,
                 poll,
             },
             ready: VecDeque::new(),
@@ -185,41 +195,84 @@ impl FollowSource {
             is_committed: false,
             looks,
             behind: 0,
+            at_risk: 0,
         })
     }
 
-    /// Begins the next step, unless it is under way.
-    fn begin_step(&mut self) {
+    /// Has the reader do this, unless it does something.
+    fn begin(&mut self, work: impl FnOnce(&mut FollowReader) -> Stepping + Send + 'static) {
         if let Some(mut reader) = self.steps.reader.take() {
-            let now = Instant::now();
             self.steps.stepping = Some(tokio::task::spawn_blocking(move || {
-                let step = reader.step(now);
+                let step = work(&mut reader);
                 (reader, step)
             }));
         }
+    }
+
+    fn begin_step(&mut self) {
+        let now = Instant::now();
+        self.begin(move |reader| reader.step(now));
     }
 
     /// What the step under way comes to.
     ///
     /// # Cancel safety
     /// A dropped future has done nothing that the next call does not find.
-    async fn end_step(&mut self) -> Result<(), SourceError> {
+    async fn end_step(&mut self) {
         let Some(stepping) = &mut self.steps.stepping else {
-            return Err(SourceError::new(self.name.clone(), "its reader is gone: see the log"));
+            return self.failed("its reader is gone: see the log".to_owned());
         };
         let stepped = stepping.await;
         self.steps.stepping = None;
-        let (reader, step) = stepped.map_err(|error| {
-            SourceError::new(self.name.clone(), format!("its reader failed: {error}"))
-        })?;
+        let now = Instant::now();
+        self.steps.heard = Some(now);
+        let (reader, step) = match stepped {
+            Ok(stepped) => stepped,
+            Err(error) => return self.failed(format!("its reader failed: {error}")),
+        };
         self.steps.reader = Some(reader);
-        let ReadStep { pieces, has_more, behind } = step?;
-        self.ready.extend(pieces);
-        (self.steps.has_more, self.behind) = (has_more, behind);
-        if !has_more {
-            self.steps.look_at = Some(Instant::now() + self.steps.poll);
+        match step {
+            Ok(ReadStep { pieces, has_more, behind, at_risk }) => {
+                self.ready.extend(pieces);
+                self.tell_at_risk(at_risk);
+                (self.steps.has_more, self.behind, self.at_risk) = (has_more, behind, at_risk);
+                self.steps.look_at = (!has_more).then(|| now + self.steps.poll);
+            }
+            Err(error) => self.steps.failed = Some(error),
         }
-        Ok(())
+    }
+
+    fn tell_at_risk(&self, files: usize) {
+        if files > 0 && self.at_risk == 0 {
+            tracing::warn!(
+                input = self.name,
+                files,
+                "so many files have something to be read and are not open, since too few descriptors are free: one that is \
+                 removed before it is its turn is lost; allow more open files"
+            );
+        }
+    }
+
+    fn failed(&mut self, why: String) {
+        self.steps.failed = Some(SourceError::new(self.name.clone(), why));
+    }
+
+    /// Looks for new files each `poll`, so that those are open that are removed before it is their
+    /// turn. Never ends.
+    ///
+    /// # Cancel safety
+    /// As [`end_step`](Self::end_step).
+    async fn watch(&mut self) {
+        while self.steps.failed.is_none() {
+            if self.steps.stepping.is_none() {
+                if let Some(heard) = self.steps.heard {
+                    sleep_until(heard + self.steps.poll).await;
+                }
+                self.begin(|reader| Ok(reader.watch()));
+            }
+            self.end_step().await;
+        }
+        std::future::pending().await
     }
 
     /// Takes the piece at hand, once there is room for it. Whether that gave any.
@@ -238,7 +291,7 @@ impl FollowSource {
             }
             Some(Piece::Quiet { of, read, is_left }) => {
                 if let Some(positions) = &of.positions {
-                    positions.end(Some(read));
+                    positions.end(read);
                     positions.set_followed(!is_left);
                 }
                 false
@@ -308,6 +361,9 @@ impl Source for FollowSource {
                         return Ok(Pull::More);
                     }
                 }
+                if let Some(failed) = self.steps.failed.take() {
+                    return Err(failed);
+                }
                 if self.steps.stepping.is_none() {
                     if let Some(at) = self.steps.look_at {
                         if self.looks {
@@ -318,13 +374,24 @@ impl Source for FollowSource {
                     }
                     self.begin_step();
                 }
-                self.end_step().await?;
+                self.end_step().await;
             }
         })
     }
 
+    fn held_up(&mut self) -> Option<BoxFuture<'_, ()>> {
+        if self.looks {
+            return None;
+        }
+        Some(Box::pin(self.watch()))
+    }
+
     fn behind(&self) -> Option<u64> {
         Some(self.behind)
+    }
+
+    fn files_at_risk(&self) -> usize {
+        self.at_risk
     }
 
     fn replayable(&self) -> bool {

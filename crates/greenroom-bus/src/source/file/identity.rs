@@ -7,6 +7,8 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
+use super::blank;
+
 /// So much of a file is looked at in one place.
 pub(super) const BYTES: u64 = 4_096;
 
@@ -31,6 +33,15 @@ impl Fingerprint {
         file.take(range.end - range.start).read_to_end(&mut content)?;
         let crc32 = crc32fast::hash(&content);
         Ok(Self { from: range.start, bytes: content.len() as u64, crc32 })
+    }
+
+    /// Of what was written at the beginning of a file: NULs at its end may be written over.
+    fn written(file: &mut File) -> io::Result<Self> {
+        let mut content = Vec::new();
+        file.seek(SeekFrom::Start(0))?;
+        file.take(BYTES).read_to_end(&mut content)?;
+        content.truncate(content.len() - blank::at_the_end(&content));
+        Ok(Self { from: 0, bytes: content.len() as u64, crc32: crc32fast::hash(&content) })
     }
 
     /// These bytes follow: up to 4 KiB are known. The fingerprint of nothing begins a file.
@@ -71,7 +82,7 @@ impl FileIdentity {
     /// Leaves the cursor of the file somewhere.
     pub(super) fn of(file: &mut File) -> io::Result<Self> {
         let length = file.metadata()?.len();
-        let head = Fingerprint::of(file, 0..length.min(BYTES))?;
+        let head = Fingerprint::written(file)?;
         Ok(Self { inode: inode(file)?, length, head })
     }
 
@@ -90,6 +101,14 @@ impl FileIdentity {
         if head.bytes >= self.head.bytes {
             self.head = head.clone();
         }
+    }
+
+    /// That of a copy, which has another inode; `None` if nothing of the content is known, or only
+    /// NULs, with which others begin as well.
+    pub(super) fn copied(&self, inode: u64) -> Option<Self> {
+        let nuls = vec![0_u8; self.head.bytes.min(BYTES) as usize];
+        let is_known = !nuls.is_empty() && crc32fast::hash(&nuls) != self.head.crc32;
+        is_known.then(|| Self { inode, ..self.clone() })
     }
 
     /// As large as the file is now, where it has grown. One that was cut is not what it was.

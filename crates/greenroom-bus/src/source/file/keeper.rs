@@ -128,11 +128,6 @@ impl Keeper {
         files.len() - 1
     }
 
-    /// The file at this place, of which all was stored, is read on from there.
-    pub(super) fn replace(&self, place: usize, positions: FilePositions) {
-        self.0.files.lock()[place] = Some(Kept::Open(positions));
-    }
-
     /// Nothing more is taken of any file.
     pub(super) fn end_all(&self) {
         for kept in self.0.files.lock().iter().flatten() {
@@ -219,8 +214,11 @@ impl Shared {
         {
             let mut files = self.files.lock();
             for (place, positions, record) in done {
-                let is_open = matches!(&files[place], Some(Kept::Open(_)));
+                let is_open =
+                    matches!(&files[place], Some(Kept::Open(open)) if open.are_same(&positions));
                 if is_open && !positions.is_followed() {
+                    // Its source may know it still.
+                    positions.close_file();
                     files[place] = Some(Kept::Stored(record.stored, 0));
                 }
             }

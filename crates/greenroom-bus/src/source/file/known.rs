@@ -1,21 +1,18 @@
 //! What a checkpoint knows of the files that are there now.
 
-use std::{
-    collections::HashMap,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{collections::HashMap, path::Path, sync::Arc};
 
 use super::{
     OpenedFile,
     checkpoint::{Checkpoint, Contents, StoredCheckpoint, StoredSet},
     identity::inode,
     keeper::Kept,
+    plan::Plan,
     resume::{NoStart, Start},
 };
 use crate::source::Resumed;
 
-/// By the places of the files.
+/// By the places of the files; behind them, what is known of files that cannot be read now.
 pub(super) struct Known {
     pub(super) kept: Vec<Option<Kept>>,
     pub(super) resumed: Option<Resumed>,
@@ -33,15 +30,11 @@ impl Known {
     ///
     /// # Errors
     /// The checkpoint cannot be used: it is damaged, or of another input; or a file cannot be read.
-    pub(super) fn of(
-        checkpoint: &Checkpoint,
-        input: &str,
-        files: &[PathBuf],
-    ) -> Result<Self, String> {
+    pub(super) fn of(checkpoint: &Checkpoint, input: &str, plan: &Plan) -> Result<Self, String> {
         let unusable = |why: String| checkpoint.unusable(&why);
         let set = match checkpoint.read().map_err(|why| unusable(why.to_string()))? {
             None => {
-                let kept = files.iter().map(|_| None).collect();
+                let kept = plan.paths().map(|_| None).collect();
                 return Ok(Self { kept, resumed: None });
             }
             Some(Contents::One(one)) => StoredSet { input: one.input.clone(), files: vec![one] },
@@ -50,7 +43,7 @@ impl Known {
         let is_same_input = set.input == input || set.files.is_empty();
         let mut unclaimed = Unclaimed::new(set.files);
         let (mut kept, mut resumed, mut any) = (Vec::new(), Resumed::default(), false);
-        for path in files {
+        for path in plan.paths() {
             let found = unclaimed.claim(path, checkpoint)?;
             any |= found.is_known;
             resumed = resumed + found.resumed.unwrap_or_default();
@@ -59,7 +52,13 @@ impl Known {
         if !any && !is_same_input {
             return Err(unusable(format!("it is of another input, {}", set.input)));
         }
-        let gone = unclaimed.records.iter().flatten().count();
+        let mut records = std::mem::take(&mut unclaimed.records);
+        for record in records.extract_if(.., |record| {
+            record.as_ref().is_some_and(|record| plan.passes_over(Path::new(&record.input)))
+        }) {
+            kept.extend(record.map(|record| Some(Kept::Stored(record, 0))));
+        }
+        let gone = records.iter().flatten().count();
         if gone > 0 {
             tracing::info!(input, files = gone, "files of the checkpoint are not there any more");
         }

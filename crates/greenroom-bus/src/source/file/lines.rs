@@ -6,7 +6,8 @@ use std::sync::{Arc, mpsc};
 use tokio::sync::oneshot;
 
 use super::{
-    chunks::Chunk, demand::Demand, form::Form, marks::Mark, parsers, skip::Skip, too_long::TooLong,
+    blank, chunks::Chunk, demand::Demand, form::Form, marks::Mark, parsers, skip::Skip,
+    too_long::TooLong,
 };
 use crate::{
     event::Event,
@@ -35,6 +36,8 @@ pub(super) enum ReadBatch {
         line: u64,
         /// Where it begins in the decompressed input.
         at: u64,
+        /// It would be of no use to restore it.
+        is_whole: bool,
     },
 }
 
@@ -99,8 +102,8 @@ impl Lines {
             Chunk::Lines { bytes, at } => self.parse(bytes, at, give),
             Chunk::TooLong(too_long) => self.give_alone(too_long, give),
             Chunk::End => give(ReadBatch::End),
-            Chunk::Failed { reason, at } => {
-                give(ReadBatch::Failed { reason, line: self.line + 1, at })
+            Chunk::Failed { reason, at, is_whole } => {
+                give(ReadBatch::Failed { reason, line: self.line + 1, at, is_whole })
             }
         }
     }
@@ -203,6 +206,7 @@ impl Parser {
 
 /// None for a blank line.
 fn read_line(whole: &[u8], number: u64, form: &Form) -> Option<Result<Event, Malformed>> {
+    let whole = &whole[blank::at_the_start(whole)..];
     let line = whole.strip_suffix(&[CARRIAGE_RETURN]).unwrap_or(whole);
     if line.len() > form.max_event {
         return Some(Err(TooLong::of(whole, form.max_event).malformed()));

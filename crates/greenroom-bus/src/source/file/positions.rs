@@ -245,6 +245,16 @@ impl FilePositions {
         self.0.content.lock().file.is_some()
     }
 
+    /// Whether both are of one file, and of one time that it was begun.
+    pub(super) fn are_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Its file, of which something was recorded, is open again.
+    pub(super) fn reopened(&self, file: File) {
+        self.0.content.lock().file.get_or_insert(file);
+    }
+
     /// Closes the file: nothing more is stored of it.
     pub(super) fn close_file(&self) {
         self.0.content.lock().file = None;

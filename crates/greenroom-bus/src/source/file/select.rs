@@ -1,23 +1,27 @@
 //! Which files a path names, where it may name several: those of a directory, or those that a
 //! pattern matches.
 
+mod entry;
+mod walk;
+
 use std::{
     ffi::OsStr,
-    fs,
+    fs, io,
     path::{Path, PathBuf},
 };
 
-use glob::{MatchOptions, Pattern};
+use glob::Pattern;
+
+use self::{
+    entry::is_link,
+    walk::{PatternWalk, matches},
+};
+
+pub use entry::UnreadableEntry;
+pub(super) use entry::known_by;
 
 /// The files of a directory that are read: by how their names end.
 pub const EXTENSIONS: [&str; 5] = ["ndjson", "jsonl", "json", "gz", "zst"];
-
-/// As a shell does it: a star crosses no directory, and takes no name that begins with a dot.
-const AS_A_SHELL: MatchOptions = MatchOptions {
-    case_sensitive: true,
-    require_literal_separator: true,
-    require_literal_leading_dot: true,
-};
 
 /// The files that a directory or a pattern names, in the order in which they are read: by their
 /// paths, compared byte by byte, name by name.
@@ -25,11 +29,15 @@ const AS_A_SHELL: MatchOptions = MatchOptions {
 /// A directory names the files in it, not those further down, whose names end in one of
 /// [`EXTENSIONS`] and begin with no dot. A pattern has `*` and `?` for any and for one character of
 /// a name, `[abc]` or `[!a-z]` for one of some, and `**` for any number of directories. Directories
-/// that it matches are left out.
+/// that it matches are left out. Links are followed; one that leads to a directory which was
+/// entered before is not.
+///
+/// An entry that cannot be read keeps no other from being found: it is [told](Self::unreadable).
 #[derive(Debug, Clone)]
 pub struct FileSet {
     files: Vec<PathBuf>,
     named_twice: Vec<(PathBuf, PathBuf)>,
+    unreadable: Vec<UnreadableEntry>,
     takes: Takes,
     absolute: PathBuf,
 }
@@ -47,8 +55,8 @@ impl FileSet {
     /// there under this very name and is no directory, or a name without `*`, `?` and `[`.
     ///
     /// # Errors
-    /// It is no pattern, a directory cannot be read, or it names something that is no regular file;
-    /// in words for an operator.
+    /// It is no pattern, or the directory that it begins with cannot be read; in words for an
+    /// operator.
     pub fn at(path: &Path) -> Result<Option<Self>, String> {
         if path == Path::new("-") {
             return Ok(None);
@@ -71,6 +79,11 @@ impl FileSet {
         &self.named_twice
     }
 
+    /// What is named and cannot be read.
+    pub fn unreadable(&self) -> &[UnreadableEntry] {
+        &self.unreadable
+    }
+
     /// The directory or pattern, from the root.
     pub fn absolute(&self) -> &Path {
         &self.absolute
@@ -80,7 +93,7 @@ impl FileSet {
     pub fn takes(&self, path: &Path) -> bool {
         match &self.takes {
             Takes::Directory(directory) => path.parent() == Some(directory) && is_data(path),
-            Takes::Pattern(pattern) => pattern.matches_path_with(path, AS_A_SHELL),
+            Takes::Pattern(pattern) => matches(pattern, path.as_os_str()),
         }
     }
 
@@ -94,7 +107,7 @@ impl FileSet {
             }
         }
         let absolute = path.canonicalize().map_err(unreadable)?;
-        Self::of(found, Takes::Directory(absolute.clone()), absolute)
+        Ok(Self::of((found, Vec::new()), Takes::Directory(absolute.clone()), absolute))
     }
 
     fn of_pattern(path: &Path) -> Result<Self, String> {
@@ -102,20 +115,29 @@ impl FileSet {
             format!("there is no such file, and it is no pattern: {error}")
         };
         let (there, rest) = split(path);
-        let as_written = pattern(there, rest)?;
         let full = there.canonicalize().map_err(|error| error.to_string())?;
         let takes = Takes::Pattern(Pattern::new(&pattern(&full, rest)?).map_err(wrong)?);
-        let matches = glob::glob_with(&as_written, AS_A_SHELL).map_err(wrong)?;
-        let found = matches.collect::<Result<Vec<_>, _>>();
-        Self::of(found.map_err(|error| error.to_string())?, takes, full.join(rest))
+        let found = PatternWalk::along(rest).map_err(wrong)?.from(there)?;
+        Ok(Self::of(found, takes, full.join(rest)))
     }
 
-    fn of(mut found: Vec<PathBuf>, takes: Takes, absolute: PathBuf) -> Result<Self, String> {
+    fn of(
+        (mut found, mut unreadable): (Vec<PathBuf>, Vec<UnreadableEntry>),
+        takes: Takes,
+        absolute: PathBuf,
+    ) -> Self {
         found.sort();
         let (mut files, mut named_twice) = (Vec::new(), Vec::new());
         let mut known: std::collections::HashMap<_, PathBuf> = std::collections::HashMap::new();
         for path in found {
-            let Some(identity) = identity(&path)? else { continue };
+            let identity = match identity(&path) {
+                Ok(Some(identity)) => identity,
+                Ok(None) => continue,
+                Err(why) => {
+                    unreadable.push(UnreadableEntry { path, why });
+                    continue;
+                }
+            };
             match known.get(&identity) {
                 Some(first) => named_twice.push((path, first.clone())),
                 None => {
@@ -124,7 +146,7 @@ impl FileSet {
                 }
             }
         }
-        Ok(Self { files, named_twice, takes, absolute })
+        Self { files, named_twice, unreadable, takes, absolute }
     }
 }
 
@@ -145,42 +167,23 @@ fn split(path: &Path) -> (&Path, &Path) {
     (there, path.strip_prefix(there).unwrap_or(path))
 }
 
-/// What is there stands for itself, whatever characters it has.
+/// The whole as a pattern: what is there stands for itself, whatever characters it has.
 fn pattern(there: &Path, rest: &Path) -> Result<String, String> {
-    let text = |path: &Path| {
-        let text = path.to_str().map(str::to_owned);
-        text.ok_or_else(|| "a pattern has to be valid UTF-8".to_owned())
-    };
-    let rest = text(rest)?;
-    match there == Path::new(".") {
-        true => Ok(rest),
-        false => Ok(format!("{}/{rest}", Pattern::escape(text(there)?.trim_end_matches('/')))),
-    }
+    let rest = rest.to_str().ok_or_else(|| "a pattern has to be valid UTF-8".to_owned())?;
+    let there = Pattern::escape(there.to_string_lossy().trim_end_matches('/'));
+    Ok(format!("{there}/{rest}"))
 }
 
-/// What tells a file from others whatever it is called; `None` for a directory.
+/// What tells a file from others whatever it is called; `None` for a directory, and for what has
+/// vanished meanwhile.
 fn identity(path: &Path) -> Result<Option<(u64, u64, PathBuf)>, String> {
-    let found = fs::metadata(path);
-    let found = found.map_err(|error| format!("{} cannot be read: {error}", path.display()))?;
-    if found.is_dir() {
-        return Ok(None);
+    match fs::metadata(path) {
+        Ok(found) if found.is_dir() => Ok(None),
+        Ok(found) if found.is_file() => Ok(Some(known_by(&found, path))),
+        Ok(_) => Err("is no regular file: name it in an input of its own".to_owned()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !is_link(path) => Ok(None),
+        Err(error) => Err(super::unreadable(&error)),
     }
-    if !found.is_file() {
-        let path = path.display();
-        return Err(format!("{path} is no regular file: name it in an input of its own"));
-    }
-    Ok(Some(known_by(&found, path)))
-}
-
-#[cfg(unix)]
-pub(super) fn known_by(found: &fs::Metadata, _path: &Path) -> (u64, u64, PathBuf) {
-    use std::os::unix::fs::MetadataExt;
-    (found.dev(), found.ino(), PathBuf::new())
-}
-
-#[cfg(not(unix))]
-pub(super) fn known_by(_found: &fs::Metadata, path: &Path) -> (u64, u64, PathBuf) {
-    (0, 0, path.canonicalize().unwrap_or_else(|_| path.to_owned()))
 }
 
 #[cfg(test)]
@@ -264,25 +267,10 @@ mod tests {
     }
 
     #[test]
-    fn b01_what_is_no_pattern_and_what_is_no_file_is_told() {
+    fn b01_what_is_no_pattern_is_told() {
         let directory = directory(&["a.ndjson"]);
         let wrong = FileSet::at(&directory.path().join("[a.ndjson")).unwrap_err();
         assert!(wrong.starts_with("there is no such file, and it is no pattern: "), "{wrong}");
-        #[cfg(unix)]
-        {
-            let link = directory.path().join("z.ndjson");
-            std::os::unix::fs::symlink("/dev/null", &link).unwrap();
-            for path in [directory.path().to_owned(), directory.path().join("*")] {
-                let special = FileSet::at(&path).unwrap_err();
-                assert!(special.contains("z.ndjson is no regular file"), "{special}");
-            }
-            fs::remove_file(&link).unwrap();
-            std::os::unix::fs::symlink("nowhere", &link).unwrap();
-            for path in [directory.path().to_owned(), directory.path().join("*")] {
-                let missing = FileSet::at(&path).unwrap_err();
-                assert!(missing.contains("z.ndjson cannot be read: No such file"), "{missing}");
-            }
-        }
     }
 
     #[test]

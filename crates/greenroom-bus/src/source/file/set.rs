@@ -16,12 +16,7 @@
 //! With a checkpoint, no line of a file is taken before the checkpoint has a record of the file.
 //! Small files are therefore opened several at a time: so one commit is enough for all of them.
 
-use std::{
-    collections::VecDeque,
-    fmt,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{collections::VecDeque, fmt, path::Path, sync::Arc};
 
 use parking_lot::Mutex;
 use tokio::task::JoinHandle;
@@ -31,9 +26,10 @@ use super::{
     checkpoint::Checkpoint,
     keeper::Keeper,
     known::Known,
+    plan::{Plan, Planned},
     positions::FilePositions,
     resume::{NoStart, Start},
-    select::FileSet,
+    select::{FileSet, UnreadableEntry},
 };
 use crate::{
     BoxFuture,
@@ -51,9 +47,10 @@ const AHEAD_BYTES: u64 = 1 << 20;
 /// Reads the files that a directory or a pattern names, in order, as [`FileSource`] reads each of
 /// them.
 ///
-/// A file that cannot be read when its turn comes ends the input with an error that names it, and
-/// the files behind it are not read: their events may belong behind its own. One that has grown
-/// meanwhile is read to the end that it has then.
+/// What cannot be read when the run begins is told, and the others are read; then the input ends
+/// with an error that names it. A file that cannot be read any more when its turn comes ends the
+/// input at once, and the files behind it are not read: their events may belong behind its own. One
+/// that has grown meanwhile is read to the end that it has then.
 pub struct FileSetSource {
     name: String,
     files: Arc<Files>,
@@ -67,6 +64,8 @@ pub struct FileSetSource {
     last: u64,
     places: Arc<SetPlaces>,
     is_committed: bool,
+    /// What could not be read when the run began, until that was told at the end.
+    unread: Vec<UnreadableEntry>,
 }
 
 /// What there is to read.
@@ -76,14 +75,6 @@ struct Files {
     length: u64,
     options: FileSourceOptions,
     keeper: Option<Keeper>,
-}
-
-struct Planned {
-    path: PathBuf,
-    /// In bytes, when the run began.
-    length: u64,
-    /// The lengths of those before it.
-    behind: u64,
 }
 
 /// What came of opening the next files.
@@ -117,11 +108,7 @@ impl FileSetSource {
         options: FileSourceOptions,
     ) -> Result<Self, SourceError> {
         Self::with(path.as_ref(), |name| {
-            let files = planned(set)?;
-            for file in &files {
-                OpenedFile::at(&file.path).map_err(|why| in_file(&file.path, &why))?;
-            }
-            Ok(Self::new(name, files, options, None))
+            Ok(Self::new(name.clone(), Plan::of(set, &name)?, options, None))
         })
     }
 
@@ -171,23 +158,23 @@ impl FileSetSource {
         checkpoint: Checkpoint,
         options: FileSourceOptions,
     ) -> Result<Self, String> {
-        let files = planned(set)?;
+        let plan = Plan::of(set, &name)?;
         let input = set.absolute().display().to_string();
-        let Known { kept, resumed } = Known::of(&checkpoint, &input, set.files())?;
+        let Known { kept, resumed } = Known::of(&checkpoint, &input, &plan)?;
         let keeper = Keeper::of_several(name.clone(), checkpoint, input, kept, resumed);
-        Ok(Self::new(name, files, options, Some(keeper)))
+        Ok(Self::new(name, plan, options, Some(keeper)))
     }
 
     fn new(
         name: String,
-        files: Vec<Planned>,
+        Plan { files, unread }: Plan,
         options: FileSourceOptions,
         keeper: Option<Keeper>,
     ) -> Self {
         let places = Arc::new(SetPlaces { name: name.as_str().into(), begun: Mutex::default() });
         Self {
             name,
-            files: Arc::new(Files { length: length_of(&files), files, options, keeper }),
+            files: Arc::new(Files { length: Planned::length_of(&files), files, options, keeper }),
             next: 0,
             opening: None,
             ready: VecDeque::new(),
@@ -195,6 +182,7 @@ impl FileSetSource {
             last: 0,
             places,
             is_committed: false,
+            unread,
         }
     }
 
@@ -229,33 +217,24 @@ impl FileSetSource {
         Ok(true)
     }
 
+    /// All was read that could be.
+    fn end(&mut self) -> Result<Pull, SourceError> {
+        let unread = std::mem::take(&mut self.unread);
+        let Some(UnreadableEntry { path, why }) = unread.first() else { return Ok(Pull::End) };
+        let others = match unread.len() - 1 {
+            0 => String::new(),
+            others => format!(" (and {others} more)"),
+        };
+        let reason = format!(
+            "{}{others} {why}; all others were read: mend that or narrow the pattern, then run again",
+            path.display()
+        );
+        Err(SourceError::new(self.name.clone(), reason))
+    }
+
     fn failed(&self, error: &dyn fmt::Display) -> SourceError {
         SourceError::new(self.name.clone(), format!("its next file cannot be opened: {error}"))
     }
-}
-
-/// The files in order.
-fn planned(set: &FileSet) -> Result<Vec<Planned>, String> {
-    if set.files().is_empty() {
-        return Err(
-            "there is no file to read: check the path, or wait until there is one".to_owned()
-        );
-    }
-    let mut files = Vec::with_capacity(set.files().len());
-    for path in set.files() {
-        let found = path.metadata().map_err(|error| in_file(path, &super::unreadable(&error)))?;
-        let (length, behind) = (found.len(), length_of(&files));
-        files.push(Planned { path: path.clone(), length, behind });
-    }
-    Ok(files)
-}
-
-fn length_of(files: &[Planned]) -> u64 {
-    files.last().map_or(0, |last| last.behind + last.length)
-}
-
-fn in_file(path: &Path, why: &str) -> String {
-    format!("{} {why}", path.display())
 }
 
 impl Files {
@@ -332,7 +311,7 @@ impl Source for FileSetSource {
                 let Some(CurrentFile { source, base, .. }) = &mut self.current else {
                     match self.begin().await? {
                         true => continue,
-                        false => return Ok(Pull::End),
+                        false => return self.end(),
                     }
                 };
                 let before = into.len();

@@ -373,6 +373,25 @@ async fn errors_of_zstd_are_sentences() {
     }
 }
 
+#[tokio::test]
+async fn b01_a_zstd_window_that_is_too_large_is_no_damage() {
+    // A frame whose window has 512 MiB.
+    let bytes = [0x28, 0xb5, 0x2f, 0xfd, 0x00, 19 << 3, 0, 0, 0, 0];
+    let (_, error) = read_with(&bytes, 1 << 20).await;
+    let error = error.unwrap().to_string();
+    assert!(error.contains("needs a window of 512 MiB, and at most 128 MiB is given"), "{error}");
+    assert!(!error.contains("damaged") && !error.contains("restore"), "{error}");
+}
+
+#[tokio::test]
+async fn b01_nuls_at_the_head_of_a_line_are_no_part_of_it() {
+    let bytes =
+        [&vec![0; 3 << 20], &lines(1..=2)[..], &[0; 9], &lines(3..=3), &[0; 5_000]].concat();
+    let (taken, error) = read_with(&bytes, 1 << 20).await;
+    assert!(error.is_none());
+    assert_eq!(shape(&taken), counted(3));
+}
+
 #[cfg(unix)]
 #[tokio::test]
 async fn a_pipe_without_a_writer_holds_up_nobody() {

@@ -109,6 +109,8 @@ pub(super) struct Input {
     pub(super) in_flight_bytes: u64,
     pub(super) held_back: u64,
     pub(super) last_settled: Option<Duration>,
+    /// Files that are lost if they are removed.
+    pub(super) files_at_risk: usize,
     /// It is not read because parked keys hold all that it may have in flight.
     pub(super) waits_for_parked: bool,
 }
@@ -204,6 +206,7 @@ fn input(view: &InputView) -> Input {
         in_flight_bytes: view.in_flight_bytes,
         held_back: view.held_back,
         last_settled: view.last_settled,
+        files_at_risk: view.files_at_risk,
         waits_for_parked: view.waits_for_parked_keys(),
     }
 }

@@ -61,6 +61,7 @@ fn well() -> Seen {
             in_flight_bytes: 1 << 20,
             held_back: 0,
             last_settled: Some(SECOND),
+            files_at_risk: 0,
             waits_for_parked: false,
         }],
         parked: Parked::default(),
@@ -83,6 +84,15 @@ fn figures() -> Figures {
 
 fn advice(settings: Advisor, figures: Figures) -> Advice {
     Judge::new(settings).unwrap_or_else(|error| panic!("{error}")).advise(&figures)
+}
+
+#[test]
+fn o13_files_that_are_lost_if_they_are_removed_are_counted() {
+    let mut seen = well();
+    seen.inputs[0].files_at_risk = 1_200;
+    let finding = one(&seen);
+    assert_eq!((&*finding.about, &*finding.figures), ("inputs.in", "1,200 files"));
+    assert_eq!(finding.severity, Severity::Warning);
 }
 
 /// The single finding of a pool that was advised so.

@@ -218,6 +218,25 @@ pub(super) fn wedged(seen: &Seen, found: &mut Vec<Finding>) {
     }
 }
 
+pub(super) fn files_at_risk(seen: &Seen, found: &mut Vec<Finding>) {
+    for input in seen.inputs.iter().filter(|input| input.files_at_risk > 0) {
+        found.push(Finding {
+            severity: Severity::Warning,
+            about: format!("inputs.{}", input.name),
+            what: format!("The input `{}` has more files to read than it may open", input.name),
+            figures: count(input.files_at_risk as u64, "file"),
+            why: "What is removed before it is its turn is lost.".to_owned(),
+            change:
+                "Allow greenroom more open files (`LimitNOFILE=` of systemd, `ulimit -Hn`) and \
+                     start it anew. This tells how it stands."
+                    .to_owned(),
+            lines: None,
+            ask: Some("GET /api/run".to_owned()),
+            done: false,
+        });
+    }
+}
+
 pub(super) fn paused(seen: &Seen, found: &mut Vec<Finding>) {
     let pools = seen.pools.iter().filter(|pool| pool.now.paused);
     let pools =

@@ -3,10 +3,16 @@
 use std::{
     fs::{File, Metadata},
     io::{self, Read, Seek, SeekFrom},
-    time::SystemTime,
+    time::{Duration, SystemTime},
 };
 
-use super::super::identity::{self, Fingerprint};
+use super::super::{
+    blank,
+    identity::{self, Fingerprint},
+};
+
+/// A file that was written to less than this ago may be written to again with the same time.
+const TICK: Duration = Duration::from_secs(1);
 
 /// So many bytes before the place that was read to.
 const RECENT: usize = 256;
@@ -23,6 +29,17 @@ pub(super) struct ReadContent {
     /// As of which `written` it was found unchanged, or longer. A file that stays as it is costs no
     /// read at a look.
     checked: Option<SystemTime>,
+    nuls: Nuls,
+}
+
+/// A log may be allocated before it is written, so NULs at its end are no content yet; a log that
+/// is cut while its writer does not append begins with them.
+#[derive(Default)]
+struct Nuls {
+    /// A place that has something else.
+    content_at: u64,
+    /// When the file had this length, it had only NULs behind what was read.
+    at_the_end: Option<u64>,
 }
 
 impl ReadContent {
@@ -41,6 +58,22 @@ impl ReadContent {
     /// When it was last written to, as it was just found.
     pub(super) fn found(&mut self, written: SystemTime) {
         self.written = Some(written);
+    }
+
+    /// It was last written to so long ago.
+    pub(super) fn is_older(&self, than: Duration) -> bool {
+        let age = self.written.and_then(|written| written.elapsed().ok());
+        age.is_some_and(|age| age >= than)
+    }
+
+    /// Of a file of this length, all is read but NULs, and was so when it was last written to.
+    pub(super) fn ends_at(&self, length: u64) -> bool {
+        self.nuls.at_the_end == Some(length) && !self.is_touched() && self.is_older(TICK)
+    }
+
+    /// Nothing but NULs is behind what was read.
+    pub(super) fn ends_in_nuls(&self) -> bool {
+        self.nuls.at_the_end.is_some()
     }
 
     /// It was written to since it was last checked.
@@ -81,13 +114,37 @@ struct Recorded<'a> {
 
 impl Read for Recorded<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let at = self.file.stream_position()?;
         let count = self.file.read(buffer)?;
+        let count = self.written(at, &buffer[..count])?;
         let (read, ReadContent { head, recent, .. }) = (&buffer[..count], &mut *self.content);
         head.extend(read);
         recent.extend_from_slice(&read[read.len().saturating_sub(RECENT)..]);
         let excess = recent.len().saturating_sub(RECENT);
         recent.drain(..excess);
         Ok(count)
+    }
+}
+
+impl Recorded<'_> {
+    /// How much of this, which stands at this place of the file, was written: not NULs behind which
+    /// nothing else comes.
+    fn written(&mut self, at: u64, read: &[u8]) -> io::Result<usize> {
+        let nuls = &mut self.content.nuls;
+        nuls.at_the_end = None;
+        let written = read.len() - blank::at_the_end(read);
+        let end = at + read.len() as u64;
+        if written > 0 || read.is_empty() || nuls.content_at >= end {
+            return Ok(if written > 0 { written } else { read.len() });
+        }
+        match blank::content_from(self.file, end)? {
+            Some(at) => nuls.content_at = at,
+            None => {
+                nuls.at_the_end = Some(self.file.metadata()?.len());
+                return Ok(0);
+            }
+        }
+        Ok(read.len())
     }
 }
 

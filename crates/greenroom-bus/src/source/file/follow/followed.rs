@@ -14,7 +14,7 @@ use super::super::{
     Give,
     chunks::{Chunk, Chunks},
     decompress::{decompressed, is_plain},
-    identity,
+    identity::{self, Fingerprint},
     lines::{Items, Lines, ReadBatch},
 };
 use super::{
@@ -31,11 +31,11 @@ const MAGIC: usize = 4;
 pub(super) struct Followed {
     pub(super) path: PathBuf,
     pub(super) id: Id,
-    /// Its place in the checkpoint.
-    pub(super) place: Option<usize>,
     pub(super) visited: Arc<Visited>,
-    /// `None` while it sleeps.
+    /// `None` while it sleeps, and until it is opened for the first time.
     pub(super) file: Option<File>,
+    /// It was opened.
+    pub(super) has_begun: bool,
     /// In bytes, at the last look.
     pub(super) length: u64,
     /// A name that is followed leads to it.
@@ -61,8 +61,16 @@ struct Cutter {
 #[derive(Default)]
 struct Compressed {
     archive: Option<Archive>,
-    /// How long it was, and since when.
-    steady: Option<(u64, Instant)>,
+    steady: Option<Steady>,
+}
+
+/// Whether a file grows.
+struct Steady {
+    /// Its length, and since when it has that.
+    as_long: u64,
+    since: Instant,
+    /// When it was first met.
+    met: Instant,
 }
 
 /// What the engine's side was told of it last.
@@ -98,7 +106,7 @@ impl Followed {
     /// What is read begins behind `offset` bytes and so many lines as these have.
     pub(super) fn new(
         (path, id): (PathBuf, Id),
-        (place, visited): (Option<usize>, Arc<Visited>),
+        visited: Arc<Visited>,
         file: Option<File>,
         (lines, offset, max_event): (Lines, u64, usize),
     ) -> Self {
@@ -108,8 +116,8 @@ impl Followed {
         Self {
             path,
             id,
-            place,
             visited,
+            has_begun: file.is_some(),
             file,
             length: offset,
             is_there: true,
@@ -146,10 +154,14 @@ impl Followed {
         self.cutter.lines.last()
     }
 
-    /// It sleeps, and was found like this.
-    pub(super) fn was_found(&mut self, found: &FoundFile) {
-        self.length = found.length;
-        self.content.found(found.modified);
+    /// A name that is followed leads to it.
+    pub(super) fn is_found(&mut self, found: FoundFile) {
+        self.is_there = true;
+        if self.file.is_none() {
+            self.length = found.length;
+            self.content.found(found.modified);
+        }
+        self.path = found.path;
     }
 
     /// Looks how long it is now. True where there is something to be read, or other content.
@@ -158,6 +170,9 @@ impl Followed {
             let found = file.metadata()?;
             self.length = found.len();
             self.content.found(written(&found));
+        }
+        if self.content.ends_at(self.length) {
+            self.length = self.read();
         }
         if self.length != self.read() {
             self.content.is_checked();
@@ -182,31 +197,34 @@ impl Followed {
         self.file.as_ref().is_some_and(|file| file.metadata().is_ok_and(|found| links(&found) == 0))
     }
 
-    /// Whether a file that is compressed has not grown for as long as a quiet one.
+    /// Whether a file that is compressed does not grow any more. One that was last written to long
+    /// ago is whole at first sight.
     pub(super) fn is_steady(&mut self, now: Instant) -> bool {
-        let (length, since) = *self.compressed.steady.get_or_insert((self.length, now));
-        if length != self.length {
-            self.compressed.steady = Some((self.length, now));
+        let length = self.length;
+        let Steady { as_long, since, .. } =
+            self.compressed.steady.get_or_insert(Steady { as_long: length, since: now, met: now });
+        if *as_long != length {
+            (*as_long, *since) = (length, now);
         }
-        length == self.length && now.duration_since(since) >= STEADY
+        now.duration_since(*since) >= STEADY || self.content.is_older(STEADY)
     }
 
-    /// How it begins, and how much of it was read; `None` of what is not open, or compressed.
-    pub(super) fn content(&mut self) -> Option<(Vec<u8>, u64)> {
+    /// Whether it was first met so long ago.
+    pub(super) fn has_waited(&self, now: Instant, time: Duration) -> bool {
+        self.compressed.steady.as_ref().is_some_and(|steady| now.duration_since(steady.met) >= time)
+    }
+
+    /// How it begins, and how much of it was read; `None` of what is compressed, and of nothing.
+    pub(super) fn content(&self) -> Option<(Fingerprint, u64)> {
         let read = self.cutter.chunks.offset();
-        let file = self.file.as_mut().filter(|_| self.compressed.archive.is_none())?;
-        let count = read.min(identity::BYTES);
-        Some((bytes_before(file, count, count as usize).ok()?, read))
+        let is_known = read > 0 && self.compressed.archive.is_none();
+        is_known.then(|| (self.content.head().clone(), read))
     }
 
-    /// Whether all that was read of it is content of this length that begins like this.
-    pub(super) fn has_read(&mut self, beginning: &[u8], length: u64) -> bool {
-        let is_plain = self.compressed.archive.is_none()
-            && self.cutter.chunks.offset() == length
-            && length > 0;
-        let Some(file) = self.file.as_mut().filter(|_| is_plain) else { return false };
-        let count = beginning.len();
-        bytes_before(file, count as u64, count).is_ok_and(|there| there == beginning)
+    /// Whether a file begins with all that was read of this one, which is something.
+    pub(super) fn is_begun_by(&self, file: &mut File) -> bool {
+        let read = self.content().map(|(_, read)| self.content.difference(file, read));
+        matches!(read, Some(Ok(None)))
     }
 
     /// Reads a chunk more.
@@ -233,7 +251,10 @@ impl Followed {
         file.seek(SeekFrom::Start(self.cutter.chunks.offset()))?;
         let has_read = self.cutter.chunks.step(&mut self.content.recorded(file))?;
         if !has_read {
-            // It was cut just now: the next look finds that.
+            // It has nothing more but NULs, or was cut just now: the next look finds that.
+            if self.content.ends_in_nuls() {
+                self.length = self.read();
+            }
             return Ok(Visit::Done);
         }
         if let Some(positions) = &self.visited.positions {

@@ -7,7 +7,10 @@ use std::{
 };
 
 use super::{
-    super::select::{FileSet, known_by},
+    super::{
+        select::{FileSet, UnreadableEntry, known_by},
+        unreadable,
+    },
     content::written,
 };
 
@@ -24,7 +27,7 @@ pub(super) struct FoundFile {
     pub(super) modified: SystemTime,
     /// Which was made first tells those apart that were last written to in the same tick of the
     /// clock, as one that was renamed and its successor.
-    created: SystemTime,
+    pub(super) created: SystemTime,
 }
 
 /// What a path names now.
@@ -33,35 +36,31 @@ pub(super) struct NamedFiles {
     pub(super) files: Vec<FoundFile>,
     /// It is a directory or a pattern.
     pub(super) is_set: bool,
-}
-
-impl FoundFile {
-    /// The same file, of which nothing is known any more.
-    pub(super) fn anew(path: PathBuf, id: Id, length: u64) -> Self {
-        let now = SystemTime::now();
-        Self { path, id, length, modified: now, created: now }
-    }
+    /// What it names and cannot be read.
+    pub(super) unreadable: Vec<UnreadableEntry>,
 }
 
 impl NamedFiles {
     /// One that vanishes meanwhile is left out.
     ///
     /// # Errors
-    /// A directory cannot be read, or it names something that is no regular file.
+    /// A directory cannot be read, or one file that is named by itself cannot be followed.
     pub(super) fn by(path: &Path) -> Result<Self, String> {
-        let (paths, is_set) = match FileSet::at(path)? {
-            Some(set) => (set.files().to_vec(), true),
-            None => (vec![path.to_owned()], false),
+        let Some(set) = FileSet::at(path)? else {
+            let found = at(path).map_err(|why| format!("{} {why}", path.display()))?;
+            let files = found.into_iter().collect();
+            return Ok(Self { files, is_set: false, unreadable: Vec::new() });
         };
-        let mut files = Vec::with_capacity(paths.len());
-        for path in paths {
-            if let Some(found) = at(path)? {
-                files.push(found);
+        let mut unreadable = set.unreadable().to_vec();
+        let mut files = Vec::with_capacity(set.files().len());
+        for path in set.files() {
+            match at(path) {
+                Ok(found) => files.extend(found),
+                Err(why) => unreadable.push(UnreadableEntry { path: path.clone(), why }),
             }
         }
-        let order = |found: &FoundFile| (found.modified, found.created, found.path.clone());
-        files.sort_by_cached_key(order);
-        Ok(Self { files, is_set })
+        in_order(&mut files);
+        Ok(Self { files, is_set: true, unreadable })
     }
 
     /// Whether both name the same files, by the same names.
@@ -76,45 +75,39 @@ impl NamedFiles {
     }
 }
 
-/// Beside a file of this name: files whose inode is one of these.
-pub(super) fn beside(path: &Path, inodes: &[u64]) -> Vec<FoundFile> {
-    let Some(Ok(entries)) = directory(path).map(fs::read_dir) else { return Vec::new() };
-    // What cannot be looked at is not found: what is missed then is told.
-    let paths = entries.flatten().map(|entry| entry.path());
-    let found = paths.filter_map(|path| at(path).ok().flatten());
-    found.filter(|found| inodes.contains(&found.id.1)).collect()
+/// In the order in which they were last written to, then made, then of their names.
+pub(super) fn in_order(files: &mut [FoundFile]) {
+    files.sort_by_cached_key(|found| (found.modified, found.created, found.path.clone()));
 }
 
-/// Beside a file of this name: files whose names begin with it and that were written to after this.
-pub(super) fn successors(path: &Path, after: SystemTime) -> Vec<PathBuf> {
-    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+/// Beside a file of this name: files of which this is true.
+pub(super) fn beside(path: &Path, is_one: impl Fn(&FoundFile) -> bool) -> Vec<FoundFile> {
     let Some(Ok(entries)) = directory(path).map(fs::read_dir) else { return Vec::new() };
-    let is_named = |path: &Path| {
-        let other = path.file_name().unwrap_or_default().as_encoded_bytes();
-        other.len() > name.len() && other.starts_with(name)
-    };
-    let paths = entries.flatten().map(|entry| entry.path()).filter(|path| is_named(path));
-    let found = paths.filter_map(|path| at(path).ok().flatten());
-    found.filter(|found| found.modified > after).map(|found| found.path).collect()
+    // What cannot be looked at is not found.
+    let found = entries.flatten().filter_map(|entry| at(&entry.path()).ok().flatten());
+    found.filter(is_one).collect()
 }
 
-fn directory(path: &Path) -> Option<&Path> {
+pub(super) fn directory(path: &Path) -> Option<&Path> {
     let parent = path.parent()?;
     Some(if parent.as_os_str().is_empty() { Path::new(".") } else { parent })
 }
 
-fn at(path: PathBuf) -> Result<Option<FoundFile>, String> {
-    let metadata = match fs::metadata(&path) {
+/// The file at this path, if there is one.
+///
+/// # Errors
+/// Why it cannot be followed, in words that follow the path.
+pub(super) fn at(path: &Path) -> Result<Option<FoundFile>, String> {
+    let metadata = match fs::metadata(path) {
         Ok(metadata) => metadata,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(format!("{} cannot be read: {error}", path.display())),
+        Err(error) => return Err(unreadable(&error)),
     };
     if !metadata.is_file() {
-        let path = path.display();
-        return Err(format!("{path} is no regular file, and only such a file can be followed"));
+        return Err("is no regular file, and only such a file can be followed".to_owned());
     }
     let modified = written(&metadata);
     let created = metadata.created().unwrap_or(modified);
-    let (id, length) = (known_by(&metadata, &path), metadata.len());
-    Ok(Some(FoundFile { path, id, length, modified, created }))
+    let (id, length) = (known_by(&metadata, path), metadata.len());
+    Ok(Some(FoundFile { path: path.to_owned(), id, length, modified, created }))
 }

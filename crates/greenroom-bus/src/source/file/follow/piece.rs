@@ -18,8 +18,8 @@ pub(super) enum Piece {
     Quiet {
         /// Which.
         of: Arc<Visited>,
-        /// In bytes.
-        read: u64,
+        /// In bytes, if all that it has was read.
+        read: Option<u64>,
         /// It is closed: nothing more of it is read, or it is opened again when it has grown.
         is_left: bool,
     },
@@ -28,5 +28,7 @@ pub(super) enum Piece {
 /// A file, as what was read of it names it.
 pub(super) struct Visited {
     pub(super) name: Arc<str>,
+    /// Its place in the checkpoint.
+    pub(super) place: Option<usize>,
     pub(super) positions: Option<FilePositions>,
 }

@@ -1,36 +1,35 @@
 //! What is followed, and in which order it is read. All of this blocks.
 
+mod opening;
+mod start;
+
 use std::{
-    collections::{HashMap, VecDeque},
-    fs::File,
+    collections::{BTreeMap, HashMap, HashSet, VecDeque},
+    fs::{self, File},
     io,
     path::{Path, PathBuf},
     sync::Arc,
-    time::SystemTime,
 };
 
 use tokio::time::Instant;
 
 use super::super::{
     FileSourceOptions, OpenedFile,
-    checkpoint::{Checkpoint, Contents, StoredCheckpoint},
+    checkpoint::{Checkpoint, StoredCheckpoint},
     form::Form,
+    identity::Fingerprint,
     keeper::{Keeper, Kept},
     lines::Lines,
     positions::FilePositions,
-    resume::{NoStart, Start},
-    unreadable,
+    resume::Start,
 };
 use super::{
     followed::{Followed, LastTold, Visit},
-    found::{FoundFile, NamedFiles, beside, successors},
-    piece::{Piece, Visited},
+    found::{FoundFile, Id, NamedFiles, beside, in_order},
+    piece::{GRACE, Piece, Visited},
+    successors::Successors,
 };
-use crate::source::{Resumed, SourceError};
-
-/// So many files are held open because they may grow. Of more, those that have been quiet for
-/// longest are closed, and opened again when they are longer at a later look.
-const AWAKE: usize = 64;
+use crate::source::SourceError;
 
 /// A directory that never says the same twice is believed after so many times.
 const AGAIN: usize = 10;
@@ -39,6 +38,19 @@ const AGAIN: usize = 10;
 /// read as if it were new.
 const PAST: usize = 64;
 
+/// So many files are held open because they may grow. Of more, those that were read to their end
+/// are closed, those first that have been quiet for longest.
+const AWAKE: usize = 64;
+
+/// What came of opening a file.
+enum Woken {
+    Open,
+    /// It cannot be read now, or has another name by now: the next look finds that.
+    Unreadable,
+    /// No descriptor is free.
+    NoRoom,
+}
+
 /// What a step came to.
 pub(super) struct ReadStep {
     pub(super) pieces: Vec<Piece>,
@@ -46,6 +58,8 @@ pub(super) struct ReadStep {
     pub(super) has_more: bool,
     /// Bytes that are there and were not read.
     pub(super) behind: u64,
+    /// Files of which something was not read, and that are not open: what removes them loses it.
+    pub(super) at_risk: usize,
 }
 
 pub(super) struct FollowReader {
@@ -60,11 +74,15 @@ pub(super) struct FollowReader {
     round: VecDeque<usize>,
     /// The path names several files.
     is_set: bool,
-    /// What keeps files from being read, so that it is told once.
-    trouble: Option<String>,
+    /// What cannot be read, and why: so each is told once.
+    troubles: BTreeMap<PathBuf, String>,
     /// Said that nothing is there yet.
     is_awaited: bool,
     past: VecDeque<Past>,
+    /// What tells those that had the path's name meanwhile.
+    successors: Successors,
+    /// So many files may be opened before it is looked again how many descriptors are free.
+    room: usize,
 }
 
 /// A file that was read to its end and is gone.
@@ -76,14 +94,14 @@ struct Past {
 /// What tells whether something has the same content.
 enum ContentMark {
     /// How it begins, and its length.
-    Read(Vec<u8>, u64),
+    Read(Fingerprint, u64),
     Stored(Arc<StoredCheckpoint>),
 }
 
 impl ContentMark {
     fn is(&self, beginning: &[u8], length: u64) -> bool {
         match self {
-            Self::Read(begins, read) => *read == length && begins == beginning,
+            Self::Read(begins, read) => *read == length && begins.is_of(beginning),
             Self::Stored(stored) => {
                 stored.read == Some(length) && stored.identity.begins_with(beginning)
             }
@@ -117,14 +135,19 @@ impl FollowReader {
             files: Vec::new(),
             round: VecDeque::new(),
             is_set: named.is_set,
-            trouble: None,
+            troubles: BTreeMap::new(),
             is_awaited: false,
             past: VecDeque::new(),
+            successors: Successors::default(),
+            room: 0,
         };
+        reader.refuse_compressed(&named.files)?;
         match checkpoint {
             Some(checkpoint) => reader.go_on(named.files, checkpoint)?,
-            None => reader.refuse_compressed(&named.files)?,
+            None => reader.successors = Successors::begin(path, None),
         }
+        // What is open can be read, whatever becomes of its name before the first look.
+        reader.open_new();
         Ok(reader)
     }
 
@@ -149,159 +172,34 @@ impl FollowReader {
         }
     }
 
-    fn go_on(&mut self, mut found: Vec<FoundFile>, checkpoint: Checkpoint) -> Result<(), String> {
-        self.refuse_compressed(&found)?;
-        let unusable = |why: String| checkpoint.unusable(&why);
-        let input = absolute(&self.path);
-        let (of, records) = match checkpoint.read().map_err(|why| unusable(why.to_string()))? {
-            None => (input.clone(), Vec::new()),
-            Some(Contents::One(one)) => (one.input.clone(), vec![one]),
-            Some(Contents::Several(set)) => (set.input, set.files),
-        };
-        let had_any = !records.is_empty();
-        let inodes: Vec<u64> = records.iter().map(|one| one.identity.inode()).collect();
-        // Under another name, it is one that was replaced: as long as this is what is followed.
-        let others = if of == input { beside(&self.path, &inodes) } else { Vec::new() };
-        for other in others {
-            if found.iter().all(|known| known.id != other.id) {
-                found.push(other);
-            }
-        }
-        let (mut claimed, mut left) = (Vec::new(), Vec::new());
-        for record in records {
-            match self.claim(&record, &mut found, &checkpoint)? {
-                Some(begun) => claimed.push((record, begun)),
-                None => left.push(record),
-            }
-        }
-        let is_known = !claimed.is_empty() || left.iter().any(|record| record.input == input);
-        if had_any && !is_known && of != input {
-            return Err(unusable(format!("it is of another input, {of}")));
-        }
-        let resumed = claimed.iter().filter_map(|(_, (_, _, start))| start.resumed);
-        let resumed = resumed.reduce(|all, one| all + one);
-        let resumed = resumed.map(|all| Resumed { partitions: all.partitions.min(1), ..all });
-        let keeper = Keeper::of_several(self.name.clone(), checkpoint, input, Vec::new(), resumed);
-        self.keeper = Some(keeper);
-        self.tell_left(&left);
-        self.tell_missed(&claimed.iter().map(|(_, (found, ..))| found.clone()).collect::<Vec<_>>());
-        for (record, (found, opened, start)) in claimed {
-            let path = found.path.clone();
-            self.resume(record, found, opened, start)
-                .map_err(|error| format!("{} {}", path.display(), unreadable(&error)))?;
-        }
-        for record in left.into_iter().filter(StoredCheckpoint::is_complete) {
-            self.keep_past(record);
-        }
-        Ok(())
-    }
-
-    /// The file of this record, and where to go on in it.
-    fn claim(
-        &self,
-        record: &StoredCheckpoint,
-        found: &mut Vec<FoundFile>,
-        checkpoint: &Checkpoint,
-    ) -> Result<Option<(FoundFile, OpenedFile, Start)>, String> {
-        let inode = record.identity.inode();
-        let Some(at) = found.iter().position(|found| found.id.1 == inode) else { return Ok(None) };
-        let path = found[at].path.clone();
-        let in_file = |why: String| format!("{} {why}", path.display());
-        let mut opened = OpenedFile::at(&path).map_err(in_file)?;
-        match Start::after(record, &mut opened.beside, opened.is_plain) {
-            Ok(start) => Ok(Some((found.remove(at), opened, start))),
-            Err(NoStart::Differs(why)) => {
-                checkpoint.tell_other_content(&path, &why);
-                Ok(None)
-            }
-            Err(NoStart::Unusable(why)) => Err(checkpoint.unusable(&why.to_string())),
-            Err(NoStart::Unreadable(error)) => Err(in_file(unreadable(&error))),
-        }
-    }
-
-    /// What a file that is gone may have had, nobody can read any more.
-    fn tell_left(&self, left: &[StoredCheckpoint]) {
-        for record in left.iter().filter(|record| !record.is_complete()) {
-            let open = record.positions().map_or(0, |positions| positions.count_open());
-            tracing::warn!(
-                input = self.name,
-                file = record.input,
-                open,
-                "a file of the checkpoint is not there any more, or was cut: its lines that were not done, and those that \
-                 were written since it was read, are lost unless a copy has them"
-            );
-        }
-    }
-
-    /// Of one file, the names under which its predecessors are kept are not known: what came and
-    /// went while nobody looked was not read.
-    fn tell_missed(&self, claimed: &[FoundFile]) {
-        if self.is_set || claimed.is_empty() {
-            return;
-        }
-        let last = claimed.iter().map(|found| found.modified).max();
-        let known = |path: &PathBuf| claimed.iter().any(|found| found.path == *path);
-        let mut missed = successors(&self.path, last.unwrap_or(SystemTime::UNIX_EPOCH));
-        missed.retain(|path| !known(path));
-        if !missed.is_empty() {
-            tracing::warn!(
-                input = self.name,
-                files = ?missed,
-                "these were written after the last file that was read, and may have replaced each other meanwhile: they are not \
-                 read; follow a pattern that matches them, too"
-            );
-        }
-    }
-
-    fn resume(
-        &mut self,
-        record: StoredCheckpoint,
-        found: FoundFile,
-        opened: OpenedFile,
-        start: Start,
-    ) -> io::Result<()> {
-        let Some(keeper) = self.keeper.clone() else { return Ok(()) };
-        let is_read = record.is_complete() && record.read == Some(opened.length);
-        if is_read && !opened.is_plain {
-            let place = keeper.add(Kept::Stored(Arc::new(record), 0));
-            let file = self.followed(found, (Some(place), None), opened, start)?;
-            self.files.push(file);
-            if let Some(file) = self.files.last_mut() {
-                file.pass_archive();
-            }
-            return Ok(());
-        }
-        let positions = positions_of(&found.path, &opened, &start, &keeper)?;
-        let place = keeper.add(Kept::Open(positions.clone()));
-        let is_compressed = !opened.is_plain;
-        let file = self.followed(found, (Some(place), Some(positions)), opened, start)?;
-        self.files.push(file);
-        if let (true, Some(file)) = (is_compressed, self.files.last_mut()) {
-            file.begin_archive()?;
-        }
-        Ok(())
+    /// A file that was found, as it is before it is opened.
+    fn unopened(&self, found: FoundFile, place: Option<usize>) -> Followed {
+        let max_event = self.options.max_event;
+        let lines = Lines::new(Form::of(max_event, None, &found.path, None));
+        let visited = Arc::new(Visited { name: name_of(&found.path), place, positions: None });
+        let mut file = Followed::new((found.path, found.id), visited, None, (lines, 0, max_event));
+        file.length = found.length;
+        file
     }
 
     /// A file from here on.
     fn followed(
         &self,
-        found: FoundFile,
+        (path, id): (PathBuf, Id),
         (place, positions): (Option<usize>, Option<FilePositions>),
         opened: OpenedFile,
         start: Start,
     ) -> io::Result<Followed> {
         let FileSourceOptions { max_event, records } = self.options.clone();
-        let form = Form::of(max_event, records, &found.path, Some(&opened.file));
+        let form = Form::of(max_event, records, &path, Some(&opened.file));
         let mark = start.mark;
         let lines = match &self.keeper {
             Some(keeper) => Lines::going_on(form, mark, keeper.skip(&start)),
             None => Lines::new(form),
         };
-        let name = Arc::from(format!("file:{}", found.path.display()));
-        let visited = Arc::new(Visited { name, positions });
+        let visited = Arc::new(Visited { name: name_of(&path), place, positions });
         let (file, offset) = (Some(opened.file), mark.byte);
-        let of = (found.path, found.id);
-        let mut followed = Followed::new(of, (place, visited), file, (lines, offset, max_event));
+        let mut followed = Followed::new((path, id), visited, file, (lines, offset, max_event));
         followed.length = opened.length;
         followed.remember()?;
         Ok(followed)
@@ -318,6 +216,18 @@ impl FollowReader {
         }
         while pieces.is_empty() {
             let Some(at) = self.round.front().copied() else { break };
+            match self.wake(at, &mut pieces) {
+                Woken::Open => {}
+                Woken::Unreadable => {
+                    self.round.pop_front();
+                    continue;
+                }
+                // Those behind it are not read before it.
+                Woken::NoRoom => {
+                    self.round.clear();
+                    break;
+                }
+            }
             let visit = self.files[at].visit();
             match visit.map_err(|error| self.unreadable(at, &error))? {
                 Visit::Lines(items) => {
@@ -333,8 +243,25 @@ impl FollowReader {
                 Visit::Compressed => self.unpack(at, now)?,
             }
         }
-        let behind = self.files.iter().map(|file| file.length.saturating_sub(file.read()));
-        Ok(ReadStep { pieces, has_more: !self.round.is_empty(), behind: behind.sum() })
+        Ok(self.came_to(pieces))
+    }
+
+    /// Finds and opens what is new, while nobody takes what is read: so it is there still when it
+    /// is read.
+    pub(super) fn watch(&mut self) -> ReadStep {
+        self.find();
+        self.came_to(Vec::new())
+    }
+
+    fn came_to(&self, pieces: Vec<Piece>) -> ReadStep {
+        let unread = |file: &Followed| file.length.saturating_sub(file.read());
+        let is_at_risk = |file: &&Followed| file.file.is_none() && unread(file) > 0;
+        ReadStep {
+            pieces,
+            has_more: !self.round.is_empty(),
+            behind: self.files.iter().map(unread).sum(),
+            at_risk: self.files.iter().filter(is_at_risk).count(),
+        }
     }
 
     fn unreadable(&self, at: usize, error: &io::Error) -> SourceError {
@@ -350,34 +277,43 @@ impl FollowReader {
 
     /// Finds out which files are there, and which of them have grown.
     fn look(&mut self, now: Instant, pieces: &mut Vec<Piece>) -> Result<(), SourceError> {
-        match self.named() {
-            Ok(named) => self.meet(named)?,
-            Err(why) => self.has_trouble(why),
-        }
+        self.find();
+        self.search(pieces);
         // From the last to the first: see the module's documentation.
         for at in (0..self.files.len()).rev() {
             let grown = self.files[at].look().map_err(|error| self.unreadable(at, &error))?;
-            if grown && self.wake(at) {
+            if grown {
                 (self.files[at].told, self.files[at].quiet_since) = (LastTold::Lines, None);
                 self.round.push_front(at);
             }
         }
         self.tell_quiet(now, pieces);
-        self.put_to_sleep(pieces);
+        self.put_to_sleep(pieces, AWAKE);
         Ok(())
+    }
+
+    fn find(&mut self) {
+        match self.named() {
+            Ok(named) => {
+                self.tell_troubles(&named);
+                self.meet(named);
+            }
+            Err(why) => self.has_trouble(&self.path.clone(), why),
+        }
+        self.open_new();
     }
 
     /// What the path names now. While files are renamed, a directory that is read may leave one out
     /// that is there: so where one is new, it is read until it says the same twice. That a file
     /// comes after one that took its place would put its lines in the wrong order.
     fn named(&self) -> Result<NamedFiles, String> {
-        let is_known = |found: &FoundFile| self.files.iter().any(|file| file.id == found.id);
-        let mut named = NamedFiles::by(&self.path)?;
+        let known: HashSet<&Id> = self.files.iter().map(|file| &file.id).collect();
+        let mut named = self.named_once(&known)?;
         for _ in 0..AGAIN {
-            if named.files.iter().all(is_known) {
+            if named.files.iter().all(|found| known.contains(&found.id)) {
                 break;
             }
-            let again = NamedFiles::by(&self.path)?;
+            let again = self.named_once(&known)?;
             if again.is_same(&named) {
                 break;
             }
@@ -386,8 +322,36 @@ impl FollowReader {
         Ok(named)
     }
 
+    /// Of one path, behind those that had its name since it was last looked.
+    fn named_once(&self, known: &HashSet<&Id>) -> Result<NamedFiles, String> {
+        let mut named = NamedFiles::by(&self.path)?;
+        let is_new = |found: &FoundFile| !known.contains(&found.id);
+        if !named.is_set && named.files.iter().all(is_new) {
+            let mut before = self.successors.find(&self.path, &self.renamed());
+            let is_named = |found: &FoundFile| named.files.iter().any(|is| is.id == found.id);
+            before.retain(|found| is_new(found) && !is_named(found) && !self.has_copy(found));
+            in_order(&mut before);
+            before.append(&mut named.files);
+            named.files = before;
+        }
+        Ok(named)
+    }
+
+    /// Whether this is a copy of a file that is followed, as one leaves it that is then cut.
+    fn has_copy(&self, found: &FoundFile) -> bool {
+        let Ok(mut opened) = OpenedFile::at(&found.path) else { return false };
+        opened.is_plain && self.files.iter().any(|file| file.is_begun_by(&mut opened.beside))
+    }
+
+    /// Where files are that had the path's name, as the system tells it.
+    fn renamed(&self) -> Vec<PathBuf> {
+        let path = PathBuf::from(absolute(&self.path));
+        let now = self.files.iter().filter_map(|file| path_now(file.file.as_ref()?));
+        now.filter(|now| *now != path && now.exists()).collect()
+    }
+
     /// These are there now.
-    fn meet(&mut self, named: NamedFiles) -> Result<(), SourceError> {
+    fn meet(&mut self, named: NamedFiles) {
         self.is_set = named.is_set;
         let places: HashMap<_, _> =
             self.files.iter().enumerate().map(|(at, file)| (file.id.clone(), at)).collect();
@@ -395,35 +359,75 @@ impl FollowReader {
         let mut new = Vec::new();
         for found in named.files {
             match places.get(&found.id) {
-                Some(at) => {
-                    let file = &mut self.files[*at];
-                    file.is_there = true;
-                    if file.file.is_none() {
-                        file.was_found(&found);
-                    }
-                    file.path = found.path;
-                }
+                Some(at) => self.files[*at].is_found(found),
                 None => new.push(found),
             }
         }
         self.tell_awaited(new.is_empty());
+        self.tell_gone(&new);
         for found in new {
-            let path = found.path.clone();
-            match self.open(found) {
-                Ok(true) => {}
-                // Another one has its name by now: the next look finds that.
-                Ok(false) => return Ok(()),
-                Err(why) => {
-                    // Those behind it wait: their lines belong behind its own.
-                    self.has_trouble(format!("{} {why}", path.display()));
-                    return Ok(());
+            if !self.is_set {
+                self.successors.came_after(&found);
+            }
+            if !self.files.is_empty() {
+                tracing::info!(input = self.name, file = %found.path.display(), "a new file is followed");
+            }
+            let is_there = self.is_set || found.path == self.path;
+            let mut file = self.unopened(found, None);
+            file.is_there = is_there;
+            self.files.push(file);
+        }
+    }
+
+    /// Several had the name since it was last looked: what of them is gone, nobody can name.
+    fn tell_gone(&self, new: &[FoundFile]) {
+        let is_gone = self.files.last().is_some_and(Followed::is_removed);
+        if !self.is_set && new.len() > 1 && is_gone {
+            tracing::warn!(
+                input = self.name,
+                files = new.len(),
+                "the file was replaced several times since it was last looked at, and the one that was read is removed: what \
+                 replaced it and was removed, too, is not read"
+            );
+        }
+    }
+
+    /// Files that are not open and have no name any more that is followed: they are found beside it
+    /// under another one, or are gone.
+    fn search(&mut self, pieces: &mut Vec<Piece>) {
+        for at in (0..self.files.len()).rev() {
+            let file = &self.files[at];
+            if file.is_there || file.file.is_some() {
+                continue;
+            }
+            match beside(&file.path, |found| found.id == file.id).pop() {
+                Some(found) => {
+                    let is_there = self.files[at].is_there;
+                    self.files[at].is_found(found);
+                    self.files[at].is_there = is_there;
                 }
+                None => self.leave(at, pieces),
             }
         }
-        if self.trouble.take().is_some() {
-            tracing::info!(input = self.name, "what kept it from being read is gone");
+    }
+
+    /// A file is gone.
+    fn leave(&mut self, at: usize, pieces: &mut Vec<Piece>) {
+        let gone = self.files.remove(at);
+        let unread = gone.length.saturating_sub(gone.read());
+        if unread > 0 {
+            tracing::warn!(
+                input = self.name,
+                file = %gone.path.display(),
+                bytes = unread,
+                "it was removed before it was read: these bytes are lost unless a copy has them"
+            );
         }
-        Ok(())
+        let read = (unread == 0 && gone.at_hand() == 0).then_some(gone.read());
+        pieces.push(Piece::Quiet { of: gone.visited.clone(), read, is_left: true });
+        if gone.has_begun {
+            self.is_past(gone);
+        }
     }
 
     fn tell_awaited(&mut self, none_is_new: bool) {
@@ -434,45 +438,37 @@ impl FollowReader {
         self.is_awaited = is_awaited;
     }
 
-    fn has_trouble(&mut self, why: String) {
-        if self.trouble.as_ref() != Some(&why) {
-            tracing::warn!(input = self.name, why, "it cannot be read now, and is tried again");
-            self.trouble = Some(why);
+    /// This cannot be read now, and is tried again.
+    fn has_trouble(&mut self, path: &Path, why: String) {
+        if self.troubles.get(path) != Some(&why) {
+            let entry = path.display();
+            tracing::warn!(input = self.name, %entry, why, "it cannot be read now, and is tried again; the others are read");
+            self.troubles.insert(path.to_owned(), why);
         }
     }
 
-    /// Follows a file from its start. False where it is not the one that was found.
-    fn open(&mut self, found: FoundFile) -> Result<bool, String> {
-        let opened = match OpenedFile::at(&found.path) {
-            Ok(opened) => opened,
-            Err(_) if !found.path.exists() => return Ok(false),
-            Err(why) => return Err(why),
+    /// Tells what cannot be read, and what can be again.
+    fn tell_troubles(&mut self, named: &NamedFiles) {
+        for entry in &named.unreadable {
+            self.has_trouble(&entry.path, entry.why.clone());
+        }
+        let is_unopened = |path: &PathBuf| {
+            self.files.iter().any(|file| file.file.is_none() && file.path == *path)
         };
-        let inode = super::super::identity::inode(&opened.file);
-        if inode.map_err(|error| unreadable(&error))? != found.id.1 {
-            return Ok(false);
-        }
-        let (path, start) = (found.path.clone(), Start::at_the_beginning());
-        let kept = self.kept_anew(&path, &opened, &start).map_err(|error| unreadable(&error))?;
-        let file = self.followed(found, kept, opened, start);
-        let file = file.map_err(|error| unreadable(&error))?;
-        if !self.files.is_empty() {
-            tracing::info!(input = self.name, file = %path.display(), "a new file is followed");
-        }
-        self.files.push(file);
-        Ok(true)
+        let is_named = |path: &PathBuf| named.unreadable.iter().any(|entry| entry.path == *path);
+        let over: Vec<_> = self
+            .troubles
+            .keys()
+            .filter(|path| !is_named(path) && !is_unopened(path))
+            .cloned()
+            .collect();
+        over.iter().for_each(|path| self.has_no_trouble(path));
     }
 
-    /// Where it is kept what is done of a file that begins.
-    fn kept_anew(
-        &self,
-        path: &Path,
-        opened: &OpenedFile,
-        start: &Start,
-    ) -> io::Result<(Option<usize>, Option<FilePositions>)> {
-        let Some(keeper) = &self.keeper else { return Ok((None, None)) };
-        let positions = positions_of(path, opened, start, keeper)?;
-        Ok((Some(keeper.add(Kept::Open(positions.clone()))), Some(positions)))
+    fn has_no_trouble(&mut self, path: &Path) {
+        if self.troubles.remove(path).is_some() {
+            tracing::info!(input = self.name, entry = %path.display(), "what kept it from being read is gone");
+        }
     }
 
     /// It was cut, or written anew: what is in it now is read from its start.
@@ -485,18 +481,19 @@ impl FollowReader {
             file = %path.display(),
             why,
             at_hand = old.at_hand(),
+            unread = old.length.saturating_sub(old.read()),
             open,
             "it is read from its start again: what was written between the last look and then is lost unless a copy has it; so \
              are bytes of the line at hand, and open lines should this run end before they are done"
         );
-        if let (Some(keeper), Some(place)) = (&self.keeper, old.place) {
-            keeper.forget(place);
+        let place = old.visited.place;
+        if !self.is_set {
+            self.successors.was_cut(&path);
         }
         let again = self.opened_again(at).and_then(|opened| {
             let start = Start::at_the_beginning();
-            let kept = self.kept_anew(&path, &opened, &start)?;
-            let found = FoundFile::anew(path, id, opened.length);
-            self.followed(found, kept, opened, start)
+            let kept = self.kept_anew(&path, &opened, &start, place)?;
+            self.followed((path, id), kept, opened, start)
         });
         let mut again = again.map_err(|error| self.unreadable(at, &error))?;
         again.is_there = is_there;
@@ -512,47 +509,6 @@ impl FollowReader {
         let beside = reopened(&file, &self.files[at].path)?;
         let length = file.metadata()?.len();
         Ok(OpenedFile { file, beside, length, is_plain: true })
-    }
-
-    /// Opens a file that sleeps and has grown. False where that has to wait.
-    fn wake(&mut self, at: usize) -> bool {
-        let file = &self.files[at];
-        if file.file.is_some() {
-            return true;
-        }
-        match self.opened_after_sleep(at) {
-            Ok(is_awake) => is_awake,
-            Err(error) => {
-                let why = format!("{} {}", self.files[at].path.display(), unreadable(&error));
-                self.has_trouble(why);
-                false
-            }
-        }
-    }
-
-    fn opened_after_sleep(&mut self, at: usize) -> io::Result<bool> {
-        let path = self.files[at].path.clone();
-        let opened = OpenedFile::at(&path).map_err(io::Error::other)?;
-        if super::super::identity::inode(&opened.file)? != self.files[at].id.1 {
-            return Ok(false);
-        }
-        if let (Some(keeper), Some(place)) = (self.keeper.clone(), self.files[at].place) {
-            match keeper.reopened(place) {
-                Ok(_) => {}
-                Err(stored) => {
-                    // All that was read of it is stored.
-                    let done = stored.positions().map_err(io::Error::other)?;
-                    let start = Start { done, mark: stored.mark, resumed: None };
-                    let positions = positions_of(&path, &opened, &start, &keeper)?;
-                    keeper.replace(place, positions.clone());
-                    let name = self.files[at].visited.name.clone();
-                    self.files[at].visited = Arc::new(Visited { name, positions: Some(positions) });
-                }
-            }
-        }
-        self.files[at].length = opened.length;
-        self.files[at].file = Some(opened.file);
-        Ok(true)
     }
 
     /// Tells of files that were read as far as they go, and ends those that have been replaced.
@@ -574,14 +530,15 @@ impl FollowReader {
                 for items in file.finish() {
                     pieces.push(Piece::Items(of.clone(), items));
                 }
-                pieces.push(Piece::Quiet { of, read, is_left: true });
+                pieces.push(Piece::Quiet { of, read: Some(read), is_left: true });
                 let gone = self.files.remove(at);
                 self.is_past(gone);
                 // Places have moved.
                 self.round.iter_mut().filter(|other| **other > at).for_each(|other| *other -= 1);
             } else if file.at_hand() == 0 && is_quiet && file.told != LastTold::Quiet {
                 file.told = LastTold::Quiet;
-                pieces.push(Piece::Quiet { of: file.visited.clone(), read, is_left: false });
+                let (of, read) = (file.visited.clone(), Some(read));
+                pieces.push(Piece::Quiet { of, read, is_left: false });
             } else if file.at_hand() == 0 && file.told == LastTold::Lines {
                 file.told = LastTold::CaughtUp;
                 pieces.push(Piece::CaughtUp(file.visited.clone()));
@@ -589,12 +546,12 @@ impl FollowReader {
         }
     }
 
-    fn is_past(&mut self, mut gone: Followed) {
-        let stored = || self.keeper.as_ref()?.stored(gone.place?).map(ContentMark::Stored);
+    fn is_past(&mut self, gone: Followed) {
+        let stored = || self.keeper.as_ref()?.stored(gone.visited.place?).map(ContentMark::Stored);
         let content =
             stored().or_else(|| gone.content().map(|(of, read)| ContentMark::Read(of, read)));
         if let Some(content) = content {
-            self.past.push_back(Past { place: gone.place, content });
+            self.past.push_back(Past { place: gone.visited.place, content });
         }
         self.prune_past();
     }
@@ -622,35 +579,17 @@ impl FollowReader {
         }
     }
 
-    /// Closes files that have been quiet for longest, if too many are open.
-    fn put_to_sleep(&mut self, pieces: &mut Vec<Piece>) {
-        let open = self.files.iter().filter(|file| file.file.is_some()).count();
-        let mut sleepy: Vec<(Instant, usize)> = self
-            .files
-            .iter()
-            .enumerate()
-            .filter(|(_, file)| {
-                file.file.is_some() && file.told == LastTold::Quiet && file.is_there
-            })
-            .filter_map(|(at, file)| Some((file.quiet_since?, at)))
-            .collect();
-        sleepy.sort_unstable();
-        for (_, at) in sleepy.into_iter().take(open.saturating_sub(AWAKE)) {
-            let file = &mut self.files[at];
-            file.file = None;
-            let (of, read) = (file.visited.clone(), file.read());
-            pieces.push(Piece::Quiet { of, read, is_left: true });
-        }
-    }
-
     /// What is compressed is read once, when it does not grow any more; not at all, if it is what
-    /// was read before it was compressed.
+    /// was read before it was compressed. Those that came after it wait for it, but not for ever.
     fn unpack(&mut self, at: usize, now: Instant) -> Result<(), SourceError> {
-        if !self.is_set {
+        if !self.is_set && self.files[at].is_there {
             return Err(SourceError::new(self.files[at].visited.name.to_string(), compressed()));
         }
         if !self.files[at].is_steady(now) {
-            self.round.retain(|other| *other != at);
+            match self.files[at].has_waited(now, GRACE) {
+                true => self.round.retain(|other| *other != at),
+                false => self.round.clear(),
+            }
             return Ok(());
         }
         let copy = self.is_copy(at);
@@ -670,25 +609,17 @@ impl FollowReader {
     /// Whether its content is that of a file that was read.
     fn is_copy(&mut self, at: usize) -> io::Result<bool> {
         let (beginning, length) = self.files[at].unpacked()?;
-        let stored = |file: &Followed| self.keeper.as_ref()?.stored(file.place?);
-        let asleep = self.files.iter().filter_map(stored).map(ContentMark::Stored);
-        let is_known = asleep.into_iter().any(|content| content.is(&beginning, length))
-            || self.past.iter().any(|past| past.content.is(&beginning, length));
+        let stored = |file: &Followed| self.keeper.as_ref()?.stored(file.visited.place?);
+        let unopened = self.files.iter().filter_map(stored).map(ContentMark::Stored);
+        let has_read = |file: &Followed| {
+            let content = file.content().map(|(of, read)| ContentMark::Read(of, read));
+            content.is_some_and(|content| content.is(&beginning, length))
+        };
         // What is compressed stays until its copy is whole.
-        Ok(is_known || self.files.iter_mut().any(|file| file.has_read(&beginning, length)))
+        Ok(self.files.iter().any(has_read)
+            || unopened.into_iter().any(|content| content.is(&beginning, length))
+            || self.past.iter().any(|past| past.content.is(&beginning, length)))
     }
-}
-
-fn positions_of(
-    path: &Path,
-    opened: &OpenedFile,
-    start: &Start,
-    keeper: &Keeper,
-) -> io::Result<FilePositions> {
-    let beside = opened.beside.try_clone()?;
-    let positions = FilePositions::new(path, beside, start, opened.is_plain, keeper.due())?;
-    positions.set_followed(true);
-    Ok(positions)
 }
 
 /// The same file with a cursor of its own, by its name or, where that leads elsewhere, by what the
@@ -712,6 +643,22 @@ fn compressed() -> String {
     "it is compressed, and such a file cannot be followed: leave `follow` out, or follow a directory or a pattern, of which \
      compressed files are read once they are whole"
         .to_owned()
+}
+
+fn name_of(path: &Path) -> Arc<str> {
+    format!("file:{}", path.display()).into()
+}
+
+/// What an open file is called by now.
+#[cfg(target_os = "linux")]
+fn path_now(file: &File) -> Option<PathBuf> {
+    use std::os::fd::AsRawFd;
+    fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn path_now(_: &File) -> Option<PathBuf> {
+    None
 }
 
 /// From the root, also of what is not there yet.

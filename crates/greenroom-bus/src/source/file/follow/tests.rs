@@ -1,4 +1,10 @@
-use std::{fs, io::Write, path::PathBuf, sync::mpsc, thread};
+use std::{
+    fs,
+    io::{Seek, SeekFrom, Write},
+    path::PathBuf,
+    sync::mpsc,
+    thread,
+};
 
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use tempfile::TempDir;
@@ -73,7 +79,7 @@ async fn rest(source: &mut FollowSource) -> Vec<u64> {
 /// changes them.
 async fn end_steps(source: &mut FollowSource) {
     while source.steps.reader.is_none() {
-        source.end_step().await.unwrap();
+        source.end_step().await;
     }
 }
 
@@ -641,6 +647,248 @@ async fn b01_a_file_that_may_not_be_read_is_tried_again() {
     fs::write(&path, some(2..=2)).unwrap();
     assert_eq!(rest(&mut source).await, [2]);
     fs::remove_dir_all(path.parent().unwrap()).unwrap();
+}
+
+impl Stage {
+    /// As `logrotate` does it: each file gets the next number.
+    fn rotate(&self, name: &str) {
+        let numbered = |number: u32| format!("{name}.{number}");
+        let mut last = 0;
+        while ["", ".gz"].iter().any(|end| self.path(&(numbered(last + 1) + end)).exists()) {
+            last += 1;
+        }
+        for number in (1..=last).rev() {
+            for end in ["", ".gz"] {
+                let [from, to] = [numbered(number), numbered(number + 1)].map(|name| name + end);
+                if self.path(&from).exists() {
+                    self.rename(&from, &to);
+                }
+            }
+        }
+        self.rename(name, &numbered(1));
+    }
+
+    /// As `gzip` does it: the time of the last write is kept.
+    fn compress(&self, name: &str) {
+        let (from, to) = (self.path(name), self.path(&format!("{name}.gz")));
+        let modified = from.metadata().unwrap().modified().unwrap();
+        fs::write(&to, gzip(&fs::read(&from).unwrap())).unwrap();
+        fs::File::options().append(true).open(to).unwrap().set_modified(modified).unwrap();
+        fs::remove_file(from).unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn b01_a_file_that_is_replaced_several_times_between_two_looks_loses_nothing() {
+    let stage = Stage::new();
+    stage.append("log", &some(1..=1));
+    stage.append("log.7", &some(100..=105));
+    stage.append("log-errors.1", &some(200..=205));
+    let mut source = stage.follow("log");
+    assert_eq!(rest(&mut source).await, [1]);
+    end_steps(&mut source).await;
+    for number in 2..=5 {
+        stage.append("log", &line(number));
+        stage.rotate("log");
+    }
+    stage.append("log", &some(6..=6));
+    assert_eq!(rest(&mut source).await, [2, 3, 4, 5, 6], "and nothing that was there before");
+    end_steps(&mut source).await;
+    // By other names, compressed, and in another directory.
+    stage.append("log", &some(7..=7));
+    stage.rename("log", "log-20260101");
+    stage.append("log", &some(8..=8));
+    stage.rename("log", "log-20260102");
+    stage.compress("log-20260102");
+    fs::create_dir(stage.path("old")).unwrap();
+    stage.append("log", &some(9..=9));
+    assert_eq!(rest(&mut source).await, [7, 8, 9]);
+    end_steps(&mut source).await;
+    stage.rename("log", "old/put-aside-1");
+    stage.append("log", &some(10..=10));
+    stage.rename("log", "old/put-aside-2");
+    stage.append("log", &some(11..=11));
+    assert_eq!(rest(&mut source).await, [10, 11]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn b01_what_is_replaced_and_removed_while_the_input_is_held_up_is_read() {
+    let stage = Stage::new();
+    stage.append("log", &some(1..=1));
+    let mut source = stage.follow("log");
+    assert_eq!(rest(&mut source).await, [1]);
+    for number in 2..=6 {
+        stage.append("log", &line(number));
+        // Nobody pulls.
+        assert!(timeout(LONG, source.held_up().unwrap()).await.is_err());
+        end_steps(&mut source).await;
+        stage.rename("log", "log.1");
+    }
+    stage.append("log", &some(7..=7));
+    assert_eq!(rest(&mut source).await, [2, 3, 4, 5, 6, 7]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn b01_what_was_replaced_several_times_before_a_restart_is_read() {
+    let stage = Stage::new();
+    stage.append("log", &some(1..=2));
+    let mut run = stage.run("log");
+    assert_eq!(run.handle().await, [1, 2]);
+    run.end().await;
+    for number in 3..=5 {
+        stage.append("log", &line(number));
+        stage.rotate("log");
+    }
+    stage.append("log", &some(6..=6));
+    let mut run = stage.run("log");
+    assert_eq!(run.handle().await, [3, 4, 5, 6]);
+    run.end().await;
+    // Compressed, or copied and cut, before it was read to its end.
+    stage.append("log", &some(7..=7));
+    stage.rename("log", "log-1");
+    stage.compress("log-1");
+    stage.append("log", &some(8..=8));
+    let mut run = stage.run("log");
+    assert_eq!(run.handle().await, [7, 8]);
+    run.end().await;
+    stage.append("log", &some(9..=9));
+    fs::copy(stage.path("log"), stage.path("log-2")).unwrap();
+    fs::write(stage.path("log"), some(10..=10)).unwrap();
+    let mut run = stage.run("log");
+    assert_eq!(run.handle().await, [9, 10]);
+    run.end().await;
+    assert!(stage.run("log").handle().await.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn b01_an_older_compressed_file_is_read_before_the_one_that_took_its_place() {
+    let stage = Stage::new();
+    stage.append("log", &some(1..=3));
+    stage.rename("log", "log.1");
+    stage.compress("log.1");
+    stage.append("log", &some(4..=5));
+    let mut source = stage.follow("log*");
+    assert_eq!(rest(&mut source).await, [1, 2, 3, 4, 5]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn b01_nuls_at_the_head_of_a_line_are_passed_over() {
+    let stage = Stage::new();
+    stage.append("log", &some(1..=3));
+    let mut source = stage.follow("log");
+    assert_eq!(rest(&mut source).await, [1, 2, 3]);
+    // Cut, by a writer that goes on at its own place; and more than an event may have.
+    for (size, number) in [(1_000, 4), (20 << 20, 5)] {
+        let mut file = fs::File::create(stage.path("log")).unwrap();
+        file.seek(SeekFrom::Start(size)).unwrap();
+        file.write_all(line(number).as_bytes()).unwrap();
+        assert_eq!(rest(&mut source).await, [number]);
+    }
+    stage.append("log", &format!("\0\0\0{}", line(6)));
+    assert_eq!(rest(&mut source).await, [6]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn b01_a_log_that_was_allocated_before_it_is_written_is_read_once_in_order() {
+    let stage = Stage::new();
+    let mut file = fs::File::create(stage.path("log")).unwrap();
+    file.write_all(&[0; 4_096]).unwrap();
+    file.seek(SeekFrom::Start(0)).unwrap();
+    let mut run = stage.run("log");
+    assert!(run.handle().await.is_empty());
+    for number in 1..=8 {
+        file.write_all(line(number).as_bytes()).unwrap();
+        stage.touch("log", number);
+        assert_eq!(run.handle().await, [number]);
+        if number % 3 == 0 {
+            run.end().await;
+            run = stage.run("log");
+        }
+    }
+    assert_eq!(run.source.behind(), Some(0));
+    run.end().await;
+    assert!(stage.run("log").handle().await.is_empty());
+}
+
+#[cfg(unix)]
+#[tokio::test(start_paused = true)]
+async fn b01_an_entry_that_cannot_be_read_keeps_no_other_from_being_followed() {
+    use std::os::unix::fs::symlink;
+    let stage = Stage::new();
+    fs::create_dir(stage.path("in")).unwrap();
+    symlink("nowhere", stage.path("in/a.ndjson")).unwrap();
+    stage.append("in/b.ndjson", &some(1..=2));
+    let mut run = stage.run("in");
+    assert_eq!(run.handle().await, [1, 2]);
+    symlink("c.ndjson", stage.path("in/c.ndjson")).unwrap();
+    symlink("/dev/null", stage.path("in/d.ndjson")).unwrap();
+    stage.append("in/e.ndjson", &some(3..=3));
+    assert_eq!(run.handle().await, [3]);
+    stage.append("in/nowhere", &some(4..=4));
+    fs::remove_file(stage.path("in/c.ndjson")).unwrap();
+    assert_eq!(run.handle().await, [4], "what can be read again is read");
+}
+
+/// A log that changes in every way between two looks: lines, rotations by number and by date, any
+/// number of them, compression of what was put aside, a copy and a cut, and restarts.
+#[tokio::test(start_paused = true)]
+async fn b01_a_file_that_changes_in_every_way_between_two_looks_loses_nothing() {
+    for seed in 0..40 {
+        let mut random = StdRng::seed_from_u64(seed);
+        let stage = Stage::new();
+        let (mut written, mut dated) = (0, 0);
+        let mut done = Vec::new();
+        let mut run = stage.run("log");
+        for _ in 0..40 {
+            match random.random_range(0..12) {
+                0..4 => {
+                    let count = random.random_range(1..20);
+                    stage.append("log", &some(written + 1..=written + count));
+                    written += count;
+                }
+                4 | 5 if stage.path("log").exists() => stage.rotate("log"),
+                6 if stage.path("log").exists() => {
+                    dated += 1;
+                    stage.rename("log", &format!("log-{dated:03}"));
+                }
+                7 if stage.path("log.2").exists() => stage.compress("log.2"),
+                8 if stage.path("log").exists() => {
+                    // What was read is cut: the copy is nothing new.
+                    done.extend(run.handle().await);
+                    let size = stage.path("log").metadata().unwrap().len();
+                    let copy = stage.path(&format!("log.{}", 900 + dated));
+                    fs::copy(stage.path("log"), &copy).unwrap();
+                    // So that the clock of the file system tells what was written before.
+                    thread::sleep(Duration::from_millis(12));
+                    let mut file = fs::File::create(stage.path("log")).unwrap();
+                    // With O_APPEND, or without.
+                    let at = if random.random_bool(0.5) { size } else { 0 };
+                    file.seek(SeekFrom::Start(at)).unwrap();
+                    written += 1;
+                    file.write_all(line(written).as_bytes()).unwrap();
+                }
+                9 => {
+                    run.take().await;
+                    run.crash();
+                    run = stage.run("log");
+                }
+                10 => {
+                    done.extend(run.handle().await);
+                    run.end().await;
+                    run = stage.run("log");
+                }
+                _ => done.extend(run.handle().await),
+            }
+            end_steps(&mut run.source).await;
+        }
+        stage.append("log", &some(written + 1..=written + 1));
+        done.extend(run.handle().await);
+        let first = done.iter().zip(1..).find(|(id, number)| **id != *number);
+        assert!(
+            first.is_none() && done.len() as u64 == written + 1,
+            "seed {seed}: {first:?} {done:?}"
+        );
+    }
 }
 
 #[tokio::test]

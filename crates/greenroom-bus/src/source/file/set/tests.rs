@@ -2,6 +2,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
     io::Write,
+    path::PathBuf,
 };
 
 use rand::{RngExt, SeedableRng, rngs::StdRng};
@@ -231,6 +232,37 @@ async fn b01_renamed_files_keep_their_records_and_those_of_removed_ones_go() {
     stage.write("new", &lines(7..=9));
     fs::rename(stage.path("new"), stage.path("a.ndjson")).unwrap();
     assert_eq!(stage.handled().await, of("a.ndjson", 1..=3));
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn b01_what_cannot_be_read_is_told_once_the_others_are_read() {
+    let stage = Stage::with(&[("a.ndjson", 2), ("c.ndjson", 1)]);
+    std::os::unix::fs::symlink("nowhere", stage.path("b.ndjson")).unwrap();
+    let mut run = stage.run().await;
+    let mut all = Vec::new();
+    let error = loop {
+        match run.pull().await {
+            Ok((taken, pulled)) => {
+                assert_eq!(pulled, Pull::More);
+                all.extend(taken);
+            }
+            Err(error) => break error.to_string(),
+        }
+    };
+    assert_eq!(all, [of("a.ndjson", 1..=2), of("c.ndjson", 1..=1)].concat());
+    assert!(
+        error.contains("b.ndjson cannot be read") && error.contains("all others were read"),
+        "{error}"
+    );
+    all.iter().for_each(|line| run.settle(line));
+    run.end().await;
+    // What is known of a file is kept while it cannot be read.
+    let read = stage.path("a.ndjson");
+    fs::rename(&read, stage.path("moved")).unwrap();
+    std::os::unix::fs::symlink("a.ndjson", &read).unwrap();
+    fs::rename(stage.path("moved"), stage.path("d.ndjson")).unwrap();
+    assert!(stage.open().is_ok());
 }
 
 #[tokio::test]

@@ -1,0 +1,32 @@
+//! What stands in a directory.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// An entry that the path names and that is not read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnreadableEntry {
+    /// A link to nothing, something that is no regular file, or a directory.
+    pub path: PathBuf,
+    /// Why, in words that follow the path.
+    pub why: String,
+}
+
+/// Also one that leads nowhere.
+pub(super) fn is_link(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink())
+}
+
+/// What tells a file or a directory from others whatever it is called.
+#[cfg(unix)]
+pub(in super::super) fn known_by(found: &fs::Metadata, _path: &Path) -> (u64, u64, PathBuf) {
+    use std::os::unix::fs::MetadataExt;
+    (found.dev(), found.ino(), PathBuf::new())
+}
+
+#[cfg(not(unix))]
+pub(in super::super) fn known_by(_found: &fs::Metadata, path: &Path) -> (u64, u64, PathBuf) {
+    (0, 0, path.canonicalize().unwrap_or_else(|_| path.to_owned()))
+}
