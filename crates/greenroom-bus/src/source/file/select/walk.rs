@@ -175,7 +175,8 @@ fn joined(directory: &Path, name: &OsStr) -> PathBuf {
     if directory == Path::new(".") { PathBuf::from(name) } else { directory.join(name) }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use std::os::unix::{ffi::OsStrExt, fs::symlink, net::UnixListener};
 
