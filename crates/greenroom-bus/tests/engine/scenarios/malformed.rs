@@ -86,7 +86,7 @@ async fn z12_each_kind_of_what_is_no_event_is_told_with_its_reason() {
         b"{}",
         b"[]",
         b"0",
-        b"\0\0\0",
+        b"x\0\0\0",
         b"\xff\xfe",
         b"{\"specversion\":\"1.0\",\"id\":\"\xff\",\"source\":\"/s\",\"type\":\"t\"}",
     ];
