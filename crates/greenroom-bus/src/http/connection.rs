@@ -84,7 +84,11 @@ impl Connection {
                 *again.timeout_mut() = Some(self.timeout.saturating_sub(started.elapsed()));
                 self.fresh.execute(again).await
             }
-            (sent, _) => sent,
+            (Ok(response), _) => {
+                self.opened.answered(&response);
+                Ok(response)
+            }
+            (lost, _) => lost,
         };
         sent.map_err(|error| self.no_answer(error))
     }

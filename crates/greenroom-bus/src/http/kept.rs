@@ -6,10 +6,11 @@
 //!
 //! ```text
 //! the client opens a connection ──▶ the number of it, by its address on this machine
+//! an answer comes ──▶ whichever request the connection carries next, it is a kept one
 //! a request is lost ──▶ the address it was sent from ──▶ opened before the request began: kept
 //! ```
 //!
-//! Price: a lock for each request, and an entry for each port that the client has used.
+//! Price: a lock for each request and answer, and an entry for each port that the client has used.
 
 use std::{
     collections::HashMap,
@@ -26,17 +27,21 @@ use hyper_util::client::legacy::{
     connect::{Connected, Connection, HttpInfo},
 };
 use parking_lot::Mutex;
+use reqwest::Response;
 use tower::{Layer, Service};
 
 /// Which connections a client has opened: a layer around its connector.
 #[derive(Debug, Clone, Default)]
 pub(super) struct OpenedConnections(Arc<Mutex<ConnectionNumbers>>);
 
+/// The number of a connection that has carried an answer: older than all requests.
+const OLDEST: u64 = 0;
+
 #[derive(Debug, Default)]
 struct ConnectionNumbers {
     /// How many there were so far.
     count: u64,
-    /// The number of the last one that was opened from an address.
+    /// The number of the last one that was opened from an address, from 1, or [`OLDEST`].
     numbers: HashMap<SocketAddr, u64>,
 }
 
@@ -54,7 +59,15 @@ impl OpenedConnections {
         opened.numbers.insert(address, number);
     }
 
-    /// Whether a request was lost over a connection that was among the first `before`, and before
+    /// What is sent over the connection of this answer from now on goes over a kept one: also a
+    /// request that had begun before the connection was opened, and has waited for it.
+    pub(super) fn answered(&self, response: &Response) {
+        if let Some(info) = response.extensions().get::<HttpInfo>() {
+            self.0.lock().numbers.insert(info.local_addr(), OLDEST);
+        }
+    }
+
+    /// Whether a request was lost over a kept connection, or one of the first `before`, and before
     /// the head of an answer was there.
     pub(super) fn is_lost_kept(&self, error: &reqwest::Error, before: u64) -> bool {
         let causes = || std::iter::successors(error.source(), |&cause| cause.source());

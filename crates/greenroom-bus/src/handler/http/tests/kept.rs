@@ -127,7 +127,7 @@ async fn u01_a_target_that_dies_on_every_connection_is_asked_twice_and_no_more()
     assert_eq!(target.asked(), 4, "there is no kept connection any more");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn u01_a_target_that_closes_behind_every_answer_gets_each_event_in_its_first_attempt() {
     let target =
         Target::start(|_| vec!["HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n".into()]).await;
@@ -136,7 +136,7 @@ async fn u01_a_target_that_closes_behind_every_answer_gets_each_event_in_its_fir
     for _ in 0..8 {
         let factory = factory.clone();
         posts.spawn(async move {
-            for _ in 0..50 {
+            for _ in 0..100 {
                 let result = post(&factory).await;
                 assert!(matches!(result, Ok(Outputs::None)), "{result:?}");
             }
