@@ -111,11 +111,7 @@ fn is_of_word(c: char) -> bool {
 
 /// Whether what stands before this is a key: `key: value`, `key = value`.
 fn is_key(rest: &[char]) -> bool {
-    match rest {
-        [':'] | [':', ' ' | '\t', ..] => true,
-        [' ', '=', ' ', ..] => true,
-        _ => false,
-    }
+    matches!(rest, [':'] | [':', ' ' | '\t', ..] | [' ', '=', ' ', ..])
 }
 
 #[cfg(test)]
