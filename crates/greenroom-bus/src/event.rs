@@ -20,6 +20,7 @@
 
 mod builder;
 mod causation;
+mod depth;
 mod draft;
 mod error;
 mod field;

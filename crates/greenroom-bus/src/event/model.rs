@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-use super::{error::DataError, locals::Locals, media_type};
+use super::{depth::most_levels, error::DataError, locals::Locals, media_type};
 use crate::byte_order_mark::skip_byte_order_mark;
 
 /// What an event takes beside its texts: names and quotes when written,
@@ -20,6 +20,8 @@ pub struct Event {
     /// About how many. Beside the reference, because bounds are counted again and again where the
     /// event itself has left the caches.
     bytes: u32,
+    /// No data of it has more levels of arrays and objects than this.
+    pub(super) levels: u32,
     /// What travels with this clone, and is no part of the event.
     pub(super) locals: Locals,
 }
@@ -59,6 +61,15 @@ impl EventInner {
         let extensions: usize = self.extensions.iter().map(extension).sum();
         let bytes = FRAME_BYTES + self.attributes.text.len() + subject + extensions + data;
         u32::try_from(bytes).unwrap_or(u32::MAX)
+    }
+
+    /// No data of it has more levels of arrays and objects than this.
+    fn most_levels(&self) -> u32 {
+        match &self.data {
+            Data::None => 0,
+            Data::Json(raw) => most_levels(raw.get().as_bytes()),
+            Data::Binary(bytes) | Data::Payload(bytes) => most_levels(bytes),
+        }
     }
 }
 
@@ -113,15 +124,15 @@ pub enum ExtensionValue {
 
 impl Event {
     pub(super) fn new(inner: EventInner) -> Self {
-        let bytes = inner.approximate_bytes();
-        Self { inner: Arc::new(inner), bytes, locals: Locals::default() }
+        let (bytes, levels) = (inner.approximate_bytes(), inner.most_levels());
+        Self { inner: Arc::new(inner), bytes, levels, locals: Locals::default() }
     }
 
     /// Changes what it holds: of this clone alone.
     pub(super) fn change(&mut self, change: impl FnOnce(&mut EventInner)) {
         let inner = Arc::make_mut(&mut self.inner);
         change(inner);
-        self.bytes = inner.approximate_bytes();
+        (self.bytes, self.levels) = (inner.approximate_bytes(), inner.most_levels());
     }
 
     /// `id`: together with the source, what identifies the event.

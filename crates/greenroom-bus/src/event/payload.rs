@@ -2,7 +2,10 @@
 
 use std::borrow::Cow;
 
-use super::model::{Data, Event};
+use super::{
+    depth::is_deeper,
+    model::{Data, Event},
+};
 use crate::byte_order_mark::skip_byte_order_mark;
 
 /// The data of an event is not JSON.
@@ -21,6 +24,12 @@ impl Event {
             }
             Data::Binary(_) | Data::Payload(_) => Err(NotJson),
         }
+    }
+
+    /// Whether its data is JSON with arrays and objects in more levels than this.
+    pub(crate) fn is_deeper_than(&self, levels: u32) -> bool {
+        let is_deeper = |json: Option<&str>| json.is_some_and(|json| is_deeper(json, levels));
+        self.levels > levels && self.json().is_ok_and(is_deeper)
     }
 
     /// The data as bytes of its content type: JSON as its text, binary data as it is, and of a text

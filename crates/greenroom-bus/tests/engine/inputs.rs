@@ -1,5 +1,8 @@
 //! Sources: empty, broken, several at once; and what one may do to the memory.
 
+use greenroom_bus::{dead_letter::Reason, engine::InputConfig, event::Event};
+use serde_json::value::RawValue;
+
 use crate::support::{
     Bench, event,
     handlers::{pass, slow},
@@ -102,4 +105,29 @@ async fn d04_a_malformed_item_is_a_dead_letter_with_its_bytes_and_the_source_goe
     let letter = &letters.stored()[0];
     assert_eq!(letter.raw.as_deref(), Some(&b"{ torn"[..]));
     assert_eq!((&*letter.source, letter.position), ("lines", 1));
+}
+
+fn nested(id: &str, levels: usize) -> Event {
+    let json = format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+    let data = RawValue::from_string(json).unwrap();
+    Event::builder(id, "/test", "t").data_raw(data).build().unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn z12_data_that_is_nested_too_deeply_is_a_dead_letter_and_reaches_no_handler() {
+    let items = || vec![Ok(nested("shallow", 128)), Ok(nested("deep", 129))];
+    let bench = Bench::new().set(|engine| {
+        let usual = Script::new("usual", [Step::Batch(items())]);
+        let more = InputConfig { max_depth: 1_000, ..InputConfig::default() };
+        let wide = Script::new("wide", [Step::Batch(items())]);
+        let engine = engine.input(Box::new(usual)).input_named("more", more, Box::new(wide));
+        engine.handler("pass", on(&["t"], pass()))
+    });
+    let letters = bench.letters.clone();
+    let report = bench.run().await;
+    assert_eq!((report.handled, report.dead_lettered, report.refused), (3, 1, 0));
+    let letter = &letters.stored()[0];
+    assert_eq!((letter.reason, letter.position), (Reason::Malformed, 2));
+    assert_eq!(Event::parse(letter.raw.as_deref().unwrap()).unwrap(), nested("deep", 129));
+    assert!(letter.error.contains("128 levels"), "{}", letter.error);
 }

@@ -47,12 +47,21 @@ pub struct InputConfig {
     /// How often its positions are stored, where it keeps any; as its source says
     /// ([`Committer::every`](crate::source::Committer::every)) unless said otherwise.
     pub commit_every: Option<Duration>,
+    /// So many levels of arrays and objects may be in the data of an event; 128 unless said
+    /// otherwise. One with more is a dead letter: parsers that call themselves for each level fail
+    /// at some depth, among them those of many worker programs.
+    pub max_depth: u32,
 }
 
 impl Default for InputConfig {
     fn default() -> Self {
-        let in_flight_bytes = 64 << 20;
-        Self { matcher: Matcher::any(), run_ahead: 10_000, in_flight_bytes, commit_every: None }
+        Self {
+            matcher: Matcher::any(),
+            run_ahead: 10_000,
+            in_flight_bytes: 64 << 20,
+            commit_every: None,
+            max_depth: 128,
+        }
     }
 }
 

@@ -344,6 +344,11 @@ pub(crate) struct Partitions {
 }
 
 impl Partitions {
+    /// So many levels may be in the data of an event.
+    pub(crate) fn max_depth(&self) -> u32 {
+        self.config.max_depth
+    }
+
     pub(crate) fn new(
         config: InputConfig,
         come_and_go: bool,

@@ -35,9 +35,10 @@ use crate::{
         process::{job::JobAddress, managed::Managed, origin::Origin},
         shared::Shared,
     },
+    event::Event,
     router::Matcher,
     settlement::{Ack, Outcome},
-    source::{Partition, Pull, Receipts, Source, SourceError, Taken},
+    source::{Malformed, Partition, Pull, Receipts, Source, SourceError, Taken},
 };
 
 /// Events routed before they are handed to the pools, and other tasks get a turn. Waking workers is
@@ -515,7 +516,12 @@ impl InputReader {
     fn route_one(&mut self, batch: &Arc<Batch>, taken: Taken, bytes: u32, origin: Origin) {
         let place = (taken.position, bytes);
         let settles = |line: Option<&OrderLine>| settlement(batch, place, line);
-        match taken.event {
+        let most = self.input.partitions.max_depth();
+        let read = taken.event.and_then(|event| match event.is_deeper_than(most) {
+            true => Err(too_deep(&event, most)),
+            false => Ok(event),
+        });
+        match read {
             Ok(event) => {
                 match self.takes.as_ref().map_or(Ok(true), |takes| takes.try_matches(&event)) {
                     Ok(true) => self.routing.route(event, origin, None, &settles),
@@ -552,6 +558,14 @@ impl InputReader {
             }
         }
     }
+}
+
+/// What no handler is given, whatever it would make of it.
+fn too_deep(event: &Event, most: u32) -> Malformed {
+    let mut json = Vec::new();
+    event.write_json(&mut json);
+    let reason = "levels of arrays and objects in its data (`max_depth` of the input)";
+    Malformed::new(json, format!("more than {most} {reason}"))
 }
 
 /// How the reading of an input has ended.

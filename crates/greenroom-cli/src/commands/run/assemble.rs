@@ -145,6 +145,7 @@ pub(super) fn input_config(input: &InputConfig) -> engine::InputConfig {
         run_ahead: input.run_ahead,
         in_flight_bytes: input.in_flight,
         commit_every: input.commit_every,
+        max_depth: input.max_depth,
         ..engine::InputConfig::default()
     }
 }

@@ -27,6 +27,9 @@ options! {
         /// settled work is delivered again after a crash. Without it, every 100 ms where they are a
         /// file on this machine (a checkpoint, the log of `http`), and every second with a broker.
         commit_every: Option<Duration> = duration(10..=DAY_MS).optional();
+        /// How many levels of arrays and objects the data of an event may have. One with more is a
+        /// dead letter (`malformed`): many programs fail at JSON that is nested too deeply.
+        max_depth: u32 = count(1..=1_000_000).default("128");
         /// The rule that makes events of what is read, where that is no CloudEvents. Without it,
         /// each line or record, or what is posted, is a CloudEvent.
         records: Option<RecordsConfig> = group().optional();

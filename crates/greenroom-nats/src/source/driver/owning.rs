@@ -1,0 +1,129 @@
+//! Reading only while no other process does.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use super::{
+    super::{
+        consumer::Wanted,
+        lease::{BUCKET, Lease, Tenure},
+        shared::Shared,
+    },
+    Driver,
+    lost::Lost,
+};
+use crate::connection::Connection;
+
+impl Driver {
+    /// Takes the lease of the consumer, or keeps it. If another process has it, nothing is read,
+    /// and what is in hand is given up.
+    pub(super) async fn look_after_lease(&mut self) {
+        let now = Instant::now();
+        let Some(lease) = self.bound.lease.as_mut().filter(|lease| now >= lease.look_at) else {
+            return;
+        };
+        match lease.look(&self.connection).await {
+            Tenure::Ours(until) => self.own(until),
+            Tenure::Others(process) => self.give_up(&process).await,
+            Tenure::Unknown(error) => tracing::debug!(error, "the lease is not known"),
+            Tenure::Impossible(why) => self.do_without_lease(&why),
+        }
+    }
+
+    fn own(&mut self, until: Instant) {
+        self.shared.lease_until(Some(until));
+        if matches!(self.bound.lost, Some(Lost::Waiting)) {
+            let consumer = self.bound.wanted.name.as_str();
+            tracing::info!(consumer, "this process reads the consumer from here on");
+            self.read_from_here();
+        }
+    }
+
+    /// Once the engine has given up what it had before.
+    fn read_from_here(&mut self) {
+        self.shared.look(|state| state.stats.waiting = 0);
+        self.bound.lost = Some(Lost::Revoking);
+    }
+
+    async fn give_up(&mut self, process: &str) {
+        if matches!(self.bound.lost, Some(Lost::Waiting)) {
+            return;
+        }
+        tracing::warn!(
+            consumer = self.bound.wanted.name,
+            process,
+            "another process reads this consumer, since nothing was heard of this one for too long: what is in hand here is given up, and this process waits"
+        );
+        let floor = self.goes_on_with() - 1;
+        (self.holding.hold, self.holding.in_vain) = (None, None);
+        (self.holding.floor, self.holding.was_cut) = (Some(floor), false);
+        self.asking.requests.clear();
+        self.last_settled = None;
+        self.bound.lost = Some(Lost::Waiting);
+        // What was asked for would be delivered here.
+        self.subscribe_anew().await;
+        self.shared.look(|state| (state.stats.waiting, state.stats.held_back) = (1, 0));
+        self.shared.revoke();
+    }
+
+    fn do_without_lease(&mut self, why: &str) {
+        tell_without_lease(&self.shared, &self.bound.wanted.name, why);
+        self.bound.lease = None;
+        self.shared.lease_until(None);
+        if matches!(self.bound.lost, Some(Lost::Waiting)) {
+            self.read_from_here();
+        }
+    }
+}
+
+/// Another process, or an input of this one, may be about to end: it is looked again after so long.
+const ENDING: [Duration; 3] =
+    [Duration::from_millis(50), Duration::from_millis(100), Duration::from_millis(200)];
+
+/// The lease of a consumer that is opened, and what keeps it from being read.
+pub(super) async fn take_lease(
+    connection: &Connection,
+    shared: &Shared,
+    wanted: &Wanted,
+    ack_wait: Duration,
+) -> (Option<Lease>, Option<Lost>) {
+    let consumer = wanted.name.as_str();
+    let mut lease = Lease::new(connection, &wanted.stream, consumer, ack_wait);
+    let mut tenure = lease.look(connection).await;
+    for pause in ENDING {
+        if matches!(tenure, Tenure::Others(_)) {
+            sleep(pause).await;
+            tenure = lease.look(connection).await;
+        }
+    }
+    match tenure {
+        Tenure::Ours(until) => {
+            shared.lease_until(Some(until));
+            return (Some(lease), None);
+        }
+        Tenure::Impossible(why) => {
+            tell_without_lease(shared, consumer, &why);
+            return (None, None);
+        }
+        Tenure::Others(process) => tracing::info!(
+            consumer,
+            process,
+            "another process reads this consumer: this one waits until that one ends"
+        ),
+        Tenure::Unknown(error) => {
+            tracing::warn!(consumer, error, "the lease of the consumer is not known yet");
+        }
+    }
+    shared.look(|state| state.stats.waiting = 1);
+    (Some(lease), Some(Lost::Waiting))
+}
+
+fn tell_without_lease(shared: &Shared, consumer: &str, why: &str) {
+    shared.look(|state| state.stats.without_lease = 1);
+    tracing::warn!(
+        consumer,
+        why,
+        "the key-value bucket {BUCKET} cannot be used: this consumer is read without a lease, and a second process would read beside this one; make the bucket, or allow this user to"
+    );
+}

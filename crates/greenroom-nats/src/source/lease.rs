@@ -1,0 +1,329 @@
+//! Which process reads a consumer: a lease in a key-value bucket (N03).
+//!
+//! ```text
+//!             the entry is free; its holder is gone, or has not written for its life
+//!   waiting ────────────────────────────────────────────────────────────────▶ ours ──▶ released
+//!      ▲                                                                       │
+//!      └──────────── the entry is another's: what is in hand is given up ──────┘
+//! ```
+//!
+//! Two processes that read one consumer would each have half of a key's messages. The holder writes
+//! its entry anew four times in the life of the lease. Each write names the revision that it
+//! replaces, so of two processes that write at once, the server refuses one. A process that waits
+//! takes the lease once the revision has stayed the same for the life that the entry names, by its
+//! own clock. The holder counts that life from before its write. So it knows that its lease is over
+//! no later than any other process can take it, also if it was frozen meanwhile, and gives the
+//! engine nothing from then on until another write is accepted.
+//!
+//! The life is half of `ack_wait`: a holder that is not heard of any more has lost its lease before
+//! the server delivers again what that process has in hand. Until then, the next holder holds back
+//! all that is newer (N06). So a lease can be taken at once from a process that has no connection,
+//! which a restart after a crash need not wait for: the entry names a subject that its holder
+//! listens on, and the server says if nobody does. A frozen process still has its connection.
+
+use std::time::Duration;
+
+use async_nats::{
+    Client, Request, RequestErrorKind,
+    jetstream::{
+        Context,
+        kv::{Config, Entry, Operation, Store, UpdateErrorKind},
+    },
+};
+use futures_util::StreamExt;
+use tokio::{
+    task::JoinHandle,
+    time::{Instant, timeout},
+};
+
+use crate::connection::{Connection, because};
+
+/// The bucket. An operator may make it if this user may not.
+pub(super) const BUCKET: &str = "greenroom-leases";
+
+/// After so many failures in a row, a lease of which nothing was ever seen is done without.
+const ATTEMPTS: u32 = 3;
+
+/// What a holder is called whose entry names none.
+const UNNAMED: &str = "another process";
+
+/// A process that waits looks so often at least.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// An answer is waited for so long at most. The holder waits less: what it has in hand is to be
+/// reported as in progress meanwhile.
+const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+
+/// A holder that has a connection, and is not frozen, answers within this time.
+const PRESENT_WITHIN: Duration = Duration::from_millis(500);
+
+/// How a lease stands.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Tenure {
+    /// It is ours until then.
+    Ours(Instant),
+    /// This process has it.
+    Others(String),
+    /// The server does not say, for this reason.
+    Unknown(String),
+    /// This account cannot have one, for this reason.
+    Impossible(String),
+}
+
+/// The lease of one consumer.
+pub(super) struct Lease {
+    stream: String,
+    key: String,
+    /// How long it lives after a write.
+    life: Duration,
+    /// What is written: the life in milliseconds, the process, and the subject that it listens on.
+    value: String,
+    /// Listens there.
+    presence: JoinHandle<()>,
+    store: Option<Store>,
+    /// The entry as it was written last; `None` while it is not ours.
+    revision: Option<u64>,
+    /// The entry of another process, and since when it is known not to have changed.
+    seen: Option<(u64, Instant)>,
+    failures: u32,
+    /// When to look again.
+    pub(super) look_at: Instant,
+}
+
+impl Lease {
+    pub(super) fn new(
+        connection: &Connection,
+        stream: &str,
+        consumer: &str,
+        ack_wait: Duration,
+    ) -> Self {
+        let life = ack_wait / 2;
+        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        let (host, process) = (host.trim(), std::process::id());
+        let subject = connection.client.new_inbox();
+        Self {
+            stream: stream.to_owned(),
+            key: format!("{}.{}", escaped(stream), escaped(consumer)),
+            life,
+            value: format!("{} {host}/{process} {subject}", life.as_millis()),
+            presence: tokio::spawn(be_present(connection.client.clone(), subject)),
+            store: None,
+            revision: None,
+            seen: None,
+            failures: 0,
+            look_at: Instant::now(),
+        }
+    }
+
+    /// Takes it, keeps it, or finds out which process has it.
+    pub(super) async fn look(&mut self, connection: &Connection) -> Tenure {
+        let (began, pace) = (Instant::now(), self.life / 4);
+        if !connection.is_up() {
+            self.look_at = began + pace.min(LOOK_EVERY);
+            return Tenure::Unknown("no connection".to_owned());
+        }
+        let within = match self.revision {
+            Some(_) => pace.clamp(LOOK_EVERY, ANSWER_WITHIN),
+            None => ANSWER_WITHIN,
+        };
+        let tenure = match timeout(within, self.ask(connection)).await {
+            Ok(Ok(None)) => Tenure::Ours(began + self.life),
+            Ok(Ok(Some(process))) => Tenure::Others(process),
+            Ok(Err(tenure)) => tenure,
+            Err(_) => Tenure::Unknown("no answer".to_owned()),
+        };
+        let ours = self.revision.is_some();
+        self.look_at = Instant::now() + if ours { pace } else { pace.min(LOOK_EVERY) };
+        self.judge(tenure)
+    }
+
+    /// What fails again and again is done without, unless something was seen of it.
+    fn judge(&mut self, tenure: Tenure) -> Tenure {
+        let Tenure::Unknown(why) = tenure else {
+            self.failures = 0;
+            return tenure;
+        };
+        self.failures += 1;
+        let never_seen = self.revision.is_none() && self.seen.is_none();
+        match never_seen && self.failures >= ATTEMPTS {
+            true => Tenure::Impossible(why),
+            false => Tenure::Unknown(why),
+        }
+    }
+
+    /// The process that has it; `None` if it is ours.
+    async fn ask(&mut self, connection: &Connection) -> Result<Option<String>, Tenure> {
+        let mut watched = connection.watch();
+        let mut asking = std::pin::pin!(self.write_or_take(connection));
+        loop {
+            tokio::select! {
+                biased;
+                answer = &mut asking => return answer.map_err(Tenure::Unknown),
+                // What is denied has no other answer.
+                () = watched.changed() => if let Some(subject) = watched.denied(BUCKET) {
+                    return Err(Tenure::Impossible(format!("publishing to {subject} is denied")));
+                },
+            }
+        }
+    }
+
+    async fn write_or_take(
+        &mut self,
+        Connection { client, jetstream, .. }: &Connection,
+    ) -> Result<Option<String>, String> {
+        let store = match self.store.clone() {
+            Some(store) => store,
+            None => self.bucket(jetstream).await?,
+        };
+        self.store = Some(store.clone());
+        if let Some(revision) = self.revision
+            && self.write(&store, revision).await?
+        {
+            return Ok(None);
+        }
+        self.take(&store, client).await
+    }
+
+    /// Finds the bucket, or makes it as safe as the stream.
+    async fn bucket(&self, jetstream: &Context) -> Result<Store, String> {
+        if let Ok(store) = jetstream.get_key_value(BUCKET).await {
+            return Ok(store);
+        }
+        let stream = jetstream.get_stream(&self.stream).await.map_err(|error| because(&error))?;
+        let made = jetstream.create_key_value(Config {
+            bucket: BUCKET.to_owned(),
+            description: "which greenroom process reads which consumer".to_owned(),
+            num_replicas: stream.cached_info().config.num_replicas,
+            ..Config::default()
+        });
+        match made.await {
+            Ok(store) => Ok(store),
+            // Another process may have made it meanwhile.
+            Err(error) => jetstream.get_key_value(BUCKET).await.map_err(|_| because(&error)),
+        }
+    }
+
+    /// Whether the entry was at this revision, and is ours now.
+    async fn write(&mut self, store: &Store, revision: u64) -> Result<bool, String> {
+        match store.update(&self.key, self.value.clone().into(), revision).await {
+            Ok(revision) => {
+                (self.revision, self.seen) = (Some(revision), None);
+                Ok(true)
+            }
+            Err(error) if error.kind() == UpdateErrorKind::WrongLastRevision => Ok(false),
+            Err(error) => {
+                // The bucket may be gone: it is looked for, and made again.
+                self.store = None;
+                Err(because(&error))
+            }
+        }
+    }
+
+    async fn take(&mut self, store: &Store, client: &Client) -> Result<Option<String>, String> {
+        let entry = store.entry(&self.key).await.map_err(|error| because(&error))?;
+        let revision = entry.as_ref().map_or(0, |entry| entry.revision);
+        let mut other = None;
+        if let Some(entry) = entry.filter(|entry| entry.operation == Operation::Put) {
+            let text = String::from_utf8_lossy(&entry.value);
+            let process = text.split(' ').nth(1).unwrap_or(UNNAMED).to_owned();
+            // Ours, if the answer to a write has not come.
+            let is_ours = text == self.value;
+            if !is_ours && !self.is_over(&entry, &text) && !is_gone(client, &text).await {
+                self.revision = None;
+                return Ok(Some(process));
+            }
+            other = Some(process);
+        }
+        if self.write(store, revision).await? {
+            return Ok(None);
+        }
+        self.revision = None;
+        Ok(Some(other.unwrap_or_else(|| UNNAMED.to_owned())))
+    }
+
+    /// Whether another process has not written for the life that its entry names.
+    fn is_over(&mut self, entry: &Entry, text: &str) -> bool {
+        let now = Instant::now();
+        match self.seen {
+            Some((revision, since)) if revision == entry.revision => {
+                now >= since + life_in(text).unwrap_or(self.life)
+            }
+            _ => {
+                self.seen = Some((entry.revision, now));
+                false
+            }
+        }
+    }
+
+    /// The connection is another one.
+    pub(super) fn connect_anew(&mut self, connection: &Connection) {
+        self.store = None;
+        self.presence.abort();
+        let subject = self.value.rsplit(' ').next().unwrap_or_default().to_owned();
+        self.presence = tokio::spawn(be_present(connection.client.clone(), subject));
+    }
+
+    /// Lets the next process take it at once.
+    pub(super) async fn release(&mut self) {
+        if let (Some(store), Some(revision)) = (&self.store, self.revision.take()) {
+            // What cannot be released ends with its life.
+            let _ = store.delete_expect_revision(&self.key, Some(revision)).await;
+        }
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.presence.abort();
+    }
+}
+
+/// Answers whatever comes to this subject.
+async fn be_present(client: Client, subject: String) {
+    let Ok(mut asked) = client.subscribe(subject).await else { return };
+    while let Some(message) = asked.next().await {
+        if let Some(reply) = message.reply {
+            // One that is not answered waits, and asks again.
+            let _ = client.publish(reply, "here".into()).await;
+        }
+    }
+}
+
+/// Whether the process that has written this has no connection. One that does not answer may be
+/// frozen, or not be allowed to.
+async fn is_gone(client: &Client, value: &str) -> bool {
+    let Some(subject) = value.split(' ').nth(2) else { return false };
+    let request = Request::new().timeout(Some(PRESENT_WITHIN));
+    let answer = client.send_request(subject.to_owned(), request).await;
+    answer.is_err_and(|error| error.kind() == RequestErrorKind::NoResponders)
+}
+
+/// As a part of a key.
+fn escaped(name: &str) -> String {
+    let escape = |byte: u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' => char::from(byte).to_string(),
+        byte => format!("={byte:02x}"),
+    };
+    name.bytes().map(escape).collect()
+}
+
+fn life_in(value: &str) -> Option<Duration> {
+    value.split(' ').next()?.parse().ok().map(Duration::from_millis)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn n03_the_key_of_a_lease_is_one_for_any_name() {
+        assert_eq!(escaped("orders_2-a"), "orders_2-a");
+        assert_eq!(escaped("$a=ä"), "=24a=3d=c3=a4");
+    }
+
+    #[test]
+    fn n03_a_lease_lives_as_long_as_its_entry_says() {
+        assert_eq!(life_in("15000 web-1/4711 _INBOX.x"), Some(Duration::from_secs(15)));
+        assert_eq!(life_in("what"), None);
+    }
+}
