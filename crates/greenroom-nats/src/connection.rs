@@ -288,6 +288,13 @@ impl Watched<'_> {
         self.seen.denied.lock().get(subject).is_some_and(|number| *number > self.begun)
     }
 
+    /// A subject with this in it of which the server has said so since.
+    pub(crate) fn denied(&self, part: &str) -> Option<String> {
+        let denied = self.seen.denied.lock();
+        let mut since = denied.iter().filter(|(_, number)| **number > self.begun);
+        since.find(|(subject, _)| subject.contains(part)).map(|(subject, _)| subject.clone())
+    }
+
     /// Whether it is another connection by now.
     pub(crate) fn is_another(&self) -> bool {
         *self.seen.connected.borrow() != self.connected

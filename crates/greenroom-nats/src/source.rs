@@ -25,9 +25,15 @@
 //! which a gap in their numbers tells. What cannot be waited for goes on, is counted
 //! ([`out_of_order`](NatsSourceStats::out_of_order)) and logged.
 //!
-//! **Partitions.** One consumer is for one process: two that read the same one would each have half
-//! of a key's messages. To spread a stream over several, have the server map subjects to numbered
-//! ones, and read each number by a consumer of its own
+//! **Several processes.** One process reads a consumer at a time: two would each have half of a
+//! key's messages. It holds a lease, an entry of the key-value bucket `greenroom-leases`, and a
+//! second one [waits](NatsSourceStats::waiting) until the first ends, or was not heard of for half
+//! of `ack_wait`. A process that finds its lease taken gives up what it has in hand, and waits in
+//! turn. An account that can have no such bucket reads [without](NatsSourceStats::without_lease),
+//! and the log says so.
+//!
+//! **Partitions.** To spread a stream over several processes, have the server map subjects to
+//! numbered ones, and read each number by a consumer of its own
 //! ([`partitions`](NatsSourceOptions::partitions)):
 //!
 //! ```text
@@ -50,6 +56,7 @@ mod delivery;
 mod driver;
 mod form;
 mod hold;
+mod lease;
 mod looking;
 mod options;
 mod requests;
@@ -109,6 +116,8 @@ impl NatsSourceProbe {
             fenced: all.fenced + one.fenced,
             out_of_order: all.out_of_order + one.out_of_order,
             held_back: all.held_back + one.held_back,
+            waiting: all.waiting + one.waiting,
+            without_lease: all.without_lease + one.without_lease,
             ..all
         };
         let all = self.commits.driven.iter().map(of).fold(NatsSourceStats::default(), sum);

@@ -85,10 +85,12 @@ impl Wanted {
 
     /// Finds or makes it. One that is made again begins at this position of the stream that was
     /// made then, and in a stream that was made since with the first message: all are new there.
+    /// One that another process reads is left `as_it_is`.
     pub(super) async fn find(
         &self,
         jetstream: &Context,
         again: Option<(u64, DateTime)>,
+        as_it_is: bool,
     ) -> Result<Found, NoConsumer> {
         let stream = self.stream(jetstream).await?;
         let stream_made = stream.cached_info().created;
@@ -101,7 +103,7 @@ impl Wanted {
             },
         };
         let consumer = match info {
-            Some(info) => self.change(&stream, info).await?,
+            Some(info) => self.change(&stream, info, as_it_is).await?,
             None => self.make(&stream, from).await?,
         };
         Ok(Found { consumer, stream_made })
@@ -134,7 +136,12 @@ impl Wanted {
     }
 
     /// Changes what may be changed of one that exists, and refuses one that is not of this kind.
-    async fn change(&self, stream: &Stream, info: Info) -> Result<PullConsumer, NoConsumer> {
+    async fn change(
+        &self,
+        stream: &Stream,
+        info: Info,
+        as_it_is: bool,
+    ) -> Result<PullConsumer, NoConsumer> {
         let refused = |why: &str| {
             let (name, stream) = (&self.name, &self.stream);
             let text = format!(
@@ -148,6 +155,9 @@ impl Wanted {
         }
         if was.ack_policy != AckPolicy::Explicit {
             return refused("does not have each message acknowledged by itself");
+        }
+        if as_it_is {
+            return self.get(stream).await;
         }
         if was.max_deliver > 0 {
             tracing::warn!(
@@ -195,6 +205,10 @@ impl Wanted {
                 ))
             })?;
         }
+        self.get(stream).await
+    }
+
+    async fn get(&self, stream: &Stream) -> Result<PullConsumer, NoConsumer> {
         stream.get_consumer(&self.name).await.map_err(|error| NoConsumer::ForNow(error.to_string()))
     }
 

@@ -8,6 +8,7 @@
 //! | `holding` | holds back what is newer than something missing |
 //! | `giving_back` | returns what was never started |
 //! | `losing` | finds or makes a consumer anew that is gone |
+//! | `owning` | reads only while no other process does |
 //! | `unreadable` | finds what ends the connection each time that it comes |
 //! | `suspicion` | asks one by one where that is not found |
 
@@ -17,6 +18,7 @@ mod holding;
 mod in_vain;
 mod losing;
 mod lost;
+mod owning;
 mod receiving;
 mod suspicion;
 mod unreadable;
@@ -34,12 +36,13 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-use self::{in_vain::InVain, lost::Lost, suspicion::Suspicion};
+use self::{in_vain::InVain, lost::Lost, owning::take_lease, suspicion::Suspicion};
 use super::{
     committer::Command,
     consumer::{NoConsumer, Wanted},
     form::Form,
     hold::{Hold, Missing},
+    lease::Lease,
     options::NatsSourceOptions,
     requests::Requests,
     shared::{Answer, Shared},
@@ -82,6 +85,8 @@ struct Bound {
     lost: Option<Lost>,
     /// That it is lost was told.
     has_told: bool,
+    /// `None` if the account can have none.
+    lease: Option<Lease>,
 }
 
 /// Where messages come in.
@@ -114,6 +119,8 @@ struct HoldingBack {
     was_cut: bool,
     /// The number of the last delivery.
     last_number: u64,
+    /// When the last turn of the driver began.
+    turned: Instant,
     in_vain: Option<InVain>,
 }
 
@@ -129,7 +136,16 @@ impl Driver {
     ) -> Result<(Self, Option<u64>), NoConsumer> {
         let wanted = Wanted::of(&options, partition);
         let connected = connection.connected();
-        let found = wanted.find(&connection.jetstream, None).await?;
+        let (mut lease, lost) = take_lease(&connection, &shared, &wanted, options.ack_wait).await;
+        let found = match wanted.find(&connection.jetstream, None, lost.is_some()).await {
+            Ok(found) => found,
+            Err(error) => {
+                if let Some(lease) = &mut lease {
+                    lease.release().await;
+                }
+                return Err(error);
+            }
+        };
         let (inbox, messages) = subscribe(&connection).await.map_err(NoConsumer::ForNow)?;
         let form = Form {
             stream: options.stream.clone(),
@@ -141,7 +157,8 @@ impl Driver {
         let up_to = info.delivered.stream_sequence;
         let floor = Some(info.ack_floor.stream_sequence);
         let now = Instant::now();
-        let hold = (left > 0).then(|| {
+        let is_waiting = lost.is_some();
+        let hold = (left > 0 && !is_waiting).then(|| {
             let mut hold = Hold::new(options.ack_wait, now);
             hold.asked(Missing::asked(left, up_to, 0), now);
             hold
@@ -159,8 +176,9 @@ impl Driver {
                 consumer: found.consumer,
                 stream_made: found.stream_made,
                 delivered_before: up_to,
-                lost: None,
+                lost,
                 has_told: false,
+                lease,
             },
             inbox: Inbox { subject: inbox, messages, is_drained: false },
             connected,
@@ -176,11 +194,12 @@ impl Driver {
                 floor,
                 was_cut: false,
                 last_number: was_delivered,
+                turned: now,
                 in_vain: None,
             },
             last_settled: None,
         };
-        Ok((driver, (was_delivered > 0).then_some(left)))
+        Ok((driver, (was_delivered > 0 && !is_waiting).then_some(left)))
     }
 
     /// Until it is told to end, or no handle is left that could tell it.
@@ -189,6 +208,8 @@ impl Driver {
         let _fails = shared.fails_on_panic();
         self.connected.mark_unchanged();
         loop {
+            self.begin_turn();
+            self.look_after_lease().await;
             self.answer().await;
             self.look_after_hold().await;
             self.look_after_lost().await;
@@ -224,6 +245,9 @@ impl Driver {
         }
         if let Some(Lost::LookAt(at)) = &self.bound.lost {
             next = next.min(*at);
+        }
+        if let Some(lease) = &self.bound.lease {
+            next = next.min(lease.look_at);
         }
         next.min(self.asking.heard + SILENCE)
     }
@@ -272,6 +296,9 @@ impl Driver {
     async fn end(&mut self) {
         self.shared.is_closing.store(true, Ordering::Release);
         self.commit().await;
+        if let Some(lease) = &mut self.bound.lease {
+            lease.release().await;
+        }
     }
 
     /// Failed: until it is told to end.
@@ -285,6 +312,10 @@ impl Driver {
 
     async fn on_time(&mut self) {
         let now = Instant::now();
+        if self.stood_still(now) {
+            // What came meanwhile is read first.
+            return self.asking.heard = now;
+        }
         if now >= self.asking.heard + SILENCE {
             self.asking.heard = now;
             if self.asking.requests.outstanding() > 0 && self.connection.is_up() {

@@ -99,6 +99,11 @@ impl Hold {
         self.ask_at = self.ask_at.max(now + ASK_EVERY);
     }
 
+    /// Nothing was read for long. What should have come may be in the socket, or was not asked for.
+    pub(super) fn begin_anew(&mut self, ack_wait: Duration, now: Instant) {
+        (self.until, self.ask_at) = (now + patience(ack_wait), now);
+    }
+
     /// The server has said what is missing.
     pub(super) fn asked(&mut self, missing: Missing, now: Instant) {
         self.missing = missing;
@@ -201,6 +206,19 @@ mod tests {
         }
         now += Duration::from_secs(10);
         assert_eq!(hold.is_over(100, now), Holding::Enough(Some(1)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn n06_time_in_which_nothing_was_read_is_no_wait_in_vain() {
+        let (mut hold, mut now) = (hold(), Instant::now());
+        hold.asked(missing(2), now);
+        let (ack_wait, frozen) = (Duration::from_secs(10), Duration::from_secs(60));
+        now += frozen;
+        hold.begin_anew(ack_wait, now);
+        assert_eq!(hold.is_over(100, now), Holding::Wait, "nothing could come");
+        assert_eq!(hold.ask_at, now);
+        now += patience(ack_wait);
+        assert_eq!(hold.is_over(100, now), Holding::Enough(Some(2)));
     }
 
     #[tokio::test(start_paused = true)]

@@ -14,7 +14,7 @@ use greenroom_bus::{
     watermark::{Epoch, Positions, Watermark},
 };
 use parking_lot::Mutex;
-use tokio::sync::Notify;
+use tokio::{sync::Notify, time::Instant};
 
 use super::{stats::NatsSourceStats, tracker::Tracker};
 
@@ -58,6 +58,8 @@ pub(super) struct State {
     pub(super) revocation: Revocation,
     /// Why nothing can be read any more.
     pub(super) failure: Option<String>,
+    /// Until then, no other process reads; `None` if that is not known to end.
+    leased_until: Option<Instant>,
     /// Messages that the server has not delivered yet.
     pub(super) lag: Option<u64>,
     /// Above all that were given to the engine.
@@ -102,6 +104,7 @@ impl Shared {
             is_paused: false,
             revocation: Revocation::None,
             failure: None,
+            leased_until: None,
             lag: None,
             given_below: 0,
             stats: NatsSourceStats::default(),
@@ -157,6 +160,14 @@ impl Shared {
         self.to_driver.notify_one();
     }
 
+    /// The engine is given something until then only.
+    pub(super) fn lease_until(&self, until: Option<Instant>) {
+        let was = self.look(|state| std::mem::replace(&mut state.leased_until, until));
+        if was.is_some_and(|was| Instant::now() >= was) {
+            self.to_source.notify_one();
+        }
+    }
+
     pub(super) fn set_paused(&self, is_paused: bool) {
         let was = self.look(|state| std::mem::replace(&mut state.is_paused, is_paused));
         if was != is_paused {
@@ -168,6 +179,9 @@ impl Shared {
     pub(super) fn take(&self, most: usize, into: &mut Vec<Taken>) -> bool {
         let took = self.look(|state| {
             if state.is_paused || state.revocation != Revocation::None || state.ready.is_empty() {
+                return false;
+            }
+            if state.leased_until.is_some_and(|until| Instant::now() >= until) {
                 return false;
             }
             let count = state.ready.len().min(most);
@@ -248,7 +262,6 @@ impl Receipts for Heard {
 #[cfg(test)]
 mod tests {
     use greenroom_bus::{settlement::Refusal, source::Malformed};
-    use tokio::time::Instant;
 
     use super::*;
 
@@ -300,6 +313,17 @@ mod tests {
         assert!(shared.take(1, &mut into) && shared.take(9, &mut into));
         assert!(!shared.take(9, &mut into));
         assert_eq!(into.iter().map(|taken| taken.position).collect::<Vec<_>>(), [1, 2]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn n03_nothing_is_given_once_the_lease_is_over() {
+        let (shared, mut into) = (shared([1]), Vec::new());
+        let second = std::time::Duration::from_secs(1);
+        shared.lease_until(Some(Instant::now() + second));
+        tokio::time::advance(second).await;
+        assert!(!shared.take(9, &mut into), "another process may read it");
+        shared.lease_until(Some(Instant::now() + second));
+        assert!(shared.take(9, &mut into));
     }
 
     #[tokio::test]

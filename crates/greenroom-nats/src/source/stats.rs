@@ -15,6 +15,11 @@ pub struct NatsSourceStats {
     pub out_of_order: u64,
     /// Messages that are held back now, until older ones have come.
     pub held_back: u64,
+    /// Consumers that another process reads now: this one waits until that one ends.
+    pub waiting: u64,
+    /// Consumers that are read without a lease, since the account can have none: a second process
+    /// would read beside this one.
+    pub without_lease: u64,
     /// How often the connection was made anew.
     pub reconnects: u64,
     /// How often messages were dropped because this process read too slowly. They are delivered

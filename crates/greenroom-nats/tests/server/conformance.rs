@@ -25,7 +25,7 @@ impl Connector for Consumers {
     fn lacks(&self, ability: Ability) -> Option<&'static str> {
         match ability {
             Ability::Revokes => {
-                Some("a consumer of NATS is read by who names it, and nobody takes it away")
+                Some("another process takes a consumer only from one that is frozen or cut off")
             }
             _ => None,
         }

@@ -1,5 +1,5 @@
 //! A consumer process that is killed (Z01): with an event stuck for ever, next to nothing of the
-//! others is handled again.
+//! others is handled again. And one that is frozen, alone or beside another (N03, N06).
 
 use std::{
     collections::HashSet,
@@ -67,6 +67,7 @@ async fn consumer_process() {
         ..NatsSourceOptions::new(stream, "greenroom")
     };
     let source = NatsSource::open(&server, options).await.unwrap();
+    let letters = format!("{path}.{}.dead", std::process::id());
     let on = vec!["**".parse().unwrap()];
     let order_by = Some("subject".parse().unwrap());
     let handler = HandlerConfig { order_by, ..HandlerConfig::new(on, Arc::new(writer)) };
@@ -74,7 +75,7 @@ async fn consumer_process() {
         .input(Box::new(source))
         .pool("default", PoolConfig { workers: 4, ..PoolConfig::default() })
         .handler("write", handler)
-        .dead_letters(Arc::new(FileDeadLetterStore::open(format!("{path}.dead")).unwrap()))
+        .dead_letters(Arc::new(FileDeadLetterStore::open(letters).unwrap()))
         .build();
     engine.await.unwrap().run().await;
 }
@@ -94,6 +95,24 @@ fn consumer(stream: &str, file: &Path, stuck: &str) -> Consumer {
     process.args(["crash::consumer_process", "--exact", "--ignored"]);
     process.env(STREAM, stream).env(FILE, file).env(STUCK, stuck);
     Consumer(process.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+}
+
+impl Consumer {
+    fn signal(&self, signal: &str) {
+        let mut kill = Command::new("kill");
+        assert!(kill.args([signal, &self.0.id().to_string()]).status().unwrap().success());
+    }
+}
+
+/// How many of these came again. First deliveries of a key come in order.
+fn repeated(ids: &[u64]) -> u64 {
+    let (mut seen, mut last) = (HashSet::new(), vec![None; KEYS as usize]);
+    for id in ids {
+        let of_key = &mut last[(id % KEYS) as usize];
+        assert!(!seen.insert(id) || *of_key < Some(*id), "{id} after {of_key:?}");
+        *of_key = (*of_key).max(Some(*id));
+    }
+    (ids.len() - seen.len()) as u64
 }
 
 fn ids(file: &Path) -> Vec<u64> {
@@ -119,15 +138,63 @@ async fn z01_a_killed_process_repeats_little_although_an_event_is_stuck() {
     until("all of it handled", all).await;
     drop(second);
 
-    let (ids, mut last) = (ids(&file), vec![None; KEYS as usize]);
-    let mut seen = HashSet::new();
-    for id in &ids {
-        let of_key = &mut last[(id % KEYS) as usize];
-        assert!(!seen.insert(id) || *of_key < Some(*id), "{id} after {of_key:?}");
-        *of_key = (*of_key).max(Some(*id));
-    }
-    let repeated = ids.len() as u64 - EVENTS;
+    let repeated = repeated(&ids(&file));
     assert!(repeated * 10 <= before, "{repeated} of {before} were handled again");
     println!("{repeated} of {before} were handled again");
+    stream.remove().await;
+}
+
+/// `ack_wait` of these processes is 2 s: they hold back for 4.5 s, and a lease lives for 1 s.
+const FROZEN: Duration = Duration::from_secs(6);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn n06_a_process_that_was_frozen_while_it_held_back_goes_on_in_order() {
+    let Some(stream) = TestStream::new("n06_frozen").await else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("handled");
+    stream.publish(0..EVENTS, KEYS).await;
+    let first = consumer(&stream.name, &file, "0");
+    until("half of it handled", async || ids(&file).len() as u64 >= EVENTS / 2).await;
+    drop(first);
+    let before = ids(&file).len();
+    let second = consumer(&stream.name, &file, "none");
+    // It holds back what is new, since what the first had in hand comes later.
+    let asks = async || stream.consumer("greenroom").await.num_waiting > 0;
+    until("it has begun to read", asks).await;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    second.signal("-STOP");
+    assert_eq!(ids(&file).len(), before, "it holds back");
+    tokio::time::sleep(FROZEN).await;
+    second.signal("-CONT");
+    let all = async || ids(&file).iter().collect::<HashSet<_>>().len() as u64 == EVENTS;
+    until("all of it handled", all).await;
+    repeated(&ids(&file));
+    stream.remove().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn n03_a_frozen_process_gives_up_what_it_has_to_the_one_that_took_its_place() {
+    let Some(stream) = TestStream::new("n03_frozen").await else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("handled");
+    stream.publish(0..EVENTS, KEYS).await;
+    let first = consumer(&stream.name, &file, "none");
+    until("a part of it handled", async || ids(&file).len() as u64 >= EVENTS / 4).await;
+    first.signal("-STOP");
+    let second = consumer(&stream.name, &file, "none");
+    let all = async || ids(&file).iter().collect::<HashSet<_>>().len() as u64 == EVENTS;
+    until("all of it handled", all).await;
+    let done = ids(&file).len() as u64;
+    first.signal("-CONT");
+    stream.publish(EVENTS..EVENTS + KEYS, KEYS).await;
+    let new = async || ids(&file).iter().max() >= Some(&(EVENTS + KEYS - 1));
+    until("what is new is handled", new).await;
+    drop(second);
+    let (ids, again) = (ids(&file), repeated(&ids(&file)));
+    let woken = ids.len() as u64 - done - KEYS;
+    println!("{again} were handled again, of which {woken} by the process that was frozen");
+    assert!(again * 10 <= EVENTS, "{again} of {EVENTS} were handled again");
+    // What its workers started before it had asked for its lease.
+    assert!(woken <= EVENTS / 100, "{woken} were handled by the process that was frozen");
     stream.remove().await;
 }

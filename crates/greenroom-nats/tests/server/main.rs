@@ -15,6 +15,7 @@
 mod conformance;
 mod crash;
 mod engine;
+mod lease;
 mod members;
 mod order;
 mod outage;

@@ -7,11 +7,17 @@ use tokio::time::Instant;
 use super::{AGAIN_AFTER, Driver};
 use crate::connection::because;
 
-/// A request is open for so long; another takes its place.
+/// A request is open for so long at most; another takes its place.
 const EXPIRES: Duration = Duration::from_secs(30);
 
-/// So often the server says that a request is alive, where it brings nothing.
+/// So often at least the server says that a request is alive, where it brings nothing.
 const HEARTBEAT: Duration = Duration::from_secs(5);
+
+/// How long a request is open. None of a process that is frozen outlives its lease, which is half
+/// of `ack_wait` and has a quarter of that less to go: it would take messages from the next one.
+fn expires(ack_wait: Duration) -> Duration {
+    EXPIRES.min(ack_wait * 3 / 8)
+}
 
 impl Driver {
     /// Asks for as many messages as there is room for.
@@ -56,7 +62,8 @@ impl Driver {
             1 => String::new(),
             _ => format!("\"max_bytes\":{},", self.options.batch_bytes),
         };
-        let (expires, heartbeat) = (EXPIRES.as_nanos(), HEARTBEAT.as_nanos());
+        let expires = expires(self.options.ack_wait);
+        let (expires, heartbeat) = (expires.as_nanos(), HEARTBEAT.min(expires / 2).as_nanos());
         let body = format!(
             "{{\"batch\":{messages},{bytes}\"expires\":{expires},\"idle_heartbeat\":{heartbeat}}}"
         );

@@ -49,8 +49,13 @@ impl Driver {
             // Nothing can come meanwhile.
             return hold.wait_on(self.options.ack_wait, now);
         }
-        if now >= hold.ask_at {
+        let is_due = now >= hold.until;
+        if is_due || now >= hold.ask_at {
             self.ask_for_hold().await;
+        }
+        if is_due {
+            // What the server had sent before its answer is here by now.
+            self.receive_ready();
         }
         let Some(hold) = &self.holding.hold else { return };
         let held = hold.len() as u64;
@@ -76,6 +81,23 @@ impl Driver {
             self.shared.look(|state| state.stats.held_back = 0);
             self.shared.give(hold.release());
         }
+    }
+
+    /// Begins another turn. Nothing was waited for in vain in a turn that stood still.
+    pub(super) fn begin_turn(&mut self) {
+        let now = Instant::now();
+        if self.stood_still(now)
+            && let Some(hold) = &mut self.holding.hold
+        {
+            hold.begin_anew(self.options.ack_wait, now);
+        }
+        self.holding.turned = now;
+    }
+
+    /// Whether this turn has taken far longer than it may: the process was frozen, or the server
+    /// did not answer. Nothing was read meanwhile.
+    pub(super) fn stood_still(&self, now: Instant) -> bool {
+        now - self.holding.turned >= self.options.ack_wait / 4
     }
 
     /// Looks whether what did not come in its time is there by now, or acknowledged elsewhere.

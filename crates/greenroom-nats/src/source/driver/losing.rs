@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use futures_util::{FutureExt, StreamExt};
 use tokio::time::Instant;
 
 use super::{
@@ -28,8 +27,9 @@ impl Driver {
             Some(Lost::LookAt(at)) if Instant::now() >= at => {}
             _ => return,
         }
+        let is_begin = matches!(self.bound.lost, Some(Lost::Revoking));
         let again = Some((self.goes_on_with(), self.bound.stream_made));
-        let found = match self.bound.wanted.find(&self.connection.jetstream, again).await {
+        let found = match self.bound.wanted.find(&self.connection.jetstream, again, false).await {
             Ok(found) => found,
             Err(error) => {
                 if !std::mem::replace(&mut self.bound.has_told, true) {
@@ -60,6 +60,9 @@ impl Driver {
             tracing::info!(consumer = self.bound.wanted.name, "the consumer is read again");
         }
         let info = found.consumer.cached_info().clone();
+        if is_begin {
+            self.bound.delivered_before = info.delivered.stream_sequence;
+        }
         self.holding.last_number = info.delivered.consumer_sequence;
         let now = Instant::now();
         // In a row it is lost by a message that never comes. Otherwise what was on its way comes
@@ -76,7 +79,7 @@ impl Driver {
 
     /// Where a consumer begins that takes the place of this one: with the oldest message that is
     /// not done, be it in hand, given back or not come yet.
-    fn goes_on_with(&self) -> u64 {
+    pub(super) fn goes_on_with(&self) -> u64 {
         let (open, next) =
             self.shared.look(|state| (state.tracker.oldest_open(), state.tracker.next()));
         let open = (next > 0).then_some(open);
@@ -86,14 +89,14 @@ impl Driver {
 
     /// Another connection: what was asked for over the last one does not come.
     pub(super) async fn reconnected(&mut self) {
-        while let Some(Some(message)) = self.inbox.messages.next().now_or_never() {
-            self.receive(message);
-        }
+        self.receive_ready();
         self.asking.requests.clear();
         self.asking.heard = Instant::now();
         self.holding.was_cut = true;
         self.holding.hold.iter_mut().for_each(Hold::loses);
         self.subscribe_anew().await;
+        // Another process may have taken its lease meanwhile.
+        self.bound.lease.iter_mut().for_each(|lease| lease.look_at = Instant::now());
         // The consumer may be gone with what the server has lost.
         self.lose(Duration::ZERO);
     }
@@ -120,6 +123,8 @@ impl Driver {
                 self.connected = connection.connected();
                 self.connected.mark_unchanged();
                 self.connection = connection;
+                let lease = self.bound.lease.iter_mut();
+                lease.for_each(|lease| lease.connect_anew(&self.connection));
                 self.reconnected().await;
                 true
             }

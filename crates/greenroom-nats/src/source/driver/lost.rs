@@ -6,6 +6,9 @@ use tokio::time::Instant;
 pub(super) enum Lost {
     /// It is to be looked for at this time.
     LookAt(Instant),
-    /// Its stream is another one: until the engine has answered.
+    /// Its stream is another one, or another process has read it: until the engine has given up
+    /// what it has of it.
     Revoking,
+    /// Another process reads it, or may do so.
+    Waiting,
 }

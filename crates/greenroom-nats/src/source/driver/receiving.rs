@@ -34,6 +34,13 @@ impl Driver {
         }
     }
 
+    /// Takes all that has come.
+    pub(super) fn receive_ready(&mut self) {
+        while let Some(Some(message)) = self.inbox.messages.next().now_or_never() {
+            self.receive(message);
+        }
+    }
+
     fn take(&mut self, message: Message, ready: &mut Vec<Taken>) {
         self.asking.heard = Instant::now();
         let reply = message.reply.as_ref().map(|reply| reply.as_str());
