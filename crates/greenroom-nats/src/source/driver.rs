@@ -36,13 +36,13 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-use self::{in_vain::InVain, lost::Lost, owning::take_lease, suspicion::Suspicion};
+use self::{in_vain::InVain, lost::Lost, suspicion::Suspicion};
 use super::{
     committer::Command,
     consumer::{NoConsumer, Wanted},
     form::Form,
     hold::{Hold, Missing},
-    lease::Lease,
+    lease::{Lease, open_lease},
     options::NatsSourceOptions,
     requests::Requests,
     shared::{Answer, Shared},
@@ -136,8 +136,9 @@ impl Driver {
     ) -> Result<(Self, Option<u64>), NoConsumer> {
         let wanted = Wanted::of(&options, partition);
         let connected = connection.connected();
-        let (mut lease, lost) = take_lease(&connection, &shared, &wanted, options.ack_wait).await;
-        let found = match wanted.find(&connection.jetstream, None, lost.is_some()).await {
+        let (mut lease, is_waiting) =
+            open_lease(&connection, &shared, &wanted, options.ack_wait).await;
+        let found = match wanted.find(&connection.jetstream, None, is_waiting).await {
             Ok(found) => found,
             Err(error) => {
                 if let Some(lease) = &mut lease {
@@ -157,7 +158,6 @@ impl Driver {
         let up_to = info.delivered.stream_sequence;
         let floor = Some(info.ack_floor.stream_sequence);
         let now = Instant::now();
-        let is_waiting = lost.is_some();
         let hold = (left > 0 && !is_waiting).then(|| {
             let mut hold = Hold::new(options.ack_wait, now);
             hold.asked(Missing::asked(left, up_to, 0), now);
@@ -176,7 +176,7 @@ impl Driver {
                 consumer: found.consumer,
                 stream_made: found.stream_made,
                 delivered_before: up_to,
-                lost,
+                lost: is_waiting.then_some(Lost::Waiting),
                 has_told: false,
                 lease,
             },

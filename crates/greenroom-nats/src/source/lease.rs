@@ -33,13 +33,14 @@ use async_nats::{
 use futures_util::StreamExt;
 use tokio::{
     task::JoinHandle,
-    time::{Instant, timeout},
+    time::{Instant, sleep, timeout},
 };
 
+use super::{consumer::Wanted, shared::Shared};
 use crate::connection::{Connection, because};
 
 /// The bucket. An operator may make it if this user may not.
-pub(super) const BUCKET: &str = "greenroom-leases";
+const BUCKET: &str = "greenroom-leases";
 
 /// After so many failures in a row, a lease of which nothing was ever seen is done without.
 const ATTEMPTS: u32 = 3;
@@ -56,6 +57,10 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
 /// A holder that has a connection, and is not frozen, answers within this time.
 const PRESENT_WITHIN: Duration = Duration::from_millis(500);
+
+/// Another process, or an input of this one, may be about to end: it is looked again after so long.
+const ENDING: [Duration; 3] =
+    [Duration::from_millis(50), Duration::from_millis(100), Duration::from_millis(200)];
 
 /// How a lease stands.
 #[derive(Debug, PartialEq, Eq)]
@@ -276,6 +281,54 @@ impl Drop for Lease {
     fn drop(&mut self) {
         self.presence.abort();
     }
+}
+
+/// The lease of a consumer that is opened, and whether another process keeps this one from reading.
+pub(super) async fn open_lease(
+    connection: &Connection,
+    shared: &Shared,
+    wanted: &Wanted,
+    ack_wait: Duration,
+) -> (Option<Lease>, bool) {
+    let consumer = wanted.name.as_str();
+    let mut lease = Lease::new(connection, &wanted.stream, consumer, ack_wait);
+    let mut tenure = lease.look(connection).await;
+    for pause in ENDING {
+        if matches!(tenure, Tenure::Others(_)) {
+            sleep(pause).await;
+            tenure = lease.look(connection).await;
+        }
+    }
+    match tenure {
+        Tenure::Ours(until) => {
+            shared.lease_until(Some(until));
+            return (Some(lease), false);
+        }
+        Tenure::Impossible(why) => {
+            tell_without_lease(shared, consumer, &why);
+            return (None, false);
+        }
+        Tenure::Others(process) => tracing::info!(
+            consumer,
+            process,
+            "another process reads this consumer: this one waits until that one ends"
+        ),
+        Tenure::Unknown(error) => {
+            tracing::warn!(consumer, error, "the lease of the consumer is not known yet");
+        }
+    }
+    shared.look(|state| state.stats.waiting = 1);
+    (Some(lease), true)
+}
+
+/// What an operator has to know of a consumer that any process may read.
+pub(super) fn tell_without_lease(shared: &Shared, consumer: &str, why: &str) {
+    shared.look(|state| state.stats.without_lease = 1);
+    tracing::warn!(
+        consumer,
+        why,
+        "the key-value bucket {BUCKET} cannot be used: this consumer is read without a lease, and a second process would read beside this one; make the bucket, or allow this user to"
+    );
 }
 
 /// Answers whatever comes to this subject.

@@ -1,19 +1,12 @@
 //! Reading only while no other process does.
 
-use std::time::Duration;
-
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
 use super::{
-    super::{
-        consumer::Wanted,
-        lease::{BUCKET, Lease, Tenure},
-        shared::Shared,
-    },
+    super::lease::{Tenure, tell_without_lease},
     Driver,
     lost::Lost,
 };
-use crate::connection::Connection;
 
 impl Driver {
     /// Takes the lease of the consumer, or keeps it. If another process has it, nothing is read,
@@ -75,55 +68,4 @@ impl Driver {
             self.read_from_here();
         }
     }
-}
-
-/// Another process, or an input of this one, may be about to end: it is looked again after so long.
-const ENDING: [Duration; 3] =
-    [Duration::from_millis(50), Duration::from_millis(100), Duration::from_millis(200)];
-
-/// The lease of a consumer that is opened, and what keeps it from being read.
-pub(super) async fn take_lease(
-    connection: &Connection,
-    shared: &Shared,
-    wanted: &Wanted,
-    ack_wait: Duration,
-) -> (Option<Lease>, Option<Lost>) {
-    let consumer = wanted.name.as_str();
-    let mut lease = Lease::new(connection, &wanted.stream, consumer, ack_wait);
-    let mut tenure = lease.look(connection).await;
-    for pause in ENDING {
-        if matches!(tenure, Tenure::Others(_)) {
-            sleep(pause).await;
-            tenure = lease.look(connection).await;
-        }
-    }
-    match tenure {
-        Tenure::Ours(until) => {
-            shared.lease_until(Some(until));
-            return (Some(lease), None);
-        }
-        Tenure::Impossible(why) => {
-            tell_without_lease(shared, consumer, &why);
-            return (None, None);
-        }
-        Tenure::Others(process) => tracing::info!(
-            consumer,
-            process,
-            "another process reads this consumer: this one waits until that one ends"
-        ),
-        Tenure::Unknown(error) => {
-            tracing::warn!(consumer, error, "the lease of the consumer is not known yet");
-        }
-    }
-    shared.look(|state| state.stats.waiting = 1);
-    (Some(lease), Some(Lost::Waiting))
-}
-
-fn tell_without_lease(shared: &Shared, consumer: &str, why: &str) {
-    shared.look(|state| state.stats.without_lease = 1);
-    tracing::warn!(
-        consumer,
-        why,
-        "the key-value bucket {BUCKET} cannot be used: this consumer is read without a lease, and a second process would read beside this one; make the bucket, or allow this user to"
-    );
 }
