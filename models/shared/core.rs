@@ -28,7 +28,11 @@ use super::{
     pool_payload::{InboxGuard, OutboxOf, PayloadOf, Queued, ShardOf},
     stats::counters::PoolCounters,
 };
-use crate::{Actor, AnyAddress, DeadLetter, ExitReason, PoolEvent, delivery::Extra, life::Signal};
+use crate::{
+    Actor, AnyAddress, Class, DeadLetter, ExitReason, PoolEvent,
+    delivery::{Delivery, Extra},
+    life::Signal,
+};
 
 #[path = "../../crates/greenroom/src/pool/core/backlog.rs"]
 mod backlog;
@@ -438,6 +442,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     pub(crate) fn stamp(&self, _number: u64) -> Stamp {
         Stamp::default()
+    }
+
+    #[expect(clippy::unused_self, reason = "as in the product")]
+    fn delivery_of(&self, entry: Queued<A, K>) -> Delivery<A::Message, A::Reply, A::Error> {
+        let Queued { message, extra, stamp, .. } = entry;
+        Delivery { message: Some(message), extra, class: Class::Normal, stamp }
     }
 
     pub(crate) fn age_of(&self, _entry: &Queued<A, K>) -> Option<Duration> {

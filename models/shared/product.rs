@@ -5,7 +5,7 @@
 //! | `greenroom-queue` | the product's, but for its locks, its watchdog and its clock: see `queues.rs` |
 //! | `mailbox`, `core/push`, `core/waiters`, `core/mail`, `core/take`, `core/place`, `core/park` | the product's |
 //! | `core/sweep` | the product's: messages that are withdrawn from a shard |
-//! | `lifecycle`, `starts`, `core/gate`, `core/end`, `core/drain` | the product's: whether the pool accepts messages, who waits for its workers and its end, and what becomes of what waits then |
+//! | `lifecycle`, `left_over`, `starts`, `core/gate`, `core/end`, `core/drain` | the product's: whether the pool accepts messages, who waits for its workers and its end, and what becomes of what waits then |
 //! | `core/backlog`, `core/room`, `core/parked` | the product's: the bound behind a key, its senders in line, keys that are parked |
 //! | `handoff/pool_exchange` | the product's |
 //! | `in_place`, `worker_task` | the product's; whether a thread runs somebody's work is not asked: the threads of a model share one |

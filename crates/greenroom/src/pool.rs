@@ -124,6 +124,7 @@ mod failed;
 pub mod gather;
 pub(crate) mod handoff;
 pub mod keys;
+pub(crate) mod left_over;
 mod letters;
 mod lifecycle;
 pub mod limits;

@@ -100,7 +100,10 @@ fn letters(pool: &Pool) -> Vec<u32> {
 }
 
 fn left_over(pool: &Pool) -> Vec<u32> {
-    pool.core.lifecycle.left_over.lock().clone()
+    let kept = pool.core.lifecycle.left_over.take();
+    let messages = kept.iter().filter_map(|delivery| delivery.message).collect();
+    pool.core.lifecycle.left_over.give_back(kept);
+    messages
 }
 
 /// Whether it accepts messages: its gate, its permits and its shards say the same.

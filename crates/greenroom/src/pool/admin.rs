@@ -16,7 +16,7 @@ use super::{
     stop::{Stop, StopReport},
 };
 use crate::{
-    Actor,
+    Actor, Delivery,
     address::Address,
     control::advisor::{Advice, Advisor},
     inspect::{Inspection, Items},
@@ -429,6 +429,38 @@ impl<A: Actor> PoolAdmin<A> {
     /// A dropped future has closed the pool once it was polled; call again to see it end.
     pub async fn stop(&self, how: Stop) -> StopReport<A::Message> {
         self.control.clone().stop(how).await
+    }
+
+    /// Stops the pool as [`stop`](Self::stop) does, and returns what was not handled as
+    /// deliveries. A call among them is still open: [forward](Delivery::forward) it, answer it
+    /// through its [port](Delivery::take_reply_port), or drop it, which its caller hears as
+    /// [`CallError::Dropped`](crate::CallError::Dropped). Wait for no caller of the pool while you
+    /// hold the report: it waits for you. `stop` tells callers that the pool has stopped, and is
+    /// free of that.
+    ///
+    /// ```
+    /// # use greenroom::prelude::*;
+    /// # struct Clerk; impl Actor for Clerk { type Message = u64; type Reply = u64; type Error = ();
+    /// # async fn handle(&mut self, n: u64, _: &mut Context<Self>) -> Result<u64, ()> { Ok(n) } }
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let (old, new) = (Pool::new(|_slot| Clerk).spawn().await?, Pool::new(|_slot| Clerk).spawn().await?);
+    /// let address = old.address();
+    /// let caller = tokio::spawn(async move { address.call(7).await });
+    /// # while old.stats().accepted == 0 { tokio::task::yield_now().await; }
+    /// for mut call in old.admin().stop_keeping_calls(Stop::Now).await.left_over {
+    ///     call.forward(&new).await?;
+    /// }
+    /// assert_eq!(caller.await?, Ok(7));
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Cancel safety
+    /// As [`stop`](Self::stop); callers then hear that the pool has stopped.
+    pub async fn stop_keeping_calls(
+        &self,
+        how: Stop,
+    ) -> StopReport<Delivery<A::Message, A::Reply, A::Error>> {
+        self.control.clone().stop_keeping_calls(how).await
     }
 }
 

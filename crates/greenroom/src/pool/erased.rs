@@ -14,7 +14,7 @@ use super::{
     core::Core,
     gather::worker_sender::WorkerSender,
     handoff::reentrancy::{ReentrancyGuard, Reentrant},
-    stop::{Stop, StopSummary, run::stop},
+    stop::{Stop, StopSummary, run::end},
 };
 use crate::{
     Actor, AnyAddress,
@@ -124,10 +124,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for Core<A, K> {
         how: Stop,
     ) -> Pin<Box<dyn Future<Output = StopSummary> + Send>> {
         Box::pin(async move {
-            let report = stop(self.clone(), how).await;
-            let left_over = report.left_over.len();
-            self.lifecycle.left_over.lock().extend(report.left_over);
-            StopSummary { left_over, wedged: report.wedged }
+            let wedged = end(&self, how).await.unwrap_or_default();
+            StopSummary { left_over: self.lifecycle.left_over.len(), wedged }
         })
     }
 }

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use greenroom_queue::sync::{AtomicBool, AtomicUsize, Mutex, Notify, Ordering, fence};
 
-use super::admin::error::AdminError;
+use super::{admin::error::AdminError, left_over::LeftOver};
 use crate::{Actor, AnyAddress, ExitReason, life::Life};
 
 /// Whether a pool accepts messages.
@@ -44,8 +44,8 @@ pub(crate) struct Lifecycle<A: Actor> {
     pub(crate) running: AtomicUsize,
     /// Addresses in existence; the last one dropped drains and stops the pool.
     pub(crate) handles: AtomicUsize,
-    /// Messages given back because the pool stopped while they were in hand.
-    pub(crate) left_over: Mutex<Vec<A::Message>>,
+    /// What was given back because the pool has stopped.
+    pub(crate) left_over: LeftOver<A::Message, A::Reply, A::Error>,
 }
 
 impl<A: Actor> Lifecycle<A> {
@@ -63,7 +63,7 @@ impl<A: Actor> Lifecycle<A> {
             over: Notify::new(),
             running: AtomicUsize::new(0),
             handles: AtomicUsize::new(0),
-            left_over: Mutex::default(),
+            left_over: LeftOver::new(),
         }
     }
 

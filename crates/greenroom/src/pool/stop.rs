@@ -31,7 +31,8 @@ impl Stop {
 /// How a pool ended.
 #[derive(Debug)]
 pub struct StopReport<M> {
-    /// The messages that were accepted and not handled, as far as they still exist: queued, waiting
+    /// The messages (after [`stop_keeping_calls`](crate::PoolAdmin::stop_keeping_calls) the
+    /// deliveries) that were accepted and not handled, as far as they still exist: queued, waiting
     /// for another attempt, or in the hand of a handler that had left its message in place.
     pub left_over: Vec<M>,
     /// Workers whose handler did not let go: they block their thread, and go on until they return.

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use greenroom::{
-    Backoff, CallError, DeadLetterReason, Envelope, Overflow, Restarts, SendError, Stop,
+    Backoff, CallError, DeadLetterReason, Envelope, Overflow, Pool, Restarts, SendError, Stop,
     policy::{About, Choice, Crew, Policy},
 };
-use tokio::time::Instant;
+use tokio::{task::JoinHandle, time::Instant};
 
 use crate::desk::*;
 
@@ -173,4 +173,48 @@ async fn a09_abandoned_calls_of_both_classes_are_skipped_and_reported() {
         assert_eq!(hall.carried.lock().unwrap().len(), 2, "no handler saw them");
         holds(pool.stop(SOON).await.stats);
     }
+}
+
+/// A call in a task of its own, queued behind what the pool has.
+async fn queued_call(
+    pool: &Pool<Desk>,
+    ask: Ask,
+) -> JoinHandle<Result<u32, CallError<String, Ask>>> {
+    let address = pool.address();
+    let call = tokio::spawn(async move { address.call(ask).await });
+    settle().await;
+    assert!(!call.is_finished());
+    call
+}
+
+#[tokio::test(start_paused = true)]
+async fn a06_a_call_that_a_stop_has_returned_is_answered_by_another_pool() {
+    let ((old, _), (new, _)) = (Hall::own(1).await, Hall::own(1).await);
+    old.send(Ask::Sleep(10_000)).await.unwrap();
+    settle().await;
+    let (first, second) =
+        (queued_call(&old, Ask::Echo(1)).await, queued_call(&old, Ask::Echo(2)).await);
+    let report = old.admin().stop_keeping_calls(Stop::within(SECOND)).await;
+    settle().await;
+    assert!(!first.is_finished(), "nobody has told it anything");
+    let mut left_over = report.left_over.into_iter();
+    left_over.next().unwrap().forward(&new).await.unwrap();
+    drop(left_over);
+    assert_eq!((first.await.unwrap(), second.await.unwrap()), (Ok(1), Err(CallError::Dropped)));
+    assert_eq!(old.call(Ask::Echo(3)).await, Err(SendError::Stopped(Ask::Echo(3)).into()));
+    holds(report.stats);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a06_a_stop_that_is_dropped_returns_no_calls_and_its_callers_are_told() {
+    let (pool, _) = Hall::own(1).await;
+    pool.send(Ask::Sleep(10_000)).await.unwrap();
+    settle().await;
+    let call = queued_call(&pool, Ask::Echo(1)).await;
+    let admin = pool.admin();
+    let stop = admin.stop_keeping_calls(Stop::within(SECOND * 60));
+    assert!(tokio::time::timeout(SECOND / 2, stop).await.is_err());
+    assert_eq!(pool.erase().stop(Stop::Now).await.unwrap().left_over, 1);
+    assert_eq!(call.await.unwrap(), Err(CallError::Stopped));
+    assert_eq!(pool.stop(Stop::Now).await.left_over, [Ask::Echo(1)]);
 }

@@ -4,7 +4,7 @@ use std::{any::Any, future::Future, ops::RangeInclusive, pin::Pin, sync::Arc, ti
 
 use super::{change::Change, error::AdminError};
 use crate::{
-    Actor, DeadLetters,
+    Actor, DeadLetters, Delivery,
     address::Address,
     control::advisor::{Advice, Advisor},
     inspect::{Inspection, Items},
@@ -60,4 +60,8 @@ pub(crate) trait Control<A: Actor>: Send + Sync {
         within: Duration,
     ) -> ControlFuture<'static, Result<(), NotReady>>;
     fn stop(self: Arc<Self>, how: Stop) -> ControlFuture<'static, StopReport<A::Message>>;
+    fn stop_keeping_calls(
+        self: Arc<Self>,
+        how: Stop,
+    ) -> ControlFuture<'static, StopReport<Delivery<A::Message, A::Reply, A::Error>>>;
 }

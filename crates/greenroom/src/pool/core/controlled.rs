@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 
 use super::Core;
 use crate::{
-    Actor, DeadLetters, SpawnError,
+    Actor, DeadLetters, Delivery, SpawnError,
     address::Address,
     control::advisor::{Advice, Advisor},
     inspect::{Inspection, Items},
@@ -167,6 +167,13 @@ where
 
     fn stop(self: Arc<Self>, how: Stop) -> ControlFuture<'static, StopReport<A::Message>> {
         Box::pin(stop::run::stop(self, how))
+    }
+
+    fn stop_keeping_calls(
+        self: Arc<Self>,
+        how: Stop,
+    ) -> ControlFuture<'static, StopReport<Delivery<A::Message, A::Reply, A::Error>>> {
+        Box::pin(stop::run::stop_keeping_calls(self, how))
     }
 }
 

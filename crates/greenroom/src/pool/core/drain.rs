@@ -44,13 +44,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn give_back_queued(&self) {
         let mut entries = self.drain_queues(true).close();
         entries.extend(self.take_handed());
-        for entry in entries {
-            self.telemetry.counters.returned.fetch_add(1, Ordering::Relaxed);
-            if let Some(port) = entry.extra.and_then(|extra| extra.port) {
-                port.resolve(CallError::Stopped);
-            }
-            self.lifecycle.left_over.lock().push(entry.message);
-        }
+        self.give_back(entries);
     }
 
     /// No worker is left, and none was asked for: queued messages are not handled any more, unless
@@ -61,7 +55,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         tracing::error!(
             pool = &*self.settings.config.name,
-            "no worker is left; the pool refuses messages"
+            "no worker is left, so the pool refuses messages: bring one back with \
+             `pool.admin().enable(slot)`, or add one with `pool.admin().add(1)`"
         );
         self.dead_letter_queued();
         self.lifecycle.progress.notify_waiters();

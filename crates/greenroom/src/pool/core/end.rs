@@ -2,7 +2,7 @@
 
 use std::{hash::Hash, sync::atomic::Ordering};
 
-use super::Core;
+use super::{Core, Queued};
 use crate::{Actor, pool::membership::slot_state::END};
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
@@ -18,6 +18,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.clock.notify();
         self.lifecycle.over.notify_waiters();
         self.lifecycle.progress.notify_waiters();
+    }
+
+    /// Keeps messages that will not be handled for the stop that takes them.
+    pub(super) fn give_back(&self, entries: Vec<Queued<A, K>>) {
+        self.telemetry.counters.returned.fetch_add(entries.len() as u64, Ordering::Relaxed);
+        let deliveries = entries.into_iter().map(|entry| self.delivery_of(entry)).collect();
+        self.lifecycle.left_over.give_back(deliveries);
     }
 
     /// Resolves once the pool has ended, or the worker of this slot is to leave.

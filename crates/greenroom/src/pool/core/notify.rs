@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use super::{Core, Queued};
 use crate::{
-    Actor, DeadLetter, DeadLetterReason, ExitReason, PoolEvent,
+    Actor, DeadLetter, DeadLetterReason, Delivery, ExitReason, PoolEvent,
     pool::{builder::functions::OnDeadLetter, limits::LimitChange},
     pool_events::{LimitChangeReason, ResizeReason, drop_log::Dropped, full_log::Found},
 };
@@ -67,6 +67,16 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             Some(hook) => self.hand_to(hook, letter),
             None => discard(self.letters.push(letter)),
         }
+    }
+
+    /// A message that waits no more, as its worker would have got it.
+    pub(super) fn delivery_of(
+        &self,
+        entry: Queued<A, K>,
+    ) -> Delivery<A::Message, A::Reply, A::Error> {
+        let mut delivery = Delivery::empty(self.telemetry.coarse.start());
+        entry.put_into(&mut delivery);
+        delivery
     }
 
     /// How long ago a message was accepted that waits no more.

@@ -51,8 +51,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     ) -> Source {
         let Some((index, id, mut outbox, place)) = self.own_lane(worker, source) else {
             debug_assert!(false, "who parks a key owns it");
-            self.telemetry.counters.returned.fetch_add(entries.len() as u64, Ordering::Relaxed);
-            self.lifecycle.left_over.lock().extend(entries.into_iter().map(|entry| entry.message));
+            self.give_back(entries);
             return source;
         };
         self.push_line(&mut outbox, id, entries);

@@ -15,12 +15,13 @@ use super::{
     witness::Witness,
 };
 use crate::{
-    Actor,
+    Actor, Delivery,
     any_address::Erased,
     pool::{
         clock::timed::{self, later},
         core::Core,
         handoff::reentrancy::slot_at_work,
+        left_over::into_messages,
         stats::PoolStats,
     },
 };
@@ -32,31 +33,63 @@ const LET_GO: Duration = Duration::from_millis(500);
 /// How long `stopped` hooks may take after [`Stop::Now`], at least.
 const HOOKS: Duration = Duration::from_secs(10);
 
+/// A message that was not handled, with its caller.
+type DeliveryOf<A> = Delivery<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error>;
+
 /// Stops the pool. Any number of stops may run at once; each waits as it was told to, and the first
 /// to reach the end gets the leftover messages.
 pub(crate) async fn stop<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: Arc<Core<A, K>>,
     how: Stop,
 ) -> StopReport<A::Message> {
+    let StopReport { left_over, wedged, stats } = end_and_take(&core, how).await;
+    StopReport { left_over: into_messages(left_over), wedged, stats }
+}
+
+/// As `stop`, with the calls that were not handled.
+pub(crate) async fn stop_keeping_calls<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: Arc<Core<A, K>>,
+    how: Stop,
+) -> StopReport<DeliveryOf<A>> {
+    let _keeper = core.lifecycle.left_over.keep_calls();
+    end_and_take(&core, how).await
+}
+
+async fn end_and_take<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Arc<Core<A, K>>,
+    how: Stop,
+) -> StopReport<DeliveryOf<A>> {
+    let (left_over, wedged) = match end(core, how).await {
+        Some(wedged) => (core.lifecycle.left_over.take(), wedged),
+        None => (Vec::new(), Vec::new()),
+    };
+    StopReport { left_over, wedged, stats: core.figures() }
+}
+
+/// Sees the pool to its end. What was not handled is kept; the names of wedged workers are returned.
+/// `None` in a worker of the pool, which would wait for itself: the stop goes on behind it, and
+/// what was not handled is kept for a stop from outside of the pool.
+pub(crate) async fn end<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Arc<Core<A, K>>,
+    how: Stop,
+) -> Option<Vec<String>> {
     core.close();
     if slot_at_work(core.identity()).is_some() {
-        // A worker of the pool: it would wait for itself. Leftover messages are kept for a stop
-        // from outside of the pool.
         core.clone().stop_behind(how);
-        return StopReport { left_over: Vec::new(), wedged: Vec::new(), stats: core.figures() };
+        return None;
     }
     let mut hands = InHandSince::default();
-    hands.look(&core);
+    hands.look(core);
     match how {
-        Stop::Graceful { within } => drain_until(&core, later(within), &mut hands).await,
-        Stop::Now => finish_in_hand(&core).await,
+        Stop::Graceful { within } => drain_until(core, later(within), &mut hands).await,
+        Stop::Now => finish_in_hand(core).await,
     }
     // Pairs with the `compare_exchange` of `TaskGuard::drop`: at 0, all that the tasks did
     // is seen. Otherwise the report could lack what they counted last, and call workers
     // wedged that are gone.
     let wedged = match core.lifecycle.running.load(Ordering::SeqCst) {
         0 => Vec::new(),
-        _ => hands.still_full(&core),
+        _ => hands.still_full(core),
     };
     core.end_of_life(&wedged);
     let wedged = wedged.into_iter().map(|(slot, _)| core.worker_name(slot)).collect();
@@ -65,9 +98,8 @@ pub(crate) async fn stop<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         crate::step_aside().await;
     }
     core.give_back_queued();
-    let left_over = std::mem::take(&mut *core.lifecycle.left_over.lock());
-    check_ledger(&core);
-    StopReport { left_over, wedged, stats: core.figures() }
+    check_ledger(core);
+    Some(wedged)
 }
 
 /// How long another party inside the pool may take to leave it: another stop, or a sender for which

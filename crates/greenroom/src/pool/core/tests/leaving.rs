@@ -13,7 +13,10 @@ use std::{
 use tokio::sync::mpsc;
 
 use super::without_tasks::{Handlers, Handles, without_tasks};
-use crate::{ExitReason, Pool, pool::outgoing::Outgoing};
+use crate::{
+    ExitReason, Pool,
+    pool::{left_over::into_messages, outgoing::Outgoing},
+};
 
 /// A pool whose two workers have no task any more. A message fills the mailbox of the first.
 async fn lifeless() -> Handlers {
@@ -83,6 +86,6 @@ async fn mail_of_a_worker_that_rests_and_is_removed_as_the_pool_ends_is_given_ba
         core.dismiss_one(0, &mpsc::unbounded_channel().0).unwrap();
     })
     .await;
-    assert_eq!(*core.lifecycle.left_over.lock(), [1]);
+    assert_eq!(into_messages(core.lifecycle.left_over.take()), [1]);
     assert!(core.depth() == 0 && core.ledger().ledger_holds());
 }

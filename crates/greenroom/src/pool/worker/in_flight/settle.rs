@@ -14,7 +14,7 @@ use super::{
     fate::{Deferred, Fate},
 };
 use crate::{
-    Actor, Answer, CallError, DeadLetter, DeadLetterReason, ExitReason, FailureAction,
+    Actor, Answer, CallError, DeadLetter, DeadLetterReason, Delivery, ExitReason, FailureAction,
     delivery::Marks,
     failure::{Cause, FailedAttempt},
     pool::{
@@ -496,11 +496,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
             return self.dead_letter(DeadLetterReason::Killed, None, None);
         }
         count(&self.slot_state.counters.returned);
+        let (class, stamp) = (self.delivery.class, self.delivery.stamp);
         let (message, extra) = self.finish();
-        if let Some(port) = extra.and_then(|extra| extra.port) {
-            port.resolve(CallError::Stopped);
-        }
-        self.worker.core.lifecycle.left_over.lock().extend(message);
+        let start = self.delivery.start;
+        let delivery = Delivery { message, extra, class, stamp, ..Delivery::empty(start) };
+        self.worker.core.lifecycle.left_over.give_back(vec![delivery]);
     }
 }
 

@@ -1,0 +1,78 @@
+//! What a pool that ends has not handled: kept until a stop takes it.
+
+use greenroom_queue::sync::Mutex;
+
+use crate::{CallError, Delivery, ReplyPort};
+
+/// Callers hear at once that the pool has stopped, unless a stop is under way that returns their
+/// calls: nobody else could answer them, and they would wait for ever.
+pub(crate) struct LeftOver<M, R, E>(Mutex<Kept<M, R, E>>);
+
+struct Kept<M, R, E> {
+    deliveries: Vec<Delivery<M, R, E>>,
+    /// Stops under way that return calls. While there is one, ports stay in their deliveries.
+    keepers: usize,
+}
+
+impl<M, R, E> LeftOver<M, R, E> {
+    pub(crate) fn new() -> Self {
+        Self(Mutex::new(Kept { deliveries: Vec::new(), keepers: 0 }))
+    }
+
+    pub(crate) fn give_back(&self, mut deliveries: Vec<Delivery<M, R, E>>) {
+        let mut kept = self.0.lock();
+        let ports = match kept.keepers {
+            0 => take_ports(&mut deliveries),
+            _ => Vec::new(),
+        };
+        kept.deliveries.append(&mut deliveries);
+        drop(kept);
+        tell_stopped(ports);
+    }
+
+    /// Keeps calls open until the guard is dropped.
+    pub(crate) fn keep_calls(&self) -> CallKeeper<'_, M, R, E> {
+        self.0.lock().keepers += 1;
+        CallKeeper(self)
+    }
+
+    /// All that is kept.
+    pub(crate) fn take(&self) -> Vec<Delivery<M, R, E>> {
+        std::mem::take(&mut self.0.lock().deliveries)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.lock().deliveries.len()
+    }
+}
+
+/// A stop that returns calls.
+pub(crate) struct CallKeeper<'a, M, R, E>(&'a LeftOver<M, R, E>);
+
+impl<M, R, E> Drop for CallKeeper<'_, M, R, E> {
+    fn drop(&mut self) {
+        let mut kept = self.0.0.lock();
+        kept.keepers -= 1;
+        let ports = match kept.keepers {
+            0 => take_ports(&mut kept.deliveries),
+            _ => Vec::new(),
+        };
+        drop(kept);
+        tell_stopped(ports);
+    }
+}
+
+/// The messages alone: callers hear that the pool has stopped.
+pub(crate) fn into_messages<M, R, E>(mut deliveries: Vec<Delivery<M, R, E>>) -> Vec<M> {
+    tell_stopped(take_ports(&mut deliveries));
+    deliveries.into_iter().filter_map(|delivery| delivery.message).collect()
+}
+
+fn take_ports<M, R, E>(deliveries: &mut [Delivery<M, R, E>]) -> Vec<ReplyPort<R, E>> {
+    let extras = deliveries.iter_mut().filter_map(|delivery| delivery.extra.as_mut());
+    extras.filter_map(|extra| extra.port.take()).collect()
+}
+
+fn tell_stopped<R, E>(ports: Vec<ReplyPort<R, E>>) {
+    ports.into_iter().for_each(|port| port.resolve(CallError::Stopped));
+}
