@@ -1,7 +1,8 @@
-//! Dropping what belongs to users: keys, messages, actors, what a panic carries.
+//! Dropping what belongs to users (keys, messages, actors, what a panic carries), and waking their
+//! tasks.
 //!
-//! Their `Drop` is user code. It runs under no lock, and its panic must not lose a message that
-//! happens to be on its way, nor end the worker that drops it.
+//! `Drop` and wakers are user code. They run under no lock, and their panic must not lose a message
+//! that happens to be on its way, nor end the worker that meets it.
 
 use std::{
     any::{Any, type_name},
@@ -20,6 +21,22 @@ pub fn discard<T>(value: T) {
     if let Err(panic) = dropped {
         drop_panicked(type_name::<T>(), panic);
     }
+}
+
+/// Does what wakes tasks. A panic of their wakers ends here, and is logged.
+#[inline]
+pub fn wake_tasks(wake: impl FnOnce()) {
+    user_code_follows();
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(wake)) {
+        waker_panicked(panic);
+    }
+}
+
+#[cold]
+fn waker_panicked(panic: Box<dyn Any + Send>) {
+    tracing::error!("a waker panicked: its task may not go on");
+    // As in `drop_panicked`.
+    std::mem::forget(panic);
 }
 
 /// Apart, so that it is compiled once.

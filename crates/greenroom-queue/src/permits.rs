@@ -42,7 +42,10 @@
 
 use std::sync::Arc;
 
-use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, Semaphore, fence};
+use crate::{
+    discard::wake_tasks,
+    sync::{AtomicBool, AtomicU64, Mutex, Ordering, Semaphore, fence},
+};
 
 use super::places::SHARDS;
 
@@ -330,7 +333,7 @@ impl Permits {
             self.starved.store(line.waiting > line.granted, Ordering::SeqCst);
             let room = line.room.clone();
             drop(line);
-            room.add_permits(taken);
+            wake_tasks(|| room.add_permits(taken));
         }
     }
 
@@ -369,7 +372,8 @@ impl Permits {
 
     /// Refuses all waiters, and all later senders.
     pub fn close(&self) {
-        self.refuse_later().close();
+        let room = self.refuse_later();
+        wake_tasks(|| room.close());
     }
 
     /// As `close`, but the caller closes the room with the waiters, under no lock: that wakes them.

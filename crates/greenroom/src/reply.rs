@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use greenroom_queue::lock::user_code_follows;
+use greenroom_queue::discard::wake_tasks;
 use tokio::sync::oneshot;
 
 use crate::CallError;
@@ -24,7 +24,9 @@ impl<R, E> ReplyPort<R, E> {
     /// # Errors
     /// The reply, when the caller has gone.
     pub fn reply(self, reply: R) -> Result<(), R> {
-        self.0.send(Ok(reply)).map_err(|unsent| match unsent {
+        let mut unsent = Ok(());
+        wake_tasks(|| unsent = self.0.send(Ok(reply)));
+        unsent.map_err(|unsent| match unsent {
             Ok(reply) => reply,
             Err(_) => unreachable!("what was sent is a reply"),
         })
@@ -41,7 +43,6 @@ impl<R, E> ReplyPort<R, E> {
     }
 
     pub(crate) fn resolve(self, error: CallError<E>) {
-        user_code_follows();
-        let _ = self.0.send(Err(error));
+        wake_tasks(|| drop(self.0.send(Err(error))));
     }
 }

@@ -34,10 +34,11 @@ pub use outcome::{
     Caller, HandedOutcome, HandedOutcomeOf, InPlaceOutcome, InPlaceOutcomeOf, Retracted,
 };
 
-use std::{fmt, task::Waker};
+use std::fmt;
 
 use super::{
-    lock::{Lock, Locked, locked, user_code_follows},
+    discard::wake_tasks,
+    lock::{Lock, Locked, locked},
     stamp::Stamp,
 };
 use between::{Between, HandoffStep};
@@ -82,8 +83,7 @@ impl<T: Exchange> HandoffSlot<T> {
         let waiter = between.notify(HandoffStep::Answered);
         drop(between);
         if let Some(waiter) = waiter {
-            user_code_follows();
-            waiter.wake();
+            wake_tasks(|| waiter.wake());
         }
         Ok(())
     }
@@ -100,7 +100,7 @@ impl<T: Exchange> HandoffSlot<T> {
         between.promised = Some(promise);
         let waiter = between.notify(HandoffStep::Promised);
         drop(between);
-        waiter.into_iter().for_each(Waker::wake);
+        waiter.into_iter().for_each(|waiter| wake_tasks(|| waiter.wake()));
         Some(port)
     }
 

@@ -1,7 +1,5 @@
 //! A message that its worker does not take.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use super::{
     HandoffSlot,
     between::{Between, HandoffStep},
@@ -9,7 +7,8 @@ use super::{
     outcome::Retracted,
 };
 use crate::{
-    lock::{Locked, locked, user_code_follows},
+    discard::wake_tasks,
+    lock::{Locked, locked},
     stamp::Stamp,
 };
 
@@ -52,9 +51,8 @@ fn retract<T: Exchange>(
     }
     drop(between);
     if let Some(waiter) = waiter {
-        // Foreign code, while no other place has the message.
-        user_code_follows();
-        let _ = catch_unwind(AssertUnwindSafe(|| waiter.wake()));
+        // While no other place has the message.
+        wake_tasks(|| waiter.wake());
     }
     Some((message, stamp, port))
 }

@@ -3,7 +3,7 @@
 
 use std::{hash::Hash, sync::atomic::Ordering};
 
-use greenroom_queue::sync::MutexGuard;
+use greenroom_queue::{discard::wake_tasks, sync::MutexGuard};
 
 use super::{Acceptance, Core};
 use crate::Actor;
@@ -63,7 +63,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let room = self.queue.permits.refuse_later();
         self.shut();
         drop(gate);
-        room.close();
+        wake_tasks(|| room.close());
         self.close_key_lines();
         self.close_bytes();
     }

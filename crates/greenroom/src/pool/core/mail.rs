@@ -37,7 +37,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         // before it takes the lock of each cell: it finds this mailbox there, or the mailbox is
         // made shut. Otherwise a closed pool has a mailbox that accepts.
         if self.lifecycle.closing.load(Ordering::SeqCst) {
-            mailbox.shut();
+            mailbox.shut_unused();
         }
         cell.insert(mailbox).clone()
     }

@@ -18,6 +18,7 @@ use std::{collections::VecDeque, sync::Arc};
 
 use greenroom_queue::{
     block_queue::BlockQueue,
+    discard::wake_tasks,
     entry::{Entry, URGENT_RUN, first},
     lock::Lock,
     permits::{Closed, Permits, Queues, Refused},
@@ -306,6 +307,12 @@ impl<A: Actor, K> Mailbox<A, K> {
         }
     }
 
+    /// As `shut`, before anybody can wait here: it wakes no task, so the caller may hold a lock.
+    pub(crate) fn shut_unused(&self) {
+        self.permits.refuse_later().close();
+        self.letters.lock().closed = true;
+    }
+
     /// Refuses every later message. Waiting messages are still handled.
     pub(crate) fn shut(&self) {
         self.permits.close();
@@ -343,7 +350,7 @@ pub(crate) struct Cleared {
 impl Cleared {
     /// Tells those who wait for room that there will be none, and forgets the signals.
     pub(crate) fn close(self) {
-        self.room.close();
+        wake_tasks(|| self.room.close());
         drop(self.signals);
     }
 }

@@ -36,7 +36,7 @@ use std::{
 };
 
 use greenroom_queue::{
-    discard::discard,
+    discard::{discard, wake_tasks},
     lock::{Lock, locked},
 };
 
@@ -258,7 +258,7 @@ impl LentWork<'_> {
 
 fn put_back(cell: &WorkCell, number: u64, work: Work, waker: Waker) {
     match cell.put_back(number, work, waker) {
-        Ok(wake) => wake.into_iter().for_each(Waker::wake),
+        Ok(wake) => wake.into_iter().for_each(|waker| wake_tasks(|| waker.wake())),
         // Its contents are the user's, and do not concern the caller that runs it.
         Err(left) => discard(left),
     }
@@ -280,6 +280,6 @@ fn finish<T>(
     drop(run_by_caller);
     let then = then();
     discard(cell.end(number, panic));
-    waker.wake();
+    wake_tasks(|| waker.wake());
     then
 }
