@@ -14,7 +14,8 @@ use std::{
 };
 
 use greenroom::{
-    DeadLetterReason, EventPool, ExitReason, PoolEvent, PoolEvents,
+    Actor, CallError, Context, DeadLetterReason, EventPool, ExitReason, Pool, PoolEvent,
+    PoolEvents,
     advisor::{Advice, Advisor, Figures, Inbox, Judge},
     event_pool::EventPoolConfig,
     pool_events::{Kind, LimitChangeReason, ResizeReason},
@@ -273,4 +274,37 @@ fn h03_an_event_pool_says_what_it_may_take_when_it_starts_and_warns_of_too_much(
         let warning = lines.get(1).map(|line| (line.0, field(line, "machine")));
         assert_eq!(warning, warned.map(|machine| (Level::WARN, machine)));
     }
+}
+
+struct Brittle;
+
+impl Actor for Brittle {
+    type Message = ();
+    type Reply = ();
+    type Error = ();
+
+    async fn handle(&mut self, (): (), _: &mut Context<Self>) -> Result<(), ()> {
+        panic!("on purpose")
+    }
+}
+
+#[test]
+fn x01_a_default_pool_whose_budget_is_used_up_says_with_what_call_it_is_revived() {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_all().start_paused(true).build();
+    let lines = logged(Level::ERROR, || {
+        runtime.unwrap().block_on(async {
+            let pool = Pool::new(|_| Brittle).name("brittle").spawn().await.unwrap();
+            let mut panics = 0;
+            while let Err(CallError::Panicked(_)) = pool.call(()).await {
+                panics += 1;
+            }
+            assert_eq!(panics, 12);
+            pool.admin().enable(0).unwrap().done(Duration::from_secs(1)).await;
+            assert!(matches!(pool.call(()).await, Err(CallError::Panicked(_))));
+        });
+    });
+    let revives = |line: &&Line| field(line, "message").contains("pool.admin().enable(slot)");
+    let line = lines.iter().find(revives).unwrap();
+    assert_eq!((line.0, field(line, "pool")), (Level::ERROR, "brittle"));
 }

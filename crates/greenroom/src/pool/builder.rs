@@ -428,7 +428,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// the key waits between attempts and the worker goes on. [Keeps copies](Self::keep_copies).
     ///
     /// Messages that are attempted again take turns with the others, even if there is no wait
-    /// between attempts.
+    /// between attempts. A message that panics is attempted twice at most, unless
+    /// [`poison_limit`](Self::poison_limit) is raised.
     pub fn retry(self, attempts: u32, backoff: Backoff) -> Self
     where
         A::Message: Clone,
@@ -581,7 +582,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self
     }
 
-    /// The restart budget of each worker.
+    /// The restart budget of each worker: 3 restarts a minute by default, so a pool of three
+    /// workers has none left after 12 panics within a minute. It then refuses messages, and logs
+    /// an error; [`PoolAdmin::enable`](crate::PoolAdmin::enable) revives a slot. Raise the budget
+    /// if handlers may panic, or build the pool [under a supervisor](Self::supervised).
     pub fn restarts(mut self, restarts: Restarts) -> Self {
         self.config.failure.restarts = restarts;
         self
@@ -645,6 +649,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     }
 
     /// Starts the workers, all at once, and returns as soon as one of them runs; the others follow.
+    /// With a policy, sticky keys among them, it returns once each has started or failed to: the
+    /// order of workers counts there.
     /// [`Pool::ready`] waits for them as well.
     ///
     /// # Errors

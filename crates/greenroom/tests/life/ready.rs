@@ -9,7 +9,7 @@ use std::{
 };
 
 use greenroom::{
-    Backoff, Restarts, Stop,
+    Backoff, ExitReason, Restarts, Stop,
     inspect::{Items, WorkerStatus},
     pool::NotReady,
     prelude::*,
@@ -175,4 +175,20 @@ async fn p25_each_list_of_workers_says_who_is_being_started() {
     let vacant = admin.worker_stats().remove(2);
     assert_eq!((vacant.live, vacant.status), (false, None));
     pool.stop(Stop::within(SECOND)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn p26_a_pool_that_has_ended_shows_no_live_workers() {
+    let (pool, gate) = gated(3).await;
+    gate.add_permits(2);
+    pool.ready(3, SECOND).await.unwrap();
+    assert_eq!(pool.stop(Stop::within(SECOND)).await.stats.live, 0);
+    assert_eq!((pool.stats().live, pool.stats().starting), (0, 0));
+    let workers = pool.admin().worker_stats();
+    assert!(workers.len() == 3 && workers.iter().all(|worker| !worker.live));
+    let single = Pool::one(Gated(gate)).spawn().await.unwrap();
+    single.erase().exit(ExitReason::Killed);
+    single.erase().ended().await;
+    assert_eq!((single.stats().live, single.stats().starting), (0, 0));
+    assert_eq!(single.admin().worker_stats()[0].status, None);
 }

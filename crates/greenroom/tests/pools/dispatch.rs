@@ -175,6 +175,32 @@ async fn p08_the_least_loaded_of_two_is_never_the_busier_one() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn p08_of_sixteen_workers_an_idle_one_gets_the_message_beside_any_that_are_stuck() {
+    let pool = sleepers(16).dispatch(LeastLoaded::seeded(7)).spawn().await.unwrap();
+    for worker in pool.admin().workers().iter().filter(|worker| worker.slot() != 11) {
+        worker.try_send(1_000_000).unwrap();
+    }
+    tokio::time::sleep(A_MOMENT).await;
+    assert_eq!(slots(&pool, 50).await, [11; 50]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn p09_a_worker_that_leaves_costs_no_other_its_turn() {
+    for (removed, expected) in [
+        // Before the one whose turn was last, that one itself, and the next one.
+        (0, [2, 3, 4, 1, 2]),
+        (1, [2, 3, 4, 0, 2]),
+        (2, [3, 4, 0, 1, 3]),
+        (4, [2, 3, 0, 1, 2]),
+    ] {
+        let pool = sleepers(5).dispatch(RoundRobin::new()).spawn().await.unwrap();
+        assert_eq!(slots(&pool, 2).await, [0, 1]);
+        pool.admin().remove_worker(removed).unwrap().done(SOON).await;
+        assert_eq!(slots(&pool, 5).await, expected, "without {removed}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn p08_a_policy_of_ones_own_chooses_by_place_and_by_slot() {
     let by = |message: u64, crew: &Crew<'_>| match message {
         0 => Choice::At(crew.len() - 1),

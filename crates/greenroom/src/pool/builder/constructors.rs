@@ -8,7 +8,9 @@ use crate::pool::{Pool, worker::Factory};
 
 impl<A: Actor> Pool<A> {
     /// Sets up a pool whose workers are built by `factory`, called once per start with the index of
-    /// the slot. It runs on the runtime's blocking pool, so it may block.
+    /// the slot. It runs on the runtime's blocking pool, so it may block. A worker that panics is
+    /// built again, three times a minute at most; then its slot is disabled
+    /// ([`PoolBuilder::restarts`]).
     #[expect(clippy::new_ret_no_self, reason = "a pool is started by its builder")]
     pub fn new(factory: impl Fn(usize) -> A + Send + Sync + 'static) -> PoolBuilder<A> {
         PoolBuilder::new(Factory::new(Arc::new(move |slot| Ok(factory(slot)))))

@@ -6,6 +6,7 @@ use super::Core;
 use crate::{
     Actor,
     inspect::WorkerStatus,
+    pool::membership::slot_state::SlotState,
     pool::stats::{DeadLetterCounts, LatencySummary, PoolStats, WorkerStats, read},
 };
 
@@ -66,6 +67,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let more =
             self.membership.slots.iter().map(|slot_state| read(&slot_state.counters.more_in_hand));
         stats.in_hand = stats.busy as u64 + more.sum::<u64>();
+        if self.is_ended() {
+            // Only those that do not let go are left.
+            (stats.live, stats.starting) = (stats.busy, 0);
+        }
         stats
     }
 
@@ -74,10 +79,22 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         (0..self.membership.slots.len()).map(|slot| self.figures_of(slot)).collect()
     }
 
+    /// Slots keep their state when the pool has ended, but their workers are gone, except for those
+    /// that do not let go.
+    pub(super) fn status_of(&self, slot_state: &SlotState) -> Option<WorkerStatus> {
+        let is_there = !self.is_ended() || slot_state.is_busy();
+        is_there.then(|| slot_state.status().as_public()).flatten()
+    }
+
+    fn is_ended(&self) -> bool {
+        // Pairs with the store in `end`: otherwise workers of a pool that has ended count as live.
+        self.lifecycle.ended.load(Ordering::SeqCst)
+    }
+
     fn figures_of(&self, slot: usize) -> WorkerStats {
         let slot_state = self.membership.slots.at(slot);
         let mailbox = self.mailbox_if_any(slot);
-        let status = slot_state.status().as_public();
+        let status = self.status_of(slot_state);
         let mut dead_letters = DeadLetterCounts::default();
         dead_letters.add(&slot_state.counters.dead_letters);
         WorkerStats {

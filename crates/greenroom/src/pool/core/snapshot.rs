@@ -29,10 +29,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         slot_state: &SlotState,
         wanted: &Items,
     ) -> Option<WorkerInspection> {
-        let (status, restarts) = {
-            let details = slot_state.details.lock();
-            (details.status.as_public()?, details.lives)
-        };
+        let status = self.status_of(slot_state)?;
+        let restarts = slot_state.details.lock().lives;
         let mailbox = self.mailbox_if_any(slot);
         Some(WorkerInspection {
             slot,

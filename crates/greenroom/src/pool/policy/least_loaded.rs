@@ -1,10 +1,14 @@
-//! The one with the least to do, of two.
+//! The one with the least to do.
 
 use super::{About, Choice, Crew, Policy, random::Dice};
 
-/// Of two workers chosen at random, the one with fewer messages waiting and in hand (Mitzenmacher:
-/// The Power of Two Choices in Randomized Load Balancing, 2001): close to the least loaded of all,
-/// without looking at all.
+/// How many workers it looks at all of: as many loads are read for a message, at most. With more,
+/// two are close enough.
+const ALL: usize = 16;
+
+/// The worker with the fewest messages waiting and in hand. Of up to 16 workers, all are compared,
+/// so none stays idle beside a busy one; of more, two chosen at random (Mitzenmacher: The Power of
+/// Two Choices in Randomized Load Balancing, 2001), which comes close.
 #[derive(Debug)]
 pub struct LeastLoaded(Dice);
 
@@ -29,14 +33,23 @@ impl Default for LeastLoaded {
 impl<M> Policy<M> for LeastLoaded {
     fn choose(&self, _message: &M, _about: &About<'_>, crew: &Crew<'_>) -> Choice {
         let first = self.0.throw(crew.len());
-        // Of the others, so that two workers are always compared.
-        let second = (first + 1 + self.0.throw(crew.len().saturating_sub(1))) % crew.len().max(1);
-        let load = |place: usize| crew.get(place).map_or(usize::MAX, |member| member.load());
-        let place = if load(second) < load(first) { second } else { first };
+        let place = match crew.len() {
+            // From a random one on: of equals, each comes first in its turn.
+            2..=ALL => least_of(crew, (0..crew.len()).map(|step| (first + step) % crew.len())),
+            0..2 => first,
+            // Of the others, so that two workers are always compared.
+            len => least_of(crew, [first, (first + 1 + self.0.throw(len - 1)) % len].into_iter()),
+        };
         Choice::At(crew.with_room_from(place))
     }
 
     fn is_strict(&self) -> bool {
         false
     }
+}
+
+/// The first of the least loaded of these places.
+fn least_of(crew: &Crew<'_>, places: impl Iterator<Item = usize>) -> usize {
+    let load = |place: &usize| crew.get(*place).map_or(usize::MAX, |member| member.load());
+    places.min_by_key(load).unwrap_or_default()
 }
