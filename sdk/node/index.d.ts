@@ -33,6 +33,8 @@ export class Event<T = any> {
   readonly extensions: Readonly<Record<string, ExtensionValue>>;
   /** Which attempt this is, from 1. */
   readonly attempt: number;
+  /** Higher in each later assignment of the event's partition, also in another process. */
+  readonly fence: number | undefined;
   /** What JSON can hold, or a `Buffer`; `undefined` where the event has none. */
   get data(): T;
   /** The event as JSON text: as it came, or as it will go. Numbers have all their digits here. */

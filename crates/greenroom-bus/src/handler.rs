@@ -61,6 +61,11 @@ pub trait HandlerFactory: Send + Sync + 'static {
         0
     }
 
+    /// Whether handlers tell the other side the [fence](Attempt::fence) of each attempt.
+    fn sends_fence(&self) -> bool {
+        false
+    }
+
     /// Whether handlers want to hear how their events are settled: each event then has a
     /// [`Watch`](crate::settlement::Watch) as a [local value](Event::local).
     fn watches_settlement(&self) -> bool {
@@ -183,6 +188,10 @@ pub struct Attempt {
     pub handler: Name,
     /// The index of the worker within its pool.
     pub worker: usize,
+    /// What tells an assignment of the event's partition from a later one, which has a higher
+    /// number, also in another process. `None` unless the handler's
+    /// [factory](HandlerFactory::sends_fence) asks for it.
+    pub fence: Option<u64>,
 }
 
 /// Why an attempt failed, in words, and what follows from it.

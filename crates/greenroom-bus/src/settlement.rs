@@ -163,6 +163,12 @@ pub trait Settle: Send + Sync + 'static {
     /// an event that does not leave.
     fn left(&self) {}
 
+    /// True once the partition of its event was taken away: the new owner handles it again, so what
+    /// was made of it need not go anywhere any more.
+    fn is_revoked(&self) -> bool {
+        false
+    }
+
     /// The settlement that this one is a part of, if there is one and it is not told yet: that of
     /// the event that this one was made of.
     fn part_of(&self) -> Option<Watch> {
@@ -255,6 +261,12 @@ impl Ack {
         if let Some(shared) = &self.shared {
             shared.state.fetch_max(outcome as u8, Ordering::Relaxed);
         }
+    }
+
+    /// True once the partition of its event was taken away. A sink that delivers to others asks
+    /// before it sends what has waited: the new owner of the partition sends it again.
+    pub fn is_revoked(&self) -> bool {
+        self.shared.as_ref().is_some_and(|shared| shared.settle.is_revoked())
     }
 
     /// The event leaves its line.

@@ -92,6 +92,9 @@ pub struct Outgoing {
     /// For a sink that [is remote](Sink::is_remote): the line that its input stands in, as a
     /// number. Events of one line have an order among themselves; `None` is for one without any.
     pub line: Option<u64>,
+    /// For a sink that is remote: the [fence](crate::handler::Attempt::fence) of its input's
+    /// assignment.
+    pub fence: Option<u64>,
     /// Confirmed by the sink when the event is stored; dropped, it refuses.
     /// [Rejected](Ack::reject), it says that it never will be.
     pub ack: Ack,

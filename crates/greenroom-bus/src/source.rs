@@ -7,9 +7,11 @@ pub mod file;
 pub mod generator;
 #[cfg(feature = "http-input")]
 pub mod http;
+pub(crate) mod lease;
 pub mod memory;
 mod partition;
 mod places;
+mod status;
 
 use std::sync::Arc;
 
@@ -18,8 +20,10 @@ use crate::{BoxFuture, event::Event};
 pub(crate) use committer::LOCAL;
 pub use committer::{Committer, PartitionStanding, Receipts, Resumed, Standing};
 pub use error::SourceError;
+pub use lease::Lease;
 pub use partition::Partition;
 pub use places::{Place, Places};
+pub use status::{InputState, InputStatus, StatusCell};
 
 /// Where events come from. The engine pulls; a source never pushes, so that
 /// back-pressure is its natural state.
@@ -71,6 +75,19 @@ pub trait Source: Send + 'static {
     /// Where its positions are, for a source that reads several things, one after the other or as
     /// its partitions. Asked once, before the first pull.
     fn places(&self) -> Option<Arc<dyn Places>> {
+        None
+    }
+
+    /// Where it says how it stands with what it reads from; `None` where it is always connected, as
+    /// a file is. Asked once, before the first pull.
+    fn status(&self) -> Option<Arc<StatusCell>> {
+        None
+    }
+
+    /// How long its partitions are its own without a word from its broker: after that, none of
+    /// their events is started until the broker has answered. `None` where nobody takes them away.
+    /// Asked once, before the first pull.
+    fn lease(&self) -> Option<Arc<Lease>> {
         None
     }
 

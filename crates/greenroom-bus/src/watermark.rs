@@ -254,6 +254,16 @@ impl Watermark {
         Received::New
     }
 
+    /// Nothing comes any more below this position. What was expected there is gone; what is open
+    /// stays open.
+    pub fn pass(&mut self, next: u64) {
+        if self.assigned && next > self.cursor {
+            self.counts.gone += self.expected.take_below(next);
+            self.cursor = next;
+            self.next = self.next.max(next);
+        }
+    }
+
     fn receive_again(&mut self, position: u64) -> Received {
         match self.open.state(position) {
             State::NotOpen => Received::Done,

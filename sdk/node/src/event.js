@@ -30,10 +30,11 @@ export class Event {
   /**
    * @param {import("../index.d.ts").EventInit} init
    * @param {{
-   *   base64?: string, raw?: string, attempt?: number, madeBy?: string, dataText?: string
+   *   base64?: string, raw?: string, attempt?: number, fence?: number, madeBy?: string,
+   *   dataText?: string
    * }} [wire] how it came; not for users
    */
-  constructor(init, { base64, raw, attempt = 1, madeBy, dataText } = {}) {
+  constructor(init, { base64, raw, attempt = 1, fence, madeBy, dataText } = {}) {
     const unknown = Object.keys(init).find((name) => !GIVEN.has(name));
     if (unknown !== undefined) {
       throw new TypeError(`"${unknown}" is no attribute of an event; others go into \`extensions\``);
@@ -46,6 +47,7 @@ export class Event {
     }
     this.extensions = extensionsOf(init.extensions ?? {});
     this.attempt = attempt;
+    this.fence = fence;
     this.#data = init.data;
     this.#base64 = base64;
     this.#raw = raw;

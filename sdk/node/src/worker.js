@@ -212,12 +212,13 @@ function kindOf(value) {
  */
 export function read(line, source) {
   try {
-    const { token, attempt, event } = JSON.parse(line);
+    const { token, attempt, "greenroom-fence": fence, event } = JSON.parse(line);
     if (typeof token !== "string") throw new TypeError("it has no token");
-    const head = `{"token":"${token}","attempt":${attempt},"event":`;
+    const fenced = fence === undefined ? "" : `"greenroom-fence":${fence},`;
+    const head = `{"token":"${token}","attempt":${attempt},${fenced}"event":`;
     const isUsual = line.startsWith(head) && line.endsWith("}");
     const raw = isUsual ? line.slice(head.length, -1) : JSON.stringify(event);
-    return { token, event: Event.fromMembers(event, { raw, attempt, madeBy: source }) };
+    return { token, event: Event.fromMembers(event, { raw, attempt, fence, madeBy: source }) };
   } catch (error) {
     const token = error instanceof RangeError ? TOKEN.exec(line)?.[1] : undefined;
     if (token !== undefined) {

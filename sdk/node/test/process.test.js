@@ -85,6 +85,16 @@ test("an event that is nested too deeply is rejected and ends no process", async
   assert.equal((await worker.end())[0], 0);
 });
 
+test("a worker is told the fence of an event, which keeps its text", async () => {
+  const worker = new Process(`run((event) => event.derive("x", [event.fence ?? null, event.raw]));`);
+  const event = '{"specversion":"1.0","id":"1","source":"/s","type":"t","data":1.50}';
+  worker.token = 1;
+  worker.write(`{"token":"1","attempt":1,"greenroom-fence":7,"event":${event}}\n`);
+  assert.deepEqual((await worker.answer()).events[0].data, [7, event]);
+  assert.equal((await worker.ask()).events[0].data[0], null);
+  assert.deepEqual(await worker.end(), [0, []]);
+});
+
 test("events are answered until standard input ends", async () => {
   const worker = new Process(`
     setInterval(() => {}, 1000); // what is left open does not keep the process

@@ -56,6 +56,7 @@ class Event:
         "dataschema",
         "extensions",
         "attempt",
+        "fence",
         "_data",
         "_base64",
         "_was_read",
@@ -76,6 +77,8 @@ class Event:
     extensions: Mapping[str, ExtensionValue]
     #: Which attempt this is, from 1.
     attempt: int
+    #: Higher in each later assignment of the event's partition, also in another process.
+    fence: Optional[int]
 
     def __init__(
         self,
@@ -132,6 +135,7 @@ class Event:
                 )
         put(self, "extensions", MappingProxyType(extensions))
         put(self, "attempt", attempt)
+        put(self, "fence", None)
         put(self, "_data", data)
         put(self, "_base64", base64_text)
         put(self, "_was_read", False)
@@ -155,7 +159,12 @@ class Event:
 
     @classmethod
     def _from_members(
-        cls, members: Any, raw: Optional[str], attempt: int, made_by: Optional[str]
+        cls,
+        members: Any,
+        raw: Optional[str],
+        attempt: int,
+        made_by: Optional[str],
+        fence: Optional[int] = None,
     ) -> Event:
         if not isinstance(members, dict) or members.get("specversion") != "1.0":
             raise ValueError('no CloudEvent: "specversion" is not "1.0"')
@@ -174,6 +183,7 @@ class Event:
             attempt,
             made_by,
         )
+        object.__setattr__(event, "fence", fence)
         return event
 
     @property
@@ -318,7 +328,7 @@ class Event:
         raise AttributeError("an event does not change")
 
     def __reduce__(self) -> Any:
-        return _restored, (self.to_json(), self.attempt, self._made_by)
+        return _restored, (self.to_json(), self.attempt, self._made_by, self.fence)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Event) and self.to_dict() == other.to_dict()
@@ -365,8 +375,12 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON")
 
 
-def _restored(text: str, attempt: int, made_by: Optional[str]) -> Event:
-    return Event.from_json(text, attempt=attempt, made_by=made_by)
+def _restored(
+    text: str, attempt: int, made_by: Optional[str], fence: Optional[int] = None
+) -> Event:
+    event = Event.from_json(text, attempt=attempt, made_by=made_by)
+    object.__setattr__(event, "fence", fence)
+    return event
 
 
 def _required(name: str, value: Any) -> str:

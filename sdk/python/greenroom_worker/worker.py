@@ -232,10 +232,12 @@ def read(line: bytes, source: str) -> Tuple[Event, str]:
         text = line.decode("utf-8")
         request = parse_json(text)
         token, attempt = request["token"], request["attempt"]
-        head = f'{{"token":"{token}","attempt":{attempt},"event":'
+        fence = request.get("greenroom-fence")
+        fenced = "" if fence is None else f'"greenroom-fence":{fence},'
+        head = f'{{"token":"{token}","attempt":{attempt},{fenced}"event":'
         is_usual = text.startswith(head) and text.endswith("}")
         raw = text[len(head) : -1] if is_usual else json.dumps(request["event"])
-        return Event._from_members(request["event"], raw, attempt, source), token
+        return Event._from_members(request["event"], raw, attempt, source, fence), token
     except (KeyError, TypeError, ValueError) as error:
         _give_up(
             f"a line on standard input is no event from greenroom ({type(error).__name__}: "

@@ -64,6 +64,17 @@ class Processes(unittest.TestCase):
         self.assertEqual((code, out), (0, ""))
         self.assertIn("cleaned up", err)
 
+    def test_a_worker_is_told_the_fence_of_an_event_which_keeps_its_text(self):
+        worker = Process("run(lambda e: e.derive('x', [e.fence, e.raw]))")
+        event = '{"specversion":"1.0","id":"1","source":"/s","type":"t","data":1.50}'
+        line = f'{{"token":"1","attempt":1,"greenroom-fence":7,"event":{event}}}\n'
+        worker.process.stdin.write(line.encode())
+        worker.process.stdin.flush()
+        worker.token = 1
+        self.assertEqual(worker.answer()["events"][0]["data"], [7, event])
+        self.assertEqual(worker.ask()["events"][0]["data"][0], None)
+        self.assertEqual(worker.end()[0], 0)
+
     def test_the_first_worker_of_the_readme_works(self):
         with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as file:
             program = file.read().split("```python\n")[1].split("```")[0]

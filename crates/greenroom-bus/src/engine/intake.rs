@@ -10,9 +10,11 @@
 
 pub(crate) mod budget;
 pub(crate) mod destinations;
+pub(crate) mod fences;
 pub(crate) mod held_back;
 pub(crate) mod input;
 pub(crate) mod inputs;
+pub(crate) mod leases;
 pub(crate) mod overflow;
 pub(crate) mod partition;
 pub(crate) mod reader;

@@ -170,6 +170,10 @@ impl HandlerFactory for ExecFactory {
         self.counters.restarts.load(Relaxed)
     }
 
+    fn sends_fence(&self) -> bool {
+        true
+    }
+
     /// How many processes died, or were killed for an answer that was not understood.
     fn crashes(&self) -> u64 {
         self.counters.crashes.load(Relaxed)
@@ -212,7 +216,7 @@ impl Exec {
             desk.open();
         }
         let mut line = std::mem::take(&mut self.line);
-        request::write_rest(attempt.number, event, &mut line);
+        request::write_rest(attempt.number, attempt.fence, event, &mut line);
         let answer = desk.ask(line, attempt).await;
         self.line = answer.line;
         answer.result

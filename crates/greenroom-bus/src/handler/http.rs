@@ -7,6 +7,7 @@
 //! ce-source: /shop                          …
 //! ce-type: order.placed                ◀──
 //! greenroom-attempt: 1                      {"price":12}
+//! greenroom-fence: 1764278460000
 //! idempotency-key: /shop 17
 //! content-type: application/json
 //!
@@ -93,6 +94,10 @@ impl HttpFactory {
 impl HandlerFactory for HttpFactory {
     fn build(&self, _worker: usize) -> Result<Box<dyn Handler>, String> {
         Ok(Box::new(Http { current: self.current.clone() }))
+    }
+
+    fn sends_fence(&self) -> bool {
+        true
     }
 }
 

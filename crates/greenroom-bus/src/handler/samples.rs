@@ -25,7 +25,8 @@ pub(crate) fn event(id: &str, data: &str) -> Event {
 
 /// A first attempt.
 pub(crate) fn attempt() -> Attempt {
-    Attempt { number: 1, pool: "default".into(), handler: "sample".into(), worker: 0 }
+    let (pool, handler) = ("default".into(), "sample".into());
+    Attempt { number: 1, pool, handler, worker: 0, fence: Some(1_764_278_460_000) }
 }
 
 /// The result of an attempt, awaited where it has to be.

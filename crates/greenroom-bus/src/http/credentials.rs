@@ -6,12 +6,13 @@ use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use super::config::{Auth, TargetConfig};
 
 /// Headers that are written for each event, or belong to the connection.
-const RESERVED: [&str; 11] = [
+const RESERVED: [&str; 12] = [
     "connection",
     "content-encoding",
     "content-length",
     "content-type",
     "greenroom-attempt",
+    "greenroom-fence",
     "host",
     "idempotency-key",
     "keep-alive",

@@ -13,6 +13,7 @@ use crate::event::{
 };
 
 const ATTEMPT: HeaderName = HeaderName::from_static("greenroom-attempt");
+const FENCE: HeaderName = HeaderName::from_static("greenroom-fence");
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const TRACE: HeaderName = HeaderName::from_static(TRACEPARENT);
 const STATE: HeaderName = HeaderName::from_static(TRACESTATE);
@@ -32,6 +33,14 @@ pub enum Mode {
     Structured,
 }
 
+/// Which attempt a request is, and of which assignment.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SentAttempt {
+    /// From 1.
+    pub(crate) number: u32,
+    pub(crate) fence: Option<u64>,
+}
+
 /// The request of one attempt at one event.
 ///
 /// # Errors
@@ -40,7 +49,7 @@ pub(crate) fn single(
     to: &Connection,
     mode: Mode,
     event: &Event,
-    attempt: u32,
+    attempt: SentAttempt,
 ) -> Result<Request, String> {
     let mut request = Request::new(Method::POST, to.target.url.clone());
     match mode {
@@ -57,7 +66,7 @@ pub(crate) fn single(
 pub(crate) fn batch<'a>(
     to: &Connection,
     events: impl Iterator<Item = &'a Event>,
-    attempt: u32,
+    attempt: SentAttempt,
 ) -> Request {
     let mut request = Request::new(Method::POST, to.target.url.clone());
     let mut body = vec![b'['];
@@ -82,8 +91,12 @@ pub(crate) fn plain(to: &Connection, content_type: &'static str, body: Bytes) ->
 }
 
 /// With the attempt, and what the configuration adds.
-fn addressed(to: &Connection, mut request: Request, attempt: u32) -> Request {
-    request.headers_mut().insert(ATTEMPT, HeaderValue::from(attempt));
+fn addressed(to: &Connection, mut request: Request, attempt: SentAttempt) -> Request {
+    let headers = request.headers_mut();
+    headers.insert(ATTEMPT, HeaderValue::from(attempt.number));
+    if let Some(fence) = attempt.fence {
+        headers.insert(FENCE, HeaderValue::from(fence));
+    }
     configured(to, request)
 }
 
@@ -127,7 +140,7 @@ fn binary(event: &Event, request: &mut Request) -> Result<(), String> {
         ));
     }
     let headers = request.headers_mut();
-    headers.reserve(message.headers.len() + 2);
+    headers.reserve(message.headers.len() + 3);
     for (name, text) in &message.headers {
         let key = HeaderName::from_bytes(name.as_bytes())
             .map_err(|_| format!("http: {name:?} is no header name"))?;
@@ -155,6 +168,8 @@ mod tests {
     use super::*;
     use crate::http::TargetConfig;
 
+    const FIRST: SentAttempt = SentAttempt { number: 1, fence: None };
+
     fn sent(mode: Mode, traceparent: &str, headers: &[(&str, &str)]) -> Request {
         let headers = headers.iter().map(|(name, value)| ((*name).into(), (*value).into()));
         let target = TargetConfig {
@@ -164,7 +179,7 @@ mod tests {
         };
         let event = Event::builder("1", "/shop", "order.placed");
         let event = event.extension(TRACEPARENT, traceparent).extension(TRACESTATE, "a=1");
-        single(&Connection::new(&target).unwrap(), mode, &event.build().unwrap(), 1).unwrap()
+        single(&Connection::new(&target).unwrap(), mode, &event.build().unwrap(), FIRST).unwrap()
     }
 
     #[tokio::test]
@@ -176,10 +191,10 @@ mod tests {
             let event =
                 (0..extensions).fold(event, |event, n| event.extension(&format!("x{n}"), n));
             let event = event.build().unwrap();
-            let sent = single(&connection, Mode::Binary, &event, 1);
+            let sent = single(&connection, Mode::Binary, &event, FIRST);
             assert_eq!(sent.is_ok(), fits, "{extensions}");
             assert!(fits || sent.unwrap_err().contains("use `mode: structured`"));
-            assert!(single(&connection, Mode::Structured, &event, 1).is_ok());
+            assert!(single(&connection, Mode::Structured, &event, FIRST).is_ok());
         }
     }
 

@@ -5,7 +5,12 @@ use std::{fmt, time::Duration};
 use bytes::Bytes;
 use reqwest::Request;
 
-use super::{answer, config::TargetConfig, connection::Connection, message};
+use super::{
+    answer,
+    config::TargetConfig,
+    connection::Connection,
+    message::{self, SentAttempt},
+};
 use crate::event::Event;
 
 /// So much of an answer is kept.
@@ -56,6 +61,7 @@ impl Poster {
     /// # Cancel safety
     /// The target may have had the events.
     pub async fn post(&self, events: &[Event], attempt: u32) -> Result<Posted, NotPosted> {
+        let attempt = SentAttempt { number: attempt, fence: None };
         self.send(message::batch(&self.0, events.iter(), attempt)).await
     }
 

@@ -71,7 +71,8 @@ fn server(name: &str, knows: bool) -> (String, mpsc::Receiver<String>) {
 async fn post(config: &TargetConfig) -> Result<u16, NoAnswer> {
     let connection = Connection::new(config).unwrap();
     let event = Event::builder("1", "s", "t").build().unwrap();
-    let request = message::single(&connection, Mode::Binary, &event, 1).unwrap();
+    let attempt = message::SentAttempt { number: 1, fence: None };
+    let request = message::single(&connection, Mode::Binary, &event, attempt).unwrap();
     connection.send(request).await.map(|response| response.status().as_u16())
 }
 

@@ -51,6 +51,10 @@ impl HandlerFactory for LayeredFactory {
         true
     }
 
+    fn sends_fence(&self) -> bool {
+        self.inner.sends_fence()
+    }
+
     fn settles(&self) -> bool {
         self.inner.settles()
     }

@@ -15,7 +15,7 @@ pub(super) struct Stack {
 }
 
 /// The service while it is asked for readiness and called.
-struct Lease<'a> {
+struct BorrowedService<'a> {
     place: MutexGuard<'a, Option<LayersService>>,
 }
 
@@ -30,7 +30,7 @@ impl Stack {
     /// Dropping the future drops the attempt, in whichever layer it stands.
     pub(super) async fn call(&self, request: Request) -> Result<Outputs, BoxError> {
         let answer = {
-            let mut lease = Lease { place: self.service.lock().await };
+            let mut lease = BorrowedService { place: self.service.lock().await };
             let service = lease.place.get_or_insert_with(|| (self.build)());
             if let Err(error) = service.ready().await {
                 // A service that fails so will never be ready again.
@@ -44,7 +44,7 @@ impl Stack {
 }
 
 /// Nobody knows what state layers are in that have panicked.
-impl Drop for Lease<'_> {
+impl Drop for BorrowedService<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             *self.place = None;

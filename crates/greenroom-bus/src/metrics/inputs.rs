@@ -8,10 +8,14 @@ use super::{
     Families, Metric, Unit,
     standings::{Ages, Standings},
 };
-use crate::engine::{Control, InputView, PartitionView};
+use crate::{
+    engine::{Control, InputView, PartitionView},
+    source::InputState,
+};
 
 const OF_INPUT: &[&str] = &["input"];
 const OF_PARTITION: &[&str] = &["input", "partition"];
+const OF_STATE: &[&str] = &["input", "state"];
 
 /// Of an input with more partitions than this, there are sums and no series for each.
 pub const MOST_PARTITIONS: usize = 256;
@@ -20,6 +24,11 @@ const TAKEN: Metric = Metric::counter(
     "greenroom_input_events_taken_total",
     OF_INPUT,
     "Items taken from the input; it stays when the input is removed.",
+);
+const STATE: Metric = Metric::gauge(
+    "greenroom_input_state",
+    OF_STATE,
+    "1 for the state that the input is in: connecting, joining, assigned, waiting, refused or lost; 0 for the others.",
 );
 const LAG: Metric = Metric::gauge(
     "greenroom_input_lag",
@@ -113,6 +122,7 @@ const PARTITION_AHEAD: Metric = Metric::gauge(
 
 pub(super) const METRICS: &[&Metric] = &[
     &TAKEN,
+    &STATE,
     &LAG,
     &IN_FLIGHT,
     &IN_FLIGHT_LIMIT,
@@ -164,6 +174,9 @@ pub(super) fn add(
 
 fn add_input(families: &mut Families, view: &InputView, standings: &Standings, now: Instant) {
     let name = view.name.as_str();
+    for state in InputState::ALL {
+        families.add(&STATE, &[name, state.word()], state == view.state());
+    }
     families.add(&IN_FLIGHT, &[name], view.in_flight_bytes);
     families.add(&IN_FLIGHT_LIMIT, &[name], view.in_flight_limit);
     families.add(&RUN_AHEAD, &[name], view.held_back);

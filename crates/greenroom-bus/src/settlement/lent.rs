@@ -29,6 +29,10 @@ impl Lent {
 }
 
 impl Settle for Borrowed {
+    fn is_revoked(&self) -> bool {
+        self.0.lock().as_ref().is_some_and(Ack::is_revoked)
+    }
+
     fn settled(&self, how: Settled) {
         let Some(ack) = self.0.lock().take() else { return };
         match how {

@@ -48,7 +48,8 @@ impl Expected {
         Passed { gone, is_expected }
     }
 
-    fn take_below(&mut self, end: u64) -> u64 {
+    /// Those below this are expected no more; how many.
+    pub(super) fn take_below(&mut self, end: u64) -> u64 {
         let mut taken = 0;
         while let Some(first) = self.ranges.front_mut().filter(|first| first.start < end) {
             let until = end.min(first.end);

@@ -202,3 +202,20 @@ fn a_set_of_open_positions_is_what_a_map_says() {
         assert_eq!(listed, map.into_keys().collect::<Vec<_>>(), "seed {seed}");
     }
 }
+
+#[test]
+fn f01_behind_the_last_record_a_position_moves_and_what_is_open_stays_open() {
+    let mut watermark = Watermark::default();
+    let epoch = watermark.assign(&Positions::new(20, [3..4, 12..14]).unwrap());
+    assert_eq!(watermark.receive(3), Received::New);
+    watermark.pass(30);
+    assert_eq!((watermark.lowest(), watermark.next(), watermark.counts().gone), (3, 30, 2));
+    assert_eq!(watermark.receive(25), Received::Done, "nobody is given it");
+    watermark.settle(epoch, 3);
+    watermark.pass(10);
+    assert_eq!((watermark.lowest(), watermark.next()), (30, 30));
+    assert_eq!(watermark.snapshot().unwrap().positions(), &Positions::starting_at(30));
+    watermark.revoke();
+    watermark.pass(40);
+    assert_eq!(watermark.next(), 0, "it is assigned no more");
+}

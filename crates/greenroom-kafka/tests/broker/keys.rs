@@ -242,7 +242,7 @@ async fn f06_an_event_says_what_the_key_of_its_record_is_and_nothing_where_there
     let sink = sink.unwrap();
     for event in events {
         let (pool, ack) = ("p".into(), Ack::detached());
-        sink.accept(Outgoing { event, pool, attempt: 1, line: None, ack }).await;
+        sink.accept(Outgoing { event, pool, attempt: 1, line: None, fence: None, ack }).await;
     }
     sink.finish().await.unwrap();
     let written = records(&broker, &to).into_iter().map(|record| record.key);

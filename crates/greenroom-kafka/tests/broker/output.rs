@@ -45,7 +45,7 @@ impl Ends {
 
     pub(crate) fn outgoing(&self, event: Event) -> Outgoing {
         let ack = self.ack(event.id());
-        Outgoing { event, pool: "p".into(), attempt: 1, line: None, ack }
+        Outgoing { event, pool: "p".into(), attempt: 1, line: None, fence: None, ack }
     }
 
     pub(crate) fn of(&self, id: &str) -> Vec<How> {

@@ -15,13 +15,15 @@ enum Published {
     Rejected(String),
     /// It is tried again later.
     Failed,
+    /// The partition of its input was taken away: the new owner publishes it.
+    Revoked,
 }
 
 /// Publishes it. The server stores or rejects it, or it goes back into its line: while it waits for
 /// the next attempt, others are published.
 pub(super) async fn deliver(shared: &Shared, mut waiting: Waiting) {
     let published = match &waiting.message {
-        Ok(message) => publish(shared, waiting.number, message).await,
+        Ok(message) => publish(shared, &waiting, message).await,
         Err(why) => Published::Rejected(why.clone()),
     };
     let Waiting { line, ack, _room, .. } = match published {
@@ -35,20 +37,26 @@ pub(super) async fn deliver(shared: &Shared, mut waiting: Waiting) {
     };
     match published {
         Published::Rejected(why) => ack.reject(why),
+        Published::Revoked => drop(ack),
         _ => ack.confirm(),
     }
     // Only now the next of its line may go, so that an order which is audited there holds.
     shared.is_over(line);
 }
 
-async fn publish(shared: &Shared, number: u64, message: &Message) -> Published {
+async fn publish(shared: &Shared, waiting: &Waiting, message: &Message) -> Published {
     let (gate, options, name) = (&shared.gate, &shared.options, &shared.name);
+    let number = waiting.number;
     loop {
         if !shared.connection.is_up() {
             gate.fails(number, name, &shared.connection.why_down(), None);
             shared.connection.up().await;
         }
         let _pass = gate.pass().await;
+        if waiting.ack.is_revoked() {
+            gate.leaves(number);
+            return Published::Revoked;
+        }
         let attempted = match attempt(shared, message).await {
             Attempted::Rejected(error) if shared.rejects_nothing => {
                 Attempted::Failed { error, reached: false }

@@ -42,7 +42,7 @@ impl Settle for End {
 impl Ends {
     fn outgoing(&self, event: Event, line: Option<u64>) -> Outgoing {
         let ack = Ack::new(End(self.clone(), event.id().to_owned()));
-        Outgoing { event, pool: "p".into(), attempt: 1, line, ack }
+        Outgoing { event, pool: "p".into(), attempt: 1, line, fence: None, ack }
     }
 
     /// What is rejected is acknowledged as well, by its dead letter.

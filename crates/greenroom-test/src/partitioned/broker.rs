@@ -1,9 +1,11 @@
 //! The test's side of a broker.
 
+use std::{sync::Arc, time::Instant};
+
 use greenroom_bus::{
     event::Event,
     settlement::Settled,
-    source::{Partition, Source},
+    source::{Lease, Partition, Source},
     watermark::Positions,
 };
 
@@ -36,6 +38,12 @@ impl Broker {
     /// nothing more.
     pub fn source(&self) -> Box<dyn Source> {
         Box::new(Member::join(self.0.clone()))
+    }
+
+    /// Sources that are made from now on have their partitions by this lease, which lasts until
+    /// then, the first time that this is called.
+    pub fn lease(&self, until: Instant) -> Arc<Lease> {
+        self.0.0.lease.get_or_init(|| Lease::new(until)).clone()
     }
 
     /// Puts these at the end of a partition, each after a gap where [chance](BrokerOptions::gaps)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use greenroom_bus::{
     BoxFuture,
-    source::{Committer, Partition, Pull, Receipts, Resumed, Source, SourceError, Taken},
+    source::{Committer, Lease, Partition, Pull, Receipts, Resumed, Source, SourceError, Taken},
     watermark::Epoch,
 };
 
@@ -107,6 +107,10 @@ impl Source for Member {
 
     fn replayable(&self) -> bool {
         true
+    }
+
+    fn lease(&self) -> Option<Arc<Lease>> {
+        self.shared.0.lease.get().cloned()
     }
 
     fn committer(&mut self) -> Option<Arc<dyn Committer>> {

@@ -1,8 +1,11 @@
 //! What a broker's handle, its source and its commits share.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, OnceLock},
+};
 
-use greenroom_bus::source::{Partition, Taken, generator::zipf::Chance};
+use greenroom_bus::source::{Lease, Partition, Taken, generator::zipf::Chance};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
@@ -19,12 +22,14 @@ pub(super) struct Inner {
     pub(super) state: Mutex<State>,
     /// Told of each change: publishing, rebalances, batches, settlements.
     pub(super) changed: Notify,
+    /// How long partitions are those of its sources.
+    pub(super) lease: OnceLock<Arc<Lease>>,
 }
 
 impl Shared {
     pub(super) fn new(options: BrokerOptions) -> Self {
         let state = Mutex::new(State::new(options));
-        Self(Arc::new(Inner { state, changed: Notify::new() }))
+        Self(Arc::new(Inner { state, changed: Notify::new(), lease: OnceLock::new() }))
     }
 
     pub(super) fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {

@@ -262,6 +262,10 @@ impl Settle for PartTicket {
         self.has_left.store(true, Ordering::Relaxed);
     }
 
+    fn is_revoked(&self) -> bool {
+        self.event.lock().as_ref().is_some_and(Ack::is_revoked)
+    }
+
     fn part_of(&self) -> Option<Watch> {
         self.event.lock().as_ref().map(Ack::watch)
     }

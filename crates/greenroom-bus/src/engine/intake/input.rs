@@ -23,7 +23,7 @@ use crate::{
         process::{origin::NO_ASSIGNMENT, replaying::ReplayQueue},
     },
     settlement::Settled,
-    source::{Committer, Partition, Place, Places, Source, SourceError},
+    source::{Committer, Lease, Partition, Place, Places, Source, SourceError, StatusCell},
 };
 
 /// Above 1,000,000 millionths: how much of the input has been read is not known.
@@ -34,8 +34,7 @@ pub(crate) struct Input {
     pub(crate) name: Arc<str>,
     /// What it reads.
     pub(crate) label: Arc<str>,
-    /// Where a position of it is, if it reads several things.
-    places: Option<Arc<dyn Places>>,
+    source: SourceTells,
     /// Whether it was given a source: it is neither the way back nor the callers of a router.
     pub(crate) has_source: bool,
     /// Its source may give more.
@@ -48,6 +47,23 @@ pub(crate) struct Input {
     pub(crate) replays: ReplayQueue,
     outstanding: Outstanding,
     pub(crate) fate: Mutex<InputFate>,
+}
+
+/// What a source was asked for once.
+#[derive(Default)]
+struct SourceTells {
+    /// Where a position of it is, if it reads several things.
+    places: Option<Arc<dyn Places>>,
+    /// How it stands, if it is a client of something.
+    status: Option<Arc<StatusCell>>,
+    /// How long its partitions are its own, if they may be taken away.
+    lease: Option<Arc<Lease>>,
+}
+
+impl SourceTells {
+    fn of(source: &dyn Source) -> Self {
+        Self { places: source.places(), status: source.status(), lease: source.lease() }
+    }
 }
 
 /// How far an input has been read, at the last look.
@@ -135,7 +151,7 @@ impl Input {
         Arc::new(Self {
             name: name.into(),
             label,
-            places: source.and_then(|source| source.places()),
+            source: source.map(SourceTells::of).unwrap_or_default(),
             has_source,
             is_read: AtomicBool::new(has_source),
             stop: InputStop::default(),
@@ -158,10 +174,15 @@ impl Input {
             true => self.partitions.partition_of(assigned),
             false => Some(Partition::ONLY),
         };
-        match &self.places {
+        match &self.source.places {
             Some(places) => places.place(partition, position),
             None => Place { source: self.label.clone(), position },
         }
+    }
+
+    /// How long its partitions are its own, if they may be taken away.
+    pub(crate) fn lease(&self) -> Option<&Arc<Lease>> {
+        self.source.lease.as_ref()
     }
 
     /// What its source says of how far it has come.
@@ -275,6 +296,7 @@ impl Input {
             name: self.name.to_string(),
             source: self.label.to_string(),
             is_read: self.is_read(),
+            status: self.source.status.as_ref().map(|status| status.get()),
             in_flight_bytes: all.in_flight_bytes,
             most_in_flight_bytes: all.most_in_flight_bytes,
             in_flight_limit: all.in_flight_limit,

@@ -22,6 +22,7 @@ use tokio::sync::Notify;
 use super::{
     budget::InputConfig,
     input::{Input, Partitions, StillReading, UnderWay},
+    leases::Leases,
     partition::{GivenUp, Revocations},
     view::InputView,
 };
@@ -51,6 +52,8 @@ pub(crate) struct Inputs {
     finish: Finish,
     /// A stop came.
     is_stopping: AtomicBool,
+    /// How long those that they have are theirs.
+    pub(crate) leases: Leases,
 }
 
 struct InputRoster {
@@ -79,6 +82,7 @@ impl Inputs {
             revocations: Arc::default(),
             finish,
             is_stopping: AtomicBool::new(false),
+            leases: Leases::default(),
         }
     }
 
@@ -122,6 +126,9 @@ impl Inputs {
         let partitions = Partitions::new(config, source.is_partitioned(), &self.revocations);
         let (place, input) =
             (all.len() as u32, Input::new(name.to_owned(), label, Some(&*source), partitions));
+        if let Some(lease) = input.lease() {
+            self.leases.add(lease);
+        }
         all.push(input.clone());
         self.reading.fetch_add(1, Ordering::AcqRel);
         let under_way = UnderWay::of(&input);

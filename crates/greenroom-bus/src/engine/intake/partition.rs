@@ -15,7 +15,7 @@ use std::{
     collections::HashMap,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -28,6 +28,7 @@ use tokio::{
 
 use super::{
     budget::{Budget, BudgetView, InputConfig},
+    fences::Fences,
     view::PartitionView,
 };
 use crate::{
@@ -80,7 +81,7 @@ impl Assigned {
         config: &InputConfig,
     ) -> Arc<Self> {
         Arc::new(Self {
-            number: revocations.next.fetch_add(1, Ordering::Relaxed),
+            number: revocations.fences.assign(),
             partition,
             budget: Budget::new(config),
             batches: AtomicUsize::new(0),
@@ -133,6 +134,10 @@ impl Assigned {
         if how.is_acknowledged() && self.is_given_up_as(GivenUp::Revoked) {
             self.revocations.stale.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    pub(crate) fn is_revoked(&self) -> bool {
+        self.is_given_up_as(GivenUp::Revoked)
     }
 
     pub(crate) fn set_paused(&self, paused: bool) {
@@ -251,8 +256,8 @@ impl Drop for OpenBatch {
 /// The assignments of an engine that were given up, for as long as something of them is under way.
 #[derive(Debug)]
 pub(crate) struct Revocations {
-    /// The number of the next assignment.
-    next: AtomicU32,
+    /// Of each assignment by its number.
+    pub(crate) fences: Fences,
     /// How many there are: with none, and that is nearly always, nobody looks further.
     count: AtomicUsize,
     numbers: Mutex<HashMap<u32, GivenUp>>,
@@ -267,7 +272,7 @@ pub(crate) struct Revocations {
 impl Default for Revocations {
     fn default() -> Self {
         Self {
-            next: AtomicU32::new(0),
+            fences: Fences::default(),
             count: AtomicUsize::new(0),
             numbers: Mutex::default(),
             told: watch::Sender::new(0),

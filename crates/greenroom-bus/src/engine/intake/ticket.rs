@@ -106,6 +106,10 @@ impl Ticket {
 }
 
 impl Settle for Ticket {
+    fn is_revoked(&self) -> bool {
+        self.batch.open().is_some_and(|open| open.assigned().is_revoked())
+    }
+
     fn left(&self) {
         self.has_left.store(true, Ordering::Relaxed);
     }
@@ -137,6 +141,10 @@ pub(crate) struct PlacedTicket {
 }
 
 impl Settle for PlacedTicket {
+    fn is_revoked(&self) -> bool {
+        self.ticket.is_revoked()
+    }
+
     fn left(&self) {
         self.ticket.left();
     }

@@ -2,7 +2,14 @@
 
 use std::time::Duration;
 
-use crate::source::{Partition, PartitionStanding};
+use crate::source::{InputState, InputStatus, Partition, PartitionStanding};
+
+/// An input that connects to its brokers and joins its group has done so by then, as a rule.
+const BEGINS_WITHIN: Duration = Duration::from_secs(5);
+
+/// An input that is paused has settled something by then, as a rule, or has failed: an outage is
+/// noticed after so long.
+const STANDS_AFTER: Duration = Duration::from_secs(10);
 
 /// What one input has under way.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,6 +21,8 @@ pub struct InputView {
     pub source: String,
     /// True while its source may give more.
     pub is_read: bool,
+    /// How it stands with what it reads from; `None` where it is always connected, as a file is.
+    pub status: Option<InputStatus>,
     /// Bytes of events that were handed on and are not settled.
     pub in_flight_bytes: u64,
     /// The most that there were at once; of several partitions the sum of
@@ -47,6 +56,32 @@ pub struct InputView {
 }
 
 impl InputView {
+    /// How it stands with what it reads from.
+    pub fn state(&self) -> InputState {
+        self.status.as_ref().map_or(InputState::Assigned, |status| status.state)
+    }
+
+    /// What an operator should know of how it stands: not that it begins.
+    pub fn trouble(&self) -> Option<&InputStatus> {
+        let begins = |status: &InputStatus| {
+            matches!(status.state, InputState::Connecting | InputState::Joining)
+        };
+        self.not_connected().filter(|status| !begins(status) || status.lasted >= BEGINS_WITHIN)
+    }
+
+    /// Whether it takes nothing, and has not settled anything for so long that this is not its
+    /// usual way of waiting.
+    pub fn stands_still(&self) -> bool {
+        self.is_read
+            && self.is_paused()
+            && self.last_settled.is_none_or(|settled| settled >= STANDS_AFTER)
+    }
+
+    /// How it stands, where nothing can come of it although it is read.
+    pub fn not_connected(&self) -> Option<&InputStatus> {
+        self.status.as_ref().filter(|status| self.is_read && !status.is_connected())
+    }
+
     /// Whether it is asked for nothing more until something is settled.
     pub fn is_paused(&self) -> bool {
         self.stands

@@ -93,6 +93,9 @@ impl Attempts {
         if let Some(fair_share) = &shared.process.fair_share {
             fair_share.turn(entry.pool).await;
         }
+        if !shared.inputs.leases.all_hold() {
+            is_ours(shared, jobs[0]).await;
+        }
         if jobs.iter().any(|job| is_given_up(shared, job)) {
             return self.attempt_each(jobs).await;
         }
@@ -115,7 +118,7 @@ impl Attempts {
             _ => {}
         }
         let attempts: Vec<Attempt> =
-            jobs.iter_mut().map(|job| begin(job, entry, pool, *slot)).collect();
+            jobs.iter_mut().map(|job| begin(shared, job, pool, *slot)).collect();
         let mut recorded = Vec::new();
         if shared.process.recorder.is_some() {
             let attempts = jobs.iter_mut().zip(&attempts);
@@ -167,6 +170,9 @@ impl Attempts {
         if let Some(fair_share) = &shared.process.fair_share {
             fair_share.turn(entry.pool).await;
         }
+        if !shared.inputs.leases.all_hold() {
+            is_ours(shared, job).await;
+        }
         if is_given_up(shared, job) {
             return Err(given_up(entry));
         }
@@ -185,7 +191,7 @@ impl Attempts {
             return Err(waits_for_handler(entry, wait));
         }
         let probe = Probe((admission == Admission::Probe).then_some(&entry.circuit));
-        let attempt = begin(job, entry, pool, *slot);
+        let attempt = begin(shared, job, pool, *slot);
         if !has_room(
             job.present_extras().and_then(|extras| extras.reserved.as_mut()),
             entry.config.loopback,
@@ -241,6 +247,18 @@ impl Attempts {
 async fn goes_on(shared: &Shared, pool: &PoolSettings, job: &PoolJob) {
     tokio::select! {
         () = pool.pause.off() => {}
+        () = shared.inputs.revocations.until(job.origin.assigned) => {}
+    }
+}
+
+/// Waits until the input of this event is sure again that its partition is its own, or nobody waits
+/// for it any more: a process that was paused for longer than its session has lost what it had, and
+/// has not heard of that (D12).
+async fn is_ours(shared: &Shared, job: &PoolJob) {
+    let input = shared.inputs.read_from(&job.origin);
+    let Some(lease) = input.lease() else { return };
+    tokio::select! {
+        () = lease.held() => {}
         () = shared.inputs.revocations.until(job.origin.assigned) => {}
     }
 }
@@ -352,14 +370,17 @@ fn built<'a>(
 }
 
 /// Counts an attempt that is about to be made.
-fn begin(job: &mut PoolJob, entry: &HandlerEntry, pool: &PoolSettings, slot: usize) -> Attempt {
+fn begin(shared: &Shared, job: &mut PoolJob, pool: &PoolSettings, slot: usize) -> Attempt {
+    let entry = &shared.process.handlers[job.handler()];
     job.attempts = job.attempts.saturating_add(1);
     if job.attempts > 1 {
         pool.further_attempts.fetch_add(1, Ordering::Relaxed);
     } else if entry.config.factory.watches_settlement() {
         job.event = job.event.clone().with_local(job.ack.watch());
     }
-    Attempt { number: job.attempts, pool: pool.name, handler: entry.name, worker: slot }
+    let fences = &shared.inputs.revocations.fences;
+    let fence = entry.config.factory.sends_fence().then(|| fences.get(job.origin.assigned));
+    Attempt { number: job.attempts, pool: pool.name, handler: entry.name, worker: slot, fence }
 }
 
 /// How long an event waits before its last attempt, a part at a time: inputs may end meanwhile, and

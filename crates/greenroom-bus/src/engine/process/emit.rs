@@ -128,7 +128,8 @@ impl Leaving<'_> {
         let (shared, pool, attempt) = (*shared, *pool, *attempt);
         let mut leaves = |output: &Inside<'_>, event: Event| {
             let Some(rejecting) = output.rejecting() else {
-                return Outgoing { event, pool, attempt, line: None, ack: ack.child() };
+                let (line, fence, ack) = (None, None, ack.child());
+                return Outgoing { event, pool, attempt, line, fence, ack };
             };
             let rejections = rejections.get_or_insert_with(|| {
                 let of = input.unwrap_or(&event).clone();
@@ -140,7 +141,8 @@ impl Leaving<'_> {
                 )
             });
             let ack = rejections.part(rejecting, input.is_some().then(|| event.clone()));
-            Outgoing { event, pool, attempt, line: line.map(OrderLine::number), ack }
+            let fence = Some(shared.inputs.revocations.fences.get(origin.assigned));
+            Outgoing { event, pool, attempt, line: line.map(OrderLine::number), fence, ack }
         };
         let (all, assigned) = (shared.egress.all_outputs, origin.assigned);
         let given_up = move || async move {

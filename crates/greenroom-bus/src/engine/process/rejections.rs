@@ -77,6 +77,10 @@ struct OutputPart {
 }
 
 impl Settle for OutputPart {
+    fn is_revoked(&self) -> bool {
+        self.held.lock().as_ref().is_some_and(|(_, whole)| whole.is_revoked())
+    }
+
     fn rejected(&self, error: String) -> bool {
         let event = self.held.lock().as_mut().and_then(|(made, _)| made.take());
         self.of.events.fetch_add(1, Ordering::Relaxed);
@@ -102,6 +106,10 @@ struct AllAnswered {
 }
 
 impl Settle for AllAnswered {
+    fn is_revoked(&self) -> bool {
+        self.input.lock().as_ref().is_some_and(|(_, ack)| ack.is_revoked())
+    }
+
     fn settled(&self, how: Settled) {
         let Some((input, ack)) = self.input.lock().take() else { return };
         let rejected = std::mem::take(&mut *self.noted.0.lock());

@@ -22,7 +22,7 @@ pub fn answer(line: &[u8], token: u64) -> Result<Option<HandlerResult>, String> 
 pub fn request(token: u64, attempt: u32, event: &Event) -> Vec<u8> {
     let (mut line, mut rest) = (Vec::new(), Vec::new());
     request::begin(token, &mut line);
-    request::write_rest(attempt, event, &mut rest);
+    request::write_rest(attempt, None, event, &mut rest);
     line.append(&mut rest);
     line
 }

@@ -19,9 +19,13 @@ pub(super) fn begin(token: u64, line: &mut Vec<u8>) {
 ///
 /// The data keeps the bytes in which it arrived, but for those that a worker's runtime may take for
 /// the end of a line.
-pub(super) fn write_rest(attempt: u32, event: &Event, line: &mut Vec<u8>) {
+pub(super) fn write_rest(attempt: u32, fence: Option<u64>, event: &Event, line: &mut Vec<u8>) {
     line.clear();
-    let _ = write!(line, "\"attempt\":{attempt},\"event\":");
+    let _ = write!(line, "\"attempt\":{attempt},");
+    if let Some(fence) = fence {
+        let _ = write!(line, "\"greenroom-fence\":{fence},");
+    }
+    line.extend_from_slice(b"\"event\":");
     event.write_json(line);
     join_lines(line);
     escape_separators(line);
@@ -65,7 +69,7 @@ mod tests {
     fn whole(token: u64, attempt: u32, event: &Event) -> String {
         let (mut line, mut rest) = (Vec::new(), b"left over".to_vec());
         begin(token, &mut line);
-        write_rest(attempt, event, &mut rest);
+        write_rest(attempt, None, event, &mut rest);
         String::from_utf8([line, rest].concat()).unwrap()
     }
 
@@ -78,6 +82,14 @@ mod tests {
         assert_eq!(text.matches('\n').count(), 1, "{text}");
         let whole: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(whole["event"]["data"]["text"], "two\nlines");
+    }
+
+    #[test]
+    fn d12_a_worker_is_told_the_fence_of_an_attempt() {
+        let mut line = Vec::new();
+        write_rest(2, Some(1_764_278_460_000), &samples::event("a", "1"), &mut line);
+        let text = String::from_utf8(line).unwrap();
+        assert!(text.starts_with("\"attempt\":2,\"greenroom-fence\":1764278460000,\"event\":{"));
     }
 
     #[test]

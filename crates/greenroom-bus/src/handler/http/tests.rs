@@ -128,6 +128,7 @@ async fn u01_binary_request_has_these_headers_and_no_others() {
         "content-length: 7",
         "content-type: application/json",
         "greenroom-attempt: 1",
+        "greenroom-fence: 1764278460000",
         "idempotency-key: /samples a%201",
         concat!("user-agent: greenroom/", env!("CARGO_PKG_VERSION")),
         "x-team: blue",

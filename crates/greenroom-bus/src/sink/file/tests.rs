@@ -28,7 +28,7 @@ impl Settle for Tell {
 fn outgoing(id: u32, tell: &mpsc::Sender<bool>) -> Outgoing {
     let event = Event::builder(id.to_string(), "s", "t").data_json(&id).build().unwrap();
     let ack = Ack::new(Tell(tell.clone()));
-    Outgoing { event, pool: "erp".into(), attempt: 2, line: None, ack }
+    Outgoing { event, pool: "erp".into(), attempt: 2, line: None, fence: None, ack }
 }
 
 fn large(bytes: usize, tell: &mpsc::Sender<bool>) -> Outgoing {

@@ -14,7 +14,7 @@ use super::{
 use crate::http::{
     On, Verdict, answer,
     connection::NoAnswer,
-    message::{self, Mode},
+    message::{self, Mode, SentAttempt},
 };
 
 /// The longest wait that a target may ask for (`Retry-After`).
@@ -69,6 +69,11 @@ pub(super) async fn deliver(shared: Arc<Shared>, mut events: Vec<WaitingEvent>) 
     let number = events[0].number;
     loop {
         let _pass = shared.gate.pass().await;
+        events.retain(|waiting| !waiting.outgoing.ack.is_revoked());
+        if events.is_empty() {
+            // Their new owner sends them.
+            return shared.gate.leaves(number);
+        }
         let settings = shared.settings();
         let shown = &settings.connection.target.shown;
         let attempted = attempt(&settings, &mut events).await;
@@ -178,7 +183,11 @@ async fn attempt(settings: &Settings, events: &mut [WaitingEvent]) -> Attempted 
     }
 }
 
-fn request(settings: &Settings, events: &[WaitingEvent], attempt: u32) -> Result<Request, String> {
+fn request(settings: &Settings, events: &[WaitingEvent], number: u32) -> Result<Request, String> {
+    let fence = events[0].outgoing.fence;
+    // One that is not that of all says nothing.
+    let fence = fence.filter(|_| events.iter().all(|waiting| waiting.outgoing.fence == fence));
+    let attempt = SentAttempt { number, fence };
     let mode = match (settings.config.mode, events) {
         (HttpSinkMode::Binary, [_]) => Mode::Binary,
         (HttpSinkMode::Structured, [_]) => Mode::Structured,

@@ -144,7 +144,7 @@ impl Settle for Tell {
 fn outgoing(id: usize, line: Option<u64>, told: &Told) -> Outgoing {
     let event = Event::builder(id.to_string(), "/test", "t").data_json(&id).build().unwrap();
     let ack = Ack::new(Tell(id.to_string(), told.clone()));
-    Outgoing { event, pool: "p".into(), attempt: 1, line, ack }
+    Outgoing { event, pool: "p".into(), attempt: 1, line, fence: Some(7), ack }
 }
 
 /// What became of each event, and the rejections.
@@ -196,6 +196,7 @@ async fn b06_an_event_is_confirmed_on_2xx_and_its_key_is_that_of_source_and_id()
     let request = requests.iter().find(|request| header(request, "ce-id") == "1").unwrap();
     assert_eq!(header(request, "idempotency-key"), "/test 1");
     assert_eq!(header(request, "greenroom-attempt"), "1");
+    assert_eq!(header(request, "greenroom-fence"), "7");
     assert_eq!(header(request, "content-type"), "application/json");
     assert!(request.ends_with("\r\n\r\n1") && !format!("{:?}", sink.describe()).contains("secret"));
 }

@@ -209,7 +209,8 @@ mod tests {
         let layers = Layers::new().layer(rate_limit(Rate { per_second }));
         let mut handler = layers.around(Arc::new(PassFactory)).build(0).unwrap();
         let event = Event::builder("1", "/test", "t").build().unwrap();
-        let attempt = Attempt { number: 1, pool: "p".into(), handler: "h".into(), worker: 0 };
+        let (pool, name) = ("p".into(), "h".into());
+        let attempt = Attempt { number: 1, pool, handler: name, worker: 0, fence: None };
         let started = tokio::time::Instant::now();
         for _ in 0..attempts {
             match handler.handle(&event, &attempt) {

@@ -15,7 +15,8 @@ impl Shared {
         event: &Event,
         attempt: &Attempt,
     ) -> HandlerResult {
-        let request = message::single(&self.connection, self.config.mode, event, attempt.number);
+        let sent = message::SentAttempt { number: attempt.number, fence: attempt.fence };
+        let request = message::single(&self.connection, self.config.mode, event, sent);
         let request = request.map_err(Failure::reject)?;
         let started = Instant::now();
         let response = self.connection.send(request).await.map_err(|none| self.broken(none))?;
@@ -27,7 +28,9 @@ impl Shared {
         &self,
         events: &[(&Event, Attempt)],
     ) -> Vec<HandlerResult> {
-        let attempt = events.iter().map(|(_, attempt)| attempt.number).max().unwrap_or(1);
+        let number = events.iter().map(|(_, attempt)| attempt.number).max().unwrap_or(1);
+        let fence = events.iter().filter_map(|(_, attempt)| attempt.fence).max();
+        let attempt = message::SentAttempt { number, fence };
         let sent = events.iter().map(|(event, _)| *event);
         let request = message::batch(&self.connection, sent, attempt);
         let started = Instant::now();

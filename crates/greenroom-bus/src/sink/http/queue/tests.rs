@@ -6,7 +6,7 @@ use crate::{event::Event, settlement::Ack, sink::Outgoing};
 fn waiting(id: u32, line: Option<u64>) -> WaitingEvent {
     let event = Event::builder(id.to_string(), "s", "t").build().unwrap();
     let ack = Ack::detached();
-    let outgoing = Outgoing { event, pool: "p".into(), attempt: 1, line, ack };
+    let outgoing = Outgoing { event, pool: "p".into(), attempt: 1, line, fence: None, ack };
     let past = Default::default();
     WaitingEvent { outgoing, since: Instant::now(), bytes: 10, number: 0, past, _room: None }
 }

@@ -1,0 +1,147 @@
+//! How an input stands with what it reads from (O17): set by its source, in one place, and shown by
+//! the log, health, metrics and the screen.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use parking_lot::Mutex;
+
+/// How an input stands with what it reads from. A source that is no client of anything else, such
+/// as a file, is always [`Assigned`](Self::Assigned).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum InputState {
+    /// No broker has answered yet.
+    Connecting,
+    /// A broker answers, and has not said yet what is to be read.
+    Joining,
+    /// What it has to read is known, and is read: also where that is nothing for now, since others
+    /// read all of it.
+    Assigned,
+    /// What it is to read is not there: a topic that nobody has made yet.
+    Waiting,
+    /// It is not let in, or not let read: an operator has to correct that.
+    Refused,
+    /// It was connected, and is not any more.
+    Lost,
+}
+
+impl InputState {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Connecting, Self::Joining, Self::Assigned, Self::Waiting, Self::Refused, Self::Lost];
+
+    /// As logs, metrics and answers call it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Connecting => "connecting",
+            Self::Joining => "joining",
+            Self::Assigned => "assigned",
+            Self::Waiting => "waiting",
+            Self::Refused => "refused",
+            Self::Lost => "lost",
+        }
+    }
+}
+
+/// The state of an input at one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InputStatus {
+    /// Which.
+    pub state: InputState,
+    /// What it is about, in words: which partitions, which error, what to do next.
+    pub detail: String,
+    /// For how long it has been in this state.
+    pub lasted: Duration,
+}
+
+impl InputStatus {
+    /// Whether events can come.
+    pub fn is_connected(&self) -> bool {
+        self.state == InputState::Assigned
+    }
+}
+
+/// Where a source says how it stands. Each change is logged here, and nowhere else.
+#[derive(Debug)]
+pub struct StatusCell {
+    /// What logs call the source.
+    name: String,
+    now: Mutex<StatusNow>,
+}
+
+#[derive(Debug)]
+struct StatusNow {
+    state: InputState,
+    detail: String,
+    since: Instant,
+    /// It was logged.
+    is_told: bool,
+}
+
+impl StatusCell {
+    /// Of a source with this description, which connects.
+    pub fn new(name: impl Into<String>, detail: impl Into<String>) -> Arc<Self> {
+        let (state, detail) = (InputState::Connecting, detail.into());
+        let now = StatusNow { state, detail, since: Instant::now(), is_told: false };
+        Arc::new(Self { name: name.into(), now: Mutex::new(now) })
+    }
+
+    /// It stands like this from now on. Where that is no news, nothing happens.
+    pub fn set(&self, state: InputState, detail: impl Into<String>) {
+        let detail = detail.into();
+        let mut now = self.now.lock();
+        let is_same = now.state == state;
+        if is_same && now.detail == detail {
+            return;
+        }
+        // What an error says may change with each attempt; what is assigned is always told.
+        let is_told = is_same && now.is_told && state != InputState::Assigned;
+        let since = if is_same { now.since } else { Instant::now() };
+        *now = StatusNow { state, detail: detail.clone(), since, is_told: true };
+        drop(now);
+        if !is_told {
+            self.tell(state, &detail);
+        }
+    }
+
+    fn tell(&self, state: InputState, detail: &str) {
+        let (name, word) = (&self.name, state.word());
+        match state {
+            InputState::Joining | InputState::Assigned => {
+                tracing::info!("{name}: {word}: {detail}");
+            }
+            InputState::Connecting | InputState::Waiting | InputState::Lost => {
+                tracing::warn!("{name}: {word}: {detail}");
+            }
+            InputState::Refused => tracing::error!("{name}: {word}: {detail}"),
+        }
+    }
+
+    /// How it stands.
+    pub fn get(&self) -> InputStatus {
+        let now = self.now.lock();
+        InputStatus { state: now.state, detail: now.detail.clone(), lasted: now.since.elapsed() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn o17_a_state_lasts_until_there_is_another_and_its_words_may_change_meanwhile() {
+        let cell = StatusCell::new("kafka:orders", "kafka-1:9092");
+        assert_eq!(cell.get().state.word(), "connecting");
+        cell.set(InputState::Lost, "no broker answers");
+        let since = cell.now.lock().since;
+        cell.set(InputState::Lost, "no broker answers: refused");
+        assert_eq!(cell.get().detail, "no broker answers: refused");
+        assert_eq!(cell.now.lock().since, since);
+        cell.set(InputState::Assigned, "orders/0");
+        assert!(cell.get().is_connected());
+        let words = InputState::ALL.map(InputState::word);
+        assert_eq!(words, ["connecting", "joining", "assigned", "waiting", "refused", "lost"]);
+    }
+}
