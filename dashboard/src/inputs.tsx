@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 import { bytes, count, several, time } from "./format";
 import type { Input, Partition } from "./types";
-import { Badge, Bar, Empty, Section } from "./ui";
+import { Badge, Bar, Empty, Section, type Tone } from "./ui";
 
 function lagOf(input: Input): number | null {
   const known = input.partitions.filter((partition) => partition.lag !== null);
@@ -16,6 +16,12 @@ export function Inputs({ inputs }: { inputs: Input[] }) {
       {inputs.length === 0 ? <Empty>Nothing is read.</Empty> : inputs.map((input) => <One key={input.name} input={input} />)}
     </Section>
   );
+}
+
+/** Of one that is not connected: whether an operator has to correct something. */
+function toneOf({ state }: Input): Tone {
+  if (state === "running") return "well";
+  return state === "refused" ? "bad" : "care";
 }
 
 function One({ input }: { input: Input }) {
@@ -36,10 +42,11 @@ function One({ input }: { input: Input }) {
           ) : (
             <strong>{input.name}</strong>
           )}
-          <Badge tone={input.state === "paused" ? "care" : "well"}>{input.state}</Badge>
+          <Badge tone={toneOf(input)}>{input.state}</Badge>
         </span>
         <span class="faint source" title={input.source}>{input.source}</span>
       </div>
+      {input.state === input.connection && <p class="why">{input.connection} for {time(input.connection_since_ms)}: {input.connection_detail}</p>}
       <div class="line gauge">
         <Bar value={input.in_flight_bytes} of={input.in_flight} label={`${bytes(input.in_flight_bytes)} of ${bytes(input.in_flight)} in flight`} />
         <span class="amount">{bytes(input.in_flight_bytes)}<span class="of"> / {bytes(input.in_flight)}</span></span>

@@ -46,10 +46,17 @@ export interface Partition {
   lag: number | null;
 }
 
+/** How an input stands with what it reads from. */
+export type Connection = "connecting" | "joining" | "assigned" | "waiting" | "refused" | "lost";
+
 export interface Input {
   name: string;
   source: string;
-  state: "paused" | "running";
+  /** That of its connection, where nothing can come of it. */
+  state: "paused" | "running" | Connection;
+  connection: Connection;
+  connection_detail: string | null;
+  connection_since_ms: number | null;
   in_flight_bytes: number;
   in_flight: number;
   held_back: number;

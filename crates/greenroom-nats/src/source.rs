@@ -62,6 +62,7 @@ mod options;
 mod requests;
 mod shared;
 mod stats;
+mod statuses;
 mod stored;
 mod tracker;
 
@@ -69,7 +70,7 @@ use std::sync::{Arc, atomic::Ordering};
 
 use greenroom_bus::{
     BoxFuture,
-    source::{Committer, Partition, Pull, Receipts, Source, SourceError, Taken},
+    source::{Committer, Partition, Pull, Receipts, Source, SourceError, StatusCell, Taken},
 };
 use tokio::sync::{Notify, mpsc};
 
@@ -78,6 +79,7 @@ use self::{
     committer::{Commits, Driven},
     driver::Driver,
     shared::{Revocation, Shared},
+    statuses::Statuses,
 };
 pub use self::{
     looking::NatsLooking,
@@ -149,14 +151,17 @@ impl NatsSource {
             [] => vec![None],
             numbers => numbers.iter().copied().map(Some).collect(),
         };
+        let consumer = format!("consumer {} of stream {}", options.consumer, options.stream);
+        let statuses = Statuses::new(&described, &connection.shown, consumer);
         let (mut driven, mut drivers) = (Vec::new(), Vec::new());
         for number in partitions {
             let partition = number.map_or(Partition::ONLY, Partition);
-            let shared = Shared::new(partition, wake.clone());
+            let shared = Shared::new(partition, wake.clone(), statuses.clone());
             let (driver, commands) = mpsc::unbounded_channel();
             let opened =
                 Driver::open(connection.clone(), shared.clone(), commands, options.clone(), number);
             let (opened, left) = opened.await.map_err(|error| failed(error.into_text()))?;
+            statuses.show(&connection, partition, false);
             driven.push(Driven { shared, driver, left });
             drivers.push(opened);
         }
@@ -227,6 +232,10 @@ impl Source for NatsSource {
 
     fn replayable(&self) -> bool {
         true
+    }
+
+    fn status(&self) -> Option<Arc<StatusCell>> {
+        self.driven().first().map(|driven| driven.shared.statuses.cell.clone())
     }
 
     fn committer(&mut self) -> Option<Arc<dyn Committer>> {

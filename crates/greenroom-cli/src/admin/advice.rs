@@ -30,6 +30,7 @@ type Rule = fn(&Seen, &mut Vec<Finding>);
 /// In the order in which findings of one severity are told.
 const RULES: &[Rule] = &[
     troubles::workers_given_up,
+    troubles::inputs,
     troubles::refused_and_in_outage,
     troubles::outputs,
     troubles::parked,

@@ -1,7 +1,10 @@
 //! Whether greenroom is well, for probes and for people.
 
 use axum::http::StatusCode;
-use greenroom_bus::engine::{Control, Phase};
+use greenroom_bus::{
+    engine::{Control, InputView, Phase, PoolView},
+    source::{InputState, InputStatus},
+};
 use serde_json::{Value, json};
 
 use super::{Daemon, answer::Json};
@@ -39,14 +42,13 @@ pub(super) fn view(daemon: &Daemon) -> Value {
     json!({ "health": word, "reasons": reasons })
 }
 
-/// `/readyz`: 503 once nothing more is read, or where nothing that is read would get through.
+/// `/readyz`: 503 while nothing can be taken.
 pub(super) fn readiness(daemon: &Daemon, trusted: bool) -> Json {
-    let (colour, mut reasons) = found(daemon);
-    let reading = daemon.control.phase() == Phase::Run;
-    if !reading {
-        reasons.insert(0, "the run is ending: nothing more is read".to_owned());
-    }
-    let ready = reading && colour != Colour::Red;
+    let (colour, found) = found(daemon);
+    let mut reasons = takes_nothing(&daemon.control, colour);
+    let ready = reasons.is_empty();
+    let others: Vec<_> = found.into_iter().filter(|reason| !reasons.contains(reason)).collect();
+    reasons.extend(others);
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let mut body = json!({ "ready": ready });
     if trusted {
@@ -55,8 +57,62 @@ pub(super) fn readiness(daemon: &Daemon, trusted: bool) -> Json {
     Json(status, body)
 }
 
+/// Why nothing can be taken: an input is not connected, or stands; a pool has no worker that can
+/// come back; or the run ends. What is broken otherwise is taken nevertheless, until an input
+/// stands.
+fn takes_nothing(control: &Control, colour: Colour) -> Vec<String> {
+    let mut all = Vec::new();
+    if control.phase() != Phase::Run {
+        all.push("the run is ending: nothing more is read".to_owned());
+    }
+    for input in control.input_views() {
+        if let Some(status) = input.not_connected() {
+            all.push(unconnected(&input.name, status));
+        } else if input.waits_for_parked_keys() {
+            all.push(held_by_parked_keys(&input));
+        } else if colour == Colour::Red && input.stands_still() {
+            let name = &input.name;
+            all.push(format!("the input `{name}` is not read: it has in flight what it may have"));
+        }
+    }
+    all.extend(control.standstill());
+    let given_up = |pool: &PoolView| pool.stats.live == 0;
+    all.extend(control.pool_views().iter().filter(|pool| given_up(pool)).map(workers_given_up));
+    all
+}
+
+fn workers_given_up(pool: &PoolView) -> String {
+    format!("every worker of the pool `{}` was given up", pool.name)
+}
+
+fn unconnected(name: &str, status: &InputStatus) -> String {
+    let (word, lasted, detail) = (status.state.word(), status.lasted.as_secs(), &status.detail);
+    format!("the input `{name}` is not connected: {word} for {lasted} s: {detail}")
+}
+
+fn held_by_parked_keys(input: &InputView) -> String {
+    let (name, parked) = (&input.name, input.parked);
+    let why = format!("{parked} events of parked keys hold what it may have in flight");
+    format!("the input `{name}` is not read: {why}")
+}
+
+/// Inputs of which nothing can come.
+fn inputs(control: &Control) -> Vec<(Colour, String)> {
+    let views = control.input_views();
+    let troubled = views.iter().filter_map(|view| Some((view, view.trouble()?)));
+    let found = troubled.map(|(view, status)| {
+        let colour = match status.state {
+            InputState::Refused => Colour::Red,
+            _ => Colour::Yellow,
+        };
+        (colour, unconnected(&view.name, status))
+    });
+    found.collect()
+}
+
 fn found(daemon: &Daemon) -> (Colour, Vec<String>) {
-    let (control, mut all) = (&daemon.control, Vec::new());
+    let control = &daemon.control;
+    let mut all = inputs(control);
     for input in control.input_views() {
         let Some(why) = daemon.reload.trouble(&input.name) else { continue };
         all.push((Colour::Yellow, format!("the log of the input `{}`: {why}", input.name)));
@@ -80,7 +136,7 @@ fn found(daemon: &Daemon) -> (Colour, Vec<String>) {
     for pool in control.pool_views() {
         let name = &pool.name;
         if pool.stats.live == 0 {
-            all.push((Colour::Red, format!("every worker of the pool `{name}` was given up")));
+            all.push((Colour::Red, workers_given_up(&pool)));
         }
         if pool.paused {
             all.push((Colour::Yellow, format!("the pool `{name}` is paused")));
@@ -137,8 +193,7 @@ fn parked(control: &Control) -> Vec<(Colour, String)> {
     for input in control.input_views() {
         let (name, parked) = (&input.name, input.parked);
         if input.waits_for_parked_keys() {
-            let why = format!("{parked} events of parked keys hold what it may have in flight");
-            all.push((Colour::Red, format!("the input `{name}` is not read: {why}")));
+            all.push((Colour::Red, held_by_parked_keys(&input)));
         } else if input.refuses_parked {
             let why = format!("{parked} hold half of what it may have in flight");
             let what = format!("further events of parked keys of the input `{name}` are refused");

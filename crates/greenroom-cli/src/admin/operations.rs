@@ -102,8 +102,11 @@ pub(super) const OPERATIONS: &[Operation] = &[
     get("/assets/app.js", "its program").answers("text/javascript").open(),
     get("/assets/app.css", "its looks").answers("text/css").open(),
     get("/healthz", "that greenroom is alive, and whether it is well: green, yellow or red").open(),
-    get("/readyz", "whether it reads its inputs and what it reads gets through; 503 where not")
-        .open(),
+    get(
+        "/readyz",
+        "whether anything can be taken; 503 while an input is not connected or stands, or it ends",
+    )
+    .open(),
     get("/metrics", "what it counts, for Prometheus, or as OpenMetrics where that is accepted")
         .answers("text/plain"),
     get("/api", "this list"),

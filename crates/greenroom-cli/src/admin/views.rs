@@ -53,7 +53,15 @@ fn input(view: &InputView, daemon: &Daemon) -> Value {
     json!({
         "name": view.name,
         "source": view.source,
-        "state": if view.is_paused() { "paused" } else { "running" },
+        "state": match view.not_connected() {
+            Some(status) => status.state.word(),
+            None if view.is_paused() => "paused",
+            None => "running",
+        },
+        "connection": view.state().word(),
+        // Of inputs that are clients of a broker.
+        "connection_detail": view.status.as_ref().map(|status| &status.detail),
+        "connection_since_ms": view.status.as_ref().map(|status| millis(status.lasted)),
         "in_flight_bytes": view.in_flight_bytes,
         "most_in_flight_bytes": view.most_in_flight_bytes,
         "in_flight": view.in_flight_limit,

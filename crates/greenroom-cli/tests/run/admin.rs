@@ -1,8 +1,14 @@
 //! The admin listener: what it answers, to whom, and that nothing holds it up.
 
-use std::time::{Duration, Instant};
 #[cfg(target_os = "linux")]
 use std::{io::Write, net::TcpStream};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
 
 use serde_json::json;
 
@@ -164,10 +170,36 @@ admin: {{ listen: 127.0.0.1:0 }}
     let health = daemon.wait_for("/healthz", |health| health["health"] == "red");
     let reason = health["reasons"][0].as_str().unwrap();
     assert!(reason.contains("`h`") && reason.contains("401"), "{reason}");
-    assert_eq!(daemon.get("/readyz").0, 503);
+    assert_eq!(daemon.get("/readyz").0, 200, "no input stands for it");
     let handler = daemon.get("/api/handlers/h").1;
     assert_eq!(handler["state"], "refused", "{handler}");
     assert!(handler["outage"]["last_error"].as_str().unwrap().contains("401"));
+}
+
+#[test]
+fn o10_an_input_that_a_refused_target_holds_up_is_not_ready_until_it_is_let_in() {
+    let refuses = Arc::new(AtomicBool::new(true));
+    let told = refuses.clone();
+    let server = Server::start(move |_, _| match told.load(Ordering::SeqCst) {
+        true => Answer::Status(401, ""),
+        false => Answer::Status(204, ""),
+    });
+    let stage = Stage::with(&format!(
+        "
+inputs: {{ i: {{ generator: {{ rate: 500/s }}, run_ahead: 10 }} }}
+pools: {{ default: {{ workers: 1, queue: 1 }} }}
+handlers: {{ h: {{ on: '**', http: {{ url: '{}' }} }} }}
+admin: {{ listen: 127.0.0.1:0 }}
+",
+        server.url
+    ));
+    let daemon = Daemon::start(&stage);
+    daemon.wait_for("/healthz", |health| health["health"] == "red");
+    let ready = daemon.wait_for("/readyz", |ready| ready["ready"] == false);
+    let why = ready["reasons"][0].as_str().unwrap();
+    assert!(why.contains("the input `i` is not read"), "{ready}");
+    refuses.store(false, Ordering::SeqCst);
+    daemon.wait_for("/readyz", |ready| ready["ready"] == true);
 }
 
 #[test]

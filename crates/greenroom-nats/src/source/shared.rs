@@ -16,7 +16,7 @@ use greenroom_bus::{
 use parking_lot::Mutex;
 use tokio::{sync::Notify, time::Instant};
 
-use super::{stats::NatsSourceStats, tracker::Tracker};
+use super::{stats::NatsSourceStats, statuses::Statuses, tracker::Tracker};
 
 /// What is said of a driver that has panicked.
 pub(super) const PANICKED: &str =
@@ -32,6 +32,8 @@ pub(super) struct Shared {
     to_source: Arc<Notify>,
     /// The source is gone: nothing more is given.
     pub(super) is_closing: AtomicBool,
+    /// How the source stands.
+    pub(super) statuses: Arc<Statuses>,
 }
 
 /// How what is taken away stands.
@@ -92,7 +94,11 @@ impl Answer {
 }
 
 impl Shared {
-    pub(super) fn new(partition: Partition, to_source: Arc<Notify>) -> Arc<Self> {
+    pub(super) fn new(
+        partition: Partition,
+        to_source: Arc<Notify>,
+        statuses: Arc<Statuses>,
+    ) -> Arc<Self> {
         let mut epochs = Watermark::default();
         let epoch = epochs.assign(&Positions::starting_at(1));
         let state = Mutex::new(State {
@@ -110,7 +116,7 @@ impl Shared {
             stats: NatsSourceStats::default(),
         });
         let (to_driver, is_closing) = (Notify::new(), AtomicBool::new(false));
-        Arc::new(Self { partition, state, to_driver, to_source, is_closing })
+        Arc::new(Self { partition, state, to_driver, to_source, is_closing, statuses })
     }
 
     /// The source fails where this is dropped by a panic.
@@ -266,7 +272,8 @@ mod tests {
     use super::*;
 
     fn shared(received: impl IntoIterator<Item = u64>) -> Arc<Shared> {
-        let shared = Shared::new(Partition::ONLY, Arc::default());
+        let statuses = Statuses::new("nats", "", String::new());
+        let shared = Shared::new(Partition::ONLY, Arc::default(), statuses);
         for position in received {
             shared.look(|state| {
                 _ = state.tracker.receive(position, &format!("reply-{position}"), Instant::now());

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use greenroom::advisor::Advice;
-use greenroom_bus::engine::{Control, HandlerView, InputView, OnFull, OutputView, PoolView};
+use greenroom_bus::{
+    engine::{Control, HandlerView, InputView, OnFull, OutputView, PoolView},
+    source::InputState,
+};
 
 use super::{
     lines::ConfigFormat,
@@ -111,6 +114,9 @@ pub(super) struct Input {
     pub(super) last_settled: Option<Duration>,
     /// Files that are lost if they are removed.
     pub(super) files_at_risk: usize,
+    /// How it stands with what it reads from, for how long, and in which words; where that is
+    /// something to know.
+    pub(super) unconnected: Option<(InputState, Duration, String)>,
     /// It is not read because parked keys hold all that it may have in flight.
     pub(super) waits_for_parked: bool,
 }
@@ -207,6 +213,9 @@ fn input(view: &InputView) -> Input {
         held_back: view.held_back,
         last_settled: view.last_settled,
         files_at_risk: view.files_at_risk,
+        unconnected: view
+            .trouble()
+            .map(|status| (status.state, status.lasted, status.detail.clone())),
         waits_for_parked: view.waits_for_parked_keys(),
     }
 }

@@ -62,6 +62,7 @@ fn well() -> Seen {
             held_back: 0,
             last_settled: Some(SECOND),
             files_at_risk: 0,
+            unconnected: None,
             waits_for_parked: false,
         }],
         parked: Parked::default(),

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use greenroom_bus::source::InputState;
 use url::form_urlencoded;
 
 use super::{
@@ -53,6 +54,36 @@ pub(super) fn workers_given_up(seen: &Seen, found: &mut Vec<Finding>) {
                 .option("max_restarts", u64::from(pool.max_restarts).max(1) * 10)
                 .if_any(),
             ask: worker_list(pool),
+            done: false,
+        });
+    }
+}
+
+/// Inputs of which nothing can come.
+pub(super) fn inputs(seen: &Seen, found: &mut Vec<Finding>) {
+    for input in &seen.inputs {
+        let Some((state, lasted, detail)) = &input.unconnected else { continue };
+        let (severity, change) = match state {
+            InputState::Refused => (
+                Severity::Critical,
+                "Correct its options, or what the broker lets it do, and start greenroom anew if \
+                 the options have changed.",
+            ),
+            _ => (
+                Severity::Warning,
+                "See that what it reads from is there and can be reached: greenroom tries again by \
+                 itself.",
+            ),
+        };
+        found.push(Finding {
+            severity,
+            about: format!("inputs.{}", input.name),
+            what: format!("The input `{}` is not connected", input.name),
+            figures: format!("{} for {}: {detail}", state.word(), time(*lasted)),
+            why: "Nothing of it is taken meanwhile.".to_owned(),
+            change: change.to_owned(),
+            lines: None,
+            ask: Some("GET /api/run".to_owned()),
             done: false,
         });
     }
