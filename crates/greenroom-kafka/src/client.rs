@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, fmt};
 
+use parking_lot::Mutex;
 use rdkafka::{
     ClientConfig,
     config::RDKafkaLogLevel,
@@ -84,6 +85,8 @@ pub(crate) fn config(
         .into());
     }
     let mut config = ClientConfig::new();
+    // Some failures of connections are told at this level alone.
+    config.set_log_level(RDKafkaLogLevel::Info);
     // What a broker should know us by, unless it is told otherwise.
     config.set("client.id", "greenroom").set("bootstrap.servers", brokers);
     config.extend(defaults.iter().map(|(name, value)| (name.to_string(), value.to_string())));
@@ -142,17 +145,91 @@ pub(crate) fn log(client: &str, level: RDKafkaLogLevel, facility: &str, message:
     }
 }
 
+/// What connections have failed of: librdkafka says that in its log alone, once for each attempt.
+#[derive(Default)]
+pub(crate) struct Failures(Mutex<Option<String>>);
+
+/// What librdkafka's line about such a failure begins with.
+const FAIL: &str = "FAIL";
+
+impl Failures {
+    /// As [`log`], and remembers the last failure in place of telling each.
+    pub(crate) fn log(&self, client: &str, level: RDKafkaLogLevel, facility: &str, message: &str) {
+        if facility != FAIL {
+            return log(client, level, facility, message);
+        }
+        tracing::debug!("{client}: librdkafka: {facility}: {message}");
+        let failure = plain(message);
+        let mut last = self.0.lock();
+        // Of several attempts at one thing, not each says what is to be corrected.
+        let says_more = last.as_deref().and_then(to_correct).is_some();
+        if !says_more || to_correct(&failure).is_some() {
+            *last = Some(failure);
+        }
+    }
+
+    pub(crate) fn last(&self) -> Option<String> {
+        self.0.lock().clone()
+    }
+
+    /// Brokers answer again.
+    pub(crate) fn forget(&self) {
+        *self.0.lock() = None;
+    }
+}
+
+/// What becomes of the first words in plain text to a port for TLS.
+const ENDED_AT_ONCE: &str = "it ends the connection before it has said a word";
+
+/// Without the thread, and how long it took.
+fn plain(message: &str) -> String {
+    let named = message.strip_prefix("[thrd:").and_then(|rest| rest.split_once("]: "));
+    let named = named.map_or(message, |(_, message)| message);
+    let (failure, state) = named.split_once(" (after ").unwrap_or((named, ""));
+    let failure = failure.replacen("/bootstrap: ", ": ", 1);
+    let is_plain = !failure.starts_with("ssl") && !failure.starts_with("sasl_ssl");
+    let ends = failure.contains("Disconnected") && state.contains("state APIVERSION_QUERY");
+    if is_plain && ends { format!("{failure}: {ENDED_AT_ONCE}") } else { failure }
+}
+
+/// What an operator has to correct, by what a connection has failed of; `None` where it may pass.
+pub(crate) fn to_correct(failure: &str) -> Option<&'static str> {
+    const KNOWN: [(&str, &str); 7] = [
+        (
+            ENDED_AT_ONCE,
+            "the broker speaks TLS at this port: set `tls: {}`, or name its port without TLS",
+        ),
+        (
+            "connecting to a PLAINTEXT broker listener?",
+            "the broker does not speak TLS at this port: name its port for TLS, or leave out `tls`",
+        ),
+        ("broker might require SASL authentication", "the broker wants a login: set `sasl`"),
+        (
+            "Unsupported SASL mechanism",
+            "set `sasl.mechanism` to one that the broker takes: correct the credentials or the \
+             broker's access rules",
+        ),
+        ("SASL", "correct the credentials or the broker's access rules"),
+        ("SSL handshake failed", "correct `tls`: whom this side trusts, and what it shows"),
+        ("certificate", "correct `tls`: whom this side trusts, and what it shows"),
+    ];
+    KNOWN.iter().find(|(words, _)| failure.contains(words)).map(|(_, next)| *next)
+}
+
 /// What is the matter, as far as an operator can do something about it.
-#[derive(Clone, Copy)]
-enum Matter {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Matter {
     NotThere,
+    /// It is not let in.
+    NotLetIn,
+    /// It may not do that.
     Forbidden,
     Unreachable,
     Other,
 }
 
 impl Matter {
-    fn of(code: RDKafkaErrorCode) -> Self {
+    pub(crate) fn of(code: RDKafkaErrorCode) -> Self {
         use RDKafkaErrorCode as Code;
         match code {
             Code::UnknownTopicOrPartition | Code::UnknownTopic | Code::UnknownPartition => {
@@ -160,9 +237,8 @@ impl Matter {
             }
             Code::TopicAuthorizationFailed
             | Code::GroupAuthorizationFailed
-            | Code::ClusterAuthorizationFailed
-            | Code::SaslAuthenticationFailed
-            | Code::Authentication => Self::Forbidden,
+            | Code::ClusterAuthorizationFailed => Self::Forbidden,
+            Code::SaslAuthenticationFailed | Code::Authentication | Code::SSL => Self::NotLetIn,
             Code::AllBrokersDown
             | Code::BrokerTransportFailure
             | Code::Resolve
@@ -171,11 +247,20 @@ impl Matter {
             _ => Self::Other,
         }
     }
+
+    pub(crate) fn is_known(self) -> bool {
+        self != Self::Other
+    }
+
+    /// It says something of connections, and nothing of what is read.
+    pub(crate) fn is_of_connections(self) -> bool {
+        matches!(self, Self::NotLetIn | Self::Unreachable)
+    }
 }
 
 /// A broker does not let us in, or not do that.
 pub(crate) fn is_refused(code: RDKafkaErrorCode) -> bool {
-    matches!(Matter::of(code), Matter::Forbidden)
+    matches!(Matter::of(code), Matter::Forbidden | Matter::NotLetIn)
 }
 
 /// What an error means for an operator, where librdkafka's own words do not say what to do.
@@ -184,7 +269,7 @@ pub(crate) fn advice(code: RDKafkaErrorCode) -> &'static str {
         Matter::NotThere => {
             "; it is looked for again until it is there: create it, or correct its name"
         }
-        Matter::Forbidden => {
+        Matter::Forbidden | Matter::NotLetIn => {
             "; it is tried again until the broker allows it: correct the credentials or the \
              broker's access rules"
         }
@@ -197,7 +282,9 @@ pub(crate) fn advice(code: RDKafkaErrorCode) -> &'static str {
 pub(crate) fn advice_at_once(code: RDKafkaErrorCode) -> &'static str {
     match Matter::of(code) {
         Matter::NotThere => "; create it, or correct its name",
-        Matter::Forbidden => "; correct the credentials or the broker's access rules",
+        Matter::Forbidden | Matter::NotLetIn => {
+            "; correct the credentials or the broker's access rules"
+        }
         Matter::Unreachable => "; see that a broker runs there and can be reached",
         Matter::Other => "",
     }
@@ -237,6 +324,31 @@ mod tests {
             assert!(!why.contains("hunter2") && why.len() > 20, "{why}");
             assert!(why.contains(name), "{why}");
         }
+    }
+
+    #[test]
+    fn f10_a_failure_is_told_without_its_thread_and_with_what_to_correct() {
+        let failures = Failures::default();
+        let log = |message: &str| failures.log("kafka", RDKafkaLogLevel::Error, FAIL, message);
+        let last = || failures.last().unwrap();
+        log(
+            "[thrd:b:1/bootstrap]: b:1/bootstrap: Connect to ipv4#b:1 failed: refused (after 0ms in state CONNECT)",
+        );
+        assert_eq!(
+            (&*last(), to_correct(&last())),
+            ("b:1: Connect to ipv4#b:1 failed: refused", None)
+        );
+        let ended = "Disconnected: connection closed by peer: receive 0 after POLLIN (after 1ms in state APIVERSION_QUERY)";
+        log(&format!("[thrd:b:1/bootstrap]: b:1/bootstrap: {ended}"));
+        assert!(to_correct(&last()).unwrap().contains("set `tls: {}`"), "{}", last());
+        log(
+            "[thrd:b:1/bootstrap]: b:1/bootstrap: Disconnected (after 9ms in state APIVERSION_QUERY)",
+        );
+        assert!(last().contains(ENDED_AT_ONCE), "{}", last());
+        log("[thrd:b:1/bootstrap]: b:1/bootstrap: Connect failed (after 9ms in state CONNECT)");
+        assert!(last().contains(ENDED_AT_ONCE), "it says more");
+        failures.forget();
+        assert_eq!(failures.last(), None);
     }
 
     #[test]

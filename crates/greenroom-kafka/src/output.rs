@@ -21,7 +21,11 @@
 //! topic's `max.message.bytes`: then each record is looked at before it is sent, and no batch is
 //! larger. What is larger is rejected here, and the reason says that it was not the broker.
 //!
-//! **Bounds.** At most 16,384 events and 32 MiB are accepted and not settled.
+//! **Outages.** While the brokers store nothing, librdkafka is given nothing more. An event that
+//! waits here, and whose partition was lost meanwhile, is dropped: the new owner of the partition
+//! publishes it. The 2,048 that librdkafka has at most are published by both.
+//!
+//! **Bounds.** At most 4,096 events and 32 MiB are accepted and not settled.
 
 mod dead_letters;
 mod driver;

@@ -35,9 +35,44 @@ impl fmt::Display for Place {
     }
 }
 
+/// Of so many pieces of a list each is named.
+const NAMED: usize = 12;
+
+/// Partitions in words, in their order: `orders/0-11, returns/3`.
+pub(crate) fn spans<'a>(places: impl Iterator<Item = &'a Place>) -> String {
+    let mut places: Vec<&Place> = places.collect();
+    places.sort_unstable();
+    let follows = |one: &&Place, next: &&Place| {
+        one.topic == next.topic && one.partition + 1 == next.partition
+    };
+    let pieces: Vec<_> = places.chunk_by(follows).collect();
+    let named = pieces.iter().take(NAMED).map(|piece| match piece {
+        [] => String::new(),
+        [one] => one.to_string(),
+        [first, .., last] => format!("{first}-{}", last.partition),
+    });
+    let mut text = named.collect::<Vec<_>>().join(", ");
+    if pieces.len() > NAMED {
+        text.push_str(&format!(", and {} more", pieces.len() - NAMED));
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn o17_partitions_that_follow_each_other_are_named_together() {
+        let of = |topic: &str, numbers: &[i32]| -> Vec<Place> {
+            numbers.iter().map(|number| Place::new(topic, *number)).collect()
+        };
+        let places = [of("returns", &[3]), of("orders", &[1, 0, 2, 5])].concat();
+        assert_eq!(spans(places.iter()), "orders/0-2, orders/5, returns/3");
+        let every_other: Vec<i32> = (0..15).map(|number| number * 2).collect();
+        assert!(spans(of("o", &every_other).iter()).ends_with("o/22, and 3 more"));
+        assert_eq!(spans(std::iter::empty()), "");
+    }
 
     #[test]
     fn d06_a_partition_is_known_by_what_letters_call_it() {

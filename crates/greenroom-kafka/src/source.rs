@@ -12,7 +12,7 @@
 //! * **Few repeats.** A commit [remembers](crate::commit_set) what is done beyond the lowest open
 //!   offset. A crash repeats what was in hand and what was settled since the last commit, however
 //!   long one event has been stuck. When what is done no longer fits in a commit, that partition is
-//!   read no further until its oldest event is settled.
+//!   read on once its oldest event, or enough of what is behind it, is settled.
 //! * **Order** is that of keys, not of partitions: the engine handles as many events of a partition
 //!   at once as there are keys and workers.
 //! * **Back-pressure** pauses partitions one by one. The consumer is polled in every state, so that
@@ -35,6 +35,7 @@
 
 mod commits;
 mod context;
+mod figures;
 mod guard;
 mod limits;
 mod looking;
@@ -55,7 +56,9 @@ use std::{
 
 use greenroom_bus::{
     BoxFuture,
-    source::{Committer, Partition, Places, Pull, Receipts, Source, SourceError, Taken},
+    source::{
+        Committer, Lease, Partition, Places, Pull, Receipts, Source, SourceError, StatusCell, Taken,
+    },
     watermark::Epoch,
 };
 use rdkafka::{
@@ -139,7 +142,9 @@ impl KafkaSource {
         consumer
             .subscribe(&topics)
             .map_err(|error| failed(format!("these topics cannot be read: {error}")))?;
-        let (lifeline, shared) = (Arc::new(Lifeline), Arc::new(Shared::new(name.clone())));
+        let session = poller::session(&options.properties);
+        let shared = Arc::new(Shared::new(name.clone(), &options.brokers, session));
+        let lifeline = Arc::new(Lifeline);
         let poller = Poller::new(shared.clone(), options, consumer, guard, &lifeline);
         let (closes, closed) = mpsc::channel::<()>();
         let polls = move || {
@@ -255,6 +260,14 @@ impl Source for KafkaSource {
 
     fn places(&self) -> Option<Arc<dyn Places>> {
         Some(self.shared.names.clone())
+    }
+
+    fn status(&self) -> Option<Arc<StatusCell>> {
+        Some(self.shared.status.clone())
+    }
+
+    fn lease(&self) -> Option<Arc<Lease>> {
+        self.shared.lease.clone()
     }
 
     fn committer(&mut self) -> Option<Arc<dyn Committer>> {

@@ -15,6 +15,11 @@ fn at(broker: &str, further: u16) -> String {
     format!("{host}:{}", port.parse::<u16>().unwrap() + further)
 }
 
+/// Its port for TLS with a login.
+pub(crate) fn secure(broker: &str) -> String {
+    at(broker, 20_001)
+}
+
 fn certificate(name: &str) -> String {
     format!("{}/../greenroom-bus/tests/tls/{name}", env!("CARGO_MANIFEST_DIR"))
 }

@@ -53,14 +53,20 @@ pub(super) struct OutputContext(Arc<Shared>);
 
 impl ClientContext for OutputContext {
     fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
-        client::log(&self.0.name, level, facility, message);
+        self.0.failures.log(&self.0.name, level, facility, message);
     }
 
     fn error(&self, error: KafkaError, reason: &str) {
         let code = error.rdkafka_error_code().unwrap_or(RDKafkaErrorCode::Fail);
         // A connection that was lost is nothing to speak of while another one is there.
-        if code == RDKafkaErrorCode::AllBrokersDown || Meaning::of(code) == Meaning::Pauses {
-            self.0.fails(format!("{reason}{}", advice(code)), Meaning::of(code));
+        if code != RDKafkaErrorCode::AllBrokersDown && Meaning::of(code) != Meaning::Pauses {
+            return;
+        }
+        let failure = self.0.failures.last();
+        let failure = failure.as_deref().unwrap_or(reason);
+        match client::to_correct(failure) {
+            Some(next) => self.0.fails(format!("{failure}; {next}"), Meaning::Pauses),
+            None => self.0.fails(format!("{failure}{}", advice(code)), Meaning::of(code)),
         }
     }
 }
@@ -212,9 +218,10 @@ fn drive(producer: &BaseProducer<OutputContext>, shared: &Shared) {
 
 /// Gives librdkafka what may be sent. Under the lock, so that all goes in order.
 fn pump(producer: &BaseProducer<OutputContext>, shared: &Shared) {
-    let mut rejected = Vec::new();
+    let (mut rejected, revoked);
     {
         let mut state = shared.state.lock();
+        (rejected, revoked) = (Vec::new(), state.take_revoked());
         while let Some(sent) = state.take_next() {
             match send(producer, &shared.options.topic, sent) {
                 Ok(()) => state.under_way += 1,
@@ -229,9 +236,11 @@ fn pump(producer: &BaseProducer<OutputContext>, shared: &Shared) {
             }
         }
     }
-    if rejected.is_empty() {
+    if rejected.is_empty() && revoked.is_empty() {
         return;
     }
+    // They are refused outside the lock.
+    drop(revoked);
     for (code, sent) in rejected {
         reject_unsent(*sent, code, &shared.options);
     }

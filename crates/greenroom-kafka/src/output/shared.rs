@@ -13,11 +13,17 @@ use std::time::Instant;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use super::{options::KafkaSinkOptions, record::Record};
+use crate::client::Failures;
 
 /// What is accepted and not settled takes at most this many bytes.
 const ROOM_BYTES: usize = 32 * 1024 * 1024;
 /// And is at most so many events: each takes at least its share of [`ROOM_BYTES`].
-const ROOM_EVENTS: usize = 16_384;
+const ROOM_EVENTS: usize = 4_096;
+
+/// librdkafka has at most so many of them. It publishes what it has, also where their partitions
+/// were lost in an outage: so many are published twice at most. At 5 ms to gather a batch and 5 ms
+/// for its answer, these are 200,000 a second.
+const UNDER_WAY: usize = 2_048;
 
 /// Between two attempts at what was refused: at first, and at most.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
@@ -37,6 +43,7 @@ pub(super) struct Sent {
 pub(super) struct Shared {
     pub(super) name: String,
     pub(super) options: KafkaSinkOptions,
+    pub(super) failures: Failures,
     pub(super) state: Mutex<State>,
     /// One permit is one byte. Closed when nothing is published any more.
     pub(super) room: Arc<Semaphore>,
@@ -54,13 +61,23 @@ pub(super) struct State {
     pub(super) next: u64,
     /// Of those below this number, something was refused: they are sent one by one.
     pub(super) singly_below: u64,
-    /// Nothing is sent before.
-    held_until: Option<Instant>,
-    holding: Option<Holding>,
+    hold: Hold,
     finishes: bool,
     /// The sink was dropped, or cannot go on.
     pub(super) is_over: bool,
     failure: Option<SinkError>,
+}
+
+/// What keeps records from being sent.
+#[derive(Default)]
+struct Hold {
+    /// Nothing is sent before.
+    until: Option<Instant>,
+    /// Since the last failure, until a record is stored.
+    holding: Option<Holding>,
+    /// Those below this number waited through a failure. The partitions of their inputs may have
+    /// been lost meanwhile.
+    waited_below: u64,
 }
 
 struct Holding {
@@ -117,6 +134,7 @@ impl Shared {
         Self {
             name,
             options,
+            failures: Failures::default(),
             state: Mutex::default(),
             room: Arc::new(Semaphore::new(ROOM_BYTES)),
             ended: watch::Sender::new(false),
@@ -158,7 +176,7 @@ impl Shared {
 
     pub(super) fn trouble(&self) -> Option<Trouble> {
         let state = self.state.lock();
-        let Holding { since, error, is_paused, .. } = state.holding.as_ref()?;
+        let Holding { since, error, is_paused, .. } = state.hold.holding.as_ref()?;
         Some(match is_paused {
             true => Trouble::paused(since.elapsed(), error.clone()),
             false => Trouble::failing(since.elapsed(), error.clone()),
@@ -167,9 +185,9 @@ impl Shared {
 
     pub(super) fn resume(&self) -> bool {
         let mut state = self.state.lock();
-        let is_paused = state.holding.as_ref().is_some_and(|holding| holding.is_paused);
+        let is_paused = state.hold.holding.as_ref().is_some_and(|holding| holding.is_paused);
         if is_paused {
-            state.held_until = None;
+            state.hold.until = None;
         }
         is_paused
     }
@@ -178,6 +196,7 @@ impl Shared {
     pub(super) fn works(&self) {
         let works = self.state.lock().works();
         if works {
+            self.failures.forget();
             tracing::info!("{}: the output delivers again", self.name);
         }
     }
@@ -215,13 +234,33 @@ impl State {
         self.waiting.insert(at, sent);
     }
 
+    /// Those that waited through a failure, and whose partitions were lost meanwhile: their new
+    /// owner publishes them.
+    pub(super) fn take_revoked(&mut self) -> Vec<Sent> {
+        let below = match self.hold.holding {
+            Some(_) => u64::MAX,
+            None => self.hold.waited_below,
+        };
+        let mut revoked = Vec::new();
+        if self.waiting.front().is_some_and(|first| first.number < below) {
+            let (gone, kept) = std::mem::take(&mut self.waiting)
+                .into_iter()
+                .partition(|sent| sent.number < below && sent.ack.is_revoked());
+            (revoked, self.waiting) = (Vec::from(gone), kept);
+        }
+        revoked
+    }
+
     /// The next that may be sent now.
     pub(super) fn take_next(&mut self) -> Option<Sent> {
-        if self.held_until.is_some_and(|until| Instant::now() < until) {
+        if self.hold.until.is_some_and(|until| Instant::now() < until) {
             return None;
         }
         let is_single = self.waiting.front()?.number < self.singly_below;
-        if is_single && self.under_way > 0 {
+        // What librdkafka has cannot be taken back: while it stores nothing, it is given no more.
+        let waits_for_those = is_single || self.hold.holding.is_some();
+        let most = if waits_for_those { 1 } else { UNDER_WAY };
+        if self.under_way >= most {
             return None;
         }
         let mut sent = self.waiting.pop_front()?;
@@ -231,19 +270,85 @@ impl State {
 
     /// True where that is news.
     fn works(&mut self) -> bool {
-        self.held_until = None;
-        self.holding.take().is_some()
+        self.hold.until = None;
+        let is_news = self.hold.holding.take().is_some();
+        if is_news {
+            self.hold.waited_below = self.next;
+        }
+        is_news
     }
 
     /// True where that is news.
     fn fails(&mut self, error: String, is_paused: bool) -> bool {
         let now = Instant::now();
-        let known = self.holding.as_ref();
+        let known = self.hold.holding.as_ref();
         let is_new = known.is_none_or(|known| !known.is_paused && is_paused);
         let (since, attempts) = known.map_or((now, 0), |known| (known.since, known.attempts + 1));
         let wait = FIRST_WAIT.saturating_mul(1 << attempts.min(10)).min(LONGEST_WAIT);
-        self.held_until = Some(now + wait);
-        self.holding = Some(Holding { since, error, is_paused, attempts });
+        self.hold.until = Some(now + wait);
+        self.hold.holding = Some(Holding { since, error, is_paused, attempts });
         is_new
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+    use greenroom_bus::settlement::{Settle, Settled};
+
+    use super::*;
+
+    /// The settlement of an event whose partition may be lost.
+    struct Ticket(Arc<AtomicBool>);
+
+    impl Settle for Ticket {
+        fn settled(&self, _how: Settled) {}
+
+        fn is_revoked(&self) -> bool {
+            self.0.load(Relaxed)
+        }
+    }
+
+    fn accept(state: &mut State, is_revoked: &Arc<AtomicBool>) {
+        let room = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
+        let event = Event::builder("1", "tests", "made").build().unwrap();
+        let record = Record::of(&event, &KafkaSinkOptions::new("b:1", "t"));
+        let (ack, number) = (Ack::new(Ticket(is_revoked.clone())), state.next);
+        state.next += 1;
+        state.waiting.push_back(Sent { record, ack, number, is_alone: false, _room: room });
+    }
+
+    fn numbers(sent: &[Sent]) -> Vec<u64> {
+        sent.iter().map(|sent| sent.number).collect()
+    }
+
+    #[test]
+    fn d12_what_waited_through_an_outage_and_is_not_ours_any_more_is_not_sent() {
+        let (mut state, lost, kept) = (State::default(), Arc::default(), Arc::default());
+        for is_revoked in [&lost, &kept, &lost, &kept] {
+            accept(&mut state, is_revoked);
+        }
+        assert_eq!(state.take_next().unwrap().number, 0);
+        state.under_way = 1;
+        state.fails("no broker answers".to_owned(), false);
+        state.hold.until = None;
+        assert!(state.take_next().is_none(), "librdkafka has one, and does not store it");
+        lost.store(true, Relaxed);
+        state.works();
+        assert_eq!(numbers(&state.take_revoked()), [2]);
+        assert_eq!(state.take_next().unwrap().number, 1);
+        accept(&mut state, &lost);
+        assert_eq!(numbers(&state.take_revoked()), [0; 0], "it came after the outage");
+    }
+
+    #[test]
+    fn d12_librdkafka_is_given_a_bounded_number_of_records() {
+        let (mut state, ours) = (State::default(), Arc::default());
+        accept(&mut state, &ours);
+        state.under_way = UNDER_WAY;
+        assert!(state.take_next().is_none());
+        state.under_way -= 1;
+        assert!(state.take_next().is_some());
     }
 }

@@ -13,6 +13,8 @@ use super::{poller::Lifeline, shared::Shared};
 
 /// For an answer of the broker, so long. One that comes later counts all the same.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// The same while no broker can be reached: the end of a run waits for its last commit.
+const UNREACHABLE: Duration = Duration::from_secs(2);
 
 pub(super) struct Commits {
     pub(super) shared: Arc<Shared>,
@@ -35,8 +37,12 @@ impl Committer for Commits {
         }
         self.shared.wake();
         Box::pin(async move {
+            let patience = match self.shared.status.get().is_connected() {
+                true => PATIENCE,
+                false => UNREACHABLE,
+            };
             // However it was answered: what was not stored is committed again, or delivered again.
-            let _ = timeout(PATIENCE, answered).await;
+            let _ = timeout(patience, answered).await;
             Ok(())
         })
     }

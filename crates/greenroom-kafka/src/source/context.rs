@@ -2,7 +2,7 @@
 //! which has called it.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::VecDeque,
     sync::atomic::{AtomicBool, Ordering},
 };
 
@@ -15,7 +15,8 @@ use rdkafka::{
     types::RDKafkaRespErr,
 };
 
-use crate::{client, place::Place};
+use super::figures::Figures;
+use crate::{client::Failures, place::Place};
 
 /// What librdkafka has said.
 pub(super) enum Said {
@@ -25,20 +26,22 @@ pub(super) enum Said {
     Revoked { places: Vec<Place>, is_lost: bool },
     /// An error of the consumer as a whole.
     Error(RDKafkaErrorCode, String),
-    /// How far the records of partitions go.
-    Ends(HashMap<Place, u64>),
+    /// What is so at a moment, once a second.
+    Figures(Figures),
 }
 
 pub(super) struct SourceContext {
     name: String,
     said: Mutex<VecDeque<Said>>,
+    pub(super) failures: Failures,
     /// The consumer goes: what is assigned or revoked is let go at once.
     closes: AtomicBool,
 }
 
 impl SourceContext {
     pub(super) fn new(name: String) -> Self {
-        Self { name, said: Mutex::default(), closes: AtomicBool::new(false) }
+        let (failures, closes) = (Failures::default(), AtomicBool::new(false));
+        Self { name, said: Mutex::default(), failures, closes }
     }
 
     pub(super) fn next(&self) -> Option<Said> {
@@ -71,7 +74,7 @@ fn code(error: &KafkaError) -> RDKafkaErrorCode {
 
 impl ClientContext for SourceContext {
     fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
-        client::log(&self.name, level, facility, message);
+        self.failures.log(&self.name, level, facility, message);
     }
 
     fn error(&self, error: KafkaError, reason: &str) {
@@ -79,20 +82,7 @@ impl ClientContext for SourceContext {
     }
 
     fn stats(&self, statistics: Statistics) {
-        let mut ends = HashMap::new();
-        for (name, topic) in &statistics.topics {
-            for (number, partition) in &topic.partitions {
-                // Behind the last record of a transaction that is open, nothing can be read.
-                let end = match partition.ls_offset {
-                    stable if stable >= 0 => stable,
-                    _ => partition.hi_offset,
-                };
-                if let Ok(end) = u64::try_from(end) {
-                    ends.insert(Place::new(name, *number), end);
-                }
-            }
-        }
-        self.say(Said::Ends(ends));
+        self.say(Said::Figures(Figures::of(&statistics)));
     }
 }
 

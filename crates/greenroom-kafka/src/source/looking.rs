@@ -283,6 +283,12 @@ pub(super) fn explained(
             }
         }
     }
+    let failure = consumer.context().failures.last();
+    if let Some((failure, next)) =
+        failure.as_deref().and_then(|it| Some((it, client::to_correct(it)?)))
+    {
+        return format!("{what}: {failure}; {next}");
+    }
     // That no broker is left follows from that none has let us in.
     let refused = reasons.iter().find(|(code, _)| client::is_refused(*code));
     match refused.or(reasons.last()) {

@@ -14,10 +14,12 @@
 
 mod anew;
 mod committing;
+mod contact;
 mod filling;
 mod guarding;
 mod read_to;
 mod rebalance;
+mod standing;
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -33,11 +35,14 @@ use greenroom_bus::{
 };
 use rdkafka::{
     consumer::{BaseConsumer, Consumer, base_consumer::PartitionQueue},
-    error::{KafkaError, RDKafkaErrorCode},
+    error::KafkaError,
 };
 use tokio::sync::oneshot;
 
-use self::read_to::{Anew, ReadTo};
+use self::{
+    contact::Contact,
+    read_to::{Anew, ReadTo},
+};
 use super::{
     context::{Said, SourceContext},
     guard::Guard,
@@ -48,14 +53,14 @@ use super::{
     shared::{Shared, Tracker},
     storing::{StoredOffset, Storing},
 };
-use crate::{client::advice, place::Place};
+use crate::place::Place;
 
 /// Between turns in which there is nothing to do. Records wake the thread; callbacks do not.
 const IDLE: Duration = Duration::from_millis(10);
-/// The same error is told so far apart.
-const TOLD_EVERY: Duration = Duration::from_secs(30);
 /// After its source was dropped, a consumer waits for a last commit.
 const AFTER_DROP: Duration = Duration::from_secs(30);
+
+pub(super) use self::contact::session;
 
 /// The consumer stays as long as one of these is held.
 pub(super) struct Lifeline;
@@ -72,6 +77,8 @@ struct AssignedPartition {
     anew: Option<Anew>,
     /// Where it was sent then, until something comes.
     sought: Option<u64>,
+    /// All that is there was taken: up to which offset, and how often that was seen.
+    at_end: Option<(u64, u32)>,
     /// The last commit that was confirmed.
     committed: Option<StoredOffset>,
     /// What is done no longer fits in a commit: nothing is taken since; and when that was looked
@@ -146,7 +153,7 @@ pub(super) struct Poller {
     limits: Limits,
     /// Where there is one.
     guard: Option<Guard>,
-    told: Vec<(RDKafkaErrorCode, Instant)>,
+    contact: Contact,
 }
 
 impl Poller {
@@ -173,7 +180,7 @@ impl Poller {
             },
             limits: Limits::new(options.metadata_limit, options.remembers_done),
             guard,
-            told: Vec::new(),
+            contact: Contact::new(&options.properties),
             options,
         }
     }
@@ -246,14 +253,7 @@ impl Poller {
         match said {
             Said::Assigned(_) | Said::Revoked { .. } => self.rebalances.later.push_back(said),
             Said::Error(code, reason) => self.tell(code, &reason),
-            Said::Ends(ends) => {
-                let mut state = self.shared.state.lock();
-                for (number, reading) in &self.reading {
-                    if let Some(part) = state.parts.get_mut(number) {
-                        part.end = ends.get(&reading.place).copied().or(part.end);
-                    }
-                }
-            }
+            Said::Figures(figures) => self.hear_figures(&figures),
         }
     }
 
@@ -279,15 +279,6 @@ impl Poller {
     fn fail(&self, why: String) {
         self.shared.state.lock().failed.get_or_insert(why);
         self.shared.changed.notify_one();
-    }
-
-    fn tell(&mut self, code: RDKafkaErrorCode, what: &str) {
-        let now = Instant::now();
-        self.told.retain(|(_, at)| now - *at <= TOLD_EVERY);
-        if !self.told.iter().any(|(told, _)| *told == code) {
-            self.told.push((code, now));
-            tracing::warn!("{}: {what}{}", self.shared.name, advice(code));
-        }
     }
 
     fn subscribe_anew(&mut self) {
@@ -339,7 +330,7 @@ mod tests {
 
     #[test]
     fn d11_a_thread_that_panics_is_a_failure_of_its_source_and_leaves_nobody_waiting() {
-        let shared = Arc::new(Shared::new("kafka".to_owned()));
+        let shared = Arc::new(Shared::new("kafka".to_owned(), "", None));
         let context = SourceContext::new("kafka".to_owned());
         let config = rdkafka::ClientConfig::new().set("group.id", "g").clone();
         let consumer: BaseConsumer<_> = config.create_with_context(context).expect("it needs none");

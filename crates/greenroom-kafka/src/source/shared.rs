@@ -7,12 +7,12 @@ use std::{
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread::Thread,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use greenroom_bus::{
     settlement::Settled,
-    source::{Partition, Receipts, Taken},
+    source::{Lease, Partition, Receipts, StatusCell, Taken},
     watermark::{Epoch, Told, Watermark},
 };
 use parking_lot::Mutex;
@@ -29,6 +29,10 @@ const DUE: u64 = 10_000;
 
 pub(super) struct Shared {
     pub(super) name: String,
+    /// How it stands with its brokers.
+    pub(super) status: Arc<StatusCell>,
+    /// How long its partitions are its own, where that is known.
+    pub(super) lease: Option<Arc<Lease>>,
     /// What letters and errors call its partitions.
     pub(super) names: Arc<Names>,
     pub(super) state: Mutex<State>,
@@ -41,8 +45,10 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    pub(super) fn new(name: String) -> Self {
+    pub(super) fn new(name: String, brokers: &str, session: Option<Duration>) -> Self {
         Self {
+            status: StatusCell::new(name.clone(), format!("brokers {brokers}")),
+            lease: session.map(|session| Lease::new(Instant::now() + session)),
             names: Arc::new(Names::of(&name)),
             name,
             state: Mutex::default(),

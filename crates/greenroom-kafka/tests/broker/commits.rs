@@ -10,12 +10,15 @@ use greenroom_kafka::{
     commit_set::{self, Alphabet, Limit},
     source::{FormerConsumer, KafkaSource},
 };
-use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+use rdkafka::{
+    error::{KafkaError, RDKafkaErrorCode},
+    producer::{BaseProducer, BaseRecord, Producer},
+};
 
 use super::fake::broker;
 use super::support::{
-    Publisher, commit, committed, create_topic, event, group, options, positions, pull,
-    real_broker, unique, until,
+    PATIENCE, Publisher, commit, committed, config, create_topic, event, group, options, positions,
+    pull, real_broker, remove_below, unique, until,
 };
 
 const HANDLED: Settled = Settled::Acknowledged(Outcome::Handled);
@@ -166,4 +169,50 @@ async fn d08_a_partition_says_how_far_it_is_behind() {
     super::support::until("a figure of the broker", || standing(&*commits).lag.is_some());
     let standing = standing(&*commits);
     assert_eq!((standing.next, standing.oldest_open, standing.lag), (50, 1, Some(0)));
+}
+
+/// Records of a transaction that is aborted.
+fn abort(broker: &str, topic: &str, records: u64) {
+    let producer: BaseProducer =
+        config(broker).set("transactional.id", unique("aborts")).create().unwrap();
+    producer.init_transactions(PATIENCE).unwrap();
+    producer.begin_transaction().unwrap();
+    for number in 0..records {
+        let value = number.to_string();
+        let record = BaseRecord::to(topic).partition(0).key("k").payload(&value);
+        producer.send(record).map_err(|(error, _)| error).unwrap();
+    }
+    producer.flush(PATIENCE).unwrap();
+    producer.abort_transaction(PATIENCE).unwrap();
+}
+
+#[tokio::test]
+async fn f01_behind_an_aborted_transaction_lag_reaches_nothing_and_is_stored() {
+    let Some(broker) = real_broker() else { return };
+    let name = unique("aborted");
+    create_topic(&broker, &name, 1);
+    let publisher = Publisher::new(&broker);
+    (0..5).for_each(|number| publisher.event(&name, 0, &event(number, "k")));
+    publisher.flush();
+    abort(&broker, &name, 100);
+    let open = || KafkaSource::open(options(&broker, &name, std::slice::from_ref(&name))).unwrap();
+    let mut source = open();
+    let commits = source.committer().unwrap();
+    pull(&mut source, 5).await;
+    let receipts = source.receipts().unwrap();
+    (0..4).for_each(|at| receipts.settled(at, HANDLED));
+    until("no lag", || commits.partitions().first().is_some_and(|part| part.lag == Some(0)));
+    commits.commit().await.unwrap();
+    assert_eq!(committed(&group(&broker, &name), &name, 0).unwrap().0, 4, "one is in hand");
+    receipts.settled(4, HANDLED);
+    commits.commit().await.unwrap();
+    // Five records, a hundred that were aborted, and the marker that says so.
+    assert_eq!(committed(&group(&broker, &name), &name, 0), Some((106, String::new())));
+    commits.end();
+    drop((source, commits));
+    remove_below(&broker, &name, 106);
+    publisher.event(&name, 0, &event(5, "k"));
+    publisher.flush();
+    let taken = pull(&mut open(), 1).await;
+    assert_eq!(positions(&taken, 0), [106]);
 }

@@ -7,12 +7,13 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
 use greenroom_bus::{
     settlement::{Outcome, Settled},
     sink::Sink,
-    source::Source,
+    source::{InputState, Source},
 };
 use greenroom_kafka::{
     commit_set,
@@ -379,4 +380,23 @@ async fn f10_latest_leaves_out_nothing_of_a_partition_that_comes_later() {
     (0..5).for_each(|number| publisher.event(TOPIC, 1, &event(number, "k")));
     publisher.flush();
     assert!(positions(&pull(&mut source, 5).await, 1).into_iter().eq(0..5));
+}
+
+#[tokio::test]
+async fn o17_f10_a_broker_that_is_gone_is_a_state_and_the_last_commit_does_not_wait_for_it() {
+    let fake = fake_with(3);
+    let mut source = KafkaSource::open(reads(&fake)).unwrap();
+    let (commits, status) = (source.committer().unwrap(), source.status().unwrap());
+    pull(&mut source, 3).await;
+    let receipts = source.receipts().unwrap();
+    (0..3).for_each(|at| receipts.settled(at, HANDLED));
+    until("the input is assigned", || status.get().state == InputState::Assigned);
+    assert_eq!(status.get().detail, "group billing: orders/0");
+    drop(fake);
+    until("the input is lost", || status.get().state == InputState::Lost);
+    let detail = status.get().detail;
+    assert!(detail.starts_with("no broker answers: ") && detail.contains("refused"), "{detail}");
+    // A third of what a broker that can be reached may take.
+    let commit = tokio::time::timeout(Duration::from_secs(10), commits.commit());
+    assert!(commit.await.is_ok(), "it waits as if a broker could answer");
 }

@@ -1,14 +1,14 @@
 //! Several processes of one group, which come and go under load (Z02, F04, F11).
 
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
     io::{self, Write},
     thread,
     time::{Duration, Instant},
 };
 
 use super::{
-    program::{Line, Process, Task},
+    program::{Line, Process, Task, now},
     support::{PATIENCE, Publisher, create_topic, event, real_broker, unique},
 };
 
@@ -106,4 +106,54 @@ fn z02_members_come_and_go_and_nothing_is_lost_or_done_at_once_consumer_protocol
     if let Some(broker) = real_broker() {
         rebalances(&broker, "consumer");
     }
+}
+
+/// So many lines that it says next.
+fn next_lines(of: &Process, count: usize) -> Vec<Line> {
+    let next = || of.lines.recv_timeout(PATIENCE).expect("it goes on");
+    (0..count).map(|_| next()).collect()
+}
+
+/// A member that is stopped for longer than its session (6 s here) has lost its partitions, and
+/// does not know it when it goes on.
+#[test]
+fn d12_a_member_that_was_paused_beyond_its_session_begins_nothing_that_its_next_owner_has_done() {
+    let Some(broker) = real_broker() else { return };
+    let name = unique("paused");
+    create_topic(&broker, &name, 12);
+    let publisher = Publisher::new(&broker);
+    for number in 0..EVENTS {
+        let key = number % KEYS;
+        publisher.event(&name, (key % 12) as i32, &event(number, &format!("k{key}")));
+    }
+    publisher.flush();
+    let task = Task {
+        topic: name.clone(),
+        group: name,
+        stuck: "none".to_owned(),
+        remembers: true,
+        latency: Duration::from_millis(20),
+        workers: 8,
+        protocol: "cooperative-sticky".to_owned(),
+    };
+    let (paused, other) = (Process::start(&task), Process::start(&task));
+    let mut before = next_lines(&paused, 200);
+    let mut others = next_lines(&other, 200);
+    paused.signal("STOP");
+    let stopped = now();
+    thread::sleep(Duration::from_secs(14));
+    others.extend(other.lines.try_iter());
+    let went_on = now();
+    paused.signal("CONT");
+    others.extend(next_lines(&other, 500));
+    others.extend(other.kill());
+    before.extend(paused.kill());
+    let done: HashMap<u64, u64> = others.iter().map(|line| (line.id, line.from)).collect();
+    let taken_over = others.iter().filter(|line| line.from > stopped).count();
+    assert!(taken_over > 1_000, "the other one has gone on alone: {taken_over}");
+    let again: Vec<_> = before
+        .iter()
+        .filter(|line| line.from > went_on && done.get(&line.id).is_some_and(|at| *at < went_on))
+        .collect();
+    assert_eq!(again.len(), 0, "begun after it went on, and done by then: {again:?}");
 }

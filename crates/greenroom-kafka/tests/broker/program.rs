@@ -109,6 +109,13 @@ impl Process {
         self.lines.iter().collect()
     }
 
+    /// Sends it this signal, by its name.
+    pub(crate) fn signal(&self, name: &str) {
+        let pid = self.child.id().to_string();
+        let sent = Command::new("kill").args(["-s", name, &pid]).status().unwrap();
+        assert!(sent.success());
+    }
+
     /// Asks it to drain. What it still says comes in the order in which it happens.
     pub(crate) fn asks_to_end(&mut self) {
         self.stdin = None;
@@ -207,7 +214,7 @@ impl Handler for Works {
 }
 
 /// By the machine's clock, which all processes share.
-fn now() -> u64 {
+pub(crate) fn now() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     now.as_nanos() as u64
 }

@@ -13,7 +13,8 @@ use super::{
         options::KafkaSourceOptions,
         shared::{Part, Tracker},
     },
-    AssignedPartition, Poller, TOLD_EVERY,
+    AssignedPartition, Poller,
+    contact::TOLD_EVERY,
 };
 use crate::place::Place;
 
@@ -143,8 +144,9 @@ impl Poller {
             reading.told_full = Some(Instant::now());
             let lowest = snapshot.positions().lowest();
             tracing::warn!(
-                "{name}: partition {place} is read no further until offset {lowest} is settled: what \
-                 is done of the {span} offsets from there on would no longer fit in a commit"
+                "{name}: partition {place} waits: what is done of the {span} offsets from {lowest} on \
+                 would no longer fit in a commit; it is read on once offset {lowest} is settled, and \
+                 as far as others behind it are"
             );
         }
         reading.full = Some(Instant::now());

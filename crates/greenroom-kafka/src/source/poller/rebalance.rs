@@ -33,7 +33,10 @@ use super::{
     AssignedPartition, Assigning, Poller, Rebalance,
     read_to::ReadTo,
 };
-use crate::{client::advice, place::Place};
+use crate::{
+    client::advice,
+    place::{Place, spans},
+};
 
 /// Between questions for offsets that were not answered.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
@@ -184,6 +187,7 @@ impl Poller {
         if let Some(resumed) = resumed(&beginnings) {
             tracing::info!("{}: {resumed}", self.shared.name);
         }
+        self.contact.is_assigned(!beginnings.is_empty());
         let mut list = TopicPartitionList::with_capacity(beginnings.len());
         for beginning in beginnings {
             let Place { topic, partition } = &beginning.place;
@@ -201,6 +205,7 @@ impl Poller {
         if let Err(error) = assigned {
             tracing::warn!("{}: partitions cannot be assigned: {error}", self.shared.name);
         }
+        self.show_status();
     }
 
     /// An epoch begins.
@@ -241,6 +246,7 @@ impl Poller {
             read: ReadTo::starting_at(from),
             anew: None,
             sought: None,
+            at_end: None,
             committed,
             full: None,
             told_full: None,
@@ -276,15 +282,17 @@ impl Poller {
     }
 
     fn lose(&mut self, numbers: &[Partition]) {
-        for number in numbers {
-            let Some(reading) = self.reading.get(number) else { continue };
-            let (name, place) = (&self.shared.name, &reading.place);
-            let open = reading.tracker.watermark.lock().in_hand();
+        let readings = || numbers.iter().filter_map(|number| self.reading.get(number));
+        if readings().next().is_some() {
+            let places = spans(readings().map(|reading| &reading.place));
+            let (name, open, why) =
+                (&self.shared.name, self.count_in_hand(numbers), self.why_lost());
             tracing::warn!(
-                "{name}: partition {place} is lost: this member was not heard of for too long; whoever \
-                 has it next handles again what was not committed; {open} events of it are in hand"
+                "{name}: partitions are lost, as {why}: {places}; their next owner handles again \
+                 what was not committed; {open} events of them are in hand"
             );
         }
+        self.contact.has_joined = false;
         self.finish(numbers);
     }
 
