@@ -65,23 +65,35 @@ fn run(config: Config, source: &Source, format: ReportFormat) -> ExitCode {
     kill_all();
     telemetry.finish();
     match ended {
-        Ok((report, answers)) => conclude(&report, &answers, format, has_standard_output),
+        Ok(Some((report, answers))) => conclude(&report, &answers, format, has_standard_output),
+        Ok(None) => {
+            tracing::info!("ended before it began: nothing was read");
+            Exit::Success.into()
+        }
         Err(why) => Exit::CouldNotRun.because(why),
     }
 }
 
+/// The report, and what senders were answered; nothing where a signal has come before it began.
+///
+/// # Errors
+/// Why it could not begin.
 async fn run_to_the_end(
     config: Config,
     source: &Source,
     telemetry: &Telemetry,
-) -> Result<(RunReport, AllAnswers), String> {
-    // A log may take long to open, and a SIGHUP meanwhile is no reason to end.
-    let hangups = interrupt::Hangups::new()?;
+) -> Result<Option<(RunReport, AllAnswers)>, String> {
+    // A log may take long to open, and a server to answer: a SIGHUP meanwhile is no reason to end,
+    // and a SIGTERM ends it as it would later.
+    let (mut signals, hangups) = (interrupt::Signals::new()?, interrupt::Hangups::new()?);
     // Taken first: who cannot listen has opened nothing.
     let listener = config.admin.as_ref().map(Listener::bind).transpose()?;
     let targets = Arc::new(Targets::default());
-    let (engine, layers, dead_letters) =
-        assemble::engine(&config, &targets, telemetry.recorder()).await?;
+    let assembled = tokio::select! {
+        assembled = assemble::engine(&config, &targets, telemetry.recorder()) => assembled?,
+        () = signals.next() => return Ok(None),
+    };
+    let (engine, layers, dead_letters) = assembled;
     let layers = Arc::new(layers);
     let (control, deadline) = (engine.control(), config.shutdown.deadline);
     let (has_admin, outage_limit) = (config.admin.is_some(), config.outage.limit);
@@ -92,7 +104,8 @@ async fn run_to_the_end(
     let admin = config.admin.clone();
     let reload = Reload::new(source.clone(), control.clone(), config, runtime, targets);
     let reload = Arc::new(reload);
-    let _watch = interrupt::watch(control.clone(), deadline, hangups, reload.clone())?;
+    let signals = (signals, hangups);
+    let _watch = interrupt::watch(control.clone(), deadline, signals, reload.clone());
     let (of_figures, counts) = (admin.as_ref(), telemetry.counts());
     let figures = Figures::new(control.clone(), reload.clone(), layers.clone(), of_figures, counts);
     let figures = Arc::new(figures);
@@ -112,7 +125,7 @@ async fn run_to_the_end(
             // What was being stored is answered; the next run handles it.
             let answers = intakes.close_intakes(LAST_ANSWERS).await;
             layers.conclude();
-            Ok((report, answers))
+            Ok(Some((report, answers)))
         }
         () = progress::show(may_draw, move || snapshot(&control, has_admin, outage_limit)) => unreachable!("progress is shown until it is dropped"),
     }
@@ -138,6 +151,11 @@ fn snapshot(control: &Control, has_admin: bool, outage_limit: Duration) -> Snaps
         let how = if trouble.paused { "paused" } else { "failing" };
         Some((format!("output `{}` {how}", output.name), trouble.lasted))
     });
+    let inputs = control.input_views().into_iter().filter_map(|input| {
+        let status = input.trouble()?;
+        let what = format!("input `{}` {}", input.name, status.state.word());
+        Some((what, status.lasted))
+    });
     Snapshot {
         taken: progress.taken,
         settled: progress.settled,
@@ -147,7 +165,7 @@ fn snapshot(control: &Control, has_admin: bool, outage_limit: Duration) -> Snaps
         has_admin,
         fraction: progress.read,
         behind: progress.behind,
-        outages: outages.chain(troubles).collect(),
+        outages: outages.chain(troubles).chain(inputs).collect(),
         outage_limit,
     }
 }

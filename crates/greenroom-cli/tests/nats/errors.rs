@@ -1,8 +1,10 @@
 //! What goes wrong with a server is told with what to do.
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use crate::{
-    daemon::Daemon,
-    stage::{Run, Stage},
+    daemon::{Daemon, wait},
+    stage::{Run, Stage, end},
     streams::{Client, address, input, reading, unique},
 };
 
@@ -64,4 +66,25 @@ fn c09_a_reload_that_cannot_read_a_stream_says_so_and_goes_on() {
     assert_eq!(answer["left"][0]["what"], "inputs.more", "{answer}");
     assert!(answer["left"][0]["why"].as_str().unwrap().contains("there is no stream"), "{answer}");
     daemon.stop();
+}
+
+/// Whether a process has a handler for SIGTERM.
+fn handles_term(process: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    caught.is_some_and(|mask| mask & 1 << (Signal::TERM.as_raw() - 1) != 0)
+}
+
+/// It needs no server: none is there.
+#[test]
+fn g05_a_signal_while_a_server_is_awaited_ends_the_run_as_it_would_later() {
+    let nats = "nats: { servers: '127.0.0.1:9', stream: s, consumer: c, connect_within: 60s }";
+    let stage = Stage::with(&format!("inputs: {{ in: {{ {nats} }} }}\n{REST}\n"));
+    let (started, child) = (std::time::Instant::now(), stage.start(""));
+    wait(|| handles_term(child.id()).then_some(()));
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    let run = Run::of(end(child), started);
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(run.stderr.contains("ended before it began"), "{run:?}");
 }

@@ -25,17 +25,13 @@ impl Drop for Watch {
     }
 }
 
-/// Starts to watch. A SIGHUP that has come since `hangups` were made reloads at once.
-///
-/// # Errors
-/// The system does not let signals be handled.
+/// Starts to watch. What has come since `signals` and `hangups` were made counts.
 pub(super) fn watch(
     control: Control,
     deadline: Duration,
-    hangups: Hangups,
+    (mut signals, hangups): (Signals, Hangups),
     reload: Arc<Reload>,
-) -> Result<Watch, String> {
-    let mut signals = Signals::new().map_err(unhandled)?;
+) -> Watch {
     let reloading = tokio::spawn(reload_on_hangup(hangups, reload));
     let watching = tokio::spawn(async move {
         signals.next().await;
@@ -51,7 +47,7 @@ pub(super) fn watch(
         control.stop_now();
         std::future::pending::<()>().await;
     });
-    Ok(Watch([watching, reloading]))
+    Watch([watching, reloading])
 }
 
 fn unhandled(error: std::io::Error) -> String {
@@ -122,22 +118,29 @@ fn end_by(limit: Duration) -> mpsc::Sender<()> {
     cancel
 }
 
+/// Each SIGINT and SIGTERM since this was made, which end the process before.
 #[cfg(unix)]
-struct Signals {
+pub(super) struct Signals {
     interrupt: signal::unix::Signal,
     terminate: signal::unix::Signal,
 }
 
 #[cfg(unix)]
 impl Signals {
-    fn new() -> std::io::Result<Self> {
+    /// # Errors
+    /// The system does not let signals be handled.
+    pub(super) fn new() -> Result<Self, String> {
         use signal::unix::{SignalKind, signal};
-        let interrupt = signal(SignalKind::interrupt())?;
-        let terminate = signal(SignalKind::terminate())?;
+        let interrupt = signal(SignalKind::interrupt()).map_err(unhandled)?;
+        let terminate = signal(SignalKind::terminate()).map_err(unhandled)?;
         Ok(Self { interrupt, terminate })
     }
 
-    async fn next(&mut self) {
+    /// Waits for one.
+    ///
+    /// # Cancel safety
+    /// A dropped future has taken none.
+    pub(super) async fn next(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
@@ -146,15 +149,15 @@ impl Signals {
 }
 
 #[cfg(not(unix))]
-struct Signals;
+pub(super) struct Signals;
 
 #[cfg(not(unix))]
 impl Signals {
-    fn new() -> std::io::Result<Self> {
+    pub(super) fn new() -> Result<Self, String> {
         Ok(Self)
     }
 
-    async fn next(&mut self) {
+    pub(super) async fn next(&mut self) {
         if signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }
