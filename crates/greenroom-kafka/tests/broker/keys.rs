@@ -158,7 +158,7 @@ async fn goes_on(broker: &str, keeps: Kept) -> (Vec<String>, bool) {
     let taken = pull(&mut KafkaSource::open(source).unwrap(), 1).await.remove(0).1;
     let sink = KafkaSink::open(KafkaSinkOptions::new(broker, &to)).unwrap();
     let (event, pool, ack) = (taken.event.unwrap(), "p".into(), Ack::detached());
-    sink.accept(Outgoing { event, pool, attempt: 1, line: None, ack }).await;
+    sink.accept(Outgoing { event, pool, attempt: 1, line: None, fence: None, ack }).await;
     sink.finish().await.unwrap();
     let names = records(broker, &to).remove(0).headers.into_iter().map(|(name, _)| name);
     let mut names: Vec<_> = names.filter(|name| !name.starts_with("ce_")).collect();
