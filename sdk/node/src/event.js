@@ -195,7 +195,7 @@ export class Event {
     try {
       return JSON.stringify(came) !== JSON.stringify(this.#data);
     } catch {
-      // What cannot be written, because it is nested too deeply or contains itself, is refused there.
+      // What cannot be written, since it is nested too deeply or contains itself, is refused there.
       return true;
     }
   }

@@ -440,10 +440,15 @@ impl<A: Actor> PoolAdmin<A> {
     ///
     /// ```
     /// # use greenroom::prelude::*;
-    /// # struct Clerk; impl Actor for Clerk { type Message = u64; type Reply = u64; type Error = ();
-    /// # async fn handle(&mut self, n: u64, _: &mut Context<Self>) -> Result<u64, ()> { Ok(n) } }
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let (old, new) = (Pool::new(|_slot| Clerk).spawn().await?, Pool::new(|_slot| Clerk).spawn().await?);
+    /// # struct Clerk;
+    /// # impl Actor for Clerk {
+    /// # type Message = u64; type Reply = u64; type Error = ();
+    /// # async fn handle(&mut self, n: u64, _: &mut Context<Self>) -> Result<u64, ()> { Ok(n) }
+    /// # }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let old = Pool::new(|_slot| Clerk).spawn().await?;
+    /// let new = Pool::new(|_slot| Clerk).spawn().await?;
     /// let address = old.address();
     /// let caller = tokio::spawn(async move { address.call(7).await });
     /// # while old.stats().accepted == 0 { tokio::task::yield_now().await; }

@@ -6,9 +6,9 @@ use crate::{CallError, Delivery, ReplyPort};
 
 /// Callers hear at once that the pool has stopped, unless a stop is under way that returns their
 /// calls: nobody else could answer them, and they would wait for ever.
-pub(crate) struct LeftOver<M, R, E>(Mutex<Kept<M, R, E>>);
+pub(crate) struct LeftOver<M, R, E>(Mutex<LeftOverState<M, R, E>>);
 
-struct Kept<M, R, E> {
+struct LeftOverState<M, R, E> {
     deliveries: Vec<Delivery<M, R, E>>,
     /// Stops under way that return calls. While there is one, ports stay in their deliveries.
     keepers: usize,
@@ -16,7 +16,7 @@ struct Kept<M, R, E> {
 
 impl<M, R, E> LeftOver<M, R, E> {
     pub(crate) fn new() -> Self {
-        Self(Mutex::new(Kept { deliveries: Vec::new(), keepers: 0 }))
+        Self(Mutex::new(LeftOverState { deliveries: Vec::new(), keepers: 0 }))
     }
 
     pub(crate) fn give_back(&self, mut deliveries: Vec<Delivery<M, R, E>>) {

@@ -15,7 +15,7 @@ use super::{
     witness::Witness,
 };
 use crate::{
-    Actor, Delivery,
+    Actor,
     any_address::Erased,
     pool::{
         clock::timed::{self, later},
@@ -23,6 +23,7 @@ use crate::{
         handoff::reentrancy::slot_at_work,
         left_over::into_messages,
         stats::PoolStats,
+        worker::in_flight::DeliveryOf,
     },
 };
 
@@ -32,9 +33,6 @@ const LET_GO: Duration = Duration::from_millis(500);
 
 /// How long `stopped` hooks may take after [`Stop::Now`], at least.
 const HOOKS: Duration = Duration::from_secs(10);
-
-/// A message that was not handled, with its caller.
-type DeliveryOf<A> = Delivery<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error>;
 
 /// Stops the pool. Any number of stops may run at once; each waits as it was told to, and the first
 /// to reach the end gets the leftover messages.
@@ -66,7 +64,7 @@ async fn end_and_take<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     StopReport { left_over, wedged, stats: core.figures() }
 }
 
-/// Sees the pool to its end. What was not handled is kept; the names of wedged workers are returned.
+/// Sees the pool to its end. What was not handled is kept; wedged workers are returned by name.
 /// `None` in a worker of the pool, which would wait for itself: the stop goes on behind it, and
 /// what was not handled is kept for a stop from outside of the pool.
 pub(crate) async fn end<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
