@@ -339,6 +339,18 @@ fn alternatives(mut words: Vec<String>) -> String {
     if words.is_empty() { last } else { format!("{} or {last}", words.join(", ")) }
 }
 
+/// `max_restarts` as `maxRestarts`.
+pub fn camel_case(name: &str) -> String {
+    let mut parts = name.split('_');
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let mut letters = part.chars();
+        out.extend(letters.next().map(|first| first.to_ascii_uppercase()));
+        out.push_str(letters.as_str());
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -355,16 +367,4 @@ mod tests {
         assert_eq!(duration(2_000, 5_000), "`5s`");
         assert_eq!(Kind::CountRange { min: 1, max: 16 }.example().unwrap(), "`1..16`");
     }
-}
-
-/// `max_restarts` as `maxRestarts`.
-pub fn camel_case(name: &str) -> String {
-    let mut parts = name.split('_');
-    let mut out = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let mut letters = part.chars();
-        out.extend(letters.next().map(|first| first.to_ascii_uppercase()));
-        out.push_str(letters.as_str());
-    }
-    out
 }

@@ -4,7 +4,7 @@ use std::{any::Any, future::Future, ops::RangeInclusive, pin::Pin, sync::Arc, ti
 
 use super::{change::Change, error::AdminError};
 use crate::{
-    Actor, DeadLetters, Delivery,
+    Actor, DeadLetters,
     address::Address,
     control::advisor::{Advice, Advisor},
     inspect::{Inspection, Items},
@@ -14,6 +14,7 @@ use crate::{
         membership::not_ready::NotReady,
         stats::{Latencies, LatencySnapshot, PoolStats, WorkerStats},
         stop::{Stop, StopReport},
+        worker::in_flight::DeliveryOf,
     },
     size::Inbox,
 };
@@ -63,5 +64,5 @@ pub(crate) trait Control<A: Actor>: Send + Sync {
     fn stop_keeping_calls(
         self: Arc<Self>,
         how: Stop,
-    ) -> ControlFuture<'static, StopReport<Delivery<A::Message, A::Reply, A::Error>>>;
+    ) -> ControlFuture<'static, StopReport<DeliveryOf<A>>>;
 }

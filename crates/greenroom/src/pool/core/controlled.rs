@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 
 use super::Core;
 use crate::{
-    Actor, DeadLetters, Delivery, SpawnError,
+    Actor, DeadLetters, SpawnError,
     address::Address,
     control::advisor::{Advice, Advisor},
     inspect::{Inspection, Items},
@@ -28,6 +28,7 @@ use crate::{
         membership::not_ready::NotReady,
         stats::{Latencies, LatencySnapshot, PoolStats, WorkerStats},
         stop::{self, Stop, StopReport},
+        worker::in_flight::DeliveryOf,
     },
     pool_events::ResizeReason,
     size::Inbox,
@@ -172,7 +173,7 @@ where
     fn stop_keeping_calls(
         self: Arc<Self>,
         how: Stop,
-    ) -> ControlFuture<'static, StopReport<Delivery<A::Message, A::Reply, A::Error>>> {
+    ) -> ControlFuture<'static, StopReport<DeliveryOf<A>>> {
         Box::pin(stop::run::stop_keeping_calls(self, how))
     }
 }
