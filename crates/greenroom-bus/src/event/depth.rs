@@ -54,7 +54,6 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::{Value, json, value::RawValue};
 
-    use super::*;
     use crate::event::Event;
 
     fn nested(levels: usize) -> String {

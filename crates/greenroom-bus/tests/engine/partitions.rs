@@ -1063,9 +1063,11 @@ async fn d12_a_process_that_was_paused_beyond_its_session_begins_nothing_that_it
     assert_eq!(running.ended().await.revoked, 3);
 }
 
+type IdAndFence = (String, Option<u64>);
+
 /// A handler that notes the fences that it is told.
 #[derive(Clone, Default)]
-struct Fenced(Arc<Mutex<Vec<(String, Option<u64>)>>>);
+struct Fenced(Arc<Mutex<Vec<IdAndFence>>>);
 
 impl HandlerFactory for Fenced {
     fn build(&self, _worker: usize) -> Result<Box<dyn Handler>, String> {
