@@ -70,7 +70,7 @@ use std::sync::{Arc, atomic::Ordering};
 
 use greenroom_bus::{
     BoxFuture,
-    source::{Committer, Partition, Pull, Receipts, Source, SourceError, StatusCell, Taken},
+    source::{Committer, Lease, Partition, Pull, Receipts, Source, SourceError, StatusCell, Taken},
 };
 use tokio::sync::{Notify, mpsc};
 
@@ -236,6 +236,10 @@ impl Source for NatsSource {
 
     fn status(&self) -> Option<Arc<StatusCell>> {
         self.driven().first().map(|driven| driven.shared.statuses.cell.clone())
+    }
+
+    fn lease(&self) -> Option<Arc<Lease>> {
+        self.driven().first().map(|driven| driven.shared.statuses.lease.clone())
     }
 
     fn committer(&mut self) -> Option<Arc<dyn Committer>> {

@@ -54,6 +54,8 @@ pub struct InputStatus {
     pub detail: String,
     /// For how long it has been in this state.
     pub lasted: Duration,
+    /// What an operator should know of it, whatever the state.
+    pub remark: Option<String>,
 }
 
 impl InputStatus {
@@ -76,6 +78,7 @@ struct StatusNow {
     state: InputState,
     detail: String,
     since: Instant,
+    remark: Option<String>,
     /// It was logged.
     is_told: bool,
 }
@@ -84,7 +87,7 @@ impl StatusCell {
     /// Of a source with this description, which connects.
     pub fn new(name: impl Into<String>, detail: impl Into<String>) -> Arc<Self> {
         let (state, detail) = (InputState::Connecting, detail.into());
-        let now = StatusNow { state, detail, since: Instant::now(), is_told: false };
+        let now = StatusNow { state, detail, since: Instant::now(), remark: None, is_told: false };
         Arc::new(Self { name: name.into(), now: Mutex::new(now) })
     }
 
@@ -99,11 +102,17 @@ impl StatusCell {
         // What an error says may change with each attempt; what is assigned is always told.
         let is_told = is_same && now.is_told && state != InputState::Assigned;
         let since = if is_same { now.since } else { Instant::now() };
-        *now = StatusNow { state, detail: detail.clone(), since, is_told: true };
+        let remark = now.remark.take();
+        *now = StatusNow { state, detail: detail.clone(), since, remark, is_told: true };
         drop(now);
         if !is_told {
             self.tell(state, &detail);
         }
+    }
+
+    /// What an operator should know of it from now on, whatever its state. It is not logged here.
+    pub fn remark(&self, remark: impl Into<String>) {
+        self.now.lock().remark = Some(remark.into());
     }
 
     fn tell(&self, state: InputState, detail: &str) {
@@ -122,7 +131,12 @@ impl StatusCell {
     /// How it stands.
     pub fn get(&self) -> InputStatus {
         let now = self.now.lock();
-        InputStatus { state: now.state, detail: now.detail.clone(), lasted: now.since.elapsed() }
+        InputStatus {
+            state: now.state,
+            detail: now.detail.clone(),
+            lasted: now.since.elapsed(),
+            remark: now.remark.clone(),
+        }
     }
 }
 
@@ -140,7 +154,10 @@ mod tests {
         assert_eq!(cell.get().detail, "no broker answers: refused");
         assert_eq!(cell.now.lock().since, since);
         cell.set(InputState::Assigned, "orders/0");
+        cell.remark("it is read without a lease");
+        cell.set(InputState::Assigned, "orders/0, orders/1");
         assert!(cell.get().is_connected());
+        assert_eq!(cell.get().remark.as_deref(), Some("it is read without a lease"));
         let words = InputState::ALL.map(InputState::word);
         assert_eq!(words, ["connecting", "joining", "assigned", "waiting", "refused", "lost"]);
     }

@@ -39,6 +39,7 @@ const RULES: &[Rule] = &[
     troubles::breakers,
     troubles::dead_letters,
     troubles::files_at_risk,
+    troubles::remarks,
     sizes::held_by_its_rate,
     sizes::sizes,
     sizes::kept,

@@ -162,6 +162,10 @@ fn found(daemon: &Daemon) -> (Colour, Vec<String>) {
             false => (Colour::Yellow, format!("{what} has failed for {lasted} s: {error}")),
         });
     }
+    for input in control.input_views() {
+        let Some(remark) = input.status.and_then(|status| status.remark) else { continue };
+        all.push((Colour::Yellow, format!("the input `{}`: {remark}", input.name)));
+    }
     for input in control.input_views().iter().filter(|input| input.files_at_risk > 0) {
         let (name, files) = (&input.name, input.files_at_risk);
         let why = "are not read and not open: what is removed is lost; allow more open files";

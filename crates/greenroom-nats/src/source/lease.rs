@@ -324,6 +324,10 @@ pub(super) async fn open_lease(
 /// What an operator has to know of a consumer that any process may read.
 pub(super) fn tell_without_lease(shared: &Shared, consumer: &str, why: &str) {
     shared.look(|state| state.stats.without_lease = 1);
+    shared.statuses.without_lease(format!(
+        "the key-value bucket {BUCKET} cannot be used ({why}): the consumer {consumer} is read without a \
+         lease; make the bucket, or allow this user to"
+    ));
     tracing::warn!(
         consumer,
         why,

@@ -168,6 +168,9 @@ impl Shared {
 
     /// The engine is given something until then only.
     pub(super) fn lease_until(&self, until: Option<Instant>) {
+        if let Some(until) = until {
+            self.statuses.leased_until(self.partition, until.into_std());
+        }
         let was = self.look(|state| std::mem::replace(&mut state.leased_until, until));
         if was.is_some_and(|was| Instant::now() >= was) {
             self.to_source.notify_one();

@@ -117,6 +117,8 @@ pub(super) struct Input {
     /// How it stands with what it reads from, for how long, and in which words; where that is
     /// something to know.
     pub(super) unconnected: Option<(InputState, Duration, String)>,
+    /// What its source says of it besides.
+    pub(super) remark: Option<String>,
     /// It is not read because parked keys hold all that it may have in flight.
     pub(super) waits_for_parked: bool,
 }
@@ -216,6 +218,7 @@ fn input(view: &InputView) -> Input {
         unconnected: view
             .trouble()
             .map(|status| (status.state, status.lasted, status.detail.clone())),
+        remark: view.status.as_ref().and_then(|status| status.remark.clone()),
         waits_for_parked: view.waits_for_parked_keys(),
     }
 }

@@ -63,6 +63,7 @@ fn well() -> Seen {
             last_settled: Some(SECOND),
             files_at_risk: 0,
             unconnected: None,
+            remark: None,
             waits_for_parked: false,
         }],
         parked: Parked::default(),
@@ -93,6 +94,15 @@ fn o13_files_that_are_lost_if_they_are_removed_are_counted() {
     seen.inputs[0].files_at_risk = 1_200;
     let finding = one(&seen);
     assert_eq!((&*finding.about, &*finding.figures), ("inputs.in", "1,200 files"));
+    assert_eq!(finding.severity, Severity::Warning);
+}
+
+#[test]
+fn o17_what_a_source_remarks_of_itself_is_a_finding() {
+    let mut seen = well();
+    seen.inputs[0].remark = Some("it is read without a lease".to_owned());
+    let finding = one(&seen);
+    assert_eq!((&*finding.about, &*finding.figures), ("inputs.in", "it is read without a lease"));
     assert_eq!(finding.severity, Severity::Warning);
 }
 

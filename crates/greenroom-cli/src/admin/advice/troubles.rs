@@ -249,6 +249,24 @@ pub(super) fn wedged(seen: &Seen, found: &mut Vec<Finding>) {
     }
 }
 
+pub(super) fn remarks(seen: &Seen, found: &mut Vec<Finding>) {
+    for input in &seen.inputs {
+        let Some(remark) = &input.remark else { continue };
+        found.push(Finding {
+            severity: Severity::Warning,
+            about: format!("inputs.{}", input.name),
+            what: format!("The input `{}` lacks something that keeps its order", input.name),
+            figures: remark.clone(),
+            why: "A second process would read beside this one, and keys would be handled by both."
+                .to_owned(),
+            change: "Run one process, or give it what it lacks and start it anew.".to_owned(),
+            lines: None,
+            ask: Some("GET /api/run".to_owned()),
+            done: false,
+        });
+    }
+}
+
 pub(super) fn files_at_risk(seen: &Seen, found: &mut Vec<Finding>) {
     for input in seen.inputs.iter().filter(|input| input.files_at_risk > 0) {
         found.push(Finding {

@@ -57,6 +57,7 @@ impl Driver {
         // What was asked for would be delivered here.
         self.subscribe_anew().await;
         self.shared.look(|state| (state.stats.waiting, state.stats.held_back) = (1, 0));
+        self.shared.statuses.not_leased(self.shared.partition);
         self.shared.revoke();
     }
 
