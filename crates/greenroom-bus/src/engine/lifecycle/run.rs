@@ -10,7 +10,9 @@
 
 use std::{sync::atomic::Ordering, time::Duration};
 
-use greenroom::{ExitReason, PoolStats, Stop, StopReport};
+use greenroom::{
+    ExitReason, PoolStats, Stop, StopReport, inspect::WorkerStatus, stats::WorkerStats,
+};
 use tokio::{
     sync::watch,
     time::{Instant, Interval, MissedTickBehavior, sleep_until},
@@ -407,9 +409,8 @@ impl Run {
                 () = self.next_look() => {}
             }
         }
-        let stats: Vec<_> = engine.pools.iter().map(|pool| pool.stats()).collect();
-        self.disabled(engine, &stats);
-        stats
+        self.disabled(engine);
+        engine.pools.iter().map(|pool| pool.stats()).collect()
     }
 
     /// What a pool gives back that had all the time it wanted: it waits for an operator's decision,
@@ -428,10 +429,15 @@ impl Run {
         self.error(format!("the worker {worker} blocks its thread and did not stop"));
     }
 
-    fn disabled(&mut self, engine: &Parts, stats: &[PoolStats]) {
-        let pools = engine.shared.process.pools.iter().zip(stats);
-        for (pool, _) in pools.filter(|(_, stats)| stats.live == 0) {
-            let name = &pool.name;
+    fn disabled(&mut self, engine: &Parts) {
+        let is_disabled = |worker: &WorkerStats| worker.status == Some(WorkerStatus::Disabled);
+        for (pool, entry) in engine.pools.iter().zip(&engine.shared.process.pools) {
+            let workers = pool.admin().worker_stats();
+            if workers.iter().filter(|worker| is_disabled(worker)).count() < pool.stats().configured
+            {
+                continue;
+            }
+            let name = &entry.name;
             self.error(format!("every worker of the pool {name:?} was disabled: its handlers panicked more often than `restarts` allows"));
         }
     }

@@ -80,10 +80,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// Slots keep their state when the pool has ended, but their workers are gone, except for those
-    /// that do not let go.
+    /// that do not let go. What was disabled stays so.
     pub(super) fn status_of(&self, slot_state: &SlotState) -> Option<WorkerStatus> {
-        let is_there = !self.is_ended() || slot_state.is_busy();
-        is_there.then(|| slot_state.status().as_public()).flatten()
+        let is_over = self.is_ended() && !slot_state.is_busy();
+        let status = slot_state.status().as_public();
+        status.filter(|status| !is_over || *status == WorkerStatus::Disabled)
     }
 
     fn is_ended(&self) -> bool {
