@@ -446,7 +446,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     #[expect(clippy::unused_self, reason = "as in the product")]
     fn delivery_of(&self, entry: Queued<A, K>) -> Delivery<A::Message, A::Reply, A::Error> {
-        let Queued { message, extra, stamp, .. } = entry;
+        let Queued::<A, K> { message, extra, stamp, .. } = entry;
         Delivery { message: Some(message), extra, class: Class::Normal, stamp }
     }
 

@@ -29,7 +29,7 @@ impl Request {
 
 /// What the server does with a request.
 pub(crate) enum Answer {
-    /// A status, and headers with a line end each.
+    /// A status, and headers with a line end each. If they are an event's, it has data.
     Status(u16, &'static str),
     /// The status 200 and these headers, the first half of a body, and the end of the connection.
     Half(&'static str),
@@ -118,7 +118,11 @@ fn serve(
         let writer = reader.get_mut();
         match answer(number, &request) {
             Answer::Status(status, headers) => {
-                let answer = format!("HTTP/1.1 {status} So\r\ncontent-length: 0\r\n{headers}\r\n");
+                let body = if headers.contains("ce-id:") { "{}" } else { "" };
+                let length = body.len();
+                let answer = format!(
+                    "HTTP/1.1 {status} So\r\ncontent-length: {length}\r\n{headers}\r\n{body}"
+                );
                 writer.write_all(answer.as_bytes())?;
             }
             Answer::Half(headers) => {

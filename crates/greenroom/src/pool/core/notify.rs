@@ -76,6 +76,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     ) -> Delivery<A::Message, A::Reply, A::Error> {
         let mut delivery = Delivery::empty(self.telemetry.coarse.start());
         entry.put_into(&mut delivery);
+        if let Some(extra) = &mut delivery.extra {
+            // Its bytes wait no more.
+            extra.claim = None;
+        }
         delivery
     }
 
