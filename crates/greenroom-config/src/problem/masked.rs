@@ -91,16 +91,22 @@ pub(super) fn structure(line: &str) -> String {
     let (mut at, mut quote) = (0, None);
     while at < shown.len() {
         let c = shown[at];
-        let end = at + shown[at..].iter().take_while(|c| is_of_word(**c)).count().max(1);
+        let mut end = at + 1;
         match quote {
             Some(open) if c == open => quote = None,
-            Some(_) => hide(&mut shown[at..=at]),
+            Some(_) => hide(&mut shown[at..end]),
             None if matches!(c, '"' | '\'') => quote = Some(c),
-            None if is_of_word(c) && is_key(&shown[end..]) => at = end - 1,
-            None if " \t{}[],:=#-|>&*!".contains(c) => {}
-            None => hide(&mut shown[at..=at]),
+            None if is_of_word(c) => {
+                // At once: a line may be one long word.
+                end = at + shown[at..].iter().take_while(|c| is_of_word(**c)).count();
+                if !is_key(&shown[end..]) {
+                    shown[at..end].split_mut(|c| *c == '-').for_each(hide);
+                }
+            }
+            None if " \t{}[],:=#|>&*!".contains(c) => {}
+            None => hide(&mut shown[at..end]),
         }
-        at += 1;
+        at = end;
     }
     shown.into_iter().collect()
 }
