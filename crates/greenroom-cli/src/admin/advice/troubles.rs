@@ -255,7 +255,7 @@ pub(super) fn remarks(seen: &Seen, found: &mut Vec<Finding>) {
         found.push(Finding {
             severity: Severity::Warning,
             about: format!("inputs.{}", input.name),
-            what: format!("The input `{}` lacks something that keeps its order", input.name),
+            what: format!("Nothing keeps a second process from the input `{}`", input.name),
             figures: remark.clone(),
             why: "A second process would read beside this one, and keys would be handled by both."
                 .to_owned(),
