@@ -22,7 +22,8 @@ use super::{
 /// The extension attribute that holds it.
 pub const PARTITION_KEY: &str = "partitionkey";
 
-/// What the text of a key that is not UTF-8 begins with.
+/// What the text of a key begins with that no attribute can hold: bytes that are not UTF-8, and
+/// control characters, such as the zeros of a number.
 const MARK: &str = "base64:";
 
 /// The text of a key: as it stands in an event, in a line of order, on the screen.
@@ -35,9 +36,13 @@ const MARK: &str = "base64:";
 /// ```
 pub fn key_text(key: &[u8]) -> Cow<'_, str> {
     match str::from_utf8(key) {
-        Ok(text) if !text.is_empty() && !text.starts_with(MARK) => Cow::Borrowed(text),
+        Ok(text) if is_plain(text) => Cow::Borrowed(text),
         _ => Cow::Owned(format!("{MARK}{}", BASE64_STANDARD.encode(key))),
     }
+}
+
+fn is_plain(text: &str) -> bool {
+    !text.is_empty() && !text.starts_with(MARK) && !text.contains(char::is_control)
 }
 
 /// The key that a text stands for. A mark without base64 behind it is text like any other.

@@ -122,7 +122,7 @@ impl<A: Actor> Pool<A> {
     ///     .spawn()
     ///     .await?;
     /// let (hello, nothing) = tokio::join!(pool.call((7, "hello")), pool.call((7, "")));
-    /// assert_eq!(hello?, 5);
+    /// assert!(matches!(hello, Ok(5)));
     /// assert!(nothing.is_err());
     /// # Ok(()) }
     /// ```
