@@ -19,7 +19,7 @@ use rdkafka::{
 };
 
 /// The prefix of the headers of an event in binary mode.
-const PREFIX: &str = "ce_";
+pub(crate) const PREFIX: &str = "ce_";
 pub(crate) const CONTENT_TYPE: &str = "content-type";
 /// By this header a redrive says where a record was first. It stays with the record; ids that are
 /// made of the position are made of that.

@@ -82,7 +82,7 @@ impl KafkaSink {
     }
 
     fn push(&self, outgoing: Outgoing, room: OwnedSemaphorePermit) {
-        let record = Record::of(&outgoing.event, &self.shared.options);
+        let record = Record::new(outgoing.event, self.shared.options.mode);
         self.driver.push(record, outgoing.ack, room);
     }
 }

@@ -7,6 +7,7 @@ use std::{
 };
 
 use greenroom_bus::settlement::Ack;
+use parking_lot::MutexGuard;
 use rdkafka::{
     ClientContext, Message,
     config::RDKafkaLogLevel,
@@ -18,7 +19,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::{
     options::KafkaSinkOptions,
     record::Record,
-    shared::{Meaning, Sent, Shared},
+    shared::{Meaning, Sent, Shared, State},
 };
 use crate::{
     client::{self, advice},
@@ -82,22 +83,23 @@ impl ProducerContext for OutputContext {
         });
         let mut state = shared.state.lock();
         state.under_way -= 1;
-        let is_over = state.is_over;
         let Some((code, bytes)) = failed else {
+            let (is_news, is_done) = (state.works(), state.is_done());
             drop(state);
-            shared.works();
+            shared.tell_works(is_news);
             sent.ack.confirm();
-            let is_done = shared.state.lock().is_done();
             return shared.tell_done(is_done);
         };
-        if is_over {
+        if state.is_over {
+            drop(state);
             // Dropped, it is refused.
-            return;
+            return drop(sent);
         }
         let meaning = Meaning::of(code);
         if meaning == Meaning::Rejected && sent.is_alone {
+            let (is_news, is_done) = (state.works(), state.is_done());
             drop(state);
-            shared.works();
+            shared.tell_works(is_news);
             let topic = &shared.options.topic;
             let raise = match code {
                 RDKafkaErrorCode::MessageSizeTooLarge => {
@@ -107,7 +109,6 @@ impl ProducerContext for OutputContext {
             };
             sent.ack
                 .reject(format!("topic {topic} does not take it ({bytes} bytes): {code}{raise}"));
-            let is_done = shared.state.lock().is_done();
             return shared.tell_done(is_done);
         }
         state.put_back(*sent);
@@ -120,7 +121,7 @@ impl ProducerContext for OutputContext {
 
 /// What librdkafka itself does not send: no broker has seen it.
 fn reject_unsent(sent: Sent, code: RDKafkaErrorCode, options: &KafkaSinkOptions) {
-    let bytes = sent.record.value.as_ref().map_or(0, bytes::Bytes::len);
+    let bytes = sent.record.value().map_or(0, |value| value.len());
     let topic = &options.topic;
     let why = match code {
         RDKafkaErrorCode::MessageSizeTooLarge => {
@@ -158,6 +159,8 @@ impl Driver {
 
     /// Takes a record. It goes to librdkafka at once, unless others wait.
     pub(super) fn push(&self, record: Record, ack: Ack, room: OwnedSemaphorePermit) {
+        // Made before, so that others wait for less.
+        let headers = Some(record.headers());
         let mut state = self.shared.state.lock();
         if !state.accepts() {
             drop(state);
@@ -166,9 +169,9 @@ impl Driver {
         }
         let number = state.next;
         state.next += 1;
-        state.waiting.push_back(Sent { record, ack, number, is_alone: false, _room: room });
-        drop(state);
-        pump(&self.producer, &self.shared);
+        let sent = Sent { record, headers, ack, number, is_alone: false, _room: room };
+        state.waiting.push_back(sent);
+        pump(&self.producer, &self.shared, state);
     }
 }
 
@@ -212,37 +215,34 @@ fn drive(producer: &BaseProducer<OutputContext>, shared: &Shared) {
                 "the producer cannot go on, and has to be started again: {code}: {reason}"
             )));
         }
-        pump(producer, shared);
+        pump(producer, shared, shared.state.lock());
     }
 }
 
 /// Gives librdkafka what may be sent. Under the lock, so that all goes in order.
-fn pump(producer: &BaseProducer<OutputContext>, shared: &Shared) {
-    let (mut rejected, revoked);
-    {
-        let mut state = shared.state.lock();
-        (rejected, revoked) = (Vec::new(), state.take_revoked());
-        while let Some(sent) = state.take_next() {
-            match send(producer, &shared.options.topic, sent) {
-                Ok(()) => state.under_way += 1,
-                Err((code, sent)) if Meaning::of(code) == Meaning::Rejected => {
-                    rejected.push((code, sent));
-                }
-                // Its queue is full, for now.
-                Err((_, sent)) => {
-                    state.waiting.push_front(*sent);
-                    break;
-                }
+fn pump(producer: &BaseProducer<OutputContext>, shared: &Shared, mut state: MutexGuard<'_, State>) {
+    let (mut rejected, revoked) = (Vec::new(), state.take_revoked());
+    while let Some(sent) = state.take_next() {
+        match send(producer, &shared.options, sent) {
+            Ok(()) => state.under_way += 1,
+            Err((code, sent)) if Meaning::of(code) == Meaning::Rejected => {
+                rejected.push((code, sent));
+            }
+            // Its queue is full, for now.
+            Err((_, sent)) => {
+                state.waiting.push_front(sent);
+                break;
             }
         }
     }
+    drop(state);
     if rejected.is_empty() && revoked.is_empty() {
         return;
     }
     // They are refused outside the lock.
     drop(revoked);
     for (code, sent) in rejected {
-        reject_unsent(*sent, code, &shared.options);
+        reject_unsent(sent, code, &shared.options);
     }
     let is_done = shared.state.lock().is_done();
     shared.tell_done(is_done);
@@ -250,15 +250,16 @@ fn pump(producer: &BaseProducer<OutputContext>, shared: &Shared) {
 
 fn send(
     producer: &BaseProducer<OutputContext>,
-    topic: &str,
-    sent: Sent,
-) -> Result<(), (RDKafkaErrorCode, Box<Sent>)> {
-    let (headers, timestamp) = (sent.record.native_headers(), sent.record.timestamp());
-    // librdkafka copies both; these are shared, not copied.
-    let (key, value) = (sent.record.key.clone(), sent.record.value.clone());
-    let mut record =
-        BaseRecord::<[u8], [u8], _>::with_opaque_to(topic, Box::new(sent)).headers(headers);
-    if let Some(timestamp) = timestamp {
+    options: &KafkaSinkOptions,
+    mut sent: Sent,
+) -> Result<(), (RDKafkaErrorCode, Sent)> {
+    let content = sent.record.clone();
+    let headers = sent.headers.take().unwrap_or_else(|| content.headers());
+    // librdkafka copies both.
+    let (key, value) = (content.key(options.key.as_ref()), content.value());
+    let mut record = BaseRecord::<[u8], [u8], _>::with_opaque_to(&options.topic, Box::new(sent))
+        .headers(headers);
+    if let Some(timestamp) = content.timestamp() {
         record = record.timestamp(timestamp);
     }
     if let Some(key) = &key {
@@ -269,6 +270,6 @@ fn send(
     }
     producer.send(record).map_err(|(error, record)| {
         let code = error.rdkafka_error_code().unwrap_or(RDKafkaErrorCode::Fail);
-        (code, record.delivery_opaque)
+        (code, Sent { headers: record.headers, ..*record.delivery_opaque })
     })
 }

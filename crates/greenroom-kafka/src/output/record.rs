@@ -1,63 +1,70 @@
 //! Records from events.
 
-use std::{borrow::Cow, sync::Arc};
+use std::borrow::Cow;
 
 use bytes::Bytes;
-use greenroom_bus::event::{Data, Event, ExtensionValue};
+use greenroom_bus::event::{Data, Event, ExtensionValue, OrderBy};
 use rdkafka::message::{Header, OwnedHeaders};
 
-use super::options::{KafkaSinkMode, KafkaSinkOptions};
-use crate::{decode::CONTENT_TYPE, kept::KeptRecord};
+use super::options::KafkaSinkMode;
+use crate::{
+    decode::{CONTENT_TYPE, PREFIX},
+    kept::KeptRecord,
+};
 
 const STRUCTURED: &str = "application/cloudevents+json; charset=UTF-8";
 const JSON: &str = "application/json";
 
-/// What is published, kept until it is stored.
+/// What is published of an event, kept until it is stored. Cloning it copies references.
+#[derive(Clone)]
 pub(super) struct Record {
-    pub(super) key: Option<Arc<[u8]>>,
-    pub(super) value: Option<Bytes>,
-    pub(super) headers: Vec<(Cow<'static, str>, Box<str>)>,
-    /// Of the record that the event came as.
-    kept: Option<KeptRecord>,
+    event: Event,
+    /// The whole event, in structured mode.
+    json: Option<Bytes>,
 }
 
 impl Record {
-    pub(super) fn of(event: &Event, options: &KafkaSinkOptions) -> Self {
-        let key = match &options.key {
+    pub(super) fn new(event: Event, mode: KafkaSinkMode) -> Self {
+        let json = (mode == KafkaSinkMode::Structured).then(|| {
+            let mut json = Vec::new();
+            event.write_json(&mut json);
+            json.into()
+        });
+        Self { event, json }
+    }
+
+    /// By this; without one, its partition key or its subject.
+    pub(super) fn key(&self, by: Option<&OrderBy>) -> Option<Cow<'_, [u8]>> {
+        let event = &self.event;
+        match by {
             // What has no key of that kind has none.
-            Some(by) => by.key_bytes(event).ok().flatten(),
+            Some(by) => by.key_bytes(event).ok().flatten().map(|key| key.to_vec().into()),
             None => {
-                let own = event.partition_key().map(Arc::from);
-                own.or_else(|| event.subject().cloned().map(Arc::from))
+                let subject = || event.subject().map(|subject| subject.as_bytes().into());
+                event.partition_key().or_else(subject)
             }
-        };
-        let kept = event.local::<KeptRecord>().cloned();
-        match options.mode {
-            KafkaSinkMode::Binary => {
-                Self { key, value: value(event), headers: headers(event), kept }
-            }
-            KafkaSinkMode::Structured => {
-                let mut json = Vec::new();
-                event.write_json(&mut json);
-                let headers = vec![(CONTENT_TYPE.into(), STRUCTURED.into())];
-                Self { key, value: Some(json.into()), headers, kept }
-            }
+        }
+    }
+
+    pub(super) fn value(&self) -> Option<Cow<'_, [u8]>> {
+        match &self.json {
+            Some(json) => Some(Cow::Borrowed(json)),
+            None => self.event.data_bytes(),
         }
     }
 
     /// In milliseconds since 1970, where it is not that of now.
     pub(super) fn timestamp(&self) -> Option<i64> {
-        self.kept.as_ref().and_then(|kept| kept.timestamp)
+        self.event.local::<KeptRecord>().and_then(|kept| kept.timestamp)
     }
 
-    pub(super) fn native_headers(&self) -> OwnedHeaders {
-        let headers = match &self.kept {
-            Some(kept) => kept.headers.clone(),
-            None => OwnedHeaders::new_with_capacity(self.headers.len()),
-        };
-        self.headers.iter().fold(headers, |headers, (name, value)| {
-            headers.insert(Header { key: name, value: Some(&**value) })
-        })
+    /// Behind those that its input has kept.
+    pub(super) fn headers(&self) -> OwnedHeaders {
+        let kept = self.event.local::<KeptRecord>().map(|kept| kept.headers.clone());
+        match self.json {
+            Some(_) => add(kept.unwrap_or_default(), CONTENT_TYPE, STRUCTURED),
+            None => add_attributes(&self.event, kept),
+        }
     }
 }
 
@@ -69,15 +76,7 @@ fn text(value: &ExtensionValue) -> Cow<'_, str> {
     }
 }
 
-fn value(event: &Event) -> Option<Bytes> {
-    match event.data() {
-        Data::None => None,
-        Data::Binary(bytes) | Data::Payload(bytes) => Some(bytes.clone()),
-        Data::Json(_) => event.data_bytes().map(|bytes| Bytes::copy_from_slice(&bytes)),
-    }
-}
-
-fn headers(event: &Event) -> Vec<(Cow<'static, str>, Box<str>)> {
+fn add_attributes(event: &Event, kept: Option<OwnedHeaders>) -> OwnedHeaders {
     let known = [
         ("ce_specversion", Some("1.0")),
         ("ce_id", Some(event.id())),
@@ -87,16 +86,26 @@ fn headers(event: &Event) -> Vec<(Cow<'static, str>, Box<str>)> {
         ("ce_time", event.time()),
         ("ce_dataschema", event.dataschema()),
     ];
-    let mut headers = Vec::with_capacity(known.len() + 1 + event.extensions().len());
+    let most = known.len() + event.extensions().len() + 1;
+    let mut headers = kept.unwrap_or_else(|| OwnedHeaders::new_with_capacity(most));
     for (name, value) in known {
-        headers.extend(value.map(|value| (Cow::Borrowed(name), value.into())));
+        if let Some(value) = value {
+            headers = add(headers, name, value);
+        }
     }
+    let mut prefixed = String::from(PREFIX);
     for (name, value) in event.extensions() {
-        headers.push((Cow::Owned(format!("ce_{name}")), text(value).into()));
+        prefixed.truncate(PREFIX.len());
+        prefixed.push_str(name);
+        headers = add(headers, &prefixed, &text(value));
     }
     let is_json = matches!(event.data(), Data::Json(_));
-    if let Some(media_type) = event.datacontenttype().or(is_json.then_some(JSON)) {
-        headers.push((Cow::Borrowed(CONTENT_TYPE), media_type.into()));
+    match event.datacontenttype().or(is_json.then_some(JSON)) {
+        Some(media_type) => add(headers, CONTENT_TYPE, media_type),
+        None => headers,
     }
-    headers
+}
+
+fn add(headers: OwnedHeaders, key: &str, value: &str) -> OwnedHeaders {
+    headers.insert(Header { key, value: Some(value) })
 }

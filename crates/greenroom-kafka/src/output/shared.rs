@@ -8,7 +8,7 @@ use greenroom_bus::{
     sink::{SinkError, Trouble},
 };
 use parking_lot::Mutex;
-use rdkafka::error::RDKafkaErrorCode;
+use rdkafka::{error::RDKafkaErrorCode, message::OwnedHeaders};
 use std::time::Instant;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
@@ -32,6 +32,8 @@ const LONGEST_WAIT: Duration = Duration::from_secs(10);
 /// A record on its way. It gives its room back when it is dropped.
 pub(super) struct Sent {
     pub(super) record: Record,
+    /// Until librdkafka has them. For another attempt they are made anew.
+    pub(super) headers: Option<OwnedHeaders>,
     pub(super) ack: Ack,
     /// In the order of acceptance.
     pub(super) number: u64,
@@ -192,10 +194,9 @@ impl Shared {
         is_paused
     }
 
-    /// A record was stored.
-    pub(super) fn works(&self) {
-        let works = self.state.lock().works();
-        if works {
+    /// A record was stored, and that is news or not.
+    pub(super) fn tell_works(&self, is_news: bool) {
+        if is_news {
             self.failures.forget();
             tracing::info!("{}: the output delivers again", self.name);
         }
@@ -268,8 +269,8 @@ impl State {
         Some(sent)
     }
 
-    /// True where that is news.
-    fn works(&mut self) -> bool {
+    /// A record was stored. True where that is news.
+    pub(super) fn works(&mut self) -> bool {
         self.hold.until = None;
         let is_news = self.hold.holding.take().is_some();
         if is_news {
@@ -297,7 +298,7 @@ mod tests {
 
     use greenroom_bus::settlement::{Settle, Settled};
 
-    use super::*;
+    use super::{super::options::KafkaSinkMode, *};
 
     /// The settlement of an event whose partition may be lost.
     struct Ticket(Arc<AtomicBool>);
@@ -313,10 +314,11 @@ mod tests {
     fn accept(state: &mut State, is_revoked: &Arc<AtomicBool>) {
         let room = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
         let event = Event::builder("1", "tests", "made").build().unwrap();
-        let record = Record::of(&event, &KafkaSinkOptions::new("b:1", "t"));
+        let record = Record::new(event, KafkaSinkMode::Binary);
         let (ack, number) = (Ack::new(Ticket(is_revoked.clone())), state.next);
         state.next += 1;
-        state.waiting.push_back(Sent { record, ack, number, is_alone: false, _room: room });
+        let sent = Sent { record, headers: None, ack, number, is_alone: false, _room: room };
+        state.waiting.push_back(sent);
     }
 
     fn numbers(sent: &[Sent]) -> Vec<u64> {
