@@ -3,6 +3,7 @@
 
 use std::{
     collections::{HashMap, VecDeque},
+    mem,
     sync::{Arc, atomic::Ordering},
 };
 
@@ -70,9 +71,17 @@ impl Routing {
     /// How many of them there are of each assignment. Takes time for all that are held back.
     pub(crate) fn count_held_back(&self) -> HashMap<u32, usize> {
         let mut counts = HashMap::new();
-        let mut count = |assigned| *counts.entry(assigned).or_default() += 1;
+        // Most come one behind the other of one assignment: looked up once for all of them.
+        let mut run = (0, 0);
+        let mut count = |assigned| {
+            if assigned != run.0 {
+                *counts.entry(run.0).or_default() += mem::replace(&mut run, (assigned, 0)).1;
+            }
+            run.1 += 1;
+        };
         self.pools.each_held_back(&mut count);
         self.unreserved.iter().flatten().for_each(|job| count(job.origin.assigned));
+        *counts.entry(run.0).or_default() += run.1;
         counts
     }
 
