@@ -1,8 +1,14 @@
 //! Events by key from a topic to a service and on to another topic; a kill on the way.
 
-use std::{collections::HashSet, thread, time::Duration};
+use std::{
+    collections::HashSet,
+    fs::{self, File},
+    process::Stdio,
+    thread,
+    time::Duration,
+};
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::{
@@ -113,4 +119,49 @@ admin: {{ listen: 127.0.0.1:0 }}
         assert_eq!(event["number"], 0, "{event}");
         assert!(event["time"].as_str().unwrap().starts_with("20"), "{event}");
     }
+}
+
+/// As the README says that `init kafka` writes, with topics and a service of the test's own.
+#[test]
+fn c03_two_runs_in_the_folder_of_init_kafka_share_the_partitions_once_each_has_its_own_letters() {
+    let Some(broker) = broker() else { return };
+    let (topic, group) = (unique("orders"), unique("billing"));
+    let server = Server::start(|_, _| Answer::Status(204, ""));
+    let stage = Stage::new();
+    assert!(stage.command("init kafka").output().unwrap().status.success());
+    let mut config = fs::read_to_string(stage.path("greenroom.yaml")).unwrap();
+    for (written, ours) in [
+        ("topics: orders", format!("topics: {topic}")),
+        ("topic: billed", format!("topic: {topic}-billed")),
+        ("group: billing", format!("group: {group}")),
+        ("http://localhost:9000/orders", server.url.clone()),
+    ] {
+        assert!(config.contains(written), "{written}");
+        config = config.replace(written, &ours);
+    }
+    stage.write("greenroom.yaml", config + "admin: { listen: 127.0.0.1:0 }\n");
+    publish(&stage, &broker, &topic, &by_key(24, 12));
+    let first = Daemon::start_with(&stage, |run| {
+        run.env("KAFKA", &broker);
+    });
+    wait(|| first.log().contains(&format!("{topic}/0-11")).then_some(()));
+
+    let second = |letters: Option<&str>| {
+        let mut run = stage.command("run greenroom.yaml");
+        run.env("KAFKA", &broker).envs(letters.map(|letters| ("LETTERS", letters)));
+        run.stdin(Stdio::null()).stdout(Stdio::null());
+        run.stderr(File::create(stage.path("second")).unwrap()).spawn().unwrap()
+    };
+    let said = || fs::read_to_string(stage.path("second")).unwrap();
+    assert_eq!(second(None).wait().unwrap().code(), Some(1));
+    let refused = "dead-letters.ndjson: cannot be opened for writing: another process";
+    assert!(said().contains(refused), "{}", said());
+
+    let mut shares = second(Some("more-dead-letters.ndjson"));
+    let assigned = format!("assigned: group {group}: {topic}/");
+    wait(|| said().contains(&assigned).then_some(()));
+    kill_process(Pid::from_child(&shares), Signal::INT).unwrap();
+    assert_eq!(shares.wait().unwrap().code(), Some(0), "{}", said());
+    first.signal(Signal::INT);
+    first.ended().counted(0, [24, 24, 0, 0]);
 }

@@ -6,7 +6,7 @@ use greenroom_bus::{
     event::Data,
     record::{Mapping, Pick, RecordPart},
     settlement::{Outcome, Settled},
-    source::{Partition, Pull, Source},
+    source::{InputState, Partition, Pull, Source},
 };
 use greenroom_kafka::{
     RecordFormat,
@@ -19,8 +19,8 @@ use rdkafka::{
 
 use super::fake::{broker, spoil_name};
 use super::support::{
-    Publisher, committed, create_topic, event, group, make_anew, options, positions, pull,
-    real_broker, unique,
+    Publisher, committed, create_topic, delete_topic, event, group, options, positions, pull,
+    real_broker, unique, until,
 };
 
 const HANDLED: Settled = Settled::Acknowledged(Outcome::Handled);
@@ -109,7 +109,8 @@ async fn f10_a_topic_that_is_made_anew_while_it_is_read_is_read_from_its_beginni
     let before = source.receipts().unwrap();
     (0..15).for_each(|at| before.settled(at, HANDLED));
     commits.commit().await.unwrap();
-    make_anew(&broker, &name, 1);
+    delete_topic(&broker, &name);
+    create_topic(&broker, &name, 1);
     numbered(&Publisher::new(&broker), &name, 100..105);
     let mut read = Vec::new();
     while read.len() < 5 {
@@ -127,6 +128,32 @@ async fn f10_a_topic_that_is_made_anew_while_it_is_read_is_read_from_its_beginni
     (0..3).for_each(|at| receipts.settled(at, HANDLED));
     commits.commit().await.unwrap();
     assert_eq!(committed(&group(&broker, &name), &name, 0), Some((3, String::new())));
+}
+
+/// A broker removes it in the background, and says so in its metadata alone.
+#[tokio::test]
+async fn o17_a_topic_that_is_deleted_while_it_is_read_is_told_as_missing_and_read_once_it_is_back()
+{
+    let Some(broker) = real_broker() else { return };
+    let name = unique("deleted");
+    create_topic(&broker, &name, 1);
+    numbered(&Publisher::new(&broker), &name, 0..3);
+    let mut source =
+        KafkaSource::open(options(&broker, &name, std::slice::from_ref(&name))).unwrap();
+    let status = source.status().unwrap();
+    pull(&mut source, 3).await;
+    delete_topic(&broker, &name);
+    assert_eq!(source.pull(&mut Vec::new()).await.unwrap(), Pull::Revoke);
+    assert_eq!(source.revoking(), [Partition(0)]);
+    source.revoked(Partition(0));
+    until("the topic is missing", || status.get().state == InputState::Waiting);
+    let detail = status.get().detail;
+    assert!(detail.starts_with(&format!("no such topic: {name};")), "{detail}");
+    create_topic(&broker, &name, 1);
+    numbered(&Publisher::new(&broker), &name, 100..103);
+    let again = pull(&mut source, 3).await;
+    let ids = again.iter().map(|taken| taken.1.event.as_ref().unwrap().id());
+    assert!(ids.eq(["100", "101", "102"]));
 }
 
 #[tokio::test]

@@ -111,16 +111,14 @@ pub(crate) fn create_topic_with(
     panic!("topic {name} does not come");
 }
 
-/// Changes one setting of a topic.
-/// Deletes a topic, and makes it again.
-pub(crate) fn make_anew(broker: &str, topic: &str, partitions: i32) {
+pub(crate) fn delete_topic(broker: &str, topic: &str) {
     let admin: AdminClient<DefaultClientContext> = config(broker).create().unwrap();
     let options = AdminOptions::new().operation_timeout(Some(PATIENCE));
     let gone = wait(admin.delete_topics(&[topic], &options)).unwrap();
     gone.into_iter().for_each(|gone| assert!(gone.is_ok(), "{gone:?}"));
-    create_topic(broker, topic, partitions);
 }
 
+/// Changes one setting of a topic.
 pub(crate) fn alter_topic(broker: &str, topic: &str, name: &str, value: &str) {
     let admin: AdminClient<DefaultClientContext> = config(broker).create().unwrap();
     let change = AlterConfig::new(ResourceSpecifier::Topic(topic)).set(name, value);
