@@ -9,7 +9,7 @@ use greenroom_bus::{
     router::RouterError,
 };
 
-use crate::support::{
+use crate::engine::support::{
     Bench, checked, event,
     handlers::{answer, pass},
     letters::MemoryLetters,

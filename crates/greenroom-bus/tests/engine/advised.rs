@@ -12,7 +12,7 @@ use greenroom_bus::{
 };
 use tokio::task::JoinHandle;
 
-use crate::support::{
+use crate::engine::support::{
     Bench, HANG, checked, event,
     handlers::slow,
     ms, on, pool,

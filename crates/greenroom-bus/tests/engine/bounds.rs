@@ -21,7 +21,7 @@ use greenroom_bus::{
     },
 };
 
-use crate::support::{
+use crate::engine::support::{
     Bench, checked, event,
     handlers::{handle, never, pass, slow},
     ms, on, pool, sized,
@@ -267,7 +267,7 @@ fn lines(path: &Path, count: usize) {
 async fn from_file(
     max_event: usize,
     bytes: usize,
-) -> (RunReport, Vec<crate::support::letters::Letter>) {
+) -> (RunReport, Vec<crate::engine::support::letters::Letter>) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("events.ndjson");
     lines(&path, 2_000);
@@ -308,11 +308,10 @@ async fn z11_a_line_below_that_is_handled_whatever_the_budget() {
 async fn z11_what_is_no_event_counts_by_its_bytes() {
     let raw = (0..50).map(|_| Err(vec![b'x'; MIB])).collect();
     let bench = Bench::with(
-        crate::support::sink::MemorySink::default(),
-        crate::support::letters::MemoryLetters::new(crate::support::sink::Behaviour {
-            latency: ms(10),
-            ..Default::default()
-        }),
+        crate::engine::support::sink::MemorySink::default(),
+        crate::engine::support::letters::MemoryLetters::new(
+            crate::engine::support::sink::Behaviour { latency: ms(10), ..Default::default() },
+        ),
     )
     .set(|engine| {
         engine

@@ -11,7 +11,7 @@ use greenroom_bus::{
 };
 use tokio::time::Instant;
 
-use crate::support::{
+use crate::engine::support::{
     Bench, checked, event,
     handlers::{handle, slow},
     ms, on, pool,

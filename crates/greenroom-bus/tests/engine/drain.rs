@@ -10,7 +10,7 @@ use greenroom_bus::{
     watermark::Positions,
 };
 
-use crate::{
+use crate::engine::{
     positions::{Keeping, Kept},
     support::{
         Bench, HANG, checked, event,

@@ -8,7 +8,7 @@ use greenroom_bus::{
     handler::{Effect, Failure, FailureKind, HandlerFactory, HandlerResult, Outputs},
 };
 
-use crate::support::{Bench, event, handlers::answer, on, source::Script};
+use crate::engine::support::{Bench, event, handlers::answer, on, source::Script};
 
 /// The attempts that were seen, and the report, where the first three attempts of a handler end
 /// like this.

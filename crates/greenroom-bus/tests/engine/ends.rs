@@ -18,7 +18,7 @@ use greenroom_bus::{
 };
 use tokio::{task::JoinHandle, time::Instant};
 
-use crate::support::{
+use crate::engine::support::{
     Bench, HANG, checked, event,
     handlers::{answer, never, pass, slow},
     letters::MemoryLetters,

@@ -3,7 +3,7 @@
 
 use greenroom_bus::event::Event;
 
-use crate::support::{
+use crate::engine::support::{
     Bench, event,
     handlers::{answer, pass},
     letters::MemoryLetters,

@@ -12,7 +12,7 @@ use greenroom_bus::{
     handler::{Failure, FailureKind, HandlerFactory, Outputs},
 };
 
-use crate::support::{
+use crate::engine::support::{
     Bench, event,
     handlers::{answer, pass},
     ms, on, pool,

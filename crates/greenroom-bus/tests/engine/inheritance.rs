@@ -12,7 +12,7 @@ use greenroom_bus::{
     handler::{Failure, HandlerFactory, Outputs},
 };
 
-use crate::support::{
+use crate::engine::support::{
     Bench, checked, event,
     handlers::{answer, handle, pass},
     ms, on, pool,

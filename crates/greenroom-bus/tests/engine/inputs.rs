@@ -3,7 +3,7 @@
 use greenroom_bus::{dead_letter::Reason, engine::InputConfig, event::Event};
 use serde_json::value::RawValue;
 
-use crate::support::{
+use crate::engine::support::{
     Bench, event,
     handlers::{pass, slow},
     letters::MemoryLetters,

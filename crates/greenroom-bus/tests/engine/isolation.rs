@@ -13,7 +13,7 @@ use greenroom_bus::{
 };
 use tokio::time::Instant;
 
-use crate::support::{
+use crate::engine::support::{
     Bench, checked, event,
     handlers::{handle, never, pass},
     ms, on, pool,

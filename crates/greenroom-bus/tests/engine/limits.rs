@@ -18,7 +18,7 @@ use greenroom_bus::{
     handler::{Failure, HandlerFactory, Outputs},
 };
 
-use crate::support::{
+use crate::engine::support::{
     Bench, HANG, checked, event,
     handlers::{answer, handle, pass},
     ms, on, pool,

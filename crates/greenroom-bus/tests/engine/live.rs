@@ -16,7 +16,7 @@ use greenroom_bus::{
 };
 use tokio::task::JoinHandle;
 
-use crate::support::{
+use crate::engine::support::{
     Bench, HANG, checked, event,
     handlers::{answer, handle, pass, slow},
     ms, on, pool,

@@ -11,7 +11,7 @@ use greenroom_bus::{
 };
 use tokio::task::JoinHandle;
 
-use crate::support::{
+use crate::engine::support::{
     Bench, checked, event,
     handlers::{answer, handle, never, pass},
     ms, on, pool,

@@ -9,7 +9,7 @@ use greenroom_bus::{
     handler::{HandlerFactory, Outputs},
 };
 
-use crate::support::{
+use crate::engine::support::{
     Bench, checked, event,
     handlers::{answer, handle, pass},
     ms, on, pool,
@@ -128,7 +128,7 @@ async fn g03_a_cycle_that_grows_beyond_its_room_ends_in_dead_letters() {
     let bench = cycle(3, 9, 2, 16);
     let letters = bench.letters.clone();
     let engine = bench.engine.build().await.unwrap();
-    let run = tokio::time::timeout(crate::support::HANG, engine.run());
+    let run = tokio::time::timeout(crate::engine::support::HANG, engine.run());
     let report: RunReport = run.await.expect("the cycle stands still");
     assert!(report.adds_up() && report.refused == 0, "{report:?}");
     assert!(report.dead_lettered > 0, "3 × 2⁹ events have no room in 16");

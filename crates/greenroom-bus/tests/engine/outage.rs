@@ -15,7 +15,7 @@ use greenroom_bus::{
 };
 use tokio::time::Instant;
 
-use crate::support::{
+use crate::engine::support::{
     Bench, event,
     handlers::answer,
     ms, on, pool,

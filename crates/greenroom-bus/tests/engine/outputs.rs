@@ -10,7 +10,7 @@ use greenroom_bus::{
     router::{Condition, Matcher},
 };
 
-use crate::support::{Bench, event, handlers::pass, on, sink::MemorySink, source::Script};
+use crate::engine::support::{Bench, event, handlers::pass, on, sink::MemorySink, source::Script};
 
 fn subject(like: &str) -> Matcher {
     Matcher::any().subject(like.parse().unwrap())

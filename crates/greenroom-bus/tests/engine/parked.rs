@@ -14,7 +14,7 @@ use greenroom_bus::{
 };
 use tokio::task::JoinHandle;
 
-use crate::support::{
+use crate::engine::support::{
     Bench, checked, event,
     handlers::answer,
     ms, on, pool, sized,

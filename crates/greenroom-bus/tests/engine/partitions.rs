@@ -26,7 +26,7 @@ use greenroom_test::partitioned::Broker;
 use parking_lot::Mutex;
 use tokio::{sync::Semaphore, task::JoinHandle};
 
-use crate::support::{
+use crate::engine::support::{
     Bench, HANG, checked, event,
     handlers::{handle, pass, slow},
     letters::MemoryLetters,
@@ -91,7 +91,7 @@ impl Running {
 
     async fn ended(self) -> RunReport {
         self.broker.end();
-        let report = tokio::time::timeout(crate::support::HANG, self.run).await;
+        let report = tokio::time::timeout(crate::engine::support::HANG, self.run).await;
         assert_eq!(self.broker.misuse(), [""; 0]);
         checked(report.expect("the run did not end").unwrap())
     }
@@ -441,7 +441,7 @@ async fn d15_a_partition_is_paused_drained_and_resumed_while_others_go_on() {
 #[tokio::test(start_paused = true)]
 async fn d15_an_input_of_one_partition_is_paused_as_that() {
     let broker = Bench::new();
-    let script = crate::support::source::Script::of(events("a", 20));
+    let script = crate::engine::support::source::Script::of(events("a", 20));
     let given = script.given();
     let engine = broker.engine.pool("default", pool(1, 10)).handler("all", on(&["made"], pass()));
     let engine = engine.input_named("only", InputConfig::default(), Box::new(script));
@@ -471,7 +471,7 @@ async fn narrow(open: &Arc<Semaphore>) -> (Control, JoinHandle<RunReport>) {
     });
     let engine =
         Bench::new().engine.pool("default", pool(1, 10)).handler("all", on(&["made"], waits));
-    let script = crate::support::source::Script::new("only", steps);
+    let script = crate::engine::support::source::Script::new("only", steps);
     let engine = engine.input_named("only", config, Box::new(script)).build().await.unwrap();
     (engine.control(), tokio::spawn(engine.run()))
 }
@@ -711,7 +711,7 @@ async fn d15_r02_a_change_while_partitions_come_and_go_holds_for_all_of_them() {
 #[tokio::test(start_paused = true)]
 async fn d15_g01_a_partitioned_input_is_removed_with_all_its_partitions_and_comes_again() {
     let bench = Bench::new().set(|engine| {
-        let stays = crate::support::source::Script::new("stays", [Step::Never]);
+        let stays = crate::engine::support::source::Script::new("stays", [Step::Never]);
         engine
             .input_named("stays", InputConfig::default(), Box::new(stays))
             .pool("default", pool(1, 100))
@@ -812,7 +812,7 @@ async fn d11_a_source_of_partitions_is_asked_until_its_run_has_drained() {
 async fn d11_a_source_of_partitions_is_asked_until_what_was_removed_is_stored() {
     let gate = Gate::new();
     let bench = Bench::new().set(|engine| {
-        let stays = crate::support::source::Script::new("stays", [Step::Never]);
+        let stays = crate::engine::support::source::Script::new("stays", [Step::Never]);
         let engine = engine.input_named("stays", InputConfig::default(), Box::new(stays));
         engine.pool("default", pool(1, 10)).handler("held", on(&["made"], gate.handler()))
     });
@@ -837,7 +837,7 @@ async fn d11_a_source_of_partitions_is_asked_until_what_was_removed_is_stored() 
 async fn d11_a_source_that_an_event_has_stopped_is_asked_until_the_others_are_stored() {
     let gate = Gate::new();
     let bench = Bench::new().set(|engine| {
-        let stays = crate::support::source::Script::new("stays", [Step::Never]);
+        let stays = crate::engine::support::source::Script::new("stays", [Step::Never]);
         let engine = engine.input_named("stays", InputConfig::default(), Box::new(stays));
         let fatal = handle(|_, _| async { Err(Failure::new(FailureKind::Fatal, "no licence")) });
         engine
@@ -876,7 +876,7 @@ async fn d05_d15_a_fatal_failure_on_the_way_back_stops_its_input_after_a_revocat
     });
     let sends = handle(|_, _| async { Ok(Outputs::Events(vec![event("b", "back", None)])) });
     let bench = Bench::new().set(|engine| {
-        let stays = crate::support::source::Script::new("stays", [Step::Never]);
+        let stays = crate::engine::support::source::Script::new("stays", [Step::Never]);
         engine
             .input_named("stays", InputConfig::default(), Box::new(stays))
             .loopback(LoopbackConfig { on: vec!["back".parse().unwrap()], room: 2 })
@@ -1007,7 +1007,7 @@ async fn d15_c13_why_says_of_which_partitions_the_events_of_a_key_are() {
 async fn d15_c13_of_an_input_of_one_partition_why_names_none() {
     let gate = Gate::new();
     let bench = Bench::new().set(|engine| {
-        let script = crate::support::source::Script::of(of_key("k", 3)).then(Step::Never);
+        let script = crate::engine::support::source::Script::of(of_key("k", 3)).then(Step::Never);
         let engine = engine.input_named("only", InputConfig::default(), Box::new(script));
         engine.pool("default", pool(2, 100)).handler("all", on(&["made"], gate.handler()))
     });

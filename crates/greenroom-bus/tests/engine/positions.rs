@@ -20,7 +20,7 @@ use greenroom_bus::{
     watermark::{Epoch, Positions, Received, Watermark},
 };
 
-use crate::support::{
+use crate::engine::support::{
     Bench, checked, event,
     handlers::{answer, handle, pass, slow},
     letters::MemoryLetters,

@@ -28,7 +28,7 @@ use parking_lot::Mutex;
 use proptest::prelude::*;
 use tokio::time::sleep;
 
-use crate::support::{
+use crate::engine::support::{
     Bench, HANG, checked, event,
     handlers::handle,
     letters::{Letter, MemoryLetters},

@@ -37,7 +37,7 @@ use self::{
     changes::{Changed, Changes, input_name},
     program::{Change, Deed, HANDLERS, Halt, Input, Item, Program, Row, TYPES, program},
 };
-use crate::{
+use crate::engine::{
     positions::{Keeping, Kept},
     support::{
         self, Bench, HANG, event,

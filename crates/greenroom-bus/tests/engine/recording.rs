@@ -15,7 +15,7 @@ use greenroom_bus::{
     trace::{Part, Recorder, Span},
 };
 
-use crate::support::{
+use crate::engine::support::{
     Bench, event,
     handlers::{answer, handle, slow},
     ms, on, pool,

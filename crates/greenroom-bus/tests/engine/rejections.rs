@@ -19,7 +19,7 @@ use greenroom_bus::{
 };
 use tokio::{sync::Notify, time::Instant};
 
-use crate::{
+use crate::engine::{
     positions::{Keeping, Kept},
     support::{
         Bench, HANG, checked, event,

@@ -27,7 +27,7 @@ use greenroom_bus::{
     store::letters::{Edit, Filter, JobChange, LetterStore, LetterStoreOptions, Letters, Summary},
 };
 
-use crate::support::{
+use crate::engine::support::{
     event,
     handlers::{answer, handle},
     on, pool,

@@ -9,7 +9,7 @@ use greenroom_bus::{
 };
 use std::sync::Arc;
 
-use crate::support::{
+use crate::engine::support::{
     Bench, event,
     handlers::{answer, handle},
     ms, on, pool,

@@ -15,7 +15,7 @@ use greenroom_bus::{
     router::{Matcher, NotDispatched, Route, Router, RouterError},
 };
 
-use crate::support::{
+use crate::engine::support::{
     event,
     handlers::{answer, handle, never, pass, slow},
     ms, on, pool,

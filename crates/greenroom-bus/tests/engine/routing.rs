@@ -8,7 +8,7 @@ use greenroom_bus::{
     router::{Matcher, Router, RouterError},
 };
 
-use crate::support::{
+use crate::engine::support::{
     Bench, checked, event,
     handlers::{answer, pass, slow},
     ms, on, pool,

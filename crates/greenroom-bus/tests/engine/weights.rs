@@ -7,7 +7,7 @@ use std::sync::{
 
 use greenroom_bus::{engine::PoolConfig, handler::Outputs};
 
-use crate::support::{
+use crate::engine::support::{
     Bench, checked, event,
     handlers::answer,
     on, pool,

@@ -14,7 +14,7 @@ use greenroom_bus::{
     layer::{Layers, Metrics},
 };
 
-use crate::support::{
+use crate::messages::support::{
     Bench, event, ms, on, pool,
     source::{Script, Step},
 };

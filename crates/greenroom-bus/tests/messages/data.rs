@@ -9,7 +9,7 @@ use greenroom_bus::{
     handler::{Failure, Outputs, typed::TypedFactory},
 };
 
-use crate::support::{
+use crate::messages::support::{
     Bench,
     handlers::{answer, pass},
     on,

@@ -19,7 +19,7 @@ use greenroom_bus::{
     },
 };
 
-use crate::support::{
+use crate::messages::support::{
     Bench, HANG, checked, event,
     handlers::{answer, pass},
     letters::MemoryLetters,

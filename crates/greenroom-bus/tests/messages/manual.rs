@@ -12,7 +12,7 @@ use greenroom_bus::{
     layer::{Deduplication, Layers, Traced},
 };
 
-use crate::support::{Bench, event, ms, on, source::Script};
+use crate::messages::support::{Bench, event, ms, on, source::Script};
 
 /// Refuses events whose id begins with an r, acknowledges others a while later, from another task.
 #[derive(Clone, Default)]

@@ -22,7 +22,7 @@ use greenroom_bus::{
 use proptest::prelude::*;
 use tower::limit::ConcurrencyLimitLayer;
 
-use crate::support::{Bench, event, handlers::handle, ms, on, pool, source::Script};
+use crate::messages::support::{Bench, event, handlers::handle, ms, on, pool, source::Script};
 
 #[derive(Debug, Clone, Copy)]
 enum Kind {

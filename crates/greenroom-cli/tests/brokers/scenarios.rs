@@ -1,4 +1,4 @@
-//! The scenarios that every release passes (Z), on a broker: `crate::filled` puts events into it.
+//! The scenarios that every release passes (Z), on a broker: `filled` puts events into it.
 //! Z01, Z02, Z03, Z07, Z08, Z11 to Z13 are beside the sources.
 
 use std::{
@@ -15,7 +15,7 @@ use std::{
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::{
+use super::{
     daemon::{Daemon, wait},
     faketime,
     order::{Repeats, assert_all_in_order},
@@ -25,7 +25,7 @@ use crate::{
 
 /// An input with these events, and the rest. Nothing where no broker is named.
 fn stage(name: &str, events: &[Value], rest: &str) -> Option<Stage> {
-    let input = crate::filled(name, events)?;
+    let input = super::filled(name, events)?;
     Some(Stage::with(&format!(
         "
 inputs: {{ in: {input} }}

@@ -2,7 +2,7 @@
 
 use rustix::process::Signal;
 
-use crate::{
+use crate::kafka::{
     daemon::{Daemon, wait},
     stage::Stage,
     topics::{broker, by_key, publish, reading, run, unique},

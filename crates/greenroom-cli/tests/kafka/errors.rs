@@ -3,7 +3,7 @@
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::{
+use crate::kafka::{
     daemon::{Daemon, wait},
     dry_run::login,
     scrape::Scrape,

@@ -11,7 +11,7 @@ use std::{
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::{
+use crate::kafka::{
     daemon::{Daemon, wait},
     server::{Answer, Server},
     stage::Stage,

@@ -7,7 +7,7 @@ use std::sync::{
 
 use rustix::process::Signal;
 
-use crate::{
+use crate::kafka::{
     daemon::Daemon,
     server::{Answer, Server},
     stage::Stage,
@@ -93,7 +93,7 @@ fn d06_a_letter_whose_broker_is_away_keeps_its_event_open_and_the_next_run_store
     let daemon = Daemon::start(&stage);
     daemon.wait_for("/api/run", |run| run["settled"] == 19 && run["dead_letters_open"] == 1);
     let waits = "dead letters wait, and their events with them";
-    crate::daemon::wait(|| daemon.log().contains(waits).then_some(()));
+    crate::kafka::daemon::wait(|| daemon.log().contains(waits).then_some(()));
     daemon.signal(Signal::INT);
     let run = daemon.ended();
     run.counted(3, [20, 19, 0, 1]);

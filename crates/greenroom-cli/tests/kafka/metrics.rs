@@ -2,7 +2,7 @@
 
 use rustix::process::Signal;
 
-use crate::{
+use crate::kafka::{
     daemon::Daemon,
     scrape::scraped,
     stage::{Stage, event},

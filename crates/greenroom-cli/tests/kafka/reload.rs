@@ -3,7 +3,7 @@
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::{
+use crate::kafka::{
     daemon::{Daemon, wait},
     stage::Stage,
     topics::{all_of, broker, by_key, input, publish, unique},

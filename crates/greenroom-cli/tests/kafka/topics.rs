@@ -15,7 +15,7 @@ use std::{
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::{
+use crate::kafka::{
     daemon::{Daemon, wait},
     stage::{Run, Stage, end, event},
 };
@@ -31,7 +31,7 @@ pub(crate) fn broker() -> Option<String> {
                 io::stderr(),
                 "NOT RUN: the tests of the program against a Kafka broker, for want of one. To run \
                  them: GREENROOM_KAFKA=$(scripts/kafka up) cargo test -p greenroom-cli --features \
-                 kafka --test kafka"
+                 kafka --test program kafka::"
             );
         });
     }

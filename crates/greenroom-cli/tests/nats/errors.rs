@@ -2,7 +2,7 @@
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::{
+use crate::nats::{
     daemon::{Daemon, wait},
     stage::{Run, Stage, end},
     streams::{Client, address, input, reading, unique},

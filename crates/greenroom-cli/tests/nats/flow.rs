@@ -5,7 +5,7 @@ use std::{collections::HashMap, collections::HashSet, thread, time::Duration};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::{
+use crate::nats::{
     daemon::{Daemon, wait},
     server::{Answer, Server},
     stage::{Run, Stage},

@@ -10,7 +10,7 @@ use std::{
 
 use rustix::process::Signal;
 
-use crate::{
+use crate::nats::{
     daemon::Daemon,
     server::{Answer, Server},
     stage::{Run, Stage},

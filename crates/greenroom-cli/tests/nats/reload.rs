@@ -3,7 +3,7 @@
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::{
+use crate::nats::{
     daemon::{Daemon, wait},
     stage::Stage,
     streams::{Client, address, by_key, input, unique},

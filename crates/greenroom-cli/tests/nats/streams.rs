@@ -14,7 +14,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::stage::event;
+use crate::nats::stage::event;
 
 /// The server, where one is named. Otherwise it is said that nothing was tested.
 pub(crate) fn address() -> Option<String> {
@@ -27,7 +27,7 @@ pub(crate) fn address() -> Option<String> {
                 io::stderr(),
                 "NOT RUN: the tests of the program against a NATS server, for want of one. To run \
                  them: scripts/nats up 4333; GREENROOM_NATS=127.0.0.1:4333 cargo test -p \
-                 greenroom-cli --features nats --test nats"
+                 greenroom-cli --features nats --test program nats::"
             );
         });
     }

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use crate::{
+use crate::otlp::{
     daemon::{Daemon, wait},
     receiver::{NEVER, Receiver, shown},
     stage::{Stage, events},

@@ -2,7 +2,7 @@
 
 use opentelemetry_proto::tonic::metrics::v1::{metric::Data, number_data_point::Value as Number};
 
-use crate::{
+use crate::otlp::{
     daemon::{Daemon, wait},
     receiver::{Receiver, attribute, shown},
     stage::{Stage, events},

@@ -3,7 +3,7 @@
 use opentelemetry_proto::tonic::trace::v1::{Span, span::SpanKind};
 use serde_json::{Value, json};
 
-use crate::{
+use crate::otlp::{
     receiver::{Receiver, attribute},
     server::{Answer, Server},
     stage::{Stage, event},

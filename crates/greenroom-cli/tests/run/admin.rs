@@ -12,7 +12,7 @@ use std::{
 
 use serde_json::json;
 
-use crate::{
+use crate::run::{
     daemon::{Daemon, wait},
     server::{Answer, Server},
     stage::{Run, Stage, event, events},

@@ -4,7 +4,7 @@ use std::{collections::HashMap, process::Output};
 
 use serde_json::{Value, json};
 
-use crate::{
+use crate::run::{
     daemon::{Daemon, wait},
     scrape::Scrape,
     stage::{Stage, event},

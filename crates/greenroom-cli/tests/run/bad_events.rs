@@ -5,7 +5,7 @@ use std::{fs::File, io::Write};
 
 use serde_json::{Value, json};
 
-use crate::stage::{Stage, event, events, lines};
+use crate::run::stage::{Stage, event, events, lines};
 
 const CONFIG: &str = "
 inputs: { i: { file: { path: in } } }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::json;
 
-use crate::{
+use crate::run::{
     daemon::Daemon,
     stage::{Stage, event, events, lines},
 };

@@ -12,7 +12,7 @@ use std::{
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::{
+use crate::run::{
     daemon::{Daemon, wait},
     stage::{Stage, event, events, lines},
 };

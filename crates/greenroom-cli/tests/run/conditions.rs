@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::stage::{Stage, event};
+use crate::run::stage::{Stage, event};
 
 fn stage(rest: &str) -> Stage {
     let stage = Stage::with(&format!("inputs: {{ i: {{ file: {{ path: in.ndjson }} }} }}\n{rest}"));

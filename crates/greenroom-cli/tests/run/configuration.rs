@@ -2,7 +2,7 @@
 
 use std::{fs::File, io::Write, process::Stdio, time::Instant};
 
-use crate::stage::{Run, Stage, events};
+use crate::run::stage::{Run, Stage, events};
 
 fn check(stage: &Stage, arguments: &str) -> Run {
     let started = Instant::now();

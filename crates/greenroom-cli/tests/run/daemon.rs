@@ -12,7 +12,7 @@ use std::{
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::stage::{Run, Stage, end};
+use crate::run::stage::{Run, Stage, end};
 
 /// Longer than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(120);

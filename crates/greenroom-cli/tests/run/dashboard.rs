@@ -9,7 +9,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::{
+use crate::run::{
     daemon::{Daemon, wait},
     server::{Answer, Server},
     stage::{Stage, event, events},

@@ -10,7 +10,7 @@ use std::{
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::{
+use crate::run::{
     daemon::{Daemon, wait},
     small_disk::SmallDisk,
     stage::{Run, Stage, event, lines},

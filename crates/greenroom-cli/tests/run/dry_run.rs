@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::stage::{Run, Stage, event};
+use crate::run::stage::{Run, Stage, event};
 
 fn dry_run(stage: &Stage) -> Run {
     let started = Instant::now();

@@ -2,7 +2,7 @@
 
 use std::{path::Path, process::Command, time::Instant};
 
-use crate::{
+use crate::run::{
     order::{Repeats, assert_all_in_order},
     stage::{Run, Stage},
 };

@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::{
+use crate::run::{
     daemon::wait,
     order::{Repeats, assert_all_in_order},
     stage::{Stage, event, events, lines},

@@ -6,7 +6,7 @@ use flate2::{Compression, write::GzEncoder};
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::{
+use crate::run::{
     daemon::{Daemon, wait},
     stage::{Run, Stage, event, events, lines},
 };

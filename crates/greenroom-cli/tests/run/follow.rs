@@ -11,7 +11,7 @@ use std::{
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
-use crate::{
+use crate::run::{
     daemon::wait,
     stage::{Run, Stage, end, event, events, lines},
 };

@@ -20,7 +20,7 @@ use rustls::{
 };
 use serde_json::{Value, json};
 
-use crate::{
+use crate::run::{
     daemon::{Daemon, wait},
     order::{Repeats, assert_all_in_order},
     posts::{Posts, STRUCTURED, address, address_in},

@@ -7,7 +7,7 @@ use std::sync::{
 
 use serde_json::{Value, json};
 
-use crate::{
+use crate::run::{
     daemon::{Daemon, wait},
     order::{Repeats, assert_all_in_order},
     server::{Answer, Request, Server, certificate},

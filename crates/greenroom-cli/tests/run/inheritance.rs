@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{
+use crate::run::{
     daemon::Daemon,
     stage::{Stage, event, events},
 };

@@ -11,7 +11,7 @@ use flate2::{Crc, read::GzDecoder};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::{
+use crate::run::{
     daemon::{Daemon, wait},
     stage::Stage,
 };

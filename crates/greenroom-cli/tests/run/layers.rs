@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{
+use crate::run::{
     daemon::Daemon,
     server::{Answer, Server},
     stage::{Run, Stage, event, events},

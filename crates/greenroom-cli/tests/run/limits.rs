@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::{daemon::Daemon, stage::Stage};
+use crate::run::{daemon::Daemon, stage::Stage};
 
 /// A daemon's configuration with a pool of these settings, and so many events a second.
 fn config(pool: &str, rate: u32, handler: &str) -> String {
@@ -95,7 +95,7 @@ fn p30_a_pool_has_threads_of_its_own() {
         };
         tasks.filter_map(name).filter(|name| name.trim() == "crunch").count()
     };
-    crate::daemon::wait(|| (names() == 3).then_some(()));
+    crate::run::daemon::wait(|| (names() == 3).then_some(()));
     daemon.wait_for("/api/run", |run| run["settled"].as_u64().unwrap() > 10);
     daemon.stop().report();
 }

@@ -8,7 +8,7 @@ use std::{
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::{
+use crate::run::{
     daemon::{Daemon, wait},
     faketime,
     order::{Repeats, assert_all_in_order},

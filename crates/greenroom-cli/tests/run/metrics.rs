@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::{
+use crate::run::{
     daemon::{Daemon, wait},
     scrape::{Scrape, scraped},
     stage::{Stage, event, events},

@@ -43,7 +43,7 @@ fn keep_first(ids: &mut Vec<&str>) {
 
 #[test]
 fn a_swap_a_loss_a_repeat_and_a_stranger_are_found() {
-    let went_in = crate::stage::events(100);
+    let went_in = crate::run::stage::events(100);
     let fails = |came_out: &[Value], repeats| {
         let checked = || assert_all_in_order(&went_in, came_out, repeats);
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(checked)).is_err()
@@ -57,6 +57,6 @@ fn a_swap_a_loss_a_repeat_and_a_stranger_are_found() {
     repeated.insert(7, went_in[6].clone());
     assert!(fails(&repeated, Repeats::None) && !fails(&repeated, Repeats::Allowed));
     let mut strange = went_in.clone();
-    strange.push(crate::stage::event("x", "t", "nobody", Value::Null));
+    strange.push(crate::run::stage::event("x", "t", "nobody", Value::Null));
     assert!(fails(&strange, Repeats::Allowed));
 }

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use serde_json::json;
 
-use crate::{
+use crate::run::{
     order::{Repeats, assert_all_in_order},
     stage::{Stage, event, events, lines},
 };

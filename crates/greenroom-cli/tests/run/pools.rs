@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{
+use crate::run::{
     order::{Repeats, assert_all_in_order},
     server::{Answer, Server},
     stage::{Stage, events},
@@ -132,7 +132,7 @@ fn k08_a_run_whose_keys_are_all_parked_ends_and_says_so() {
     let server = Server::start(|_, _| Answer::Status(404, ""));
     let events: Vec<_> = (0..2_000)
         .map(|n| {
-            crate::stage::event(
+            crate::run::stage::event(
                 &format!("e{n}"),
                 "test",
                 &format!("s{}", n % 10),

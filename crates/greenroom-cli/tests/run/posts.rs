@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::Value;
 
-use crate::daemon::{Daemon, wait};
+use crate::run::daemon::{Daemon, wait};
 
 pub(crate) const STRUCTURED: &str = "application/cloudevents+json";
 pub(crate) const BATCH: &str = "application/cloudevents-batch+json";

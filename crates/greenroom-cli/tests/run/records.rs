@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::stage::Stage;
+use crate::run::stage::Stage;
 
 const CONFIG: &str = "
 inputs:

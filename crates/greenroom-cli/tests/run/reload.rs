@@ -3,7 +3,7 @@
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::{
+use crate::run::{
     daemon::{Daemon, wait},
     stage::{Stage, event},
 };

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::stage::{Stage, event};
+use crate::run::stage::{Stage, event};
 
 /// Ten events of two sources in turn.
 fn events() -> Vec<Value> {

@@ -14,7 +14,7 @@ use std::{
 
 use serde_json::json;
 
-use crate::{
+use crate::run::{
     order::{Repeats, assert_all_in_order},
     server::{Answer, Server},
     stage::{Stage, event, events},

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use crate::daemon::{Daemon, wait};
+use crate::run::daemon::{Daemon, wait};
 
 /// One scrape.
 pub(crate) struct Scrape {

@@ -11,7 +11,7 @@ use std::{
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::{
+use crate::run::{
     order::{Repeats, assert_all_in_order},
     stage::{Run, Stage, end, event, events},
 };

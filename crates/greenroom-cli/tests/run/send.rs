@@ -10,7 +10,7 @@ use flate2::{Compression, write::GzEncoder};
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::{
+use crate::run::{
     daemon::{Daemon, wait},
     order::{Repeats, assert_all_in_order},
     posts::address,

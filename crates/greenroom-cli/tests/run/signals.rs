@@ -12,7 +12,7 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::{
+use crate::run::{
     daemon::{Daemon, wait},
     order::{Repeats, assert_all_in_order},
     posts::{Posts, address},
@@ -243,7 +243,7 @@ outputs: { done: { file: { path: done } } }
 
 #[test]
 fn g05_a_drain_in_an_outage_ends_at_the_deadline_and_blames_no_event() {
-    let url = crate::server::Server::refusing();
+    let url = crate::run::server::Server::refusing();
     let stage = Stage::with(&format!(
         "inputs: {{ g: {{ generator: {{ rate: 500/s }} }} }}
 pools: {{ default: {{ workers: 8 }} }}

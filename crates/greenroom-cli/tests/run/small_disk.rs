@@ -7,7 +7,7 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-use crate::{daemon::Daemon, stage::Stage};
+use crate::run::{daemon::Daemon, stage::Stage};
 
 /// A file system of some MiB. It is gone with this.
 pub(crate) struct SmallDisk {

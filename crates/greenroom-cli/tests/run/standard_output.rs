@@ -9,7 +9,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::{
+use crate::run::{
     daemon::Daemon,
     order::{Repeats, assert_all_in_order},
     stage::{Run, Stage, end, events, lines},

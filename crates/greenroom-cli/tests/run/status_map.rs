@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use serde_json::json;
 
-use crate::{
+use crate::run::{
     server::{Answer, Server},
     stage::{Run, Stage, events},
 };

@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::json;
 
-use crate::stage::{Run, Stage, end, events};
+use crate::run::stage::{Run, Stage, end, events};
 
 fn config(done: &str, letters: &str) -> String {
     format!(

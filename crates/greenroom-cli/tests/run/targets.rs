@@ -4,7 +4,7 @@ use std::{collections::HashSet, sync::Mutex, time::Duration};
 
 use serde_json::{Value, json};
 
-use crate::{
+use crate::run::{
     order::{Repeats, assert_all_in_order},
     server::{Answer, Server},
     stage::{Run, Stage, events},

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::{
+use crate::run::{
     daemon::Daemon,
     stage::{Stage, event},
 };

@@ -4,7 +4,7 @@ use std::process::Output;
 
 use serde_json::{Value, json};
 
-use crate::{
+use crate::run::{
     daemon::{Daemon, wait},
     order::{Repeats, assert_all_in_order},
     server::{Answer, Server},

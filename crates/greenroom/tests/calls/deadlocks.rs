@@ -5,7 +5,7 @@ use greenroom::{
     policy::{About, Choice, Crew, LeastLoaded, Policy, Random, RoundRobin},
 };
 
-use crate::desk::*;
+use crate::calls::desk::*;
 
 #[tokio::test(start_paused = true)]
 async fn a06_the_only_worker_of_a_pool_cannot_call_it() {

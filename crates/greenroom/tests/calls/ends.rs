@@ -8,7 +8,7 @@ use greenroom::{
 };
 use tokio::{task::JoinHandle, time::Instant};
 
-use crate::desk::*;
+use crate::calls::desk::*;
 
 #[tokio::test(start_paused = true)]
 async fn a06_a_call_ends_in_failed_panicked_dropped_or_stopped() {

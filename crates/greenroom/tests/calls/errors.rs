@@ -7,7 +7,7 @@ use greenroom::{
     policy::{About, Choice, Crew, Policy},
 };
 
-use crate::desk::SECOND;
+use crate::calls::desk::SECOND;
 
 /// A message that can be neither copied nor printed nor compared.
 struct Parcel(u32);

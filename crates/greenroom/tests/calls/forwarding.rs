@@ -8,7 +8,7 @@ use greenroom::{
 };
 use tokio::time::Instant;
 
-use crate::desk::*;
+use crate::calls::desk::*;
 
 #[tokio::test(start_paused = true)]
 async fn a07_forward_keeps_port_sender_class_deadline_attempt_and_trace() {

@@ -8,7 +8,7 @@ use greenroom::{
 };
 use tokio::time::Instant;
 
-use crate::desk::*;
+use crate::calls::desk::*;
 
 enum Account {
     Balance(ReplyPort<u64>),

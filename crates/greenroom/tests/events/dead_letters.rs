@@ -16,7 +16,7 @@ use greenroom::{
     dead_letters::{NoLetter, NotReplayed},
 };
 
-use crate::desk::{Desk, Page, SECOND, settle};
+use crate::events::desk::{Desk, Page, SECOND, settle};
 
 /// One worker, in the order of keys, with room for so many.
 async fn open(

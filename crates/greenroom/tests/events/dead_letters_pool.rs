@@ -14,7 +14,7 @@ use greenroom::{
     pool::PoolDeadLetters,
 };
 
-use crate::desk::{Desk, Page, SECOND, settle};
+use crate::events::desk::{Desk, Page, SECOND, settle};
 
 const MILLI: Duration = Duration::from_millis(1);
 

@@ -16,7 +16,7 @@ use greenroom::{
 };
 use tokio::sync::Semaphore;
 
-use crate::clerk::settle;
+use crate::keys::clerk::settle;
 
 /// What becomes of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -67,7 +67,7 @@ async fn k10_who_waits_for_room_has_it_when_a_key_is_parked_apart() {
     let clerk = Clerk::new();
     let pool = parking(&clerk).workers(1).capacity(4).max_per_key(4).parked_apart();
     let pool = std::sync::Arc::new(pool.spawn().await.unwrap());
-    pool.send((1, 0, crate::clerk::Wish::FailLater)).await.unwrap();
+    pool.send((1, 0, crate::keys::clerk::Wish::FailLater)).await.unwrap();
     settle().await;
     for number in 1..=4 {
         pool.try_send((1, number, Nothing)).unwrap();

@@ -16,7 +16,7 @@ use greenroom::{
     pool::AdminError, prelude::*, topic::Event,
 };
 
-use crate::room::assert_room;
+use crate::keys::room::assert_room;
 
 const SOON: Duration = Duration::from_secs(600);
 const A_MOMENT: Duration = Duration::from_millis(1);

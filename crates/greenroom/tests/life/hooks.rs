@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use greenroom::{ExitReason, Pool, RestartPolicy, SpawnError, Stop};
 
-use crate::probe::{Do, HOUR, Journal, Probe, SECOND, alone, settle, until, up};
+use crate::life::probe::{Do, HOUR, Journal, Probe, SECOND, alone, settle, until, up};
 
 #[tokio::test(start_paused = true)]
 async fn a10_each_hook_is_called_in_its_turn() {

@@ -13,7 +13,7 @@ use greenroom::{
 };
 use tokio::time::Instant;
 
-use crate::probe::{Do, HOUR, Journal, Probe, SECOND, alone, poll_once, settle};
+use crate::life::probe::{Do, HOUR, Journal, Probe, SECOND, alone, poll_once, settle};
 
 fn names(report: &StopReport<Do>) -> Vec<String> {
     report.left_over.iter().map(|message| format!("{message:?}")).collect()

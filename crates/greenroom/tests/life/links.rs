@@ -2,7 +2,7 @@
 
 use greenroom::{CallError, ExitReason, Pool, RestartPolicy, Stop};
 
-use crate::probe::{Do, HOUR, Journal, Probe, SECOND, alone, settle, until, up};
+use crate::life::probe::{Do, HOUR, Journal, Probe, SECOND, alone, settle, until, up};
 
 fn failed() -> ExitReason {
     ExitReason::failed("on purpose")

@@ -7,7 +7,7 @@ use std::sync::{
 
 use greenroom::{Actor, AnyAddress, Context, ExitReason, OnExit, Pool, Stop};
 
-use crate::probe::HOUR;
+use crate::life::probe::HOUR;
 
 /// Counts what it hears.
 #[derive(Clone, Default)]

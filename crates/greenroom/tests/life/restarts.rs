@@ -14,7 +14,7 @@ use greenroom::{
 };
 use tokio::time::Instant;
 
-use crate::probe::{Do, HOUR, Journal, Probe, SECOND, settle, until, up};
+use crate::life::probe::{Do, HOUR, Journal, Probe, SECOND, settle, until, up};
 
 fn workers(journal: &Journal, workers: usize) -> PoolBuilder<Probe> {
     let probe = Probe::new("it", journal);

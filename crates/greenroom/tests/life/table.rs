@@ -7,7 +7,7 @@ use greenroom::{
     PoolStats, Restarts, Rule, Stop,
 };
 
-use crate::probe::{Do, HOUR, Journal, Probe, SECOND, until};
+use crate::life::probe::{Do, HOUR, Journal, Probe, SECOND, until};
 
 const LIMIT: Duration = Duration::from_millis(100);
 

@@ -14,7 +14,7 @@ use greenroom::{
 };
 use tokio::task::JoinHandle;
 
-use crate::{
+use crate::pools::{
     room::assert_room,
     sleeper::{PANIC, Sleeper},
 };

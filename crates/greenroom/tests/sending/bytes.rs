@@ -8,7 +8,7 @@ use greenroom::{
 };
 use tokio::sync::Semaphore;
 
-use crate::settle::settle;
+use crate::sending::settle::settle;
 
 /// A key and a size.
 type Page = (u64, usize);

@@ -12,7 +12,7 @@ use super::{
     program::{Change, HANDLERS, Program},
     script,
 };
-use crate::{
+use crate::engine::{
     positions::{Keeping, Kept},
     support::{HANG, ms, sink::MemorySink},
 };

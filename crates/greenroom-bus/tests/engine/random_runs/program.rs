@@ -3,7 +3,7 @@
 use greenroom_bus::engine::{Decision, NoHandler, OnFull};
 use proptest::prelude::*;
 
-use crate::support::{ms, sink::Behaviour};
+use crate::engine::support::{ms, sink::Behaviour};
 
 /// Of these, the last has no handler.
 pub(super) const TYPES: [&str; 5] =

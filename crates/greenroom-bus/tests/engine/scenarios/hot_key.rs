@@ -10,7 +10,7 @@ use std::{
 use greenroom_bus::{handler::Outputs, source::generator::GeneratorOptions};
 
 use super::{SEEDS, generator};
-use crate::support::{Bench, handlers::handle, ms, on, pool};
+use crate::engine::support::{Bench, handlers::handle, ms, on, pool};
 
 const WORKERS: u32 = 24;
 

@@ -14,7 +14,7 @@ use greenroom_bus::{
 };
 
 use super::SEEDS;
-use crate::support::{Bench, handlers::pass, letters::Letter, on};
+use crate::engine::support::{Bench, handlers::pass, letters::Letter, on};
 
 /// Runs these lines through an engine that needs a key.
 async fn through(lines: &[Vec<u8>]) -> (RunReport, Vec<Letter>) {

@@ -11,7 +11,7 @@ use greenroom_bus::{
 use tokio::time::Instant;
 
 use super::{Meter, SEEDS, generator};
-use crate::support::{Bench, checked, handlers::handle, ms, on, pool};
+use crate::engine::support::{Bench, checked, handlers::handle, ms, on, pool};
 
 const DOWN: Duration = Duration::from_secs(10);
 const UP: Duration = Duration::from_secs(70);

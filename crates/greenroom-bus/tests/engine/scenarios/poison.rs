@@ -11,7 +11,7 @@ use greenroom_bus::{
 };
 
 use super::{Meter, SEEDS, generator};
-use crate::support::{
+use crate::engine::support::{
     Bench, checked,
     handlers::handle,
     letters::MemoryLetters,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use greenroom_bus::{handler::Outputs, source::generator::GeneratorOptions};
 
 use super::{Meter, SEEDS, generator};
-use crate::support::{Bench, handlers::handle, ms, on, pool};
+use crate::engine::support::{Bench, handlers::handle, ms, on, pool};
 
 const SLOW: &str = "key-1";
 const EVENTS: u64 = 8_000;

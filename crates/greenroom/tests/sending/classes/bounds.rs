@@ -7,7 +7,7 @@ use std::{
 
 use greenroom::{DeadLetterReason, Envelope, NotAccepted, Overflow, Stop, TrySendError};
 
-use crate::settle::settle;
+use crate::sending::settle::settle;
 
 use super::scribe::{Deed, Note, SECOND, finish, normal, scribes, urgent};
 

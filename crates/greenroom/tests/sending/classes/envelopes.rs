@@ -12,7 +12,7 @@ use greenroom::{
 };
 use tokio::time::Instant;
 
-use crate::settle::settle;
+use crate::sending::settle::settle;
 
 use super::scribe::{Carried, Deed, Note, SECOND, Scribe, finish, normal, open, scribes};
 

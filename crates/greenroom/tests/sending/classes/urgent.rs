@@ -8,7 +8,7 @@ use std::{
 
 use greenroom::{Actor, CallError, Class, Context, Envelope, Pool, Stop, WeakAddress};
 
-use crate::settle::settle;
+use crate::sending::settle::settle;
 
 use super::scribe::{Deed, Note, SECOND, finish, normal, open, scribes, urgent};
 

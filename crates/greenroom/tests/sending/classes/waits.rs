@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use greenroom::{Envelope, NotAccepted, SendError, TrySendError};
 
-use crate::settle::settle;
+use crate::sending::settle::settle;
 
 use super::scribe::{Deed, SECOND, finish, normal, scribes};
 

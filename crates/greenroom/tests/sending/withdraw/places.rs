@@ -13,7 +13,7 @@ use greenroom::{
     policy::RoundRobin, pool_events::Kind, prelude::*, topic::Event,
 };
 
-use crate::{room::assert_room, settle::settle};
+use crate::sending::{room::assert_room, settle::settle};
 
 use super::clerk::{
     Clerk, Job, PATIENCE,

@@ -15,7 +15,7 @@ use greenroom::{
     prelude::*,
 };
 
-use crate::{room::assert_room, settle::settle};
+use crate::sending::{room::assert_room, settle::settle};
 
 use super::clerk::{
     Clerk, Job, PATIENCE,

@@ -8,7 +8,7 @@ use std::{
 
 use greenroom::{Backoff, PoolBuilder, policy::RoundRobin, prelude::*};
 
-use crate::room::assert_room;
+use crate::sending::room::assert_room;
 
 use super::clerk::PATIENCE;
 

@@ -12,7 +12,7 @@ use std::{
 
 use greenroom::{Backoff, prelude::*};
 
-use crate::{room::assert_room, settle::settle};
+use crate::sending::{room::assert_room, settle::settle};
 
 use super::clerk::{
     Clerk, PATIENCE,

@@ -4,8 +4,6 @@
 //!
 //! `GREENROOM_SEED` says where chance begins; a failure names it.
 
-#![expect(clippy::unwrap_used, reason = "all of this is tests, the parts that they share included")]
-
 mod broker;
 mod file;
 mod generator;

@@ -1,8 +1,6 @@
 //! Pools with keys (keyed-pools.md): order per key (K01 to K12), what waits behind one key and what
 //! an operator decides about it, and keys that stay with their worker (T01 to T04).
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 mod asked;
 mod batches;
 mod bounds;
@@ -11,6 +9,6 @@ mod ends;
 mod keyed;
 mod keyless;
 mod parked;
-#[path = "../shared/room.rs"]
-mod room;
 mod sticky;
+
+use crate::shared::room;

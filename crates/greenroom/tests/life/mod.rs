@@ -1,8 +1,6 @@
 //! The life of actors and workers: hooks, exits, stops (A10, A11, A13), links and monitors (A12),
 //! names (A15), systems (A17), timers (A18), restarts (P17 to P21), kills and supervisors.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 mod hooks;
 mod kills;
 mod lifecycle;

@@ -1,7 +1,4 @@
-//! Pool events as `tracing` events (X01). A process of its own, with one subscriber for all its
-//! tests.
-
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+//! Pool events as `tracing` events (X01). One subscriber listens for each thread by itself.
 
 use std::{
     cell::RefCell,

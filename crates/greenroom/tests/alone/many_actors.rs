@@ -1,10 +1,10 @@
 //! Very many actors, one after the other: nothing of them is left (A12, A13).
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::{convert::Infallible, time::Duration};
 
 use greenroom::{Actor, Context, ExitReason, Pool, Stop};
+
+use super::alone;
 
 struct Member;
 
@@ -84,8 +84,16 @@ async fn until_no_task_is_left(before: usize) {
     assert!(tokio::time::timeout(Duration::from_secs(10), gone).await.is_ok(), "{} tasks", tasks());
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a13_100_000_actors_that_are_linked_used_and_stopped_leave_no_memory_and_no_task() {
+#[test]
+fn a13_100_000_actors_that_are_linked_used_and_stopped_leave_no_memory_and_no_task() {
+    alone(
+        "alone::many_actors::a13_100_000_actors_that_are_linked_used_and_stopped_leave_no_memory_and_no_task",
+        2,
+        all(),
+    );
+}
+
+async fn all() {
     let (tasks_before, mut after_two) = (tasks(), 0);
     for number in 1..=BATCHES {
         let each = batch().await;

@@ -1,8 +1,6 @@
 //! `greenroom bench` as a user meets it: what it prints, that it adds up, and what it
 //! refuses. Never how fast it was.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot start its binary has failed")]
-
 use std::process::{Command, Output};
 
 use serde_json::Value;

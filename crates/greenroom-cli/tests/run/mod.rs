@@ -1,7 +1,5 @@
 //! `greenroom run` as a user meets it: real files, real processes, a real server,
 //! and a report that adds up.
-#![cfg(unix)]
-#![expect(clippy::unwrap_used, reason = "a test whose stage cannot be set has failed")]
 
 mod admin;
 mod advise;
@@ -10,12 +8,12 @@ mod bounds;
 mod checkpoint;
 mod conditions;
 mod configuration;
-mod daemon;
+pub(crate) mod daemon;
 mod dashboard;
 mod dead_letters;
 mod dry_run;
 mod examples;
-mod faketime;
+pub(crate) mod faketime;
 mod file_sets;
 mod files;
 mod follow;
@@ -27,7 +25,7 @@ mod layers;
 mod limits;
 mod log_scenarios;
 mod metrics;
-mod order;
+pub(crate) mod order;
 mod pipelines;
 mod pools;
 mod posts;
@@ -37,13 +35,13 @@ mod reload;
 mod rotation;
 mod routing;
 mod scenarios;
-mod scrape;
+pub(crate) mod scrape;
 mod sdk;
 mod send;
-mod server;
+pub(crate) mod server;
 mod signals;
 mod small_disk;
-mod stage;
+pub(crate) mod stage;
 mod standard_output;
 mod status_map;
 mod stores;

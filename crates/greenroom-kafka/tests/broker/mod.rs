@@ -5,10 +5,8 @@
 //! run them.
 //!
 //! ```sh
-//! GREENROOM_KAFKA=$(scripts/kafka up) cargo test -p greenroom-kafka --test broker
+//! GREENROOM_KAFKA=$(scripts/kafka up) cargo test -p greenroom-kafka --test kafka
 //! ```
-
-#![expect(clippy::unwrap_used, reason = "all of this is tests, the parts that they share included")]
 
 mod commits;
 mod conformance;
@@ -25,4 +23,4 @@ mod program;
 mod reading;
 mod scenarios;
 mod slow;
-mod support;
+pub(crate) mod support;

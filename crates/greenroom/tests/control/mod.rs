@@ -1,8 +1,6 @@
 //! What controls a pool: coordinators, sizes that follow the load (P23), advice (H10), and
 //! event-bus pools (H01 to H12).
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 mod advisor;
 mod autoscale;
 mod coordinator;

@@ -1,8 +1,6 @@
 //! What the engine promises, seen from outside: in-memory sources, outputs and dead
 //! letters, on virtual time.
 
-#![expect(clippy::unwrap_used, reason = "all of this is tests, the parts that they share included")]
-
 mod acks;
 mod advised;
 mod bounds;
@@ -34,5 +32,5 @@ mod retries;
 mod router;
 mod routing;
 mod scenarios;
-mod support;
+pub(crate) mod support;
 mod weights;

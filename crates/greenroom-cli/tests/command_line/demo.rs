@@ -1,7 +1,5 @@
 //! `greenroom demo` as a user meets it: what it prints, its counters, its exit code.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot start its binary has failed")]
-
 use std::{
     io::{BufRead, BufReader, Read, Write},
     net::TcpStream,

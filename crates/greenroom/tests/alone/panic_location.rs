@@ -1,6 +1,4 @@
-//! The panic hook that remembers locations (A11). A process of its own: there is one hook.
-
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+//! The panic hook that remembers locations (A11).
 
 use std::{
     panic,
@@ -8,6 +6,8 @@ use std::{
 };
 
 use greenroom::{Actor, Context, ExitReason, Pool};
+
+use super::alone;
 
 static HEARD: AtomicU32 = AtomicU32::new(0);
 
@@ -33,8 +33,16 @@ async fn panicked_at() -> Option<greenroom::panic_location::PanicLocation> {
     }
 }
 
-#[tokio::test]
-async fn a11_the_hook_that_was_there_before_still_hears_of_each_panic_once() {
+#[test]
+fn a11_the_hook_that_was_there_before_still_hears_of_each_panic_once() {
+    alone(
+        "alone::panic_location::a11_the_hook_that_was_there_before_still_hears_of_each_panic_once",
+        1,
+        one_hook(),
+    );
+}
+
+async fn one_hook() {
     panic::set_hook(Box::new(|_| {
         HEARD.fetch_add(1, Ordering::SeqCst);
     }));

@@ -3,14 +3,8 @@
 //!
 //! ```sh
 //! GREENROOM_KAFKA=$(scripts/kafka up 19092) GREENROOM_KAFKA_MAY_RESTART=1 \
-//!     cargo test -p greenroom-kafka --test broker_restart
+//!     cargo test -p greenroom-kafka --test kafka restart
 //! ```
-
-#![expect(clippy::unwrap_used, reason = "all of this is tests, the parts that they share included")]
-
-#[expect(dead_code, reason = "parts of it are for other tests")]
-#[path = "../broker/support.rs"]
-mod support;
 
 use std::{
     collections::HashSet,
@@ -33,9 +27,9 @@ use greenroom_kafka::{
 };
 use tokio::sync::Notify;
 
-use self::support::{
-    NoLetters, PATIENCE, Publisher, committed, create_topic, event, group, options, real_broker,
-    unique, until,
+use crate::broker::support::{
+    NoLetters, PATIENCE, Publisher, committed, create_topic, event, group, options, pull,
+    real_broker, unique, until,
 };
 
 const EVENTS: u64 = 3_000;
@@ -112,7 +106,7 @@ async fn z07_a_broker_that_was_away_is_gone_on_with_and_nothing_is_lost() {
             io::stderr(),
             "NOT RUN: the test that kills its broker. To run it, on a broker for nothing else: \
              GREENROOM_KAFKA=$(scripts/kafka up 19092) GREENROOM_KAFKA_MAY_RESTART=1 cargo test -p \
-             greenroom-kafka --test broker_restart"
+             greenroom-kafka --test kafka restart"
         );
         return;
     }
@@ -179,7 +173,7 @@ async fn z07_a_broker_that_was_away_is_gone_on_with_and_nothing_is_lost() {
     let mut read = KafkaSource::open(options(&broker, &out, std::slice::from_ref(&out))).unwrap();
     let mut ids = HashSet::new();
     while (ids.len() as u64) < EVENTS {
-        let made = support::pull(&mut read, 1).await;
+        let made = pull(&mut read, 1).await;
         ids.extend(made.into_iter().map(|(_, taken)| taken.event.unwrap().id().to_owned()));
     }
 }

@@ -1,8 +1,6 @@
 //! Calls: how they end (A06, A08, A09), what forwarding keeps (A07), callers that run the handler
 //! themselves, and calls of several workers (P10 to P12).
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 mod deadlocks;
 mod desk;
 mod ends;

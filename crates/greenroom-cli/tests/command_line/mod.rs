@@ -1,11 +1,11 @@
 //! The binary as a user meets it: exit codes, what goes where, and no stack traces.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot start its binary has failed")]
-
 mod asyncapi;
+mod bench;
 #[cfg(target_os = "linux")]
 mod colour;
 mod completions;
+mod demo;
 mod man;
 mod route;
 mod store;

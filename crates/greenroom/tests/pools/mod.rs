@@ -1,8 +1,6 @@
 //! Pools: what each promises, which worker handles a message, what becomes of it, and how a pool
 //! changes while it works.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 mod adopting;
 mod dispatch;
 mod inspect;
@@ -12,10 +10,10 @@ mod outcomes;
 mod promises;
 mod resizing;
 mod retry_storms;
-#[path = "../shared/room.rs"]
-mod room;
 mod runtimes;
 mod scripted;
 mod sleeper;
 mod stats;
 mod threads;
+
+use crate::shared::room;

@@ -1,0 +1,3 @@
+//! What the tests of several folders use.
+
+pub(crate) mod room;
