@@ -2,13 +2,16 @@
 
 CARGO ?= cargo
 
-.PHONY: help build test lint fmt doc example reference models bench guard ci
+.PHONY: help build quick test lint fmt doc example reference models bench guard ci full
 
 help: ## list these commands
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
 build: ## build the greenroom program, optimised
 	$(CARGO) build --release --locked
+
+quick: ## format, lints and tests of the crates that differ from main; `make quick SINCE=HEAD~3`
+	.ci/quick $(SINCE)
 
 test: ## run the tests of all crates; `make test CRATE=greenroom-bus` runs those of one
 	$(CARGO) test --locked $(if $(CRATE),--package $(CRATE),--workspace)
@@ -41,5 +44,8 @@ bench: ## measure the engine and a pool, the short way; bench/README.md has the 
 guard: ## count instructions per message with valgrind, beside the recorded ones
 	$(CARGO) run --quiet --profile measure --locked --manifest-path bench/Cargo.toml --package pools -- guard
 
-ci: ## everything that a change has to pass
+ci: ## the gate: what every change has to pass
 	.ci/run
+
+full: ## everything there is: before a release
+	.ci/run full
