@@ -533,37 +533,24 @@ pub struct BenchArgs {
     /// Workers of the pool
     #[arg(long, value_name = "COUNT", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub workers: u32,
-    /// Messages that may wait for each worker
-    #[arg(long, value_name = "COUNT", default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
-    pub inbox: u32,
     /// Keys; messages of one key are handled in order. 0: no order
     #[arg(long, value_name = "COUNT", default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(0..=100_000_000))]
     pub keys: u32,
-    /// The skew of keys: the n-th is drawn with a weight of 1 / n^EXPONENT; 0 makes them all alike
-    #[arg(long, value_name = "EXPONENT", default_value = "1", allow_negative_numbers = true, value_parser = values::exponent)]
-    pub zipf: f64,
     /// What the handler of a message computes, for example `2us`; nothing unless said otherwise
     #[arg(long, value_name = "TIME", default_value = "0us", allow_negative_numbers = true, value_parser = values::work)]
     pub work: Duration,
-    /// Measure latency as well, at this many messages per second that wait for
-    /// nobody: `20000` or `20000/s`
-    #[arg(long, value_name = "RATE", allow_negative_numbers = true, value_parser = values::rate)]
-    pub rate: Option<f64>,
-    /// Measure every preset of a pool instead, or those that are named: throughput, latency, memory
-    #[arg(long, value_name = "NAME,..", num_args = 0.., require_equals = true, value_delimiter = ',', conflicts_with_all = ["workers", "inbox"])]
+    /// Latency is measured at this many messages per second: `20000` or `20000/s`
+    #[arg(long, value_name = "RATE", default_value = "20000", allow_negative_numbers = true, value_parser = values::rate)]
+    pub rate: f64,
+    /// Measure every preset of a pool instead, or those that are named
+    #[arg(long, value_name = "NAME,..", num_args = 0.., require_equals = true, value_delimiter = ',', conflicts_with = "workers")]
     pub presets: Option<Vec<String>>,
     /// How long each measurement takes
     #[arg(long, value_name = "SECONDS", default_value = "3", allow_negative_numbers = true, value_parser = values::seconds)]
     pub seconds: Seconds,
-    /// Where chance begins
-    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
-    pub seed: u64,
-    /// Print one JSON object
-    #[arg(long)]
-    pub json: bool,
-    /// Measure the pool alone; how the presets are measured, each in a process of its own
+    /// Print the row of one preset alone; how the presets are measured, each in a process of its own
     #[arg(long, hide = true)]
-    pub pool_alone: bool,
+    pub row: bool,
 }
 
 /// Arguments of `store`.

@@ -14,8 +14,6 @@ const LONGEST: Duration = Duration::from_secs(3_600);
 const MOST_WORK: Duration = Duration::from_secs(1);
 /// More than any pool handles.
 const FASTEST: f64 = 100e6;
-/// Above this everything is of the first key.
-const STEEPEST: f64 = 10.0;
 
 /// How long something goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,12 +78,6 @@ pub(super) fn since(text: &str) -> Result<String, String> {
     })
 }
 
-/// From 0 to 10.
-pub(super) fn exponent(text: &str) -> Result<f64, String> {
-    let found = text.parse().ok().filter(|exponent| (0.0..=STEEPEST).contains(exponent));
-    found.ok_or_else(|| "a number from 0 (all keys alike) to 10 is needed".to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,7 +96,6 @@ mod tests {
         assert!(age("12").is_err());
         assert_eq!(rate("20_000"), Ok(20_000.0));
         assert_eq!(rate("600/min"), Ok(10.0));
-        assert_eq!(exponent("0.9"), Ok(0.9));
     }
 
     #[test]
@@ -115,6 +106,5 @@ mod tests {
             assert!(rate(wrong).is_err() || wrong == "1e9", "{wrong}");
         }
         assert!(rate("1e9").is_err() && rate("inf").is_err() && rate("0/s").is_err());
-        assert!(exponent("nan").is_err() && exponent("11").is_err() && exponent("-1").is_err());
     }
 }

@@ -1,65 +1,117 @@
-//! `greenroom bench`: what a pool of the library does on this machine (C06).
-//!
-//! ```text
-//! senders ──▶ pool: workers, keys, order ──▶ work     what is measured
-//! senders ──────────────────────────────────▶ work    the floor: the same without any engine
-//! ```
-//!
-//! As fast as it goes: a task for each core sends for a while, the pool's bound holds it
-//! back, and all that was sent is waited for. At a rate: arrivals that wait for nobody (open
-//! loop), by threads beside the runtime, as a timer of the runtime is a millisecond late by
-//! itself; a message's time counts from when it arrived, so that a stall is charged for
-//! everybody whom it kept waiting.
-//!
-//! The floor keeps no order, bounds nothing and survives no panic. It says how much of the
-//! machine is left for an engine.
+//! `greenroom bench`: what a pool of the library does on this machine (C06): messages per second as
+//! fast as it goes, latency where messages arrive at a rate, and memory.
 
-mod full;
-mod load;
 mod machine;
 mod measure;
-mod presets;
-mod rows;
-mod table;
 mod work;
 
-use std::process::ExitCode;
+use std::process::{Command, ExitCode, Stdio};
 
-use self::{
-    load::Load,
-    measure::BenchSide,
-    rows::row,
-    table::{Report, Row},
-};
+use greenroom::event_pool::Preset;
+
+pub(super) use self::measure::Bench;
+use self::measure::{Load, Measured, measure};
 use crate::{
     cli::BenchArgs,
     exit::{self, Exit},
+    progress,
+    report::{grouped, mebibytes, seconds},
 };
 
-/// Measures and prints.
+/// Messages that may wait for each worker, unless a preset says otherwise.
+const MAILBOX: usize = 1_000;
+
+/// Measures, and prints a row for each pool as soon as it is measured.
 pub fn bench(args: &BenchArgs) -> ExitCode {
-    let rows = match &args.presets {
-        None => rows(args),
-        Some(names) => match presets::check(names) {
-            Ok(()) => presets::rows(args, names),
-            Err(why) => return Exit::BadConfiguration.because(why),
-        },
+    let chosen = match chosen(args.presets.as_deref()) {
+        Ok(chosen) => chosen,
+        Err(why) => return Exit::BadConfiguration.because(why),
     };
-    match rows {
-        Ok(rows) => exit::answer(&Report::new(args, rows).render()),
+    match rows(&chosen, args) {
+        Ok(()) => ExitCode::SUCCESS,
         Err(why) => Exit::CouldNotRun.because(why),
     }
 }
 
-/// The floor and the pool; or the pool alone, with its memory.
-fn rows(args: &BenchArgs) -> Result<Vec<Row>, String> {
-    let load = Load::new(args);
-    if !args.pool_alone {
-        return [BenchSide::Floor, BenchSide::Pool]
-            .iter()
-            .map(|side| row(&load, *side, args.rate))
-            .collect();
+fn rows(presets: &[Preset], args: &BenchArgs) -> Result<(), String> {
+    if let ([one], true) = (presets, args.row) {
+        return row(one.name(), one.pool_size(), one.inbox_size(), args);
     }
-    let memory = full::measure(&load)?;
-    Ok(vec![row(&load, BenchSide::Pool, args.rate)?.with_memory(memory)])
+    print(&heading(args))?;
+    if presets.is_empty() {
+        return row("a pool", args.workers as usize, MAILBOX, args);
+    }
+    presets.iter().try_for_each(|preset| in_a_process(preset.name(), args))
+}
+
+fn print(text: &str) -> Result<(), String> {
+    let printed = exit::answer(text) == ExitCode::SUCCESS;
+    if printed { Ok(()) } else { Err("the figures could not be printed".to_owned()) }
+}
+
+/// The presets of these names; all of them if no name is given.
+fn chosen(names: Option<&[String]>) -> Result<Vec<Preset>, String> {
+    let Some(names) = names else { return Ok(Vec::new()) };
+    if names.is_empty() {
+        return Ok(Preset::ALL.to_vec());
+    }
+    let known = |name: &String| {
+        Preset::named(name).ok_or_else(|| {
+            let all: Vec<_> = Preset::ALL.iter().map(|preset| preset.name()).collect();
+            format!("there is no preset `{name}`; there are {}", all.join(", "))
+        })
+    };
+    names.iter().map(known).collect()
+}
+
+fn heading(args: &BenchArgs) -> String {
+    let keys = match args.keys {
+        0 => "no keys".to_owned(),
+        keys => format!("{} keys (Zipf 1)", grouped(keys.into())),
+    };
+    let processor = machine::processor().unwrap_or_else(|| "unknown processor".to_owned());
+    let debug =
+        if cfg!(debug_assertions) { "; a debug build: compare nothing with it" } else { "" };
+    format!(
+        "greenroom {}, {} cores, {processor}{debug}\n{keys}, handlers of {:?}; {} as fast as it goes, {} at {}/s\n\n{}",
+        env!("CARGO_PKG_VERSION"),
+        machine::cores(),
+        args.work,
+        seconds(args.seconds.0.as_secs_f64()),
+        seconds(args.seconds.0.as_secs_f64()),
+        grouped(args.rate.round() as u64),
+        line("pool", ["workers x inbox", "messages/s", "p99", "memory"].map(str::to_owned)),
+    )
+}
+
+fn line(name: &str, [size, per_s, p99, memory]: [String; 4]) -> String {
+    format!("{name:<16}  {size:>15}  {per_s:>12}  {p99:>9}  {memory:>11}\n")
+}
+
+/// Measures a pool and prints its row.
+fn row(name: &str, workers: usize, mailbox: usize, args: &BenchArgs) -> Result<(), String> {
+    let shown = progress::words(format!("{name}: {workers} workers"));
+    let measured = measure(&Load::new(workers, mailbox, args));
+    drop(shown);
+    let Measured { per_s, p99, memory } = measured?;
+    let size = format!("{} x {}", grouped(workers as u64), grouped(mailbox as u64));
+    let p99 = p99.map_or_else(|| "overrun".to_owned(), |p99| format!("{p99:.1?}"));
+    let memory = memory.map_or_else(|| "-".to_owned(), mebibytes);
+    print(&line(name, [size, grouped(per_s.round() as u64), p99, memory]))
+}
+
+/// A row of a process of its own: an allocator keeps what was freed, so that the memory of a second
+/// pool would be measured too small.
+fn in_a_process(name: &str, args: &BenchArgs) -> Result<(), String> {
+    let mut child = Command::new(std::env::current_exe().map_err(|error| error.to_string())?);
+    child.args(["bench", "--row", &format!("--presets={name}")]);
+    let settings = [
+        ("--keys", args.keys.to_string()),
+        ("--work", format!("{}ns", args.work.as_nanos())),
+        ("--rate", args.rate.to_string()),
+        ("--seconds", args.seconds.0.as_secs_f64().to_string()),
+    ];
+    child.args(settings.iter().flat_map(|(name, value)| [*name, value.as_str()]));
+    let ended = child.stdin(Stdio::null()).status().map_err(|error| format!("{name}: {error}"))?;
+    if ended.success() { Ok(()) } else { Err(format!("preset `{name}` could not be measured")) }
 }

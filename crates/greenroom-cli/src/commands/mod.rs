@@ -16,4 +16,5 @@ pub mod schema;
 pub mod send;
 pub mod store;
 pub mod top;
+mod trial;
 pub mod why;

@@ -8,7 +8,10 @@ mod letters;
 mod metrics;
 mod reload;
 #[path = "../brokers/scenarios.rs"]
-#[expect(clippy::duplicate_mod, reason = "each broker fills an input of its own")]
+#[cfg_attr(
+    all(feature = "kafka", feature = "nats"),
+    expect(clippy::duplicate_mod, reason = "each broker fills an input of its own")
+)]
 mod scenarios;
 mod secure;
 mod topics;

@@ -6,7 +6,10 @@ mod flow;
 mod letters;
 mod reload;
 #[path = "../brokers/scenarios.rs"]
-#[expect(clippy::duplicate_mod, reason = "each broker fills an input of its own")]
+#[cfg_attr(
+    all(feature = "kafka", feature = "nats"),
+    expect(clippy::duplicate_mod, reason = "each broker fills an input of its own")
+)]
 mod scenarios;
 mod streams;
 

@@ -5,7 +5,7 @@
 //! A05. After a test was added, renamed or removed,
 //!
 //! ```text
-//! GREENROOM_WRITE_STATEMENTS=1 cargo test -p greenroom --test library statements
+//! GREENROOM_WRITE_STATEMENTS=1 cargo test -p greenroom --test actors statements
 //! ```
 //!
 //! writes the names into the page. What a statement promises, its heading, is written by hand.
@@ -50,7 +50,7 @@ fn the_page_names_every_statement_and_its_tests() {
     if let Some((line, (is, should_be))) = first_difference(&page, &expected) {
         panic!(
             "STATEMENTS.md, line {line}, is\n{is}\nand should be\n{should_be}\n\
-             GREENROOM_WRITE_STATEMENTS=1 cargo test -p greenroom --test library statements"
+             GREENROOM_WRITE_STATEMENTS=1 cargo test -p greenroom --test actors statements"
         );
     }
 }

@@ -17,11 +17,6 @@ pub(super) fn resident() -> Option<u64> {
     kibibytes(&field("/proc/self/status", "VmRSS")?)
 }
 
-/// Bytes that could be taken without pushing anything out.
-pub(super) fn available() -> Option<u64> {
-    kibibytes(&field("/proc/meminfo", "MemAvailable")?)
-}
-
 fn field(path: &str, name: &str) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     let line = text.lines().find(|line| line.starts_with(name))?;

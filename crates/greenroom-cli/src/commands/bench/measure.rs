@@ -1,76 +1,94 @@
-//! One measurement: senders, a sampler beside them, and a look whether everything came through.
+//! One pool, twice: as fast as it goes, and at a rate.
+//!
+//! As fast as it goes: a task for each core sends, and the pool's bound holds it back. At a rate:
+//! arrivals that wait for nobody (an open loop), from threads beside the runtime, as a timer of the
+//! runtime is a millisecond late by itself. A message's time counts from when it was due, so that a
+//! stall is charged for all that it kept waiting.
 
 use std::{
-    io::{self, IsTerminal},
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
-use greenroom::Stop;
-use greenroom_bus::source::generator::zipf::Chance;
+use greenroom::{Pool, Stop};
+use greenroom_bus::source::generator::zipf::{Chance, Zipf};
 use tokio::runtime::Handle;
 
-use super::load::{Keys, Load, LoadTally, Message, To};
+use super::{machine, work::Work};
 use crate::{
+    cli::BenchArgs,
+    commands::trial::{Arrival, Trial},
     latencies::Latencies,
     progress,
-    report::{grouped, seconds},
 };
 
+/// Keys are drawn before anything runs, so many, and then again from the first on.
+const DRAWN: u32 = 1 << 20;
 /// Messages between two looks at the clock.
-const RUN: usize = 64;
-/// How often messages in flight are counted.
-const SAMPLE: Duration = Duration::from_millis(5);
+const RUN: u32 = 64;
+/// How often the memory of the process is looked at.
+const SAMPLE: Duration = Duration::from_millis(20);
 /// How long the last messages may take.
 const DRAIN: Duration = Duration::from_secs(60);
-/// How long tasks that outlive a measurement may hold up the next.
-const LAST_TASKS: Duration = Duration::from_secs(1);
+/// Below this part of the rate, the machine did not keep up.
+const KEPT_UP: f64 = 0.9;
 
-/// What does the work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum BenchSide {
-    /// The senders themselves.
-    Floor,
-    Pool,
+/// What is measured.
+pub(super) struct Load {
+    workers: usize,
+    mailbox: usize,
+    rate: f64,
+    length: Duration,
+    work: Work,
+    /// In the order in which they are sent; none for messages without a key.
+    keys: Option<Arc<[u32]>>,
 }
 
-impl BenchSide {
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Floor => "no engine",
-            Self::Pool => "greenroom",
+/// What it came to.
+pub(super) struct Measured {
+    /// Messages per second, as fast as it goes.
+    pub(super) per_s: f64,
+    /// From when a message was due until it was handled; none if the machine did not keep up.
+    pub(super) p99: Option<Duration>,
+    /// What the process grew by at most; none if the system does not tell.
+    pub(super) memory: Option<u64>,
+}
+
+/// What the workers of a pool share.
+pub(in crate::commands) struct Bench {
+    work: Work,
+    started: Instant,
+    /// Of messages that were due at a time.
+    latencies: Latencies,
+}
+
+impl Bench {
+    pub(in crate::commands) fn take(&self, arrival: Arrival) {
+        self.work.run(arrival.number.into());
+        if !arrival.due.is_zero() {
+            self.latencies.record(self.started.elapsed().saturating_sub(arrival.due));
         }
     }
 }
 
-/// When messages are sent.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum SendPace {
-    /// As soon as there is room.
-    Unpaced,
-    /// So many a second, by chance, whether there is room or not.
-    At(f64),
-}
-
-/// What a measurement came to.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Measured {
-    pub(super) events: u64,
-    /// From the start until the last one was handled.
-    pub(super) elapsed: Duration,
-    /// p50, p99, p99.9 from arrival to handled, where messages arrived at a rate.
-    pub(super) latency: Option<[Duration; 3]>,
-    /// The most messages in flight, of what was sampled.
-    pub(super) peak_in_flight: u64,
-}
-
-impl Measured {
-    pub(super) fn events_per_s(&self) -> f64 {
-        self.events as f64 / self.elapsed.as_secs_f64()
+impl Load {
+    pub(super) fn new(workers: usize, mailbox: usize, args: &BenchArgs) -> Self {
+        let draw = |keys| {
+            let (zipf, mut chance) = (Zipf::new(keys, 1.0), Chance::new(1));
+            (0..DRAWN).map(|_| zipf.draw(&mut chance)).collect()
+        };
+        Self {
+            workers,
+            mailbox,
+            rate: args.rate,
+            length: args.seconds.0,
+            work: Work::of(args.work),
+            keys: (args.keys > 0).then(|| draw(args.keys)),
+        }
     }
 }
 
@@ -78,164 +96,113 @@ impl Measured {
 ///
 /// # Errors
 /// No threads, a pool that did not start, or a message that was lost.
-pub(super) fn measure(load: &Load, side: BenchSide, pace: SendPace) -> Result<Measured, String> {
+pub(super) fn measure(load: &Load) -> Result<Measured, String> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| format!("no threads: {error}"))?;
-    let places = if side == BenchSide::Floor { load.senders } else { load.workers };
-    let tally = LoadTally::new(load.senders, places);
-    let peak = AtomicU64::new(0);
-    let measured = runtime.block_on(async {
-        tokio::select! {
-            biased;
-            ended = run(load, side, pace, &tally) => ended,
-            () = sample(&tally, &peak) => unreachable!("sampling goes on until it is dropped"),
-            () = show(side, pace, load, &tally) => unreachable!("progress is shown until it is dropped"),
-        }
-    });
-    runtime.shutdown_timeout(LAST_TASKS);
-    let elapsed = measured?;
-    let (sent, handled) = (tally.sent(), tally.handled());
-    if sent != handled {
-        return Err(format!(
-            "{sent} messages were sent, and {handled} handled (a defect: please report it)"
-        ));
-    }
-    let percentile = |part| Latencies::percentile_of(&tally.latencies, part);
-    let latency = percentile(0.5).zip(percentile(0.99)).zip(percentile(0.999));
-    Ok(Measured {
-        events: handled,
-        elapsed,
-        latency: latency.map(|((p50, p99), p999)| [p50, p99, p999]),
-        peak_in_flight: peak.load(Relaxed),
+    let (before, most) = (machine::resident(), AtomicU64::new(0));
+    runtime.block_on(async {
+        let (per_s, _) = tokio::select! {
+            ended = run(load, None) => ended?,
+            () = sample(&most) => unreachable!("sampling goes on until it is dropped"),
+        };
+        let (paced, bench) = run(load, Some(load.rate)).await?;
+        let p99 = bench.latencies.percentile(0.99);
+        let memory = before.map(|before| most.load(Relaxed).saturating_sub(before));
+        Ok(Measured { per_s, p99: p99.filter(|_| paced >= KEPT_UP * load.rate), memory })
     })
 }
 
-/// Sends, waits for the end of it, and says how long it took.
-async fn run(
-    load: &Load,
-    side: BenchSide,
-    pace: SendPace,
-    tally: &Arc<LoadTally>,
-) -> Result<Duration, String> {
-    let pool = match side {
-        BenchSide::Floor => None,
-        BenchSide::Pool => Some(load.pool(tally).await.map_err(|error| error.to_string())?),
-    };
-    let sender = |index| Sender {
-        index,
-        to: match &pool {
-            None => To::Itself(load.handler(tally, index)),
-            Some(pool) => To::Pool(pool.address()),
-        },
-        tally: tally.clone(),
-        keys: load.keys.clone(),
-        length: load.length,
-        senders: load.senders as u64,
-    };
-    let start = |index| match pace {
-        SendPace::Unpaced => tokio::spawn(sender(index).unpaced()),
-        SendPace::At(rate) => {
-            let chance = Chance::new(load.seed.wrapping_add(index as u64));
-            let (rate, runtime) = (rate / load.senders as f64, Handle::current());
-            let sender = sender(index);
-            tokio::task::spawn_blocking(move || sender.paced(rate, chance, &runtime))
+/// Sends, waits until all is handled, and returns how many were handled a second.
+async fn run(load: &Load, rate: Option<f64>) -> Result<(f64, Arc<Bench>), String> {
+    let bench = Bench { work: load.work, started: Instant::now(), latencies: Latencies::new() };
+    let bench = Arc::new(bench);
+    let shared = bench.clone();
+    let pool = Trial::pool(move || Trial::Bench(shared.clone())).name("bench");
+    let pool = pool.workers(load.workers).mailbox(load.mailbox).spawn().await;
+    let pool = Arc::new(pool.map_err(|error| error.to_string())?);
+    let senders = machine::cores() as u32;
+    let start = |index| {
+        let sender = Sender {
+            index,
+            senders,
+            pool: pool.clone(),
+            keys: load.keys.clone(),
+            length: load.length,
+            started: bench.started,
+        };
+        match rate.map(|rate| rate / f64::from(senders)) {
+            None => tokio::spawn(sender.unpaced()),
+            Some(rate) => {
+                let runtime = Handle::current();
+                tokio::task::spawn_blocking(move || sender.paced(rate, &runtime))
+            }
         }
     };
-    let sending: Vec<_> = (0..load.senders).map(start).collect();
+    let sending: Vec<_> = (0..senders).map(start).collect();
+    let mut sent = 0;
     for sender in sending {
-        sender.await.map_err(|error| error.to_string())??;
+        sent += u64::from(sender.await.map_err(|error| error.to_string())??);
     }
-    if let Some(pool) = pool {
-        let left = pool.stop(Stop::within(DRAIN)).await.left_over.len();
-        if left > 0 {
-            return Err(format!(
-                "{left} messages were not handled {} s after the last was sent",
-                DRAIN.as_secs()
-            ));
-        }
+    let left = pool.stop(Stop::within(DRAIN)).await.left_over.len();
+    if left > 0 {
+        return Err(format!("{left} of {sent} messages were not handled after {DRAIN:?}"));
     }
-    Ok(tally.started.elapsed())
+    Ok((sent as f64 / bench.started.elapsed().as_secs_f64(), bench))
 }
 
-/// Who sends.
 struct Sender {
-    index: usize,
-    to: To,
-    tally: Arc<LoadTally>,
-    keys: Keys,
-    length: Duration,
+    index: u32,
     /// How many there are: each takes every so many-th key.
-    senders: u64,
+    senders: u32,
+    pool: Arc<Pool<Trial>>,
+    keys: Option<Arc<[u32]>>,
+    length: Duration,
+    started: Instant,
 }
 
 impl Sender {
-    async fn send(&self, nth: u64, due: Duration) -> Result<(), String> {
-        let seq = nth * self.senders + self.index as u64;
-        self.to.send(Message::new(self.keys.of(seq), seq, due)).await?;
-        self.tally.sent[self.index].add();
-        Ok(())
+    async fn send(&self, nth: u32, due: Duration) -> Result<(), String> {
+        let number = nth.wrapping_mul(self.senders).wrapping_add(self.index);
+        let key = self.keys.as_ref().map(|keys| keys[number as usize % keys.len()]);
+        self.pool.send(Arrival { due, key, number }).await.map_err(|error| error.to_string())
     }
 
-    /// As fast as it goes.
-    async fn unpaced(self) -> Result<(), String> {
-        for nth in (0..).step_by(RUN) {
-            if self.tally.started.elapsed() >= self.length {
-                break;
-            }
-            for nth in nth..nth + RUN as u64 {
+    /// As fast as it goes. Returns how many were sent.
+    async fn unpaced(self) -> Result<u32, String> {
+        let mut sent = 0;
+        while self.started.elapsed() < self.length {
+            for nth in sent..sent + RUN {
                 self.send(nth, Duration::ZERO).await?;
             }
-            // Without an engine nothing else would give the thread away.
-            tokio::task::consume_budget().await;
+            sent += RUN;
         }
-        Ok(())
+        Ok(sent)
     }
 
-    /// When each is due, by Poisson's law; on a thread that may sleep. Ends after twice its time,
-    /// where that is too often for this machine.
-    fn paced(self, rate: f64, mut chance: Chance, runtime: &Handle) -> Result<(), String> {
-        let mut due = Duration::ZERO;
-        for nth in 0.. {
+    /// When each is due, by Poisson's law; on a thread that may sleep. Ends after twice its time if
+    /// that is too often for this machine.
+    fn paced(self, rate: f64, runtime: &Handle) -> Result<u32, String> {
+        let (mut due, mut chance) = (Duration::ZERO, Chance::new(u64::from(self.index) + 1));
+        for sent in 0.. {
             due += Duration::from_secs_f64(-(1.0 - chance.unit()).ln() / rate);
-            if due >= self.length || self.tally.started.elapsed() >= 2 * self.length {
-                break;
+            if due >= self.length || self.started.elapsed() >= 2 * self.length {
+                return Ok(sent);
             }
-            while let Some(left) = due.checked_sub(self.tally.started.elapsed()) {
+            if let Some(left) = due.checked_sub(self.started.elapsed()) {
                 thread::sleep(left);
             }
             // Zero would mean that nobody asks for it.
-            runtime.block_on(self.send(nth, due.max(Duration::from_nanos(1))))?;
+            runtime.block_on(self.send(sent, due.max(Duration::from_nanos(1))))?;
         }
-        Ok(())
+        Ok(u32::MAX)
     }
 }
 
-/// Keeps the most messages that are in flight, until the future is dropped.
-async fn sample(tally: &LoadTally, peak: &AtomicU64) {
+/// Keeps the most memory that the process has had, until the future is dropped.
+async fn sample(most: &AtomicU64) {
     let mut ticks = progress::ticks(SAMPLE);
     loop {
-        peak.fetch_max(tally.in_flight(), Relaxed);
+        most.fetch_max(machine::resident().unwrap_or(0), Relaxed);
         ticks.tick().await;
     }
-}
-
-/// On a terminal, says what is being measured.
-async fn show(side: BenchSide, pace: SendPace, load: &Load, tally: &LoadTally) {
-    if !io::stderr().is_terminal() {
-        std::future::pending::<()>().await;
-    }
-    let what = match pace {
-        SendPace::Unpaced => "as fast as it goes".to_owned(),
-        SendPace::At(rate) => format!("{} a second", grouped(rate.round() as u64)),
-    };
-    progress::text(|| {
-        format!(
-            "{}, {what}: {:.1} s of {}, {} messages",
-            side.name(),
-            tally.started.elapsed().as_secs_f64(),
-            seconds(load.length.as_secs_f64()),
-            grouped(tally.handled())
-        )
-    })
-    .await;
 }

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use greenroom_bus::source::generator::zipf::{Chance, Zipf};
 
+use crate::commands::trial::Arrival;
+
 /// Messages per second, on average.
 const RATE: f64 = 1_000.0;
 /// Keys beside the slow one, of which the n-th is drawn with a weight of 1/n.
@@ -17,18 +19,7 @@ pub(super) const SLOW: u32 = 1_000;
 /// How it is called on the screen.
 pub(super) const SLOW_NAME: &str = "order-0042";
 
-/// A message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Arrival {
-    /// When it arrives, from the start.
-    pub(super) due: Duration,
-    /// Whose it is: [`SLOW`], or a key from 1 to [`KEYS`].
-    pub(super) key: u32,
-    /// Which of its key it is, from 0 on.
-    pub(super) number: u32,
-}
-
-/// All messages, in the order of their arrival.
+/// All messages, in the order of their arrival. Their keys are [`SLOW`], or from 1 to [`KEYS`].
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Arrivals {
     /// The messages.
@@ -53,7 +44,11 @@ impl Arrivals {
             let is_slow = chance.unit() < SLOW_PART && slow_key;
             let key = if is_slow { SLOW } else { zipf.draw(&mut chance) };
             let number = &mut of_keys[key as usize];
-            all.push(Arrival { due: Duration::from_secs_f64(due), key, number: *number });
+            all.push(Arrival {
+                due: Duration::from_secs_f64(due),
+                key: Some(key),
+                number: *number,
+            });
             *number += 1;
         }
     }

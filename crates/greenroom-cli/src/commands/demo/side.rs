@@ -9,17 +9,14 @@ use std::{
     time::Duration,
 };
 
-use greenroom::{Backoff, PoolEvents, prelude::*};
+use greenroom::{Backoff, Stop};
 use tokio::{
     sync::mpsc,
     time::{Instant, sleep_until, timeout},
 };
 
-use super::{
-    arrivals::{Arrival, Arrivals},
-    ledger::LedgerCounts,
-    target::{Failed, Target},
-};
+use super::{arrivals::Arrivals, ledger::LedgerCounts, target::Target};
+use crate::commands::trial::{Arrival, Trial};
 
 /// Workers of the pool, and tasks beside it.
 pub(super) const WORKERS: usize = 16;
@@ -104,10 +101,8 @@ impl Side {
 
     async fn through_lanes(&self, arrivals: &Arrivals) -> Result<(), String> {
         let target = self.target.clone();
-        let pool = Pool::new(move |_slot| DemoHandler(target.clone()));
-        let pool =
-            pool.name("demo").pool_events(PoolEvents::off()).workers(WORKERS).mailbox(MAILBOX);
-        let pool = pool.ordered_by(|arrival: &Arrival| arrival.key).retry(ATTEMPTS, BACKOFF);
+        let pool = Trial::pool(move || Trial::Demo(target.clone())).name("demo");
+        let pool = pool.workers(WORKERS).mailbox(MAILBOX).retry(ATTEMPTS, BACKOFF);
         let pool = pool.spawn().await.map_err(|error| error.to_string())?;
         for arrival in &arrivals.all {
             self.wait_for(arrival).await;
@@ -122,10 +117,10 @@ impl Side {
 
     async fn through_hashing(&self, arrivals: &Arrivals) -> Result<(), String> {
         let (senders, tasks): (Vec<_>, Vec<_>) =
-            (0..WORKERS).map(|_| task(DemoHandler(self.target.clone()))).unzip();
+            (0..WORKERS).map(|_| task(self.target.clone())).unzip();
         for arrival in &arrivals.all {
             self.wait_for(arrival).await;
-            senders[worker_of(arrival.key)]
+            senders[worker_of(arrival.key.unwrap_or_default())]
                 .send(*arrival)
                 .await
                 .map_err(|error| error.to_string())?;
@@ -152,26 +147,13 @@ pub(super) fn worker_of(key: u32) -> usize {
     BuildHasherDefault::<DefaultHasher>::default().hash_one(key) as usize % WORKERS
 }
 
-/// The same on both sides.
-struct DemoHandler(Arc<Target>);
-
-impl Actor for DemoHandler {
-    type Message = Arrival;
-    type Reply = ();
-    type Error = Failed;
-
-    async fn handle(&mut self, arrival: Arrival, _: &mut Context<Self>) -> Result<(), Failed> {
-        self.0.take(arrival).await
-    }
-}
-
 /// A task that handles what its channel brings, one after the other.
-fn task(handler: DemoHandler) -> (mpsc::Sender<Arrival>, tokio::task::JoinHandle<()>) {
+fn task(target: Arc<Target>) -> (mpsc::Sender<Arrival>, tokio::task::JoinHandle<()>) {
     let (sender, mut inbox) = mpsc::channel(MAILBOX);
     let task = tokio::spawn(async move {
         while let Some(arrival) = inbox.recv().await {
             // Only the pool's target is flaky.
-            let _ = handler.0.take(arrival).await;
+            let _ = target.take(arrival).await;
         }
     });
     (sender, task)

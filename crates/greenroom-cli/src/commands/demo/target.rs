@@ -12,10 +12,10 @@ use greenroom_bus::source::generator::zipf::Chance;
 use tokio::time::{Instant, sleep};
 
 use super::{
-    arrivals::{self, Arrival, SLOW},
+    arrivals::{self, SLOW},
     ledger::Ledger,
 };
-use crate::latencies::Latencies;
+use crate::{commands::trial::Arrival, latencies::Latencies};
 
 /// What a message of any other key takes.
 const QUICK_WORK: Duration = Duration::from_millis(1);
@@ -28,7 +28,7 @@ const UNHEARD: f64 = 0.005;
 
 /// An attempt that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Failed {
+pub(in crate::commands) enum Failed {
     /// Nothing has happened.
     Refused,
     /// It has happened, and the answer was lost on its way: the next attempt repeats it.
@@ -36,7 +36,7 @@ pub(super) enum Failed {
 }
 
 /// The target of one side.
-pub(super) struct Target {
+pub(in crate::commands) struct Target {
     /// What it has seen.
     pub(super) ledger: Ledger,
     /// From arrival to handled: of the slow key, and of all others.
@@ -68,19 +68,20 @@ impl Target {
     }
 
     /// Takes a message.
-    pub(super) async fn take(&self, arrival: Arrival) -> Result<(), Failed> {
-        sleep(if arrival.key == SLOW { SLOW_WORK } else { QUICK_WORK }).await;
+    pub(in crate::commands) async fn take(&self, arrival: Arrival) -> Result<(), Failed> {
+        let key = arrival.key.unwrap_or(SLOW);
+        sleep(if key == SLOW { SLOW_WORK } else { QUICK_WORK }).await;
         let failed = self.failure();
         if failed == Some(Failed::Refused) {
             self.refused.fetch_add(1, Relaxed);
             return Err(Failed::Refused);
         }
-        self.ledger.saw(arrival.key, arrival.number);
+        self.ledger.saw(key, arrival.number);
         if failed == Some(Failed::Unheard) {
             self.unheard.fetch_add(1, Relaxed);
             return Err(Failed::Unheard);
         }
-        let of = if arrival.key == SLOW { &self.slow } else { &self.others };
+        let of = if key == SLOW { &self.slow } else { &self.others };
         of.record(self.started.elapsed().saturating_sub(arrival.due));
         Ok(())
     }

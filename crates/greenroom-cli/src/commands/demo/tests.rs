@@ -23,9 +23,9 @@ fn c14_a_seed_makes_the_same_arrivals() {
 #[test]
 fn c14_the_slow_key_shares_its_worker_with_as_many_as_any_other() {
     let arrivals = Arrivals::draw(1, Duration::from_secs(30), true);
-    let others = || arrivals.all.iter().filter(|arrival| arrival.key != arrivals::SLOW);
-    let beside =
-        others().filter(|other| side::worker_of(other.key) == side::worker_of(arrivals::SLOW));
+    let others = || arrivals.all.iter().filter(|arrival| arrival.key != Some(arrivals::SLOW));
+    let beside = others()
+        .filter(|other| other.key.map(side::worker_of) == Some(side::worker_of(arrivals::SLOW)));
     let part = beside.count() as f64 / others().count() as f64;
     assert!((0.05..0.07).contains(&part), "{part} of all others share its worker");
 }

@@ -3,7 +3,7 @@
 //! long it is to go on, and prints the longest pause:
 //!
 //! ```sh
-//! GREENROOM_SOAK_SECONDS=600 cargo test --release -p greenroom --test library soak -- --nocapture
+//! GREENROOM_SOAK_SECONDS=600 cargo test --release -p greenroom --test actors soak -- --nocapture
 //! ```
 
 use std::{

@@ -1,0 +1,11 @@
+//! What actors, calls and controllers promise, and whether each promise has a test. `queues` has what
+//! becomes of messages.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod alone;
+mod calls;
+mod control;
+mod events;
+mod life;
+mod statements;
