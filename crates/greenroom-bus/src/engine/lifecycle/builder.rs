@@ -15,6 +15,7 @@ use super::{
     pools::{LineOf, fair_share, keeps_order, spawn},
 };
 use crate::{
+    BoxFuture,
     dead_letter::DeadLetterStore,
     engine::{
         account::ledger::Ledger,
@@ -335,7 +336,11 @@ impl EngineBuilder {
     ///
     /// # Panics
     /// Outside a tokio runtime.
-    pub async fn build(mut self) -> Result<Engine, BuildError> {
+    pub fn build(self) -> BoxFuture<'static, Result<Engine, BuildError>> {
+        Box::pin(self.build_on_sources())
+    }
+
+    async fn build_on_sources(mut self) -> Result<Engine, BuildError> {
         if self.inputs.is_empty() {
             return Err(BuildError::NoInput);
         }

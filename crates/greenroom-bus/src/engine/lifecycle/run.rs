@@ -27,6 +27,7 @@ use super::{
     tasks::Tasks,
 };
 use crate::{
+    BoxFuture,
     engine::{
         account::report::{PoolReport, PositionsReport, RunReport, SlowKey, peak_rss_bytes},
         control::{Control, HandlerView},
@@ -75,15 +76,22 @@ impl Engine {
     /// Dropping the future drops the inputs and what waits beside the pools. Pools handle what they
     /// have queued in the background, but nobody waits for them or ends the outputs. To stop a run
     /// in order, use [`Control`].
-    pub async fn run(self) -> RunReport {
-        let Self { parts } = self;
-        let mut run = Run::new(&parts);
-        run.read(&parts).await;
-        let stats = run.drain(&parts).await;
-        run.flush(&parts).await;
-        let positions = run.commit(&parts).await;
-        RunReport { positions, ..run.report(&parts, stats) }
+    ///
+    /// The future is boxed, as are those of [`EngineBuilder::build`](crate::engine::EngineBuilder::build)
+    /// and of a [`RunningRouter`](crate::engine::RunningRouter): an `async fn` is compiled where it is
+    /// awaited, so each crate that runs an engine would compile the whole of it once more.
+    pub fn run(self) -> BoxFuture<'static, RunReport> {
+        Box::pin(run(self.parts))
     }
+}
+
+async fn run(parts: Parts) -> RunReport {
+    let mut run = Run::new(&parts);
+    run.read(&parts).await;
+    let stats = run.drain(&parts).await;
+    run.flush(&parts).await;
+    let positions = run.commit(&parts).await;
+    RunReport { positions, ..run.report(&parts, stats) }
 }
 
 /// When what happened.

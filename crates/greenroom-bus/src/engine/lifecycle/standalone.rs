@@ -114,9 +114,11 @@ impl Router {
     ///
     /// # Panics
     /// Outside a tokio runtime.
-    pub async fn start(self) -> Result<RunningRouter, BuildError> {
-        let parts = without_inputs(self, Arc::new(Callers)).await?;
-        Ok(RunningRouter { parts, started: Instant::now() })
+    pub fn start(self) -> BoxFuture<'static, Result<RunningRouter, BuildError>> {
+        Box::pin(async {
+            let parts = without_inputs(self, Arc::new(Callers)).await?;
+            Ok(RunningRouter { parts, started: Instant::now() })
+        })
     }
 }
 
@@ -212,9 +214,11 @@ impl RunningRouter {
     ///
     /// # Cancel safety
     /// As [`Engine::run`](crate::engine::Engine::run).
-    pub async fn stop(self, within: Duration) -> RunReport {
-        let report = stop(self.parts, within).await;
-        RunReport { elapsed: self.started.elapsed(), ..report }
+    pub fn stop(self, within: Duration) -> BoxFuture<'static, RunReport> {
+        Box::pin(async move {
+            let report = stop(self.parts, within).await;
+            RunReport { elapsed: self.started.elapsed(), ..report }
+        })
     }
 }
 
