@@ -7,7 +7,7 @@
 //! difference matters, all are counted again, once an eighth of a share has gone on. So an event
 //! that goes on costs at most a look at a few events for each partition.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, mem};
 
 /// By the number of the assignment.
 #[derive(Debug, Default)]
@@ -57,6 +57,36 @@ impl HeldBack {
     }
 }
 
+/// Counts those of each assignment. Most come one behind the other of one: that is looked up once
+/// for all of them.
+#[derive(Default)]
+pub(crate) struct HeldBackCounts {
+    counts: HashMap<u32, usize>,
+    /// Those of the last assignment that are not among them yet.
+    run: (u32, usize),
+}
+
+impl HeldBackCounts {
+    pub(crate) fn add(&mut self, assigned: u32) {
+        if assigned != self.run.0 {
+            self.end_run(assigned);
+        }
+        self.run.1 += 1;
+    }
+
+    fn end_run(&mut self, next: u32) {
+        let (assigned, events) = mem::replace(&mut self.run, (next, 0));
+        if events > 0 {
+            *self.counts.entry(assigned).or_default() += events;
+        }
+    }
+
+    pub(crate) fn finish(mut self) -> HashMap<u32, usize> {
+        self.end_run(0);
+        self.counts
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -80,6 +110,14 @@ mod tests {
                 waits.clone()
             })
         }
+    }
+
+    #[test]
+    fn d15_what_waits_is_counted_for_the_partition_that_it_is_of() {
+        let mut counts = HeldBackCounts::default();
+        [1, 1, 2, 2, 2, 1, 0, 3].into_iter().for_each(|assigned| counts.add(assigned));
+        assert_eq!(counts.finish(), [(0, 1), (1, 3), (2, 3), (3, 1)].into());
+        assert_eq!(HeldBackCounts::default().finish(), HashMap::new());
     }
 
     #[test]

@@ -3,7 +3,6 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    mem,
     sync::{Arc, atomic::Ordering},
 };
 
@@ -11,6 +10,7 @@ use greenroom::TrySendError;
 use tokio::sync::watch;
 
 use super::{
+    held_back::HeldBackCounts,
     input::Input,
     overflow::{BesidePools, gone},
 };
@@ -70,19 +70,10 @@ impl Routing {
 
     /// How many of them there are of each assignment. Takes time for all that are held back.
     pub(crate) fn count_held_back(&self) -> HashMap<u32, usize> {
-        let mut counts = HashMap::new();
-        // Most come one behind the other of one assignment: looked up once for all of them.
-        let mut run = (0, 0);
-        let mut count = |assigned| {
-            if assigned != run.0 {
-                *counts.entry(run.0).or_default() += mem::replace(&mut run, (assigned, 0)).1;
-            }
-            run.1 += 1;
-        };
-        self.pools.each_held_back(&mut count);
-        self.unreserved.iter().flatten().for_each(|job| count(job.origin.assigned));
-        *counts.entry(run.0).or_default() += run.1;
-        counts
+        let mut counts = HeldBackCounts::default();
+        self.pools.each_held_back(|assigned| counts.add(assigned));
+        self.unreserved.iter().flatten().for_each(|job| counts.add(job.origin.assigned));
+        counts.finish()
     }
 
     /// Gives up all that waits of an assignment that was revoked: here, in every pool, and on the
