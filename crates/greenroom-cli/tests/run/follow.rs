@@ -184,21 +184,23 @@ fn append_to_each(stage: &Stage, files: usize, round: usize) {
     }
 }
 
+/// As [`start`], with so many descriptors at most.
+fn start_limited(stage: &Stage, descriptors: usize) -> Child {
+    let log = File::options().append(true).create(true).open(stage.path("log")).unwrap();
+    let limited = format!("ulimit -n {descriptors}; exec \"$0\" run greenroom.yaml --report json");
+    let mut command = Command::new("sh");
+    command.args(["-c", &limited, env!("CARGO_BIN_EXE_greenroom")]);
+    command.current_dir(stage.path(".")).stdin(Stdio::null()).stdout(Stdio::piped());
+    command.stderr(log).spawn().unwrap()
+}
+
 #[test]
 fn b01_more_files_than_the_process_may_open_are_followed() {
     const FILES: usize = 300;
     let stage = stage(&FOLLOW.replace("logs/in", "'logs/*.ndjson'"));
     append_to_each(&stage, FILES, 0);
-    let start = || {
-        let log = File::options().append(true).create(true).open(stage.path("log")).unwrap();
-        let limited = "ulimit -n 128; exec \"$0\" run greenroom.yaml --report json";
-        let mut command = Command::new("sh");
-        command.args(["-c", limited, env!("CARGO_BIN_EXE_greenroom")]);
-        command.current_dir(stage.path(".")).stdin(Stdio::null()).stdout(Stdio::piped());
-        command.stderr(log).spawn().unwrap()
-    };
     for round in 0..2 {
-        let (started, child) = (Instant::now(), start());
+        let (started, child) = (Instant::now(), start_limited(&stage, 128));
         wait(|| (times(&stage).len() == (2 * round + 1) * FILES).then_some(()));
         append_to_each(&stage, FILES, 2 * round + 1);
         wait(|| (times(&stage).len() == (2 * round + 2) * FILES).then_some(()));
@@ -212,6 +214,20 @@ fn b01_more_files_than_the_process_may_open_are_followed() {
     }
     assert!(times(&stage).values().all(|times| *times == 1));
     assert!(!log(&stage).contains("Too many open files"), "{}", log(&stage));
+}
+
+#[test]
+fn b01_files_are_read_one_by_one_where_the_rest_of_the_process_has_most_descriptors() {
+    const FILES: usize = 10;
+    let other = |n| format!("o{n}: {{ on: no.{n}, file: {{ path: other-{n} }} }}, ");
+    let outputs = format!("outputs: {{ {}done:", (0..90).map(other).collect::<String>());
+    let config = FOLLOW.replace("logs/in", "'logs/*.ndjson'").replace("outputs: { done:", &outputs);
+    let stage = stage(&config);
+    append_to_each(&stage, FILES, 0);
+    let started = Instant::now();
+    let child = start_limited(&stage, 128);
+    wait(|| (times(&stage).len() == FILES).then_some(()));
+    assert_eq!(stop(child, started).code, 0);
 }
 
 #[cfg(unix)]

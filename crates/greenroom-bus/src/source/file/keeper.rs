@@ -167,7 +167,6 @@ impl Keeper {
     }
 
     /// Files that are open.
-    #[cfg(test)]
     pub(super) fn held_open(&self) -> usize {
         let files = self.0.files.lock();
         let is_open =

@@ -30,7 +30,7 @@ impl Known {
     ///
     /// # Errors
     /// The checkpoint cannot be used: it is damaged, or of another input; or a file cannot be read.
-    pub(super) fn of(checkpoint: &Checkpoint, input: &str, plan: &Plan) -> Result<Self, String> {
+    pub(super) fn find(checkpoint: &Checkpoint, input: &str, plan: &Plan) -> Result<Self, String> {
         let unusable = |why: String| checkpoint.unusable(&why);
         let set = match checkpoint.read().map_err(|why| unusable(why.to_string()))? {
             None => {

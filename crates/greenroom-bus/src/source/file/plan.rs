@@ -33,7 +33,7 @@ pub(super) struct Plan {
 impl Plan {
     /// # Errors
     /// There is nothing to read.
-    pub(super) fn of(set: &FileSet, input: &str) -> Result<Self, String> {
+    pub(super) fn new(set: &FileSet, input: &str) -> Result<Self, String> {
         let mut plan = Self { files: Vec::new(), unread: set.unreadable().to_vec() };
         for path in set.files() {
             match File::open(path).and_then(|file| file.metadata()) {

@@ -240,7 +240,7 @@ impl FilePositions {
         self.0.room.notify_waiters();
     }
 
-    #[cfg(test)]
+    /// Whether its file is open.
     pub(super) fn holds_file(&self) -> bool {
         self.0.content.lock().file.is_some()
     }

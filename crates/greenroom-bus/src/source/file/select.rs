@@ -107,7 +107,7 @@ impl FileSet {
             }
         }
         let absolute = path.canonicalize().map_err(unreadable)?;
-        Ok(Self::of((found, Vec::new()), Takes::Directory(absolute.clone()), absolute))
+        Ok(Self::collected((found, Vec::new()), Takes::Directory(absolute.clone()), absolute))
     }
 
     fn of_pattern(path: &Path) -> Result<Self, String> {
@@ -117,11 +117,11 @@ impl FileSet {
         let (there, rest) = split(path);
         let full = there.canonicalize().map_err(|error| error.to_string())?;
         let takes = Takes::Pattern(Pattern::new(&pattern(&full, rest)?).map_err(wrong)?);
-        let found = PatternWalk::along(rest).map_err(wrong)?.from(there)?;
-        Ok(Self::of(found, takes, full.join(rest)))
+        let found = PatternWalk::new(rest).map_err(wrong)?.walk(there)?;
+        Ok(Self::collected(found, takes, full.join(rest)))
     }
 
-    fn of(
+    fn collected(
         (mut found, mut unreadable): (Vec<PathBuf>, Vec<UnreadableEntry>),
         takes: Takes,
         absolute: PathBuf,

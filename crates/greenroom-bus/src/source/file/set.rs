@@ -108,7 +108,7 @@ impl FileSetSource {
         options: FileSourceOptions,
     ) -> Result<Self, SourceError> {
         Self::with(path.as_ref(), |name| {
-            Ok(Self::new(name.clone(), Plan::of(set, &name)?, options, None))
+            Ok(Self::new(name.clone(), Plan::new(set, &name)?, options, None))
         })
     }
 
@@ -158,9 +158,9 @@ impl FileSetSource {
         checkpoint: Checkpoint,
         options: FileSourceOptions,
     ) -> Result<Self, String> {
-        let plan = Plan::of(set, &name)?;
+        let plan = Plan::new(set, &name)?;
         let input = set.absolute().display().to_string();
-        let Known { kept, resumed } = Known::of(&checkpoint, &input, &plan)?;
+        let Known { kept, resumed } = Known::find(&checkpoint, &input, &plan)?;
         let keeper = Keeper::of_several(name.clone(), checkpoint, input, kept, resumed);
         Ok(Self::new(name, plan, options, Some(keeper)))
     }

@@ -47,14 +47,14 @@ impl NamedFiles {
     /// A directory cannot be read, or one file that is named by itself cannot be followed.
     pub(super) fn by(path: &Path) -> Result<Self, String> {
         let Some(set) = FileSet::at(path)? else {
-            let found = at(path).map_err(|why| format!("{} {why}", path.display()))?;
+            let found = find_file(path).map_err(|why| format!("{} {why}", path.display()))?;
             let files = found.into_iter().collect();
             return Ok(Self { files, is_set: false, unreadable: Vec::new() });
         };
         let mut unreadable = set.unreadable().to_vec();
         let mut files = Vec::with_capacity(set.files().len());
         for path in set.files() {
-            match at(path) {
+            match find_file(path) {
                 Ok(found) => files.extend(found),
                 Err(why) => unreadable.push(UnreadableEntry { path: path.clone(), why }),
             }
@@ -84,7 +84,7 @@ pub(super) fn in_order(files: &mut [FoundFile]) {
 pub(super) fn beside(path: &Path, is_one: impl Fn(&FoundFile) -> bool) -> Vec<FoundFile> {
     let Some(Ok(entries)) = directory(path).map(fs::read_dir) else { return Vec::new() };
     // What cannot be looked at is not found.
-    let found = entries.flatten().filter_map(|entry| at(&entry.path()).ok().flatten());
+    let found = entries.flatten().filter_map(|entry| find_file(&entry.path()).ok().flatten());
     found.filter(is_one).collect()
 }
 
@@ -97,7 +97,7 @@ pub(super) fn directory(path: &Path) -> Option<&Path> {
 ///
 /// # Errors
 /// Why it cannot be followed, in words that follow the path.
-pub(super) fn at(path: &Path) -> Result<Option<FoundFile>, String> {
+pub(super) fn find_file(path: &Path) -> Result<Option<FoundFile>, String> {
     let metadata = match fs::metadata(path) {
         Ok(metadata) => metadata,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

@@ -413,18 +413,20 @@ impl FollowReader {
 
     /// A file is gone.
     fn leave(&mut self, at: usize, pieces: &mut Vec<Piece>) {
-        let gone = self.files.remove(at);
-        let unread = gone.length.saturating_sub(gone.read());
-        if unread > 0 {
-            tracing::warn!(
+        let mut gone = self.files.remove(at);
+        let (of, unread) = (gone.visited.clone(), gone.length.saturating_sub(gone.read()));
+        match unread {
+            0 => pieces
+                .extend(gone.finish().into_iter().map(|items| Piece::Items(of.clone(), items))),
+            _ => tracing::warn!(
                 input = self.name,
                 file = %gone.path.display(),
                 bytes = unread,
                 "it was removed before it was read: these bytes are lost unless a copy has them"
-            );
+            ),
         }
-        let read = (unread == 0 && gone.at_hand() == 0).then_some(gone.read());
-        pieces.push(Piece::Quiet { of: gone.visited.clone(), read, is_left: true });
+        let read = (unread == 0).then_some(gone.read());
+        pieces.push(Piece::Quiet { of, read, is_left: true });
         if gone.has_begun {
             self.is_past(gone);
         }

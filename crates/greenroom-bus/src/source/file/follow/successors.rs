@@ -14,7 +14,7 @@ use std::{
     time::SystemTime,
 };
 
-use super::found::{FoundFile, Id, at, directory};
+use super::found::{FoundFile, Id, directory, find_file};
 
 /// What may stand behind a name in place of a number.
 const WORDS: [&str; 4] = ["old", "bak", "prev", "backup"];
@@ -41,6 +41,9 @@ impl Successors {
     /// Only what came after this file is one.
     pub(super) fn came_after(&mut self, found: &FoundFile) {
         self.after = self.after.max(Some((found.created, found.modified)));
+        // What was made before it is none, seen or not.
+        let first = self.after.map(|(created, _)| created);
+        self.seen.retain(|(_, created)| Some(*created) >= first);
         self.seen.insert(seen(found));
     }
 
@@ -78,7 +81,7 @@ pub(super) fn put_aside(path: &Path, renamed: &[PathBuf]) -> Vec<FoundFile> {
     let entries = entries.flatten().flatten().filter(|entry| is_one(&entry.file_name()));
     let mut known = HashSet::new();
     // What cannot be looked at cannot be read.
-    let found = entries.filter_map(|entry| at(&entry.path()).ok().flatten());
+    let found = entries.filter_map(|entry| find_file(&entry.path()).ok().flatten());
     found.filter(|found| known.insert(found.id.clone())).collect()
 }
 

@@ -59,7 +59,7 @@ impl PatternWalk {
     ///
     /// # Errors
     /// A part is no pattern.
-    pub(super) fn along(pattern: &Path) -> Result<Self, PatternError> {
+    pub(super) fn new(pattern: &Path) -> Result<Self, PatternError> {
         let mut parts = pattern.components().map(part).collect::<Result<Vec<_>, _>>()?;
         if let Some(PatternPart::Deeper) = parts.last() {
             parts.push(PatternPart::Matching(Pattern::new("*")?));
@@ -79,7 +79,7 @@ impl PatternWalk {
     ///
     /// # Errors
     /// The directory cannot be read, in words for an operator.
-    pub(super) fn from(
+    pub(super) fn walk(
         mut self,
         directory: &Path,
     ) -> Result<(Vec<PathBuf>, Vec<UnreadableEntry>), String> {

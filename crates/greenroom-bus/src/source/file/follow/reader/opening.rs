@@ -38,14 +38,16 @@ impl FollowReader {
         }
     }
 
-    /// So many files may be opened. A quarter of the descriptors is left to the rest of the
-    /// process.
+    /// So many files may be opened: as many as leave a quarter of the descriptors to the rest of
+    /// the process, and one in any case where none is open.
     fn free(&self) -> usize {
         let Some(limit) = limit() else { return usize::MAX };
         let each = 1 + usize::from(self.keeper.is_some());
         let open = self.files.iter().filter(|file| file.file.is_some()).count();
         let used = fs::read_dir("/proc/self/fd").map_or(open * each, Iterator::count);
-        (limit - limit / 4).saturating_sub(used) / each
+        let free = (limit - limit / 4).saturating_sub(used) / each;
+        let held = self.keeper.as_ref().map_or(0, Keeper::held_open);
+        free.max(usize::from(open + held == 0))
     }
 
     /// Sees to it that a file is open.

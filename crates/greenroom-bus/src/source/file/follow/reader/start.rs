@@ -31,6 +31,12 @@ struct Claimed {
     resumed: Option<Resumed>,
 }
 
+impl Claimed {
+    fn is_packed(&self) -> bool {
+        OpenedFile::at(&self.found.path).is_ok_and(|opened| !opened.is_plain)
+    }
+}
+
 impl FollowReader {
     /// Finds the files that a checkpoint knows, whatever they are called by now. They are opened
     /// by the first look, as others are.
@@ -64,11 +70,15 @@ impl FollowReader {
         // What is named by the path itself is new.
         copies.extend(found.extract_if(.., |found| found.path != self.path));
         in_order(&mut copies);
-        let differ: Vec<_> = left.iter().map(|(_, record)| record.identity.inode()).collect();
+        let mut differ: Vec<_> = left.iter().map(|(_, record)| record.identity.inode()).collect();
         let is_looked_for = |record: &StoredCheckpoint| !record.is_complete() || !self.is_set;
         left.retain(|(at, record)| {
             let copy = is_looked_for(record).then(|| claim_copy(record, &mut copies)).flatten();
             let is_left = copy.is_none();
+            if copy.as_ref().is_some_and(Claimed::is_packed) {
+                // What was compressed is removed, so another file has its inode by now.
+                differ.retain(|inode| *inode != record.identity.inode());
+            }
             claimed.extend(copy.map(|copy| (*at, copy)));
             is_left
         });
