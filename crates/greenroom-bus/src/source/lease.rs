@@ -42,7 +42,7 @@ impl Lease {
     /// It lasts until then, or as long as it did before where that is longer.
     pub fn extend(&self, until: Instant) {
         // Pairs with the load in `held`, after which a waiter is told.
-        if self.until.fetch_max(nanos(until), Ordering::SeqCst) < nanos(Instant::now()) {
+        if self.until.fetch_max(nanos(until), Ordering::SeqCst) <= nanos(Instant::now()) {
             self.extended.notify_waiters();
         }
     }

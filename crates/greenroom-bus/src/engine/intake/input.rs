@@ -61,7 +61,7 @@ struct SourceTells {
 }
 
 impl SourceTells {
-    fn of(source: &dyn Source) -> Self {
+    fn ask(source: &dyn Source) -> Self {
         Self { places: source.places(), status: source.status(), lease: source.lease() }
     }
 }
@@ -151,7 +151,7 @@ impl Input {
         Arc::new(Self {
             name: name.into(),
             label,
-            source: source.map(SourceTells::of).unwrap_or_default(),
+            source: source.map(SourceTells::ask).unwrap_or_default(),
             has_source,
             is_read: AtomicBool::new(has_source),
             stop: InputStop::default(),

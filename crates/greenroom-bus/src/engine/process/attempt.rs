@@ -94,7 +94,9 @@ impl Attempts {
             fair_share.turn(entry.pool).await;
         }
         if !shared.inputs.leases.all_hold() {
-            is_ours(shared, jobs[0]).await;
+            for job in &*jobs {
+                is_ours(shared, job).await;
+            }
         }
         if jobs.iter().any(|job| is_given_up(shared, job)) {
             return self.attempt_each(jobs).await;
