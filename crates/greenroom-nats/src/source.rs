@@ -161,7 +161,7 @@ impl NatsSource {
             let opened =
                 Driver::open(connection.clone(), shared.clone(), commands, options.clone(), number);
             let (opened, left) = opened.await.map_err(|error| failed(error.into_text()))?;
-            statuses.show(&connection, partition, false);
+            statuses.show(&connection, partition, opened.who_reads());
             driven.push(Driven { shared, driver, left });
             drivers.push(opened);
         }

@@ -285,7 +285,7 @@ impl Driver {
     }
 
     async fn commit(&mut self) {
-        self.shared.statuses.show(&self.connection, self.shared.partition, self.bound.has_told);
+        self.shared.statuses.show(&self.connection, self.shared.partition, self.who_reads());
         self.give_back_where_idle().await;
         let settled = self.shared.look(|state| state.tracker.settled());
         self.answer().await;

@@ -251,13 +251,19 @@ impl Lease {
         let now = Instant::now();
         match self.seen {
             Some((revision, since)) if revision == entry.revision => {
-                now >= since + life_in(text).unwrap_or(self.life)
+                let over = since.checked_add(life_in(text).unwrap_or(self.life));
+                over.is_some_and(|over| now >= over)
             }
             _ => {
                 self.seen = Some((entry.revision, now));
                 false
             }
         }
+    }
+
+    /// Whether another process had it when it was last looked.
+    pub(super) fn is_others(&self) -> bool {
+        self.revision.is_none() && self.seen.is_some()
     }
 
     /// The connection is another one.
@@ -324,10 +330,12 @@ pub(super) async fn open_lease(
 /// What an operator has to know of a consumer that any process may read.
 pub(super) fn tell_without_lease(shared: &Shared, consumer: &str, why: &str) {
     shared.look(|state| state.stats.without_lease = 1);
-    shared.statuses.without_lease(format!(
+    let remark = format!(
         "the key-value bucket {BUCKET} cannot be used ({why}): the consumer {consumer} is read without a \
-         lease; make the bucket, or allow this user to"
-    ));
+         lease, so a second process would read beside this one, and keys would be handled by both; run \
+         one process, or make the bucket or allow this user to, and start it anew"
+    );
+    shared.statuses.without_lease(shared.partition, remark);
     tracing::warn!(
         consumer,
         why,

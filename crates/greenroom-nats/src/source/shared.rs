@@ -69,6 +69,12 @@ pub(super) struct State {
     pub(super) stats: NatsSourceStats,
 }
 
+impl State {
+    fn is_leased(&self, now: Instant) -> bool {
+        self.leased_until.is_none_or(|until| now < until)
+    }
+}
+
 /// What the server is told of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Answer {
@@ -155,26 +161,40 @@ impl Shared {
 
     /// The engine has answered: another assignment begins, in which nothing is known.
     pub(super) fn revoked(&self) {
-        self.look(|state| {
+        let until = self.look(|state| {
             state.epoch = state.epochs.assign(&Positions::starting_at(1));
             state.tracker = Tracker::default();
             state.ready.clear();
             state.answers.clear();
             state.given_below = 0;
             state.revocation = Revocation::None;
+            state.leased_until.filter(|_| state.stats.waiting == 0)
         });
+        match until {
+            Some(until) => self.statuses.leased_until(self.partition, until.into_std()),
+            None => self.statuses.not_leased(self.partition),
+        }
         self.to_driver.notify_one();
     }
 
-    /// The engine is given something until then only.
+    /// The engine is given something until then only. Its handlers may begin what they have until
+    /// then as well, unless that is of an earlier lease and yet to be given up.
     pub(super) fn lease_until(&self, until: Option<Instant>) {
-        if let Some(until) = until {
+        let (was, has_nothing_else) = self.look(|state| {
+            let has_nothing_else = state.revocation == Revocation::None;
+            (std::mem::replace(&mut state.leased_until, until), has_nothing_else)
+        });
+        if let Some(until) = until.filter(|_| has_nothing_else) {
             self.statuses.leased_until(self.partition, until.into_std());
         }
-        let was = self.look(|state| std::mem::replace(&mut state.leased_until, until));
         if was.is_some_and(|was| Instant::now() >= was) {
             self.to_source.notify_one();
         }
+    }
+
+    /// Whether no other process reads it.
+    pub(super) fn is_leased(&self, now: Instant) -> bool {
+        self.look(|state| state.is_leased(now))
     }
 
     pub(super) fn set_paused(&self, is_paused: bool) {
@@ -190,7 +210,7 @@ impl Shared {
             if state.is_paused || state.revocation != Revocation::None || state.ready.is_empty() {
                 return false;
             }
-            if state.leased_until.is_some_and(|until| Instant::now() >= until) {
+            if !state.is_leased(Instant::now()) {
                 return false;
             }
             let count = state.ready.len().min(most);
@@ -334,6 +354,25 @@ mod tests {
         assert!(!shared.take(9, &mut into), "another process may read it");
         shared.lease_until(Some(Instant::now() + second));
         assert!(shared.take(9, &mut into));
+    }
+
+    #[tokio::test]
+    async fn n03_handlers_begin_nothing_of_an_earlier_lease() {
+        let statuses = Statuses::new("nats", "", String::new());
+        let lease = statuses.lease.clone();
+        let of = |partition| Shared::new(Partition(partition), Arc::default(), statuses.clone());
+        let (lost, other) = (of(1), of(2));
+        let later = Some(Instant::now() + std::time::Duration::from_secs(600));
+        lost.lease_until(Some(Instant::now()));
+        lost.look(|state| state.stats.waiting = 1);
+        lost.revoke();
+        other.lease_until(later);
+        assert!(!lease.is_held(), "the engine has what the other process reads by now");
+        lost.look(|state| state.stats.waiting = 0);
+        lost.lease_until(later);
+        assert!(!lease.is_held(), "and has it still when this one reads again");
+        lost.revoked();
+        assert!(lease.is_held());
     }
 
     #[tokio::test]

@@ -27,6 +27,9 @@ use crate::server::{TestStream, until};
 const EVENTS: u64 = 20_000;
 const KEYS: u64 = 500;
 
+/// Of each process: one holds back for 4.5 s, and a lease lives for 1 s.
+const ACK_WAIT: Duration = Duration::from_secs(2);
+
 /// What a consumer process is told, by its environment: stream, file, and what is stuck.
 const STREAM: &str = "GREENROOM_TEST_STREAM";
 const FILE: &str = "GREENROOM_TEST_FILE";
@@ -59,25 +62,44 @@ impl Handler for Writer {
 async fn consumer_process() {
     let Ok(stream) = std::env::var(STREAM) else { return };
     let path = std::env::var(FILE).unwrap();
-    let file = OpenOptions::new().append(true).create(true).open(&path).unwrap();
-    let writer = Writer(Arc::new(file), std::env::var(STUCK).unwrap());
-    let server = NatsServer::at(crate::server::known().unwrap());
-    let options = NatsSourceOptions {
-        ack_wait: Duration::from_secs(2),
-        ..NatsSourceOptions::new(stream, "greenroom")
-    };
-    let source = NatsSource::open(&server, options).await.unwrap();
+    let writer = Writer(Arc::new(appended(path.as_ref())), std::env::var(STUCK).unwrap());
+    let options = NatsSourceOptions::new(stream, "greenroom");
     let letters = format!("{path}.{}.dead", std::process::id());
+    engine(options, writer, 4, letters).await.run().await;
+}
+
+/// A file that processes append to.
+pub(crate) fn appended(path: &Path) -> File {
+    OpenOptions::new().append(true).create(true).open(path).unwrap()
+}
+
+/// Of a process that handles all of a consumer, in the order of subjects.
+pub(crate) async fn engine(
+    options: NatsSourceOptions,
+    handler: impl HandlerFactory,
+    workers: usize,
+    letters: String,
+) -> Engine {
+    let server = NatsServer::at(crate::server::known().unwrap());
+    let options = NatsSourceOptions { ack_wait: ACK_WAIT, ..options };
+    let source = NatsSource::open(&server, options).await.unwrap();
     let on = vec!["**".parse().unwrap()];
     let order_by = Some("subject".parse().unwrap());
-    let handler = HandlerConfig { order_by, ..HandlerConfig::new(on, Arc::new(writer)) };
+    let handler = HandlerConfig { order_by, ..HandlerConfig::new(on, Arc::new(handler)) };
     let engine = Engine::builder()
         .input(Box::new(source))
-        .pool("default", PoolConfig { workers: 4, ..PoolConfig::default() })
-        .handler("write", handler)
-        .dead_letters(Arc::new(FileDeadLetterStore::open(letters).unwrap()))
-        .build();
-    engine.await.unwrap().run().await;
+        .pool("default", PoolConfig { workers, ..PoolConfig::default() })
+        .handler("all", handler)
+        .dead_letters(Arc::new(FileDeadLetterStore::open(letters).unwrap()));
+    engine.build().await.unwrap()
+}
+
+/// A test of this binary as a process.
+pub(crate) fn process(test: &str) -> Command {
+    let mut process = Command::new(std::env::current_exe().unwrap());
+    process.args([test, "--exact", "--ignored"]);
+    process.stdout(Stdio::null()).stderr(Stdio::null());
+    process
 }
 
 /// Killed in the end, also where a test fails.
@@ -91,10 +113,8 @@ impl Drop for Consumer {
 }
 
 fn consumer(stream: &str, file: &Path, stuck: &str) -> Consumer {
-    let mut process = Command::new(std::env::current_exe().unwrap());
-    process.args(["crash::consumer_process", "--exact", "--ignored"]);
-    process.env(STREAM, stream).env(FILE, file).env(STUCK, stuck);
-    Consumer(process.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+    let mut process = process("crash::consumer_process");
+    Consumer(process.env(STREAM, stream).env(FILE, file).env(STUCK, stuck).spawn().unwrap())
 }
 
 impl Consumer {
@@ -122,6 +142,12 @@ fn ids(file: &Path) -> Vec<u64> {
     whole.lines().map(|line| line.parse().unwrap()).collect()
 }
 
+/// Waits until so many events were handled.
+async fn handled(file: &Path, count: u64) {
+    let are_handled = async || ids(file).iter().collect::<HashSet<_>>().len() as u64 >= count;
+    until("so many are handled", are_handled).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn z01_a_killed_process_repeats_little_although_an_event_is_stuck() {
     let Some(stream) = TestStream::new("z01_kill").await else { return };
@@ -130,12 +156,11 @@ async fn z01_a_killed_process_repeats_little_although_an_event_is_stuck() {
     stream.publish(0..EVENTS, KEYS).await;
     // The very first event is stuck, and its key with it.
     let first = consumer(&stream.name, &file, "0");
-    until("half of it handled", async || ids(&file).len() as u64 >= EVENTS / 2).await;
+    handled(&file, EVENTS / 2).await;
     drop(first);
     let before = ids(&file).len() as u64;
     let second = consumer(&stream.name, &file, "none");
-    let all = async || ids(&file).iter().collect::<HashSet<_>>().len() as u64 == EVENTS;
-    until("all of it handled", all).await;
+    handled(&file, EVENTS).await;
     drop(second);
 
     let repeated = repeated(&ids(&file));
@@ -144,7 +169,7 @@ async fn z01_a_killed_process_repeats_little_although_an_event_is_stuck() {
     stream.remove().await;
 }
 
-/// `ack_wait` of these processes is 2 s: they hold back for 4.5 s, and a lease lives for 1 s.
+/// Longer than a process holds back, and than a lease lives.
 const FROZEN: Duration = Duration::from_secs(6);
 
 #[tokio::test(flavor = "multi_thread")]
@@ -154,7 +179,7 @@ async fn n06_a_process_that_was_frozen_while_it_held_back_goes_on_in_order() {
     let file = directory.path().join("handled");
     stream.publish(0..EVENTS, KEYS).await;
     let first = consumer(&stream.name, &file, "0");
-    until("half of it handled", async || ids(&file).len() as u64 >= EVENTS / 2).await;
+    handled(&file, EVENTS / 2).await;
     drop(first);
     let before = ids(&file).len();
     let second = consumer(&stream.name, &file, "none");
@@ -166,8 +191,7 @@ async fn n06_a_process_that_was_frozen_while_it_held_back_goes_on_in_order() {
     assert_eq!(ids(&file).len(), before, "it holds back");
     tokio::time::sleep(FROZEN).await;
     second.signal("-CONT");
-    let all = async || ids(&file).iter().collect::<HashSet<_>>().len() as u64 == EVENTS;
-    until("all of it handled", all).await;
+    handled(&file, EVENTS).await;
     repeated(&ids(&file));
     stream.remove().await;
 }
@@ -179,16 +203,14 @@ async fn n03_a_frozen_process_gives_up_what_it_has_to_the_one_that_took_its_plac
     let file = directory.path().join("handled");
     stream.publish(0..EVENTS, KEYS).await;
     let first = consumer(&stream.name, &file, "none");
-    until("a part of it handled", async || ids(&file).len() as u64 >= EVENTS / 4).await;
+    handled(&file, EVENTS / 4).await;
     first.signal("-STOP");
     let second = consumer(&stream.name, &file, "none");
-    let all = async || ids(&file).iter().collect::<HashSet<_>>().len() as u64 == EVENTS;
-    until("all of it handled", all).await;
+    handled(&file, EVENTS).await;
     let done = ids(&file).len() as u64;
     first.signal("-CONT");
     stream.publish(EVENTS..EVENTS + KEYS, KEYS).await;
-    let new = async || ids(&file).iter().max() >= Some(&(EVENTS + KEYS - 1));
-    until("what is new is handled", new).await;
+    handled(&file, EVENTS + KEYS).await;
     drop(second);
     let (ids, again) = (ids(&file), repeated(&ids(&file)));
     let woken = ids.len() as u64 - done - KEYS;

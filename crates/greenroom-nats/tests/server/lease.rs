@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use async_nats::jetstream::stream::StorageType;
+use async_nats::jetstream::stream::{Config, StorageType};
 use greenroom_nats::{NatsAuth, NatsServer, source::NatsSourceOptions};
 
 use crate::{
@@ -89,4 +89,25 @@ async fn n03_a_bucket_that_is_removed_is_made_again_by_the_process_that_reads() 
     assert_eq!(first.ids(3).await, numbers(0..3));
     let second = Reader::open(&stream, stream.options()).await;
     assert_eq!(second.probe.stats().waiting, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn n03_one_whose_lease_is_over_and_not_known_asks_for_nothing() {
+    let Some(own) = Server::start("n03_unknown") else { return };
+    let stream = TestStream::at(own.address(), StorageType::Memory).await;
+    let mut first = Reader::open(&stream, stream.options()).await;
+    stream.publish(0..3, 1).await;
+    assert_eq!(first.ids(3).await, numbers(0..3));
+    // Nothing can be written there any more.
+    let jetstream = stream.jetstream().await;
+    let bucket = jetstream.get_stream("KV_greenroom-leases").await.unwrap();
+    let sealed = Config { sealed: true, ..bucket.cached_info().config.clone() };
+    jetstream.update_stream(sealed).await.unwrap();
+    let asks = async || stream.consumer("greenroom").await.num_waiting == 0;
+    until("what it has asked for is over", asks).await;
+    stream.publish(3..6, 1).await;
+    // As long as it takes to ask again and again.
+    tokio::time::sleep(stream.options().ack_wait).await;
+    let info = stream.consumer("greenroom").await;
+    assert_eq!((info.num_pending, info.delivered.consumer_sequence), (3, 3));
 }

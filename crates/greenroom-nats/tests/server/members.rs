@@ -6,27 +6,25 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    fs::{File, OpenOptions},
+    fs::File,
     io::{Read as _, Write},
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Child, Stdio},
     sync::Arc,
     time::Duration,
 };
 
 use async_nats::jetstream::stream::{Config, StorageType, SubjectTransform};
 use greenroom_bus::{
-    dead_letter::file::FileDeadLetterStore,
-    engine::{Engine, HandlerConfig, PoolConfig},
     event::Event,
     handler::{Attempt, Handler, HandlerFactory, Handling, Outputs},
 };
-use greenroom_nats::{
-    NatsServer,
-    source::{NatsSource, NatsSourceOptions},
-};
+use greenroom_nats::source::NatsSourceOptions;
 
-use crate::server::{TestStream, unique, until};
+use crate::{
+    crash::{appended, engine, process},
+    server::{TestStream, unique, until},
+};
 
 const EVENTS: u64 = 12_000;
 const KEYS: u64 = 300;
@@ -75,7 +73,6 @@ fn partitions_of(stream: &str, partitions: Vec<u32>) -> NatsSourceOptions {
     NatsSourceOptions {
         filters: vec![format!("{stream}.{{partition}}.*")],
         partitions,
-        ack_wait: Duration::from_secs(2),
         ..NatsSourceOptions::new(stream, "greenroom")
     }
 }
@@ -89,22 +86,9 @@ async fn member_process() {
     let name = std::env::var(NAME).unwrap();
     let owned = std::env::var(OWNED).unwrap();
     let owned = owned.split(',').map(|partition| partition.parse().unwrap()).collect();
-    let file = OpenOptions::new().append(true).create(true).open(&path).unwrap();
-    let ledger = Ledger(Arc::new(file), name.clone());
-    let server = NatsServer::at(crate::server::known().unwrap());
-    let source = NatsSource::open(&server, partitions_of(&stream, owned)).await.unwrap();
-    let order_by = Some("subject".parse().unwrap());
-    let on = vec!["**".parse().unwrap()];
-    let handler = HandlerConfig { order_by, ..HandlerConfig::new(on, Arc::new(ledger)) };
-    let letters = FileDeadLetterStore::open(format!("{path}.{name}.dead")).unwrap();
-    let engine = Engine::builder()
-        .input(Box::new(source))
-        .pool("default", PoolConfig { workers: 8, ..PoolConfig::default() })
-        .handler("ledger", handler)
-        .dead_letters(Arc::new(letters))
-        .build()
-        .await
-        .unwrap();
+    let ledger = Ledger(Arc::new(appended(path.as_ref())), name.clone());
+    let letters = format!("{path}.{name}.dead");
+    let engine = engine(partitions_of(&stream, owned), ledger, 8, letters).await;
     let control = engine.control();
     std::thread::spawn(move || {
         let _ = std::io::stdin().read(&mut [0]);
@@ -140,13 +124,11 @@ impl Group {
     fn start(&mut self, owned: Vec<u32>) {
         let name = format!("m{}", self.started);
         self.started += 1;
-        let mut process = Command::new(std::env::current_exe().unwrap());
-        process.args(["members::member_process", "--exact", "--ignored"]);
+        let mut process = process("members::member_process");
         let list: Vec<String> = owned.iter().map(u32::to_string).collect();
         process.env(STREAM, &self.stream).env(FILE, &self.file);
         process.env(NAME, &name).env(OWNED, list.join(","));
-        process.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-        let process = process.spawn().unwrap();
+        let process = process.stdin(Stdio::piped()).spawn().unwrap();
         self.members.push(Member { process, name, owned });
     }
 
@@ -162,8 +144,7 @@ impl Group {
         let mut member = self.members.remove(member);
         member.process.kill().unwrap();
         member.process.wait().unwrap();
-        let mut file = OpenOptions::new().append(true).open(&self.file).unwrap();
-        file.write_all(format!("k {}\n", member.name).as_bytes()).unwrap();
+        appended(&self.file).write_all(format!("k {}\n", member.name).as_bytes()).unwrap();
         std::mem::take(&mut member.owned)
     }
 

@@ -23,7 +23,12 @@ impl Driver {
     /// Asks for as many messages as there is room for.
     pub(super) async fn ask(&mut self) {
         let now = Instant::now();
-        if self.bound.lost.is_some() || now < self.asking.ask_after || self.shared.is_closing() {
+        let is_early = now < self.asking.ask_after;
+        if self.bound.lost.is_some() || is_early || self.shared.is_closing() {
+            return;
+        }
+        // Another process may read it by now: what came here would be missing there.
+        if !self.shared.is_leased(now) {
             return;
         }
         let outstanding = self.asking.requests.outstanding();

@@ -44,6 +44,7 @@ impl Driver {
         let Some(hold) = &mut self.holding.hold else { return };
         if self.bound.lost.is_some()
             || !self.connection.is_up()
+            || !self.shared.is_leased(now)
             || self.shared.look(|s| s.is_paused)
         {
             // Nothing can come meanwhile.

@@ -3,7 +3,10 @@
 use tokio::time::Instant;
 
 use super::{
-    super::lease::{Tenure, tell_without_lease},
+    super::{
+        lease::{Tenure, tell_without_lease},
+        statuses::WhoReads,
+    },
     Driver,
     lost::Lost,
 };
@@ -57,8 +60,18 @@ impl Driver {
         // What was asked for would be delivered here.
         self.subscribe_anew().await;
         self.shared.look(|state| (state.stats.waiting, state.stats.held_back) = (1, 0));
-        self.shared.statuses.not_leased(self.shared.partition);
         self.shared.revoke();
+    }
+
+    /// What is to be said of the partition.
+    pub(in super::super) fn who_reads(&self) -> WhoReads {
+        let is_waiting = matches!(self.bound.lost, Some(Lost::Waiting));
+        match &self.bound.lease {
+            _ if self.bound.has_told => WhoReads::Gone,
+            Some(lease) if is_waiting && lease.is_others() => WhoReads::Elsewhere,
+            _ if is_waiting || !self.shared.is_leased(Instant::now()) => WhoReads::Unknown,
+            _ => WhoReads::Here,
+        }
     }
 
     fn do_without_lease(&mut self, why: &str) {
