@@ -70,6 +70,8 @@ fn input(view: &InputView, daemon: &Daemon) -> Value {
         "parked": view.parked,
         "refuses_parked": view.refuses_parked,
         "last_settled_ms": view.last_settled.map(millis),
+        // Of inputs that follow files: those with something to read that are not open.
+        "files_at_risk": view.files_at_risk,
         // Of `http` inputs: requests by the status that they were answered with.
         "answers": answers.map(by_status),
         "partitions": view.partitions.iter().map(partition).collect::<Value>(),

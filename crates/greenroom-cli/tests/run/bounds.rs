@@ -75,6 +75,7 @@ admin: { listen: 127.0.0.1:0 }
         run["inputs"][0]["state"] == "paused" && run["inputs"][1]["in_flight_bytes"] != 0
     });
     let (first, second) = (&run["inputs"][0], &run["inputs"][1]);
+    assert_eq!(first["files_at_risk"], 0, "none that is followed waits for a descriptor: {run}");
     assert_eq!((&first["run_ahead"], &first["in_flight"]), (&json!(20), &json!(64 * MIB)), "{run}");
     assert!(first["held_back"].as_u64().unwrap() >= 20, "{run}");
     assert_eq!(second["in_flight"], 2_048, "{run}");

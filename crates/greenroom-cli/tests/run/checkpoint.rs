@@ -36,6 +36,10 @@ outputs: { done: { file: { path: done } } }
 shutdown: { deadline: 1s }
 "#;
 
+/// So many events may be taken beyond those that are stored as taken, however slow the disk is:
+/// these, and those that are stored as open, are what a crash repeats at most.
+const AHEAD: u64 = 16_384;
+
 /// The line that a stuck event of the first line leaves the lowest open one.
 const LOWEST: u64 = 1;
 
@@ -116,6 +120,9 @@ fn z01_after_kill_9_little_is_repeated_and_nothing_lost() {
     let done_before = stage.count_lines("done");
     assert!(done_before < EVENTS, "it was to be killed before its end");
     assert_eq!(lowest_kept(&stage), LOWEST, "commits without a set would repeat all of it");
+    let kept = &stage.read("kept")[0]["of"];
+    let [next, taken_below] = ["next", "taken_below"].map(|name| kept[name].as_u64().unwrap());
+    assert!(taken_below - next <= AHEAD, "{kept}");
 
     // The next run handles the stuck event, too, so that it ends.
     stage.write("greenroom.yaml", PASS);
@@ -124,10 +131,9 @@ fn z01_after_kill_9_little_is_repeated_and_nothing_lost() {
     assert_eq!((run.code, report["refused"].as_u64()), (0, Some(0)), "{run:?}");
     let times = times(&stage);
     assert_eq!(times.len(), EVENTS + 1, "something is lost");
-    let repeated = times.values().filter(|times| **times > 1).count();
-    assert!(repeated * 10 < done_before, "{repeated} repeated of {done_before}");
+    let repeated = times.values().filter(|times| **times > 1).count() as u64;
     let at_most = number_before(&run.stderr, " delivered again").unwrap();
-    assert!(repeated as u64 <= at_most, "{repeated} repeated, at most {at_most} announced");
+    assert!(repeated <= at_most, "{repeated} repeated, at most {at_most} announced");
 }
 
 /// The number that stands before these words.

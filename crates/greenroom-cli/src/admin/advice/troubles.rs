@@ -255,11 +255,11 @@ pub(super) fn remarks(seen: &Seen, found: &mut Vec<Finding>) {
         found.push(Finding {
             severity: Severity::Warning,
             about: format!("inputs.{}", input.name),
-            what: format!("Nothing keeps a second process from the input `{}`", input.name),
+            what: format!("The input `{}` does not read as it should", input.name),
             figures: remark.clone(),
-            why: "A second process would read beside this one, and keys would be handled by both."
+            why: "It is connected and goes on, so neither its state nor a count tells this."
                 .to_owned(),
-            change: "Run one process, or give it what it lacks and start it anew.".to_owned(),
+            change: "Do what it says, and start greenroom anew.".to_owned(),
             lines: None,
             ask: Some("GET /api/run".to_owned()),
             done: false,
