@@ -11,8 +11,8 @@
 //!    the oldest goes       its number keeps its place
 //! ```
 //!
-//! A letter has its message if the handler had not taken it, or the pool kept a copy while it was in
-//! hand ([`keep_copies`](crate::PoolBuilder::keep_copies),
+//! A letter has its message if the handler had not taken it, or the pool kept a copy while it was
+//! in hand ([`keep_copies`](crate::PoolBuilder::keep_copies),
 //! [`retry`](crate::PoolBuilder::retry)). By default a pool keeps none: then the letter says what
 //! failed and why, and [`has_message`](LetterInfo::has_message) is false.
 //!

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! reserve          8 MiB   letters take it once nothing else is left
-//! reserve-journal  8 MiB   letters never do: it lets a store be opened, letters be dropped, and the
-//!                          journal be taken into the database
+//! reserve-journal  8 MiB   letters never do: it lets a store be opened, letters be dropped, and
+//!                          the journal be taken into the database
 //! ```
 
 use std::{
