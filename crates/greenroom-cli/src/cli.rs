@@ -548,7 +548,7 @@ pub struct BenchArgs {
     /// How long each measurement takes
     #[arg(long, value_name = "SECONDS", default_value = "3", allow_negative_numbers = true, value_parser = values::seconds)]
     pub seconds: Seconds,
-    /// Print the row of one preset alone; how the presets are measured, each in a process of its own
+    /// Print the row of one preset alone: each preset is measured in a process of its own
     #[arg(long, hide = true)]
     pub row: bool,
 }

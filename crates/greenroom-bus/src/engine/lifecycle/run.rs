@@ -77,8 +77,9 @@ impl Engine {
     /// have queued in the background, but nobody waits for them or ends the outputs. To stop a run
     /// in order, use [`Control`].
     ///
-    /// The future is boxed, as are those of [`EngineBuilder::build`](crate::engine::EngineBuilder::build)
-    /// and of a [`RunningRouter`](crate::engine::RunningRouter): an `async fn` is compiled where it is
+    /// The future is boxed, as are those of
+    /// [`EngineBuilder::build`](crate::engine::EngineBuilder::build) and of a
+    /// [`RunningRouter`](crate::engine::RunningRouter): an `async fn` is compiled where it is
     /// awaited, so each crate that runs an engine would compile the whole of it once more.
     pub fn run(self) -> BoxFuture<'static, RunReport> {
         Box::pin(run(self.parts))
