@@ -1,10 +1,11 @@
 //! Events to a topic (F07).
 //!
 //! ```text
-//! accept ──room──▶ librdkafka ──batches──▶ broker ── stored ──▶ confirmed
-//!            ▲       ▲                       │
-//!            │       └── one by one ◀────────┼─ for now, or something to be corrected: again
-//!            └ given back once settled       └─ too large, invalid: rejected for good
+//!                              ┌────────────── thread ─────────────┐
+//! accept ──room──▶ waiting ──▶ librdkafka ──batches──▶ broker ── stored ──▶ confirmed
+//!            ▲       ▲                                   │
+//!            │       └──────── one by one ◀──────────────┼─ for now, or something to be corrected: again
+//!            └ given back once settled                   └─ too large, invalid: rejected for good
 //! ```
 //!
 //! The producer is idempotent: what it sends again after a lost answer is stored once, and the

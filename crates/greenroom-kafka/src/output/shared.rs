@@ -8,7 +8,7 @@ use greenroom_bus::{
     sink::{SinkError, Trouble},
 };
 use parking_lot::Mutex;
-use rdkafka::{error::RDKafkaErrorCode, message::OwnedHeaders};
+use rdkafka::error::RDKafkaErrorCode;
 use std::time::Instant;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
@@ -32,8 +32,6 @@ const LONGEST_WAIT: Duration = Duration::from_secs(10);
 /// A record on its way. It gives its room back when it is dropped.
 pub(super) struct Sent {
     pub(super) record: Record,
-    /// Until librdkafka has them. For another attempt they are made anew.
-    pub(super) headers: Option<OwnedHeaders>,
     pub(super) ack: Ack,
     /// In the order of acceptance.
     pub(super) number: u64,
@@ -57,7 +55,7 @@ pub(super) struct Shared {
 pub(super) struct State {
     /// Not with librdkafka, by their numbers.
     pub(super) waiting: VecDeque<Sent>,
-    /// With librdkafka.
+    /// With librdkafka, or about to be.
     pub(super) under_way: usize,
     /// The number of the next.
     pub(super) next: u64,
@@ -252,7 +250,14 @@ impl State {
         revoked
     }
 
-    /// The next that may be sent now.
+    /// librdkafka had no room for these: they are the next again.
+    pub(super) fn has_not_sent(&mut self, mut rest: VecDeque<Sent>) {
+        self.under_way -= rest.len();
+        rest.append(&mut self.waiting);
+        self.waiting = rest;
+    }
+
+    /// The next that may be sent now; from here on it is under way.
     pub(super) fn take_next(&mut self) -> Option<Sent> {
         if self.hold.until.is_some_and(|until| Instant::now() < until) {
             return None;
@@ -266,6 +271,7 @@ impl State {
         }
         let mut sent = self.waiting.pop_front()?;
         sent.is_alone = is_single;
+        self.under_way += 1;
         Some(sent)
     }
 
@@ -317,8 +323,7 @@ mod tests {
         let record = Record::new(event, KafkaSinkMode::Binary);
         let (ack, number) = (Ack::new(Ticket(is_revoked.clone())), state.next);
         state.next += 1;
-        let sent = Sent { record, headers: None, ack, number, is_alone: false, _room: room };
-        state.waiting.push_back(sent);
+        state.waiting.push_back(Sent { record, ack, number, is_alone: false, _room: room });
     }
 
     fn numbers(sent: &[Sent]) -> Vec<u64> {
@@ -332,7 +337,6 @@ mod tests {
             accept(&mut state, is_revoked);
         }
         assert_eq!(state.take_next().unwrap().number, 0);
-        state.under_way = 1;
         state.fails("no broker answers".to_owned(), false);
         state.hold.until = None;
         assert!(state.take_next().is_none(), "librdkafka has one, and does not store it");
