@@ -9,7 +9,6 @@ use std::process::{Command, ExitCode, Stdio};
 
 use greenroom::event_pool::Preset;
 
-pub(super) use self::measure::Bench;
 use self::measure::{Load, Measured, measure};
 use crate::{
     cli::BenchArgs,

@@ -24,7 +24,6 @@ mod tests;
 use std::process::ExitCode;
 
 use self::show::Show;
-pub(super) use self::target::{Failed, Target};
 use crate::{
     cli::DemoArgs,
     exit::{self, Exit, LAST_TASKS},

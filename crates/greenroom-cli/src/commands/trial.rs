@@ -4,11 +4,7 @@
 use std::{sync::Arc, time::Duration};
 
 use greenroom::{PoolBuilder, PoolEvents, prelude::*};
-
-use super::{
-    bench::Bench,
-    demo::{Failed, Target},
-};
+use greenroom_bus::BoxFuture;
 
 /// A message of both, of 32 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,18 +17,34 @@ pub(super) struct Arrival {
     pub(super) number: u32,
 }
 
-/// A worker of a demo or of a benchmark.
-pub(super) enum Trial {
-    Demo(Arc<Target>),
-    Bench(Arc<Bench>),
+/// An attempt that failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Failed {
+    /// Nothing has happened.
+    Refused,
+    /// It has happened, and the answer was lost on its way: the next attempt repeats it.
+    Unheard,
 }
+
+/// What a message comes to.
+pub(super) enum Taken<'a> {
+    Done,
+    Later(BoxFuture<'a, Result<(), Failed>>),
+}
+
+/// What all workers share, and where messages end.
+pub(super) trait Takes: Send + Sync {
+    fn take(&self, arrival: Arrival) -> Taken<'_>;
+}
+
+/// A worker.
+pub(super) struct Trial(Arc<dyn Takes>);
 
 impl Trial {
     /// A pool of them, ordered by key.
-    pub(super) fn pool(
-        worker: impl Fn() -> Self + Send + Sync + 'static,
-    ) -> PoolBuilder<Self, u32> {
-        let pool = Pool::new(move |_slot| worker()).pool_events(PoolEvents::off()).quick_factory();
+    pub(super) fn pool(takes: Arc<dyn Takes>) -> PoolBuilder<Self, u32> {
+        let pool = Pool::new(move |_slot| Self(takes.clone()));
+        let pool = pool.pool_events(PoolEvents::off()).quick_factory();
         pool.ordered_by_opt(|arrival: &Arrival| arrival.key)
     }
 }
@@ -43,12 +55,9 @@ impl Actor for Trial {
     type Error = Failed;
 
     async fn handle(&mut self, arrival: Arrival, _: &mut Context<Self>) -> Result<(), Failed> {
-        match self {
-            Self::Demo(target) => target.take(arrival).await,
-            Self::Bench(bench) => {
-                bench.take(arrival);
-                Ok(())
-            }
+        match self.0.take(arrival) {
+            Taken::Done => Ok(()),
+            Taken::Later(taken) => taken.await,
         }
     }
 }

@@ -23,11 +23,11 @@ const BATCH: usize = 10_000;
 /// In each batch so many are linked in a chain, the others in pairs.
 const CHAIN: usize = 1_000;
 
-/// Bytes of this process that are in memory.
+/// Bytes of this process that are in memory, without those of its code.
 fn resident() -> usize {
-    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
-    let pages = statm.split_whitespace().nth(1).and_then(|pages| pages.parse().ok());
-    pages.unwrap_or(0_usize) * 4096
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+    let pages: Vec<usize> = statm.split_whitespace().map(|pages| pages.parse().unwrap()).collect();
+    (pages[1] - pages[2]) * 4096
 }
 
 fn tasks() -> usize {

@@ -21,7 +21,7 @@ use tokio::runtime::Handle;
 use super::{machine, work::Work};
 use crate::{
     cli::BenchArgs,
-    commands::trial::{Arrival, Trial},
+    commands::trial::{Arrival, Taken, Takes, Trial},
     latencies::Latencies,
     progress,
 };
@@ -59,19 +59,20 @@ pub(super) struct Measured {
 }
 
 /// What the workers of a pool share.
-pub(in crate::commands) struct Bench {
+struct Bench {
     work: Work,
     started: Instant,
     /// Of messages that were due at a time.
     latencies: Latencies,
 }
 
-impl Bench {
-    pub(in crate::commands) fn take(&self, arrival: Arrival) {
+impl Takes for Bench {
+    fn take(&self, arrival: Arrival) -> Taken<'_> {
         self.work.run(arrival.number.into());
         if !arrival.due.is_zero() {
             self.latencies.record(self.started.elapsed().saturating_sub(arrival.due));
         }
+        Taken::Done
     }
 }
 
@@ -116,8 +117,7 @@ pub(super) fn measure(load: &Load) -> Result<Measured, String> {
 async fn run(load: &Load, rate: Option<f64>) -> Result<(f64, Arc<Bench>), String> {
     let bench = Bench { work: load.work, started: Instant::now(), latencies: Latencies::new() };
     let bench = Arc::new(bench);
-    let shared = bench.clone();
-    let pool = Trial::pool(move || Trial::Bench(shared.clone())).name("bench");
+    let pool = Trial::pool(bench.clone()).name("bench");
     let pool = pool.workers(load.workers).mailbox(load.mailbox).spawn().await;
     let pool = Arc::new(pool.map_err(|error| error.to_string())?);
     let senders = machine::cores() as u32;

@@ -100,8 +100,7 @@ impl Side {
     }
 
     async fn through_lanes(&self, arrivals: &Arrivals) -> Result<(), String> {
-        let target = self.target.clone();
-        let pool = Trial::pool(move || Trial::Demo(target.clone())).name("demo");
+        let pool = Trial::pool(self.target.clone()).name("demo");
         let pool = pool.workers(WORKERS).mailbox(MAILBOX).retry(ATTEMPTS, BACKOFF);
         let pool = pool.spawn().await.map_err(|error| error.to_string())?;
         for arrival in &arrivals.all {
@@ -153,7 +152,7 @@ fn task(target: Arc<Target>) -> (mpsc::Sender<Arrival>, tokio::task::JoinHandle<
     let task = tokio::spawn(async move {
         while let Some(arrival) = inbox.recv().await {
             // Only the pool's target is flaky.
-            let _ = target.take(arrival).await;
+            let _ = target.deliver(arrival).await;
         }
     });
     (sender, task)

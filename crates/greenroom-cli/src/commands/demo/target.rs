@@ -15,7 +15,10 @@ use super::{
     arrivals::{self, SLOW},
     ledger::Ledger,
 };
-use crate::{commands::trial::Arrival, latencies::Latencies};
+use crate::{
+    commands::trial::{Arrival, Failed, Taken, Takes},
+    latencies::Latencies,
+};
 
 /// What a message of any other key takes.
 const QUICK_WORK: Duration = Duration::from_millis(1);
@@ -26,17 +29,8 @@ const REFUSED: f64 = 0.05;
 /// What part it accepts without anybody hearing of it.
 const UNHEARD: f64 = 0.005;
 
-/// An attempt that failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::commands) enum Failed {
-    /// Nothing has happened.
-    Refused,
-    /// It has happened, and the answer was lost on its way: the next attempt repeats it.
-    Unheard,
-}
-
 /// The target of one side.
-pub(in crate::commands) struct Target {
+pub(super) struct Target {
     /// What it has seen.
     pub(super) ledger: Ledger,
     /// From arrival to handled: of the slow key, and of all others.
@@ -68,7 +62,7 @@ impl Target {
     }
 
     /// Takes a message.
-    pub(in crate::commands) async fn take(&self, arrival: Arrival) -> Result<(), Failed> {
+    pub(super) async fn deliver(&self, arrival: Arrival) -> Result<(), Failed> {
         let key = arrival.key.unwrap_or(SLOW);
         sleep(if key == SLOW { SLOW_WORK } else { QUICK_WORK }).await;
         let failed = self.failure();
@@ -93,5 +87,11 @@ impl Target {
             part if part < REFUSED + UNHEARD => Some(Failed::Unheard),
             _ => None,
         }
+    }
+}
+
+impl Takes for Target {
+    fn take(&self, arrival: Arrival) -> Taken<'_> {
+        Taken::Later(Box::pin(self.deliver(arrival)))
     }
 }
