@@ -79,7 +79,7 @@ impl Engine {
     ///
     /// The future is boxed, as are those of
     /// [`EngineBuilder::build`](crate::engine::EngineBuilder::build) and of a
-    /// [`RunningRouter`](crate::engine::RunningRouter): an `async fn` is compiled where it is
+    /// [`RunningRouter`](crate::router::RunningRouter): an `async fn` is compiled where it is
     /// awaited, so each crate that runs an engine would compile the whole of it once more.
     pub fn run(self) -> BoxFuture<'static, RunReport> {
         Box::pin(run(self.parts))
