@@ -29,6 +29,8 @@ pub fn check(effort: Effort, scenario: impl Fn() + Send + Sync + 'static) {
         Effort::Changes(_) => 2_000,
         Effort::Large => 6_000,
     };
+    // Fewer will do for a check of every change.
+    let runs = if std::env::var_os("GREENROOM_SHORT_MODELS").is_some() { runs / 10 } else { runs };
     let scenario = std::sync::Arc::new(scenario);
     run(RandomScheduler::new_from_seed(SEED, runs), scenario.clone());
     run(PctScheduler::new_from_seed(SEED, 3, runs), scenario);
