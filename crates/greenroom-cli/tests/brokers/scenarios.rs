@@ -149,10 +149,11 @@ fn z09_a_stop_under_load_ends_by_its_deadline_and_the_broker_has_what_was_left()
     let key = |n: usize| if n == 17 { "stuck".to_owned() } else { format!("k{}", n % 500) };
     let all: Vec<_> =
         (0..EVENTS).map(|n| event(&format!("e{n}"), "t", &key(n), json!(n))).collect();
-    let is_stuck = Arc::new(AtomicBool::new(true));
-    let stuck = is_stuck.clone();
+    let (is_stuck, is_met) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicBool::new(false)));
+    let (stuck, met) = (is_stuck.clone(), is_met.clone());
     let server = Server::start(move |_, request| {
         if subject(request) == "stuck" && stuck.load(Ordering::SeqCst) {
+            met.store(true, Ordering::SeqCst);
             return Answer::Never;
         }
         thread::sleep(Duration::from_millis(2));
@@ -164,6 +165,8 @@ fn z09_a_stop_under_load_ends_by_its_deadline_and_the_broker_has_what_was_left()
     );
     let Some(stage) = stage("stop", &all, &rest) else { return };
     let daemon = Daemon::start(&stage);
+    // Which partition is read first is the broker's choice.
+    wait(|| is_met.load(Ordering::SeqCst).then_some(()));
     wait_for_lines(&stage, 200);
     let asked = Instant::now();
     daemon.signal(Signal::TERM);
