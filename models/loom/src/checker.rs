@@ -14,6 +14,9 @@ pub enum Effort {
     Large,
 }
 
+/// So many orders of a scenario take a second at most.
+const SHORT: usize = 3_000;
+
 /// Whether fewer orders will do, for a check of every change.
 fn is_short() -> bool {
     std::env::var_os("GREENROOM_SHORT_MODELS").is_some()
@@ -23,10 +26,11 @@ fn is_short() -> bool {
 pub fn check(effort: Effort, scenario: impl Fn() + Send + Sync + 'static) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = match effort {
-        Effort::Changes(most) if is_short() => Some(most.min(2)),
+        Effort::Changes(most) if is_short() => Some(most.min(1)),
         Effort::Changes(most) => Some(most),
         Effort::Large => return,
     };
+    model.max_permutations = is_short().then_some(SHORT);
     model.max_branches = 100_000;
     model.check(scenario);
 }
