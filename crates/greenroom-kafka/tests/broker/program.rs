@@ -77,7 +77,7 @@ pub(crate) struct Process {
 impl Process {
     pub(crate) fn start(task: &Task) -> Self {
         let mut child = Command::new(env::current_exe().unwrap())
-            .args(["--exact", "program::consumes_as_it_is_told", "--nocapture", "--quiet"])
+            .args(["--exact", "broker::program::consumes_as_it_is_told", "--nocapture", "--quiet"])
             .env(TASK, task.write())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
