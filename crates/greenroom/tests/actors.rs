@@ -1,5 +1,5 @@
-//! What actors, calls and controllers promise, and whether each promise has a test. `queues` has what
-//! becomes of messages.
+//! What actors, calls and controllers promise, and whether each promise has a test. What becomes of
+//! messages is in `queues`.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
