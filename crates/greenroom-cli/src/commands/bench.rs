@@ -69,13 +69,16 @@ fn heading(args: &BenchArgs) -> String {
         keys => format!("{} keys (Zipf 1)", grouped(keys.into())),
     };
     let processor = machine::processor().unwrap_or_else(|| "unknown processor".to_owned());
+    let work = match args.work {
+        Duration::ZERO => "handlers that do nothing".to_owned(),
+        work => format!("handlers of {work:?}"),
+    };
     let debug =
         if cfg!(debug_assertions) { "; a debug build: compare nothing with it" } else { "" };
     format!(
-        "greenroom {}, {} cores, {processor}{debug}\n{keys}, handlers of {:?}; {} as fast as it goes, {} at {}/s\n\n{}",
+        "greenroom {}, {} cores, {processor}{debug}\n{keys}, {work}; {} as fast as it goes, {} at {}/s\n\n{}",
         env!("CARGO_PKG_VERSION"),
         machine::cores(),
-        args.work,
         seconds(args.seconds.0.as_secs_f64()),
         seconds(args.seconds.0.as_secs_f64()),
         grouped(args.rate.round() as u64),

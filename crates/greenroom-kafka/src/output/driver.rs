@@ -36,6 +36,10 @@ const WAITING: Duration = Duration::from_millis(10);
 /// gathers batches for longer than that by itself.
 const TURN: Duration = Duration::from_millis(1);
 
+/// After so many looks in a row that found nothing stored, each waits as long as `WAITING`: a broker
+/// that does not answer costs no thousand wake-ups a second.
+const TURNS: u64 = 100;
+
 /// What librdkafka does unless it is told otherwise.
 const DEFAULTS: [(&str, &str); 3] = [
     // As clients of Java choose, so that records of one key meet those of other producers.
@@ -215,6 +219,7 @@ impl Drop for Driver {
 /// Sends, and hears of what was sent: one thread does both, so that all goes in order, and what
 /// librdkafka has of a record is freed by the thread that allocated it.
 fn drive(producer: &BaseProducer<OutputContext>, shared: &Shared) {
+    let mut in_vain = 0_u64;
     loop {
         pump(producer, shared);
         let under_way = shared.state.lock().under_way;
@@ -227,11 +232,16 @@ fn drive(producer: &BaseProducer<OutputContext>, shared: &Shared) {
         }
         let rest = {
             let state = shared.state.lock();
-            match (state.under_way, state.waiting.is_empty()) {
-                _ if state.is_over => return,
-                (now, _) if now < under_way => continue,
+            if state.is_over {
+                return;
+            }
+            let now = state.under_way;
+            in_vain = if now > 0 && now == under_way { in_vain + 1 } else { 0 };
+            match (now, state.waiting.is_empty()) {
+                _ if now < under_way => continue,
                 (0, true) => IDLE,
                 (0, false) => WAITING,
+                _ if in_vain > TURNS => WAITING,
                 _ => TURN,
             }
         };
