@@ -34,7 +34,7 @@ use tokio::runtime::{Builder, Runtime};
 const HANGS: Duration = Duration::from_secs(60);
 
 /// Programs of one test, unless `GREENROOM_PROGRAMS` says otherwise.
-const PROGRAMS: u32 = 500;
+const PROGRAMS: u32 = 150;
 
 /// How often it is told how far it has come.
 const TOLD: Duration = Duration::from_secs(10);
@@ -75,7 +75,7 @@ fn words(panic: &(dyn Any + Send)) -> String {
     text.or_else(|| panic.downcast_ref().cloned()).unwrap_or_else(|| "something".to_owned())
 }
 
-/// Tries as many programs as `GREENROOM_PROGRAMS` says, 500 unless it does, from the seed that
+/// Tries as many programs as `GREENROOM_PROGRAMS` says, 150 unless it does, from the seed that
 /// `GREENROOM_SEED` names.
 ///
 /// # Panics

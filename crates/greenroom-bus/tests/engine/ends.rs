@@ -419,7 +419,7 @@ async fn g01_events_that_are_cut_off_before_an_output_has_room_do_not_count_as_g
 
 /// An output that takes an hour for each event, and has room for one more.
 fn full(remote: bool) -> MemorySink {
-    let (latency, rejects) = (Duration::from_secs(3_600), remote.then_some(u32::MAX));
+    let (latency, rejects) = (Duration::from_secs(60), remote.then_some(u32::MAX));
     MemorySink::new(Behaviour { room: 1, latency, rejects, ..Behaviour::default() })
 }
 

@@ -10,6 +10,7 @@ mod poison;
 mod slow_key;
 
 use std::{
+    ops::Range,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -23,8 +24,11 @@ use greenroom_bus::{
 };
 use tokio::time::Instant;
 
-/// A failure names the one that it was found with.
-const SEEDS: [u64; 2] = [1, 2];
+/// As many as `GREENROOM_PROGRAMS` says, or one. A failure names the one that it was found with.
+fn seeds() -> Range<u64> {
+    let count: u64 = std::env::var("GREENROOM_PROGRAMS").map_or(1, |count| count.parse().unwrap());
+    1..1 + count
+}
 
 fn generator(options: &GeneratorOptions) -> Box<dyn Source> {
     Box::new(GeneratorSource::new(options.clone()).unwrap())

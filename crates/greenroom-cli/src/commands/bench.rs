@@ -69,9 +69,10 @@ fn heading(args: &BenchArgs) -> String {
         keys => format!("{} keys (Zipf 1)", grouped(keys.into())),
     };
     let processor = machine::processor().unwrap_or_else(|| "unknown processor".to_owned());
-    let work = match args.work {
-        Duration::ZERO => "handlers that do nothing".to_owned(),
-        work => format!("handlers of {work:?}"),
+    let work = if args.work.is_zero() {
+        "handlers that do nothing".to_owned()
+    } else {
+        format!("handlers of {:?}", args.work)
     };
     let debug =
         if cfg!(debug_assertions) { "; a debug build: compare nothing with it" } else { "" };

@@ -5,10 +5,11 @@ use greenroom_config::{Places, Problem, Problems};
 
 /// The kinds that are built only where they are asked for: the cargo feature of each, and whether
 /// this build has it.
-const OPTIONAL: [(&str, bool); 3] = [
+const OPTIONAL: [(&str, bool); 4] = [
     ("kafka", cfg!(feature = "kafka")),
     ("nats", cfg!(feature = "nats")),
     ("otlp", cfg!(feature = "otlp")),
+    ("json-schema", cfg!(feature = "json-schema")),
 ];
 
 /// Reports each input, each output, each place of dead letters and of telemetry of a kind that this
@@ -22,9 +23,8 @@ pub(super) fn check(places: &Places, problems: &mut Problems) {
         let single = [format!("dead_letters.{kind}"), format!("telemetry.{kind}")];
         for path in of("inputs").chain(of("outputs")).chain(single) {
             if places.has(&path) {
-                let text = format!("this greenroom was built without `{kind}`");
-                let problem = Problem::error(text, places.at(&path).place);
-                problems.push(problem.help(format!("install one that has it: {}", install(kind))));
+                let problem = Problem::error(built_without(kind), places.at(&path).place);
+                problems.push(problem.help(get(kind)));
             }
         }
     }
@@ -33,6 +33,16 @@ pub(super) fn check(places: &Places, problems: &mut Problems) {
 /// The line that installs a greenroom that has this feature, where this one has not.
 pub(crate) fn lacking(feature: &str) -> Option<String> {
     OPTIONAL.contains(&(feature, false)).then(|| install(feature))
+}
+
+/// Says that this build has not this feature.
+pub(super) fn built_without(feature: &str) -> String {
+    format!("this greenroom was built without `{feature}`")
+}
+
+/// What to do then.
+pub(super) fn get(feature: &str) -> String {
+    format!("install one that has it: {}", install(feature))
 }
 
 /// A greenroom like this one, with this feature too.

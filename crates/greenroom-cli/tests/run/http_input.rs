@@ -516,7 +516,7 @@ fn again_at_most(log: &str) -> usize {
 
 #[test]
 fn z01_after_kill_9_at_any_moment_every_post_that_was_answered_is_handled_in_order() {
-    let kills: u64 = std::env::var("GREENROOM_KILLS").map_or(20, |count| count.parse().unwrap());
+    let kills: u64 = std::env::var("GREENROOM_KILLS").map_or(6, |count| count.parse().unwrap());
     let stage = Stage::with(PASS);
     let senders = Senders::start(8);
     let mut again = 0;

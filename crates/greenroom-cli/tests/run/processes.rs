@@ -287,12 +287,12 @@ fn what_workers_have_handled_twice_is_within_what_the_report_says() {
         let restart = "restart: { max: 1000, window: 60s }";
         let stage = Stage::with(&exec(4, "[python3, -IS, w.py]", restart, ""));
         stage.write("w.py", ENDS.replace("ENDS", ends));
-        let events = events(60);
+        let events = events(30);
         stage.write_events("in", &events);
-        let report = stage.run().counted(0, [60, 60, 0, 0]);
+        let report = stage.run().counted(0, [30, 30, 0, 0]);
         assert_all_in_order(&events, &stage.read("done"), Repeats::None);
         let handled = std::fs::read_to_string(stage.path("handled")).unwrap().lines().count();
-        let twice = handled as u64 - 60;
+        let twice = handled as u64 - 30;
         let bound = report["repeated_at_most"].as_u64().unwrap();
         assert!(twice <= bound && bound <= 2 * twice + 20, "{ends}: {twice} of {bound}");
     }

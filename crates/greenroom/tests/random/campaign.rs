@@ -11,10 +11,10 @@ pub(crate) fn from_env<T: FromStr>(name: &str) -> Option<T> {
     std::env::var(name).ok()?.parse().ok()
 }
 
-/// Tries `GREENROOM_PROGRAMS` programs, or 400.
+/// Tries `GREENROOM_PROGRAMS` programs, or 150.
 pub(crate) fn config() -> Config {
     Config {
-        cases: from_env("GREENROOM_PROGRAMS").unwrap_or(400),
+        cases: from_env("GREENROOM_PROGRAMS").unwrap_or(150),
         failure_persistence: None,
         max_shrink_iters: 4_000,
         ..Config::default()

@@ -323,7 +323,7 @@ async fn run(seed: u64) -> Result<(), String> {
 fn t01_t02_p26_keys_keep_their_order_and_their_worker_and_every_message_has_one_outcome() {
     let seeds = match campaign::from_env("GREENROOM_SEED") {
         Some(seed) => seed..seed + 1,
-        None => 0..campaign::from_env("GREENROOM_PROGRAMS").unwrap_or(300),
+        None => 0..campaign::from_env("GREENROOM_PROGRAMS").unwrap_or(100),
     };
     let failed = seeds.clone().find_map(|seed| {
         match catch_unwind(|| campaign::run(A_DAY * 99, run(seed))) {

@@ -9,7 +9,7 @@ use std::{
 
 use greenroom_bus::{handler::Outputs, source::generator::GeneratorOptions};
 
-use super::{SEEDS, generator};
+use super::{generator, seeds};
 use crate::engine::support::{Bench, handlers::handle, ms, on, pool};
 
 const WORKERS: u32 = 24;
@@ -42,7 +42,7 @@ async fn times(seed: u64, zipf: f64, events: u32) -> (Duration, Duration) {
 
 #[tokio::test(start_paused = true)]
 async fn z05_with_uneven_keys_the_total_is_within_a_tenth_of_what_all_workers_need() {
-    for seed in SEEDS {
+    for seed in seeds() {
         let (took, least) = times(seed, 0.5, 18_000).await;
         assert!(took <= least.mul_f64(1.1), "seed {seed}: {took:?}, least {least:?}");
     }
@@ -53,7 +53,7 @@ async fn z05_with_uneven_keys_the_total_is_within_a_tenth_of_what_all_workers_ne
 /// so that it does not stand in line behind all shards.
 #[tokio::test(start_paused = true)]
 async fn z05_with_a_hot_key_the_total_is_within_a_tenth_of_what_that_needs_although_it_gives_way() {
-    for seed in SEEDS {
+    for seed in seeds() {
         let (took, least) = times(seed, 1.0, 6_000).await;
         assert!(took <= least.mul_f64(1.1), "seed {seed}: {took:?}, least {least:?}");
     }

@@ -10,7 +10,7 @@ use greenroom_bus::{
 };
 use tokio::time::Instant;
 
-use super::{Meter, SEEDS, generator};
+use super::{Meter, generator, seeds};
 use crate::engine::support::{Bench, checked, handlers::handle, ms, on, pool};
 
 const DOWN: Duration = Duration::from_secs(10);
@@ -27,7 +27,7 @@ async fn until(began: Instant, after: Duration) {
 
 #[tokio::test(start_paused = true)]
 async fn z06_in_an_outage_the_limit_falls_nothing_is_dead_lettered_and_throughput_comes_back() {
-    for seed in SEEDS {
+    for seed in seeds() {
         // Work of 100 ms by up to 40 at once, as fast as it is taken.
         let options = GeneratorOptions { seed, keys: 100_000, ..GeneratorOptions::default() };
         let meter = Meter::new(&options);

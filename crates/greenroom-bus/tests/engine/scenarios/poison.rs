@@ -10,7 +10,7 @@ use greenroom_bus::{
     source::generator::GeneratorOptions,
 };
 
-use super::{Meter, SEEDS, generator};
+use super::{Meter, generator, seeds};
 use crate::engine::support::{
     Bench, checked,
     handlers::handle,
@@ -72,7 +72,7 @@ async fn figures(seed: u64, poison: Poison) -> (Duration, RunReport) {
 
 #[tokio::test(start_paused = true)]
 async fn z03_one_event_that_always_fails_leaves_the_p99_of_the_others() {
-    for seed in SEEDS {
+    for seed in seeds() {
         let (alone, report) = figures(seed, harmless).await;
         assert_eq!(report.handled, COUNT);
         for poison in [error as Poison, panic] {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use greenroom_bus::{handler::Outputs, source::generator::GeneratorOptions};
 
-use super::{Meter, SEEDS, generator};
+use super::{Meter, generator, seeds};
 use crate::engine::support::{Bench, handlers::handle, ms, on, pool};
 
 const SLOW: &str = "key-1";
@@ -42,7 +42,7 @@ async fn p99(seed: u64, slow: Duration) -> Duration {
 
 #[tokio::test(start_paused = true)]
 async fn z04_a_slow_key_leaves_the_p99_of_the_others_within_one_and_a_half() {
-    for seed in SEEDS {
+    for seed in seeds() {
         let without = p99(seed, ms(5)).await;
         let with = p99(seed, ms(2_000)).await;
         assert!(with <= without.mul_f64(1.5), "seed {seed}: {with:?}, without it {without:?}");

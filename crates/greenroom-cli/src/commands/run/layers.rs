@@ -2,11 +2,13 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
+#[cfg(feature = "json-schema")]
+use greenroom_bus::layer::Validation;
 use greenroom_bus::{
     handler::HandlerFactory,
     layer::{
         CircuitBreaker, CircuitState, Correlation, Deduplication, Layers, Metrics, RateLimitLayer,
-        TimeoutLayer, Traced, Validation,
+        TimeoutLayer, Traced,
     },
 };
 use serde_json::{Value, json};
@@ -75,9 +77,7 @@ impl HandlerLayers {
                 };
                 (layers.layer(seen.clone()), Tells::Skipped(seen))
             }
-            LayerConfig::Validation(schemas) => {
-                (layers.layer(validation(schemas)?), Tells::Nothing)
-            }
+            LayerConfig::Validation(schemas) => (validated(layers, schemas)?, Tells::Nothing),
             LayerConfig::Correlation => (layers.layer(Correlation), Tells::Nothing),
             LayerConfig::Tracing => (layers.layer(Traced), Tells::Nothing),
             LayerConfig::Metrics => {
@@ -188,11 +188,19 @@ fn rate_limit(rate: Rate) -> RateLimitLayer {
     RateLimitLayer::new(at_once as u64, Duration::from_secs_f64(at_once / rate.per_second))
 }
 
-fn validation(schemas: &[Schema]) -> Result<Validation, String> {
-    schemas.iter().try_fold(Validation::new(), |validation, schema| {
+#[cfg(feature = "json-schema")]
+fn validated(layers: Layers, schemas: &[Schema]) -> Result<Layers, String> {
+    let validation = schemas.iter().try_fold(Validation::new(), |validation, schema| {
         let on = schema.on.parse().map_err(|error| format!("validation: {error}"))?;
         validation.schema(on, &schema.document).map_err(|error| error.to_string())
-    })
+    })?;
+    Ok(layers.layer(validation))
+}
+
+/// No configuration of this build has schemas: reading one refuses them.
+#[cfg(not(feature = "json-schema"))]
+fn validated(layers: Layers, _: &[Schema]) -> Result<Layers, String> {
+    Ok(layers)
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+#[cfg(feature = "json-schema")]
 use greenroom_bus::layer::Validation;
 use greenroom_config::{
     At, Take, Typed, bare, count, duration, group, options, path, rate, schema::Group, text,
@@ -16,7 +17,10 @@ use greenroom_config::{
 use serde_json::Value;
 
 use super::bounds::DAY_MS;
-use crate::config::pattern;
+use crate::config::{
+    lacking::{built_without, get, lacking},
+    pattern,
+};
 
 /// A slower rate is a mistake, and its waits would be beyond what a clock counts to.
 const SLOWEST: f64 = 1.0 / 86_400.0;
@@ -41,7 +45,7 @@ options! {
         /// JSON Schemas by event type or pattern: `{ "order.*": order.schema.json }`, each a
         /// file. An event whose data does not fit those of its type becomes a dead letter that
         /// names the problems; one of a type without a schema passes. The files are read when
-        /// greenroom starts.
+        /// greenroom starts. Needs a greenroom that was built with `json-schema`.
         Validation(Schemas) as "validation" = variables().to::<Schemas>();
         /// An event without a `correlationid` begins a flow, which has its id; what is made of
         /// it has that, too.
@@ -129,6 +133,10 @@ impl Take for Schemas {
             at.error("", "there is no schema", help);
             return None;
         }
+        if lacking("json-schema").is_some() {
+            at.error("", built_without("json-schema"), get("json-schema"));
+            return None;
+        }
         let schemas: Vec<_> =
             written.into_iter().map(|(on, file)| Schema::read(on, &file, at)).collect();
         schemas.into_iter().collect::<Option<_>>().map(Self)
@@ -151,11 +159,8 @@ impl Schema {
                 return None;
             }
         };
-        let checked = on
-            .parse()
-            .map_err(|why| format!("{why}"))
-            .and_then(|on| Validation::new().schema(on, &document).map_err(|error| error.reason));
-        if let Err(why) = checked {
+        #[cfg(feature = "json-schema")]
+        if let Err(why) = is_schema(&on, &document) {
             let help =
                 "mend the file: drafts 4 to 2020-12 are read, and a `$ref` stays within its file";
             at.error(&on, format!("`{shown}` is no JSON Schema: {why}"), help);
@@ -163,6 +168,14 @@ impl Schema {
         }
         Some(Self { on, path, document: Arc::new(document) })
     }
+}
+
+/// # Errors
+/// Why it is none.
+#[cfg(feature = "json-schema")]
+fn is_schema(on: &str, document: &Value) -> Result<(), String> {
+    let on = on.parse().map_err(|why| format!("{why}"))?;
+    Validation::new().schema(on, document).map(drop).map_err(|error| error.reason)
 }
 
 /// The document, or why there is none, and what to do.

@@ -115,19 +115,6 @@ fn m05_the_key_of_a_message_is_what_the_input_names() {
     assert!(loaded.text().contains("a message of this input has no key"), "{}", loaded.text());
 }
 
-#[cfg(not(feature = "nats"))]
-#[test]
-fn c02_a_build_without_nats_refuses_each_block_with_the_line_that_installs_it() {
-    let loaded = load(&output("subject: a"));
-    assert_eq!(loaded.lines(), ["3:17 this greenroom was built without `nats`"]);
-    let loaded = load(&input(""));
-    assert_eq!(loaded.lines(), ["1:17 this greenroom was built without `nats`"]);
-    let kafka = if cfg!(feature = "kafka") { "kafka," } else { "" };
-    let install =
-        format!("install one that has it: cargo install greenroom-cli --features {kafka}nats");
-    assert!(loaded.text().contains(&install), "{}", loaded.text());
-}
-
 #[cfg(feature = "nats")]
 #[test]
 fn c02_check_looks_at_files_and_keys_and_asks_no_server() {

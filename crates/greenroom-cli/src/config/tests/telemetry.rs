@@ -61,19 +61,3 @@ fn c08_what_may_be_secret_is_in_no_problem() {
         assert!(!loaded.text().contains("hunter2"), "{}", loaded.text());
     }
 }
-
-#[cfg(not(feature = "otlp"))]
-#[test]
-fn c02_a_build_without_otlp_refuses_its_block_with_the_line_that_installs_it() {
-    let loaded = load(&otlp(""));
-    assert_eq!(loaded.lines(), ["3:14 this greenroom was built without `otlp`"]);
-    let with: String = ["kafka", "nats"]
-        .iter()
-        .zip([cfg!(feature = "kafka"), cfg!(feature = "nats")])
-        .filter(|(_, is_built)| *is_built)
-        .map(|(name, _)| format!("{name},"))
-        .collect();
-    let install =
-        format!("install one that has it: cargo install greenroom-cli --features {with}otlp");
-    assert!(loaded.text().contains(&install), "{}", loaded.text());
-}

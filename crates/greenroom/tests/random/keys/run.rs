@@ -300,7 +300,7 @@ fn k01_k06_k07_k08_k10_k12_random_programs_keep_order_bounds_and_the_ledger() {
     let first = campaign::from_env("GREENROOM_SEED")
         .unwrap_or_else(|| std::hash::RandomState::new().hash_one(()) >> 16);
     let programs = program::program();
-    for seed in first..first + campaign::from_env::<u64>("GREENROOM_PROGRAMS").unwrap_or(600) {
+    for seed in first..first + campaign::from_env::<u64>("GREENROOM_PROGRAMS").unwrap_or(200) {
         run_seed(seed, &programs);
     }
 }

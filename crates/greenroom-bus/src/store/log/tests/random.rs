@@ -266,7 +266,7 @@ async fn program(seed: u64) {
 #[tokio::test]
 async fn b03_random_programs_lose_nothing_that_was_acknowledged() {
     let from = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
-    let count: u64 = from("GREENROOM_PROGRAMS").unwrap_or(60);
+    let count: u64 = from("GREENROOM_PROGRAMS").unwrap_or(20);
     let first: u64 = from("GREENROOM_SEED").unwrap_or_else(|| rand::random::<u32>().into());
     for seed in first..first + count {
         program(seed).await;
