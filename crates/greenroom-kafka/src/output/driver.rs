@@ -36,8 +36,8 @@ const WAITING: Duration = Duration::from_millis(10);
 /// gathers batches for longer than that by itself.
 const TURN: Duration = Duration::from_millis(1);
 
-/// After so many looks in a row that found nothing stored, each waits as long as `WAITING`: a broker
-/// that does not answer costs no thousand wake-ups a second.
+/// After so many looks in a row that found nothing stored, the next ones are as far apart as
+/// `WAITING`: a broker that does not answer costs no thousand wake-ups a second.
 const TURNS: u64 = 100;
 
 /// What librdkafka does unless it is told otherwise.
