@@ -4,24 +4,20 @@ import { useState } from "preact/hooks";
 import { token } from "./api";
 import { several } from "./format";
 import type { Finding } from "./types";
-import { Badge, Section, toast, type Tone } from "./ui";
-
-const TONES: Record<Finding["severity"], Tone> = { critical: "bad", warning: "care", hint: "idle" };
+import { TONES } from "./problems";
+import { Badge, Named, Section, toast } from "./ui";
 
 /** So many are shown before somebody asks for all. */
 const FEW = 4;
 
-/** What the terminal is told to ask the listener for. */
-function command(ask: string): string {
+/** What the terminal is told. */
+function command({ ask, command }: Finding): string {
+  if (command !== null) return location.host === "127.0.0.1:7070" ? command : `${command} ${location.host}`;
+  if (ask === null) return "";
   const [method, path] = ask.split(" ", 2) as [string, string];
   const how = method === "GET" ? "" : `-X ${method} `;
   const shown = token() === null ? "" : '-H "Authorization: Bearer $GREENROOM_ADMIN_TOKEN" ';
   return `curl ${how}${shown}'${location.origin}${path}'`;
-}
-
-/** Names of options and parts, which stand between backticks, as code. */
-function Named({ text }: { text: string }) {
-  return <>{text.split("`").map((part, place) => (place % 2 === 0 ? part : <code key={place}>{part}</code>))}</>;
 }
 
 function Copied({ text, name }: { text: string; name: string }) {
@@ -53,7 +49,7 @@ function One({ finding }: { finding: Finding }) {
       <p class="faint"><Named text={why} /></p>
       <p><Named text={change} /></p>
       {lines !== null && <Copied text={lines} name={`the lines for ${about}`} />}
-      {ask !== null && <Copied text={command(ask)} name={`the command for ${about}`} />}
+      {ask !== null && <Copied text={command(finding)} name={`the command for ${about}`} />}
     </li>
   );
 }

@@ -2,7 +2,7 @@
 
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
-import { POINTS, type Series } from "./history";
+import type { Series } from "./history";
 import { store } from "./store";
 import { onTheme } from "./theme";
 import { timeOfDay } from "./format";
@@ -33,6 +33,7 @@ interface Props {
 
 export function Chart(props: Props) {
   const place = useRef<HTMLDivElement>(null);
+  const pointed = useRef<HTMLSpanElement>(null);
   const latest = useRef(props);
   latest.current = props;
   useEffect(() => {
@@ -48,7 +49,7 @@ export function Chart(props: Props) {
     };
     const make = () => {
       plot?.destroy();
-      plot = new uPlot(options(latest.current, own.clientWidth), data(), own);
+      plot = new uPlot(options(latest.current, own.clientWidth, pointed.current), data(), own);
       plot.setScale("x", range(latest.current.series));
     };
     make();
@@ -77,19 +78,53 @@ export function Chart(props: Props) {
             {figure.name}
           </span>
         ))}
+        <span ref={pointed} class="pointed" aria-hidden="true" />
       </figcaption>
       <div ref={place} role="img" aria-label={`${props.title}: ${props.now}`} />
     </figure>
   );
 }
 
-/** The last five minutes; of less, what there is, and never less than a minute. */
+/** As long as was chosen; of less, what there is, and never less than a minute. */
 function range({ times, length }: Series): { min: number; max: number } {
   const max = times[length - 1] ?? Date.now() / 1_000;
-  return { min: Math.max(max - POINTS, Math.min(times[0] ?? max, max - 60)), max };
+  return { min: Math.max(max - store.range, Math.min(times[0] ?? max, max - 60)), max };
 }
 
-function options(props: Props, width: number): uPlot.Options {
+/** A mark is pointed at within so many pixels. */
+const NEAR = 6;
+
+/** What stands below the cursor: when that was, each figure, and what happened then. */
+function below(plot: uPlot, { figures, show }: Props): string {
+  const place = plot.cursor.idx;
+  if (place == null || (plot.cursor.left ?? -1) < 0) return "";
+  const [times = [], ...rows] = plot.data;
+  const at = times[place] ?? 0;
+  const told = figures.map(({ name }, row) => `${name} ${show(rows[row]?.[place] ?? null)}`);
+  const near = store.marks.filter(({ at_ms }) => Math.abs(plot.valToPos(at_ms / 1_000, "x") - (plot.cursor.left ?? 0)) < NEAR);
+  return [timeOfDay(at * 1_000), ...told, ...near.slice(-2).map(({ text }) => text)].join(" · ");
+}
+
+/** Lines where something was done, began or ended. */
+function drawMarks(plot: uPlot): void {
+  const { left, top, width, height } = plot.bbox;
+  const pen = plot.ctx;
+  pen.save();
+  pen.lineWidth = devicePixelRatio;
+  pen.setLineDash([3 * devicePixelRatio, 3 * devicePixelRatio]);
+  for (const { at_ms, kind } of store.marks) {
+    const x = plot.valToPos(at_ms / 1_000, "x", true);
+    if (x < left || x > left + width) continue;
+    pen.strokeStyle = colourOf(kind === "trouble" || kind === "restart" ? "care" : kind === "over" ? "well" : "faint");
+    pen.beginPath();
+    pen.moveTo(x, top);
+    pen.lineTo(x, top + height);
+    pen.stroke();
+  }
+  pen.restore();
+}
+
+function options(props: Props, width: number, pointed: HTMLElement | null): uPlot.Options {
   const axis = colourOf("faint");
   const grid = { stroke: colourOf("line"), width: 1 };
   const font = '11px system-ui, "Segoe UI", sans-serif';
@@ -108,7 +143,11 @@ function options(props: Props, width: number): uPlot.Options {
     width,
     height: props.height ?? 132,
     legend: { show: false },
-    cursor: { show: false },
+    cursor: { y: false, drag: { x: false, y: false }, points: { size: 5 } },
+    hooks: {
+      drawClear: [drawMarks],
+      setCursor: [(plot) => pointed && (pointed.textContent = below(plot, props))],
+    },
     padding: [8, 16, 0, 0],
     scales: {
       x: { time: true },

@@ -1,7 +1,10 @@
 // What was, for charts: a fixed number of points, so that a page that is left open does not grow.
 
-/** Five minutes, at one sample a second. */
+/** Five minutes, at one sample a second; or longer, at fewer. */
 export const POINTS = 300;
+
+/** Of how many seconds charts tell, as one may choose. */
+export const RANGES = [300, 900, 3_600];
 
 /** Several figures over time. A new point takes the place of the oldest. */
 export class Series {
@@ -22,6 +25,22 @@ export class Series {
     }
     this.times[this.length - 1] = time;
     this.rows.forEach((row, place) => (row[this.length - 1] = figures[place] ?? NaN));
+  }
+
+  /** Puts what was before all of it, as far as there is room. */
+  prepend(times: number[], rows: (number | null)[][]): void {
+    const first = this.times[0] ?? NaN;
+    const older = this.length === 0 ? times.length : times.findIndex((time) => time >= first - 0.5);
+    const count = Math.min(older < 0 ? times.length : older, POINTS - this.length);
+    const from = (older < 0 ? times.length : older) - count;
+    if (count <= 0) return;
+    const shift = (into: Float64Array, values: (number | null)[]) => {
+      into.copyWithin(count, 0, this.length);
+      for (let place = 0; place < count; place += 1) into[place] = values[from + place] ?? NaN;
+    };
+    shift(this.times, times);
+    this.rows.forEach((row, place) => shift(row, rows[place] ?? []));
+    this.length += count;
   }
 
   /** What a chart takes: seconds, then each figure; NaN is a gap. */

@@ -145,7 +145,7 @@ function App() {
           <>
             <Status sample={sample} />
             <Figures sample={sample} />
-            <Advice findings={sample.advice} />
+            <Advice findings={sample.health.findings} />
             <Overview sample={sample} />
             <Pools pools={sample.pools} />
             <div class="columns">

@@ -74,7 +74,7 @@ function Detail({ pool, known }: { pool: Pool; known: PoolHistory }) {
         <div>
           <Chart
             title="Time in hand and waiting"
-            series={known.series}
+            series={store.series(pool.name)}
             rows={[1, 2, 3]}
             figures={[
               { name: "p50 in hand", colour: "data-2" },

@@ -2,37 +2,52 @@
 // figures of the whole run.
 
 import { count, rate, several, time, timeOfDay } from "./format";
-import { headline, problems } from "./problems";
+import { RANGES } from "./history";
+import { chains, section, tone as toneOf, TONES } from "./problems";
 import { store, waiting, type Link } from "./store";
-import { Mark } from "./ui";
-import type { Sample } from "./types";
+import { Mark, Named } from "./ui";
+import type { Finding, Sample } from "./types";
 import { Chart } from "./chart";
 
 export function Status({ sample }: { sample: Sample }) {
-  const found = problems(sample);
-  const { tone, text } = headline(found);
-  const lasted = found.reduce<number | null>((most, { lasted }) => (lasted === null ? most : Math.max(most ?? 0, lasted)), null);
+  const found = chains(sample.health);
+  const tone = toneOf(sample.health);
+  const lasted = found.reduce<number | null>((most, { cause }) => (cause.lasted_ms === null ? most : Math.max(most ?? 0, cause.lasted_ms)), null);
   const since = tone === "well" ? null : lasted !== null ? sample.at_ms - lasted : store.unwellSince;
   return (
     <div id="status" class={`status ${tone}`} role="status" aria-live="polite">
       <div class="headline">
         <Mark tone={tone} />
-        <h1>{text}</h1>
+        <h1><Named text={sample.health.headline} /></h1>
         {since !== null && <span class="since">since {timeOfDay(since)}</span>}
       </div>
       {found.length > 0 && (
         <ul class="problems">
-          {found.slice(0, 6).map((problem) => (
-            <li key={problem.text}>
-              <Mark tone={problem.tone} />
-              <a href={`#${problem.at}`}>{problem.text}</a>
-              {problem.lasted !== null && <span class="lasted">{time(problem.lasted)}</span>}
+          {found.slice(0, 6).map(({ cause, effects }) => (
+            <li key={cause.what}>
+              <Problem finding={cause} />
+              {effects.length > 0 && (
+                <ul class="effects" aria-label="what follows from it">
+                  {effects.map((effect) => <li key={effect.what}><Problem finding={effect} /></li>)}
+                </ul>
+              )}
             </li>
           ))}
           {found.length > 6 && <li class="more">and {found.length - 6} more</li>}
         </ul>
       )}
     </div>
+  );
+}
+
+function Problem({ finding }: { finding: Finding }) {
+  const { severity, what, figures, lasted_ms } = finding;
+  return (
+    <span class="problem">
+      <Mark tone={TONES[severity]} />
+      <a href={`#${section(finding)}`}><Named text={`${what}: ${figures}`} /></a>
+      {lasted_ms !== null && <span class="lasted">{time(lasted_ms)}</span>}
+    </span>
   );
 }
 
@@ -68,9 +83,16 @@ function Figure(props: { name: string; value: string; unit?: string; note: strin
 }
 
 export function Overview({ sample }: { sample: Sample }) {
-  const { series } = store.all;
+  const series = store.series(null);
   return (
     <div class="overview card">
+      <div class="ranges" role="group" aria-label="charts of the last">
+        {RANGES.map((seconds) => (
+          <button key={seconds} type="button" class="plain" aria-pressed={store.range === seconds} onClick={() => store.setRange(seconds)}>
+            {time(seconds * 1_000)}
+          </button>
+        ))}
+      </div>
       <Chart
         title="Events a second"
         series={series}

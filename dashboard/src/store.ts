@@ -1,8 +1,8 @@
 // What the page knows: the last sample, what was before, and whether greenroom answers.
 
-import { Refused, listen, setToken, token } from "./api";
-import { Rate, Series } from "./history";
-import type { Hello, PoolEvent, Sample } from "./types";
+import { Refused, get, listen, setToken, token } from "./api";
+import { POINTS, Rate, Series } from "./history";
+import type { Hello, Mark, Past, PoolEvent, Sample } from "./types";
 
 export type Link =
   | { is: "asking" }
@@ -26,6 +26,10 @@ export interface PoolHistory {
 
 const EVENTS = 200;
 
+/** The rows of a series, as the daemon calls them. */
+const ALL = ["settled_per_s", "taken_per_s", "waiting", "in_hand"];
+const OF_POOL = ["handled_per_s", "p50_ms", "p99_ms", "wait_p99_ms"];
+
 class Store {
   link: Link = { is: "asking" };
   hello: Hello | null = null;
@@ -36,6 +40,12 @@ class Store {
   readonly all = { series: new Series(4), taken: new Rate(), settled: new Rate(), letters: new Rate(), takenRate: 0, settledRate: 0, lettersRate: 0 };
   readonly pools = new Map<string, PoolHistory>();
   events: PoolEvent[] = [];
+  /** Of how many seconds charts tell. */
+  range = POINTS;
+  marks: Mark[] = [];
+  /** What the daemon has kept of a longer range. */
+  private long: { all: Series; pools: Map<string, Series> } | null = null;
+  private recalled = 0;
   /** Since when greenroom has not been well, by its own clock; as far as this page has seen. */
   unwellSince: number | null = null;
   private watchers = new Set<() => void>();
@@ -124,6 +134,45 @@ class Store {
 
   private onHello(hello: Hello): void {
     this.hello = hello;
+    this.recalled = 0;
+  }
+
+  /** What a chart draws: of a pool, or of all of them. */
+  series(pool: string | null): Series {
+    const own = pool === null ? this.long?.all : this.long?.pools.get(pool);
+    return own ?? (pool === null ? this.all.series : this.pools.get(pool)?.series) ?? new Series(0);
+  }
+
+  setRange(range: number): void {
+    this.range = range;
+    this.recalled = 0;
+    this.long = null;
+    void this.recall();
+    this.tell();
+  }
+
+  /** Asks what was before this page was opened, or in a longer time. */
+  private async recall(): Promise<void> {
+    const { range } = this;
+    this.recalled = Date.now();
+    const past = await get<Past>(`/api/history?seconds=${range}&points=${POINTS}`).catch(() => null);
+    if (past === null || range !== this.range) return;
+    this.marks = past.marks;
+    const times = past.times_ms.map((ms) => ms / 1_000);
+    const rows = (names: string[], of: Record<string, (number | null)[]>) => names.map((name) => of[name] ?? []);
+    const pools = Object.entries(past.pools);
+    if (range <= POINTS) {
+      this.all.series.prepend(times, rows(ALL, past.all));
+      for (const [name, of] of pools) this.pools.get(name)?.series.prepend(times, rows(OF_POOL, of));
+    } else {
+      const loaded = (names: string[], of: Record<string, (number | null)[]>) => {
+        const series = new Series(names.length);
+        series.prepend(times, rows(names, of));
+        return series;
+      };
+      this.long = { all: loaded(ALL, past.all), pools: new Map(pools.map(([name, of]) => [name, loaded(OF_POOL, of)])) };
+    }
+    this.tell();
   }
 
   private onSample(sample: Sample): void {
@@ -145,6 +194,8 @@ class Store {
     if (sample.health.health === "green") this.unwellSince = null;
     else this.unwellSince ??= sample.at_ms;
     this.link = { is: "live" };
+    // Marks come with what is recalled, and a longer range has a point every few seconds.
+    if (Date.now() - this.recalled > Math.max(10_000, (this.range / POINTS) * 1_000)) void this.recall();
     this.tell();
   }
 

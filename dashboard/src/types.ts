@@ -129,7 +129,7 @@ export interface Run {
 /** What is worth changing. */
 export interface Finding {
   severity: "critical" | "warning" | "hint";
-  /** A path of the configuration. */
+  /** A path of the configuration; or `keys`, `dead_letters`, `run`. */
   about: string;
   what: string;
   figures: string;
@@ -139,23 +139,42 @@ export interface Finding {
   lines: string | null;
   /** A request to the listener: `POST /api/pools/erp/resume`. */
   ask: string | null;
+  /** What the terminal is told to do the same: `greenroom pool resume erp`. */
+  command: string | null;
   done: boolean;
+  /** For how long it has been so. */
+  lasted_ms: number | null;
+  /** What it follows from: `about` of another finding, which comes before it. */
+  follows: string | null;
 }
+
+/** The one verdict: its colour, its words, and what it is for. */
+export interface Health { health: "green" | "yellow" | "red"; headline: string; findings: Finding[] }
 
 export interface Sample {
   at_ms: number;
   up_ms: number;
-  health: { health: "green" | "yellow" | "red"; reasons: string[] };
+  health: Health;
   run: Run;
   pools: Pool[];
   handlers: Handler[];
   outputs: Output[];
   parked: ParkedKey[];
   hottest: HotKey[];
-  advice: Finding[];
   has_letter_store: boolean;
   events: PoolEvent[];
 }
+
+/** What was, as the daemon has kept it: a row for each figure; null where nothing was measured. */
+export interface Past {
+  times_ms: number[];
+  all: Record<string, (number | null)[]>;
+  pools: Record<string, Record<string, (number | null)[]>>;
+  marks: Mark[];
+}
+
+/** Something to know on a chart. */
+export interface Mark { at_ms: number; kind: "action" | "restart" | "trouble" | "over"; text: string }
 
 export interface Hello { role: string; may_change: boolean; version: string }
 

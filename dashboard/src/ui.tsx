@@ -216,3 +216,8 @@ export function Confirm() {
     </Dialog>
   );
 }
+
+/** Names of options and parts, which stand between backticks, as code. */
+export function Named({ text }: { text: string }) {
+  return <>{text.split("`").map((part, place) => (place % 2 === 0 ? part : <code key={place}>{part}</code>))}</>;
+}

@@ -56,6 +56,31 @@ pub enum Command {
     /// GREENROOM_ADMIN_TOKEN. docs/advisor.md says what is looked at. Exit code 0 also where there
     /// is something to change; 1: nobody answers.
     Advise(AdviseArgs),
+    /// Say whether a running greenroom is well, what is wrong, and what follows from it
+    ///
+    /// Asks the admin listener (`admin` in the configuration); a token comes from
+    /// GREENROOM_ADMIN_TOKEN. Exit code 0: it is well; 1: nobody answers; 3: something is wrong.
+    Status(StatusArgs),
+    /// Decide about a parked key of a running greenroom
+    #[command(subcommand)]
+    Key(KeyCommand),
+    /// Pause, resume or resize a pool of a running greenroom
+    #[command(subcommand)]
+    Pool(PoolCommand),
+    /// Pause or resume a handler of a running greenroom
+    #[command(subcommand)]
+    Handler(HandlerCommand),
+    /// Let a paused output of a running greenroom go on
+    #[command(subcommand)]
+    Output(OutputCommand),
+    /// Have a running greenroom read its configuration again, and say what has changed
+    ///
+    /// Exit code 1: nobody answers, or the configuration has mistakes; then nothing has changed.
+    Reload {
+        /// Where the admin listener of the running greenroom is
+        #[arg(default_value = crate::admin::ask::ADDRESS)]
+        address: String,
+    },
     /// Show a running greenroom on this terminal, once a second: what is slow, stuck or failing
     ///
     /// Asks the admin listener (`admin` in the configuration); a token comes from
@@ -198,6 +223,87 @@ pub struct AdviseArgs {
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
+}
+
+/// Arguments of `status`.
+#[derive(Debug, Args)]
+pub struct StatusArgs {
+    /// Where the admin listener of the running greenroom is
+    #[arg(default_value = crate::admin::ask::ADDRESS)]
+    pub address: String,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What becomes of a parked key.
+#[derive(Debug, Subcommand)]
+pub enum KeyCommand {
+    /// Attempt the event anew that parked it
+    #[command(visible_aliases = ["release", "replay"])]
+    Resume(KeyDecision),
+    /// Make that event a dead letter, and go on with the next
+    Skip(KeyDecision),
+    /// Make dead letters of that event and of all that wait behind it
+    Drop(KeyDecision),
+}
+
+/// Which key.
+#[derive(Debug, Args)]
+pub struct KeyDecision {
+    /// The key: a value of `order_by`
+    #[arg(allow_hyphen_values = true)]
+    pub key: String,
+    /// Where the admin listener of the running greenroom is
+    #[arg(default_value = crate::admin::ask::ADDRESS)]
+    pub address: String,
+    /// With this handler; otherwise with each that it is parked with
+    #[arg(long, value_name = "NAME")]
+    pub handler: Option<String>,
+}
+
+/// What is done to a pool.
+#[derive(Debug, Subcommand)]
+pub enum PoolCommand {
+    /// Start no further attempt in it
+    Pause(NamedAt),
+    /// Let it go on
+    Resume(NamedAt),
+    /// Add or remove workers until there are so many
+    Resize {
+        /// Which
+        #[command(flatten)]
+        at: NamedAt,
+        /// How many it is to have
+        #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=65_536))]
+        workers: u32,
+    },
+}
+
+/// What is done to a handler.
+#[derive(Debug, Subcommand)]
+pub enum HandlerCommand {
+    /// Start no further attempt of it
+    Pause(NamedAt),
+    /// Let it go on
+    Resume(NamedAt),
+}
+
+/// What is done to an output.
+#[derive(Debug, Subcommand)]
+pub enum OutputCommand {
+    /// Try at once whether its target was mended
+    Resume(NamedAt),
+}
+
+/// A part of a running greenroom, by its name.
+#[derive(Debug, Args)]
+pub struct NamedAt {
+    /// Its name in the configuration
+    pub name: String,
+    /// Where the admin listener of the running greenroom is
+    #[arg(default_value = crate::admin::ask::ADDRESS)]
+    pub address: String,
 }
 
 /// Arguments of `top`.

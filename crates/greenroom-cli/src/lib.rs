@@ -17,6 +17,7 @@ mod logging;
 mod panics;
 pub mod progress;
 pub mod report;
+mod shell;
 mod telemetry;
 mod version;
 
@@ -46,6 +47,12 @@ pub fn main() -> ExitCode {
         Command::Route(route) => commands::route::route(&route),
         Command::Advise(advise) => commands::advise::advise(&advise),
         Command::Why(why) => commands::why::why(&why),
+        Command::Status(status) => commands::status::status(&status),
+        Command::Key(what) => commands::operate::key(&what),
+        Command::Pool(what) => commands::operate::pool(&what),
+        Command::Handler(what) => commands::operate::handler(&what),
+        Command::Output(what) => commands::operate::output(&what),
+        Command::Reload { address } => commands::operate::reload(&address),
         Command::Top(top) => commands::top::top(&top),
         Command::DeadLetters(letters) => commands::dead_letters::dead_letters(&letters),
         Command::ExplainStatus(explain) => commands::explain_status::explain(&explain),

@@ -253,9 +253,7 @@ fn bytes(count: u64) -> String {
 fn parked(snapshot: &Snapshot) -> String {
     let (keys, events) = (counted(snapshot.parked_keys, "key"), grouped(snapshot.parked_events));
     let next = match snapshot.has_admin {
-        true => {
-            "GET /api/keys lists them, POST /api/keys/resume, skip or drop with ?key=KEY lets one go on"
-        }
+        true => "GET /api/keys lists them, `greenroom key resume KEY`, skip or drop lets one go on",
         false => "without `admin` nobody can decide about them, and they are refused in the end",
     };
     format!(", {keys} parked with {events} of the events: {next}")
@@ -332,8 +330,8 @@ mod tests {
         let line = pace.line(&parked, start + Duration::from_secs(10));
         assert_eq!(
             line,
-            "5,000 events, 700/s, 10 in flight, 1 key parked with 10 of the events: GET /api/keys lists them, POST \
-             /api/keys/resume, skip or drop with ?key=KEY lets one go on"
+            "5,000 events, 700/s, 10 in flight, 1 key parked with 10 of the events: GET /api/keys lists them, \
+             `greenroom key resume KEY`, skip or drop lets one go on"
         );
         let without = Snapshot { parked_keys: 2, has_admin: false, ..parked };
         let line = pace.line(&without, start + Duration::from_secs(15));

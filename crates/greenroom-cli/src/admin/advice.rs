@@ -1,7 +1,7 @@
 //! What an operator is advised to do, from what the daemon sees (O13).
 //!
 //! ```text
-//! engine, configuration, layers ──▶ Seen (plain figures) ──▶ rules: sizes, troubles ──▶ findings, the worst first
+//! engine, configuration, layers ──▶ Seen (plain figures) ──▶ rules ──▶ findings ──▶ chains, the worst first
 //! ```
 //!
 //! A finding says what is so, the figures, why it matters, what to change, and the exact lines of
@@ -9,52 +9,62 @@
 //! a clock. Nothing is looked at unless a client asks; what pools are advised about their sizes
 //! comes from the advisor of each ([`greenroom::advisor`]).
 
+mod chains;
+mod command;
+mod events;
 mod finding;
+mod inputs;
 mod lines;
+mod pools;
 mod recent;
 mod seen;
 mod sizes;
+mod targets;
 #[cfg(test)]
 mod tests;
-mod troubles;
+mod words;
 
 use serde_json::{Value, json};
 
-use self::finding::Finding;
-pub(super) use self::{finding::Severity, recent::Recent, seen::Seen};
+pub(super) use self::{
+    finding::{Finding, Severity},
+    recent::Recent,
+    seen::Seen,
+};
 use crate::config::Autotune;
 
 /// A rule looks at all that was seen, and adds what it finds.
 type Rule = fn(&Seen, &mut Vec<Finding>);
 
-/// In the order in which findings of one severity are told.
+/// In the order in which findings of one severity are told. A cause comes before what follows from
+/// it.
 const RULES: &[Rule] = &[
-    troubles::workers_given_up,
-    troubles::inputs,
-    troubles::refused_and_in_outage,
-    troubles::outputs,
-    troubles::parked,
-    troubles::wedged,
-    troubles::paused,
-    troubles::breakers,
-    troubles::dead_letters,
-    troubles::files_at_risk,
-    troubles::remarks,
+    pools::workers_given_up,
+    inputs::not_connected,
+    inputs::log_fails,
+    targets::handlers,
+    targets::outputs,
+    events::parked,
+    pools::waits_for_output,
+    pools::wedged,
+    pools::paused,
+    events::dead_letters,
+    inputs::files_at_risk,
+    inputs::remarks,
     sizes::held_by_its_rate,
     sizes::sizes,
     sizes::kept,
-    // The last: where another finding explains it, this one adds nothing.
-    troubles::stalled,
+    pools::overloaded,
+    inputs::held,
 ];
 
-/// All that is found, the worst first.
+/// All that is found: causes, the worst first, each with what follows from it behind it.
 pub(super) fn findings(seen: &Seen) -> Vec<Finding> {
     let mut found = Vec::new();
     for rule in RULES {
         rule(seen, &mut found);
     }
-    found.sort_by_key(|finding| finding.severity);
-    found
+    chains::in_order(found)
 }
 
 /// As `GET /api/advice` answers.
@@ -79,7 +89,10 @@ fn one(seen: &Seen, finding: &Finding) -> Value {
         "change": finding.change,
         "lines": finding.lines.as_ref().map(|lines| lines.text(seen.format)),
         "ask": finding.ask,
+        "command": finding.ask.as_deref().and_then(command::command),
         "done": finding.done,
+        "lasted_ms": finding.lasted.map(|lasted| lasted.as_millis() as u64),
+        "follows": finding.follows,
     })
 }
 

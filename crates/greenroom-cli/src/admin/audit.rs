@@ -39,15 +39,19 @@ impl Action {
             .then(|| Self { from, what: in_words(request.method(), request.uri()) })
     }
 
-    /// Writes the line, once it is known what has become of it.
-    pub(super) fn tell(self, role: Role, status: StatusCode) {
+    /// Writes the line, once it is known what has become of it. What it was, where it was done.
+    pub(super) fn tell(self, role: Role, status: StatusCode) -> Option<String> {
         let Self { from, what } = self;
         let (who, status) = (role.name(), status.as_u16());
         match status {
             200..400 => {
                 tracing::info!(target: TARGET, who, from, what, status, "admin action: done");
+                Some(what)
             }
-            _ => tracing::warn!(target: TARGET, who, from, what, status, "admin action: refused"),
+            _ => {
+                tracing::warn!(target: TARGET, who, from, what, status, "admin action: refused");
+                None
+            }
         }
     }
 }

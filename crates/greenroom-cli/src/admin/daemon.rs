@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Instant};
 use axum::extract::State;
 use greenroom_bus::engine::Control;
 
-use super::metrics::figures::Figures;
+use super::{history::History, metrics::figures::Figures};
 use crate::commands::run::{assemble::LettersAt, layers::HandlerLayers, reload::Reload};
 
 /// As routes take it.
@@ -22,6 +22,8 @@ pub(crate) struct Daemon {
     pub(crate) dead_letters: LettersAt,
     /// What it counts.
     pub(crate) figures: Arc<Figures>,
+    /// What was, of the last hour.
+    pub(crate) history: History,
     pub(crate) started: Instant,
 }
 

@@ -23,7 +23,7 @@ use axum::{
 use greenroom_bus::metrics::EVERY;
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::Daemon;
+use super::{Daemon, events::unix_millis};
 
 /// Looks at the engine once a second: rates and ages come of that.
 pub(super) async fn keep_looking(daemon: Arc<Daemon>) -> Infallible {
@@ -32,6 +32,7 @@ pub(super) async fn keep_looking(daemon: Arc<Daemon>) -> Infallible {
     loop {
         ticks.tick().await;
         daemon.figures.look();
+        daemon.history.look(&daemon.control, &daemon.figures.seen(), unix_millis());
     }
 }
 

@@ -18,6 +18,7 @@ mod daemon;
 mod events;
 mod guard;
 mod health;
+mod history;
 mod letters;
 mod live;
 mod metrics;
@@ -44,7 +45,7 @@ use greenroom_bus::http::server::within_descriptors;
 use tokio::sync::oneshot;
 
 use self::guard::Guard;
-pub(crate) use self::{daemon::Daemon, metrics::figures::Figures};
+pub(crate) use self::{daemon::Daemon, history::History, metrics::figures::Figures};
 use crate::config::AdminConfig;
 
 /// More connections than operators and probes need at once.

@@ -117,6 +117,14 @@ pub(super) const OPERATIONS: &[Operation] = &[
     )
     .answers("text/event-stream"),
     get("/api/advice", "what is worth changing: the figures, why, and the lines of the file"),
+    get(
+        "/api/history",
+        "the last hour: a point a second of a few figures, and marks for what happened",
+    )
+    .query(&[
+        may("seconds", "of how many seconds; all that is kept unless said otherwise"),
+        may("points", "in how many points at most"),
+    ]),
     get("/api/run", "how far the run has come"),
     get("/api/pools", "the pools: figures, settings, state"),
     get("/api/pools/{name}", "one of them"),

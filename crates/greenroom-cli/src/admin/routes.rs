@@ -17,6 +17,7 @@ use super::{
     answer::{Answer, Json, Refusal},
     audit::Action,
     daemon::Asked,
+    events::unix_millis,
     guard::{Guard, Role},
     health,
     letters::{self, Wanted},
@@ -43,7 +44,7 @@ pub(super) fn all(daemon: Arc<Daemon>, guard: Arc<Guard>) -> Router {
         .method_not_allowed_fallback(wrong_method)
         .layer(Extension(Readers::default()))
         .layer(Extension(Live::default()))
-        .layer(middleware::from_fn_with_state(guard.clone(), admit))
+        .layer(middleware::from_fn_with_state((guard, daemon.clone()), admit))
         .with_state(daemon)
 }
 
@@ -61,6 +62,7 @@ pub(super) fn routes() -> Routes {
         .route("/api/openapi.json", get(async || Json::ok(openapi::document())))
         .route("/api/live", get(live::live))
         .route("/api/advice", get(advise))
+        .route("/api/history", get(history))
         .route("/api/run", get(async |State(daemon): Asked| Json::ok(views::run(&daemon))))
         .route("/api/pools", get(pools))
         .route("/api/pools/{name}", get(pool))
@@ -87,8 +89,19 @@ pub(super) fn routes() -> Routes {
         .route("/api/reload", post(reload))
 }
 
+async fn history(State(daemon): Asked, RawQuery(query): RawQuery, uri: Uri) -> Answer {
+    let at = uri.path();
+    let query = Query::of(query, at, &["seconds", "points"])?;
+    let (seconds, points) = (query.number("seconds", at)?, query.number("points", at)?);
+    Ok(Json::ok(daemon.history.view(seconds, points)))
+}
+
 /// Lets a request in as whom it has come, and writes down what it changes.
-async fn admit(State(guard): State<Arc<Guard>>, mut request: Request, next: Next) -> Response {
+async fn admit(
+    State((guard, daemon)): State<(Arc<Guard>, Arc<Daemon>)>,
+    mut request: Request,
+    next: Next,
+) -> Response {
     let path = request.uri().path();
     let open = matches!(path, "/healthz" | "/readyz") || page::is_part(path);
     let (action, whose) = (Action::of(&request), guard.whose(request.headers()));
@@ -100,8 +113,8 @@ async fn admit(State(guard): State<Arc<Guard>>, mut request: Request, next: Next
         }
         Err(refusal) => refusal.into_response(),
     };
-    if let Some(action) = action {
-        action.tell(whose, response.status());
+    if let Some(what) = action.and_then(|action| action.tell(whose, response.status())) {
+        daemon.history.mark_action(what, unix_millis());
     }
     page::guarded(response)
 }

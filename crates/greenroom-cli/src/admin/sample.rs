@@ -7,7 +7,7 @@ use greenroom_bus::engine::PoolView;
 use serde_json::{Value, json};
 
 use super::{
-    Daemon, advice,
+    Daemon,
     events::{Events, unix_millis},
     health, views,
 };
@@ -24,9 +24,6 @@ const WORKERS: usize = 8_192;
 const MANY_PARKED: u64 = 200;
 const SELDOM: u64 = 10;
 
-/// One sample of so many looks for advice.
-const ADVISED: u64 = 3;
-
 /// Takes samples, and knows what it needs from one to the next.
 pub(super) struct Sampler {
     daemon: Arc<Daemon>,
@@ -35,13 +32,12 @@ pub(super) struct Sampler {
     events: Events,
     taken: u64,
     parked: Value,
-    advice: Value,
 }
 
 impl Sampler {
     pub(super) fn new(daemon: Arc<Daemon>) -> Self {
         let (latencies, events) = (HashMap::new(), Events::new());
-        Self { daemon, latencies, events, taken: 0, parked: json!([]), advice: json!([]) }
+        Self { daemon, latencies, events, taken: 0, parked: json!([]) }
     }
 
     pub(super) fn sample(&mut self) -> Value {
@@ -57,19 +53,17 @@ impl Sampler {
         let outputs: Vec<_> = outputs.iter().map(|view| views::output(view, &config)).collect();
         let hottest: Vec<_> = control.hottest(HOTTEST).iter().map(views::hot).collect();
         self.look_at_parked();
-        self.look_for_advice();
         self.taken += 1;
         json!({
             "at_ms": unix_millis(),
             "up_ms": daemon.started.elapsed().as_millis() as u64,
-            "health": health::view(&daemon),
+            "health": health::view(&daemon.figures.seen()),
             "run": views::run(&daemon),
             "pools": pools,
             "handlers": handlers,
             "outputs": outputs,
             "parked": self.parked,
             "hottest": hottest,
-            "advice": self.advice,
             "has_letter_store": daemon.has_letter_store(),
             "events": self.events.latest(),
         })
@@ -91,14 +85,6 @@ impl Sampler {
             pool["slots"] = control.worker_stats().iter().map(slot).collect();
         }
         pool
-    }
-
-    /// Rules look at minutes, and are asked every few seconds.
-    fn look_for_advice(&mut self) {
-        if self.taken.is_multiple_of(ADVISED) {
-            let seen = self.daemon.figures.seen();
-            self.advice = advice::list(&seen, &advice::findings(&seen));
-        }
     }
 
     /// Each is looked up in the queue of its pool, so many are looked up seldom.

@@ -19,7 +19,7 @@ use greenroom_bus::{
     source::generator::{GeneratorOptions, GeneratorSource},
 };
 
-use super::{Daemon, Figures, Listener};
+use super::{Daemon, Figures, History, Listener};
 use crate::{
     cli::Source,
     commands::run::{assemble::LettersAt, layers::HandlerLayers, reload::Reload},
@@ -101,6 +101,7 @@ admin: { listen: 127.0.0.1:0 }
             layers,
             dead_letters: LettersAt::File(dead_letters),
             figures,
+            history: History::default(),
             started: Instant::now(),
         })
         .unwrap();

@@ -49,12 +49,19 @@ fn one(out: &mut String, address: &str, finding: &Value) {
             let _ = writeln!(out, "             {}", printable(line));
         });
     }
-    if let Some(ask) = finding["ask"].as_str() {
+    if let Some(command) = finding["command"].as_str() {
+        let _ = writeln!(out, "  command  {}{}", printable(command), elsewhere(address));
+    } else if let Some(ask) = finding["ask"].as_str() {
         let _ = writeln!(out, "  ask      {}", curl(address, &printable(ask)));
     }
 }
 
-/// The command that asks for it.
+/// The address, where a command has to name it.
+fn elsewhere(address: &str) -> String {
+    if address == ask::ADDRESS { String::new() } else { format!(" {address}") }
+}
+
+/// The command that asks for what has none.
 fn curl(address: &str, ask: &str) -> String {
     let address = address.strip_prefix("http://").unwrap_or(address).trim_end_matches('/');
     let (method, path) = ask.split_once(' ').unwrap_or(("GET", ask));
@@ -90,7 +97,8 @@ mod tests {
         });
         let key = json!({
             "severity": "critical", "about": "handlers.h", "what": "A key waits", "figures": "\u{1b}[2J",
-            "why": "w", "change": "c", "lines": null, "ask": "POST /api/keys/resume?key=k", "done": true,
+            "why": "w", "change": "c", "lines": null, "ask": "POST /api/keys/resume?key=k",
+            "command": "greenroom key resume k", "done": true,
         });
         let text = told("http://h:1/", &json!({ "findings": [sizes, key], "nothing": null }));
         let expected = "\
@@ -106,7 +114,7 @@ CRITICAL handlers.h: A key waits
   figures  \u{fffd}[2J
   why      w
   done     c
-  ask      curl -X POST 'http://h:1/api/keys/resume?key=k'
+  command  greenroom key resume k http://h:1/
 ";
         assert_eq!(text, expected);
         let silent =

@@ -24,7 +24,7 @@ use greenroom_bus::{
 
 use self::{reload::Reload, targets::Targets};
 use crate::{
-    admin::{Daemon, Figures, Listener, Open},
+    admin::{Daemon, Figures, History, Listener, Open},
     cli::{ReportFormat, RunArgs, Source},
     commands::check,
     config::Config,
@@ -116,6 +116,7 @@ async fn run_to_the_end(
         layers: layers.clone(),
         dead_letters,
         figures,
+        history: History::default(),
         started: Instant::now(),
     };
     let _open: Option<Open> = listener.map(|listener| listener.open(daemon)).transpose()?;

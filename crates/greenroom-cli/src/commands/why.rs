@@ -9,6 +9,7 @@ use crate::{
     admin::ask,
     cli::WhyArgs,
     exit::{self, Exit},
+    shell::quoted,
 };
 
 /// Asks the running greenroom, and prints a line for each handler and input
@@ -17,7 +18,7 @@ pub fn why(arguments: &WhyArgs) -> ExitCode {
     let key: String = form_urlencoded::byte_serialize(arguments.key.as_bytes()).collect();
     match ask::get(&arguments.address, &format!("/api/keys?key={key}")) {
         Ok(found) => {
-            let next = what_next(&found, &arguments.address, &key);
+            let next = what_next(&found, &arguments.address, &quoted(&arguments.key));
             exit::answer(&(told(&arguments.key, &found) + &next + &without_key(&found)))
         }
         Err(why) => Exit::CouldNotRun.because(why),
@@ -47,16 +48,16 @@ fn without_key(found: &Value) -> String {
     lines.map(|line| format!("note: {}\n", printable(line))).collect()
 }
 
-/// For a key that waits for an operator: what to ask the listener for.
+/// For a key that waits for an operator: the command that decides.
 fn what_next(found: &Value, address: &str, key: &str) -> String {
     let lines = found["lines"].as_array().map(Vec::as_slice).unwrap_or_default();
     if !lines.iter().any(|line| line["state"] == "parked") {
         return String::new();
     }
-    let address = address.strip_prefix("http://").unwrap_or(address).trim_end_matches('/');
+    let address = if address == ask::ADDRESS { String::new() } else { format!(" {address}") };
     format!(
-        "next: curl -X POST 'http://{address}/api/keys/resume?key={key}' has the failed event attempted anew;\n      \
-         `skip` in its place makes a dead letter of it, `drop` of all that wait behind it as well\n"
+        "next: `greenroom key resume {key}{address}` has the failed event attempted anew;\n      \
+         `skip` in place of `resume` makes a dead letter of it, `drop` of all that wait behind it as well\n"
     )
 }
 
@@ -97,7 +98,9 @@ mod tests {
     fn c13_for_a_key_that_is_parked_it_says_what_to_ask_for() {
         let line = |state: &str| json!({ "lines": [{ "state": state, "text": "x" }] });
         assert_eq!(what_next(&line("retrying"), "h:1", "k"), "");
-        let next = what_next(&line("parked"), "http://h:1/", "a%2Fb");
-        assert!(next.contains("curl -X POST 'http://h:1/api/keys/resume?key=a%2Fb'"), "{next}");
+        let next = what_next(&line("parked"), "h:1", "'a b'");
+        assert!(next.contains("`greenroom key resume 'a b' h:1`"), "{next}");
+        let next = what_next(&line("parked"), ask::ADDRESS, "k");
+        assert!(next.contains("`greenroom key resume k`"), "{next}");
     }
 }

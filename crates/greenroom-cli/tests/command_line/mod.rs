@@ -20,11 +20,17 @@ const GOOD: &str =
     "inputs: { i: { generator: { count: 1 } } }\nhandlers: { h: { on: '**', pass: } }\n";
 
 /// Every command, in the order of the help. Tests look for each in completions, pages and help.
-const COMMANDS: [&str; 17] = [
+const COMMANDS: [&str; 23] = [
     "run",
     "check",
     "why",
     "advise",
+    "status",
+    "key",
+    "pool",
+    "handler",
+    "output",
+    "reload",
     "top",
     "dead-letters",
     "route",

@@ -46,10 +46,13 @@ fn f10_a_broker_that_cannot_be_reached_is_told_and_tried_again() {
 
 /// What `/healthz` says of an input that is not connected, once `/readyz` is 503.
 fn is_not_ready(daemon: &Daemon<'_>, word: &str, says: &str) -> String {
-    let reason = |health: &Value| health["reasons"][0].as_str().unwrap_or_default().to_owned();
+    let reason = |health: &Value| {
+        let part = |name: &str| health["findings"][0][name].as_str().unwrap_or_default().to_owned();
+        format!("{}: {}", part("what"), part("figures"))
+    };
     let health = daemon.wait_for("/healthz", |health| reason(health).contains(says));
     assert!(
-        reason(&health).contains(&format!("the input `in` is not connected: {word}")),
+        reason(&health).contains(&format!("The input `in` is not connected: {word}")),
         "{health}"
     );
     assert_eq!(daemon.get("/readyz").0, 503);

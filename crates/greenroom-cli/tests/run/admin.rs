@@ -133,7 +133,7 @@ fn o09_a_token_is_demanded_and_never_shown() {
     let (status, pools) = daemon.ask("GET", "/api/pools", "Authorization: Bearer sesame\r\n");
     assert_eq!(status, 200);
     let (status, health) = daemon.get("/healthz");
-    assert_eq!((status, health.get("reasons")), (200, None), "{health}");
+    assert_eq!((status, health.get("findings")), (200, None), "{health}");
     let asked = stage.command("why").args(["s0", &daemon.address]).output().unwrap();
     let stderr = String::from_utf8(asked.stderr).unwrap();
     assert!(asked.status.code() == Some(1) && stderr.contains("GREENROOM_ADMIN_TOKEN"), "{stderr}");
@@ -168,8 +168,8 @@ admin: {{ listen: 127.0.0.1:0 }}
     stage.write_events("in", &events(3));
     let daemon = Daemon::start(&stage);
     let health = daemon.wait_for("/healthz", |health| health["health"] == "red");
-    let reason = health["reasons"][0].as_str().unwrap();
-    assert!(reason.contains("`h`") && reason.contains("401"), "{reason}");
+    assert_eq!(health["headline"], "The target of the handler `h` rejects our credentials");
+    assert!(health["findings"][0]["figures"].as_str().unwrap().contains("401"), "{health}");
     assert_eq!(daemon.get("/readyz").0, 200, "no input stands for it");
     let handler = daemon.get("/api/handlers/h").1;
     assert_eq!(handler["state"], "refused", "{handler}");
@@ -208,7 +208,8 @@ fn o10_it_is_ready_until_it_ends() {
     let daemon = Daemon::start(&stage);
     // A run that has taken nothing yet ends at once.
     daemon.wait_for("/api/pools/default", |pool| pool["in_hand"] == 2);
-    assert_eq!(daemon.get("/healthz"), (200, json!({ "health": "green", "reasons": [] })));
+    let well = json!({ "health": "green", "headline": "All is well", "findings": [] });
+    assert_eq!(daemon.get("/healthz"), (200, well));
     assert_eq!(daemon.get("/readyz"), (200, json!({ "ready": true, "reasons": [] })));
     daemon.signal(rustix::process::Signal::INT);
     let ready = daemon.wait_for("/readyz", |ready| ready["ready"] == false);

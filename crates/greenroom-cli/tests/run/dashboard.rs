@@ -182,7 +182,7 @@ fn o09_a_read_token_sees_all_and_changes_nothing_and_the_audit_log_tells() {
         daemon.ask(method, path, &format!("authorization: Bearer {token}\r\n"))
     };
     assert_eq!(ask("GET", "/api/pools", "spyglass").0, 200);
-    assert!(ask("GET", "/healthz", "spyglass").1["reasons"].is_array());
+    assert!(ask("GET", "/healthz", "spyglass").1["findings"].is_array());
     let (status, answer) = ask("POST", "/api/pools/default/pause", "spyglass");
     assert_eq!(status, 403);
     assert!(answer["error"]["next"].as_str().unwrap().contains("admin.token"), "{answer}");

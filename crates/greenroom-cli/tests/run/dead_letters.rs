@@ -528,7 +528,7 @@ fn d06_a_store_that_filled_its_own_disk_starts_again_and_its_letters_can_be_drop
     stage.write("in", nonsense(5));
     let daemon = disk.daemon(&stage);
     wait(|| (count() == 5).then_some(()));
-    assert_eq!(daemon.get("/healthz").1["health"], "green");
+    assert_eq!(daemon.get("/healthz").1["headline"], "Dead letters are coming in");
     daemon.signal(Signal::TERM);
     daemon.ended().counted(0, [5, 0, 5, 0]);
     for name in ["reserve", "reserve-journal"] {

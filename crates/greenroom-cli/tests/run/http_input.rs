@@ -130,7 +130,7 @@ fn b02_a_full_disk_is_told_by_health_and_by_one_line_of_the_log() {
     assert_eq!(health(), 503);
     let told = daemon.get("/healthz").1;
     assert_eq!(told["health"], "yellow");
-    assert!(told["reasons"][0].as_str().unwrap().contains("the input `i`"), "{told}");
+    assert!(told["headline"].as_str().unwrap().contains("the input `i`"), "{told}");
     assert_eq!(posts.event(&event("small", "t", "s", json!(1))).unwrap().status, 202);
     std::fs::remove_file(disk.path().join("ballast")).unwrap();
     wait(|| (health() == 200).then_some(()));

@@ -34,6 +34,8 @@ pub struct OutputView {
     pub failure: Option<String>,
     /// True where it was [removed](Control::remove_output), and is not done.
     pub removed: bool,
+    /// How many workers of which pools wait for room in it.
+    pub waiting: Vec<(String, u64)>,
 }
 
 impl OutputView {
@@ -48,6 +50,7 @@ impl OutputView {
             trouble: output.sink.trouble(),
             failure: output.sink.failure().map(|failure| failure.to_string()),
             removed: report.removed,
+            waiting: output.waiting(),
         }
     }
 }

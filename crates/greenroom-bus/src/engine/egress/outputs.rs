@@ -17,6 +17,7 @@
 //! accesses are sequentially consistent, so one of the two sees the other.
 
 use std::{
+    collections::BTreeMap,
     sync::{
         Arc,
         atomic::{
@@ -36,6 +37,7 @@ use crate::{
         control::change::{ChangeError, PortKind, known},
     },
     event::Event,
+    name::Name,
     router::{Interest, Interests},
     sink::{Outgoing, Sink, SinkError, Trouble},
 };
@@ -70,6 +72,8 @@ pub(crate) struct Output {
     /// Told when it is closed, and when a worker has left from then on.
     changed: Notify,
     fate: Mutex<OutputFate>,
+    /// Workers that wait for room, by pool.
+    waiting: Mutex<BTreeMap<Name, u64>>,
 }
 
 /// What an output rejects for good.
@@ -124,6 +128,7 @@ impl Inside<'_> {
         outgoing: Outgoing,
         given_up: impl Future<Output = ()>,
     ) -> Result<(), NotHanded> {
+        let _waits = Waits::begin(self.output, outgoing.pool);
         let event = outgoing.event.clone();
         let (ack, lent) = outgoing.ack.lend();
         let mut accepted = self.output.sink.accept(Outgoing { ack, ..outgoing });
@@ -181,6 +186,29 @@ impl Drop for Inside<'_> {
     }
 }
 
+/// A worker of a pool that waits for room, until it is dropped.
+struct Waits<'a>(&'a Output, Name);
+
+impl<'a> Waits<'a> {
+    fn begin(output: &'a Output, pool: Name) -> Self {
+        *output.waiting.lock().entry(pool).or_default() += 1;
+        Self(output, pool)
+    }
+}
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        let mut waiting = self.0.waiting.lock();
+        let workers = waiting.get_mut(&self.1).map(|workers| {
+            *workers -= 1;
+            *workers
+        });
+        if workers == Some(0) {
+            waiting.remove(&self.1);
+        }
+    }
+}
+
 impl Output {
     pub(crate) fn new(name: String, interest: Interest, sink: Arc<dyn Sink>) -> Self {
         let rejecting = sink.is_remote().then(|| {
@@ -198,6 +226,7 @@ impl Output {
             closed: AtomicBool::new(false),
             changed: Notify::new(),
             fate: Mutex::default(),
+            waiting: Mutex::default(),
         }
     }
 
@@ -216,6 +245,12 @@ impl Output {
     /// What it has rejected for good.
     pub(crate) fn rejected(&self) -> u64 {
         self.rejecting.as_ref().map_or(0, |rejecting| rejecting.events.load(Relaxed))
+    }
+
+    /// How many workers of which pools wait for room.
+    pub(crate) fn waiting(&self) -> Vec<(String, u64)> {
+        let waiting = self.waiting.lock();
+        waiting.iter().map(|(pool, workers)| (pool.to_string(), *workers)).collect()
     }
 
     fn is_empty(&self) -> bool {

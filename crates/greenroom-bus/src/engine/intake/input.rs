@@ -9,7 +9,7 @@ use std::{
 };
 
 use parking_lot::{Mutex, RwLock};
-use tokio::sync::Notify;
+use tokio::{sync::Notify, time::Instant};
 
 use super::{
     budget::{BudgetView, InputConfig, ParkedPart},
@@ -22,6 +22,7 @@ use crate::{
         config::Finish,
         process::{origin::NO_ASSIGNMENT, replaying::ReplayQueue},
     },
+    name::Name,
     settlement::Settled,
     source::{Committer, Lease, Partition, Place, Places, Source, SourceError, StatusCell},
 };
@@ -302,9 +303,11 @@ impl Input {
             in_flight_limit: all.in_flight_limit,
             held_back: all.held_back,
             run_ahead: all.run_ahead,
+            held_by: self.partitions.held_by.lock().map(|pool| pool.to_string()),
             parked: self.partitions.parked.events(),
             parked_bytes: self.partitions.parked.bytes(),
             refuses_parked: self.partitions.parked.is_full(),
+            assigned_for: self.partitions.assigned_at.lock().elapsed(),
             last_settled: partitions.iter().filter_map(|one| one.last_settled).min(),
             partitions,
             stands: all.stands,
@@ -359,6 +362,9 @@ pub(crate) struct Partitions {
     revocations: Arc<Revocations>,
     /// Events that wait beside full pools, of all of them, when last looked at.
     held_back: AtomicU64,
+    held_by: Mutex<Option<Name>>,
+    /// When one was assigned last.
+    assigned_at: Mutex<Instant>,
     /// Those that an operator has paused, also while they are not assigned.
     paused: Mutex<Vec<Partition>>,
     /// Told when that has changed.
@@ -385,6 +391,8 @@ impl Partitions {
             given_up: Mutex::default(),
             revocations: revocations.clone(),
             held_back: AtomicU64::new(0),
+            held_by: Mutex::default(),
+            assigned_at: Mutex::new(Instant::now()),
             paused: Mutex::default(),
             changed: Notify::new(),
         };
@@ -406,6 +414,7 @@ impl Partitions {
             new.give_up(why);
         }
         assigned.push(new.clone());
+        *self.assigned_at.lock() = Instant::now();
         self.share(&assigned);
         new
     }
@@ -493,9 +502,10 @@ impl Partitions {
         self.held_back.load(Ordering::Relaxed) + resting
     }
 
-    /// So many wait beside full pools, of all partitions together.
-    pub(crate) fn show_held_back(&self, events: usize) {
+    /// So many wait beside full pools, of all partitions together, most of them beside this one.
+    pub(crate) fn show_held_back(&self, events: usize, by: Option<Name>) {
         self.held_back.store(events as u64, Ordering::Relaxed);
+        *self.held_by.lock() = by;
     }
 
     /// So many of its events wait behind parked keys.

@@ -24,6 +24,7 @@ use crate::{
         process::job::{BusError, JobAddress, PoolJob},
         shared::Shared,
     },
+    name::Name,
 };
 
 /// Every pool, and which of them are behind. An input looks at those again and again, at the others
@@ -62,6 +63,12 @@ impl BesidePools {
     /// Events that wait beside pools.
     pub(crate) fn held_back(&self) -> usize {
         self.behind.iter().map(|place| self.beside[*place].waiting.len()).sum()
+    }
+
+    /// The pool beside which most of them wait.
+    pub(crate) fn held_by(&self) -> Option<Name> {
+        let most = self.behind.iter().max_by_key(|place| self.beside[**place].waiting.len())?;
+        Some(self.shared.process.pools[*most].name)
     }
 
     /// Calls this with the assignment of each of them.

@@ -409,7 +409,8 @@ impl InputReader {
 
     fn show_progress(&self) {
         let (held_back, partitions) = (self.routing.held_back(), &self.input.partitions);
-        partitions.show_held_back(held_back);
+        let by = if held_back > 0 { self.routing.held_by() } else { None };
+        partitions.show_held_back(held_back, by);
         for ReadPartition { assigned, rest, .. } in &self.parts {
             let of_it = match partitions.come_and_go {
                 true => self.held_back.at_most(assigned.number, held_back),

@@ -30,6 +30,7 @@ use crate::{
         shared::Shared,
     },
     event::Event,
+    name::Name,
     router::{OnFull, Route},
     settlement::{Ack, Outcome, Refusal},
 };
@@ -66,6 +67,11 @@ impl Routing {
     /// Events that no pool has taken yet.
     pub(crate) fn held_back(&self) -> usize {
         self.pools.held_back() + self.unreserved.iter().map(VecDeque::len).sum::<usize>()
+    }
+
+    /// The pool beside which most of them wait.
+    pub(crate) fn held_by(&self) -> Option<Name> {
+        self.pools.held_by()
     }
 
     /// How many of them there are of each assignment. Takes time for all that are held back.

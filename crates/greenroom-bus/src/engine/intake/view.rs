@@ -34,6 +34,8 @@ pub struct InputView {
     pub held_back: u64,
     /// With so many, the input pauses.
     pub run_ahead: u64,
+    /// The pool beside which most of them wait.
+    pub held_by: Option<String>,
     /// Events that wait behind parked keys, the one that has failed included; looked at twice a
     /// second.
     pub parked: u64,
@@ -45,6 +47,8 @@ pub struct InputView {
     /// How long ago the last event was settled, of the partitions that it has now; `None` before
     /// any was.
     pub last_settled: Option<Duration>,
+    /// How long ago the last of its partitions came to it; where it has none, how long it is there.
+    pub assigned_for: Duration,
     /// Files of it of which something was not read, and that are not open, as of the last look: if
     /// one is removed, that is lost.
     pub files_at_risk: usize,
@@ -74,7 +78,7 @@ impl InputView {
     pub fn stands_still(&self) -> bool {
         self.is_read
             && self.is_paused()
-            && self.last_settled.is_none_or(|settled| settled >= STANDS_AFTER)
+            && self.last_settled.unwrap_or(Duration::MAX).min(self.assigned_for) >= STANDS_AFTER
     }
 
     /// How it stands, where nothing can come of it although it is read.

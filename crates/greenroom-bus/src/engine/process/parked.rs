@@ -24,7 +24,7 @@ use crate::engine::account::log_limit::LogLimit;
 const LOGGED: u32 = 20;
 
 /// What follows for the operator, wherever a parked key is told of.
-pub(crate) const WHAT_NEXT: &str = "`greenroom why KEY` says why it waits; `POST /api/keys/resume`, `skip` or `drop` with `?key=KEY` lets it go on";
+pub(crate) const WHAT_NEXT: &str = "`greenroom why KEY` says why it waits; `greenroom key resume KEY`, `skip` or `drop` lets it go on";
 
 /// What is parked, when last looked at.
 #[derive(Debug, Default)]

@@ -1,6 +1,8 @@
 //! A finding: what is so, and what to do about it.
 
-use super::lines::OptionLines;
+use std::time::Duration;
+
+use super::{lines::OptionLines, words::time};
 
 /// How much it matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,7 +31,7 @@ impl Severity {
 #[derive(Debug, Clone, PartialEq)]
 pub(in super::super) struct Finding {
     pub(in super::super) severity: Severity,
-    /// What it is about, as a path of the configuration: `pools.erp`.
+    /// What it is about, as a path of the configuration, `pools.erp`; or `keys`, or `run`.
     pub(in super::super) about: String,
     /// What is so, as a sentence without its full stop.
     pub(in super::super) what: String,
@@ -44,4 +46,71 @@ pub(in super::super) struct Finding {
     pub(in super::super) ask: Option<String>,
     /// The daemon has done it (`autotune: act`).
     pub(in super::super) done: bool,
+    /// For how long it has been so.
+    pub(in super::super) lasted: Option<Duration>,
+    /// What it follows from: `about` of another finding.
+    pub(in super::super) follows: Option<String>,
+}
+
+impl Finding {
+    pub(super) fn critical(about: impl Into<String>, what: impl Into<String>) -> Self {
+        Self::new(Severity::Critical, about, what)
+    }
+
+    pub(super) fn warning(about: impl Into<String>, what: impl Into<String>) -> Self {
+        Self::new(Severity::Warning, about, what)
+    }
+
+    pub(super) fn new(
+        severity: Severity,
+        about: impl Into<String>,
+        what: impl Into<String>,
+    ) -> Self {
+        Self {
+            severity,
+            about: about.into(),
+            what: what.into(),
+            figures: String::new(),
+            why: String::new(),
+            change: String::new(),
+            lines: None,
+            ask: None,
+            done: false,
+            lasted: None,
+            follows: None,
+        }
+    }
+
+    pub(super) fn figures(self, figures: impl Into<String>) -> Self {
+        Self { figures: figures.into(), ..self }
+    }
+
+    pub(super) fn why(self, why: impl Into<String>) -> Self {
+        Self { why: why.into(), ..self }
+    }
+
+    pub(super) fn change(self, change: impl Into<String>) -> Self {
+        Self { change: change.into(), ..self }
+    }
+
+    pub(super) fn lines(self, lines: Option<OptionLines>) -> Self {
+        Self { lines, ..self }
+    }
+
+    pub(super) fn ask(self, ask: impl Into<String>) -> Self {
+        Self { ask: Some(ask.into()), ..self }
+    }
+
+    pub(super) fn lasted(self, lasted: Duration) -> Self {
+        Self { lasted: Some(lasted), ..self }
+    }
+
+    /// It in one line.
+    pub(in super::super) fn sentence(&self) -> String {
+        match (&*self.figures, self.lasted) {
+            ("", None) => self.what.clone(),
+            ("", Some(lasted)) => format!("{}, for {}", self.what, time(lasted)),
+            (figures, _) => format!("{}: {figures}", self.what),
+        }
+    }
 }

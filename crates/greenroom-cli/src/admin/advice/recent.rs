@@ -1,4 +1,4 @@
-//! What came within the last minutes, of counters that only say what came in all.
+//! What came within the last minute, of counters that only say what came in all.
 
 use std::{
     collections::VecDeque,
@@ -9,11 +9,11 @@ use greenroom_bus::engine::Progress;
 use parking_lot::Mutex;
 
 /// How far it goes back.
-pub(super) const WITHIN: Duration = Duration::from_secs(300);
+pub(super) const WITHIN: Duration = Duration::from_secs(60);
 /// How often it is kept.
-const EVERY: Duration = Duration::from_secs(10);
+const EVERY: Duration = Duration::from_secs(2);
 
-/// Counts at moments within the last five minutes, the oldest first.
+/// Counts at moments within the last minute, the oldest first.
 #[derive(Debug, Default)]
 pub(in super::super) struct Recent(Mutex<VecDeque<RecentCounts>>);
 
@@ -43,6 +43,10 @@ impl Recent {
 
     fn keep(&self, now: RecentCounts) {
         let mut all = self.0.lock();
+        if all.is_empty() {
+            // Nothing has come before it was looked for the first time.
+            all.push_back(RecentCounts { at: now.at, dead_lettered: 0, settled: 0 });
+        }
         while all.front().is_some_and(|first| now.at.duration_since(first.at) > WITHIN) {
             all.pop_front();
         }
@@ -66,13 +70,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn o13_counts_are_of_the_last_five_minutes() {
+    fn o14_counts_are_of_the_last_minute() {
         let (recent, start) = (Recent::default(), Instant::now());
         for second in 0..1_000 {
             let at = start + Duration::from_secs(second);
             recent.keep(RecentCounts { at, dead_lettered: second, settled: 2 * second });
         }
         let kept: Vec<_> = recent.0.lock().iter().map(|counts| counts.dead_lettered).collect();
-        assert_eq!((kept.len(), kept[0], kept[kept.len() - 1]), (30, 700, 990));
+        assert_eq!((kept.len(), kept[0], kept[kept.len() - 1]), (30, 940, 998));
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use greenroom::advisor::Advice;
 use greenroom_bus::{
     engine::{Control, HandlerView, InputView, OnFull, OutputView, PoolView},
+    sink::Trouble,
     source::InputState,
 };
 
@@ -20,6 +21,10 @@ use crate::{
 /// A worker that has had an event in hand for so long is wedged, where no admin listener says else.
 const WEDGED_AFTER: Duration = Duration::from_secs(60);
 
+/// So many dead letters within a minute are worth a look, and such a share of what was finished.
+const MANY_LETTERS: u64 = 5;
+const LETTER_SHARE: f64 = 0.01;
+
 /// All that was seen at one moment.
 #[derive(Debug, Clone)]
 pub(in super::super) struct Seen {
@@ -29,8 +34,16 @@ pub(in super::super) struct Seen {
     pub(super) outputs: Vec<Output>,
     pub(super) inputs: Vec<Input>,
     pub(super) parked: Parked,
-    /// Within the last five minutes.
+    /// Within the last minute.
     pub(super) came: Came,
+    /// So many dead letters of these are told, and such a share of all.
+    pub(super) letters_from: (u64, f64),
+    /// Why dead letters are not stored for now.
+    pub(super) letters: Option<Failing>,
+    /// What cannot be stored any more.
+    pub(super) failures: Vec<String>,
+    /// Why nothing goes on, where parked keys hold everything.
+    pub(super) standstill: Option<String>,
     pub(super) wedged_after: Duration,
 }
 
@@ -62,6 +75,8 @@ pub(super) struct PoolNow {
     pub(super) wedged: usize,
     /// The longest that a worker has had one.
     pub(super) longest: Option<Duration>,
+    /// How long the event has waited that waits longest.
+    pub(super) oldest: Option<Duration>,
 }
 
 /// A pool's sizes as the configuration has them.
@@ -78,6 +93,7 @@ pub(super) struct PoolInFile {
 #[derive(Debug, Clone)]
 pub(super) struct Handler {
     pub(super) name: String,
+    pub(super) pool: String,
     pub(super) paused: bool,
     pub(super) outage: Option<Outage>,
     /// How often an open circuit breaker of it has opened.
@@ -96,6 +112,11 @@ pub(super) struct Outage {
 pub(super) struct Output {
     pub(super) name: String,
     pub(super) trouble: Option<Failing>,
+    /// Why it stores nothing any more.
+    pub(super) failure: Option<String>,
+    pub(super) removed: bool,
+    /// Workers that wait for room in it, by pool.
+    pub(super) waiting: Vec<(String, u64)>,
 }
 
 #[derive(Debug, Clone)]
@@ -119,8 +140,23 @@ pub(super) struct Input {
     pub(super) unconnected: Option<(InputState, Duration, String)>,
     /// What its source says of it besides.
     pub(super) remark: Option<String>,
-    /// It is not read because parked keys hold all that it may have in flight.
-    pub(super) waits_for_parked: bool,
+    pub(super) parked: InputParked,
+    /// It takes nothing, and nothing of it has finished for a while.
+    pub(super) stands_still: bool,
+    /// The pool beside which most of its events wait for room.
+    pub(super) held_by: Option<String>,
+    /// Why its log cannot be written.
+    pub(super) log_trouble: Option<String>,
+}
+
+/// What parked keys have of an input.
+#[derive(Debug, Clone, Default)]
+pub(super) struct InputParked {
+    pub(super) events: u64,
+    /// They hold all that it may have in flight: it is not read.
+    pub(super) hold_all: bool,
+    /// Further events of these keys are refused.
+    pub(super) refuses: bool,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -148,11 +184,33 @@ impl Seen {
             pools: pools.iter().map(|view| pool(view, control, &config, wedged_after)).collect(),
             handlers: control.handler_views().into_iter().map(|of| handler(of, layers)).collect(),
             outputs: control.output_views().into_iter().map(output).collect(),
-            inputs: control.input_views().iter().map(input).collect(),
+            inputs: control.input_views().iter().map(|view| input(view, reload)).collect(),
             parked: parked(control),
             came: recent.came(&control.progress()),
+            letters_from: (MANY_LETTERS, LETTER_SHARE),
+            letters: control.dead_letter_trouble().map(failing),
+            failures: control.failures(),
+            standstill: control.standstill(),
             wedged_after,
         }
+    }
+
+    /// The pool with the event that has been handled for longest.
+    pub(super) fn slowest(&self) -> Option<&Pool> {
+        self.pools.iter().max_by_key(|pool| (pool.now.longest, pool.now.queued))
+    }
+
+    /// The output for which most workers of a pool wait, and how many, where that is half of them
+    /// or the output is in trouble.
+    pub(super) fn output_waited_for(&self, pool: &Pool) -> Option<(&Output, u64)> {
+        let waits = |output: &Output| {
+            let mut waiting = output.waiting.iter();
+            waiting.find(|(name, _)| *name == pool.name).map_or(0, |(_, workers)| *workers)
+        };
+        let most = self.outputs.iter().max_by_key(|output| waits(output))?;
+        let workers = waits(most);
+        let is_known = most.trouble.is_some() && workers > 0;
+        (is_known || workers > 0 && workers * 2 >= pool.workers as u64).then_some((most, workers))
     }
 }
 
@@ -174,6 +232,7 @@ fn pool(view: &PoolView, control: &Control, config: &Config, wedged_after: Durat
             paused: view.paused,
             wedged: busy().filter(|time| *time >= wedged_after).count(),
             longest: busy().max(),
+            oldest: view.stats.oldest,
         },
         on_full: view.config.on_full,
         rate: written.and_then(|pool| pool.rate).map(|rate| rate.per_second),
@@ -190,25 +249,25 @@ fn pool(view: &PoolView, control: &Control, config: &Config, wedged_after: Durat
 }
 
 fn handler(view: HandlerView, layers: &HandlerLayers) -> Handler {
-    let HandlerView { name, paused, outage, .. } = view;
+    let HandlerView { name, pool, paused, outage, .. } = view;
     let outage = outage.map(|outage| Outage {
         lasted: outage.lasted,
         error: outage.error,
         refused: outage.refused,
     });
-    Handler { open: layers.opened(&name), name, paused, outage }
+    Handler { open: layers.opened(&name), name, pool, paused, outage }
+}
+
+fn failing(trouble: Trouble) -> Failing {
+    Failing { lasted: trouble.lasted, error: trouble.error, paused: trouble.paused }
 }
 
 fn output(view: OutputView) -> Output {
-    let trouble = view.trouble.map(|trouble| Failing {
-        lasted: trouble.lasted,
-        error: trouble.error,
-        paused: trouble.paused,
-    });
-    Output { name: view.name, trouble }
+    let OutputView { name, trouble, failure, removed, waiting, .. } = view;
+    Output { name, trouble: trouble.map(failing), failure, removed, waiting }
 }
 
-fn input(view: &InputView) -> Input {
+fn input(view: &InputView, reload: &Reload) -> Input {
     Input {
         name: view.name.clone(),
         in_flight_bytes: view.in_flight_bytes,
@@ -219,7 +278,14 @@ fn input(view: &InputView) -> Input {
             .trouble()
             .map(|status| (status.state, status.lasted, status.detail.clone())),
         remark: view.status.as_ref().and_then(|status| status.remark.clone()),
-        waits_for_parked: view.waits_for_parked_keys(),
+        parked: InputParked {
+            events: view.parked,
+            hold_all: view.waits_for_parked_keys(),
+            refuses: view.refuses_parked,
+        },
+        stands_still: view.stands_still(),
+        held_by: view.held_by.clone(),
+        log_trouble: reload.trouble(&view.name),
     }
 }
 

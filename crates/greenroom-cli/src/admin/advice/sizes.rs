@@ -9,7 +9,7 @@ use super::{
     finding::{Finding, Severity},
     lines::OptionLines,
     seen::{Pool, Seen},
-    troubles::{count, time},
+    words::{count, time},
 };
 use crate::config::Autotune;
 
@@ -20,22 +20,18 @@ const HELD: f64 = 0.9;
 pub(super) fn held_by_its_rate(seen: &Seen, found: &mut Vec<Finding>) {
     for pool in &seen.pools {
         let Some((advice, rate, starts)) = held(pool) else { continue };
-        found.push(Finding {
-            severity: Severity::Warning,
-            about: format!("pools.{}", pool.name),
-            what: format!("The `rate` of the pool `{}` holds it back", pool.name),
-            figures: format!(
-                "{starts:.1} attempts started a second, of {rate:.1}; {} wait; over {:.0} s",
-                count(pool.now.queued, "event"),
-                advice.figures.over.as_secs_f64()
-            ),
-            why: "More comes than may be started, so that what waits becomes older and older."
-                .to_owned(),
-            change: "If the target bears more, raise it. A reload does that.".to_owned(),
-            lines: lines(pool).option("rate", per_time(2.0 * rate)).if_any(),
-            ask: None,
-            done: false,
-        });
+        let what = format!("The `rate` of the pool `{}` holds it back", pool.name);
+        found.push(
+            Finding::warning(format!("pools.{}", pool.name), what)
+                .figures(format!(
+                    "{starts:.1} attempts started a second, of {rate:.1}; {} wait; over {:.0} s",
+                    count(pool.now.queued, "event"),
+                    advice.figures.over.as_secs_f64()
+                ))
+                .why("More comes than may be started, so that what waits becomes older and older.")
+                .change("If the target bears more, raise it. A reload does that.")
+                .lines(lines(pool).option("rate", per_time(2.0 * rate)).if_any()),
+        );
     }
 }
 
@@ -72,20 +68,16 @@ pub(super) fn kept(seen: &Seen, found: &mut Vec<Finding>) {
     for pool in acts.filter(|pool| !told(pool)) {
         let Some(lines) = as_it_is(pool) else { continue };
         let (workers, queue) = pool.file.sizes;
-        found.push(Finding {
-            severity: Severity::Hint,
-            about: format!("pools.{}", pool.name),
-            what: format!("The pool `{}` was given other sizes than the file says", pool.name),
-            figures: format!(
+        let what = format!("The pool `{}` was given other sizes than the file says", pool.name);
+        let finding = Finding::new(Severity::Hint, format!("pools.{}", pool.name), what)
+            .figures(format!(
                 "workers {workers} -> {}, queue {queue} -> {}",
                 pool.workers, pool.capacity
-            ),
-            why: "With the next start it begins with those of the file again.".to_owned(),
-            change: KEEP.to_owned(),
-            lines: Some(lines),
-            ask: None,
-            done: true,
-        });
+            ))
+            .why("With the next start it begins with those of the file again.")
+            .change(KEEP)
+            .lines(Some(lines));
+        found.push(Finding { done: true, ..finding });
     }
 }
 
@@ -127,17 +119,14 @@ fn size(pool: &Pool, advice: &Advice) -> Option<Finding> {
         (false, true) => format!("{change} A reload does that."),
         (false, false) => change.to_owned(),
     };
-    Some(Finding {
-        severity: if advice.acted { Severity::Hint } else { severity },
-        about: format!("pools.{}", pool.name),
-        what: format!("{what} of the pool `{}`", pool.name),
-        figures: advice.figures.to_string(),
-        why,
-        change,
-        lines: if advice.acted { as_it_is(pool) } else { of_advice(pool, advice) },
-        ask: asks(pool, advice),
-        done: advice.acted,
-    })
+    let severity = if advice.acted { Severity::Hint } else { severity };
+    let what = format!("{what} of the pool `{}`", pool.name);
+    let finding = Finding::new(severity, format!("pools.{}", pool.name), what)
+        .figures(advice.figures.to_string())
+        .why(why)
+        .change(change)
+        .lines(if advice.acted { as_it_is(pool) } else { of_advice(pool, advice) });
+    Some(Finding { ask: asks(pool, advice), done: advice.acted, ..finding })
 }
 
 fn words(pool: &Pool, advice: &Advice) -> Option<Words> {

@@ -8,7 +8,9 @@ use greenroom_bus::engine::OnFull;
 use super::{
     lines::ConfigFormat,
     recent::Came,
-    seen::{Failing, Handler, Input, Outage, Output, Parked, Pool, PoolInFile, PoolNow},
+    seen::{
+        Failing, Handler, Input, InputParked, Outage, Output, Parked, Pool, PoolInFile, PoolNow,
+    },
     *,
 };
 
@@ -20,7 +22,7 @@ fn pool(name: &str) -> Pool {
         autotune: Autotune::Say,
         advice: None,
         workers: 8,
-        now: PoolNow { live: 8, queued: 3, paused: false, wedged: 0, longest: None },
+        now: PoolNow { live: 8, queued: 3, paused: false, wedged: 0, longest: None, oldest: None },
         on_full: OnFull::Pause,
         rate: None,
         capacity: 1_000,
@@ -46,7 +48,13 @@ fn within_bounds(pool: Pool) -> Pool {
 }
 
 fn handler(name: &str) -> Handler {
-    Handler { name: name.to_owned(), paused: false, outage: None, open: None }
+    let (name, pool) = (name.to_owned(), "erp".to_owned());
+    Handler { name, pool, paused: false, outage: None, open: None }
+}
+
+fn output(name: &str) -> Output {
+    let (name, waiting) = (name.to_owned(), Vec::new());
+    Output { name, trouble: None, failure: None, removed: false, waiting }
 }
 
 /// All is well.
@@ -55,7 +63,7 @@ fn well() -> Seen {
         format: ConfigFormat::Yaml,
         pools: vec![pool("erp")],
         handlers: vec![handler("push")],
-        outputs: vec![Output { name: "out".to_owned(), trouble: None }],
+        outputs: vec![output("out")],
         inputs: vec![Input {
             name: "in".to_owned(),
             in_flight_bytes: 1 << 20,
@@ -64,10 +72,17 @@ fn well() -> Seen {
             files_at_risk: 0,
             unconnected: None,
             remark: None,
-            waits_for_parked: false,
+            parked: InputParked::default(),
+            stands_still: false,
+            held_by: None,
+            log_trouble: None,
         }],
         parked: Parked::default(),
         came: Came { dead_lettered: 9, settled: 1_000 },
+        letters_from: (5, 0.01),
+        letters: None,
+        failures: Vec::new(),
+        standstill: None,
         wedged_after: 60 * SECOND,
     }
 }
@@ -298,18 +313,81 @@ fn o13_targets_that_fail_and_what_is_paused() {
         ..well()
     });
     assert_eq!(paused.ask.as_deref(), Some("POST /api/pools/erp/resume"));
-    let output = |paused| {
-        let trouble = Failing { lasted: SECOND, error: "401".to_owned(), paused };
-        one(&Seen {
-            outputs: vec![Output { name: "out".to_owned(), trouble: Some(trouble) }],
-            ..well()
-        })
+    let failing = |paused| {
+        let outputs = vec![Output { trouble: Some(rejects(paused)), ..output("out") }];
+        one(&Seen { outputs, ..well() })
     };
-    assert_eq!(output(true).ask.as_deref(), Some("POST /api/outputs/out/resume"));
+    assert_eq!(failing(true).ask.as_deref(), Some("POST /api/outputs/out/resume"));
     assert_eq!(
-        (output(true).severity, output(false).severity),
+        (failing(true).severity, failing(false).severity),
         (Severity::Critical, Severity::Warning)
     );
+    let failure = Some("the disk is gone".to_owned());
+    let gone = one(&Seen { outputs: vec![Output { failure, ..output("out") }], ..well() });
+    assert_eq!((gone.severity, &*gone.figures), (Severity::Critical, "the disk is gone"));
+}
+
+fn rejects(paused: bool) -> Failing {
+    Failing { lasted: SECOND, error: "401".to_owned(), paused }
+}
+
+/// Each with what it follows from.
+fn told(seen: &Seen) -> Vec<(&'static str, String, Option<String>)> {
+    let found = findings(seen).into_iter();
+    found.map(|of| (of.severity.word(), of.about, of.follows)).collect()
+}
+
+fn cause(severity: &'static str, about: &str) -> (&'static str, String, Option<String>) {
+    (severity, about.to_owned(), None)
+}
+
+fn effect(about: &str, of: &str) -> (&'static str, String, Option<String>) {
+    ("warning", about.to_owned(), Some(of.to_owned()))
+}
+
+#[test]
+fn o14_an_output_that_rejects_is_the_cause_of_the_workers_and_inputs_that_wait() {
+    let mut seen = well();
+    let waiting = vec![("erp".to_owned(), 8)];
+    seen.outputs[0] = Output { trouble: Some(rejects(true)), waiting, ..output("out") };
+    // They have handled their events for long: the output is to blame, not they.
+    seen.pools[0].now = PoolNow {
+        wedged: 8,
+        longest: Some(90 * SECOND),
+        queued: 1_000,
+        oldest: Some(80 * SECOND),
+        ..pool("erp").now
+    };
+    seen.inputs[0].stands_still = true;
+    seen.inputs[0].held_by = Some("erp".to_owned());
+    let chain = [
+        cause("critical", "outputs.out"),
+        effect("pools.erp", "outputs.out"),
+        effect("inputs.in", "pools.erp"),
+    ];
+    assert_eq!(told(&seen), chain);
+    assert!(findings(&seen)[1].what.contains("wait for the output `out`"));
+    // One that is slow is told as what it is waited for, with nothing before it.
+    seen.outputs[0].trouble = None;
+    assert_eq!(told(&seen)[0], cause("warning", "pools.erp"));
+}
+
+#[test]
+fn o14_a_full_queue_follows_from_the_outage_of_its_handler() {
+    let mut seen = well();
+    seen.handlers[0].outage =
+        Some(Outage { lasted: SECOND, error: "503".to_owned(), refused: false });
+    let full = PoolNow { queued: 1_000, oldest: Some(9 * SECOND), ..pool("erp").now };
+    seen.pools = vec![now("erp", full.clone()), now("busy", full)];
+    seen.inputs[0].stands_still = true;
+    seen.inputs[0].held_by = Some("erp".to_owned());
+    let chains = [
+        cause("warning", "handlers.push"),
+        effect("pools.erp", "handlers.push"),
+        effect("inputs.in", "pools.erp"),
+        cause("warning", "pools.busy"),
+    ];
+    assert_eq!(told(&seen), chains);
 }
 
 #[test]
@@ -321,22 +399,24 @@ fn o13_parked_keys_dead_letters_and_inputs_that_stand() {
     assert!(finding.figures.contains("17 events wait; `a b'c`"), "{}", finding.figures);
     assert_eq!(finding.severity, Severity::Warning);
     let mut stands = Seen { parked, ..well() };
-    stands.inputs[0].waits_for_parked = true;
-    assert_eq!(one(&stands).severity, Severity::Critical);
+    stands.inputs[0].parked.hold_all = true;
+    let held = ("critical", "inputs.in".to_owned(), Some("keys".to_owned()));
+    assert_eq!(told(&stands), [cause("warning", "keys"), held]);
 
-    let letters = one(&Seen { came: Came { dead_lettered: 10, settled: 400 }, ..well() });
-    assert_eq!(letters.figures, "10 of 400 events that were settled within the last 300 s (2.5 %)");
+    let letters = |dead_lettered, settled| Seen { came: Came { dead_lettered, settled }, ..well() };
+    let found = one(&letters(10, 400));
+    assert_eq!(found.figures, "10 of 400 events that were finished within the last 60 s (2.5 %)");
+    assert_eq!(findings(&letters(9, 1_000)), [], "less than one in a hundred");
+    assert_eq!(findings(&letters(4, 4)), [], "too few to say so");
 
     let mut stalled = well();
     stalled.inputs[0].last_settled = Some(61 * SECOND);
+    stalled.inputs[0].stands_still = true;
     stalled.pools.push(now("slow", PoolNow { longest: Some(SECOND), ..pool("slow").now }));
     let finding = one(&stalled);
     assert_eq!(finding.ask.as_deref(), Some("GET /api/pools/slow/workers"));
     stalled.pools[1].now.wedged = 1;
-    assert!(one(&stalled).what.contains("Workers"), "what explains it is enough");
-    stalled.pools.truncate(1);
-    stalled.inputs[0].in_flight_bytes = 0;
-    assert_eq!(findings(&stalled), [], "nothing is under way");
+    assert_eq!(told(&stalled)[1], effect("inputs.in", "pools.slow"));
 }
 
 #[test]
@@ -349,11 +429,12 @@ fn o13_the_worst_comes_first() {
     // By a rule that comes after that of the outage.
     let first = Some(("k".to_owned(), "bill".to_owned(), SECOND, "422".to_owned()));
     seen.parked = Parked { keys: 1, events: 1, first };
-    seen.inputs[0].waits_for_parked = true;
+    seen.inputs[0].parked.hold_all = true;
     let found = findings(&seen);
     let told: Vec<_> = found.iter().map(|of| (of.severity.word(), &*of.about)).collect();
     let expected = [
-        ("critical", "handlers.bill"),
+        ("warning", "keys"),
+        ("critical", "inputs.in"),
         ("warning", "handlers.push"),
         ("warning", "pools.held"),
         ("hint", "pools.slow"),

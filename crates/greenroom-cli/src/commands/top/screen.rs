@@ -9,6 +9,7 @@ use crate::report::{grouped, mebibytes, printable, table_of};
 /// Rows of a table; those that need a look come first.
 const ROWS: usize = 20;
 const HOTTEST: usize = 5;
+const FINDINGS: usize = 8;
 
 /// All of it, as lines. Rates are of the time between the two samples.
 pub(super) fn of(address: &str, before: &Value, now: &Value) -> String {
@@ -24,12 +25,10 @@ pub(super) fn of(address: &str, before: &Value, now: &Value) -> String {
 
 fn head(out: &mut String, address: &str, now: &Value) {
     let up = lasted(count(&now["up_ms"]) / 1_000);
-    let reasons = list(&now["health"]["reasons"]);
-    let state = match (now["health"]["health"].as_str(), reasons.len()) {
-        (Some("green"), _) => "all is well".to_owned(),
-        (Some("red"), _) => "BROKEN: somebody has to mend something".to_owned(),
-        (_, 1) => "1 thing needs a look".to_owned(),
-        (_, more) => format!("{more} things need a look"),
+    let state = match now["health"]["health"].as_str() {
+        Some("green") => "all is well",
+        Some("red") => "BROKEN: somebody has to mend something",
+        _ => "something needs a look",
     };
     let phase = match text(&now["run"]["phase"]) {
         "run" | "" => "",
@@ -37,8 +36,15 @@ fn head(out: &mut String, address: &str, now: &Value) {
     };
     // Writing into a String cannot fail.
     let _ = writeln!(out, "greenroom at {address}, up {up}{phase}: {state}");
-    for reason in reasons.iter().take(ROWS) {
-        let _ = writeln!(out, "  ! {}", printed(text(reason)));
+    for found in list(&now["health"]["findings"]).iter().take(FINDINGS) {
+        let mark = match (text(&found["severity"]), found["follows"].is_null()) {
+            (_, false) => " ->",
+            ("critical", _) => "!!",
+            ("warning", _) => "!",
+            _ => continue,
+        };
+        let (what, figures) = (text(&found["what"]), text(&found["figures"]));
+        let _ = writeln!(out, "  {mark} {}", printed(&format!("{what}: {figures}")));
     }
     out.push('\n');
 }
@@ -63,12 +69,13 @@ fn run(out: &mut String, before: &Value, now: &Value) {
         grouped(count(&run["parked_events"])),
         grouped(count(&run["dead_lettered"]))
     );
-    let first = |found: &Value| printed(text(&found["what"]));
-    let _ = match list(&now["advice"]) {
+    let hints = list(&now["health"]["findings"]).iter().filter(|of| of["severity"] == "hint");
+    let hints: Vec<_> = hints.map(|hint| printed(text(&hint["what"]))).collect();
+    let _ = match &hints[..] {
         [] => Ok(()),
-        [one] => writeln!(out, "advice    {} (greenroom advise)", first(one)),
+        [one] => writeln!(out, "advice    {one} (greenroom advise)"),
         [one, more @ ..] => {
-            writeln!(out, "advice    {}; {} more (greenroom advise)", first(one), more.len())
+            writeln!(out, "advice    {one}; {} more (greenroom advise)", more.len())
         }
     };
 }
@@ -224,7 +231,14 @@ mod tests {
         json!({
             "at_ms": at_ms,
             "up_ms": 4_000_000,
-            "health": { "health": "yellow", "reasons": ["the handler `push` is \u{1b}[31mpaused"] },
+            "health": { "health": "yellow", "findings": [
+                { "severity": "warning", "what": "The handler `push` is \u{1b}[31mpaused", "figures": "its events wait",
+                  "follows": null },
+                { "severity": "warning", "what": "The input `in` is held", "figures": "5 wait",
+                  "follows": "handlers.push" },
+                { "severity": "hint", "what": "The rate of \u{1b}[2J is low", "figures": "1/s", "follows": null },
+                { "severity": "hint", "what": "another", "figures": "", "follows": null },
+            ] },
             "run": {
                 "phase": "run", "settled": settled, "taken": settled, "queued": 12_345, "parked_keys": 1,
                 "parked_events": 3, "dead_lettered": 2, "work_waiting_s": 1.25,
@@ -243,7 +257,6 @@ mod tests {
             "handlers": [{ "name": "push", "state": "outage", "outage": { "lasted_ms": 2_000.0, "last_error": "503" } }],
             "outputs": [{ "name": "o", "state": "up", "trouble": null }],
             "hottest": [{ "key": "k", "handler": "push", "events": 99 }],
-            "advice": [{ "what": "The rate of \u{1b}[2J is low" }, { "what": "another" }],
         })
     }
 
@@ -251,8 +264,10 @@ mod tests {
     fn o08_the_essentials_are_on_one_screen_and_what_needs_a_look_comes_first() {
         let text = of("h:1", &sample(1_000, 500), &sample(3_000, 2_500));
         let has = |part: &str| assert!(text.contains(part), "{part:?} is not in\n{text}");
-        has("greenroom at h:1, up 66 min: 1 thing needs a look\n");
-        has("  ! the handler `push` is \u{fffd}[31mpaused\n");
+        has("greenroom at h:1, up 66 min: something needs a look\n");
+        has(
+            "  ! The handler `push` is \u{fffd}[31mpaused: its events wait\n   -> The input `in` is held: 5 wait\n",
+        );
         has("1,000/s settled, 1,000/s taken; 2,500 settled in all");
         has("12,345 queued; 1.2 s of work");
         has("1 parked keys with 3 events; 2 dead letters");

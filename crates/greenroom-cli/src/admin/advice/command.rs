@@ -1,0 +1,51 @@
+//! The command that asks the listener for something, in place of `curl` (C22).
+
+use url::form_urlencoded;
+
+use crate::shell::quoted;
+
+/// As it is typed, without the address: `greenroom pool resume erp`. `None` where there is none.
+pub(super) fn command(ask: &str) -> Option<String> {
+    let (method, path) = ask.split_once(' ')?;
+    let (path, query) = path.split_once('?').unwrap_or((path, ""));
+    let parts: Vec<_> = path.strip_prefix("/api/")?.split('/').collect();
+    let command = match (method, &parts[..]) {
+        ("POST", ["pools", name, order]) => format!("pool {order} {}", quoted(name)),
+        ("POST", ["handlers", name, order]) => format!("handler {order} {}", quoted(name)),
+        ("POST", ["outputs", name, "resume"]) => format!("output resume {}", quoted(name)),
+        ("POST", ["keys", decision]) => {
+            let of: Vec<_> = form_urlencoded::parse(query.as_bytes()).collect();
+            let value =
+                |name: &str| of.iter().find(|(key, _)| key == name).map(|(_, of)| quoted(of));
+            let handler = value("handler").map_or(String::new(), |of| format!(" --handler {of}"));
+            format!("key {decision} {}{handler}", value("key")?)
+        }
+        ("POST", ["reload"]) => "reload".to_owned(),
+        ("GET", ["dead-letters"]) => "dead-letters list --by group".to_owned(),
+        _ => return None,
+    };
+    Some(format!("greenroom {command}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn c22_what_advice_asks_for_is_a_command() {
+        for (ask, expected) in [
+            ("POST /api/pools/erp/resume", Some("greenroom pool resume erp")),
+            ("POST /api/handlers/my push/resume", Some("greenroom handler resume 'my push'")),
+            ("POST /api/outputs/o/resume", Some("greenroom output resume o")),
+            (
+                "POST /api/keys/resume?key=a+b%27c&handler=push",
+                Some(r"greenroom key resume 'a b'\''c' --handler push"),
+            ),
+            ("POST /api/reload", Some("greenroom reload")),
+            ("GET /api/dead-letters", Some("greenroom dead-letters list --by group")),
+            ("GET /api/run", None),
+        ] {
+            assert_eq!(command(ask).as_deref(), expected, "{ask}");
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Rules about inputs: those that nothing comes of, and those that read less than they should.
+
+use greenroom_bus::source::InputState;
+
+use super::{
+    finding::{Finding, Severity},
+    seen::{Input, Seen},
+    words::{count, time},
+};
+
+fn about(input: &Input) -> String {
+    format!("inputs.{}", input.name)
+}
+
+pub(super) fn not_connected(seen: &Seen, found: &mut Vec<Finding>) {
+    for input in &seen.inputs {
+        let Some((state, lasted, detail)) = &input.unconnected else { continue };
+        let (severity, change) = match state {
+            InputState::Refused => (
+                Severity::Critical,
+                "Correct its options, or what the broker lets it do, and start greenroom anew if \
+                 the options have changed.",
+            ),
+            _ => (
+                Severity::Warning,
+                "See that what it reads from is there and can be reached: greenroom tries again by \
+                 itself.",
+            ),
+        };
+        let what = format!("The input `{}` is not connected", input.name);
+        found.push(
+            Finding::new(severity, about(input), what)
+                .figures(format!("{} for {}: {detail}", state.word(), time(*lasted)))
+                .why("Nothing of it is taken meanwhile.")
+                .change(change)
+                .ask("GET /api/run")
+                .lasted(*lasted),
+        );
+    }
+}
+
+pub(super) fn log_fails(seen: &Seen, found: &mut Vec<Finding>) {
+    for input in &seen.inputs {
+        let Some(why) = &input.log_trouble else { continue };
+        let what = format!("The log of the input `{}` cannot be written", input.name);
+        found.push(
+            Finding::warning(about(input), what)
+                .figures(why)
+                .why("Posts are refused meanwhile: nothing that was answered is lost.")
+                .change("Mend what it says: greenroom tries again by itself.")
+                .ask("GET /api/run"),
+        );
+    }
+}
+
+pub(super) fn remarks(seen: &Seen, found: &mut Vec<Finding>) {
+    for input in &seen.inputs {
+        let Some(remark) = &input.remark else { continue };
+        let what = format!("The input `{}` does not read as it should", input.name);
+        found.push(
+            Finding::warning(about(input), what)
+                .figures(remark)
+                .why("It is connected and goes on, so neither its state nor a count tells this.")
+                .change("Do what it says, and start greenroom anew.")
+                .ask("GET /api/run"),
+        );
+    }
+}
+
+pub(super) fn files_at_risk(seen: &Seen, found: &mut Vec<Finding>) {
+    for input in seen.inputs.iter().filter(|input| input.files_at_risk > 0) {
+        let what = format!("The input `{}` has more files to read than it may open", input.name);
+        found.push(
+            Finding::warning(about(input), what)
+                .figures(count(input.files_at_risk as u64, "file"))
+                .why("A file that is removed before its turn is lost.")
+                .change(
+                    "Allow greenroom more open files (`LimitNOFILE=` of systemd, `ulimit -Hn`) and \
+                     start it anew. This tells how it stands.",
+                )
+                .ask("GET /api/run"),
+        );
+    }
+}
+
+/// Inputs that are not read on, because what they gave is not finished.
+pub(super) fn held(seen: &Seen, found: &mut Vec<Finding>) {
+    for input in &seen.inputs {
+        if input.parked.hold_all {
+            found.push(held_by_parked_keys(input));
+        } else if input.stands_still {
+            let mut finding = stands(seen, input);
+            finding.follows = cause(seen, input, found);
+            found.push(finding);
+        } else if input.parked.refuses {
+            let what = format!("The input `{}` refuses events of parked keys", input.name);
+            found.push(
+                Finding::warning(about(input), what)
+                    .figures(format!(
+                        "{} hold half of what it may have unfinished",
+                        count(input.parked.events, "event")
+                    ))
+                    .why("What is refused is delivered again, where its source can do that.")
+                    .change("Decide about the parked keys.")
+                    .ask("GET /api/keys"),
+            );
+        }
+    }
+    if let Some(why) = &seen.standstill {
+        found.push(
+            Finding::critical("run", "Nothing goes on: parked keys hold everything")
+                .figures(why)
+                .why("Nothing is read or handled before somebody decides.")
+                .change("Decide about the parked keys.")
+                .ask("GET /api/keys"),
+        );
+    }
+}
+
+fn held_by_parked_keys(input: &Input) -> Finding {
+    let mut finding =
+        Finding::critical(about(input), format!("The input `{}` is not read", input.name))
+            .figures(format!(
+                "{} of parked keys are all that it may have unfinished",
+                count(input.parked.events, "event")
+            ))
+            .why("Nothing of it is taken before somebody decides about those keys.")
+            .change("Decide about the parked keys.")
+            .ask("GET /api/keys");
+    finding.follows = Some("keys".to_owned());
+    finding
+}
+
+fn stands(seen: &Seen, input: &Input) -> Finding {
+    let by = input.held_by.as_ref().map_or(String::new(), |pool| format!(" by the pool `{pool}`"));
+    let settled = input.last_settled.map_or("nothing of it has finished".to_owned(), |settled| {
+        format!("nothing of it has finished for {}", time(settled))
+    });
+    let finding = Finding::warning(about(input), format!("The input `{}` is held{by}", input.name))
+        .figures(format!(
+            "{settled}; {} are unfinished, {} wait for room",
+            crate::report::mebibytes(input.in_flight_bytes),
+            count(input.held_back, "event")
+        ))
+        .why(
+            "It has as much unfinished as it may have, so nothing more of it is read: also \
+                 nothing for other pools.",
+        )
+        .change("See what those workers handle, and since when.");
+    let pool = input.held_by.as_ref().or_else(|| seen.slowest().map(|pool| &pool.name));
+    let finding = match input.last_settled {
+        Some(settled) => finding.lasted(settled),
+        None => finding,
+    };
+    match pool {
+        Some(pool) => finding.ask(format!("GET /api/pools/{pool}/workers")),
+        None => finding.ask("GET /api/run"),
+    }
+}
+
+/// What an input is held by: what was found of the pool that does not take its events, or else the
+/// only thing that was found to hold anything.
+fn cause(seen: &Seen, input: &Input, found: &[Finding]) -> Option<String> {
+    let pool = input.held_by.as_ref();
+    let of_pool = pool.and_then(|pool| {
+        let about = format!("pools.{pool}");
+        let handlers = seen.handlers.iter().filter(|handler| handler.pool == *pool);
+        let mut abouts = vec![about];
+        abouts.extend(handlers.map(|handler| format!("handlers.{}", handler.name)));
+        abouts.into_iter().find(|about| found.iter().any(|found| found.about == *about))
+    });
+    let mut others = found.iter().filter(|found| {
+        found.severity < Severity::Hint
+            && ["outputs.", "pools.", "handlers."].iter().any(|kind| found.about.starts_with(kind))
+    });
+    of_pool.or_else(|| others.next().map(|found| found.about.clone()))
+}

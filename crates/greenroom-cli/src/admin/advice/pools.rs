@@ -1,0 +1,146 @@
+//! Rules about pools and their workers.
+
+use std::time::Duration;
+
+use super::{
+    finding::Finding,
+    lines::OptionLines,
+    seen::{Pool, Seen},
+    words::{count, time},
+};
+
+/// A queue that is full is something to know once the oldest event has waited for so long.
+const WAITS_LONG: Duration = Duration::from_secs(5);
+
+fn about(pool: &Pool) -> String {
+    format!("pools.{}", pool.name)
+}
+
+fn worker_list(pool: &Pool) -> String {
+    format!("GET /api/pools/{}/workers", pool.name)
+}
+
+pub(super) fn workers_given_up(seen: &Seen, found: &mut Vec<Finding>) {
+    for pool in seen.pools.iter().filter(|pool| pool.now.live == 0 && pool.workers > 0) {
+        let what = format!("Every worker of the pool `{}` was given up", pool.name);
+        let lines = OptionLines::under(["pools", &pool.name])
+            .option("max_restarts", u64::from(pool.max_restarts).max(1) * 10);
+        found.push(
+            Finding::critical(about(pool), what)
+                .figures(format!(
+                    "{} restarted more than {} times; {} wait",
+                    count(pool.workers as u64, "worker"),
+                    pool.max_restarts,
+                    count(pool.now.queued, "event")
+                ))
+                .why("Nothing of this pool is handled any more.")
+                .change(
+                    "Mend what the log says of its workers and start greenroom anew. If they may \
+                     end so often, say so:",
+                )
+                .lines(lines.if_any())
+                .ask(worker_list(pool)),
+        );
+    }
+}
+
+pub(super) fn paused(seen: &Seen, found: &mut Vec<Finding>) {
+    for pool in seen.pools.iter().filter(|pool| pool.now.paused) {
+        found.push(
+            Finding::warning(about(pool), format!("The pool `{}` is paused", pool.name))
+                .figures(count(pool.now.queued, "event") + " wait in it")
+                .why("Somebody has paused it. Its inputs stand still once enough wait.")
+                .change("Let it go on once that is over.")
+                .ask(format!("POST /api/pools/{}/resume", pool.name)),
+        );
+    }
+}
+
+/// Workers that wait for room in an output: what is wrong is there.
+pub(super) fn waits_for_output(seen: &Seen, found: &mut Vec<Finding>) {
+    for pool in &seen.pools {
+        let Some((output, workers)) = seen.output_waited_for(pool) else { continue };
+        let what =
+            format!("Workers of the pool `{}` wait for the output `{}`", pool.name, output.name);
+        let mut finding = Finding::warning(about(pool), what)
+            .figures(format!(
+                "{workers} of {}; {} wait in its queue",
+                count(pool.workers as u64, "worker"),
+                count(pool.now.queued, "event")
+            ))
+            .why("They are done with their events and handle no others before it has room.")
+            .change("Neither more workers nor a longer queue helps: see to the output.")
+            .ask(format!("GET /api/outputs/{}", output.name));
+        let cause = format!("outputs.{}", output.name);
+        finding.follows = found.iter().any(|found| found.about == cause).then_some(cause);
+        found.push(finding);
+    }
+}
+
+pub(super) fn wedged(seen: &Seen, found: &mut Vec<Finding>) {
+    let own = |pool: &&Pool| {
+        pool.now.wedged > 0 && !pool.now.paused && seen.output_waited_for(pool).is_none()
+    };
+    for pool in seen.pools.iter().filter(own) {
+        let limit = format!("{}s", seen.wedged_after.as_secs().max(1));
+        let lines = OptionLines::under(["pools", &pool.name]);
+        // Where attempts have a limit that they outlast, they never come to an await.
+        let (change, lines) = match pool.has_timeout {
+            false => (
+                "See what they handle. Where attempts may be given up, limit them; that needs a \
+                 new start:",
+                lines.option("timeout", limit),
+            ),
+            true => (
+                "They outlast the `timeout` of the pool, so they block their threads: give the \
+                 pool threads of its own, which needs a new start:",
+                lines.option("dedicated_threads", pool.workers.min(1_024)),
+            ),
+        };
+        let longest = pool.now.longest.unwrap_or_default();
+        let what = format!("Workers of the pool `{}` make no progress", pool.name);
+        found.push(
+            Finding::warning(about(pool), what)
+                .figures(format!(
+                    "{} of {} have handled one event for more than {}, the longest for {}; {} wait",
+                    pool.now.wedged,
+                    count(pool.workers as u64, "worker"),
+                    time(seen.wedged_after),
+                    time(longest),
+                    count(pool.now.queued, "event")
+                ))
+                .why("Such a worker handles nothing else, and the later events of its key wait.")
+                .change(change)
+                .lines(lines.if_any())
+                .ask(worker_list(pool))
+                .lasted(longest),
+        );
+    }
+}
+
+/// Pools whose queue is full, where nothing else that was found says why.
+pub(super) fn overloaded(seen: &Seen, found: &mut Vec<Finding>) {
+    for pool in &seen.pools {
+        let oldest = pool.now.oldest.unwrap_or_default();
+        let is_full = pool.now.queued >= pool.capacity as u64 && oldest >= WAITS_LONG;
+        if !is_full || found.iter().any(|found| found.about == about(pool)) {
+            continue;
+        }
+        let what = format!("The queue of the pool `{}` is full", pool.name);
+        let mut finding = Finding::warning(about(pool), what)
+            .figures(format!(
+                "{} wait, the oldest for {}",
+                count(pool.now.queued, "event"),
+                time(oldest)
+            ))
+            .why("More comes than it handles: events wait for room, and in the end their input does.")
+            .change("See what its workers handle, and since when.")
+            .ask(worker_list(pool))
+            .lasted(oldest);
+        let handlers = seen.handlers.iter().filter(|handler| handler.pool == pool.name);
+        finding.follows = handlers
+            .map(|handler| format!("handlers.{}", handler.name))
+            .find(|cause| found.iter().any(|found| found.about == *cause));
+        found.push(finding);
+    }
+}

@@ -1,0 +1,80 @@
+//! `greenroom status [ADDRESS]`: the one verdict of a running greenroom (C22, O14).
+
+use std::{fmt::Write, process::ExitCode};
+
+use serde_json::Value;
+
+use crate::{
+    admin::ask,
+    cli::StatusArgs,
+    exit::{self, Exit},
+    report::printable,
+};
+
+/// Prints whether it is well, what is wrong and what follows from it. Exit code 3 where something
+/// is wrong.
+pub fn status(arguments: &StatusArgs) -> ExitCode {
+    let health = match ask::get(&arguments.address, "/healthz") {
+        Ok(health) => health,
+        Err(why) => return Exit::CouldNotRun.because(why),
+    };
+    let is_well = health["health"] == "green";
+    let text = match arguments.json {
+        true => format!("{health:#}\n"),
+        false => told(&health),
+    };
+    let printed = exit::answer(&text);
+    if is_well || printed != ExitCode::SUCCESS { printed } else { Exit::Refused.into() }
+}
+
+fn told(health: &Value) -> String {
+    let text = |value: &Value| printable(value.as_str().unwrap_or_default());
+    let mut out = format!("{}: {}\n", text(&health["health"]), text(&health["headline"]));
+    let findings = health["findings"].as_array().map(Vec::as_slice).unwrap_or_default();
+    for finding in findings {
+        let (what, figures) = (text(&finding["what"]), text(&finding["figures"]));
+        // Writing into a String cannot fail.
+        let _ = match finding["follows"].is_null() {
+            true => writeln!(out, "\n{:<9} {what}: {figures}", text(&finding["severity"])),
+            false => writeln!(out, "       -> {what}: {figures}"),
+        };
+        let next = [&finding["command"], &finding["ask"]].into_iter().find(|of| of.is_string());
+        if let Some(next) = next.filter(|_| finding["follows"].is_null()) {
+            let _ = writeln!(out, "          {} ({})", text(&finding["change"]), text(next));
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn c22_o14_causes_come_with_what_follows_from_them_and_what_to_do() {
+        let health = json!({
+            "health": "red", "headline": "The output `o` is paused",
+            "findings": [
+                { "severity": "critical", "what": "The output `o` is paused", "figures": "401\u{1b}[2J",
+                  "change": "Let it go on.", "command": "greenroom output resume o", "follows": null },
+                { "severity": "warning", "what": "Workers wait", "figures": "8 of 8", "change": "-",
+                  "ask": "GET /api/run", "follows": "outputs.o" },
+                { "severity": "hint", "what": "Room", "figures": "1", "change": "Less.", "ask": null, "follows": null },
+            ],
+        });
+        let expected = "\
+red: The output `o` is paused
+
+critical  The output `o` is paused: 401\u{fffd}[2J
+          Let it go on. (greenroom output resume o)
+       -> Workers wait: 8 of 8
+
+hint      Room: 1
+";
+        assert_eq!(told(&health), expected);
+        let well = json!({ "health": "green", "headline": "All is well", "findings": [] });
+        assert_eq!(told(&well), "green: All is well\n");
+    }
+}
