@@ -1,5 +1,6 @@
 //! The command line.
 
+mod operate;
 mod values;
 
 use std::{path::PathBuf, time::Duration};
@@ -11,6 +12,7 @@ use crate::{
     version,
 };
 
+pub use operate::{HandlerCommand, KeyCommand, KeyDecision, NamedAt, OutputCommand, PoolCommand};
 pub use values::Seconds;
 
 /// Where an `http` input listens, unless its configuration says otherwise.
@@ -234,76 +236,6 @@ pub struct StatusArgs {
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
-}
-
-/// What becomes of a parked key.
-#[derive(Debug, Subcommand)]
-pub enum KeyCommand {
-    /// Attempt the event anew that parked it
-    #[command(visible_aliases = ["release", "replay"])]
-    Resume(KeyDecision),
-    /// Make that event a dead letter, and go on with the next
-    Skip(KeyDecision),
-    /// Make dead letters of that event and of all that wait behind it
-    Drop(KeyDecision),
-}
-
-/// Which key.
-#[derive(Debug, Args)]
-pub struct KeyDecision {
-    /// The key: a value of `order_by`
-    #[arg(allow_hyphen_values = true)]
-    pub key: String,
-    /// Where the admin listener of the running greenroom is
-    #[arg(default_value = crate::admin::ask::ADDRESS)]
-    pub address: String,
-    /// With this handler; otherwise with each that it is parked with
-    #[arg(long, value_name = "NAME")]
-    pub handler: Option<String>,
-}
-
-/// What is done to a pool.
-#[derive(Debug, Subcommand)]
-pub enum PoolCommand {
-    /// Start no further attempt in it
-    Pause(NamedAt),
-    /// Let it go on
-    Resume(NamedAt),
-    /// Add or remove workers until there are so many
-    Resize {
-        /// Which
-        #[command(flatten)]
-        at: NamedAt,
-        /// How many it is to have
-        #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=65_536))]
-        workers: u32,
-    },
-}
-
-/// What is done to a handler.
-#[derive(Debug, Subcommand)]
-pub enum HandlerCommand {
-    /// Start no further attempt of it
-    Pause(NamedAt),
-    /// Let it go on
-    Resume(NamedAt),
-}
-
-/// What is done to an output.
-#[derive(Debug, Subcommand)]
-pub enum OutputCommand {
-    /// Try at once whether its target was mended
-    Resume(NamedAt),
-}
-
-/// A part of a running greenroom, by its name.
-#[derive(Debug, Args)]
-pub struct NamedAt {
-    /// Its name in the configuration
-    pub name: String,
-    /// Where the admin listener of the running greenroom is
-    #[arg(default_value = crate::admin::ask::ADDRESS)]
-    pub address: String,
 }
 
 /// Arguments of `top`.

@@ -123,6 +123,7 @@ async fn d03_how_far_an_input_runs_ahead_of_a_full_pool_is_set_for_each() {
     a_minute(bench, |control| {
         let view = view(control, "script");
         assert!(view.is_paused() && (100..107).contains(&view.held_back), "{view:?}");
+        assert_eq!(view.held_by.as_deref(), Some("default"), "{view:?}");
     })
     .await;
     // Two in hand, ten queued, and those beside the pool.

@@ -417,7 +417,7 @@ async fn g01_events_that_are_cut_off_before_an_output_has_room_do_not_count_as_g
     assert_eq!((report.handled, report.refused, report.outputs[0].events), (2, 2, 2));
 }
 
-/// An output that takes an hour for each event, and has room for one more.
+/// An output that takes a minute for each event, and has room for one more.
 fn full(remote: bool) -> MemorySink {
     let (latency, rejects) = (Duration::from_secs(60), remote.then_some(u32::MAX));
     MemorySink::new(Behaviour { room: 1, latency, rejects, ..Behaviour::default() })
@@ -444,10 +444,13 @@ async fn g01_what_waits_for_room_in_an_output_that_is_removed_goes_to_the_next_o
         running.control.add_output("next", every(), Matcher::any(), next.clone()).unwrap();
         tokio::time::sleep(ms(10)).await;
         assert_eq!(next.ids().len(), 0);
+        let waits = || running.control.output_views().into_iter().map(|output| output.waiting);
+        assert_eq!(waits().collect::<Vec<_>>(), [vec![("default".to_owned(), 2)], vec![]]);
         let removal = running.control.remove_output("out").unwrap();
         running.add("more", Script::of(events("more", 20))).unwrap();
         tokio::time::sleep(ms(10)).await;
         assert_eq!(next.ids().len(), 22, "two that waited, and the pool goes on");
+        assert!(waits().all(|waiting| waiting.is_empty()), "nobody waits any more");
         assert_eq!(removal.done().await.events, 2);
         running.remove("first").await;
         let (sink, report) = (running.sink.clone(), running.end().await);

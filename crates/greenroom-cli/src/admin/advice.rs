@@ -1,13 +1,13 @@
 //! What an operator is advised to do, from what the daemon sees (O13).
 //!
 //! ```text
-//! engine, configuration, layers ──▶ Seen (plain figures) ──▶ rules ──▶ findings ──▶ chains, the worst first
+//! engine, configuration, layers ──▶ Seen ──▶ rules ──▶ findings ──▶ chains, the worst first
 //! ```
 //!
 //! A finding says what is so, the figures, why it matters, what to change, and the exact lines of
 //! the configuration or the request that does it. Each rule is a function of what was seen, without
-//! a clock. Nothing is looked at unless a client asks; what pools are advised about their sizes
-//! comes from the advisor of each ([`greenroom::advisor`]).
+//! a clock. It is looked once a second, for the history, and where a client asks; what pools are
+//! advised about their sizes comes from the advisor of each ([`greenroom::advisor`]).
 
 mod chains;
 mod command;

@@ -172,7 +172,7 @@ impl Hour {
             let restarted = restarts.saturating_sub(past.restarts);
             (past.handled, past.restarts, past.latencies) = (handled, restarts, latencies);
             if restarted > 0 {
-                let text = format!("{restarted} restarts in the pool `{}`", pool.name);
+                let text = format!("restarts in the pool `{}`: {restarted}", pool.name);
                 self.mark(at, "restart", text);
             }
         }

@@ -8,6 +8,7 @@ use crate::{
     admin::ask,
     cli::AdviseArgs,
     exit::{self, Exit},
+    letters::escaped::printable,
 };
 
 /// Asks the running greenroom, and prints each finding with its figures, why it matters, and what
@@ -75,11 +76,6 @@ fn curl(address: &str, ask: &str) -> String {
 
 fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
-}
-
-/// What a target has answered must not steer the terminal.
-fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
 #[cfg(test)]

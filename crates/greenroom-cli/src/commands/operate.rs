@@ -10,7 +10,7 @@ use crate::{
     admin::ask,
     cli::{HandlerCommand, KeyCommand, KeyDecision, NamedAt, OutputCommand, PoolCommand},
     exit::{self, Exit},
-    report::printable,
+    letters::escaped::printable,
 };
 
 /// Decides about a parked key.
@@ -70,13 +70,13 @@ fn path(kind: &str, at: &NamedAt, order: &str) -> String {
 
 fn order(address: &str, path: &str) -> ExitCode {
     match ask::post(address, path, b"") {
-        Ok(done) => exit::answer(&told(&done)),
+        Ok(done) => exit::answer(&in_words(&done)),
         Err(why) => Exit::CouldNotRun.because(why),
     }
 }
 
 /// What was answered, a line for each member.
-fn told(done: &Value) -> String {
+fn in_words(done: &Value) -> String {
     let Some(members) = done.as_object() else { return format!("{done}\n") };
     let lines = members.iter().map(|(name, value)| match value {
         Value::String(text) => format!("{name}: {}\n", printable(text)),
@@ -111,6 +111,6 @@ mod tests {
         let done = json!({ "changed": ["pools.a: workers 4 -> 8"], "left": [], "pool": "a\u{1b}", "workers": 8 });
         let expected =
             "changed:\n  pools.a: workers 4 -> 8\nleft: nothing\npool: a\u{fffd}\nworkers: 8\n";
-        assert_eq!(told(&done), expected);
+        assert_eq!(in_words(&done), expected);
     }
 }

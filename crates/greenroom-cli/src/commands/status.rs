@@ -8,7 +8,7 @@ use crate::{
     admin::ask,
     cli::StatusArgs,
     exit::{self, Exit},
-    report::printable,
+    letters::escaped::printable,
 };
 
 /// Prints whether it is well, what is wrong and what follows from it. Exit code 3 where something
@@ -21,13 +21,13 @@ pub fn status(arguments: &StatusArgs) -> ExitCode {
     let is_well = health["health"] == "green";
     let text = match arguments.json {
         true => format!("{health:#}\n"),
-        false => told(&health),
+        false => in_words(&health),
     };
     let printed = exit::answer(&text);
     if is_well || printed != ExitCode::SUCCESS { printed } else { Exit::Refused.into() }
 }
 
-fn told(health: &Value) -> String {
+fn in_words(health: &Value) -> String {
     let text = |value: &Value| printable(value.as_str().unwrap_or_default());
     let mut out = format!("{}: {}\n", text(&health["health"]), text(&health["headline"]));
     let findings = health["findings"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -73,8 +73,8 @@ critical  The output `o` is paused: 401\u{fffd}[2J
 
 hint      Room: 1
 ";
-        assert_eq!(told(&health), expected);
+        assert_eq!(in_words(&health), expected);
         let well = json!({ "health": "green", "headline": "All is well", "findings": [] });
-        assert_eq!(told(&well), "green: All is well\n");
+        assert_eq!(in_words(&well), "green: All is well\n");
     }
 }

@@ -9,6 +9,7 @@ use crate::{
     admin::ask,
     cli::WhyArgs,
     exit::{self, Exit},
+    letters::escaped::printable,
     shell::quoted,
 };
 
@@ -59,11 +60,6 @@ fn what_next(found: &Value, address: &str, key: &str) -> String {
         "next: `greenroom key resume {key}{address}` has the failed event attempted anew;\n      \
          `skip` in place of `resume` makes a dead letter of it, `drop` of all that wait behind it as well\n"
     )
-}
-
-/// What a target has answered must not steer the terminal.
-fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
 #[cfg(test)]

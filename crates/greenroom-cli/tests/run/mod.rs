@@ -43,6 +43,7 @@ mod signals;
 mod small_disk;
 pub(crate) mod stage;
 mod standard_output;
+mod status;
 mod status_map;
 mod stores;
 mod targets;

@@ -173,5 +173,9 @@ fn cause(seen: &Seen, input: &Input, found: &[Finding]) -> Option<String> {
         found.severity < Severity::Hint
             && ["outputs.", "pools.", "handlers."].iter().any(|kind| found.about.starts_with(kind))
     });
-    of_pool.or_else(|| others.next().map(|found| found.about.clone()))
+    let only = || match (others.next(), others.next()) {
+        (Some(only), None) => Some(only.about.clone()),
+        _ => None,
+    };
+    of_pool.or_else(only)
 }

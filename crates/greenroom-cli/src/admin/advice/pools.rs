@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{
-    finding::Finding,
+    finding::{Finding, Severity},
     lines::OptionLines,
     seen::{Pool, Seen},
     words::{count, time},
@@ -62,7 +62,12 @@ pub(super) fn waits_for_output(seen: &Seen, found: &mut Vec<Finding>) {
         let Some((output, workers)) = seen.output_waited_for(pool) else { continue };
         let what =
             format!("Workers of the pool `{}` wait for the output `{}`", pool.name, output.name);
-        let mut finding = Finding::warning(about(pool), what)
+        // One that is well is only the slowest part, as some part has to be.
+        let severity = match output.trouble.is_some() || pool.now.wedged > 0 {
+            true => Severity::Warning,
+            false => Severity::Hint,
+        };
+        let mut finding = Finding::new(severity, about(pool), what)
             .figures(format!(
                 "{workers} of {}; {} wait in its queue",
                 count(pool.workers as u64, "worker"),

@@ -40,7 +40,7 @@ pub(in super::super) struct Seen {
     pub(super) letters_from: (u64, f64),
     /// Why dead letters are not stored for now.
     pub(super) letters: Option<Failing>,
-    /// What cannot be stored any more.
+    /// What cannot be stored any more, beside outputs.
     pub(super) failures: Vec<String>,
     /// Why nothing goes on, where parked keys hold everything.
     pub(super) standstill: Option<String>,
@@ -179,17 +179,18 @@ impl Seen {
         let admin = config.admin.as_ref();
         let wedged_after = admin.map_or(WEDGED_AFTER, |admin| admin.metrics.wedged_after);
         let pools = control.pool_views();
+        let outputs: Vec<_> = control.output_views().into_iter().map(output).collect();
         Self {
             format: if reload.is_toml() { ConfigFormat::Toml } else { ConfigFormat::Yaml },
             pools: pools.iter().map(|view| pool(view, control, &config, wedged_after)).collect(),
             handlers: control.handler_views().into_iter().map(|of| handler(of, layers)).collect(),
-            outputs: control.output_views().into_iter().map(output).collect(),
+            failures: other_failures(control, &outputs),
+            outputs,
             inputs: control.input_views().iter().map(|view| input(view, reload)).collect(),
             parked: parked(control),
             came: recent.came(&control.progress()),
             letters_from: (MANY_LETTERS, LETTER_SHARE),
             letters: control.dead_letter_trouble().map(failing),
-            failures: control.failures(),
             standstill: control.standstill(),
             wedged_after,
         }
@@ -256,6 +257,13 @@ fn handler(view: HandlerView, layers: &HandlerLayers) -> Handler {
         refused: outage.refused,
     });
     Handler { open: layers.opened(&name), name, pool, paused, outage }
+}
+
+/// Those of outputs stand with the outputs.
+fn other_failures(control: &Control, outputs: &[Output]) -> Vec<String> {
+    let mut all = control.failures();
+    all.retain(|failure| outputs.iter().all(|output| output.failure.as_ref() != Some(failure)));
+    all
 }
 
 fn failing(trouble: Trouble) -> Failing {

@@ -332,7 +332,7 @@ fn rejects(paused: bool) -> Failing {
 }
 
 /// Each with what it follows from.
-fn told(seen: &Seen) -> Vec<(&'static str, String, Option<String>)> {
+fn outline(seen: &Seen) -> Vec<(&'static str, String, Option<String>)> {
     let found = findings(seen).into_iter();
     found.map(|of| (of.severity.word(), of.about, of.follows)).collect()
 }
@@ -365,11 +365,11 @@ fn o14_an_output_that_rejects_is_the_cause_of_the_workers_and_inputs_that_wait()
         effect("pools.erp", "outputs.out"),
         effect("inputs.in", "pools.erp"),
     ];
-    assert_eq!(told(&seen), chain);
+    assert_eq!(outline(&seen), chain);
     assert!(findings(&seen)[1].what.contains("wait for the output `out`"));
     // One that is slow is told as what it is waited for, with nothing before it.
     seen.outputs[0].trouble = None;
-    assert_eq!(told(&seen)[0], cause("warning", "pools.erp"));
+    assert_eq!(outline(&seen)[0], cause("warning", "pools.erp"));
 }
 
 #[test]
@@ -387,7 +387,7 @@ fn o14_a_full_queue_follows_from_the_outage_of_its_handler() {
         effect("inputs.in", "pools.erp"),
         cause("warning", "pools.busy"),
     ];
-    assert_eq!(told(&seen), chains);
+    assert_eq!(outline(&seen), chains);
 }
 
 #[test]
@@ -401,7 +401,7 @@ fn o13_parked_keys_dead_letters_and_inputs_that_stand() {
     let mut stands = Seen { parked, ..well() };
     stands.inputs[0].parked.hold_all = true;
     let held = ("critical", "inputs.in".to_owned(), Some("keys".to_owned()));
-    assert_eq!(told(&stands), [cause("warning", "keys"), held]);
+    assert_eq!(outline(&stands), [cause("warning", "keys"), held]);
 
     let letters = |dead_lettered, settled| Seen { came: Came { dead_lettered, settled }, ..well() };
     let found = one(&letters(10, 400));
@@ -416,7 +416,7 @@ fn o13_parked_keys_dead_letters_and_inputs_that_stand() {
     let finding = one(&stalled);
     assert_eq!(finding.ask.as_deref(), Some("GET /api/pools/slow/workers"));
     stalled.pools[1].now.wedged = 1;
-    assert_eq!(told(&stalled)[1], effect("inputs.in", "pools.slow"));
+    assert_eq!(outline(&stalled)[1], effect("inputs.in", "pools.slow"));
 }
 
 #[test]

@@ -4,7 +4,10 @@ use std::{cmp::Reverse, fmt::Write};
 
 use serde_json::Value;
 
-use crate::report::{grouped, mebibytes, printable, table_of};
+use crate::{
+    letters::escaped::printable as whole,
+    report::{grouped, mebibytes, printable, table_of},
+};
 
 /// Rows of a table; those that need a look come first.
 const ROWS: usize = 20;
@@ -44,7 +47,7 @@ fn head(out: &mut String, address: &str, now: &Value) {
             _ => continue,
         };
         let (what, figures) = (text(&found["what"]), text(&found["figures"]));
-        let _ = writeln!(out, "  {mark} {}", printed(&format!("{what}: {figures}")));
+        let _ = writeln!(out, "  {mark} {}", whole(&format!("{what}: {figures}")));
     }
     out.push('\n');
 }
@@ -70,7 +73,7 @@ fn run(out: &mut String, before: &Value, now: &Value) {
         grouped(count(&run["dead_lettered"]))
     );
     let hints = list(&now["health"]["findings"]).iter().filter(|of| of["severity"] == "hint");
-    let hints: Vec<_> = hints.map(|hint| printed(text(&hint["what"]))).collect();
+    let hints: Vec<_> = hints.map(|hint| whole(text(&hint["what"]))).collect();
     let _ = match &hints[..] {
         [] => Ok(()),
         [one] => writeln!(out, "advice    {one} (greenroom advise)"),
@@ -140,7 +143,7 @@ fn targets(out: &mut String, now: &Value) {
         let error = trouble["last_error"].as_str().or(of["failure"].as_str()).unwrap_or_default();
         let name = format!("{} {}", kind.trim_end_matches('s'), printable(text(&of["name"])));
         let since = millis(&trouble["lasted_ms"]);
-        vec![name, text(&of["state"]).to_owned(), since, printed(error)]
+        vec![name, text(&of["state"]).to_owned(), since, whole(error)]
     };
     if !stuck.is_empty() {
         table(out, &["does not get on", "state", "for", "last error"], &stuck, row);
@@ -179,11 +182,6 @@ fn text(value: &Value) -> &str {
 
 fn count(value: &Value) -> u64 {
     value.as_u64().unwrap_or_default()
-}
-
-/// What a target has answered must not steer the terminal.
-fn printed(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
 fn of_most(some: &Value, most: &Value) -> String {
