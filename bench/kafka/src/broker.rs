@@ -19,7 +19,7 @@ use crate::Failure;
 /// Of every topic.
 pub const PARTITIONS: i32 = 12;
 /// Of a broker of our own.
-const PORT: &str = "29092";
+const PORT: &str = "12192";
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub struct Broker {

@@ -40,7 +40,7 @@ usage: kafka [ROW..] [--events N] [--rounds N]
           processes of one group are killed and started again at random; waits until all is handled, and exits with 1 when an event
           was lost, or handled out of order. --seed repeats the moments of the kills; --static gives members names of their own.
 
-  GREENROOM_KAFKA=HOST:PORT names a broker. Without it, one is started with scripts/kafka on port 29092, and removed at the end.
+  GREENROOM_KAFKA=HOST:PORT names a broker. Without it, one is started with scripts/kafka on port 12192, and removed at the end.
 ";
 
 fn main() -> ExitCode {

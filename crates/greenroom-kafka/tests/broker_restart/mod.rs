@@ -2,7 +2,7 @@
 //! test may use it meanwhile: run this by itself, on a broker that `scripts/kafka` has started.
 //!
 //! ```sh
-//! GREENROOM_KAFKA=$(scripts/kafka up 19092) GREENROOM_KAFKA_MAY_RESTART=1 \
+//! GREENROOM_KAFKA=$(scripts/kafka up 12092) GREENROOM_KAFKA_MAY_RESTART=1 \
 //!     cargo test -p greenroom-kafka --test kafka restart
 //! ```
 
@@ -105,7 +105,7 @@ async fn z07_a_broker_that_was_away_is_gone_on_with_and_nothing_is_lost() {
         let _ = writeln!(
             io::stderr(),
             "NOT RUN: the test that kills its broker. To run it, on a broker for nothing else: \
-             GREENROOM_KAFKA=$(scripts/kafka up 19092) GREENROOM_KAFKA_MAY_RESTART=1 cargo test -p \
+             GREENROOM_KAFKA=$(scripts/kafka up 12092) GREENROOM_KAFKA_MAY_RESTART=1 cargo test -p \
              greenroom-kafka --test kafka restart"
         );
         return;
