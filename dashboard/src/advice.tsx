@@ -7,7 +7,7 @@ import type { Finding } from "./types";
 import { TONES } from "./problems";
 import { Badge, Named, Section, toast } from "./ui";
 
-/** So many are shown before somebody asks for all. */
+/** So many are shown at first. */
 const FEW = 4;
 
 /** What the terminal is told. */
@@ -25,7 +25,7 @@ function Copied({ text, name }: { text: string; name: string }) {
     const copied = navigator.clipboard?.writeText(text) ?? Promise.reject(new Error("not here"));
     copied.then(
       () => toast("well", "copied"),
-      () => toast("bad", "this browser does not let the page copy: mark the text"),
+      () => toast("bad", "this browser does not let the page copy: select the text"),
     );
   };
   return (
@@ -66,7 +66,7 @@ export function Advice({ findings }: { findings: Finding[] }) {
       </ul>
       {findings.length > FEW && (
         <button type="button" class="act" aria-expanded={all} onClick={() => showAll(!all)}>
-          {all ? "Show the first ones" : `Show all ${findings.length}`}
+          {all ? "Show fewer" : `Show all ${findings.length}`}
         </button>
       )}
     </Section>

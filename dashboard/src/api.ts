@@ -49,6 +49,24 @@ async function ask<T>(method: string, path: string): Promise<T> {
 export const get = <T,>(path: string): Promise<T> => ask<T>("GET", path);
 export const post = <T,>(path: string): Promise<T> => ask<T>("POST", path);
 
+/** What a refusal for now tells, such as how many keys it is about. Other errors are thrown. */
+export function conflict<T>(error: unknown): T {
+  if (error instanceof Refused && error.status === 409 && error.details) return error.details as T;
+  throw error;
+}
+
+/** Saves an answer as a file. A link could not show the token. */
+export async function save(path: string, name: string): Promise<void> {
+  const answer = await fetch(path, { headers: headers(), cache: "no-store" });
+  if (!answer.ok) throw await refused(answer);
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(await answer.blob());
+  link.download = name;
+  link.click();
+  // The browser takes it up a moment later.
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}
+
 /** An error in words. */
 export function inWords(error: unknown): string {
   if (error instanceof Refused) return error.next ? `${error.what}: ${error.next}` : error.what;

@@ -53,6 +53,18 @@ export function timeOfDay(ms: number): string {
   return clock.format(ms);
 }
 
+/** The time zone of all times on the page: that of this browser. */
+export const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
+
+// Sweden writes the year first, and nothing between the date and the time.
+const calendar = new Intl.DateTimeFormat("sv-SE", { dateStyle: "short", timeStyle: "medium" });
+
+/** `2026-01-31T12:00:00.123Z` as `2026-01-31 13:00:00` of this time zone. */
+export function moment(written: string | null | undefined): string | null {
+  const ms = Date.parse(written ?? "");
+  return Number.isNaN(ms) ? null : calendar.format(ms);
+}
+
 /** `1 key`, `3 keys`. */
 export function several(number: number, one: string, many = `${one}s`): string {
   return `${count(number)} ${number === 1 ? one : many}`;

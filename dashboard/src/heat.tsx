@@ -1,4 +1,4 @@
-// Workers as a map: a cell each, by how long the worker has had its event in hand.
+// Workers as a map: a cell each, by how long the worker has handled its event.
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { colourOf } from "./chart";
@@ -6,12 +6,12 @@ import { time } from "./format";
 import { store } from "./store";
 import { onTheme } from "./theme";
 
-/** From so many ms on, an event in hand has this colour. */
+/** An event that is handled for so many ms or longer has this colour. */
 const STEPS: [number, string, string][] = [
   [60_000, "heat-4", "over 1 min"],
   [10_000, "heat-3", "over 10 s"],
   [1_000, "heat-2", "over 1 s"],
-  [0, "heat-1", "just now"],
+  [0, "heat-1", "under 1 s"],
 ];
 
 function nameOfColour(slot: number | null): string {
@@ -21,12 +21,12 @@ function nameOfColour(slot: number | null): string {
   return STEPS.find(([from]) => slot >= from)?.[1] ?? "heat-1";
 }
 
-export function describe(slot: number | null | undefined): string {
-  if (slot === undefined || slot === null) return "nobody";
-  if (slot === -1) return "idle";
-  if (slot === -2) return "starting";
-  if (slot === -3) return "disabled";
-  return `has an event in hand for ${time(slot)}`;
+function describe(slot: number | null | undefined): string {
+  if (slot === undefined || slot === null) return "is not there";
+  if (slot === -1) return "is idle";
+  if (slot === -2) return "is starting";
+  if (slot === -3) return "is disabled";
+  return "handles an event";
 }
 
 interface Props {
@@ -115,6 +115,7 @@ export function Heat(props: Props) {
   };
   const busy = props.slots.filter((slot) => (slot ?? -1) >= 0).length;
   const told = hovered ?? props.chosen;
+  const slot = told === null ? null : props.slots[told];
   return (
     <div class="heat">
       <div class="cells">
@@ -135,7 +136,11 @@ export function Heat(props: Props) {
         {[...STEPS].reverse().map(([, name, words]) => (
           <span key={name} class="key"><span class={`swatch ${name}`} />{words}</span>
         ))}
-        <span class="told" aria-live="polite">{told === null ? "" : `worker ${told} ${describe(props.slots[told])}`}</span>
+        <span class="told">
+          {/* The time goes on each second: it is not read aloud. */}
+          <span aria-live="polite">{told === null ? "" : `worker ${told} ${describe(slot)}`}</span>
+          {(slot ?? -1) >= 0 && <span> for {time(slot)}</span>}
+        </span>
       </p>
     </div>
   );

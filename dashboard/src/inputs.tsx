@@ -1,7 +1,8 @@
 // Inputs and their partitions: what each has under way, how far it lags, and whether it is read.
 
 import { useState } from "preact/hooks";
-import { bytes, count, several, time } from "./format";
+import { bytes, count, rate, several, time } from "./format";
+import { store } from "./store";
 import type { Input, Partition } from "./types";
 import { Badge, Bar, Empty, Section, type Tone } from "./ui";
 
@@ -30,8 +31,9 @@ function One({ input }: { input: Input }) {
   const paused = input.partitions.filter((partition) => partition.state === "paused").length;
   const lag = lagOf(input);
   const only = input.partitions[0];
+  const flow = store.flows.get(`inputs.${input.name}`);
   return (
-    <div class="input">
+    <div class="input" id={`inputs.${input.name}`} tabIndex={-1}>
       <div class="line">
         <span class="name">
           {several_ ? (
@@ -52,14 +54,15 @@ function One({ input }: { input: Input }) {
         <span class="amount">{bytes(input.in_flight_bytes)}<span class="of"> / {bytes(input.in_flight)}</span></span>
       </div>
       <p class="faint">
+        {flow !== undefined && <>{rate(flow.rate)}/s taken · </>}
         {lag !== null && <>lag {count(lag)} · </>}
-        {input.held_back > 0 && <>{count(input.held_back)} held back · </>}
+        {input.held_back > 0 && <>{count(input.held_back)} waiting for room · </>}
         {input.parked > 0 && <>{count(input.parked)} behind parked keys · </>}
         {paused > 0 && several_ && <>{paused} of {input.partitions.length} partitions paused · </>}
-        {input.last_settled_ms === null ? "nothing settled yet" : `last settled ${time(input.last_settled_ms)} ago`}
+        {input.last_settled_ms === null ? "nothing finished yet" : `last finished ${time(input.last_settled_ms)} ago`}
         {!several_ && only && only.next !== null && <> · {position(only)}</>}
       </p>
-      {input.refuses_parked && <p class="why">further events of parked keys are refused: they hold half of what may be in flight</p>}
+      {input.refuses_parked && <p class="why">Further events of parked keys are refused: those that wait fill half of the room of this input.</p>}
       {input.answers && <p class="faint">answered: {Object.entries(input.answers).map(([status, times]) => `${status} × ${count(times)}`).join(", ") || "nothing yet"}</p>}
       {several_ && open && <Partitions all={input.partitions} />}
     </div>
@@ -67,7 +70,7 @@ function One({ input }: { input: Input }) {
 }
 
 function position({ oldest_open, next }: Partition): string {
-  return oldest_open === next ? `all settled up to ${count(next)}` : `oldest open ${count(oldest_open)}, next ${count(next)}`;
+  return oldest_open === next ? `all finished up to ${count(next)}` : `oldest open ${count(oldest_open)}, next ${count(next)}`;
 }
 
 function Partitions({ all }: { all: Partition[] }) {
@@ -75,7 +78,7 @@ function Partitions({ all }: { all: Partition[] }) {
     <div class="scroll">
       <table>
         <thead>
-          <tr><th>Partition</th><th>State</th><th class="number">Lag</th><th class="number">Oldest open</th><th class="number">Next</th><th class="number">In flight</th><th class="number">Settled</th></tr>
+          <tr><th>Partition</th><th>State</th><th class="number">Lag</th><th class="number">Oldest open</th><th class="number">Next</th><th class="number">In flight</th><th class="number">Last finished</th></tr>
         </thead>
         <tbody>
           {all.slice(0, 256).map((one) => (

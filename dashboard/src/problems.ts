@@ -5,9 +5,6 @@ import type { Tone } from "./ui";
 
 export const TONES: Record<Finding["severity"], Tone> = { critical: "bad", warning: "care", hint: "idle" };
 
-/** An event that is handled for so long is looked at. */
-export const LONG_IN_HAND = 60_000;
-
 /** A cause, and what follows from it. */
 export interface Chain { cause: Finding; effects: Finding[] }
 
@@ -25,9 +22,15 @@ export function chains({ findings }: Health): Chain[] {
   return all.filter(({ cause, effects }) => [cause, ...effects].some(({ severity }) => severity !== "hint"));
 }
 
-/** The section of the page that tells more. */
-export function section({ about }: Finding): string {
+/** The section of the page that tells more about `pools.erp`, or about `keys`. */
+export function section(about: string): string {
   const [kind = ""] = about.split(".", 1);
-  const sections: Record<string, string> = { inputs: "inputs", pools: "pools", handlers: "targets", outputs: "targets", keys: "keys", dead_letters: "letters" };
-  return sections[kind] ?? "inputs";
+  const sections: Record<string, string> = { handlers: "targets", outputs: "targets", dead_letters: "letters", run: "inputs" };
+  return sections[kind] ?? kind;
+}
+
+/** How bad it is for each part of the flow that has a finding. Findings come worst first. */
+export function troubles({ findings }: Health): Map<string, Tone> {
+  const bad = findings.filter(({ severity }) => severity !== "hint");
+  return new Map(bad.reverse().map(({ about, severity }) => [about, TONES[severity]]));
 }

@@ -3,7 +3,7 @@
 
 import { count, rate, several, time, timeOfDay } from "./format";
 import { RANGES } from "./history";
-import { chains, section, tone as toneOf, TONES } from "./problems";
+import { chains, tone as toneOf, TONES } from "./problems";
 import { store, waiting, type Link } from "./store";
 import { Mark, Named } from "./ui";
 import type { Finding, Sample } from "./types";
@@ -15,10 +15,11 @@ export function Status({ sample }: { sample: Sample }) {
   const lasted = found.reduce<number | null>((most, { cause }) => (cause.lasted_ms === null ? most : Math.max(most ?? 0, cause.lasted_ms)), null);
   const since = tone === "well" ? null : lasted !== null ? sample.at_ms - lasted : store.unwellSince;
   return (
-    <div id="status" class={`status ${tone}`} role="status" aria-live="polite">
+    <div id="status" class={`status ${tone}`}>
       <div class="headline">
         <Mark tone={tone} />
-        <h1><Named text={sample.health.headline} /></h1>
+        {/* The verdict alone: durations would be read aloud each second. */}
+        <div role="status"><h1><Named text={sample.health.headline} /></h1></div>
         {since !== null && <span class="since">since {timeOfDay(since)}</span>}
       </div>
       {found.length > 0 && (
@@ -45,7 +46,7 @@ function Problem({ finding }: { finding: Finding }) {
   return (
     <span class="problem">
       <Mark tone={TONES[severity]} />
-      <a href={`#${section(finding)}`}><Named text={`${what}: ${figures}`} /></a>
+      <a href={`#${finding.about}`}><Named text={`${what}: ${figures}`} /></a>
       {lasted_ms !== null && <span class="lasted">{time(lasted_ms)}</span>}
     </span>
   );
@@ -54,17 +55,17 @@ function Problem({ finding }: { finding: Finding }) {
 export function Figures({ sample }: { sample: Sample }) {
   const { all } = store;
   const { run } = sample;
-  const inHand = sample.pools.reduce((sum, pool) => sum + pool.in_hand, 0);
+  const handled = sample.pools.reduce((sum, pool) => sum + pool.in_hand, 0);
   const workers = sample.pools.reduce((sum, pool) => sum + pool.live, 0);
   const oldest = sample.pools.reduce<number | null>((most, { oldest_ms }) => (oldest_ms === null ? most : Math.max(most ?? 0, oldest_ms)), null);
   return (
     <dl class="figures">
-      <Figure name="Settled" value={rate(all.settledRate)} unit="/s" note={`${rate(all.takenRate)}/s taken`} />
+      <Figure name="Finished" value={rate(all.settledRate)} unit="/s" note={`${rate(all.takenRate)}/s taken`} />
       <Figure name="Waiting" value={count(waiting(sample))} note={oldest === null ? "nothing waits" : `oldest ${time(oldest)}`} />
-      <Figure name="In hand" value={count(inHand)} note={`of ${several(workers, "worker")}`} />
-      <Figure name="Parked keys" value={count(run.parked_keys)} note={several(run.parked_events, "event") + " behind them"} tone={run.parked_keys > 0 ? "care" : ""} />
+      <Figure name="Being handled" value={count(handled)} note={`of ${several(workers, "worker")}`} />
+      <Figure name="Parked keys" value={count(run.parked_keys)} note={`${several(run.parked_events, "event")} behind them`} tone={run.parked_keys > 0 ? "care" : ""} />
       <Figure name="Dead letters" value={count(run.dead_lettered)} note={`${rate(all.lettersRate * 60)} a minute`} tone={all.lettersRate > 0 ? "care" : ""} />
-      <Figure name={run.read === null ? "Settled in all" : "Read"} value={run.read === null ? count(run.settled) : `${(run.read * 100).toFixed(0)} %`} note={`up for ${time(sample.up_ms)}`} />
+      <Figure name={run.read === null ? "Finished in all" : "Read"} value={run.read === null ? count(run.settled) : `${(run.read * 100).toFixed(0)} %`} note={`up for ${time(sample.up_ms)}`} />
     </dl>
   );
 }
@@ -98,19 +99,19 @@ export function Overview({ sample }: { sample: Sample }) {
         series={series}
         rows={[0, 1]}
         figures={[
-          { name: "settled", colour: "data", fill: true },
+          { name: "finished", colour: "data", fill: true },
           { name: "taken", colour: "data-2" },
         ]}
         show={rate}
-        now={`${rate(store.all.settledRate)} settled, ${rate(store.all.takenRate)} taken`}
+        now={`${rate(store.all.settledRate)} finished, ${rate(store.all.takenRate)} taken`}
       />
       <Chart
-        title="Under way"
+        title="Events under way"
         series={series}
         rows={[2, 3]}
         figures={[
           { name: "waiting", colour: "data", fill: true },
-          { name: "in hand", colour: "data-2" },
+          { name: "being handled", colour: "data-2" },
         ]}
         show={count}
         now={`${count(waiting(sample))} waiting`}
@@ -123,10 +124,10 @@ export function Overview({ sample }: { sample: Sample }) {
 export function Gone({ link }: { link: Link }) {
   if (link.is !== "gone") return null;
   return (
-    <div class="gone" role="alert">
+    <div class="gone">
       <Mark tone="bad" />
       <div>
-        <strong>greenroom has not answered since {timeOfDay(link.since)}</strong>
+        <span role="alert"><strong>greenroom has not answered since {timeOfDay(link.since)}</strong></span>
         <span>
           {" "}
           ({time(Date.now() - link.since)}; {link.why}). What is shown is from then. The page tries again by itself.

@@ -1,7 +1,8 @@
 // What the page knows: the last sample, what was before, and whether greenroom answers.
 
 import { Refused, get, listen, setToken, token } from "./api";
-import { POINTS, Rate, Series } from "./history";
+import { POINTS, RANGES, Rate, Series } from "./history";
+import { at, go, onMove } from "./place";
 import type { Hello, Mark, Past, PoolEvent, Sample } from "./types";
 
 export type Link =
@@ -15,7 +16,7 @@ export type Link =
   | { is: "asleep" };
 
 export interface PoolHistory {
-  /** Events a second; waiting time and time in hand at p50 and p99, in ms. */
+  /** Events a second; handling and waiting times, in ms. */
   series: Series;
   handled: Rate;
   rate: number;
@@ -36,21 +37,31 @@ class Store {
   sample: Sample | null = null;
   /** When the last sample came, by this machine's clock. */
   heard = 0;
-  /** Taken and settled a second; waiting and in hand. */
+  /** Finished and taken a second; waiting and being handled. */
   readonly all = { series: new Series(4), taken: new Rate(), settled: new Rate(), letters: new Rate(), takenRate: 0, settledRate: 0, lettersRate: 0 };
   readonly pools = new Map<string, PoolHistory>();
+  /** Events a second of inputs, handlers and outputs, by `inputs.NAME`. */
+  readonly flows = new Map<string, { counted: Rate; rate: number }>();
   events: PoolEvent[] = [];
-  /** Of how many seconds charts tell. */
-  range = POINTS;
   marks: Mark[] = [];
   /** What the daemon has kept of a longer range. */
   private long: { all: Series; pools: Map<string, Series> } | null = null;
   private recalled = 0;
+  private recalledRange = POINTS;
   /** Since when greenroom has not been well, by its own clock; as far as this page has seen. */
   unwellSince: number | null = null;
   private watchers = new Set<() => void>();
   private stop: AbortController | null = null;
   private wake: (() => void) | null = null;
+
+  constructor() {
+    onMove(() => this.moved());
+  }
+
+  /** Of how many seconds charts tell. */
+  get range(): number {
+    return RANGES.find((range) => String(range) === at("range")) ?? POINTS;
+  }
 
   watch(watcher: () => void): () => void {
     this.watchers.add(watcher);
@@ -144,10 +155,14 @@ class Store {
   }
 
   setRange(range: number): void {
-    this.range = range;
-    this.recalled = 0;
-    this.long = null;
-    void this.recall();
+    go({ range: range === POINTS ? "" : String(range) });
+  }
+
+  private moved(): void {
+    if (this.range !== this.recalledRange) {
+      this.long = null;
+      void this.recall();
+    }
     this.tell();
   }
 
@@ -155,6 +170,7 @@ class Store {
   private async recall(): Promise<void> {
     const { range } = this;
     this.recalled = Date.now();
+    this.recalledRange = range;
     const past = await get<Past>(`/api/history?seconds=${range}&points=${POINTS}`).catch(() => null);
     if (past === null || range !== this.range) return;
     this.marks = past.marks;
@@ -190,6 +206,7 @@ class Store {
     const names = new Set(sample.pools.map((pool) => pool.name));
     for (const name of this.pools.keys()) if (!names.has(name)) this.pools.delete(name);
     for (const pool of sample.pools) this.addPool(pool, time, seconds, gap);
+    this.addFlows(sample, seconds);
     this.addEvents(sample);
     if (sample.health.health === "green") this.unwellSince = null;
     else this.unwellSince ??= sample.at_ms;
@@ -205,6 +222,7 @@ class Store {
     this.events = [];
     this.unwellSince = null;
     this.pools.clear();
+    this.flows.clear();
     Object.assign(this.all, { taken: new Rate(), settled: new Rate(), letters: new Rate() });
     this.all.series.push(Date.now() / 1_000, []);
   }
@@ -233,6 +251,22 @@ class Store {
     // they tell more than a dash.
     if (any) Object.assign(known, { p50: handling_ms.p50, p99: handling_ms.p99, wait99: queueing_ms.p99 });
     known.series.push(time, [known.handled.raw, any ? handling_ms.p50 : NaN, any ? handling_ms.p99 : NaN, any ? queueing_ms.p99 : NaN]);
+  }
+
+  private addFlows({ run, handlers, outputs }: Sample, seconds: number | null): void {
+    const counters: [string, number | undefined][] = [
+      ...run.inputs.map(({ name, taken }): [string, number | undefined] => [`inputs.${name}`, taken]),
+      ...handlers.map(({ name, handled }): [string, number | undefined] => [`handlers.${name}`, handled]),
+      ...outputs.map(({ name, events }): [string, number | undefined] => [`outputs.${name}`, events]),
+    ];
+    const names = new Set(counters.map(([name]) => name));
+    for (const name of this.flows.keys()) if (!names.has(name)) this.flows.delete(name);
+    for (const [name, counter] of counters) {
+      if (counter === undefined) continue;
+      const flow = this.flows.get(name) ?? { counted: new Rate(), rate: 0 };
+      flow.rate = flow.counted.add(counter, seconds);
+      this.flows.set(name, flow);
+    }
   }
 
   private addEvents(sample: Sample): void {

@@ -30,7 +30,7 @@ export interface Pool {
   handling_ms: Spread;
   /** Of the time since the last sample. */
   recent: { queueing_ms: Spread; handling_ms: Spread; measured: number };
-  /** How long each worker has its event in hand; -1 idle, -2 starting, -3 disabled, null nobody. */
+  /** How long each worker has handled its event; -1 idle, -2 starting, -3 disabled, null none. */
   slots?: (number | null)[];
 }
 
@@ -54,6 +54,8 @@ export interface Input {
   source: string;
   /** That of its connection, where nothing can come of it. */
   state: "paused" | "running" | Connection;
+  /** Events taken so far. */
+  taken?: number;
   connection: Connection;
   connection_detail: string | null;
   connection_since_ms: number | null;
@@ -77,8 +79,13 @@ export interface Handler {
   on: string[];
   order_by: string | null;
   attempts: number;
-  state: "paused" | "up" | "refused" | "outage";
+  state: "paused" | "up" | "refused" | "outage" | "broken";
   outage: Trouble | null;
+  /** Attempts so far, by how they ended. */
+  handled?: number;
+  failed?: number;
+  /** Of the attempts of the last second or so. */
+  recent?: { p50_ms: number | null; p99_ms: number | null; attempts: number };
 }
 
 export interface Output {
@@ -91,6 +98,8 @@ export interface Output {
   failure: string | null;
   events: number;
   rejected: number;
+  /** Workers that wait until it takes something. */
+  waiting?: { pool: string; workers: number }[];
   /** A reload removed it, and it has not stored all that it accepted. */
   removed: boolean;
 }
@@ -103,7 +112,9 @@ export interface ParkedKey {
   since_ms: number;
   reason: string;
   last_error: string | null;
+  /** Events behind the one that failed. */
   waiting: number;
+  event?: { id: string; type: string; attempt: number } | null;
 }
 
 export interface HotKey { key: string; handler: string; pool: string; events: number; at_most_too_many: number }
@@ -176,7 +187,7 @@ export interface Past {
 /** Something to know on a chart. */
 export interface Mark { at_ms: number; kind: "action" | "restart" | "trouble" | "over"; text: string }
 
-export interface Hello { role: string; may_change: boolean; version: string }
+export interface Hello { role: string; may_change: boolean; version: string; instance?: string }
 
 export interface Worker {
   slot: number;
@@ -192,7 +203,28 @@ export interface Worker {
   restarts: number;
 }
 
-export interface KeyLine { handler: string; pool: string; input: string; text: string; state?: string }
+/** An event that parks its key: what is decided about. */
+export interface ParkedEvent {
+  id: string;
+  type: string;
+  subject: string | null;
+  source: string;
+  time: string | null;
+  attempt: number;
+  /** The payload as text, masked and cut. */
+  data: string;
+}
+
+export interface KeyLine {
+  handler: string;
+  pool: string;
+  input: string;
+  text: string;
+  state?: string;
+  waiting?: number;
+  last_error?: string | null;
+  event?: ParkedEvent | null;
+}
 
 export interface Letter {
   number: number;
@@ -215,3 +247,22 @@ export interface Letter {
 }
 
 export interface LetterPage { letters: Letter[]; next: string | null; totals?: { letters: number } }
+
+/** Letters with something in common; `name` is that, none where they were for no handler. */
+export interface LetterGroup { name: string | null; letters: number; first: string; last: string; reason: string; handler: string | null; error: string }
+
+export interface LetterGroups { groups: LetterGroup[] }
+
+/** A replay that was asked for. */
+export interface Replay {
+  id: number;
+  created_at: string;
+  /** Which letters, in words. */
+  wanted: string;
+  state: "running" | "stopped" | "done";
+  letters: number;
+  waiting: number;
+  in_replay: number;
+  failed: number;
+  refused: number;
+}

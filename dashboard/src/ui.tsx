@@ -74,11 +74,13 @@ export function Act(props: {
   run: () => Promise<void>;
   tone?: "main" | "destroys";
   disabled?: boolean;
+  /** It changes nothing: those who may only read may do it. */
+  reads?: boolean;
 }) {
   const [busy, setBusy] = useState(false);
   const here = useRef(true);
   useEffect(() => () => void (here.current = false), []);
-  const may = store.hello?.may_change !== false;
+  const may = props.reads === true || store.hello?.may_change !== false;
   const act = () => {
     if (busy) return;
     setBusy(true);

@@ -118,14 +118,14 @@ describe("a page beside a greenroom under load", () => {
   });
 
   test("figures move under load, and all that is shown is there", async () => {
-    const settled = async () => Number((await page.locator(".figure", { hasText: "Settled in all" }).locator(".value").innerText()).replaceAll(",", ""));
+    const settled = async () => Number((await page.locator(".figure", { hasText: "Finished in all" }).locator(".value").innerText()).replaceAll(",", ""));
     const first = await settled();
-    await until(async () => (await settled()) > first + 500, "events are settled");
+    await until(async () => (await settled()) > first + 500, "events are finished");
     await until(async () => Number((await pool("fleet").locator("[data-name=handled]").innerText()).replace(/[^\d.]/g, "")) > 300, "the rate of the pool");
     for (const part of ["Pools", "Parked keys", "Dead letters", "Inputs", "Handlers and outputs", "Hottest keys", "Events"]) {
       assert.equal(await page.getByRole("heading", { name: part }).count(), 1, part);
     }
-    assert.match(await page.locator("#inputs").innerText(), /orders[\s\S]*changes[\s\S]*last settled/);
+    assert.match(await page.locator("#inputs").innerText(), /orders[\s\S]*changes[\s\S]*last finished/);
     assert.match(await page.locator("#targets").innerText(), /done[\s\S]*file:done.ndjson/);
   });
 
@@ -135,7 +135,7 @@ describe("a page beside a greenroom under load", () => {
     await keys.waitFor();
     assert.match(await keys.innerText(), /warning[\s\S]*keys[\s\S]*6 events wait; \w+ has waited longest[\s\S]*Nothing of these keys is handled[\s\S]*Mend the cause/);
     const command = await keys.locator("pre").innerText();
-    assert.match(command, new RegExp(`^greenroom key resume \\w+ --handler billing ${new URL(greenroom.url).host}$`));
+    assert.match(command, new RegExp(`^greenroom key resume \\w+ --handler billing( --event \\S+)? ${new URL(greenroom.url).host}$`));
     await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
     await keys.locator("pre").focus();
     await page.keyboard.press("Tab");
@@ -232,6 +232,17 @@ describe("a page beside a greenroom under load", () => {
     await page.getByRole("dialog").getByRole("button", { name: "Resize" }).click();
     await until(async () => (await greenroom.get("/api/pools/default")).workers === 4, "it has four");
     await page.getByRole("dialog").waitFor({ state: "detached" });
+    // Several times as many may be a slip.
+    await own.getByLabel("Workers", { exact: true }).fill("65536");
+    await own.getByRole("button", { name: "set the workers of default" }).click();
+    const question = page.getByRole("dialog", { name: "A pool of 4 becomes 65,536 workers?" });
+    await question.getByRole("button", { name: "Cancel" }).click();
+    assert.equal((await greenroom.get("/api/pools/default")).workers, 4);
+    await own.getByLabel("Workers", { exact: true }).fill("80");
+    await own.getByRole("button", { name: "set the workers of default" }).click();
+    await page.getByRole("dialog", { name: "A pool of 4 becomes 80 workers?" }).getByRole("button", { name: "Resize" }).click();
+    await until(async () => (await greenroom.get("/api/pools/default")).workers === 80, "it has eighty");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
   });
 
   test("a pool is paused and goes on", async () => {
@@ -244,43 +255,105 @@ describe("a page beside a greenroom under load", () => {
     assert.notEqual((await greenroom.get("/api/pools/default")).state, "paused");
   });
 
-  test("it says why a key waits, of a parked one and of one in hand", async () => {
-    await row("second").getByRole("button", { name: "why does second wait" }).click();
+  test("it says why a key waits, of a parked one and of one that is being handled", async () => {
+    await row("second").getByRole("button", { name: "decide about second" }).click();
     const dialog = page.getByRole("dialog");
     await dialog.getByText(/1 waiting; head attempt 1 of 1 failed for good, parked for .*422/).waitFor();
+    // The event that is decided about is there before the decision.
+    assert.match(await dialog.locator("dl.facts").innerText(), /invoice\.issued-second-[\s\S]*invoice\.issued[\s\S]*Attempts\s*1/);
+    assert.equal(await dialog.getByLabel("payload").innerText(), "{}");
     await page.keyboard.press("Escape");
     await dialog.waitFor({ state: "detached" });
     await page.keyboard.press("/");
     await page.keyboard.type("forever");
     await page.keyboard.press("Enter");
-    await dialog.getByText(/in hand of worker \d+ for/).waitFor();
+    await dialog.getByText(/(in hand of|handled by) worker \d+ for/).waitFor();
     await page.keyboard.press("Escape");
     await dialog.waitFor({ state: "detached" });
   });
 
   test("a dialog gives the focus back as it goes, and not later", async () => {
-    await row("second").getByRole("button", { name: "why does second wait" }).click();
+    await row("second").getByRole("button", { name: "decide about second" }).click();
     await page.getByRole("dialog").waitFor();
     const focused = await page.evaluate(async () => {
       document.querySelector("dialog[open]").dispatchEvent(new Event("cancel", { cancelable: true }));
       while (document.querySelector("dialog")) await Promise.resolve();
       const given = document.activeElement.getAttribute("aria-label");
-      document.getElementById("why-key").focus();
+      document.getElementById("find").focus();
       for (let frames = 0; frames < 10; frames++) await new Promise(requestAnimationFrame);
       return [given, document.activeElement.id];
     });
-    assert.deepEqual(focused, ["why does second wait", "why-key"]);
+    assert.deepEqual(focused, ["decide about second", "find"]);
   });
 
-  test("a parked key is skipped and another dropped, each after it was asked", async () => {
-    await row("second").getByRole("button", { name: "skip the event of second" }).click();
+  test("a box finds a pool by its name, a key, and the dead letters of a key", async () => {
+    await page.keyboard.press("/");
+    await page.keyboard.type("er");
+    assert.match(await page.getByRole("listbox").innerText(), /erp\s+pool/);
+    assert.deepEqual(await breaches(page), []);
+    await page.keyboard.type("p");
+    await page.keyboard.press("Enter");
+    await page.locator("#pool-erp").waitFor();
+    assert.equal(await page.evaluate(() => document.activeElement.id), "pools.erp");
+    await page.keyboard.press("/");
+    await page.keyboard.type("forever");
+    await page.keyboard.press("Enter");
+    await page.getByRole("dialog", { name: "Why does forever wait?" }).waitFor();
+    assert.equal(new URL(page.url()).hash, "#why=forever");
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    await page.keyboard.press("/");
+    await page.keyboard.type("b");
+    await page.getByRole("option", { name: /dead letters with this id or key/ }).click();
+    await until(async () => (await page.locator("table.letters tbody tr").count()) === 1, "the one letter of that key");
+    assert.equal(new URL(page.url()).hash, "#key=b");
+    await page.locator("#letters").getByRole("button", { name: "Show all" }).click();
+    await until(async () => (await page.locator("table.letters tbody tr").count()) > 1, "all letters");
+    await page.getByRole("button", { name: "default", exact: true }).click();
+    await assertQuiet(page);
+  });
+
+  test("a decision about an event that is not there any more is refused, and the other one is shown", async () => {
+    const stale = async (route) => {
+      const response = await route.fetch();
+      const json = await response.json();
+      for (const line of json.lines) if (line.event) line.event.id = "seen-before";
+      await route.fulfill({ response, json });
+    };
+    await page.route((url) => url.pathname === "/api/keys" && url.searchParams.get("key") === "second", stale, { times: 1 });
+    await row("second").getByRole("button", { name: "decide about second" }).click();
     const dialog = page.getByRole("dialog");
-    await dialog.getByText("becomes a dead letter of billing").waitFor();
-    await dialog.getByRole("button", { name: "Skip it" }).click();
+    await dialog.getByRole("button", { name: "skip seen-before with billing" }).click();
+    await dialog.getByRole("alert").filter({ hasText: "invoice.issued-second" }).waitFor();
+    await dialog.getByRole("button", { name: /^skip invoice\.issued-second-/ }).waitFor();
+    assert.deepEqual(await parked(), ["first", "second", "third"]);
+    assert.deepEqual(await breaches(page), []);
+    await page.keyboard.press("Escape");
+    await dialog.waitFor({ state: "detached" });
+  });
+
+  test("keys with the same error are decided about together, after their number was told", async () => {
+    await page.getByRole("button", { name: "decide about all with this error of billing" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText("3 keys are parked with billing because of this error:").waitFor();
+    assert.match(await dialog.getByLabel("the error").innerText(), /422/);
+    assert.ok(await dialog.getByRole("button", { name: "Drop 3 keys" }).isEnabled());
+    await dialog.getByRole("button", { name: "Cancel" }).click();
+    await dialog.waitFor({ state: "detached" });
+    assert.deepEqual(await parked(), ["first", "second", "third"]);
+  });
+
+  test("a parked key is skipped and another dropped, each after its event was shown", async () => {
+    const dialog = page.getByRole("dialog");
+    await row("second").getByRole("button", { name: "decide about second" }).click();
+    await dialog.getByText("Skip makes it a dead letter, and the 1 event behind it goes on.").waitFor();
+    await dialog.getByRole("button", { name: /^skip / }).click();
     await toast(page, "second goes on; 1 dead letter");
-    await row("third").getByRole("button", { name: "drop all of third" }).click();
-    assert.deepEqual(await parked(), ["first", "second", "third"], "the event behind it has parked second anew, and nothing is dropped yet");
-    await dialog.getByRole("button", { name: "Drop 3 events" }).click();
+    await dialog.waitFor({ state: "detached" });
+    await row("third").getByRole("button", { name: "decide about third" }).click();
+    const again = async () => (await parked()).join() === "first,second,third";
+    await until(again, "the event behind it has parked second anew, and nothing is dropped yet");
+    await dialog.getByRole("button", { name: "drop 3 events with billing" }).click();
     await toast(page, "third: 3 dead letters");
     await row("third").waitFor({ state: "detached" });
     assert.deepEqual(await parked(), ["first", "second"]);
@@ -289,8 +362,9 @@ describe("a page beside a greenroom under load", () => {
   test("a parked key is released", async () => {
     targets.mended = true;
     for (const key of ["first", "second"]) {
-      await row(key).getByRole("button", { name: `resume ${key}` }).click();
-      await toast(page, `${key} goes on`);
+      await row(key).getByRole("button", { name: `decide about ${key}` }).click();
+      await page.getByRole("dialog").getByRole("button", { name: /^release / }).click();
+      await toast(page, `${key} goes on: its event is attempted again`);
       await row(key).waitFor({ state: "detached" });
     }
     await page.getByText("No key waits for a decision.").waitFor();
@@ -321,7 +395,8 @@ describe("a page beside a greenroom under load", () => {
     await page.getByRole("button", { name: `look at dead letter ${first}`, exact: true }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Replay" }).click();
     await toast(page, "1 letter is handled again");
-    await letters.first().getByText("replayed 1×").waitFor();
+    // The newest is first.
+    await letters.last().getByText("replayed 1×").waitFor();
     assert.ok((await numbers()).includes(first), "it has failed again");
     targets.mailsMended = true;
     await page.getByRole("button", { name: `look at dead letter ${first}`, exact: true }).click();
@@ -346,11 +421,13 @@ describe("a page beside a greenroom under load", () => {
     assert.equal(await keys.evaluate(() => document.activeElement.textContent), "to the pools");
     await keys.keyboard.press("?");
     const help = keys.getByRole("dialog", { name: "Shortcuts" });
-    await help.getByText("why does a key wait").waitFor();
+    await help.getByText("find a key, an event or a name").waitFor();
     await keys.keyboard.press("Escape");
     await help.waitFor({ state: "detached" });
     await keys.keyboard.press("1");
     assert.equal(await keys.evaluate(() => document.activeElement.id), "pools");
+    // The order of the pools comes first.
+    await keys.keyboard.press("Tab");
     await keys.keyboard.press("Tab");
     const focused = await keys.evaluate(() => {
       const style = getComputedStyle(document.activeElement);
@@ -520,6 +597,100 @@ describe("a page beside a greenroom under load", () => {
     await other.context().close();
   });
 
+  test("the map shows a paused output in its colour, the bottleneck, and the way to its row", async () => {
+    const { sample } = await recorded();
+    const { name } = sample.outputs[0];
+    const trouble = { lasted_ms: 61_000, last_error: "401 from the archive" };
+    sample.outputs[0] = { ...sample.outputs[0], state: "paused", trouble, waiting: [{ pool: "erp", workers: 3 }] };
+    sample.run.inputs = Array.from({ length: 20 }, (_, place) => ({ ...sample.run.inputs[0], name: `in-${place}`, taken: place }));
+    sample.health = health([
+      finding("critical", `outputs.${name}`),
+      { ...finding("warning", "pools.erp"), follows: `outputs.${name}` },
+      finding("warning", "inputs.in-0"),
+      finding("hint", "pools.default"),
+    ]);
+    const other = await told([sample]);
+    const link = (about) => other.locator(`#map a[href="#${about}"]`);
+    const node = (about) => link(about).locator("xpath=ancestor::li[1]");
+    const looks = async (about) => (await node(about).getAttribute("class")).trim();
+    assert.equal(await looks(`outputs.${name}`), "node bad");
+    assert.equal(await looks("pools.erp"), "node care");
+    assert.equal(await looks("pools.default"), "node", "a hint is no trouble");
+    assert.match(await node(`outputs.${name}`).innerText(), /bottleneck[\s\S]*paused · 3 workers of erp wait/);
+    assert.equal(await other.locator("#map .badge").count(), 1);
+    const colour = (of) => of.evaluate((one) => getComputedStyle(one).color);
+    assert.equal(await colour(link(`outputs.${name}`)), await colour(other.locator(".status .mark.bad").first()));
+    // The busiest are shown, and those in trouble.
+    const inputs = other.getByRole("list", { name: "Inputs" });
+    assert.equal(await inputs.locator("a").count(), 12);
+    assert.deepEqual([await inputs.getByRole("link", { name: "in-0", exact: true }).count(), await inputs.getByRole("link", { name: "in-1", exact: true }).count()], [1, 0]);
+    await inputs.getByText("and 8 more").waitFor();
+    await link(`outputs.${name}`).click();
+    assert.equal(await other.evaluate(() => document.activeElement.id), `outputs.${name}`);
+    await other.setViewportSize({ width: 360, height: 740 });
+    await until(() => other.evaluate(() => document.documentElement.scrollWidth <= 360), "it needs no scrolling sideways");
+    await other.context().close();
+  });
+
+  test("what is shown stands in the address, and outlives a reload", async () => {
+    const other = await look(greenroom.url);
+    const range = other.getByRole("button", { name: "15 min" });
+    await range.click();
+    await other.getByLabel("order of the pools").selectOption("queue");
+    await other.getByLabel("handler", { exact: true }).selectOption("mails");
+    await other.keyboard.press("/");
+    await other.getByLabel("find a key, an event or a name").fill("forever");
+    await other.keyboard.press("Enter");
+    const dialog = other.getByRole("dialog", { name: "Why does forever wait?" });
+    await dialog.waitFor();
+    assert.equal(new URL(other.url()).hash, "#range=900&sort=queue&why=forever&handler=mails");
+    await other.reload();
+    await dialog.waitFor();
+    await other.keyboard.press("Escape");
+    await dialog.waitFor({ state: "detached" });
+    assert.equal(await range.getAttribute("aria-pressed"), "true");
+    assert.equal(await other.getByLabel("order of the pools").inputValue(), "queue");
+    assert.equal(await other.getByLabel("handler", { exact: true }).inputValue(), "mails");
+    await other.goBack();
+    await dialog.waitFor();
+    await other.goForward();
+    await dialog.waitFor({ state: "detached" });
+    await assertQuiet(other);
+    await other.context().close();
+  });
+
+  test("the title of the tab tells the verdict and the instance, and its sign the colour", async () => {
+    const { hello } = await recorded();
+    const { instance } = JSON.parse(hello.slice(hello.indexOf("data: ") + "data: ".length));
+    const other = await look(greenroom.url);
+    const told = async () => {
+      const verdict = await other.locator("h1").innerText();
+      const cut = verdict.length > 60 ? `${verdict.slice(0, 59)}…` : verdict;
+      return (await other.title()) === `● ${cut} · ${instance} – Greenroom`;
+    };
+    await until(told, "the title is the verdict");
+    const colours = { green: "#1c7a46", yellow: "#b86e00", red: "#b3261e" };
+    const inItsColour = async () => {
+      const { health } = await greenroom.get("/healthz");
+      return (await other.locator("link[rel=icon]").getAttribute("href")).includes(encodeURIComponent(colours[health]));
+    };
+    await until(inItsColour, "the sign has the colour of its health");
+    await assertQuiet(other);
+    await other.context().close();
+  });
+
+  test("shortcuts are switched off for those who press keys by accident", async () => {
+    const other = await look(greenroom.url);
+    await other.getByRole("switch", { name: "keyboard shortcuts" }).click();
+    await other.keyboard.press("?");
+    await other.keyboard.press("/");
+    assert.notEqual(await other.evaluate(() => document.activeElement.id), "find");
+    assert.equal(await other.getByRole("dialog").count(), 0);
+    await other.reload();
+    assert.equal(await other.getByRole("switch", { name: "keyboard shortcuts" }).getAttribute("aria-checked"), "false");
+    await other.context().close();
+  });
+
   test("an output that a reload removed says so while it is not done", async () => {
     const { sample } = await recorded();
     const trouble = { lasted_ms: 61_000, last_error: "connection refused" };
@@ -547,7 +718,7 @@ describe("a page beside a greenroom under load", () => {
 
   test("two tabs are live beside each other", async () => {
     const second = await look(greenroom.url);
-    const count = (of) => of.locator(".figure", { hasText: "Settled in all" }).locator(".value").innerText();
+    const count = (of) => of.locator(".figure", { hasText: "Finished in all" }).locator(".value").innerText();
     const [one, other] = [await count(page), await count(second)];
     await until(async () => (await count(page)) !== one && (await count(second)) !== other, "both go on");
     await second.context().close();
@@ -558,6 +729,7 @@ describe("a page beside a greenroom under load", () => {
     const gone = page.getByRole("alert");
     await gone.getByText(/greenroom has not answered since \d\d:\d\d:\d\d/).waitFor();
     assert.ok(await pool("default").getByRole("button", { name: "Pause" }).isDisabled());
+    assert.match(await page.title(), /^○ no answer · /);
     await page.waitForTimeout(1_200);
     await greenroom.start();
     await live(page);
@@ -588,7 +760,7 @@ describe("a greenroom with tokens", () => {
     const field = page.getByLabel("Token");
     await field.fill("wrong");
     await page.keyboard.press("Enter");
-    await page.getByRole("alert").getByText("That token is not the one.").waitFor();
+    await page.getByRole("alert").getByText("This token is wrong.").waitFor();
     assert.deepEqual(await breaches(page), []);
     await field.fill("sesame");
     await page.keyboard.press("Enter");

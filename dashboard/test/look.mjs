@@ -39,13 +39,13 @@ try {
   await shot("dark-letter");
   await page.keyboard.press("Escape");
   await page.keyboard.press("t");
-  await page.getByRole("button", { name: /drop all of/ }).first().click();
+  await page.getByRole("button", { name: /decide about/ }).first().click();
   await page.waitForTimeout(300);
-  await shot("confirm");
+  await shot("decide");
   await page.keyboard.press("Escape");
   await page.setViewportSize({ width: 390, height: 844 });
   await page.waitForTimeout(1_500);
-  for (const [place, id] of ["status", "pools", "keys", "letters"].entries()) {
+  for (const [place, id] of ["status", "map", "pools", "keys", "letters"].entries()) {
     await page.evaluate((id) => document.getElementById(id).scrollIntoView(), id);
     await page.waitForTimeout(300);
     await shot(`narrow-${place}`);

@@ -27,18 +27,21 @@ pub use self::{
     config::{BuildError, Finish, NoHandler, OutageConfig},
     control::{
         ChangeError, Control, Decided, Decision, HandlerControl, HandlerView, HotView, KeyInHand,
-        KeyPartition, KeyView, LedgerView, NotAdded, OutputView, ParkedView, PoolControl, PoolView,
-        Removal, WorkerView,
+        KeyPartition, KeyView, LedgerView, LongestLine, NotAdded, OtherEvent, OutputView,
+        ParkedView, PoolControl, PoolView, Removal, WorkerView,
     },
+    egress::dead_letters::ToldLetter,
     intake::{
         budget::InputConfig,
         view::{InputView, PartitionView},
     },
     lifecycle::{builder::EngineBuilder, engine::Engine, phase::Phase},
     process::{
-        circuit::OutageView,
+        attempt_figures::{AttemptTimes, AttemptsSnapshot},
+        circuit::{OutageCause, OutageView},
         failures::{FailedEvent, OnFailure},
         loopback::LoopbackConfig,
+        parked::ParkedEvent,
         retries::RetryClass,
     },
 };

@@ -54,6 +54,11 @@ pub trait HandlerFactory: Send + Sync + 'static {
         0
     }
 
+    /// Worker processes die again and again, for now.
+    fn crash_loop(&self) -> Option<CrashLoop> {
+        None
+    }
+
     /// How often a handler gave an event to the other side anew, within one call of
     /// [`Handler::handle`], although the first time [may have taken effect](Effect::Unknown). What
     /// a [`Failure`] says is not counted here.
@@ -70,6 +75,25 @@ pub trait HandlerFactory: Send + Sync + 'static {
     /// [`Watch`](crate::settlement::Watch) as a [local value](Event::local).
     fn watches_settlement(&self) -> bool {
         false
+    }
+}
+
+/// Crashes of worker processes that follow one another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CrashLoop {
+    /// How many there were.
+    pub crashes: u64,
+    /// For how long: since the first of them.
+    pub lasted: Duration,
+    /// How the last one ended, and what it wrote last.
+    pub last: String,
+}
+
+impl CrashLoop {
+    /// So many crashes since so long, the last of which was this.
+    pub fn new(crashes: u64, lasted: Duration, last: impl Into<String>) -> Self {
+        Self { crashes, lasted, last: last.into() }
     }
 }
 
@@ -244,15 +268,23 @@ pub enum FailureKind {
     Crash,
     /// The event was given back unstarted: tried again soon, no attempt counted.
     Released,
-    /// The handler itself is misconfigured or refused (a wrong credential): it is paused and
-    /// probed, and no event is blamed.
+    /// The other side refuses the handler itself (a wrong credential): it is paused and probed, and
+    /// no event is blamed.
     Pause,
+    /// What the handler runs does not work (its program cannot be started, or crashes at once): as
+    /// `Pause`.
+    Broken,
 }
 
 impl FailureKind {
     /// True where it is the event that was refused, by a handler that works.
     pub fn blames_the_event(self) -> bool {
         matches!(self, Self::Reject | Self::Park)
+    }
+
+    /// True where no event will do better before the handler is mended.
+    pub fn blames_the_handler(self) -> bool {
+        matches!(self, Self::Pause | Self::Broken)
     }
 }
 

@@ -47,6 +47,7 @@
 #[cfg(feature = "metrics")]
 mod facade;
 mod families;
+mod handlers;
 mod inputs;
 mod metric;
 mod observer;
@@ -66,10 +67,17 @@ pub use observer::{EVERY, Observer, WEDGED_AFTER};
 
 /// Every metric of an engine, in the order in which they are shown.
 pub fn all() -> impl Iterator<Item = &'static Metric> {
-    [pools::METRICS, run::METRICS, inputs::METRICS, outputs::METRICS, process::METRICS]
-        .into_iter()
-        .flatten()
-        .copied()
+    [
+        pools::METRICS,
+        run::METRICS,
+        handlers::METRICS,
+        inputs::METRICS,
+        outputs::METRICS,
+        process::METRICS,
+    ]
+    .into_iter()
+    .flatten()
+    .copied()
 }
 
 #[cfg(test)]

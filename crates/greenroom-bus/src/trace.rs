@@ -111,6 +111,7 @@ impl Outcome<'_> {
                 FailureKind::Crash => "crash",
                 FailureKind::Released => "released",
                 FailureKind::Pause => "pause",
+                FailureKind::Broken => "broken",
             },
         })
     }

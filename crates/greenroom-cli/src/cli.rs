@@ -314,6 +314,9 @@ pub struct LettersFilter {
     /// Of this key
     #[arg(long, value_name = "KEY")]
     pub key: Option<String>,
+    /// Of the event with this id
+    #[arg(long, value_name = "ID")]
+    pub event: Option<String>,
     /// Of this reason, such as `retries_exhausted`
     #[arg(long, value_name = "REASON")]
     pub reason: Option<String>,

@@ -5,26 +5,27 @@ pub(crate) mod escaped;
 
 use std::path::Path;
 
-use greenroom_bus::store::letters::{By, Filter, LetterError, Letters};
+use greenroom_bus::store::letters::{By, Filter, LetterError, Letters, Order};
 use serde_json::{Value, json};
 
 /// The size at which a page ends, in bytes, however many letters were asked for.
 const PAGE: usize = 512 << 10;
 
-/// A page of letters, oldest first.
+/// A page of letters, in this order.
 ///
 /// # Errors
 /// They cannot be read.
 pub(crate) fn page(
     letters: &Letters,
     filter: &Filter,
+    order: Order,
     after: u64,
     limit: usize,
 ) -> Result<Value, LetterError> {
     let (mut shown, mut bytes, mut last, mut more) = (Vec::new(), 0, after, true);
     // One at a time would be slow, all at once large: texts that are cut may be many.
     while more && shown.len() < limit && bytes < PAGE {
-        let (some, rest) = letters.list(filter, last, (limit - shown.len()).min(50))?;
+        let (some, rest) = letters.list(filter, order, last, (limit - shown.len()).min(50))?;
         more = rest;
         for letter in some {
             if bytes >= PAGE {

@@ -16,6 +16,7 @@
 
 mod apply;
 pub(crate) mod change;
+mod decide;
 mod figures;
 mod handle;
 mod handler;
@@ -28,11 +29,12 @@ mod removal;
 
 pub use {
     change::ChangeError,
+    decide::{Decided, Decision, OtherEvent},
     figures::LedgerView,
     handle::Control,
     handler::HandlerControl,
-    look::{Decided, Decision, HandlerView, HotView, KeyPartition, KeyView, ParkedView, PoolView},
+    look::{HandlerView, HotView, KeyPartition, KeyView, ParkedView, PoolView},
     output::OutputView,
-    pool::{KeyInHand, PoolControl, WorkerView},
+    pool::{KeyInHand, LongestLine, PoolControl, WorkerView},
     removal::{NotAdded, Removal},
 };

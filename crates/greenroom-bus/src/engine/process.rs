@@ -7,6 +7,7 @@
 //! ```
 
 pub(crate) mod attempt;
+pub(crate) mod attempt_figures;
 pub(crate) mod circuit;
 pub(crate) mod emit;
 pub(crate) mod entries;
@@ -25,5 +26,6 @@ pub(crate) mod recording;
 pub(crate) mod rejections;
 pub(crate) mod replaying;
 pub(crate) mod retries;
+pub(crate) mod shown;
 pub(crate) mod under_way;
 pub(crate) mod worker;

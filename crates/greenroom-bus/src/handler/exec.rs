@@ -42,8 +42,8 @@
 //! | idle | anything else | a restart: a fresh one at the next event, which is not blamed |
 //! | with an event in hand of which it has read nothing, after earlier answers | code 0 | a recycle that crossed the event: the event goes to a fresh process, not blamed |
 //! | with an event in hand, of a program that works | anything else, or code 0 | a crash: the event goes to a fresh process at once, in place, so that the order of its key holds; the second crash in a row is [`FailureKind::Crash`](super::FailureKind::Crash) |
-//! | before it could work | anything | a failed start: once more at once; the second in a row is [`FailureKind::Pause`](super::FailureKind::Pause), and no event is blamed |
-//! | ended at its timeout | | gone before [`FailureKind::Timeout`](super::FailureKind::Timeout) is returned, or [`FailureKind::Pause`](super::FailureKind::Pause) where it could not have worked; a fresh one at the next event |
+//! | before it could work | anything | a failed start: once more at once; the second in a row is [`FailureKind::Broken`](super::FailureKind::Broken), and no event is blamed |
+//! | ended at its timeout | | gone before [`FailureKind::Timeout`](super::FailureKind::Timeout) is returned, or [`FailureKind::Broken`](super::FailureKind::Broken) where it could not have worked; a fresh one at the next event |
 //!
 //! "In hand" begins when the first byte is written: a process that ended before is noticed first. A
 //! pipe that breaks while the event is written counts like an end with the event in hand.
@@ -60,7 +60,7 @@
 //! workers; with the next, the program is taken to be broken until it has answered again.
 //!
 //! Restarts after crashes draw on a budget ([`RestartLimit`]); once it is used up the handler
-//! answers [`FailureKind::Pause`](super::FailureKind::Pause) until the window has passed, and no
+//! answers [`FailureKind::Broken`](super::FailureKind::Broken) until the window has passed, and no
 //! event is blamed. Kills at the timeout do not draw on it, for the timeout limits them already;
 //! nor do failed starts, which pause the handler. A command that cannot be started pauses the
 //! handler too, unless it is for want of files, processes or memory and other workers have a
@@ -72,6 +72,7 @@
 mod blame;
 mod config;
 mod counters;
+mod crashes;
 mod desk;
 mod driver;
 mod errors;
@@ -97,13 +98,14 @@ use std::{
 };
 
 use parking_lot::Mutex;
+use tokio::time::Instant;
 
 pub use config::ExecConfig;
 pub use group::kill_all;
 pub use restarts::RestartLimit;
 
 use self::{counters::Counters, desk::Desk};
-use super::{Attempt, Handler, HandlerFactory, HandlerResult, Handling};
+use super::{Attempt, CrashLoop, Handler, HandlerFactory, HandlerResult, Handling};
 use crate::{BoxFuture, event::Event};
 
 /// Builds [`Exec`] handlers and counts what happens to their processes.
@@ -176,7 +178,11 @@ impl HandlerFactory for ExecFactory {
 
     /// How many processes died, or were killed for an answer that was not understood.
     fn crashes(&self) -> u64 {
-        self.counters.crashes.load(Relaxed)
+        self.counters.crashes.total()
+    }
+
+    fn crash_loop(&self) -> Option<CrashLoop> {
+        self.counters.crashes.crash_loop(Instant::now())
     }
 
     fn unanswered(&self) -> u64 {

@@ -14,7 +14,10 @@ use super::{
 use crate::{
     BoxFuture,
     event::Event,
-    handler::{Attempt, FailureKind, Handler, HandlerFactory, HandlerResult, Handling, Settlement},
+    handler::{
+        Attempt, CrashLoop, FailureKind, Handler, HandlerFactory, HandlerResult, Handling,
+        Settlement,
+    },
     settlement::{Ack, Refusal, Settle, Settled, Watch},
 };
 
@@ -41,6 +44,10 @@ impl HandlerFactory for LayeredFactory {
 
     fn crashes(&self) -> u64 {
         self.inner.crashes()
+    }
+
+    fn crash_loop(&self) -> Option<CrashLoop> {
+        self.inner.crash_loop()
     }
 
     fn unanswered(&self) -> u64 {

@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::{
-    Families, inputs, outputs,
+    Families, handlers, inputs, outputs,
     pace::Pace,
     pools::{self, Options},
     process, run,
@@ -132,6 +132,7 @@ impl Observer {
             pools::add(&mut families, &view, &pool, self.options);
         }
         run::add(&mut families, &self.control, self.work_waiting());
+        handlers::add(&mut families, &self.control);
         inputs::add(&mut families, &self.control, &inputs, &self.seen.lock().standings, now);
         outputs::add(&mut families, &self.control);
         process::add(&mut families);

@@ -1,10 +1,7 @@
 //! What became of all events: the ledger, dead letters, parked keys, what waits.
 
 use super::{Families, Metric, Unit};
-use crate::{
-    dead_letter::Reason,
-    engine::{Control, HandlerView},
-};
+use crate::{dead_letter::Reason, engine::Control};
 
 const TAKEN: Metric = Metric::counter(
     "greenroom_events_taken_total",
@@ -69,18 +66,6 @@ const WORK_WAITING: Metric = Metric::gauge(
     "How long it would take to handle what waits: lag and queues, by the rate of the last 10 s, or the last one known. Missing while that is not known.",
 )
 .of(Unit::Seconds);
-const OUTAGE: Metric = Metric::gauge(
-    "greenroom_handler_outage_seconds",
-    &["handler"],
-    "For how long the handler has been in outage; 0 while it is not.",
-)
-.of(Unit::Seconds);
-const PAUSED: Metric = Metric::gauge(
-    "greenroom_handler_paused",
-    &["handler"],
-    "1 while the handler is paused by an operator, otherwise 0.",
-);
-
 pub(super) const METRICS: &[&Metric] = &[
     &WORK_WAITING,
     &TAKEN,
@@ -95,8 +80,6 @@ pub(super) const METRICS: &[&Metric] = &[
     &LETTERS_LOST,
     &PARKED_KEYS,
     &PARKED_EVENTS,
-    &OUTAGE,
-    &PAUSED,
 ];
 
 /// Adds what became of all events, and `waiting` as [`Observer::work_waiting`] says.
@@ -136,11 +119,4 @@ pub(super) fn add(
     families.add(&LETTERS_LOST, &[], progress.dead_letters_lost);
     families.add(&PARKED_KEYS, &[], progress.parked_keys);
     families.add(&PARKED_EVENTS, &[], progress.parked_events);
-    control.handler_views().iter().for_each(|handler| add_handler(families, handler));
-}
-
-fn add_handler(families: &mut Families, handler: &HandlerView) {
-    let outage = handler.outage.as_ref().map(|outage| outage.lasted).unwrap_or_default();
-    families.add(&OUTAGE, &[&handler.name], outage);
-    families.add(&PAUSED, &[&handler.name], handler.paused);
 }

@@ -5,7 +5,10 @@ use std::time::Duration;
 use greenroom::{DeadLetterReason, FinalAction, keys::KeyState};
 use greenroom_bus::{
     dead_letter::Reason,
-    engine::{Control, Decision, HandlerConfig, KeyView, PoolConfig, RunReport},
+    engine::{
+        AttemptsSnapshot, Control, Decision, HandlerConfig, KeyView, OutageCause, PoolConfig,
+        RunReport,
+    },
     event::Event,
     handler::{Failure, FailureKind, Outputs},
 };
@@ -197,6 +200,92 @@ async fn k08_a_parked_key_is_resumed_skipped_or_dropped_as_an_operator_decides()
 }
 
 #[tokio::test(start_paused = true)]
+async fn o16_the_event_that_parks_a_key_is_shown_and_a_decision_is_about_that_one() {
+    let handler = answer(|event, _| match event.id() {
+        "a-0" => Err(Failure::new(FailureKind::Park, "first")),
+        "a-1" => panic!("second"),
+        _ => Ok(Outputs::Same),
+    });
+    let config = PoolConfig { on_final_failure: FinalAction::ParkKey, ..pool(2, 100) };
+    let bench =
+        Bench::new().set(|engine| engine.pool("default", config).handler("h", on(&["t"], handler)));
+    let (sink, stored) = (bench.sink.clone(), bench.letters.clone());
+    let (control, run) = started(bench, of_key("t", "a", 3)).await;
+    let shown = || {
+        let parked = control.parked();
+        let of_list = parked[0].event.clone().unwrap();
+        let of_key = only(control.why("a")).parked_for.unwrap();
+        assert_eq!(of_list.event.id(), of_key.event.id());
+        of_key
+    };
+    assert_eq!((shown().event.id(), shown().attempts), ("a-0", 1));
+    let about = |event, decision| control.decide_about("a", Some("h"), event, decision);
+    let other = about("a-1", Decision::Skip).unwrap_err();
+    assert_eq!(other.event, "a-0", "nobody has looked at that one");
+    assert_eq!(about("a-0", Decision::Skip).unwrap().len(), 1);
+    assert!(about("a-0", Decision::Skip).unwrap().is_empty(), "it is in hand, and not parked");
+    // Its panic parks the key as well, after a few attempts.
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(shown().event.id(), "a-1");
+    for decision in [Decision::Resume, Decision::Skip, Decision::Drop] {
+        assert_eq!(about("a-0", decision).unwrap_err().event, "a-1", "two clicked, one saw this");
+    }
+    assert_eq!(stored.stored().len(), 1);
+    assert_eq!(about("a-1", Decision::Skip).unwrap().len(), 1);
+    tokio::time::sleep(ms(1_000)).await;
+    assert_eq!((sink.ids(), stored.stored().len()), (vec!["a-2".to_owned()], 2));
+    assert!(control.why("a").is_empty(), "it is done");
+    stopped(&control, run).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn o16_a_worker_whose_handler_waits_shows_its_event() {
+    let handler = handle(|event, _| async move {
+        match event.id() {
+            "a-0" => Ok(Outputs::None),
+            _ => std::future::pending().await,
+        }
+    });
+    let bench = Bench::new()
+        .set(|engine| engine.pool("default", pool(1, 100)).handler("h", on(&["t"], handler)));
+    let (control, run) = started(bench, of_key("t", "a", 3)).await;
+    let workers = control.pool("default").unwrap().workers();
+    assert_eq!(workers[0].event.as_ref().unwrap().id(), "a-1");
+    let attempts = control.handler("h").unwrap().attempts();
+    assert_eq!((attempts.succeeded, attempts.failed), (1, 0));
+    stopped(&control, run).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn o03_attempts_of_each_handler_are_counted_and_measured() {
+    let slow = handle(|_, attempt| async move {
+        tokio::time::sleep(ms(40)).await;
+        match attempt {
+            1 => Err(Failure::retry("not yet")),
+            _ => Ok(Outputs::None),
+        }
+    });
+    let bench = Bench::new().set(|engine| {
+        engine
+            .pool("default", pool(4, 100))
+            .handler("slow", on(&["slow"], slow))
+            .handler("quick", on(&["quick"], pass()))
+    });
+    let events = [of_key("slow", "a", 3), of_key("quick", "b", 64)].concat();
+    let (control, run) = started(bench, events).await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let of = |name| control.handler(name).unwrap().attempts();
+    let (slow, quick) = (of("slow"), of("quick"));
+    assert_eq!((slow.succeeded, slow.failed), (3, 3));
+    assert_eq!((quick.succeeded, quick.failed, quick.times().count()), (64, 0, 64));
+    let took = slow.took_since(&AttemptsSnapshot::default()).unwrap();
+    assert!((ms(39)..ms(42)).contains(&took.p50), "{took:?}");
+    let letter = control.told_letter();
+    assert_eq!(letter, None, "nothing was given up");
+    stopped(&control, run).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn d08_views_tell_of_pauses_outages_and_figures() {
     let down = answer(|_, _| Err(Failure::new(FailureKind::Pause, "401")));
     let slow = handle(|_, attempt| async move {
@@ -216,7 +305,7 @@ async fn d08_views_tell_of_pauses_outages_and_figures() {
     let (control, run) = started(bench, events).await;
     let handlers = control.handler_views();
     let outage = handlers[0].outage.as_ref().unwrap();
-    assert_eq!((&*outage.error, outage.refused), ("401", true));
+    assert_eq!((&*outage.error, outage.cause), ("401", OutageCause::Refused));
     assert!((ms(900)..=ms(1_010)).contains(&outage.lasted), "{outage:?}");
     assert_eq!((&*handlers[1].pool, &handlers[1].outage), ("other", &None));
     assert_eq!(handlers[1].order_by.as_ref().unwrap().to_string(), "subject");

@@ -24,7 +24,9 @@ use greenroom_bus::{
     handler::{Failure, FailureKind, Outputs},
     layer::{Deduplication, Layers},
     sink::SinkError,
-    store::letters::{Edit, Filter, JobChange, LetterStore, LetterStoreOptions, Letters, Summary},
+    store::letters::{
+        Edit, Filter, JobChange, LetterStore, LetterStoreOptions, Letters, Order, Summary,
+    },
 };
 
 use crate::engine::support::{
@@ -62,7 +64,7 @@ impl Desk {
 
     fn letters(&self) -> Vec<Summary> {
         let letters = Letters::open(&self.directory.path().join("letters")).unwrap();
-        letters.list(&Filter::default(), 0, 1_000).unwrap().0
+        letters.list(&Filter::default(), Order::Oldest, 0, 1_000).unwrap().0
     }
 
     fn mend(&self) {

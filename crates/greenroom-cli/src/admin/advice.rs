@@ -47,6 +47,7 @@ const RULES: &[Rule] = &[
     events::parked,
     pools::waits_for_output,
     pools::wedged,
+    pools::hot_key,
     pools::paused,
     events::dead_letters,
     inputs::files_at_risk,
@@ -81,6 +82,7 @@ pub(super) fn list(seen: &Seen, found: &[Finding]) -> Value {
 
 fn one(seen: &Seen, finding: &Finding) -> Value {
     json!({
+        "kind": finding.kind,
         "severity": finding.severity.word(),
         "about": finding.about,
         "what": finding.what,

@@ -115,6 +115,17 @@ async fn sample(shared: Arc<Shared>, mut sampler: impl FnMut() -> String) {
     }
 }
 
+/// What this machine is called.
+#[cfg(unix)]
+fn instance() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+#[cfg(not(unix))]
+fn instance() -> String {
+    std::env::var("COMPUTERNAME").unwrap_or_default()
+}
+
 /// Sends samples until the client goes.
 pub(super) async fn live(
     State(daemon): State<Arc<Daemon>>,
@@ -133,7 +144,12 @@ pub(super) async fn live(
     // If another client listens already, the latest sample comes at once.
     samples.mark_changed();
     let version = env!("CARGO_PKG_VERSION");
-    let hello = json!({ "role": role.name(), "may_change": role.may_change(), "version": version });
+    let hello = json!({
+        "role": role.name(),
+        "may_change": role.may_change(),
+        "version": version,
+        "instance": instance(),
+    });
     let hello = Bytes::from(format!("retry: 2000\nevent: hello\ndata: {hello}\n\n"));
     let lines = stream::unfold((Some(hello), samples, listening), |state| async {
         let (hello, mut samples, listening) = state;

@@ -19,6 +19,7 @@ mod events;
 mod guard;
 mod health;
 mod history;
+mod keys;
 mod letters;
 mod live;
 mod metrics;

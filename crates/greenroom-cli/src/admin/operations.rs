@@ -85,15 +85,19 @@ const POOL: Parameter = may("pool", "the name of a pool");
 const HANDLER: Parameter = may("handler", "the name of a handler");
 const INPUT: Parameter = may("input", "the name of an input; of a store");
 const KEY: Parameter = may("key", "what they are ordered by; of a store");
+const EVENT: Parameter = may("event", "the id of their event; of a store");
 const GROUP: Parameter = may("group", "a group of errors; of a store");
 const SINCE: Parameter = may("since", "a time in RFC 3339; of a store");
 const UPTO: Parameter = may("upto", "the highest number; of a store");
 const ALL: Parameter = may("all", "`true` in place of filters");
 
-const FILTERS: &[Parameter] = &[ID, REASON, POOL, HANDLER, INPUT, KEY, GROUP, SINCE, UPTO];
+const FILTERS: &[Parameter] = &[ID, REASON, POOL, HANDLER, INPUT, KEY, EVENT, GROUP, SINCE, UPTO];
 
-const PARKED: &[Parameter] =
-    &[must("key", "a value of `order_by`"), may("handler", "where it is parked with several")];
+const PARKED: &[Parameter] = &[
+    must("key", "a value of `order_by`"),
+    must("event", "the id of the event that parks it; refused (409) where it is another by now"),
+    may("handler", "where it is parked with several"),
+];
 
 /// All there is.
 pub(super) const OPERATIONS: &[Operation] = &[
@@ -129,8 +133,10 @@ pub(super) const OPERATIONS: &[Operation] = &[
     get("/api/pools", "the pools: figures, settings, state"),
     get("/api/pools/{name}", "one of them"),
     get("/api/pools/{name}/workers", "its workers: what each has in hand, and since when"),
-    post("/api/pools/{name}/workers", "adds or removes workers until there are so many")
-        .query(&[must("count", "how many workers it is to have")]),
+    post("/api/pools/{name}/workers", "adds or removes workers until there are so many").query(&[
+        must("count", "how many workers it is to have"),
+        may("confirm", "the same once more, for several times as many as there are"),
+    ]),
     post("/api/pools/{name}/pause", "starts no further attempt in it"),
     post("/api/pools/{name}/resume", "lets it go on"),
     get("/api/handlers", "the handlers, and which are in outage"),
@@ -142,16 +148,24 @@ pub(super) const OPERATIONS: &[Operation] = &[
     post("/api/outputs/{name}/resume", "a paused one tries at once whether it was mended"),
     get("/api/keys", "the parked keys and the hottest ones; with `key`, where that stands and why")
         .query(&[may("key", "a value of `order_by`")]),
+    post("/api/keys/decide-all", "decides about all keys that are parked for the same error")
+        .query(&[
+            must("decision", "`resume`, `skip` or `drop`"),
+            must("handler", "with which they are parked"),
+            must("error", "what their events have failed of"),
+            may("confirm", "how many there are; without it, the answer says so (409)"),
+        ]),
     post("/api/keys/resume", "attempts the event anew that parked the key").query(PARKED),
     post("/api/keys/skip", "makes it a dead letter; the key goes on").query(PARKED),
     post("/api/keys/drop", "makes dead letters of all that waits there").query(PARKED),
     get(
         "/api/dead-letters",
-        "the dead letters, oldest first, a page at a time; long texts are cut, `bytes` is the size",
+        "the dead letters, a page at a time; long texts are cut, `bytes` is the size",
     )
     .query(&[
         may("after", "the number of the last letter of the page before"),
         may("limit", "how many on a page"),
+        may("order", "`oldest` first or `newest`; of a store"),
         may("by", "counts them by `group` of errors, `reason` or `handler`; of a store"),
         ID,
         REASON,
@@ -159,6 +173,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         HANDLER,
         INPUT,
         KEY,
+        EVENT,
         GROUP,
         SINCE,
         UPTO,
@@ -175,6 +190,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         HANDLER,
         INPUT,
         KEY,
+        EVENT,
         GROUP,
         SINCE,
         UPTO,
@@ -199,6 +215,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
             HANDLER,
             INPUT,
             KEY,
+            EVENT,
             GROUP,
             SINCE,
             UPTO,

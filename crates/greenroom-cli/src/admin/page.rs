@@ -47,7 +47,7 @@ pub(super) const ASSETS: [Asset; 4] = [
 ];
 
 /// What the page may do: run and load what comes from this listener, and ask it.
-const OF_THE_PAGE: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
+const OF_THE_PAGE: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
      connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// What an answer may do that is no page, if a browser is made to show it as one: nothing.

@@ -9,7 +9,6 @@ use axum::{
     middleware::{self, Next},
     response::{IntoResponse, Response},
 };
-use greenroom_bus::engine::{Decision, HandlerView};
 use serde_json::{Value, json};
 
 use super::{
@@ -19,7 +18,7 @@ use super::{
     daemon::Asked,
     events::unix_millis,
     guard::{Guard, Role},
-    health,
+    health, keys,
     letters::{self, Wanted},
     live::{self, Live},
     metrics, openapi,
@@ -32,9 +31,6 @@ use super::{
     views, workers,
 };
 use crate::commands::run::assemble::LettersAt;
-
-/// The hottest keys of an answer.
-const HOTTEST: usize = 10;
 
 /// All routes, behind the guard.
 pub(super) fn all(daemon: Arc<Daemon>, guard: Arc<Guard>) -> Router {
@@ -75,8 +71,9 @@ pub(super) fn routes() -> Routes {
         .route("/api/outputs", get(outputs))
         .route("/api/outputs/{name}", get(output))
         .route("/api/outputs/{name}/resume", post(resume_output))
-        .route("/api/keys", get(keys))
-        .route("/api/keys/{decision}", post(decide))
+        .route("/api/keys", get(keys::keys))
+        .route("/api/keys/decide-all", post(keys::decide_all))
+        .route("/api/keys/{decision}", post(keys::decide))
         .route("/api/dead-letters", get(dead_letters))
         .route("/api/dead-letters/{number}", get(dead_letter))
         .route("/api/dead-letters/export", get(stored::export))
@@ -167,19 +164,24 @@ async fn order_pool(
 async fn handlers(State(daemon): Asked) -> Json {
     let views = daemon.control.handler_views();
     let config = daemon.reload.config();
-    let handlers: Vec<_> =
-        views.iter().map(|view| views::handler(view, &config, &daemon.layers)).collect();
+    let attempts = daemon.control.handlers().into_iter().map(|handler| handler.attempts());
+    let handlers: Vec<_> = views
+        .iter()
+        .zip(attempts)
+        .map(|(view, attempts)| views::handler(view, &attempts, &config, &daemon.layers))
+        .collect();
     Json::ok(json!({ "handlers": handlers }))
 }
 
 async fn handler(State(daemon): Asked, Path(name): Path<String>) -> Answer {
-    daemon.control.handler(&name).map_err(|error| Refusal::no_such("handlers", &error))?;
+    let handler = daemon.control.handler(&name);
+    let handler = handler.map_err(|error| Refusal::no_such("handlers", &error))?;
     let views = daemon.control.handler_views();
     let config = daemon.reload.config();
     let found = views.iter().find(|view| view.name == name);
-    Ok(Json::ok(
-        found.map(|view| views::handler(view, &config, &daemon.layers)).unwrap_or_default(),
-    ))
+    let attempts = handler.attempts();
+    let found = found.map(|view| views::handler(view, &attempts, &config, &daemon.layers));
+    Ok(Json::ok(found.unwrap_or_default()))
 }
 
 async fn order_handler(
@@ -218,52 +220,6 @@ async fn resume_output(State(daemon): Asked, Path(name): Path<String>) -> Answer
     let changed = resumed.map_err(|error| Refusal::no_such("outputs", &error))?;
     tracing::info!(output = name, changed, "an output was told to resume");
     Ok(Json::ok(json!({ "output": name, "changed": changed })))
-}
-
-async fn keys(State(daemon): Asked, RawQuery(query): RawQuery) -> Answer {
-    let query = Query::of(query, "/api/keys", &["key"])?;
-    let Some(key) = query.one("key") else { return Ok(Json::ok(all_keys(&daemon))) };
-    let handlers = daemon.control.handler_views();
-    let outage = |name: &str| {
-        handlers.iter().find(|handler| handler.name == name).and_then(|one| one.outage.as_ref())
-    };
-    let lines = daemon.control.why(key);
-    let lines: Vec<_> = lines.iter().map(|line| views::line(line, outage(&line.handler))).collect();
-    let without_key: Vec<_> = handlers.iter().filter_map(HandlerView::told_without_key).collect();
-    Ok(Json::ok(json!({ "key": key, "lines": lines, "without_key": without_key })))
-}
-
-fn all_keys(daemon: &Daemon) -> Value {
-    let parked: Vec<_> = daemon.control.parked().iter().map(views::parked).collect();
-    let hottest: Vec<_> = daemon.control.hottest(HOTTEST).iter().map(views::hot).collect();
-    json!({ "parked": parked, "hottest": hottest })
-}
-
-async fn decide(
-    State(daemon): Asked,
-    Path(word): Path<String>,
-    RawQuery(query): RawQuery,
-    uri: Uri,
-) -> Answer {
-    let decision = match word.as_str() {
-        "resume" => Decision::Resume,
-        "skip" => Decision::Skip,
-        "drop" => Decision::Drop,
-        _ => return Err(unknown(Method::POST, uri).await),
-    };
-    let query = Query::of(query, uri.path(), &["key", "handler"])?;
-    let key = query.one("key").ok_or_else(|| {
-        let next = format!("ask for `{}?key=KEY`", uri.path());
-        Refusal::new(StatusCode::BAD_REQUEST, "`key` is missing", uri.path(), next)
-    })?;
-    let decided = daemon.control.decide(key, query.one("handler"), decision);
-    if decided.is_empty() {
-        let what = format!("the key `{key}` is not parked");
-        let next = "`/api/keys` lists the parked keys, `/api/keys?key=KEY` says where one stands";
-        return Err(Refusal::new(StatusCode::NOT_FOUND, what, uri.path(), next));
-    }
-    let decided: Vec<_> = decided.iter().map(views::decided).collect();
-    Ok(Json::ok(json!({ "key": key, "decided": decided })))
 }
 
 async fn dead_letters(

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use greenroom::stats::{LatencySnapshot, WorkerStats};
-use greenroom_bus::engine::PoolView;
+use greenroom_bus::engine::{AttemptsSnapshot, HandlerView, PoolView};
 use serde_json::{Value, json};
 
 use super::{
@@ -29,6 +29,8 @@ pub(super) struct Sampler {
     daemon: Arc<Daemon>,
     /// By pool: what was measured until the last sample.
     latencies: HashMap<String, LatencySnapshot>,
+    /// As that, by handler.
+    attempts: HashMap<String, AttemptsSnapshot>,
     events: Events,
     taken: u64,
     parked: Value,
@@ -36,8 +38,8 @@ pub(super) struct Sampler {
 
 impl Sampler {
     pub(super) fn new(daemon: Arc<Daemon>) -> Self {
-        let (latencies, events) = (HashMap::new(), Events::new());
-        Self { daemon, latencies, events, taken: 0, parked: json!([]) }
+        let (latencies, attempts) = (HashMap::new(), HashMap::new());
+        Self { daemon, latencies, attempts, events: Events::new(), taken: 0, parked: json!([]) }
     }
 
     pub(super) fn sample(&mut self) -> Value {
@@ -47,8 +49,10 @@ impl Sampler {
         let pools = control.pool_views();
         let pools: Vec<_> = pools.iter().map(|view| self.pool(view, &config, &mut room)).collect();
         let handlers = control.handler_views();
-        let handlers = handlers.iter().map(|view| views::handler(view, &config, &daemon.layers));
-        let handlers: Vec<_> = handlers.collect();
+        let attempts = control.handlers().into_iter().map(|handler| handler.attempts());
+        let handlers = handlers.iter().zip(attempts);
+        let handlers: Vec<_> =
+            handlers.map(|(view, now)| self.handler(view, now, &config)).collect();
         let outputs = control.output_views();
         let outputs: Vec<_> = outputs.iter().map(|view| views::output(view, &config)).collect();
         let hottest: Vec<_> = control.hottest(HOTTEST).iter().map(views::hot).collect();
@@ -67,6 +71,19 @@ impl Sampler {
             "has_letter_store": daemon.has_letter_store(),
             "events": self.events.latest(),
         })
+    }
+
+    fn handler(&mut self, view: &HandlerView, now: AttemptsSnapshot, config: &Config) -> Value {
+        let mut handler = views::handler(view, &now, config, &self.daemon.layers);
+        let before = self.attempts.remove(&view.name).unwrap_or_default();
+        let took = now.took_since(&before);
+        handler["recent"] = json!({
+            "p50_ms": took.map(|took| views::millis(took.p50)),
+            "p99_ms": took.map(|took| views::millis(took.p99)),
+            "attempts": (now.succeeded + now.failed) - (before.succeeded + before.failed),
+        });
+        self.attempts.insert(view.name.clone(), now);
+        handler
     }
 
     fn pool(&mut self, view: &PoolView, config: &Config, room: &mut usize) -> Value {

@@ -6,7 +6,8 @@ use greenroom::keys::KeyState;
 use greenroom_bus::engine::{KeyView, OutageView};
 
 /// For example `17 waiting; head attempt 4 of 10, next in 8.1 s, last error: 503 after 12 ms`.
-pub(super) fn of(key: &KeyView, outage: Option<&OutageView>) -> String {
+/// `held_by`: the output that the workers of its pool wait for.
+pub(super) fn of(key: &KeyView, outage: Option<&OutageView>, held_by: Option<&str>) -> String {
     let mut out = match &key.why {
         None => {
             let unsettled = key.unsettled;
@@ -46,6 +47,10 @@ pub(super) fn of(key: &KeyView, outage: Option<&OutageView>) -> String {
     // Writing into a String cannot fail.
     if let Some(error) = key.why.as_ref().and_then(|why| why.last_error.as_ref()) {
         let _ = write!(out, ", last error: {error}");
+    }
+    if let Some(output) = held_by {
+        let pool = &key.pool;
+        let _ = write!(out, "; workers of the pool `{pool}` wait for the output `{output}`");
     }
     if let Some(outage) = outage {
         let _ = write!(

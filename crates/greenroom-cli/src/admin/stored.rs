@@ -14,7 +14,7 @@ use axum::{
 };
 use futures_util::stream;
 use greenroom_bus::store::letters::{
-    By, Edit, Filter, JobChange, LetterError, LetterStore, Letters, WriteError,
+    By, Edit, Filter, JobChange, LetterError, LetterStore, Letters, Order, WriteError,
 };
 use serde_json::json;
 use tokio::{
@@ -49,13 +49,13 @@ const PIECE: usize = 64 << 10;
 const PIECES: usize = 4;
 
 /// What filters letters.
-const FILTERS: [&str; 9] =
-    ["id", "reason", "pool", "handler", "input", "key", "group", "since", "upto"];
+const FILTERS: [&str; 10] =
+    ["id", "reason", "pool", "handler", "input", "key", "event", "group", "since", "upto"];
 
 /// What a list may be asked with.
 pub(super) const LISTED: &[&str] = &[
-    "id", "reason", "pool", "handler", "input", "key", "group", "since", "upto", "after", "limit",
-    "by",
+    "id", "reason", "pool", "handler", "input", "key", "event", "group", "since", "upto", "after",
+    "limit", "order", "by",
 ];
 
 /// Where everything here is.
@@ -80,6 +80,7 @@ fn filter(query: &Query) -> Result<Filter, Refusal> {
         handler: text("handler"),
         input: text("input"),
         key: text("key"),
+        event: text("event"),
         group: text("group"),
         since: since.transpose()?,
         upto: query.number("upto", AT)?,
@@ -154,9 +155,22 @@ pub(super) fn list(path: &Path, query: &Query) -> Answer {
             .map(Json::ok)
             .map_err(|error| failed(&error));
     }
-    let after = query.number("after", AT)?.unwrap_or(0);
+    let order = match query.one("order") {
+        None | Some("oldest") => Order::Oldest,
+        Some("newest") => Order::Newest,
+        Some(other) => {
+            let what = format!("letters are not listed {other:?}");
+            return Err(Refusal::new(
+                StatusCode::BAD_REQUEST,
+                what,
+                AT,
+                "say `newest` or `oldest`",
+            ));
+        }
+    };
+    let after = query.number("after", AT)?.unwrap_or(order.start());
     let limit = query.number("limit", AT)?.unwrap_or(LIMIT).clamp(1, MOST);
-    let page = letters::page(&letters, &filter, after, limit);
+    let page = letters::page(&letters, &filter, order, after, limit);
     let mut page = page.map_err(|error| failed(&error))?;
     page["store"] = path.display().to_string().into();
     page["next"] = match page["after"].as_u64() {
@@ -171,7 +185,7 @@ fn next(query: &Query, after: u64, limit: usize) -> String {
     let mut next = url::form_urlencoded::Serializer::new(String::new());
     next.append_pair("after", &after.to_string());
     next.append_pair("limit", &limit.to_string());
-    for name in FILTERS {
+    for name in FILTERS.into_iter().chain(["order"]) {
         query.all(name).for_each(|value| {
             next.append_pair(name, value);
         });

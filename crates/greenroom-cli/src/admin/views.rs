@@ -8,9 +8,11 @@ use greenroom::{
     stats::LatencySummary,
 };
 use greenroom_bus::engine::{
-    Decided, HandlerView, HotView, InputView, KeyPartition, KeyView, OnFull, OutageView,
-    OutputView, ParkedView, PartitionView, Phase, PoolConfig, PoolView,
+    AttemptsSnapshot, Decided, HandlerView, HotView, InputView, KeyPartition, KeyView, OnFull,
+    OutageCause, OutageView, OutputView, ParkedEvent, ParkedView, PartitionView, Phase, PoolConfig,
+    PoolView,
 };
+use greenroom_bus::store::letters::Mask;
 use serde_json::{Map, Value, json};
 
 use super::{daemon::Daemon, sentence};
@@ -22,6 +24,12 @@ use crate::{
 
 pub(super) fn run(daemon: &Daemon) -> Value {
     let control = &daemon.control;
+    let reports = control.inputs();
+    // One that was replaced is there twice.
+    let taken = |view: &InputView| {
+        let own = reports.iter().filter(|report| report.name == view.name);
+        own.map(|report| report.taken).sum::<u64>()
+    };
     let progress = control.progress();
     json!({
         "phase": match control.phase() {
@@ -39,13 +47,13 @@ pub(super) fn run(daemon: &Daemon) -> Value {
         "parked_events": progress.parked_events,
         "standstill": control.standstill(),
         "in_flight_bytes": progress.in_flight_bytes,
-        "inputs": control.input_views().iter().map(|view| input(view, daemon)).collect::<Value>(),
+        "inputs": control.input_views().iter().map(|view| input(view, taken(view), daemon)).collect::<Value>(),
         "read": progress.read,
         "work_waiting_s": daemon.figures.work_waiting(),
     })
 }
 
-fn input(view: &InputView, daemon: &Daemon) -> Value {
+fn input(view: &InputView, taken: u64, daemon: &Daemon) -> Value {
     let answers = daemon.reload.answers(&view.name);
     let by_status = |answers: Answers| -> Map<String, Value> {
         answers.into_iter().map(|(status, count)| (status.to_string(), count.into())).collect()
@@ -53,6 +61,7 @@ fn input(view: &InputView, daemon: &Daemon) -> Value {
     json!({
         "name": view.name,
         "source": view.source,
+        "taken": taken,
         "state": match view.not_connected() {
             Some(status) => status.state.word(),
             None if view.is_paused() => "paused",
@@ -177,7 +186,13 @@ pub(super) fn spread(spread: &LatencySummary) -> Value {
     })
 }
 
-pub(super) fn handler(view: &HandlerView, config: &Config, layers: &HandlerLayers) -> Value {
+/// `attempts`: how its attempts have ended so far.
+pub(super) fn handler(
+    view: &HandlerView,
+    attempts: &AttemptsSnapshot,
+    config: &Config,
+    layers: &HandlerLayers,
+) -> Value {
     let settings = config.handlers.iter().find(|handler| handler.name == view.name);
     let on: Vec<_> = view.on.iter().map(ToString::to_string).collect();
     json!({
@@ -190,10 +205,19 @@ pub(super) fn handler(view: &HandlerView, config: &Config, layers: &HandlerLayer
         "state": match &view.outage {
             _ if view.paused => "paused",
             None => "up",
-            Some(outage) if outage.refused => "refused",
-            Some(_) => "outage",
+            Some(outage) => match outage.cause {
+                OutageCause::Refused => "refused",
+                OutageCause::Broken => "broken",
+                _ => "outage",
+            },
         },
         "outage": view.outage.as_ref().map(outage),
+        "crashes": view.crashes,
+        "crash_loop": view.crash_loop.as_ref().map(|of| {
+            json!({ "crashes": of.crashes, "lasted_ms": millis(of.lasted), "last": of.last })
+        }),
+        "handled": attempts.succeeded,
+        "failed": attempts.failed,
         "without_key": view.without_key,
         "layers": layers.view(view.name.as_str()),
     })
@@ -219,6 +243,9 @@ pub(super) fn output(view: &OutputView, config: &Config) -> Value {
         "failure": view.failure,
         "events": view.events,
         "rejected": view.rejected,
+        "waiting": view.waiting.iter().map(|(pool, workers)| {
+            json!({ "pool": pool, "workers": workers })
+        }).collect::<Value>(),
         // Not done yet: it stores what it has accepted.
         "removed": view.removed,
     })
@@ -228,14 +255,20 @@ fn outage(outage: &OutageView) -> Value {
     json!({ "lasted_ms": millis(outage.lasted), "last_error": outage.error })
 }
 
-/// Where a key stands with one handler and one input.
-pub(super) fn line(key: &KeyView, outage: Option<&OutageView>) -> Value {
+/// Where a key stands with one handler and one input; `held_by`: what its pool waits for.
+pub(super) fn line(
+    key: &KeyView,
+    outage: Option<&OutageView>,
+    held_by: Option<&str>,
+    mask: &Mask,
+) -> Value {
     let mut line = json!({
         "handler": key.handler,
         "pool": key.pool,
         "input": key.input,
         "unsettled": key.unsettled,
-        "text": sentence::of(key, outage),
+        "text": sentence::of(key, outage, held_by),
+        "event": key.parked_for.as_ref().map(|parked| decided_about(parked, mask)),
     });
     if !key.partitions.is_empty() {
         line["partitions"] = key.partitions.iter().map(key_partition).collect();
@@ -263,6 +296,35 @@ pub(super) fn line(key: &KeyView, outage: Option<&OutageView>) -> Value {
     line
 }
 
+/// So much of a payload is shown.
+const SHOWN: usize = 4_096;
+
+/// The event that somebody is to decide about.
+fn decided_about(parked: &ParkedEvent, mask: &Mask) -> Value {
+    let mut json = Vec::new();
+    parked.event.write_json(&mut json);
+    let masked = mask.event(&json);
+    let event: Value = serde_json::from_str(&masked).unwrap_or_default();
+    let data = match &event["data"] {
+        Value::Null => event["data_base64"].as_str().unwrap_or_default().to_owned(),
+        Value::String(text) => text.clone(),
+        data => format!("{data:#}"),
+    };
+    let cut = data.floor_char_boundary(SHOWN);
+    json!({
+        "id": event["id"],
+        "type": event["type"],
+        "subject": event["subject"],
+        "source": event["source"],
+        "time": event["time"],
+        "attempt": parked.attempts,
+        "data": match data.len() - cut {
+            0 => data,
+            more => format!("{}… ({more} bytes more)", &data[..cut]),
+        },
+    })
+}
+
 fn key_partition(key: &KeyPartition) -> Value {
     json!({ "partition": key.partition.0, "unsettled": key.unsettled })
 }
@@ -277,6 +339,13 @@ pub(super) fn parked(parked: &ParkedView) -> Value {
         "reason": reason(parked.reason),
         "last_error": parked.error,
         "waiting": parked.waiting,
+        "event": parked.event.as_ref().map(|parked| {
+            json!({
+                "id": parked.event.id(),
+                "type": parked.event.ty(),
+                "attempt": parked.attempts,
+            })
+        }),
     })
 }
 

@@ -17,6 +17,10 @@ use super::{
     views,
 };
 
+/// More workers than this, and more times as many as there are, may be a slip.
+const MANY: usize = 64;
+const TIMES: usize = 4;
+
 /// What each worker has in hand, and since when.
 pub(super) async fn workers(State(daemon): State<Arc<Daemon>>, Path(name): Path<String>) -> Answer {
     let pool = daemon.control.pool(&name).map_err(|error| Refusal::no_such("pools", &error))?;
@@ -42,6 +46,7 @@ fn worker(view: &WorkerView) -> Value {
         "key": key.map(|key| &*key.key),
         "handler": key.map(|key| key.handler),
         "input": key.map(|key| &*key.input),
+        "event": view.event.as_ref().map(|event| json!({ "id": event.id(), "type": event.ty() })),
         "handled": stats.handled,
         "failed_attempts": stats.retries,
         "restarts": stats.restarts,
@@ -57,12 +62,20 @@ pub(super) async fn resize(
 ) -> Answer {
     let at = uri.path();
     let pool = daemon.control.pool(&name).map_err(|error| Refusal::no_such("pools", &error))?;
-    let count = Query::of(query, at, &["count"])?.number::<usize>("count", at)?;
-    let count = count.filter(|count| *count > 0).ok_or_else(|| {
-        let next = format!("ask for `{at}?count=N` with N of 1 or more; to stop it, pause it");
-        Refusal::new(StatusCode::BAD_REQUEST, "`count` is missing or 0", at, next)
-    })?;
+    let query = Query::of(query, at, &["count", "confirm"])?;
+    let count =
+        query.number::<usize>("count", at)?.filter(|count| *count > 0).ok_or_else(|| {
+            let next = format!("ask for `{at}?count=N` with N of 1 or more; to stop it, pause it");
+            Refusal::new(StatusCode::BAD_REQUEST, "`count` is missing or 0", at, next)
+        })?;
     let before = pool.stats().configured;
+    if count > MANY && count > before * TIMES && query.number("confirm", at)? != Some(count) {
+        let what = format!("the pool `{name}` has {before} workers, not {count}");
+        let next = format!("say `confirm={count}` (`--yes` of the command) if you mean it");
+        let mut refusal = Refusal::new(StatusCode::CONFLICT, what, at, next);
+        refusal.details = Some(json!({ "workers": before, "asked": count }));
+        return Err(refusal);
+    }
     let _ = pool.resize(count).map_err(|error| refused(at, &error))?;
     tracing::info!(pool = name, from = before, to = count, "a pool was told to have other workers");
     Ok(Json::ok(json!({ "pool": name, "from": before, "workers": count })))

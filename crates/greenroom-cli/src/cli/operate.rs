@@ -28,6 +28,10 @@ pub struct KeyDecision {
     /// With this handler; otherwise with each that it is parked with
     #[arg(long, value_name = "NAME")]
     pub handler: Option<String>,
+    /// About the event with this id: the one that was looked at. Without it, the event is shown,
+    /// and a terminal asks
+    #[arg(long, value_name = "ID")]
+    pub event: Option<String>,
 }
 
 /// What is done to a pool.
@@ -45,6 +49,9 @@ pub enum PoolCommand {
         /// How many it is to have
         #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=65_536))]
         workers: u32,
+        /// Do not ask, also where that is many times as many as there are
+        #[arg(long)]
+        yes: bool,
     },
 }
 

@@ -6,7 +6,7 @@ mod redrive;
 mod table;
 
 use std::{
-    io::{self, BufRead, IsTerminal, Read, Write},
+    io::{self, Read, Write},
     path::Path,
     process::ExitCode,
 };
@@ -15,6 +15,7 @@ use greenroom_bus::store::letters::pretty_json;
 use serde_json::Value;
 
 use self::place::Place;
+use super::agreed::agreed;
 use crate::{
     cli::{
         DeadLettersArgs, DeadLettersCommand, DropArgs, EditArgs, ExportArgs, LettersBy,
@@ -127,8 +128,8 @@ fn read(file: &Path) -> Result<Vec<u8>, String> {
 
 /// What is changed has to be named.
 fn named(filter: &LettersFilter, all: bool) -> Result<(), String> {
-    let LettersFilter { ids, pool, handler, input, key, reason, group, since } = filter;
-    let texts = [pool, handler, input, key, reason, group, since];
+    let LettersFilter { ids, pool, handler, input, key, event, reason, group, since } = filter;
+    let texts = [pool, handler, input, key, event, reason, group, since];
     if ids.is_empty() && texts.iter().all(|text| text.is_none()) && !all {
         let why = "nothing says which letters are meant: name them by `--id`, `--handler`, `--group` and the like, or say `--all`";
         return Err(why.to_owned());
@@ -168,7 +169,10 @@ fn drop_letters(arguments: &DropArgs) -> Result<String, String> {
     if count == 0 {
         return Ok("there is no such letter: nothing was dropped\n".to_owned());
     }
-    if !arguments.yes && !agreed(count)? {
+    let question = format!("drop {count} letters for good?");
+    let otherwise =
+        format!("{count} letters would be dropped for good: say `--yes` if you mean it");
+    if !arguments.yes && !agreed(&question, &otherwise)? {
         return Ok("nothing was dropped\n".to_owned());
     }
     let dropped = place.drop_letters(&arguments.filter, count, newest)?;
@@ -176,18 +180,4 @@ fn drop_letters(arguments: &DropArgs) -> Result<String, String> {
         true => json(&dropped, true),
         false => table::dropped(&dropped),
     })
-}
-
-/// Asks on a terminal.
-fn agreed(count: u64) -> Result<bool, String> {
-    if !io::stdin().is_terminal() {
-        return Err(format!(
-            "{count} letters would be dropped for good: say `--yes` if you mean it"
-        ));
-    }
-    let _ = write!(io::stderr(), "drop {count} letters for good? [y/N] ");
-    let mut answer = String::new();
-    let read = io::stdin().lock().read_line(&mut answer);
-    read.map_err(|error| format!("no answer: {error}"))?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }

@@ -1,6 +1,7 @@
 //! The commands, one per file.
 
 pub mod advise;
+mod agreed;
 pub mod asyncapi;
 pub mod bench;
 pub mod check;

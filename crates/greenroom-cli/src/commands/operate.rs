@@ -4,13 +4,15 @@
 use std::process::ExitCode;
 
 use serde_json::Value;
-use url::form_urlencoded::Serializer;
+use url::form_urlencoded::{self, Serializer};
 
+use super::agreed::agreed;
 use crate::{
     admin::ask,
     cli::{HandlerCommand, KeyCommand, KeyDecision, NamedAt, OutputCommand, PoolCommand},
     exit::{self, Exit},
     letters::escaped::printable,
+    shell::quoted,
 };
 
 /// Decides about a parked key.
@@ -20,13 +22,61 @@ pub fn key(what: &KeyCommand) -> ExitCode {
         KeyCommand::Skip(decision) => ("skip", decision),
         KeyCommand::Drop(decision) => ("drop", decision),
     };
-    let KeyDecision { key, handler, address } = decision;
+    match decide(word, decision) {
+        Ok(done) => exit::answer(&done),
+        Err(why) => Exit::CouldNotRun.because(why),
+    }
+}
+
+fn decide(word: &str, decision: &KeyDecision) -> Result<String, String> {
+    let KeyDecision { key, handler, address, event } = decision;
+    let event = match event {
+        Some(event) => event.clone(),
+        None => match shown(word, decision)? {
+            Some(event) => event,
+            None => return Ok("nothing was decided\n".to_owned()),
+        },
+    };
     let mut query = Serializer::new(String::new());
-    query.append_pair("key", key);
+    query.append_pair("key", key).append_pair("event", &event);
     if let Some(handler) = handler {
         query.append_pair("handler", handler);
     }
-    order(address, &format!("/api/keys/{word}?{}", query.finish()))
+    let path = format!("/api/keys/{word}?{}", query.finish());
+    ask::post(address, &path, b"").map(|done| in_words(&done))
+}
+
+/// Shows the event that parks a key, and asks. Its id; `None` where the answer is no.
+fn shown(word: &str, decision: &KeyDecision) -> Result<Option<String>, String> {
+    let KeyDecision { key, handler, address, .. } = decision;
+    let of: String = form_urlencoded::byte_serialize(key.as_bytes()).collect();
+    let found = ask::get(address, &format!("/api/keys?key={of}"))?;
+    let lines = found["lines"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let mut parked = lines.iter().filter(|line| {
+        let is_meant = handler.as_ref().is_none_or(|handler| line["handler"] == **handler);
+        is_meant && line["state"] == "parked"
+    });
+    let line = match (parked.next(), parked.next()) {
+        (None, _) => return Err(format!("the key `{key}` is not parked")),
+        (Some(line), None) => line,
+        (Some(_), Some(_)) => {
+            return Err(format!(
+                "`{key}` is parked with several handlers: name one by `--handler`"
+            ));
+        }
+    };
+    let event = &line["event"];
+    let text = |value: &Value| printable(value.as_str().unwrap_or_default());
+    eprintln!("{}: {}", text(&line["handler"]), text(&line["text"]));
+    for name in ["id", "type", "subject", "source", "time"] {
+        eprintln!("{name}: {}", text(&event[name]));
+    }
+    let data = event["data"].as_str().unwrap_or_default();
+    data.lines().for_each(|line| eprintln!("  {}", printable(line)));
+    let id = event["id"].as_str().unwrap_or_default();
+    let otherwise = format!("nothing was decided: say `--event {}` if you mean it", quoted(id));
+    let yes = agreed(&format!("{word} it?"), &otherwise)?;
+    Ok(yes.then(|| id.to_owned()))
 }
 
 /// Pauses, resumes or resizes a pool.
@@ -34,8 +84,12 @@ pub fn pool(what: &PoolCommand) -> ExitCode {
     match what {
         PoolCommand::Pause(at) => order(&at.address, &path("pools", at, "pause")),
         PoolCommand::Resume(at) => order(&at.address, &path("pools", at, "resume")),
-        PoolCommand::Resize { at, workers } => {
-            order(&at.address, &(path("pools", at, "workers") + &format!("?count={workers}")))
+        PoolCommand::Resize { at, workers, yes } => {
+            let path = path("pools", at, "workers") + &format!("?count={workers}");
+            match yes {
+                true => order(&at.address, &format!("{path}&confirm={workers}")),
+                false => order(&at.address, &path),
+            }
         }
     }
 }

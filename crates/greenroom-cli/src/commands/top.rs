@@ -2,19 +2,25 @@
 //!
 //! It listens to the same stream as the dashboard, and draws each sample over the last one.
 
+#[cfg(unix)]
+mod keyboard;
 mod screen;
 mod stream;
 
 use std::{
     io::{self, IsTerminal, Write},
     process::ExitCode,
+    sync::Arc,
     thread,
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use serde_json::Value;
 
-use self::stream::Samples;
+#[cfg(unix)]
+use self::keyboard::{listen, size};
+use self::{screen::PoolOrder, stream::Samples};
 use crate::{admin::ask, cli::TopArgs, exit::Exit};
 
 /// Between two attempts to reach one that has gone.
@@ -29,7 +35,12 @@ const TO_END: &str = "\x1b[J";
 /// is no terminal.
 pub fn top(arguments: &TopArgs) -> ExitCode {
     let is_drawn = !arguments.once && io::stdout().is_terminal();
-    let mut looks = Looks { address: &arguments.address, is_drawn, last: None, gone: None };
+    let order = Arc::<Mutex<PoolOrder>>::default();
+    if is_drawn {
+        listen(&order);
+    }
+    let address = &*arguments.address;
+    let mut looks = Looks { address, is_drawn, order, last: None, gone: None };
     loop {
         let mut is_over = false;
         let heard = ask::listen(
@@ -59,6 +70,7 @@ struct Looks<'a> {
     address: &'a str,
     /// Each over the last one, until it is interrupted.
     is_drawn: bool,
+    order: Arc<Mutex<PoolOrder>>,
     /// Rates are told from two.
     last: Option<Value>,
     /// Since when nobody answers.
@@ -71,8 +83,11 @@ impl Looks<'_> {
         let before = self.last.replace(sample);
         let (Some(before), Some(now)) = (before, &self.last) else { return false };
         self.gone = None;
-        let text = screen::of(self.address, &before, now);
-        let shown = if self.is_drawn { draw(&text) } else { print(&text) };
+        let order = *self.order.lock();
+        let shown = match self.is_drawn {
+            true => draw(&screen::fitted(self.address, (&before, now), order, size())),
+            false => print(&screen::of(self.address, &before, now, order)),
+        };
         // The reader of standard output may have closed it.
         !self.is_drawn || shown.is_err()
     }
@@ -81,14 +96,28 @@ impl Looks<'_> {
     fn is_gone(&mut self, why: &str) -> io::Result<()> {
         let since = self.gone.get_or_insert_with(Instant::now).elapsed().as_secs();
         let Some(last) = &self.last else { return Ok(()) };
-        let text = screen::of(self.address, last, last);
-        draw(&format!("GONE for {since} s, what follows is of before: {why}\n\n{text}"))
+        let (columns, lines) = size();
+        let order = *self.order.lock();
+        let text = screen::fitted(self.address, (last, last), order, (columns, lines - 2));
+        let gone = format!("GONE for {since} s, what follows is of before: {why}");
+        let gone: String = gone.chars().take(columns).collect();
+        draw(&format!("{gone}\n\n{text}"))
     }
 }
 
+/// Without a terminal that tells.
+#[cfg(not(unix))]
+fn size() -> (usize, usize) {
+    (80, 24)
+}
+
+#[cfg(not(unix))]
+fn listen(_order: &Arc<Mutex<PoolOrder>>) {}
+
 fn draw(text: &str) -> io::Result<()> {
-    let lines: String = text.lines().map(|line| format!("{line}{TO_END_OF_LINE}\n")).collect();
-    print(&format!("{HOME}{lines}{TO_END}"))
+    let lines: Vec<_> = text.lines().map(|line| format!("{line}{TO_END_OF_LINE}")).collect();
+    // No line end behind the last one: it would move all of them up.
+    print(&format!("{HOME}{}{TO_END}", lines.join("\n")))
 }
 
 fn print(text: &str) -> io::Result<()> {

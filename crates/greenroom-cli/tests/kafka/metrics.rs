@@ -40,7 +40,7 @@ fn o03_what_a_commit_holds_beyond_an_open_position_is_told_and_gone_with_it() {
     };
     assert_eq!(open.values.iter().filter(|series| ahead(*series)).count(), 1, "{}", open.text);
 
-    assert_eq!(daemon.post("/api/keys/skip?key=poison").0, 200);
+    assert_eq!(daemon.decide("skip", "poison").0, 200);
     scraped(&daemon, |scrape| {
         scrape.value(&of("commit_set_bytes")) == 0.0
             && scrape.value(&of("oldest_open_seconds")) == 0.0

@@ -89,7 +89,8 @@ fn o09_what_is_not_there_is_told_with_what_there_is() {
     let (status, answer) = daemon.get("/api/keys?kye=s0");
     assert_eq!((status, &answer["error"]["where"]), (400, &json!("/api/keys")), "{answer}");
     assert_eq!(daemon.post("/api/keys/skip").0, 400);
-    assert_eq!(daemon.post("/api/keys/skip?key=s0").0, 404, "it is not parked");
+    assert_eq!(daemon.post("/api/keys/skip?key=s0").0, 400, "which event?");
+    assert_eq!(daemon.post("/api/keys/skip?key=s0&event=e").0, 404, "it is not parked");
     assert_eq!(daemon.get("/api/pools/busy").1["name"], "busy");
     assert_eq!(daemon.get("/api/handlers/other").1["kind"], "pass");
     let paths = daemon.get("/api").1;

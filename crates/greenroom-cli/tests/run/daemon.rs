@@ -92,6 +92,13 @@ impl<'a> Daemon<'a> {
         wait(|| Some(self.get(path).1).filter(&wanted))
     }
 
+    /// Decides about the event that parks a key.
+    pub(crate) fn decide(&self, decision: &str, key: &str) -> (u16, Value) {
+        let shown = self.get(&format!("/api/keys?key={key}")).1;
+        let event = shown["lines"][0]["event"]["id"].as_str().unwrap_or_default();
+        self.post(&format!("/api/keys/{decision}?key={key}&event={event}"))
+    }
+
     /// What `greenroom why KEY` says of it.
     pub(crate) fn why(&self, key: &str) -> Output {
         self.stage.command("why").args([key, &self.address]).output().unwrap()

@@ -257,7 +257,7 @@ admin: {{ listen: 127.0.0.1:0 }}
     let daemon = Daemon::start(&stage);
     let mut live = Live::of(&daemon, "");
     daemon.wait_for("/api/keys", |keys| keys["parked"].as_array().unwrap().len() == 3);
-    assert_eq!(daemon.post("/api/keys/skip?key=k1").0, 200);
+    assert_eq!(daemon.decide("skip", "k1").0, 200);
     let sample = wait(|| {
         let sample = live.next();
         let events = sample["events"].as_array()?;

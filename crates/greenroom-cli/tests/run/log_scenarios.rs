@@ -208,7 +208,7 @@ shutdown: { deadline: 20s }
     post_again(&daemon, &all);
     stage.write("go", "");
     wait_for_lines(&stage, "done", done.len() + held.len());
-    assert_eq!(daemon.post("/api/keys/skip?key=poison").0, 200);
+    assert_eq!(daemon.decide("skip", "poison").0, 200);
     wait_for_lines(&stage, "dead-letters.ndjson", 1);
     daemon.signal(Signal::TERM);
     let report = daemon.ended().counted(0, [4, 3, 1, 0]);

@@ -9,8 +9,9 @@ use serde_json::{Value, json};
 
 use crate::run::{
     daemon::Daemon,
+    scrape::Scrape,
     server::{Answer, Server},
-    stage::Stage,
+    stage::{Stage, event},
 };
 
 /// A command against a daemon: its exit code and what it prints.
@@ -95,5 +96,128 @@ admin: {{ listen: 127.0.0.1:0 }}
     assert!(!marks.iter().any(|mark| mark.contains("nobody")), "it was refused: {marks:?}");
     let settled = past["all"]["settled_per_s"].as_array().unwrap();
     assert!(settled.iter().any(|rate| rate.as_f64().is_some_and(|rate| rate > 0.0)), "{settled:?}");
+    drop(daemon);
+}
+
+#[test]
+fn o14_p18_a_program_that_crashes_is_told_with_its_exit_code_and_its_stderr() {
+    let stage = Stage::with(
+        "
+inputs: { shop: { generator: { rate: 50/s, keys: 50 } } }
+handlers: { bills: { on: '**', order_by: subject, exec: { command: [sh, -c, 'echo no database >&2; exit 3'] } } }
+admin: { listen: 127.0.0.1:0 }
+",
+    );
+    let daemon = Daemon::start(&stage);
+    let headline = "The program of the handler `bills` does not work";
+    let health = daemon.wait_for("/healthz", |health| health["headline"] == headline);
+    let found = &health["findings"][0];
+    assert_eq!((&found["kind"], &found["severity"]), (&json!("crash_loop"), &json!("critical")));
+    let figures = found["figures"].as_str().unwrap();
+    assert!(figures.contains("exit status: 3") && figures.contains("no database"), "{found}");
+    let handler = daemon.get("/api/handlers/bills").1;
+    assert_eq!(handler["state"], "broken", "{handler}");
+    let metrics = Scrape::of(&daemon).text;
+    let series = "greenroom_finding_seconds{kind=\"crash_loop\",severity=\"critical\",about=\"handlers.bills\"}";
+    assert!(metrics.contains(series), "{metrics}");
+    let crashes = metrics.lines().find(|line| line.starts_with("greenroom_handler_crashes_total"));
+    assert!(!crashes.unwrap().ends_with(" 0"), "{crashes:?}");
+    drop(daemon);
+}
+
+#[test]
+fn o16_c22_a_decision_shows_its_event_and_is_refused_for_another() {
+    let server = Server::start(|_, _| Answer::Status(422, ""));
+    let stage = Stage::with(&format!(
+        "
+inputs: {{ i: {{ file: {{ path: in }} }}, g: {{ generator: {{ rate: 1/s, types: [tick] }} }} }}
+pools: {{ default: {{ on_final_failure: park }} }}
+handlers:
+  push: {{ on: order, order_by: subject, http: {{ url: '{}' }}, retry: {{ attempts: 1 }} }}
+  ticks: {{ on: tick, drop: }}
+dead_letters: {{ store: {{ mask: [/data/card] }} }}
+admin: {{ listen: 127.0.0.1:0 }}
+",
+        server.url
+    ));
+    let of = |id: &str, key: &str| event(id, "order", key, json!({ "card": "4111", "sum": 7 }));
+    let all = [of("e1", "a"), of("e2", "a"), of("e3", "b"), of("e4", "c"), of("e5", "d")];
+    stage.write_events("in", &all);
+    let daemon = Daemon::start(&stage);
+    let keys = daemon.wait_for("/api/keys", |keys| keys["parked"].as_array().unwrap().len() == 4);
+    let of_a = keys["parked"].as_array().unwrap().iter().find(|of| of["key"] == "a").unwrap();
+    assert_eq!(of_a["event"], json!({ "id": "e1", "type": "order", "attempt": 1 }));
+    let shown = daemon.get("/api/keys?key=a").1["lines"][0]["event"].clone();
+    assert_eq!((&shown["id"], &shown["subject"]), (&json!("e1"), &json!("a")));
+    let data = shown["data"].as_str().unwrap();
+    assert!(
+        data.contains("\"sum\": 7") && data.contains("***") && !data.contains("4111"),
+        "{data}"
+    );
+
+    // Two have looked at the same event: the second decision is about one that is gone.
+    assert_eq!(daemon.post("/api/keys/skip?key=a&event=e1").0, 200);
+    daemon.wait_for("/api/keys?key=a", |key| key["lines"][0]["event"]["id"] == "e2");
+    let (status, answer) = daemon.post("/api/keys/skip?key=a&event=e1");
+    assert_eq!(status, 409, "{answer}");
+    assert!(answer["error"]["what"].as_str().unwrap().contains("e2"), "{answer}");
+
+    let (code, said) = say(&stage, &daemon, "key skip a");
+    assert!(code == 1 && said.contains("\"sum\": 7") && said.contains("--event e2"), "{said}");
+    let (code, said) = say(&stage, &daemon, "key skip --event e1 a");
+    assert!(code == 1 && said.contains("nothing was decided"), "{said}");
+    assert_eq!(say(&stage, &daemon, "key skip --event e2 a").0, 0);
+
+    let error = of_a["last_error"].as_str().unwrap();
+    let error: String = url::form_urlencoded::byte_serialize(error.as_bytes()).collect();
+    let path = format!("/api/keys/decide-all?decision=skip&handler=push&error={error}");
+    daemon.wait_for("/api/keys", |keys| keys["parked"].as_array().unwrap().len() == 3);
+    let (status, answer) = daemon.post(&path);
+    assert_eq!((status, &answer["error"]["details"]["keys"]), (409, &json!(3)), "{answer}");
+    let (status, answer) = daemon.post(&format!("{path}&confirm=3"));
+    assert_eq!((status, answer), (200, json!({ "keys": 3, "dead_letters": 3 })));
+    daemon.wait_for("/api/keys", |keys| keys["parked"] == json!([]));
+
+    let listed =
+        daemon.wait_for("/api/dead-letters?order=newest", |page| page["totals"]["letters"] == 5);
+    assert_eq!(listed["letters"][4]["id"], "e1", "{listed}");
+    let found = daemon.get("/api/dead-letters?event=e2").1;
+    assert_eq!(
+        (&found["totals"]["letters"], &found["letters"][0]["key"]),
+        (&json!(1), &json!("a"))
+    );
+    let page = daemon.get("/api/dead-letters?order=newest&limit=2").1;
+    let next = daemon.get(page["next"].as_str().unwrap()).1;
+    let numbers = |page: &Value| -> Vec<u64> {
+        page["letters"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|of| of["number"].as_u64().unwrap())
+            .collect()
+    };
+    assert_eq!((numbers(&page), numbers(&next)), (vec![5, 4], vec![3, 2]));
+    drop(daemon);
+}
+
+#[test]
+fn o16_many_times_as_many_workers_are_asked_about() {
+    let stage = Stage::with(
+        "
+inputs: { g: { generator: { rate: 1/s } } }
+pools: { default: { workers: 8 } }
+handlers: { h: { on: '**', drop: } }
+admin: { listen: 127.0.0.1:0 }
+",
+    );
+    let daemon = Daemon::start(&stage);
+    let (status, answer) = daemon.post("/api/pools/default/workers?count=400");
+    let details = json!({ "workers": 8, "asked": 400 });
+    assert_eq!((status, &answer["error"]["details"]), (409, &details), "{answer}");
+    let (code, said) = say(&stage, &daemon, "pool resize --workers 400 default");
+    assert!(code == 1 && said.contains("--yes"), "{said}");
+    assert_eq!(daemon.post("/api/pools/default/workers?count=60").0, 200, "a few are no slip");
+    assert_eq!(say(&stage, &daemon, "pool resize --workers 400 --yes default").0, 0);
+    assert_eq!(daemon.get("/api/pools/default").1["workers"], 400);
     drop(daemon);
 }

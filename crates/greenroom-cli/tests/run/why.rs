@@ -116,7 +116,7 @@ fn parked(stage: &Stage) -> Daemon<'_> {
     daemon
 }
 
-const KEY: &str = "key=bad%2F1+%262&handler=push";
+const KEY: &str = "key=bad%2F1+%262&handler=push&event=e1";
 
 #[test]
 fn k08_a_parked_key_is_resumed_and_keeps_its_order() {
@@ -236,8 +236,7 @@ admin: {{ listen: 127.0.0.1:0 }}
     assert!(why.contains("the input `i` is not read") && why.contains("parked keys"), "{ready}");
     let keys = daemon.get("/api/keys").1;
     for parked in keys["parked"].as_array().unwrap() {
-        let key = parked["key"].as_str().unwrap();
-        assert_eq!(daemon.post(&format!("/api/keys/skip?key={key}")).0, 200);
+        assert_eq!(daemon.decide("skip", parked["key"].as_str().unwrap()).0, 200);
     }
     wait(|| (stage.read("dead-letters.ndjson").len() > 5).then_some(()));
 }

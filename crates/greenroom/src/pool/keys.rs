@@ -2,6 +2,8 @@
 
 use std::{any::type_name, fmt, hash::Hash, sync::Arc, time::Duration};
 
+use tokio::time::Instant;
+
 use super::core::Core;
 pub use super::stats::sketch::HotKey;
 use crate::{Actor, DeadLetterReason, pool::admin::control::Control};
@@ -115,6 +117,8 @@ pub struct KeyStatus {
     pub attempt: u32,
     /// What its last attempt failed of.
     pub last_error: Option<String>,
+    /// When that failed: it tells one failure of the key from any other.
+    pub failed_at: Option<Instant>,
     /// How long the first of the waiting messages has waited.
     pub oldest: Option<Duration>,
 }
@@ -245,13 +249,25 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Keys<A, K> {
     /// Lets a parked key go on behind the message that has failed, which becomes a dead letter; so
     /// do others of its batch that have failed for good with it. False if the key is not parked.
     pub fn release(&self, key: &K) -> bool {
-        self.core.release_key(key)
+        self.core.release_key(key, None)
+    }
+
+    /// As [`release`](Self::release), if it was parked by the failure of that moment
+    /// ([`KeyStatus::failed_at`]): so nobody decides about another message than the one that they
+    /// have looked at.
+    pub fn release_if(&self, key: &K, failed_at: Instant) -> bool {
+        self.core.release_key(key, Some(failed_at))
     }
 
     /// Lets a parked key go on with the message that has failed: it is attempted anew, as if it had
     /// not failed before. False if the key is not parked.
     pub fn replay(&self, key: &K) -> bool {
-        self.core.replay_key(key)
+        self.core.replay_key(key, None)
+    }
+
+    /// As [`replay`](Self::replay), if it was parked by the failure of that moment.
+    pub fn replay_if(&self, key: &K, failed_at: Instant) -> bool {
+        self.core.replay_key(key, Some(failed_at))
     }
 
     /// Whether this key is parked: so cheap that a sender may ask before each message, as it costs
@@ -263,7 +279,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Keys<A, K> {
     /// Takes the line of a parked key out, the message that has failed first; the messages count as
     /// returned. Later messages of the key are handled. `None` if the key is not parked.
     pub fn remove(&self, key: &K) -> Option<Vec<A::Message>> {
-        self.core.remove_key(key)
+        self.core.remove_key(key, None)
+    }
+
+    /// As [`remove`](Self::remove), if it was parked by the failure of that moment.
+    pub fn remove_if(&self, key: &K, failed_at: Instant) -> Option<Vec<A::Message>> {
+        self.core.remove_key(key, Some(failed_at))
     }
 }
 

@@ -61,6 +61,35 @@ async fn k08_who_wants_to_know_is_told_which_message_parks_its_key_and_why() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn k08_a_decision_about_one_failure_is_none_about_the_next() {
+    let clerk = Clerk::new();
+    let pool = parking(&clerk).spawn().await.unwrap();
+    for number in 0..3 {
+        pool.send((1, number, Fail)).await.unwrap();
+    }
+    settle().await;
+    let keys = pool.keys::<u64>().unwrap();
+    let failed_at = || keys.status(&1, String::clone).unwrap().failed_at.unwrap();
+    let first = failed_at();
+    tokio::time::advance(Duration::from_millis(1)).await;
+    assert!(keys.release_if(&1, first));
+    settle().await;
+    let second = failed_at();
+    assert!(second > first);
+    assert!(!keys.release_if(&1, first) && !keys.replay_if(&1, first));
+    assert!(keys.remove_if(&1, first).is_none(), "another message has failed by now");
+    let letters = pool.dead_letters().list(None, 9).len();
+    assert_eq!((letters, keys.parked()[0].waiting), (1, 1));
+    tokio::time::advance(Duration::from_millis(1)).await;
+    assert!(keys.replay_if(&1, second));
+    settle().await;
+    let third = failed_at();
+    assert!(third > second, "it has failed once more");
+    assert_eq!(keys.remove_if(&1, third).map(|line| line.len()), Some(2));
+    assert!(pool.stop(PATIENCE).await.stats.ledger_holds());
+}
+
+#[tokio::test(start_paused = true)]
 async fn k08_a_parked_key_is_replayed_in_its_order() {
     let clerk = Clerk::new();
     let pool = parking(&clerk).spawn().await.unwrap();

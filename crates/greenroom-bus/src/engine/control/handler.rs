@@ -4,7 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use super::change::ChangeError;
 use crate::{
-    engine::{process::entries::HandlerEntry, shared::Shared},
+    engine::{
+        process::{attempt_figures::AttemptsSnapshot, entries::HandlerEntry},
+        shared::Shared,
+    },
     name::Name,
     router::{HandlerConfig, PoolConfig, Retry},
 };
@@ -63,6 +66,11 @@ impl HandlerControl {
     pub fn outage(&self) -> Option<(Duration, String)> {
         let (since, error) = self.entry().circuit.down_since()?;
         Some((since.elapsed(), error))
+    }
+
+    /// How its attempts have ended so far, and how long they took.
+    pub fn attempts(&self) -> AttemptsSnapshot {
+        self.entry().attempts.snapshot()
     }
 
     /// How its failures are retried.

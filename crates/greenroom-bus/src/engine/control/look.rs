@@ -1,4 +1,4 @@
-//! Looking at an engine while it runs, and deciding about keys that wait: what an operator asks.
+//! Looking at an engine while it runs: what an operator asks.
 //!
 //! Nothing is counted for it while events pass. A request takes the locks of a pool's shards for a
 //! moment each, so its answer comes in bounded time, even if a pool is saturated and its handlers
@@ -12,19 +12,22 @@ use std::{
 use greenroom::{
     DeadLetterReason, PoolStats,
     advisor::Advice,
-    keys::{KeyCounts, KeyStatus, Keys},
+    keys::{KeyCounts, KeyState, KeyStatus, Keys},
 };
 
 use super::Control;
 use crate::{
-    dead_letter::Reason,
     engine::{
         account::order_audit::OrderLine,
+        egress::dead_letters::ToldLetter,
         intake::view::InputView,
-        process::{circuit::OutageView, entries::HandlerEntry, job::BusError, worker::BusWorker},
+        process::{
+            circuit::OutageView, entries::HandlerEntry, job::BusError, parked::ParkedEvent,
+            worker::BusWorker,
+        },
     },
     event::OrderBy,
-    excerpt::excerpt,
+    handler::CrashLoop,
     pattern::Pattern,
     router::{PoolConfig, Retry},
     sink::Trouble,
@@ -75,6 +78,10 @@ pub struct HandlerView {
     pub paused: bool,
     /// Its outage, where it is in one.
     pub outage: Option<OutageView>,
+    /// How often a worker process of it died, or was killed for what it answered.
+    pub crashes: u64,
+    /// Its worker processes die again and again.
+    pub crash_loop: Option<CrashLoop>,
     /// Events that came to it without a value at [`order_by`](Self::order_by), and so without
     /// order. Those that are dead letters for that do not count.
     pub without_key: u64,
@@ -116,6 +123,8 @@ pub struct KeyView {
     pub why: Option<KeyStatus>,
     /// Attempts that its handler makes at an event in all.
     pub attempts: u32,
+    /// The event that has parked it, where one has.
+    pub parked_for: Option<ParkedEvent>,
 }
 
 /// What a key has of one partition.
@@ -148,6 +157,8 @@ pub struct ParkedView {
     pub error: Option<String>,
     /// How many events wait behind that one.
     pub waiting: usize,
+    /// The event that has failed.
+    pub event: Option<ParkedEvent>,
 }
 
 /// A key with much work.
@@ -164,30 +175,6 @@ pub struct HotView {
     pub events: u64,
     /// By how many that may be too large.
     pub at_most_too_large: u64,
-}
-
-/// What becomes of a key that waits for an operator.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Decision {
-    /// The event that has failed is attempted anew, as if it had not failed before.
-    Resume,
-    /// That event becomes a dead letter, and the key goes on with the next.
-    Skip,
-    /// That event and all that wait behind it become dead letters; what comes
-    /// later of the key is handled.
-    Drop,
-}
-
-/// A key that was decided about.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Decided {
-    /// The handler by which it is ordered.
-    pub handler: String,
-    /// The input that its events come from.
-    pub input: String,
-    /// How many events became dead letters by the decision.
-    pub dead_letters: usize,
 }
 
 impl Control {
@@ -220,6 +207,12 @@ impl Control {
         self.shared.egress.dead_letters.store.trouble()
     }
 
+    /// The last dead letter of which the log has told: about the last one, or the first of many
+    /// that came together.
+    pub fn told_letter(&self) -> Option<ToldLetter> {
+        self.shared.egress.dead_letters.told()
+    }
+
     /// Where a key stands, with each handler and input of which it has events. Empty where it has
     /// none that are not settled.
     pub fn why(&self, key: &str) -> Vec<KeyView> {
@@ -242,6 +235,7 @@ impl Control {
                     reason: parked.reason,
                     error: why.and_then(|why| why.last_error),
                     waiting: parked.waiting,
+                    event: self.shared.process.parked.event(&parked.key),
                 }
             }));
         }
@@ -265,46 +259,6 @@ impl Control {
         hottest.sort_by_key(|hot| std::cmp::Reverse(hot.events));
         hottest.truncate(most);
         hottest
-    }
-
-    /// Decides about a parked key: with this handler, or with each that it is parked with.
-    /// Empty where it is not parked.
-    pub fn decide(&self, key: &str, handler: Option<&str>, decision: Decision) -> Vec<Decided> {
-        let lines = self.lines(key);
-        let lines = lines
-            .iter()
-            .filter(|line| handler.is_none_or(|wanted| *self.names(line).0.name == *wanted));
-        lines.filter_map(|line| self.decide_line(line, decision)).collect()
-    }
-
-    fn decide_line(&self, line: &OrderLine, decision: Decision) -> Option<Decided> {
-        let keys = self.keys_of(line)?;
-        let error = keys.status(line, in_words).and_then(|why| why.last_error);
-        let dead_letters = match decision {
-            Decision::Resume => keys.replay(line).then_some(0)?,
-            Decision::Skip => keys.release(line).then_some(1)?,
-            Decision::Drop => {
-                let jobs = keys.remove(line)?;
-                let why = error.map(|error| format!("; its key was parked after: {error}"));
-                let error = format!("dropped by an operator{}", why.unwrap_or_default());
-                let dropped = jobs.len();
-                for job in jobs {
-                    self.shared.give_up(job, Reason::Dropped, error.clone());
-                }
-                dropped
-            }
-        };
-        let (handler, input) = self.names(line);
-        let (key, handler) = (&*excerpt(&line.key), handler.name.to_string());
-        tracing::info!(
-            key,
-            handler,
-            input,
-            ?decision,
-            dead_letters,
-            "a parked key was decided about"
-        );
-        Some(Decided { handler, input, dead_letters })
     }
 
     fn pool_view(&self, place: usize) -> PoolView {
@@ -331,6 +285,8 @@ impl Control {
             retry: handler.retry(),
             paused: handler.pause.is_on(),
             outage: handler.circuit.view(),
+            crashes: handler.config.factory.crashes(),
+            crash_loop: handler.config.factory.crash_loop(),
             without_key: handler.without_key.load(Ordering::Relaxed),
         }
     }
@@ -338,6 +294,9 @@ impl Control {
     fn key_view(&self, line: &OrderLine) -> Option<KeyView> {
         let unsettled = self.shared.ledger.audit.pending(line)?;
         let (handler, input) = self.names(line);
+        let why = self.keys_of(line).and_then(|keys| keys.status(line, in_words));
+        let state = why.as_ref().map(|why| why.state);
+        let is_parked = matches!(state, Some(KeyState::Parked { .. }));
         Some(KeyView {
             key: line.key.to_string(),
             handler: handler.name.to_string(),
@@ -345,8 +304,9 @@ impl Control {
             input,
             unsettled: u64::from(unsettled),
             partitions: self.key_partitions(line),
-            why: self.keys_of(line).and_then(|keys| keys.status(line, in_words)),
+            why,
             attempts: handler.retry().attempts,
+            parked_for: self.shared.process.parked.event(line).filter(|_| is_parked),
         })
     }
 
@@ -358,7 +318,7 @@ impl Control {
 
     /// Every line that this key can stand in: one for each handler that
     /// keeps order, and each input.
-    fn lines(&self, key: &str) -> Vec<OrderLine> {
+    pub(super) fn lines(&self, key: &str) -> Vec<OrderLine> {
         let key: Arc<str> = key.into();
         let inputs = 0..self.shared.inputs.names().len() as u32;
         let ordered = self.shared.process.handlers.iter().enumerate().filter(|(_, handler)| {
@@ -371,17 +331,17 @@ impl Control {
             .collect()
     }
 
-    fn keys_of(&self, line: &OrderLine) -> Option<&Keys<BusWorker, OrderLine>> {
+    pub(super) fn keys_of(&self, line: &OrderLine) -> Option<&Keys<BusWorker, OrderLine>> {
         self.managed[self.names(line).0.pool].keys.as_ref()
     }
 
     /// The handler of a line, and the name of its input.
-    fn names(&self, line: &OrderLine) -> (&HandlerEntry, String) {
+    pub(super) fn names(&self, line: &OrderLine) -> (&HandlerEntry, String) {
         let input = self.shared.inputs.name(line.input).to_string();
         (&self.shared.process.handlers[line.handler as usize], input)
     }
 }
 
-fn in_words(error: &BusError) -> String {
+pub(super) fn in_words(error: &BusError) -> String {
     error.failure.error.clone()
 }

@@ -33,6 +33,18 @@ pub struct PoolControl {
     pub(crate) place: usize,
 }
 
+/// The key of which most events of a pool wait.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LongestLine {
+    /// The key.
+    pub key: String,
+    /// The handler by which it is ordered.
+    pub handler: String,
+    /// How many wait.
+    pub events: usize,
+}
+
 /// One setting of a pool with its new value, found to be possible.
 pub(crate) struct PoolChange {
     pool: PoolControl,
@@ -199,6 +211,15 @@ impl PoolControl {
     /// ended.
     pub fn advice(&self) -> Option<Advice> {
         self.managed().admin.advice()
+    }
+
+    /// The key of which most events wait. Looks at all that do.
+    pub fn longest_line(&self) -> Option<LongestLine> {
+        let longest = self.managed().keys.as_ref()?.longest_line()?;
+        let line = longest.key?;
+        let handler = &self.control.shared.process.handlers[line.handler as usize];
+        let (key, handler) = (line.key.to_string(), handler.name.to_string());
+        Some(LongestLine { key, handler, events: longest.messages })
     }
 
     /// Why the events of a key wait: for each input that has any, what it is called and where its

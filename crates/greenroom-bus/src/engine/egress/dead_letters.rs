@@ -69,11 +69,32 @@ pub(crate) struct DeadLetters {
     pub(crate) letters: Arc<PendingLetters>,
     ledger: Arc<Ledger>,
     log: LogLimit,
+    told: Mutex<Option<ToldLetter>>,
+}
+
+/// A dead letter of which the log has told: one of many, where there are many.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ToldLetter {
+    /// The handler, where it reached one.
+    pub handler: Option<String>,
+    /// Why it is one.
+    pub reason: Reason,
+    /// The last error, cut where it is long.
+    pub error: String,
+}
+
+impl ToldLetter {
+    /// Of this handler, for this reason.
+    pub fn new(handler: Option<&str>, reason: Reason, error: &str) -> Self {
+        Self { handler: handler.map(str::to_owned), reason, error: excerpt(error).into_owned() }
+    }
 }
 
 impl DeadLetters {
     pub(crate) fn new(store: Arc<dyn DeadLetterStore>, ledger: Arc<Ledger>) -> Self {
-        Self { store, letters: Arc::default(), ledger, log: LogLimit::default() }
+        let (log, told) = (LogLimit::default(), Mutex::default());
+        Self { store, letters: Arc::default(), ledger, log, told }
     }
 
     /// Hands a dead letter to its store; the event is settled when it is stored.
@@ -104,8 +125,14 @@ impl DeadLetters {
         });
     }
 
+    /// The last one of which the log has told.
+    pub(crate) fn told(&self) -> Option<ToldLetter> {
+        self.told.lock().clone()
+    }
+
     fn log(&self, given: &Given, addressed: &Addressed<'_>) {
         let Some(left_out) = self.log.line(Instant::now()) else { return };
+        *self.told.lock() = Some(ToldLetter::new(addressed.handler, given.reason, &given.error));
         let Addressed { input, source, position, handler, .. } = addressed;
         let (reason, error) = (given.reason.as_str(), &*excerpt(&given.error));
         let id = given.event.as_ref().map(|event| excerpt(event.id()));

@@ -1,6 +1,6 @@
 //! When nothing goes on because keys are parked, and what a run leaves behind them.
 
-use std::time::Duration;
+use std::{collections::HashSet, time::Duration};
 
 use tokio::time::Instant;
 
@@ -139,10 +139,11 @@ pub(crate) fn look_at_keys(engine: &Parts) {
     // An event that was in hand when its partition was taken away may have parked its key since.
     engine.give_up_waiting();
     let (mut keys, mut events) = (0, 0);
-    let mut of_inputs: Vec<u64> = Vec::new();
+    let (mut of_inputs, mut lines): (Vec<u64>, HashSet<OrderLine>) = Default::default();
     for pool in engine.managed.iter().filter_map(|managed| managed.keys.as_ref()) {
         for parked in pool.parked() {
             let line: &OrderLine = &parked.key;
+            lines.insert(line.clone());
             let (place, with_its_head) = (line.input as usize, 1 + parked.waiting as u64);
             keys += 1;
             events += with_its_head;
@@ -152,6 +153,7 @@ pub(crate) fn look_at_keys(engine: &Parts) {
             of_inputs[place] += with_its_head;
         }
     }
+    engine.shared.process.parked.forget_others(Instant::now(), |line| lines.contains(line));
     engine.shared.process.parked.seen(ParkedCounts { keys, events });
     engine.shared.inputs.hold_parked(&of_inputs);
 }

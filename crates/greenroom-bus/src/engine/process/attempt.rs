@@ -7,6 +7,7 @@ use std::{
 };
 
 use super::{
+    attempt_figures::WorkerFigures,
     circuit::{Admission, Probe},
     entries::{HandlerEntry, PoolSettings},
     job::{BusError, PoolJob},
@@ -15,6 +16,7 @@ use super::{
         waits_for_the_probe,
     },
     loopback::{Loopback, has_room},
+    shown::ShownEvent,
     under_way::{AttemptUnderWay, stays_unrecorded},
 };
 use crate::{
@@ -39,13 +41,22 @@ pub(crate) struct Attempts {
     pool: usize,
     slot: usize,
     /// By the handler's place; built when first needed.
-    handlers: Vec<Option<Box<dyn handler::Handler>>>,
+    handlers: Vec<Option<BuiltHandler>>,
+    /// The event whose handler waits for something.
+    in_hand: Arc<ShownEvent>,
+}
+
+/// A handler of this worker, and what its attempts come to.
+struct BuiltHandler {
+    handler: Box<dyn handler::Handler>,
+    figures: WorkerFigures,
 }
 
 impl Attempts {
     pub(crate) fn new(shared: Arc<Shared>, pool: usize, slot: usize) -> Self {
         let handlers = shared.process.handlers.iter().map(|_| None).collect();
-        Self { shared, pool, slot, handlers }
+        let in_hand = shared.process.pools[pool].in_hand.of_worker(slot);
+        Self { shared, pool, slot, handlers, in_hand }
     }
 
     /// As `attempt`, for several jobs: a result each. Those of one handler go to it together.
@@ -86,7 +97,7 @@ impl Attempts {
         &mut self,
         jobs: &mut [&mut PoolJob],
     ) -> Vec<Result<Outputs, BusError>> {
-        let Self { shared, handlers, pool, slot } = self;
+        let Self { shared, handlers, pool, slot, .. } = self;
         let place = jobs[0].handler();
         let (entry, pool) = (&shared.process.handlers[place], &shared.process.pools[*pool]);
         goes_on(shared, pool, jobs[0]).await;
@@ -129,7 +140,8 @@ impl Attempts {
         }
         let made = match built(&mut handlers[place], entry, *slot) {
             Err(failure) => jobs.iter().map(|_| Err(failure.clone())).collect(),
-            Ok(handler) => {
+            Ok(BuiltHandler { handler, figures }) => {
+                let began = figures.begin();
                 let told: Vec<&PoolJob> = jobs.iter().map(|job| &**job).collect();
                 let in_hand = AttemptsInHand { shared, jobs: &told };
                 let under_way =
@@ -138,16 +150,18 @@ impl Attempts {
                 let events: Vec<_> = seen.zip(attempts).collect();
                 let made = within(pool.timeout, handler.handle_all(&events)).await;
                 in_hand.answered();
-                match made {
+                let results = match made {
                     Ok(results) => results,
                     Err(late) => jobs.iter().map(|_| Err(late.clone())).collect(),
-                }
+                };
+                figures.all_ended(began, &results);
+                results
             }
         };
         let missing = || Err(Failure::new(FailureKind::Released, "it was not attempted"));
         let results = made.into_iter().chain(std::iter::repeat_with(missing));
         let recorded = recorded.into_iter().chain(std::iter::repeat_with(|| None));
-        let handler = handlers[place].as_deref();
+        let handler = handlers[place].as_ref().map(|built| &*built.handler);
         let results = results.enumerate();
         let judged = jobs.iter_mut().zip(recorded).zip(results).map(|((job, recorded), result)| {
             let (place, result) = result;
@@ -164,7 +178,7 @@ impl Attempts {
 
     pub(crate) async fn attempt(&mut self, job: &mut PoolJob) -> Result<Outputs, BusError> {
         // Borrowed apart, so that no shared count is written for each event.
-        let Self { shared, handlers, pool, slot } = self;
+        let Self { shared, handlers, pool, slot, in_hand: shown } = self;
         let (entry, pool) = (&shared.process.handlers[job.handler()], &shared.process.pools[*pool]);
         if pool.pause.is_on() {
             goes_on(shared, pool, job).await;
@@ -205,11 +219,12 @@ impl Attempts {
         let recorded = AttemptUnderWay::of(shared, job, &attempt);
         let result = match built(&mut handlers[job.handler()], entry, *slot) {
             Err(failure) => Err(failure),
-            Ok(handler) => {
+            Ok(BuiltHandler { handler, figures }) => {
                 let settlement = settlement(job, entry);
                 let job = &*job;
                 let in_hand = AttemptsInHand { shared, jobs: &[job] };
                 let event = seen(recorded.as_deref(), job);
+                let began = figures.begin();
                 let handling = match settlement {
                     None => handler.handle(event, &attempt),
                     Some(settlement) => handler.handle_and_settle(event, &attempt, settlement),
@@ -217,10 +232,12 @@ impl Attempts {
                 let result = match handling {
                     Handling::Done(result) => result,
                     Handling::Later(result) => {
-                        within(pool.timeout, result).await.and_then(|done| done)
+                        let result = shown.while_waiting(&job.event, within(pool.timeout, result));
+                        result.await.and_then(|done| done)
                     }
                 };
                 in_hand.answered();
+                figures.ended(began, &result);
                 result
             }
         };
@@ -229,14 +246,15 @@ impl Attempts {
             None => result,
         };
         ended(shared, job, recorded, &result);
-        note_health(entry, &result, handlers[job.handler()].as_deref(), 0);
+        let handler = handlers[job.handler()].as_ref().map(|built| &*built.handler);
+        note_health(entry, &result, handler, 0);
         // A probe that was answered in the handler's place is given back here: another one is made.
         result.map_err(|failure| failed(shared, pool, job, failure, probe))
     }
 
     /// Lets the handlers end what they keep open.
     pub(crate) async fn stop(&mut self) {
-        for handler in self.handlers.iter_mut().flatten() {
+        for BuiltHandler { handler, .. } in self.handlers.iter_mut().flatten() {
             if tokio::time::timeout(PATIENCE + OVERTIME, handler.stop(PATIENCE)).await.is_err() {
                 let pool = &*self.shared.process.pools[self.pool].name;
                 tracing::warn!(pool, worker = self.slot, "a handler did not stop; it is dropped");
@@ -358,15 +376,18 @@ async fn within<T>(
 
 /// The handler in this place, built when it is first needed.
 fn built<'a>(
-    place: &'a mut Option<Box<dyn handler::Handler>>,
+    place: &'a mut Option<BuiltHandler>,
     entry: &HandlerEntry,
     slot: usize,
-) -> Result<&'a mut Box<dyn handler::Handler>, Failure> {
+) -> Result<&'a mut BuiltHandler, Failure> {
     match place {
-        Some(handler) => Ok(handler),
+        Some(built) => Ok(built),
         None => match entry.config.factory.build(slot) {
-            Ok(handler) => Ok(place.insert(handler)),
-            Err(error) => Err(Failure::new(FailureKind::Pause, error).with_effect(Effect::None)),
+            Ok(handler) => {
+                let figures = entry.attempts.of_worker(slot);
+                Ok(place.insert(BuiltHandler { handler, figures }))
+            }
+            Err(error) => Err(Failure::new(FailureKind::Broken, error).with_effect(Effect::None)),
         },
     }
 }

@@ -1,7 +1,7 @@
 //! The circuit of a handler: an outage is not a poison message (D09).
 //!
 //! ```text
-//!        enough failures in a row, over two events or more          refused by its target
+//!        enough failures in a row, over two events or more          refused by its target, or broken
 //!  Up ───────────────────────────────────────────────────▶ Down ◀───────────────────────── Up
 //!   ▲                                                       │ one event probes at a time,
 //!   └──────────────── a probe that succeeds ────────────────┘ the others wait uncounted
@@ -25,7 +25,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::origin::OriginId;
-use crate::engine::config::OutageConfig;
+use crate::{engine::config::OutageConfig, handler::FailureKind};
 
 /// The waits between probes.
 const PROBES: Backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(5));
@@ -46,8 +46,30 @@ pub struct OutageView {
     pub lasted: Duration,
     /// The last error.
     pub error: String,
-    /// True if the target refuses greenroom itself (401, 403): only another configuration helps.
-    pub refused: bool,
+    /// What it is of.
+    pub cause: OutageCause,
+}
+
+/// What an outage is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OutageCause {
+    /// Attempts have only failed.
+    Failures,
+    /// The target refuses greenroom itself (401, 403): only other credentials help.
+    Refused,
+    /// What the handler runs does not work: its program has to be mended.
+    Broken,
+}
+
+impl OutageCause {
+    pub(crate) fn of(kind: FailureKind) -> Self {
+        match kind {
+            FailureKind::Pause => Self::Refused,
+            FailureKind::Broken => Self::Broken,
+            _ => Self::Failures,
+        }
+    }
 }
 
 /// The health of one handler.
@@ -67,8 +89,7 @@ pub(crate) struct Streak(u64);
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Failing<'a> {
     pub(crate) event: OriginId,
-    /// Its target refuses greenroom itself.
-    pub(crate) refused: bool,
+    pub(crate) cause: OutageCause,
     pub(crate) error: &'a str,
     pub(crate) probe: bool,
     /// Attempts that are left after it.
@@ -105,8 +126,8 @@ struct Down {
     next_probe: Instant,
     /// The last error.
     error: String,
-    /// The last answer refused greenroom itself, not an event.
-    refused: bool,
+    /// Of the last answer.
+    cause: OutageCause,
 }
 
 impl State {
@@ -130,14 +151,14 @@ impl State {
 }
 
 impl Down {
-    fn begin(error: &str, refused: bool, now: Instant) -> Self {
+    fn begin(error: &str, cause: OutageCause, now: Instant) -> Self {
         let next_probe = now + PROBES.wait(1, 1.0);
         let error = error.to_owned();
-        Self { since: now, probes: 1, probing: false, next_probe, error, refused }
+        Self { since: now, probes: 1, probing: false, next_probe, error, cause }
     }
 
-    fn probe_failed(&mut self, error: &str, refused: bool, now: Instant) {
-        self.refused = refused;
+    fn probe_failed(&mut self, error: &str, cause: OutageCause, now: Instant) {
+        self.cause = cause;
         self.probing = false;
         self.probes = self.probes.saturating_add(1);
         self.next_probe = now + PROBES.wait(self.probes, 1.0);
@@ -228,16 +249,16 @@ impl Circuit {
     /// An attempt failed. Those that began before the outage say nothing of how it goes
     /// on: only a `probe` does.
     pub(crate) fn failed(&self, failing: Failing<'_>, now: Instant) -> Blame {
-        let Failing { event, refused, error, probe, .. } = failing;
+        let Failing { event, cause, error, probe, .. } = failing;
         let mut state = self.state.lock();
         self.troubled.store(true, Ordering::Relaxed);
         if let Some(down) = &mut state.down {
             if probe {
-                down.probe_failed(error, refused, now);
+                down.probe_failed(error, cause, now);
             }
             return Blame::Outage;
         }
-        if !state.failed(&self.config, event, now) && !refused {
+        if !state.failed(&self.config, event, now) && cause == OutageCause::Failures {
             let only_failures = failing.since.is_none_or(|since| since.0 == state.streak);
             let undecided = self.config.window.min(ALONE).saturating_sub(state.lasted(now));
             match failing.left {
@@ -248,7 +269,7 @@ impl Circuit {
                 _ => return Blame::Event,
             }
         }
-        state.down = Some(Down::begin(error, refused, now));
+        state.down = Some(Down::begin(error, cause, now));
         Blame::NewOutage
     }
 
@@ -271,7 +292,7 @@ impl Circuit {
         let state = self.state.lock();
         let down = state.down.as_ref()?;
         let (lasted, error) = (down.since.elapsed(), down.error.clone());
-        Some(OutageView { lasted, error, refused: down.refused })
+        Some(OutageView { lasted, error, cause: down.cause })
     }
 }
 
@@ -309,7 +330,7 @@ mod tests {
     fn failing(event: u64) -> Failing<'static> {
         Failing {
             event: OriginId { input: 0, assigned: 0, at: event },
-            refused: false,
+            cause: OutageCause::Failures,
             error: "503",
             probe: false,
             left: 9,
@@ -381,7 +402,9 @@ mod tests {
     #[test]
     fn d09_one_event_probes_at_a_time_and_a_success_releases_all() {
         let (outage, now) = outage();
-        let refused = |probe, at| outage.failed(Failing { refused: true, probe, ..failing(1) }, at);
+        let refused = |probe, at| {
+            outage.failed(Failing { cause: OutageCause::Refused, probe, ..failing(1) }, at)
+        };
         assert_eq!(refused(false, now), Blame::NewOutage, "refused: no event is blamed");
         assert!(matches!(outage.admit(now), Admission::Wait(_)));
         let later = now + Duration::from_secs(1);
@@ -402,7 +425,7 @@ mod tests {
     #[test]
     fn d09_attempts_from_before_the_outage_neither_delay_nor_double_the_probe() {
         let (outage, now) = outage();
-        let refused = Failing { refused: true, ..failing(1) };
+        let refused = Failing { cause: OutageCause::Refused, ..failing(1) };
         assert_eq!(outage.failed(refused, now), Blame::NewOutage);
         for event in 0..50 {
             assert_eq!(fail(&outage, event, now), Blame::Outage);

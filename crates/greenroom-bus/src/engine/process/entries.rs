@@ -4,7 +4,10 @@ use std::{sync::atomic::AtomicU64, time::Duration};
 
 use parking_lot::Mutex;
 
-use super::{circuit::Circuit, pause::PauseGate, retries::Retries};
+use super::{
+    attempt_figures::AttemptFigures, circuit::Circuit, pause::PauseGate, retries::Retries,
+    shown::ShownEvents,
+};
 use crate::{
     name::Name,
     router::{HandlerConfig, OnFull, PoolConfig, Retry},
@@ -20,6 +23,7 @@ pub(crate) struct HandlerEntry {
     pub(crate) pause: PauseGate,
     /// Events that had no value at its `order_by`, and so stand in no line.
     pub(crate) without_key: AtomicU64,
+    pub(crate) attempts: AttemptFigures,
     /// As it is now; looked at when an attempt has failed.
     retry: Mutex<Retry>,
 }
@@ -34,6 +38,7 @@ impl HandlerEntry {
             circuit,
             pause: PauseGate::default(),
             without_key: AtomicU64::new(0),
+            attempts: AttemptFigures::default(),
             retry,
         }
     }
@@ -53,6 +58,8 @@ pub(crate) struct PoolSettings {
     /// As it is now.
     pub(crate) config: Mutex<PoolConfig>,
     pub(crate) pause: PauseGate,
+    /// What its workers have in hand.
+    pub(crate) in_hand: ShownEvents,
     /// Of an attempt.
     pub(crate) timeout: Option<Duration>,
     /// Events stand in line where their handlers say so.

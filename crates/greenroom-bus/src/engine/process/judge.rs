@@ -10,7 +10,7 @@ use greenroom::{
 use tokio::time::Instant;
 
 use super::{
-    circuit::{Blame, Failing, Probe},
+    circuit::{Blame, Failing, OutageCause, Probe},
     entries::{HandlerEntry, PoolSettings},
     failures::FailedEvent,
     job::{BusError, PoolJob},
@@ -124,7 +124,7 @@ pub(crate) fn failed(
     if failure.effect == Effect::Unknown {
         shared.ledger.unanswered.fetch_add(1, Ordering::Relaxed);
     }
-    if failure.kind == FailureKind::Pause && failure.effect == Effect::None {
+    if failure.kind.blames_the_handler() && failure.effect == Effect::None {
         // Nobody has had the event: the next attempt is the same one again.
         take_back(job, pool);
     }
@@ -168,7 +168,7 @@ fn blamed(
     let (left, since) = (tries.left(entry.retry(), now), tries.streak());
     let failing = Failing {
         event: job.origin.identity(),
-        refused: failure.kind == FailureKind::Pause,
+        cause: OutageCause::of(failure.kind),
         error: &failure.error,
         probe: probe.done(),
         left,
@@ -266,7 +266,11 @@ fn park(shared: &Shared, job: &mut PoolJob, error: &str) {
     extras.parked_for = Some(error.into());
     // A later attempt is the first again.
     extras.tries.begin_anew();
-    let Some(left_out) = shared.process.parked.parks(Instant::now()) else { return };
+    let now = Instant::now();
+    if let Some(line) = &job.line {
+        shared.process.parked.note(line.clone(), job.event.clone(), job.attempts, now);
+    }
+    let Some(left_out) = shared.process.parked.parks(now) else { return };
     let handler = &shared.process.handlers[job.handler()];
     let key = job.line.as_ref().map(|line| &*line.key);
     let (id, attempts, input) =

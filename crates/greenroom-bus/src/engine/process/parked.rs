@@ -13,15 +13,25 @@
 //! Nothing is counted while events pass. Once a key was parked, the run asks its pools for their
 //! parked keys twice a second.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::{
+    collections::HashMap,
+    sync::atomic::{AtomicBool, AtomicU64, Ordering},
+    time::Duration,
+};
 
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use crate::engine::account::log_limit::LogLimit;
+use crate::{
+    engine::account::{log_limit::LogLimit, order_audit::OrderLine},
+    event::Event,
+};
 
 /// Keys that the log names in a second: each wants a decision.
 const LOGGED: u32 = 20;
+
+/// A key is parked a moment after its event is noted here: only what is older was let go.
+const JUST_NOTED: Duration = Duration::from_secs(10);
 
 /// What follows for the operator, wherever a parked key is told of.
 pub(crate) const WHAT_NEXT: &str = "`greenroom why KEY` says why it waits; `greenroom key resume KEY`, `skip` or `drop` lets it go on";
@@ -36,8 +46,20 @@ pub(crate) struct Parked {
     /// Events that were refused because they came behind a parked key that may have no more.
     refused: AtomicU64,
     log: LogLimit,
+    /// The events that have failed, of keys that are parked, or were a moment ago.
+    failed: Mutex<HashMap<OrderLine, (ParkedEvent, Instant)>>,
     /// Why nothing goes on, where nothing does.
     standstill: Mutex<Option<String>>,
+}
+
+/// An event that has failed and parks its key.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ParkedEvent {
+    /// The event.
+    pub event: Event,
+    /// How many attempts it has had.
+    pub attempts: u32,
 }
 
 /// How much is parked.
@@ -64,6 +86,22 @@ impl Parked {
     pub(crate) fn parks(&self, now: Instant) -> Option<u64> {
         self.ever.store(true, Ordering::Relaxed);
         self.log.one_of(LOGGED, now)
+    }
+
+    /// This event parks its key.
+    pub(crate) fn note(&self, line: OrderLine, event: Event, attempts: u32, now: Instant) {
+        self.failed.lock().insert(line, (ParkedEvent { event, attempts }, now));
+    }
+
+    /// The event that has parked this key, where it is parked.
+    pub(crate) fn event(&self, line: &OrderLine) -> Option<ParkedEvent> {
+        self.failed.lock().get(line).map(|(event, _)| event.clone())
+    }
+
+    /// Forgets the events of keys that are parked no more.
+    pub(crate) fn forget_others(&self, now: Instant, is_parked: impl Fn(&OrderLine) -> bool) {
+        let is_new = |at: &Instant| now.duration_since(*at) < JUST_NOTED;
+        self.failed.lock().retain(|line, (_, at)| is_new(at) || is_parked(line));
     }
 
     /// Nothing goes on, and why.

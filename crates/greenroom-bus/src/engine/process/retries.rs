@@ -48,7 +48,7 @@ impl RetryClass {
             _ if is_over => return None,
             FailureKind::Timeout => Self::TimedOut,
             FailureKind::LoopbackFull => Self::LoopbackFull,
-            FailureKind::Retry { .. } | FailureKind::Pause => Self::Failed,
+            FailureKind::Retry { .. } | FailureKind::Pause | FailureKind::Broken => Self::Failed,
         })
     }
 }

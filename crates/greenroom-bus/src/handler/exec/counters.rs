@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 
-use super::standing::ProgramStanding;
+use super::{crashes::Crashes, standing::ProgramStanding};
 
 /// What happened to the processes of one factory, all workers together.
 #[derive(Debug, Default)]
@@ -10,7 +10,7 @@ pub(super) struct Counters {
     /// Starts that replaced a process which crashed or was killed.
     pub(super) restarts: AtomicU64,
     /// Processes that died, or broke the protocol and were killed for it.
-    pub(super) crashes: AtomicU64,
+    pub(super) crashes: Crashes,
     /// Processes that ended with code 0 and nothing in hand.
     pub(super) recycles: AtomicU64,
     /// Processes that ended without an answer, may have read the event, and were followed by

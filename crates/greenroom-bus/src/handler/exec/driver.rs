@@ -357,7 +357,7 @@ impl Driver {
         if let Some(Attempt { pool, worker, .. }) = self.last {
             tracing::warn!(pool = %pool, worker, "worker process crashed: {why}");
         }
-        self.counters.crashes.fetch_add(1, Relaxed);
+        self.counters.crashes.add(&why, Instant::now());
         self.next = next;
         self.last_crash = why.into_owned();
     }

@@ -11,12 +11,12 @@ pub(super) fn cannot_start(config: &ExecConfig, error: &io::Error) -> Failure {
         "exec: cannot start {}: {error}; check `command` and `cwd` in the configuration",
         command(config)
     );
-    unsent(FailureKind::Pause, error)
+    unsent(FailureKind::Broken, error)
 }
 
 /// The program could not be run for now; `others` of its processes run.
 pub(super) fn is_short(config: &ExecConfig, error: &io::Error, others: usize) -> Failure {
-    let kind = if others > 0 { FailureKind::Released } else { FailureKind::Pause };
+    let kind = if others > 0 { FailureKind::Released } else { FailureKind::Broken };
     let error = format!(
         "exec: cannot start {}: {error}; {others} of its processes run; raise the limit of greenroom's process \
          (`ulimit -n` for files, `ulimit -u` for processes, or its memory), or lower the pool's `workers`",
@@ -32,7 +32,7 @@ pub(super) fn does_not_work(config: &ExecConfig, why: &str) -> Failure {
          hand, and see that it reads events from its stdin and writes nothing but answers to its stdout",
         command(config)
     );
-    Failure::new(FailureKind::Pause, error)
+    Failure::new(FailureKind::Broken, error)
 }
 
 /// A process has not answered in time, and no event is the cause.
@@ -47,7 +47,7 @@ pub(super) fn hangs(config: &ExecConfig, had_event: bool, words: &str) -> Failur
         command(config),
         config.timeout
     );
-    Failure::new(FailureKind::Pause, error)
+    Failure::new(FailureKind::Broken, error)
 }
 
 /// One of a program that works has not answered in time.
@@ -80,7 +80,7 @@ pub(super) fn exhausted(config: &ExecConfig, last: &str, wait: Duration) -> Fail
          {wait:.0?}; see its stderr in the log, or raise `restart.max`",
         command(config)
     );
-    unsent(FailureKind::Pause, error)
+    unsent(FailureKind::Broken, error)
 }
 
 fn unsent(kind: FailureKind, error: String) -> Failure {

@@ -269,7 +269,7 @@ async fn u02_a_cancelled_attempt_kills_its_process() {
 async fn u02_a_command_that_cannot_be_started_pauses_the_handler() {
     let mut worker = Worker::new(program(&["greenroom-no-such-program", "secret"]));
     let failure = worker.failure("a").await;
-    assert_eq!(failure.kind, FailureKind::Pause);
+    assert_eq!(failure.kind, FailureKind::Broken);
     assert!(
         failure.error.starts_with("exec: cannot start \"greenroom-no-such-program\": No such file")
     );
@@ -309,7 +309,7 @@ async fn u02_processes_that_swallow_every_second_event_with_code_0_use_up_the_re
         }
         assert!(handled < 10, "it goes on without bound");
     };
-    assert_eq!((failure.kind, failure.effect), (FailureKind::Pause, Effect::None), "{failure}");
+    assert_eq!((failure.kind, failure.effect), (FailureKind::Broken, Effect::None), "{failure}");
     assert!(failure.error.contains("crashed more than 3 times"), "{failure}");
     assert_eq!((handled, worker.counts()), (4, (3, 4, 0)));
 }
@@ -318,7 +318,7 @@ async fn u02_processes_that_swallow_every_second_event_with_code_0_use_up_the_re
 async fn u02_a_first_event_swallowed_with_code_0_is_a_program_that_does_not_work() {
     let mut worker = Worker::shell("exit 0");
     let failure = worker.failure("a").await;
-    assert_eq!((failure.kind, failure.effect), (FailureKind::Pause, Effect::Unknown));
+    assert_eq!((failure.kind, failure.effect), (FailureKind::Broken, Effect::Unknown));
     assert!(failure.error.contains("exit status: 0"), "{failure}");
     assert_eq!(worker.counts(), (1, 2, 0));
     assert_eq!(
@@ -338,7 +338,7 @@ async fn p17_a_budget_used_up_pauses_the_handler_until_the_window_has_passed() {
     assert_eq!(worker.failure("a").await.kind, FailureKind::Crash);
     let failure = worker.failure("a").await;
     let start = Instant::now();
-    assert_eq!(failure.kind, FailureKind::Pause);
+    assert_eq!(failure.kind, FailureKind::Broken);
     assert!(failure.error.contains("more than 1 times within 2s"), "{}", failure.error);
     assert!(failure.error.contains("exit status: 3"), "{}", failure.error);
     assert_eq!(failure.effect, Effect::None, "no process was there to have it");
@@ -382,7 +382,7 @@ async fn u02_stderr_and_crashes_reach_the_log_with_pool_and_worker() {
     let recorder = samples::Recorder::default();
     let _guard = tracing::subscriber::set_default(recorder.clone());
     let mut worker = Worker::shell("echo out of cheese >&2; exit 3");
-    assert_eq!(worker.failure("a").await.kind, FailureKind::Pause);
+    assert_eq!(worker.failure("a").await.kind, FailureKind::Broken);
     let lines = recorder.lines();
     let said = "INFO message=out of cheese pool=default worker=0";
     assert!(lines.iter().any(|line| line == said), "{lines:#?}");
@@ -493,11 +493,11 @@ async fn a_worker_program_that_cannot_start_blames_no_event() {
     for (script, why) in BROKEN {
         let mut worker = Worker::new(program(&["sh", "-c", script]));
         let failure = worker.failure("a").await;
-        assert_eq!(failure.kind, FailureKind::Pause, "{script}: {failure}");
+        assert_eq!(failure.kind, FailureKind::Broken, "{script}: {failure}");
         let all = [why, "\"sh\" does not work", "no event is blamed", "by hand"];
         assert!(all.iter().all(|says| failure.error.contains(says)), "{script}: {failure}");
         assert_eq!(worker.counts(), (1, 2, 0), "{script}: two starts");
-        assert_eq!(worker.failure("b").await.kind, FailureKind::Pause, "{script}");
+        assert_eq!(worker.failure("b").await.kind, FailureKind::Broken, "{script}");
         assert_eq!(worker.counts(), (3, 4, 0), "{script}: none from the budget, which is 3");
     }
 }
@@ -527,7 +527,11 @@ async fn a_program_that_breaks_later_blames_no_event_that_it_has_not_read() {
     assert!(worker.handle("a").await.is_ok());
     for id in ["b", "c", "d", "e", "f"] {
         let failure = worker.failure(id).await;
-        assert_eq!((failure.kind, failure.effect), (FailureKind::Pause, Effect::None), "{failure}");
+        assert_eq!(
+            (failure.kind, failure.effect),
+            (FailureKind::Broken, Effect::None),
+            "{failure}"
+        );
     }
     assert_eq!(worker.factory.unanswered(), 0);
     fs::remove_file(dir.path().join("broken")).unwrap();
@@ -543,7 +547,7 @@ async fn a_program_that_dies_of_every_event_gives_up_a_few_and_then_blames_itsel
         assert_eq!(worker.failure(id).await.kind, FailureKind::Crash, "{id}");
     }
     for id in ["d", "e"] {
-        assert_eq!(worker.failure(id).await.kind, FailureKind::Pause, "{id}");
+        assert_eq!(worker.failure(id).await.kind, FailureKind::Broken, "{id}");
     }
     assert!(worker.handle("good").await.is_ok());
     assert_eq!(worker.failure("d").await.kind, FailureKind::Crash, "it works, but for this event");
@@ -567,7 +571,7 @@ async fn a_program_that_hangs_at_its_start_blames_no_event() {
         let timeout = SHORT;
         let config = ExecConfig { timeout, ..program(&["sh", "-c", script]) };
         let failure = Worker::new(config).failure("a").await;
-        assert_eq!((failure.kind, failure.effect), (FailureKind::Pause, effect), "{failure}");
+        assert_eq!((failure.kind, failure.effect), (FailureKind::Broken, effect), "{failure}");
         let all = [says, "last on its stderr: loading", "2s", "raise `timeout`"];
         assert!(all.iter().all(|says| failure.error.contains(says)), "{failure}");
     }
@@ -598,7 +602,7 @@ async fn a_want_of_descriptors_gives_the_event_back_while_others_run() {
     assert!(
         failure.error.contains("3 of its processes run") && failure.error.contains("ulimit -n")
     );
-    assert_eq!(errors::is_short(&config, &error(), 0).kind, FailureKind::Pause, "nobody is left");
+    assert_eq!(errors::is_short(&config, &error(), 0).kind, FailureKind::Broken, "nobody is left");
 }
 
 /// Starts a child that does as told, and notes its number in `$DIR/child`.

@@ -19,12 +19,41 @@ pub struct Filter {
     pub input: Option<String>,
     /// Of this key.
     pub key: Option<String>,
+    /// Of the event with this id.
+    pub event: Option<String>,
     /// Of this group of errors.
     pub group: Option<String>,
     /// Given up then or later.
     pub since: Option<SystemTime>,
     /// Stored no later than the letter of this number.
     pub upto: Option<u64>,
+}
+
+/// In which order letters are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Order {
+    /// As they came.
+    #[default]
+    Oldest,
+    /// The last one first.
+    Newest,
+}
+
+impl Order {
+    /// What every letter is behind.
+    pub fn start(self) -> u64 {
+        match self {
+            Self::Oldest => 0,
+            Self::Newest => u64::MAX,
+        }
+    }
+
+    pub(super) fn condition(self) -> &'static str {
+        match self {
+            Self::Oldest => "id > ? ORDER BY id",
+            Self::Newest => "id < ? ORDER BY id DESC",
+        }
+    }
 }
 
 impl Filter {
@@ -65,6 +94,7 @@ impl Filter {
             ("handler", &self.handler),
             ("input", &self.input),
             ("key", &self.key),
+            ("event_id", &self.event),
             ("grp", &self.group),
         ];
         for (column, wanted) in texts {
@@ -98,6 +128,7 @@ impl Filter {
             ("handler", &self.handler),
             ("input", &self.input),
             ("key", &self.key),
+            ("event", &self.event),
             ("group", &self.group),
         ];
         for (name, wanted) in texts {

@@ -57,7 +57,7 @@ impl Mask {
     }
 
     /// The event as JSON, without what is hidden. Text that is no JSON is hidden whole.
-    pub(super) fn event(&self, json: &[u8]) -> String {
+    pub fn event(&self, json: &[u8]) -> String {
         self.hide(json, &[])
     }
 

@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params_from_iter, types::Valu
 
 use super::{
     error::LetterError,
-    filter::{Filter, number, time},
+    filter::{Filter, Order, number, time},
     jobs::{self, Job},
     mask::Mask,
     row::{TextPart, each_piece, read},
@@ -123,17 +123,18 @@ impl Letters {
         &self.mask
     }
 
-    /// A page of letters behind this number, oldest first, and whether there are more.
+    /// A page of letters behind this number in this order, and whether there are more.
     ///
     /// # Errors
     /// They cannot be read.
     pub fn list(
         &self,
         filter: &Filter,
+        order: Order,
         after: u64,
         limit: usize,
     ) -> Result<(Vec<Summary>, bool), LetterError> {
-        let mut found = self.behind(filter, after, limit.saturating_add(1))?;
+        let mut found = self.behind(filter, order, after, limit.saturating_add(1))?;
         let more = found.len() > limit;
         found.truncate(limit);
         let letters = found.into_iter().map(|found| self.summary(found));
@@ -143,6 +144,7 @@ impl Letters {
     fn behind(
         &self,
         filter: &Filter,
+        order: Order,
         after: u64,
         limit: usize,
     ) -> Result<Vec<LetterRow>, LetterError> {
@@ -150,7 +152,8 @@ impl Letters {
         bound.push(number(after));
         bound.push(number(limit as u64));
         let select = format!(
-            "SELECT {COLUMNS} FROM letters WHERE {condition} AND id > ? ORDER BY id LIMIT ?"
+            "SELECT {COLUMNS} FROM letters WHERE {condition} AND {} LIMIT ?",
+            order.condition()
         );
         let mut select = self.tables.prepare_cached(&select)?;
         let rows = select.query_map(params_from_iter(bound), LetterRow::of)?;
@@ -284,7 +287,7 @@ impl Letters {
     /// # Errors
     /// There is no such letter, or it cannot be read.
     pub fn for_edit(&self, letter: u64) -> Result<Option<String>, LetterError> {
-        let found = self.behind(&Filter::of([letter]), 0, 1)?;
+        let found = self.behind(&Filter::of([letter]), Order::Oldest, 0, 1)?;
         let found = found.first().ok_or(LetterError::NoLetter(letter))?;
         let event = read(&self.tables, found.id, TextPart::Event)?;
         Ok(event.map(|event| self.mask.for_edit(&event)))
@@ -295,7 +298,7 @@ impl Letters {
     /// # Errors
     /// It cannot be read, or what is written to fails.
     pub fn write(&self, letter: u64, out: &mut dyn Write) -> Result<bool, WriteError> {
-        match self.behind(&Filter::of([letter]), 0, 1)?.first() {
+        match self.behind(&Filter::of([letter]), Order::Oldest, 0, 1)?.first() {
             Some(found) => self.write_found(found, out).map(|()| true),
             None => Ok(false),
         }
@@ -308,7 +311,7 @@ impl Letters {
     pub fn export(&self, filter: &Filter, out: &mut dyn Write) -> Result<u64, WriteError> {
         let (mut written, mut after) = (0, 0);
         loop {
-            let page = self.behind(filter, after, AT_ONCE)?;
+            let page = self.behind(filter, Order::Oldest, after, AT_ONCE)?;
             let Some(last) = page.last() else { return Ok(written) };
             after = last.id as u64;
             for found in &page {

@@ -94,7 +94,7 @@ impl Desk {
 }
 
 fn all(letters: &Letters) -> Vec<Summary> {
-    letters.list(&Filter::default(), 0, 1_000).unwrap().0
+    letters.list(&Filter::default(), Order::Oldest, 0, 1_000).unwrap().0
 }
 
 fn export(letters: &Letters, filter: &Filter) -> Vec<Value> {
@@ -234,7 +234,7 @@ fn d06_texts_of_any_kind_are_kept_and_filters_are_no_sql() {
             handler: Some(text.to_owned()),
             ..Filter::default()
         };
-        let found = letters.list(&filter, 0, 10).unwrap().0;
+        let found = letters.list(&filter, Order::Oldest, 0, 10).unwrap().0;
         assert_eq!((found.len(), &*found[0].error), (1, text));
     }
     for injected in ["' OR '1'='1", "1); DELETE FROM letters; --", "k' --"] {
@@ -274,7 +274,7 @@ fn d06_letters_are_grouped_by_error_reason_and_handler() {
     assert_eq!((&*first.error, first.handler.as_deref()), ("503 after 4 ms", Some("prices")));
     let filter = Filter { group: first.name.clone(), ..Filter::default() };
     assert_eq!(letters.totals(&filter).unwrap().letters, 5);
-    let (page, more) = letters.list(&filter, 2, 2).unwrap();
+    let (page, more) = letters.list(&filter, Order::Oldest, 2, 2).unwrap();
     assert_eq!((page[0].number, page.len(), more), (3, 2, true));
 }
 

@@ -17,8 +17,14 @@ pub(super) fn command(ask: &str) -> Option<String> {
             let of: Vec<_> = form_urlencoded::parse(query.as_bytes()).collect();
             let value =
                 |name: &str| of.iter().find(|(key, _)| key == name).map(|(_, of)| quoted(of));
-            let handler = value("handler").map_or(String::new(), |of| format!(" --handler {of}"));
-            format!("key {decision} {}{handler}", value("key")?)
+            let option =
+                |name: &str| value(name).map_or(String::new(), |of| format!(" --{name} {of}"));
+            let (handler, event) = (option("handler"), option("event"));
+            format!("key {decision} {}{handler}{event}", value("key")?)
+        }
+        ("GET", ["keys"]) if query.starts_with("key=") => {
+            let mut of = form_urlencoded::parse(query.as_bytes());
+            format!("why {}", of.next().map(|(_, key)| quoted(&key))?)
         }
         ("POST", ["reload"]) => "reload".to_owned(),
         ("GET", ["dead-letters"]) => "dead-letters list --by group".to_owned(),
@@ -41,6 +47,11 @@ mod tests {
                 "POST /api/keys/resume?key=a+b%27c&handler=push",
                 Some(r"greenroom key resume 'a b'\''c' --handler push"),
             ),
+            (
+                "POST /api/keys/skip?key=a&handler=push&event=e+1",
+                Some("greenroom key skip a --handler push --event 'e 1'"),
+            ),
+            ("GET /api/keys?key=a+b", Some("greenroom why 'a b'")),
             ("POST /api/reload", Some("greenroom reload")),
             ("GET /api/dead-letters", Some("greenroom dead-letters list --by group")),
             ("GET /api/run", None),

@@ -1,30 +1,36 @@
 //! Rules about events that wait for somebody, or were given up.
 
+use greenroom_bus::engine::ToldLetter;
 use url::form_urlencoded;
 
 use super::{
     finding::Finding,
     recent,
-    seen::Seen,
+    seen::{LettersSeen, ParkedFirst, Seen},
     words::{count, time},
 };
 
+/// Fewer dead letters within a minute are not worth a word.
+const FEW: u64 = 5;
+
 pub(super) fn parked(seen: &Seen, found: &mut Vec<Finding>) {
     let parked = &seen.parked;
-    let Some((key, handler, since, error)) = parked.first.as_ref().filter(|_| parked.keys > 0)
+    let Some(ParkedFirst { key, handler, since, error, event }) =
+        parked.first.as_ref().filter(|_| parked.keys > 0)
     else {
         return;
     };
-    let of: String = form_urlencoded::byte_serialize(key.as_bytes()).collect();
-    let handler_of: String = form_urlencoded::byte_serialize(handler.as_bytes()).collect();
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    query.append_pair("key", key).append_pair("handler", handler).append_pair("event", event);
     let what = match parked.keys {
         1 => "A key waits for a decision".to_owned(),
         keys => format!("{} wait for a decision", count(keys, "key")),
     };
     found.push(
-        Finding::warning("keys", what)
+        Finding::warning("parked_keys", "keys", what)
             .figures(format!(
-                "{} wait; `{key}` has waited longest, for {}, with `{handler}`: {error}",
+                "{} wait; `{key}` has waited longest, for {}, with `{handler}`, behind the event \
+                 `{event}`: {error}",
                 count(parked.events, "event"),
                 time(*since)
             ))
@@ -36,28 +42,36 @@ pub(super) fn parked(seen: &Seen, found: &mut Vec<Finding>) {
                 "Mend the cause, then have the failed event attempted anew; `skip` in place of \
                  `resume` makes a dead letter of it, `drop` of all that wait behind it as well.",
             )
-            .ask(format!("POST /api/keys/resume?key={of}&handler={handler_of}"))
+            .ask(format!("POST /api/keys/resume?{}", query.finish()))
             .lasted(*since),
     );
 }
 
 pub(super) fn dead_letters(seen: &Seen, found: &mut Vec<Finding>) {
-    let came = seen.came;
+    let LettersSeen { came, told, share: most, .. } = &seen.letters;
     let share = came.dead_lettered as f64 / came.settled.max(1) as f64;
-    if came.dead_lettered < seen.letters_from.0 || share < seen.letters_from.1 {
+    if came.dead_lettered < FEW || share < *most {
         return;
     }
     found.push(
-        Finding::warning("dead_letters", "Dead letters are coming in")
+        Finding::warning("dead_letters", "dead_letters", "Dead letters are coming in")
             .figures(format!(
-                "{} of {} that were finished within the last {} ({:.1} %)",
+                "{} of {} that were finished within the last {} ({:.1} %){}",
                 crate::report::grouped(came.dead_lettered),
                 count(came.settled, "event"),
                 time(recent::WITHIN),
-                share * 100.0
+                share * 100.0,
+                told.as_ref().map(in_words).unwrap_or_default()
             ))
             .why("Each is an event that was given up: nobody handles it unless it is replayed.")
             .change("See what they have failed of, mend that, and replay them.")
             .ask("GET /api/dead-letters"),
     );
+}
+
+/// What one of them has failed of.
+fn in_words(letter: &ToldLetter) -> String {
+    let reason = letter.reason.as_str().replace('_', " ");
+    let of = letter.handler.as_ref().map(|handler| format!(" of `{handler}`"));
+    format!("; one of them{}: {reason}: {}", of.unwrap_or_default(), letter.error)
 }

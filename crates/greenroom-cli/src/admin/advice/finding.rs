@@ -30,6 +30,8 @@ impl Severity {
 /// What was found, and what to do about it.
 #[derive(Debug, Clone, PartialEq)]
 pub(in super::super) struct Finding {
+    /// Which kind of finding, for alerts: `output_paused`. Stays what it is.
+    pub(in super::super) kind: &'static str,
     pub(in super::super) severity: Severity,
     /// What it is about, as a path of the configuration, `pools.erp`; or `keys`, or `run`.
     pub(in super::super) about: String,
@@ -53,20 +55,30 @@ pub(in super::super) struct Finding {
 }
 
 impl Finding {
-    pub(super) fn critical(about: impl Into<String>, what: impl Into<String>) -> Self {
-        Self::new(Severity::Critical, about, what)
+    pub(super) fn critical(
+        kind: &'static str,
+        about: impl Into<String>,
+        what: impl Into<String>,
+    ) -> Self {
+        Self::new(kind, Severity::Critical, about, what)
     }
 
-    pub(super) fn warning(about: impl Into<String>, what: impl Into<String>) -> Self {
-        Self::new(Severity::Warning, about, what)
+    pub(super) fn warning(
+        kind: &'static str,
+        about: impl Into<String>,
+        what: impl Into<String>,
+    ) -> Self {
+        Self::new(kind, Severity::Warning, about, what)
     }
 
     pub(super) fn new(
+        kind: &'static str,
         severity: Severity,
         about: impl Into<String>,
         what: impl Into<String>,
     ) -> Self {
         Self {
+            kind,
             severity,
             about: about.into(),
             what: what.into(),

@@ -29,7 +29,7 @@ pub(super) fn not_connected(seen: &Seen, found: &mut Vec<Finding>) {
         };
         let what = format!("The input `{}` is not connected", input.name);
         found.push(
-            Finding::new(severity, about(input), what)
+            Finding::new("input_not_connected", severity, about(input), what)
                 .figures(format!("{} for {}: {detail}", state.word(), time(*lasted)))
                 .why("Nothing of it is taken meanwhile.")
                 .change(change)
@@ -44,7 +44,7 @@ pub(super) fn log_fails(seen: &Seen, found: &mut Vec<Finding>) {
         let Some(why) = &input.log_trouble else { continue };
         let what = format!("The log of the input `{}` cannot be written", input.name);
         found.push(
-            Finding::warning(about(input), what)
+            Finding::warning("input_log_fails", about(input), what)
                 .figures(why)
                 .why("Posts are refused meanwhile: nothing that was answered is lost.")
                 .change("Mend what it says: greenroom tries again by itself.")
@@ -58,7 +58,7 @@ pub(super) fn remarks(seen: &Seen, found: &mut Vec<Finding>) {
         let Some(remark) = &input.remark else { continue };
         let what = format!("The input `{}` does not read as it should", input.name);
         found.push(
-            Finding::warning(about(input), what)
+            Finding::warning("input_remark", about(input), what)
                 .figures(remark)
                 .why("It is connected and goes on, so neither its state nor a count tells this.")
                 .change("Do what it says, and start greenroom anew.")
@@ -71,7 +71,7 @@ pub(super) fn files_at_risk(seen: &Seen, found: &mut Vec<Finding>) {
     for input in seen.inputs.iter().filter(|input| input.files_at_risk > 0) {
         let what = format!("The input `{}` has more files to read than it may open", input.name);
         found.push(
-            Finding::warning(about(input), what)
+            Finding::warning("files_at_risk", about(input), what)
                 .figures(count(input.files_at_risk as u64, "file"))
                 .why("A file that is removed before its turn is lost.")
                 .change(
@@ -95,7 +95,7 @@ pub(super) fn held(seen: &Seen, found: &mut Vec<Finding>) {
         } else if input.parked.refuses {
             let what = format!("The input `{}` refuses events of parked keys", input.name);
             found.push(
-                Finding::warning(about(input), what)
+                Finding::warning("parked_events_refused", about(input), what)
                     .figures(format!(
                         "{} hold half of what it may have unfinished",
                         count(input.parked.events, "event")
@@ -108,7 +108,7 @@ pub(super) fn held(seen: &Seen, found: &mut Vec<Finding>) {
     }
     if let Some(why) = &seen.standstill {
         found.push(
-            Finding::critical("run", "Nothing goes on: parked keys hold everything")
+            Finding::critical("standstill", "run", "Nothing goes on: parked keys hold everything")
                 .figures(why)
                 .why("Nothing is read or handled before somebody decides.")
                 .change("Decide about the parked keys.")
@@ -118,15 +118,18 @@ pub(super) fn held(seen: &Seen, found: &mut Vec<Finding>) {
 }
 
 fn held_by_parked_keys(input: &Input) -> Finding {
-    let mut finding =
-        Finding::critical(about(input), format!("The input `{}` is not read", input.name))
-            .figures(format!(
-                "{} of parked keys are all that it may have unfinished",
-                count(input.parked.events, "event")
-            ))
-            .why("Nothing of it is taken before somebody decides about those keys.")
-            .change("Decide about the parked keys.")
-            .ask("GET /api/keys");
+    let mut finding = Finding::critical(
+        "input_stands",
+        about(input),
+        format!("The input `{}` is not read", input.name),
+    )
+    .figures(format!(
+        "{} of parked keys are all that it may have unfinished",
+        count(input.parked.events, "event")
+    ))
+    .why("Nothing of it is taken before somebody decides about those keys.")
+    .change("Decide about the parked keys.")
+    .ask("GET /api/keys");
     finding.follows = Some("keys".to_owned());
     finding
 }
@@ -136,17 +139,21 @@ fn stands(seen: &Seen, input: &Input) -> Finding {
     let settled = input.last_settled.map_or("nothing of it has finished".to_owned(), |settled| {
         format!("nothing of it has finished for {}", time(settled))
     });
-    let finding = Finding::warning(about(input), format!("The input `{}` is held{by}", input.name))
-        .figures(format!(
-            "{settled}; {} are unfinished, {} wait for room",
-            crate::report::mebibytes(input.in_flight_bytes),
-            count(input.held_back, "event")
-        ))
-        .why(
-            "It has as much unfinished as it may have, so nothing more of it is read: also \
+    let finding = Finding::warning(
+        "input_stands",
+        about(input),
+        format!("The input `{}` is held{by}", input.name),
+    )
+    .figures(format!(
+        "{settled}; {} are unfinished, {} wait for room",
+        crate::report::mebibytes(input.in_flight_bytes),
+        count(input.held_back, "event")
+    ))
+    .why(
+        "It has as much unfinished as it may have, so nothing more of it is read: also \
                  nothing for other pools.",
-        )
-        .change("See what those workers handle, and since when.");
+    )
+    .change("See what those workers handle, and since when.");
     let pool = input.held_by.as_ref().or_else(|| seen.slowest().map(|pool| &pool.name));
     let finding = match input.last_settled {
         Some(settled) => finding.lasted(settled),

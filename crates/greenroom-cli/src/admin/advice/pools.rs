@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use url::form_urlencoded;
+
 use super::{
     finding::{Finding, Severity},
     lines::OptionLines,
-    seen::{Pool, Seen},
+    seen::{HotKey, Pool, Seen},
     words::{count, time},
 };
 
@@ -26,7 +28,7 @@ pub(super) fn workers_given_up(seen: &Seen, found: &mut Vec<Finding>) {
         let lines = OptionLines::under(["pools", &pool.name])
             .option("max_restarts", u64::from(pool.max_restarts).max(1) * 10);
         found.push(
-            Finding::critical(about(pool), what)
+            Finding::critical("workers_given_up", about(pool), what)
                 .figures(format!(
                     "{} restarted more than {} times; {} wait",
                     count(pool.workers as u64, "worker"),
@@ -47,11 +49,15 @@ pub(super) fn workers_given_up(seen: &Seen, found: &mut Vec<Finding>) {
 pub(super) fn paused(seen: &Seen, found: &mut Vec<Finding>) {
     for pool in seen.pools.iter().filter(|pool| pool.now.paused) {
         found.push(
-            Finding::warning(about(pool), format!("The pool `{}` is paused", pool.name))
-                .figures(count(pool.now.queued, "event") + " wait in it")
-                .why("Somebody has paused it. Its inputs stand still once enough wait.")
-                .change("Let it go on once that is over.")
-                .ask(format!("POST /api/pools/{}/resume", pool.name)),
+            Finding::warning(
+                "pool_paused",
+                about(pool),
+                format!("The pool `{}` is paused", pool.name),
+            )
+            .figures(count(pool.now.queued, "event") + " wait in it")
+            .why("Somebody has paused it. Its inputs stand still once enough wait.")
+            .change("Let it go on once that is over.")
+            .ask(format!("POST /api/pools/{}/resume", pool.name)),
         );
     }
 }
@@ -67,7 +73,7 @@ pub(super) fn waits_for_output(seen: &Seen, found: &mut Vec<Finding>) {
             true => Severity::Warning,
             false => Severity::Hint,
         };
-        let mut finding = Finding::new(severity, about(pool), what)
+        let mut finding = Finding::new("waits_for_output", severity, about(pool), what)
             .figures(format!(
                 "{workers} of {}; {} wait in its queue",
                 count(pool.workers as u64, "worker"),
@@ -78,6 +84,41 @@ pub(super) fn waits_for_output(seen: &Seen, found: &mut Vec<Finding>) {
             .ask(format!("GET /api/outputs/{}", output.name));
         let cause = format!("outputs.{}", output.name);
         finding.follows = found.iter().any(|found| found.about == cause).then_some(cause);
+        found.push(finding);
+    }
+}
+
+/// Pools of which one key is the limit: neither more workers nor a longer queue helps.
+pub(super) fn hot_key(seen: &Seen, found: &mut Vec<Finding>) {
+    for pool in &seen.pools {
+        let Some(HotKey { key, handler, waiting }) = &pool.now.hot else { continue };
+        if found.iter().any(|found| found.about == about(pool)) {
+            continue;
+        }
+        let took = seen.handlers.iter().find(|of| of.name == *handler).and_then(|of| of.took);
+        let limit = took.filter(|took| !took.now.p50.is_zero()).map(|took| {
+            format!("; that lets through about {:.0} a second", 1.0 / took.now.p50.as_secs_f64())
+        });
+        let what = format!("One key is the limit of the pool `{}`: `{key}`", pool.name);
+        let of: String = form_urlencoded::byte_serialize(key.as_bytes()).collect();
+        let finding = Finding::warning("hot_key", about(pool), what)
+            .figures(format!(
+                "{} of it wait, and {} of {} are idle{}",
+                count(*waiting as u64, "event"),
+                pool.now.live.saturating_sub(pool.now.busy),
+                count(pool.now.live as u64, "worker"),
+                limit.unwrap_or_default()
+            ))
+            .why("Events of one key are handled one after the other, so one worker has all of them.")
+            .change(
+                "More `workers` do not help. Order by a finer key (`order_by`) where that is right, \
+                 or make its handling quicker. This tells where it stands.",
+            )
+            .ask(format!("GET /api/keys?key={of}"));
+        let finding = match pool.now.oldest {
+            Some(oldest) => finding.lasted(oldest),
+            None => finding,
+        };
         found.push(finding);
     }
 }
@@ -105,7 +146,7 @@ pub(super) fn wedged(seen: &Seen, found: &mut Vec<Finding>) {
         let longest = pool.now.longest.unwrap_or_default();
         let what = format!("Workers of the pool `{}` make no progress", pool.name);
         found.push(
-            Finding::warning(about(pool), what)
+            Finding::warning("wedged_workers", about(pool), what)
                 .figures(format!(
                     "{} of {} have handled one event for more than {}, the longest for {}; {} wait",
                     pool.now.wedged,
@@ -132,7 +173,7 @@ pub(super) fn overloaded(seen: &Seen, found: &mut Vec<Finding>) {
             continue;
         }
         let what = format!("The queue of the pool `{}` is full", pool.name);
-        let mut finding = Finding::warning(about(pool), what)
+        let mut finding = Finding::warning("pool_overloaded", about(pool), what)
             .figures(format!(
                 "{} wait, the oldest for {}",
                 count(pool.now.queued, "event"),

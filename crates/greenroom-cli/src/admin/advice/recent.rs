@@ -1,11 +1,11 @@
 //! What came within the last minute, of counters that only say what came in all.
 
 use std::{
-    collections::VecDeque,
+    collections::{HashMap, VecDeque},
     time::{Duration, Instant},
 };
 
-use greenroom_bus::engine::Progress;
+use greenroom_bus::engine::{AttemptTimes, AttemptsSnapshot, Control, Progress};
 use parking_lot::Mutex;
 
 /// How far it goes back.
@@ -13,9 +13,30 @@ pub(super) const WITHIN: Duration = Duration::from_secs(60);
 /// How often it is kept.
 const EVERY: Duration = Duration::from_secs(2);
 
-/// Counts at moments within the last minute, the oldest first.
+/// How often times of attempts are kept, and how far that goes back.
+const TIMES_EVERY: Duration = Duration::from_secs(5);
+const TIMES_WITHIN: Duration = Duration::from_secs(20);
+/// So few attempts say nothing of how long they take.
+const FEW: u64 = 5;
+const FEW_BEFORE: u64 = 50;
+
+/// What was within the last minute.
 #[derive(Debug, Default)]
-pub(in super::super) struct Recent(Mutex<VecDeque<RecentCounts>>);
+pub(in super::super) struct Recent {
+    /// At moments of it, the oldest first.
+    counts: Mutex<VecDeque<RecentCounts>>,
+    /// By handler.
+    attempts: Mutex<HashMap<&'static str, VecDeque<(Instant, AttemptsSnapshot)>>>,
+}
+
+/// How long the attempts of a handler take.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Took {
+    /// Lately.
+    pub(super) now: AttemptTimes,
+    /// Of all the time before.
+    pub(super) before: AttemptTimes,
+}
 
 #[derive(Debug, Clone, Copy)]
 struct RecentCounts {
@@ -33,7 +54,9 @@ pub(in super::super) struct Came {
 
 impl Recent {
     /// Keeps the counts of this moment, where the last ones are old enough.
-    pub(in super::super) fn look(&self, at: Instant, progress: &Progress) {
+    pub(in super::super) fn look(&self, at: Instant, control: &Control) {
+        let progress = control.progress();
+        self.look_at_attempts(at, control);
         self.keep(RecentCounts {
             at,
             dead_lettered: progress.dead_lettered,
@@ -41,8 +64,35 @@ impl Recent {
         });
     }
 
+    fn look_at_attempts(&self, at: Instant, control: &Control) {
+        let mut attempts = self.attempts.lock();
+        for handler in control.handlers() {
+            let all = attempts.entry(handler.name()).or_default();
+            if all.back().is_some_and(|(last, _)| at.duration_since(*last) < TIMES_EVERY) {
+                continue;
+            }
+            while all.get(1).is_some_and(|(next, _)| at.duration_since(*next) >= TIMES_WITHIN) {
+                all.pop_front();
+            }
+            all.push_back((at, handler.attempts()));
+        }
+    }
+
+    /// How long attempts of this handler take, and took; `None` where there were too few to tell.
+    pub(super) fn took(&self, handler: &str) -> Option<Took> {
+        let attempts = self.attempts.lock();
+        let all = attempts.get(handler)?;
+        let ((_, first), (_, last)) = (all.front()?, all.back()?);
+        let ended = |of: &AttemptsSnapshot| of.succeeded + of.failed;
+        if ended(first) < FEW_BEFORE || ended(last) - ended(first) < FEW {
+            return None;
+        }
+        let now = last.took_since(first)?;
+        Some(Took { now, before: first.took_since(&AttemptsSnapshot::default())? })
+    }
+
     fn keep(&self, now: RecentCounts) {
-        let mut all = self.0.lock();
+        let mut all = self.counts.lock();
         if all.is_empty() {
             // Nothing has come before it was looked for the first time.
             all.push_back(RecentCounts { at: now.at, dead_lettered: 0, settled: 0 });
@@ -57,7 +107,7 @@ impl Recent {
 
     /// What came since the oldest that is kept.
     pub(in super::super) fn came(&self, progress: &Progress) -> Came {
-        let first = self.0.lock().front().copied();
+        let first = self.counts.lock().front().copied();
         first.map_or_else(Came::default, |first| Came {
             dead_lettered: progress.dead_lettered.saturating_sub(first.dead_lettered),
             settled: progress.settled.saturating_sub(first.settled),
@@ -76,7 +126,7 @@ mod tests {
             let at = start + Duration::from_secs(second);
             recent.keep(RecentCounts { at, dead_lettered: second, settled: 2 * second });
         }
-        let kept: Vec<_> = recent.0.lock().iter().map(|counts| counts.dead_lettered).collect();
+        let kept: Vec<_> = recent.counts.lock().iter().map(|counts| counts.dead_lettered).collect();
         assert_eq!((kept.len(), kept[0], kept[kept.len() - 1]), (30, 940, 998));
     }
 }

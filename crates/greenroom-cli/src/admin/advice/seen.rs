@@ -4,14 +4,18 @@ use std::time::Duration;
 
 use greenroom::advisor::Advice;
 use greenroom_bus::{
-    engine::{Control, HandlerView, InputView, OnFull, OutputView, PoolView},
+    engine::{
+        Control, HandlerView, InputView, LongestLine, OnFull, OutageCause, OutputView, PoolView,
+        ToldLetter,
+    },
+    handler::CrashLoop,
     sink::Trouble,
     source::InputState,
 };
 
 use super::{
     lines::ConfigFormat,
-    recent::{Came, Recent},
+    recent::{Came, Recent, Took},
 };
 use crate::{
     commands::run::{layers::HandlerLayers, reload::Reload},
@@ -21,8 +25,7 @@ use crate::{
 /// A worker that has had an event in hand for so long is wedged, where no admin listener says else.
 const WEDGED_AFTER: Duration = Duration::from_secs(60);
 
-/// So many dead letters within a minute are worth a look, and such a share of what was finished.
-const MANY_LETTERS: u64 = 5;
+/// Such a share of dead letters is worth a look, where no admin listener says else.
 const LETTER_SHARE: f64 = 0.01;
 
 /// All that was seen at one moment.
@@ -34,12 +37,7 @@ pub(in super::super) struct Seen {
     pub(super) outputs: Vec<Output>,
     pub(super) inputs: Vec<Input>,
     pub(super) parked: Parked,
-    /// Within the last minute.
-    pub(super) came: Came,
-    /// So many dead letters of these are told, and such a share of all.
-    pub(super) letters_from: (u64, f64),
-    /// Why dead letters are not stored for now.
-    pub(super) letters: Option<Failing>,
+    pub(super) letters: LettersSeen,
     /// What cannot be stored any more, beside outputs.
     pub(super) failures: Vec<String>,
     /// Why nothing goes on, where parked keys hold everything.
@@ -69,6 +67,7 @@ pub(super) struct Pool {
 #[derive(Debug, Clone)]
 pub(super) struct PoolNow {
     pub(super) live: usize,
+    pub(super) busy: usize,
     pub(super) queued: u64,
     pub(super) paused: bool,
     /// Workers that have had one event in hand for too long.
@@ -77,6 +76,16 @@ pub(super) struct PoolNow {
     pub(super) longest: Option<Duration>,
     /// How long the event has waited that waits longest.
     pub(super) oldest: Option<Duration>,
+    /// The key of most of what waits, where workers are idle beside that.
+    pub(super) hot: Option<HotKey>,
+}
+
+/// A key that one worker at a time handles, while others have nothing to do.
+#[derive(Debug, Clone)]
+pub(super) struct HotKey {
+    pub(super) key: String,
+    pub(super) handler: String,
+    pub(super) waiting: usize,
 }
 
 /// A pool's sizes as the configuration has them.
@@ -96,6 +105,9 @@ pub(super) struct Handler {
     pub(super) pool: String,
     pub(super) paused: bool,
     pub(super) outage: Option<Outage>,
+    pub(super) crash_loop: Option<CrashLoop>,
+    /// How long its attempts take, and took before.
+    pub(super) took: Option<Took>,
     /// How often an open circuit breaker of it has opened.
     pub(super) open: Option<u64>,
 }
@@ -104,8 +116,7 @@ pub(super) struct Handler {
 pub(super) struct Outage {
     pub(super) lasted: Duration,
     pub(super) error: String,
-    /// Its target refuses greenroom itself.
-    pub(super) refused: bool,
+    pub(super) cause: OutageCause,
 }
 
 #[derive(Debug, Clone)]
@@ -159,12 +170,36 @@ pub(super) struct InputParked {
     pub(super) refuses: bool,
 }
 
+/// How it stands with dead letters.
+#[derive(Debug, Clone)]
+pub(super) struct LettersSeen {
+    /// Within the last minute.
+    pub(super) came: Came,
+    /// One of the last.
+    pub(super) told: Option<ToldLetter>,
+    /// From this share on of all that finished, they are told.
+    pub(super) share: f64,
+    /// Why they are not stored for now.
+    pub(super) trouble: Option<Failing>,
+}
+
+/// A parked key.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ParkedFirst {
+    pub(super) key: String,
+    pub(super) handler: String,
+    pub(super) since: Duration,
+    pub(super) error: String,
+    /// The id of the event that has failed.
+    pub(super) event: String,
+}
+
 #[derive(Debug, Clone, Default)]
 pub(super) struct Parked {
     pub(super) keys: u64,
     pub(super) events: u64,
-    /// The one that has waited longest: key, handler, since, error.
-    pub(super) first: Option<(String, String, Duration, String)>,
+    /// The one that has waited longest.
+    pub(super) first: Option<ParkedFirst>,
 }
 
 impl Seen {
@@ -179,18 +214,22 @@ impl Seen {
         let admin = config.admin.as_ref();
         let wedged_after = admin.map_or(WEDGED_AFTER, |admin| admin.metrics.wedged_after);
         let pools = control.pool_views();
+        let handlers = control.handler_views().into_iter();
         let outputs: Vec<_> = control.output_views().into_iter().map(output).collect();
         Self {
             format: if reload.is_toml() { ConfigFormat::Toml } else { ConfigFormat::Yaml },
             pools: pools.iter().map(|view| pool(view, control, &config, wedged_after)).collect(),
-            handlers: control.handler_views().into_iter().map(|of| handler(of, layers)).collect(),
+            handlers: handlers.map(|of| handler(of, layers, recent)).collect(),
             failures: other_failures(control, &outputs),
             outputs,
             inputs: control.input_views().iter().map(|view| input(view, reload)).collect(),
             parked: parked(control),
-            came: recent.came(&control.progress()),
-            letters_from: (MANY_LETTERS, LETTER_SHARE),
-            letters: control.dead_letter_trouble().map(failing),
+            letters: LettersSeen {
+                came: recent.came(&control.progress()),
+                told: control.told_letter(),
+                share: admin.map_or(LETTER_SHARE, |admin| admin.dead_letter_share),
+                trouble: control.dead_letter_trouble().map(failing),
+            },
             standstill: control.standstill(),
             wedged_after,
         }
@@ -199,6 +238,12 @@ impl Seen {
     /// The pool with the event that has been handled for longest.
     pub(super) fn slowest(&self) -> Option<&Pool> {
         self.pools.iter().max_by_key(|pool| (pool.now.longest, pool.now.queued))
+    }
+
+    /// The output that workers of this pool wait for.
+    pub(in super::super) fn output_of(&self, pool: &str) -> Option<&str> {
+        let pool = self.pools.iter().find(|found| found.name == pool)?;
+        self.output_waited_for(pool).map(|(output, _)| &*output.name)
     }
 
     /// The output for which most workers of a pool wait, and how many, where that is half of them
@@ -229,11 +274,13 @@ fn pool(view: &PoolView, control: &Control, config: &Config, wedged_after: Durat
         workers: view.stats.configured,
         now: PoolNow {
             live: view.stats.live,
+            busy: view.stats.busy,
             queued: view.stats.queued,
             paused: view.paused,
             wedged: busy().filter(|time| *time >= wedged_after).count(),
             longest: busy().max(),
             oldest: view.stats.oldest,
+            hot: hot_key(view, control),
         },
         on_full: view.config.on_full,
         rate: written.and_then(|pool| pool.rate).map(|rate| rate.per_second),
@@ -249,14 +296,31 @@ fn pool(view: &PoolView, control: &Control, config: &Config, wedged_after: Durat
     }
 }
 
-fn handler(view: HandlerView, layers: &HandlerLayers) -> Handler {
-    let HandlerView { name, pool, paused, outage, .. } = view;
+/// A key is hot where so many of its events wait, and half of all that do.
+const HOT: usize = 50;
+
+/// Looks at all that waits, and only where workers are idle beside it.
+fn hot_key(view: &PoolView, control: &Control) -> Option<HotKey> {
+    let keys =
+        view.keys.as_ref().filter(|keys| keys.waiting + view.stats.queued as usize >= HOT)?;
+    if view.stats.busy * 2 > view.stats.live || view.paused {
+        return None;
+    }
+    let line = control.pool(&view.name).ok()?.longest_line()?;
+    let most = (keys.waiting.max(view.stats.queued as usize)) / 2;
+    let LongestLine { key, handler, events, .. } = line;
+    (events >= HOT && events >= most).then_some(HotKey { key, handler, waiting: events })
+}
+
+fn handler(view: HandlerView, layers: &HandlerLayers, recent: &Recent) -> Handler {
+    let HandlerView { name, pool, paused, outage, crash_loop, .. } = view;
+    let took = recent.took(&name);
     let outage = outage.map(|outage| Outage {
         lasted: outage.lasted,
         error: outage.error,
-        refused: outage.refused,
+        cause: outage.cause,
     });
-    Handler { open: layers.opened(&name), name, pool, paused, outage }
+    Handler { open: layers.opened(&name), name, pool, paused, outage, crash_loop, took }
 }
 
 /// Those of outputs stand with the outputs.
@@ -303,7 +367,12 @@ fn parked(control: &Control) -> Parked {
         return Parked::default();
     }
     let first = control.parked().into_iter().next();
-    let first =
-        first.map(|first| (first.key, first.handler, first.since, first.error.unwrap_or_default()));
+    let first = first.map(|first| ParkedFirst {
+        key: first.key,
+        handler: first.handler,
+        since: first.since,
+        error: first.error.unwrap_or_default(),
+        event: first.event.map_or(String::new(), |failed| failed.event.id().to_owned()),
+    });
     Parked { keys: progress.parked_keys, events: progress.parked_events, first }
 }

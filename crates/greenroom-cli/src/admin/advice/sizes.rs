@@ -22,7 +22,7 @@ pub(super) fn held_by_its_rate(seen: &Seen, found: &mut Vec<Finding>) {
         let Some((advice, rate, starts)) = held(pool) else { continue };
         let what = format!("The `rate` of the pool `{}` holds it back", pool.name);
         found.push(
-            Finding::warning(format!("pools.{}", pool.name), what)
+            Finding::warning("rate", format!("pools.{}", pool.name), what)
                 .figures(format!(
                     "{starts:.1} attempts started a second, of {rate:.1}; {} wait; over {:.0} s",
                     count(pool.now.queued, "event"),
@@ -69,14 +69,15 @@ pub(super) fn kept(seen: &Seen, found: &mut Vec<Finding>) {
         let Some(lines) = as_it_is(pool) else { continue };
         let (workers, queue) = pool.file.sizes;
         let what = format!("The pool `{}` was given other sizes than the file says", pool.name);
-        let finding = Finding::new(Severity::Hint, format!("pools.{}", pool.name), what)
-            .figures(format!(
-                "workers {workers} -> {}, queue {queue} -> {}",
-                pool.workers, pool.capacity
-            ))
-            .why("With the next start it begins with those of the file again.")
-            .change(KEEP)
-            .lines(Some(lines));
+        let finding =
+            Finding::new("sizes_kept", Severity::Hint, format!("pools.{}", pool.name), what)
+                .figures(format!(
+                    "workers {workers} -> {}, queue {queue} -> {}",
+                    pool.workers, pool.capacity
+                ))
+                .why("With the next start it begins with those of the file again.")
+                .change(KEEP)
+                .lines(Some(lines));
         found.push(Finding { done: true, ..finding });
     }
 }
@@ -121,7 +122,7 @@ fn size(pool: &Pool, advice: &Advice) -> Option<Finding> {
     };
     let severity = if advice.acted { Severity::Hint } else { severity };
     let what = format!("{what} of the pool `{}`", pool.name);
-    let finding = Finding::new(severity, format!("pools.{}", pool.name), what)
+    let finding = Finding::new("sizes", severity, format!("pools.{}", pool.name), what)
         .figures(advice.figures.to_string())
         .why(why)
         .change(change)

@@ -1,23 +1,37 @@
 //! Rules about what handlers and outputs reach: outages, rejected credentials, outputs that fail.
 
+use std::time::Duration;
+
+use greenroom_bus::{engine::OutageCause, handler::CrashLoop};
+
 use super::{
-    finding::Finding,
+    finding::{Finding, Severity},
+    recent::Took,
     seen::{Handler, Output, Seen},
     words::{count, time},
 };
 
+/// Attempts that take this many times what those before took are slow; shorter ones are not.
+const SLOWER: u32 = 4;
+const NOTICED: Duration = Duration::from_millis(50);
+
 pub(super) fn handlers(seen: &Seen, found: &mut Vec<Finding>) {
     for handler in &seen.handlers {
-        found.extend(outage(handler));
+        found.extend(outage(handler).or_else(|| crashes(handler)));
+        found.extend(slow(seen, handler));
         found.extend(breaker(handler));
         if handler.paused {
             let (name, about) = (&handler.name, format!("handlers.{}", handler.name));
             found.push(
-                Finding::warning(about, format!("The handler `{name}` is paused"))
-                    .figures("its events wait")
-                    .why("Somebody has paused it. Its inputs stand still once enough wait.")
-                    .change("Let it go on once that is over.")
-                    .ask(format!("POST /api/handlers/{name}/resume")),
+                Finding::warning(
+                    "handler_paused",
+                    about,
+                    format!("The handler `{name}` is paused"),
+                )
+                .figures("its events wait")
+                .why("Somebody has paused it. Its inputs stand still once enough wait.")
+                .change("Let it go on once that is over.")
+                .ask(format!("POST /api/handlers/{name}/resume")),
             );
         }
     }
@@ -26,8 +40,10 @@ pub(super) fn handlers(seen: &Seen, found: &mut Vec<Finding>) {
 fn outage(handler: &Handler) -> Option<Finding> {
     let outage = handler.outage.as_ref()?;
     let (name, about) = (&handler.name, format!("handlers.{}", handler.name));
-    let finding = match outage.refused {
-        true => Finding::critical(
+    let mut lasted = outage.lasted;
+    let finding = match outage.cause {
+        OutageCause::Refused => Finding::critical(
+            "refused_credentials",
             about,
             format!("The target of the handler `{name}` rejects our credentials"),
         )
@@ -40,26 +56,63 @@ fn outage(handler: &Handler) -> Option<Finding> {
              that read again; or have them accepted.",
         )
         .ask("POST /api/reload"),
-        false => Finding::warning(about, format!("The handler `{name}` is in outage"))
+        OutageCause::Broken => {
+            let crashes = handler.crash_loop.as_ref();
+            lasted = crashes.map_or(lasted, |of| of.lasted.max(lasted));
+            Finding::critical(
+                "crash_loop",
+                about,
+                format!("The program of the handler `{name}` does not work"),
+            )
             .why(
-                "Attempts have only failed, so greenroom tries one event at a time, and its inputs \
-                 stand still once enough wait.",
+                "No event is to blame and none is given up: they wait. It is started anew every few \
+                 seconds, so it goes on by itself once it is mended.",
             )
-            .change(
-                "Mend its target: greenroom goes on by itself with the first attempt that \
-                 succeeds. This tells how it stands.",
-            )
-            .ask(format!("GET /api/handlers/{name}")),
+            .change(MEND_PROGRAM)
+            .ask(format!("GET /api/handlers/{name}"))
+        }
+        _ => Finding::warning(
+            "handler_outage",
+            about,
+            format!("The handler `{name}` is in outage"),
+        )
+        .why(
+            "Attempts have only failed, so greenroom tries one event at a time, and its inputs \
+             stand still once enough wait.",
+        )
+        .change(
+            "Mend its target: greenroom goes on by itself with the first attempt that succeeds. \
+             This tells how it stands.",
+        )
+        .ask(format!("GET /api/handlers/{name}")),
     };
-    let figures = format!("for {}; the last error: {}", time(outage.lasted), outage.error);
-    Some(finding.figures(figures).lasted(outage.lasted))
+    let figures = format!("for {}; the last error: {}", time(lasted), outage.error);
+    Some(finding.figures(figures).lasted(lasted))
+}
+
+const MEND_PROGRAM: &str = "See what it writes last and how it ends; run its `command` by hand, \
+                            and give it an event on its stdin. The log has all of its stderr.";
+
+/// A program that answers some events and dies of others.
+fn crashes(handler: &Handler) -> Option<Finding> {
+    let CrashLoop { crashes, lasted, last, .. } = handler.crash_loop.as_ref()?;
+    let name = &handler.name;
+    let what = format!("The program of the handler `{name}` crashes again and again");
+    Some(
+        Finding::warning("crash_loop", format!("handlers.{name}"), what)
+            .figures(format!("{} in {}; the last: {last}", count(*crashes, "time"), time(*lasted)))
+            .why("It is started anew each time; an event that crashes it twice is a dead letter.")
+            .change(MEND_PROGRAM)
+            .ask(format!("GET /api/handlers/{name}"))
+            .lasted(*lasted),
+    )
 }
 
 fn breaker(handler: &Handler) -> Option<Finding> {
     let (name, opened) = (&handler.name, handler.open?);
     let what = format!("The circuit breaker of the handler `{name}` is open");
     Some(
-        Finding::warning(format!("handlers.{name}"), what)
+        Finding::warning("breaker_open", format!("handlers.{name}"), what)
             .figures(format!("it has opened {}", count(opened, "time")))
             .why("Attempts fail at once, without a call of the target, until it is tried again.")
             .change(
@@ -70,16 +123,44 @@ fn breaker(handler: &Handler) -> Option<Finding> {
     )
 }
 
+/// Attempts that take much longer than those before.
+fn slow(seen: &Seen, handler: &Handler) -> Option<Finding> {
+    let Took { now, before } = handler.took?;
+    if now.p50 < NOTICED || now.p50 < before.p50 * SLOWER || handler.outage.is_some() {
+        return None;
+    }
+    let pool = seen.pools.iter().find(|pool| pool.name == handler.pool)?;
+    // One whose workers keep up is only something to know.
+    let is_late = pool.now.busy >= pool.now.live && pool.now.queued > 0;
+    let severity = if is_late { Severity::Warning } else { Severity::Hint };
+    let name = &handler.name;
+    let what = format!("The handler `{name}` has become slow");
+    Some(
+        Finding::new("slow_handler", severity, format!("handlers.{name}"), what)
+            .figures(format!(
+                "half of its attempts of late took more than {}, before that {}; {} wait",
+                time(now.p50),
+                time(before.p50),
+                count(pool.now.queued, "event")
+            ))
+            .why("Its workers are busy for longer with each event, and what comes meanwhile waits.")
+            .change(
+                "See what its target does. More `workers` help only where that bears more at once.",
+            )
+            .ask(format!("GET /api/handlers/{name}")),
+    )
+}
+
 pub(super) fn outputs(seen: &Seen, found: &mut Vec<Finding>) {
     for output in &seen.outputs {
         let Some(finding) = failed(output).or_else(|| failing(output)) else { continue };
         found.push(finding);
     }
-    if let Some(trouble) = &seen.letters {
+    if let Some(trouble) = &seen.letters.trouble {
         let what = "Dead letters are not stored";
         let finding = match trouble.paused {
-            true => Finding::critical("dead_letters", what),
-            false => Finding::warning("dead_letters", what),
+            true => Finding::critical("letters_not_stored", "dead_letters", what),
+            false => Finding::warning("letters_not_stored", "dead_letters", what),
         };
         found.push(
             finding
@@ -92,7 +173,7 @@ pub(super) fn outputs(seen: &Seen, found: &mut Vec<Finding>) {
     }
     for failure in &seen.failures {
         found.push(
-            Finding::critical("run", "Something cannot be stored any more")
+            Finding::critical("cannot_store", "run", "Something cannot be stored any more")
                 .figures(failure)
                 .why("What it was to store is refused, and delivered again where its source can.")
                 .change("Mend what it says, and start greenroom anew.")
@@ -113,6 +194,7 @@ fn failed(output: &Output) -> Option<Finding> {
     let failure = output.failure.as_ref()?;
     Some(
         Finding::critical(
+            "output_failed",
             format!("outputs.{}", output.name),
             format!("{} has failed", named(output)),
         )
@@ -137,13 +219,17 @@ fn failing(output: &Output) -> Option<Finding> {
                      mended, let it go on."
                 }
             };
-            Finding::critical(about, format!("{} is paused", named(output)))
+            Finding::critical("output_paused", about, format!("{} is paused", named(output)))
                 .change(change)
                 .ask(format!("POST /api/outputs/{name}/resume"))
         }
-        (false, _) => Finding::warning(about, format!("{} makes no progress", named(output)))
-            .change("Mend its target: greenroom tries again by itself. This tells how it stands.")
-            .ask(format!("GET /api/outputs/{name}")),
+        (false, _) => Finding::warning(
+            "output_failing",
+            about,
+            format!("{} makes no progress", named(output)),
+        )
+        .change("Mend its target: greenroom tries again by itself. This tells how it stands.")
+        .ask(format!("GET /api/outputs/{name}")),
     };
     Some(
         finding

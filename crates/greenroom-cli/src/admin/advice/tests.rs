@@ -3,13 +3,18 @@
 use std::time::Duration;
 
 use greenroom::advisor::{Advice, Advisor, Figures, Inbox, Judge};
-use greenroom_bus::engine::OnFull;
+use greenroom_bus::{
+    dead_letter::Reason,
+    engine::{AttemptTimes, OnFull, OutageCause, ToldLetter},
+    handler::CrashLoop,
+};
 
 use super::{
     lines::ConfigFormat,
-    recent::Came,
+    recent::{Came, Took},
     seen::{
-        Failing, Handler, Input, InputParked, Outage, Output, Parked, Pool, PoolInFile, PoolNow,
+        Failing, Handler, HotKey, Input, InputParked, LettersSeen, Outage, Output, Parked,
+        ParkedFirst, Pool, PoolInFile, PoolNow,
     },
     *,
 };
@@ -22,7 +27,16 @@ fn pool(name: &str) -> Pool {
         autotune: Autotune::Say,
         advice: None,
         workers: 8,
-        now: PoolNow { live: 8, queued: 3, paused: false, wedged: 0, longest: None, oldest: None },
+        now: PoolNow {
+            live: 8,
+            busy: 1,
+            queued: 3,
+            paused: false,
+            wedged: 0,
+            longest: None,
+            oldest: None,
+            hot: None,
+        },
         on_full: OnFull::Pause,
         rate: None,
         capacity: 1_000,
@@ -49,12 +63,17 @@ fn within_bounds(pool: Pool) -> Pool {
 
 fn handler(name: &str) -> Handler {
     let (name, pool) = (name.to_owned(), "erp".to_owned());
-    Handler { name, pool, paused: false, outage: None, open: None }
+    Handler { name, pool, paused: false, outage: None, crash_loop: None, took: None, open: None }
 }
 
 fn output(name: &str) -> Output {
     let (name, waiting) = (name.to_owned(), Vec::new());
     Output { name, trouble: None, failure: None, removed: false, waiting }
+}
+
+fn letters(dead_lettered: u64, settled: u64) -> LettersSeen {
+    let came = Came { dead_lettered, settled };
+    LettersSeen { came, told: None, share: 0.01, trouble: None }
 }
 
 /// All is well.
@@ -78,9 +97,7 @@ fn well() -> Seen {
             log_trouble: None,
         }],
         parked: Parked::default(),
-        came: Came { dead_lettered: 9, settled: 1_000 },
-        letters_from: (5, 0.01),
-        letters: None,
+        letters: letters(9, 1_000),
         failures: Vec::new(),
         standstill: None,
         wedged_after: 60 * SECOND,
@@ -295,14 +312,16 @@ fn o13_workers_that_do_not_get_on_and_such_as_were_given_up() {
 
 #[test]
 fn o13_targets_that_fail_and_what_is_paused() {
-    let outage = |refused| Outage { lasted: 90 * SECOND, error: "503".to_owned(), refused };
+    let outage = |cause| Outage { lasted: 90 * SECOND, error: "503".to_owned(), cause };
     let with = |handler| Seen { handlers: vec![handler], ..well() };
-    let refused = one(&with(Handler { outage: Some(outage(true)), ..handler("push") }));
+    let refused =
+        one(&with(Handler { outage: Some(outage(OutageCause::Refused)), ..handler("push") }));
     assert_eq!(
         (refused.severity, refused.ask.as_deref()),
         (Severity::Critical, Some("POST /api/reload"))
     );
-    let down = one(&with(Handler { outage: Some(outage(false)), ..handler("push") }));
+    let down =
+        one(&with(Handler { outage: Some(outage(OutageCause::Failures)), ..handler("push") }));
     assert_eq!(down.figures, "for 90 s; the last error: 503");
     let paused = one(&with(Handler { paused: true, ..handler("push") }));
     assert_eq!(paused.ask.as_deref(), Some("POST /api/handlers/push/resume"));
@@ -376,7 +395,7 @@ fn o14_an_output_that_rejects_is_the_cause_of_the_workers_and_inputs_that_wait()
 fn o14_a_full_queue_follows_from_the_outage_of_its_handler() {
     let mut seen = well();
     seen.handlers[0].outage =
-        Some(Outage { lasted: SECOND, error: "503".to_owned(), refused: false });
+        Some(Outage { lasted: SECOND, error: "503".to_owned(), cause: OutageCause::Failures });
     let full = PoolNow { queued: 1_000, oldest: Some(9 * SECOND), ..pool("erp").now };
     seen.pools = vec![now("erp", full.clone()), now("busy", full)];
     seen.inputs[0].stands_still = true;
@@ -390,12 +409,25 @@ fn o14_a_full_queue_follows_from_the_outage_of_its_handler() {
     assert_eq!(outline(&seen), chains);
 }
 
+fn first(key: &str, handler: &str, seconds: u32) -> ParkedFirst {
+    ParkedFirst {
+        key: key.to_owned(),
+        handler: handler.to_owned(),
+        since: seconds * SECOND,
+        error: "422".to_owned(),
+        event: "e1".to_owned(),
+    }
+}
+
 #[test]
 fn o13_parked_keys_dead_letters_and_inputs_that_stand() {
-    let first = Some(("a b'c".to_owned(), "push".to_owned(), 700 * SECOND, "422".to_owned()));
+    let first = Some(first("a b'c", "push", 700));
     let parked = Parked { keys: 3, events: 17, first };
     let finding = one(&Seen { parked: parked.clone(), ..well() });
-    assert_eq!(finding.ask.as_deref(), Some("POST /api/keys/resume?key=a+b%27c&handler=push"));
+    assert_eq!(
+        finding.ask.as_deref(),
+        Some("POST /api/keys/resume?key=a+b%27c&handler=push&event=e1")
+    );
     assert!(finding.figures.contains("17 events wait; `a b'c`"), "{}", finding.figures);
     assert_eq!(finding.severity, Severity::Warning);
     let mut stands = Seen { parked, ..well() };
@@ -403,11 +435,11 @@ fn o13_parked_keys_dead_letters_and_inputs_that_stand() {
     let held = ("critical", "inputs.in".to_owned(), Some("keys".to_owned()));
     assert_eq!(outline(&stands), [cause("warning", "keys"), held]);
 
-    let letters = |dead_lettered, settled| Seen { came: Came { dead_lettered, settled }, ..well() };
-    let found = one(&letters(10, 400));
+    let with = |came, all| Seen { letters: letters(came, all), ..well() };
+    let found = one(&with(10, 400));
     assert_eq!(found.figures, "10 of 400 events that were finished within the last 60 s (2.5 %)");
-    assert_eq!(findings(&letters(9, 1_000)), [], "less than one in a hundred");
-    assert_eq!(findings(&letters(4, 4)), [], "too few to say so");
+    assert_eq!(findings(&with(9, 1_000)), [], "less than one in a hundred");
+    assert_eq!(findings(&with(4, 4)), [], "too few to say so");
 
     let mut stalled = well();
     stalled.inputs[0].last_settled = Some(61 * SECOND);
@@ -420,14 +452,74 @@ fn o13_parked_keys_dead_letters_and_inputs_that_stand() {
 }
 
 #[test]
+fn o14_a_program_that_crashes_is_told_since_its_first_crash_and_no_credentials_are_blamed() {
+    let mut seen = well();
+    let last = "it ended with exit status: 3; last on its stderr: no database".to_owned();
+    seen.handlers[0].crash_loop = Some(CrashLoop::new(93, 600 * SECOND, last.clone()));
+    let found = one(&seen);
+    assert_eq!((found.kind, found.severity), ("crash_loop", Severity::Warning));
+    assert_eq!(found.figures, format!("93 times in 10 min; the last: {last}"));
+    seen.handlers[0].outage =
+        Some(Outage { lasted: 5 * SECOND, error: last, cause: OutageCause::Broken });
+    let found = one(&seen);
+    assert_eq!((found.kind, found.severity), ("crash_loop", Severity::Critical));
+    assert_eq!(found.lasted, Some(600 * SECOND), "since the first crash, not since the last");
+    assert!(found.what.contains("The program of the handler `push` does not work"), "{found:?}");
+    assert!(found.figures.contains("no database"), "{found:?}");
+}
+
+#[test]
+fn o14_a_hot_key_is_the_limit_and_more_workers_are_not_advised() {
+    let mut seen = well();
+    let hot = HotKey { key: "key 1".to_owned(), handler: "push".to_owned(), waiting: 500 };
+    seen.pools[0].now.hot = Some(hot);
+    let times = |millis| AttemptTimes::new(millis * SECOND / 1_000, SECOND);
+    seen.handlers[0].took = Some(Took { now: times(4), before: times(4) });
+    let found = one(&seen);
+    assert_eq!(found.kind, "hot_key");
+    assert_eq!(
+        found.figures,
+        "500 events of it wait, and 7 of 8 workers are idle; that lets through about 250 a second"
+    );
+    assert_eq!(found.ask.as_deref(), Some("GET /api/keys?key=key+1"));
+}
+
+#[test]
+fn o14_a_handler_is_slow_by_its_own_past() {
+    let mut seen = well();
+    let times = |millis| AttemptTimes::new(millis * SECOND / 1_000, SECOND);
+    let took = |now, before| Some(Took { now: times(now), before: times(before) });
+    seen.handlers[0].took = took(40, 1);
+    assert_eq!(findings(&seen), [], "nobody notices that");
+    seen.handlers[0].took = took(300, 100);
+    assert_eq!(findings(&seen), [], "it varies");
+    seen.handlers[0].took = took(900, 100);
+    assert_eq!(one(&seen).severity, Severity::Hint, "its workers keep up");
+    seen.pools[0].now.busy = 8;
+    let found = one(&seen);
+    assert_eq!((found.kind, found.severity), ("slow_handler", Severity::Warning));
+}
+
+#[test]
+fn o14_dead_letters_are_told_with_what_one_of_them_has_failed_of() {
+    let told = ToldLetter::new(Some("push"), Reason::Rejected, "422 of http://erp");
+    let letters = LettersSeen { told: Some(told), ..letters(235, 1_000) };
+    let found = one(&Seen { letters, ..well() });
+    assert!(
+        found.figures.ends_with("(23.5 %); one of them of `push`: rejected: 422 of http://erp"),
+        "{found:?}"
+    );
+}
+
+#[test]
 fn o13_the_worst_comes_first() {
     let mut seen = well();
     seen.pools.push(Pool { advice: Some(advice(Advisor::default(), late())), ..pool("slow") });
     seen.pools.push(now("held", PoolNow { paused: true, ..pool("held").now }));
-    let outage = Outage { lasted: SECOND, error: "503".to_owned(), refused: false };
+    let outage = Outage { lasted: SECOND, error: "503".to_owned(), cause: OutageCause::Failures };
     seen.handlers[0].outage = Some(outage);
     // By a rule that comes after that of the outage.
-    let first = Some(("k".to_owned(), "bill".to_owned(), SECOND, "422".to_owned()));
+    let first = Some(first("k", "bill", 1));
     seen.parked = Parked { keys: 1, events: 1, first };
     seen.inputs[0].parked.hold_all = true;
     let found = findings(&seen);

@@ -53,7 +53,7 @@ impl Figures {
     pub(crate) fn look(&self) {
         self.observer.look();
         self.own.look();
-        self.recent.look(Instant::now(), &self.control.progress());
+        self.recent.look(Instant::now(), &self.control);
     }
 
     /// What rules of advice look at.

@@ -1,18 +1,18 @@
 //! What the program knows beyond its engine: what layers have kept back, what
 //! `http` inputs have answered.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use greenroom_bus::{
     engine::Control,
-    metrics::{Families, Metric},
+    metrics::{Families, Metric, Unit},
 };
 use parking_lot::Mutex;
 
 #[cfg(test)]
 use crate::telemetry::counts;
 use crate::{
-    admin::advice::{self, Seen, Severity},
+    admin::advice::{self, Finding, Seen, Severity},
     commands::run::{layers::HandlerLayers, reload::Reload},
     report::Answers,
     telemetry::counts::SignalCounts,
@@ -40,14 +40,30 @@ const ADVICE: Metric = Metric::gauge(
 /// Every metric of its own.
 #[cfg(test)]
 pub(super) const METRICS: &[&Metric] =
-    &[&BUILD, &DUPLICATES, &ANSWERS, &ADVICE, &counts::EXPORTED, &counts::DROPPED];
+    &[&BUILD, &DUPLICATES, &ANSWERS, &ADVICE, &FINDING, &counts::EXPORTED, &counts::DROPPED];
 
-/// How much there is to say, of each severity.
+const FINDING: Metric = Metric::gauge(
+    "greenroom_finding_seconds",
+    &["kind", "severity", "about"],
+    "For how long what `GET /api/advice` and `/healthz` find has been so, where that is known, or \
+     else 0; no series while it is not so. `kind` stays the same from version to version.",
+)
+.of(Unit::Seconds);
+
+/// What there is to say, and how much of each severity.
 pub(super) fn add_advice(families: &mut Families, seen: &Seen) {
     let found = advice::findings(seen);
     for severity in Severity::ALL {
         let findings = found.iter().filter(|finding| finding.severity == severity).count();
         families.add(&ADVICE, &[severity.word()], findings);
+    }
+    let mut longest = BTreeMap::<_, Duration>::new();
+    for Finding { kind, severity, about, lasted, .. } in &found {
+        let known = longest.entry((*kind, severity.word(), &**about)).or_default();
+        *known = lasted.unwrap_or_default().max(*known);
+    }
+    for ((kind, severity, about), lasted) in longest {
+        families.add(&FINDING, &[kind, severity, about], lasted);
     }
 }
 

@@ -8,7 +8,7 @@ use std::{
 use greenroom_bus::{
     dead_letter::DeadLetterStore,
     store::letters::{
-        By, Edit, Filter, JobChange, LetterError, LetterStore, Letters, WriteError,
+        By, Edit, Filter, JobChange, LetterError, LetterStore, Letters, Order, WriteError,
         give_reserve_back,
     },
 };
@@ -97,7 +97,7 @@ impl Place {
             }
             Self::Store(path) => {
                 let letters = letters::open(path, false)?;
-                letters::page(&letters, &of(filter), after, limit).map_err(in_words)
+                letters::page(&letters, &of(filter), Order::Oldest, after, limit).map_err(in_words)
             }
         }
     }
@@ -343,9 +343,10 @@ fn not_written(error: WriteError) -> String {
 }
 
 fn of(filter: &LettersFilter) -> Filter {
-    let LettersFilter { ids, pool, handler, input, key, reason, group, since } = filter.clone();
+    let LettersFilter { ids, pool, handler, input, key, event, reason, group, since } =
+        filter.clone();
     let since = since.as_deref().and_then(Filter::moment);
-    Filter { ids, pool, handler, input, key, reason, group, since, upto: None }
+    Filter { ids, pool, handler, input, key, event, reason, group, since, upto: None }
 }
 
 /// The same for a daemon.
@@ -360,6 +361,7 @@ fn query(filter: &LettersFilter) -> Serializer<'static, String> {
         ("handler", &filter.handler),
         ("input", &filter.input),
         ("key", &filter.key),
+        ("event", &filter.event),
         ("group", &filter.group),
         ("since", &filter.since),
     ];

@@ -9,29 +9,88 @@ use crate::{
     report::{grouped, mebibytes, printable, table_of},
 };
 
-/// Rows of a table; those that need a look come first.
+/// Rows of a table at most; those that need a look come first.
 const ROWS: usize = 20;
 const HOTTEST: usize = 5;
 const FINDINGS: usize = 8;
 
+/// How pools are sorted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum PoolOrder {
+    /// Those that need a look, then those with most events waiting.
+    #[default]
+    Trouble,
+    Name,
+    Rate,
+}
+
+impl PoolOrder {
+    /// The next one, round and round.
+    pub(super) fn next(self) -> Self {
+        match self {
+            Self::Trouble => Self::Name,
+            Self::Name => Self::Rate,
+            Self::Rate => Self::Trouble,
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Trouble => "trouble first",
+            Self::Name => "by name",
+            Self::Rate => "by rate",
+        }
+    }
+}
+
 /// All of it, as lines. Rates are of the time between the two samples.
-pub(super) fn of(address: &str, before: &Value, now: &Value) -> String {
+pub(super) fn of(address: &str, before: &Value, now: &Value, order: PoolOrder) -> String {
+    with_rows(address, (before, now), order, ROWS)
+}
+
+/// What has room on a screen: the verdict and the pools first; tables have fewer rows on a small
+/// one, and lines are cut.
+pub(super) fn fitted(
+    address: &str,
+    samples: (&Value, &Value),
+    order: PoolOrder,
+    (columns, lines): (usize, usize),
+) -> String {
+    let keys = format!("q quits; s sorts pools ({})", order.word());
+    let room = lines.saturating_sub(2);
+    let mut texts = (1..=ROWS).rev().map(|rows| with_rows(address, samples, order, rows));
+    let fits = |text: &String| text.lines().count() <= room;
+    let text = texts.find(fits).unwrap_or_else(|| with_rows(address, samples, order, 1));
+    let cut = |line: &str| match line.chars().count() > columns {
+        true => line.chars().take(columns.saturating_sub(1)).chain(['…']).collect(),
+        false => line.to_owned(),
+    };
+    let shown = text.lines().take(room).chain(["", &*keys]).map(cut);
+    shown.collect::<Vec<_>>().join("\n")
+}
+
+fn with_rows(
+    address: &str,
+    (before, now): (&Value, &Value),
+    order: PoolOrder,
+    rows: usize,
+) -> String {
     let mut out = String::new();
-    head(&mut out, address, now);
+    head(&mut out, address, now, rows.min(FINDINGS));
     run(&mut out, before, now);
-    pools(&mut out, before, now);
-    inputs(&mut out, now);
-    targets(&mut out, now);
-    hottest(&mut out, now);
+    pools(&mut out, before, now, order, rows);
+    inputs(&mut out, now, rows);
+    targets(&mut out, now, rows);
+    hottest(&mut out, now, rows.min(HOTTEST));
     out
 }
 
-fn head(out: &mut String, address: &str, now: &Value) {
+fn head(out: &mut String, address: &str, now: &Value, findings: usize) {
     let up = lasted(count(&now["up_ms"]) / 1_000);
     let state = match now["health"]["health"].as_str() {
-        Some("green") => "all is well",
-        Some("red") => "BROKEN: somebody has to mend something",
-        _ => "something needs a look",
+        Some("green") => "all is well".to_owned(),
+        Some("red") => format!("BROKEN: {}", whole(text(&now["health"]["headline"]))),
+        _ => format!("look: {}", whole(text(&now["health"]["headline"]))),
     };
     let phase = match text(&now["run"]["phase"]) {
         "run" | "" => "",
@@ -39,7 +98,7 @@ fn head(out: &mut String, address: &str, now: &Value) {
     };
     // Writing into a String cannot fail.
     let _ = writeln!(out, "greenroom at {address}, up {up}{phase}: {state}");
-    for found in list(&now["health"]["findings"]).iter().take(FINDINGS) {
+    for found in list(&now["health"]["findings"]).iter().take(findings) {
         let mark = match (text(&found["severity"]), found["follows"].is_null()) {
             (_, false) => " ->",
             ("critical", _) => "!!",
@@ -57,7 +116,7 @@ fn run(out: &mut String, before: &Value, now: &Value) {
     let run = &now["run"];
     let _ = writeln!(
         out,
-        "events    {}/s settled, {}/s taken; {} settled in all",
+        "events    {}/s finished, {}/s taken; {} finished in all",
         rate("settled"),
         rate("taken"),
         grouped(count(&run["settled"]))
@@ -83,9 +142,23 @@ fn run(out: &mut String, before: &Value, now: &Value) {
     };
 }
 
-fn pools(out: &mut String, before: &Value, now: &Value) {
+fn pools(out: &mut String, before: &Value, now: &Value, order: PoolOrder, rows: usize) {
     let mut all: Vec<_> = list(&now["pools"]).iter().collect();
-    all.sort_by_key(|pool| (pool["state"] == "running", Reverse(count(&pool["queued"]))));
+    let earlier = |pool: &Value| {
+        let earlier = list(&before["pools"]).iter().find(|of| of["name"] == pool["name"]);
+        earlier.map_or(0, |of| count(&of["handled"]))
+    };
+    match order {
+        PoolOrder::Trouble => {
+            let trouble =
+                |pool: &&Value| (pool["state"] == "running", Reverse(count(&pool["queued"])));
+            all.sort_by_key(trouble);
+        }
+        PoolOrder::Name => all.sort_by_key(|pool| text(&pool["name"]).to_owned()),
+        PoolOrder::Rate => {
+            all.sort_by_key(|pool| Reverse(count(&pool["handled"]).saturating_sub(earlier(pool))))
+        }
+    }
     let row = |pool: &&Value| {
         let earlier = list(&before["pools"]).iter().find(|of| of["name"] == pool["name"]);
         let handled = earlier.map_or(&Value::Null, |of| &of["handled"]);
@@ -107,10 +180,10 @@ fn pools(out: &mut String, before: &Value, now: &Value) {
         ]
     };
     let heads = ["pool", "state", "handled/s", "queue", "busy", "p50", "p99", "oldest", "restarts"];
-    table(out, &heads, &all, row);
+    table(out, &heads, &all, rows, row);
 }
 
-fn inputs(out: &mut String, now: &Value) {
+fn inputs(out: &mut String, now: &Value, rows: usize) {
     let all: Vec<_> = list(&now["run"]["inputs"]).iter().collect();
     let row = |input: &&Value| {
         let partitions = list(&input["partitions"]);
@@ -129,12 +202,12 @@ fn inputs(out: &mut String, now: &Value) {
             mebibytes(count(&input["in_flight_bytes"])),
         ]
     };
-    let heads = ["input", "state", "lag", "paused parts", "held back", "in flight"];
-    table(out, &heads, &all, row);
+    let heads = ["input", "state", "lag", "paused parts", "wait for room", "in flight"];
+    table(out, &heads, &all, rows, row);
 }
 
-/// Handlers and outputs that do not get on; others are no news.
-fn targets(out: &mut String, now: &Value) {
+/// Handlers and outputs that make no progress; others are no news.
+fn targets(out: &mut String, now: &Value, rows: usize) {
     let of = |kind: &'static str| list(&now[kind]).iter().map(move |of| (kind, of));
     let stuck = of("handlers").chain(of("outputs")).filter(|(_, of)| of["state"] != "up");
     let stuck: Vec<_> = stuck.collect();
@@ -143,15 +216,15 @@ fn targets(out: &mut String, now: &Value) {
         let error = trouble["last_error"].as_str().or(of["failure"].as_str()).unwrap_or_default();
         let name = format!("{} {}", kind.trim_end_matches('s'), printable(text(&of["name"])));
         let since = millis(&trouble["lasted_ms"]);
-        vec![name, text(&of["state"]).to_owned(), since, whole(error)]
+        vec![name, text(&of["state"]).to_owned(), since, printable(error)]
     };
     if !stuck.is_empty() {
-        table(out, &["does not get on", "state", "for", "last error"], &stuck, row);
+        table(out, &["no progress", "state", "for", "last error"], &stuck, rows, row);
     }
 }
 
-fn hottest(out: &mut String, now: &Value) {
-    let all: Vec<_> = list(&now["hottest"]).iter().take(HOTTEST).collect();
+fn hottest(out: &mut String, now: &Value, rows: usize) {
+    let all: Vec<_> = list(&now["hottest"]).iter().take(rows).collect();
     let row = |hot: &&Value| {
         vec![
             printable(text(&hot["key"])),
@@ -160,15 +233,21 @@ fn hottest(out: &mut String, now: &Value) {
         ]
     };
     if !all.is_empty() {
-        table(out, &["hottest key", "handler", "events"], &all, row);
+        table(out, &["hottest key", "handler", "events"], &all, rows, row);
     }
 }
 
-fn table<T>(out: &mut String, heads: &[&str], all: &[T], row: impl Fn(&T) -> Vec<String>) {
+fn table<T>(
+    out: &mut String,
+    heads: &[&str],
+    all: &[T],
+    rows: usize,
+    row: impl Fn(&T) -> Vec<String>,
+) {
     out.push('\n');
-    table_of(out, heads, all.iter().take(ROWS).map(row).collect());
-    if all.len() > ROWS {
-        let _ = writeln!(out, "and {} more", all.len() - ROWS);
+    table_of(out, heads, all.iter().take(rows).map(row).collect());
+    if all.len() > rows {
+        let _ = writeln!(out, "and {} more", all.len() - rows);
     }
 }
 
@@ -229,7 +308,7 @@ mod tests {
         json!({
             "at_ms": at_ms,
             "up_ms": 4_000_000,
-            "health": { "health": "yellow", "findings": [
+            "health": { "health": "yellow", "headline": "The handler `push` is paused", "findings": [
                 { "severity": "warning", "what": "The handler `push` is \u{1b}[31mpaused", "figures": "its events wait",
                   "follows": null },
                 { "severity": "warning", "what": "The input `in` is held", "figures": "5 wait",
@@ -260,13 +339,13 @@ mod tests {
 
     #[test]
     fn o08_the_essentials_are_on_one_screen_and_what_needs_a_look_comes_first() {
-        let text = of("h:1", &sample(1_000, 500), &sample(3_000, 2_500));
+        let text = of("h:1", &sample(1_000, 500), &sample(3_000, 2_500), PoolOrder::Trouble);
         let has = |part: &str| assert!(text.contains(part), "{part:?} is not in\n{text}");
-        has("greenroom at h:1, up 66 min: something needs a look\n");
+        has("greenroom at h:1, up 66 min: look: The handler `push` is paused\n");
         has(
             "  ! The handler `push` is \u{fffd}[31mpaused: its events wait\n   -> The input `in` is held: 5 wait\n",
         );
-        has("1,000/s settled, 1,000/s taken; 2,500 settled in all");
+        has("1,000/s finished, 1,000/s taken; 2,500 finished in all");
         has("12,345 queued; 1.2 s of work");
         has("1 parked keys with 3 events; 2 dead letters");
         has("advice    The rate of \u{fffd}[2J is low; 1 more (greenroom advise)\n");
@@ -289,8 +368,26 @@ mod tests {
         let pools: Vec<Value> =
             (0..30).map(|n| json!({ "name": format!("p{n}"), "handled": 1 })).collect();
         now["pools"] = pools.into();
-        let text = of("h:1", &sample(1_000, 500), &now);
+        let text = of("h:1", &sample(1_000, 500), &now, PoolOrder::Trouble);
         assert!(text.contains("and 10 more\n"), "{text}");
         assert!(text.lines().any(|line| line.starts_with("p0 ") && line.contains(" - ")), "{text}");
+    }
+
+    #[test]
+    fn o08_it_fits_a_terminal_of_80_by_24_and_pools_are_sorted_as_wanted() {
+        let (before, mut now) = (sample(1_000, 500), sample(3_000, 2_500));
+        let pool = |n: u64| json!({ "name": format!("p{n:02}"), "handled": n, "state": "running" });
+        now["pools"] = (0..30).map(pool).collect();
+        let error = "connection refused ".repeat(40);
+        now["health"]["findings"][0]["figures"] = error.into();
+        for (order, first) in [(PoolOrder::Name, "p00"), (PoolOrder::Rate, "p29")] {
+            let text = fitted("h:1", (&before, &now), order, (80, 24));
+            let lines: Vec<_> = text.lines().collect();
+            assert!(lines.len() <= 24, "{text}");
+            assert!(lines.iter().all(|line| line.chars().count() <= 80), "{text}");
+            let pool = lines.iter().find(|line| line.starts_with('p') && !line.starts_with("pool"));
+            assert!(pool.unwrap().starts_with(first), "{text}");
+            assert!(lines[23].starts_with("q quits; s sorts pools"), "{text}");
+        }
     }
 }

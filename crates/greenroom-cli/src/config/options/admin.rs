@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use greenroom_config::{At, Secret, Take, Typed, duration, flag, group, options, text};
+use greenroom_config::{At, Secret, Take, Typed, duration, flag, group, number, options, text};
 
 use super::bounds::DAY_MS;
 
@@ -13,7 +13,6 @@ options! {
     /// The dashboard in a browser, and JSON over HTTP, on threads of its own: it answers also while
     /// every worker is busy or stuck. A web page of another origin can neither read it nor change
     /// anything. docs/dashboard.md and docs/admin.md say what it shows and can be asked.
-    #[derive(Eq)]
     pub struct AdminConfig = "the admin listener", then AdminConfig::guarded {
         /// An IP address (or `localhost`) and a port. Port 0 takes a free one, and the log says
         /// which. An address that other machines can reach needs a `token`.
@@ -27,6 +26,9 @@ options! {
         read_token: Option<Secret<String>> = text().secret().optional();
         /// What `/metrics` shows beside what it always does.
         metrics: MetricsConfig = group().default("{}");
+        /// Dead letters are a warning from this share on of what was finished within the last
+        /// minute, and from five of them on.
+        dead_letter_share: f64 = number(0.0..=1.0).default("0.01");
     }
 }
 

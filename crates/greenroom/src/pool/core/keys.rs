@@ -8,6 +8,7 @@ use greenroom_queue::{
     shard::ShardOutbox,
     stamp::Stamp,
 };
+use tokio::time::Instant;
 
 use super::{Core, Queued, take::find_lane};
 use crate::{
@@ -27,7 +28,9 @@ struct FoundKey<E> {
     /// The failed attempt of the message that waits for another, or for an operator, and how
     /// many there were.
     failed: Option<(Arc<Failed<E>>, u32)>,
-    /// When that is due.
+    /// When that was; of a parked key, the failure that parked it.
+    failed_at: Option<Instant>,
+    /// When the next attempt is due.
     due: Stamp,
     waiting: usize,
     oldest: Option<Stamp>,
@@ -123,9 +126,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 (KeyState::Parked { since, reason: failed.reason, worker }, *attempts)
             }
         };
+        let failed_at = found.failed_at;
         let last_error = found.failed.and_then(|(failed, _)| failed.describe(describe));
         let oldest = found.oldest.map(|stamp| stamp.age(now));
-        Some(KeyStatus { state, waiting: found.waiting, attempt, last_error, oldest })
+        Some(KeyStatus { state, waiting: found.waiting, attempt, last_error, failed_at, oldest })
     }
 
     fn running(&self, worker: usize, now: u64) -> (KeyState, u32) {
@@ -151,7 +155,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             let head = lane.front().filter(|head| head.is_retry());
             let attempts = head.and_then(|head| head.extra.as_ref()).map_or(1, |e| e.attempts);
             let failed = head.and_then(|head| head.extra.as_ref()?.failed.clone());
+            let parked_by = lane.failed().or(failed.as_ref());
+            let failed_at = parked_by.map(|failed| failed.at);
             return Some(FoundKey {
+                failed_at,
                 state: lane.state,
                 queued: false,
                 failed: failed.or(lane.failed().cloned()).map(|failed| (failed, attempts)),
@@ -165,8 +172,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return None;
         }
         let state = LaneState::Running(holder.unwrap_or(0));
-        let (failed, due) = (None, Stamp::default());
-        Some(FoundKey { state, queued: holder.is_none(), failed, due, waiting, oldest })
+        let (failed, failed_at, due) = (None, None, Stamp::default());
+        Some(FoundKey { state, queued: holder.is_none(), failed, failed_at, due, waiting, oldest })
     }
 
     /// The key with the most messages, in a lane or in the queue.

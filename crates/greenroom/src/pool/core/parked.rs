@@ -24,6 +24,7 @@ use greenroom_queue::{
     shard::Shard,
     sync::{Notify, yield_now},
 };
+use tokio::time::Instant;
 
 use super::{
     Core, ExtraOf, OutboxOf, Queued,
@@ -160,9 +161,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         outbox.backlog.as_mut().map(|backlog| backlog.take_freed()).unwrap_or_default()
     }
 
-    /// The parked lane of this key, under the lock of its shard. The comparison of keys is user
-    /// code: it runs before that.
-    fn parked_lane(&self, key: &K) -> Option<(usize, LaneId, Outboxed<'_, A, K>)> {
+    /// The parked lane of this key, under the lock of its shard; where a moment is given, only if
+    /// it was parked by the failure of that moment. The comparison of keys is user code: it runs
+    /// before that.
+    fn parked_lane(
+        &self,
+        key: &K,
+        failed_at: Option<Instant>,
+    ) -> Option<(usize, LaneId, Outboxed<'_, A, K>)> {
         let hash = self.routing.hash(key);
         let index = hash as usize & (self.queue.shards.len() - 1);
         let candidates = self.queue.shards[index].outbox.lock().lanes.candidates(hash);
@@ -172,7 +178,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             let lane = outbox.lanes.get(id).filter(|lane| lane.state == LaneState::Parked)?;
             let is_lifted = lane.is_lifted();
             if !is_lifted {
-                return Some((index, id, outbox));
+                let parked_at = lane.failed().map(|failed| failed.at);
+                let is_meant = failed_at.is_none_or(|at| parked_at == Some(at));
+                return is_meant.then_some((index, id, outbox));
             }
             drop(outbox);
             // Its line is back in a moment, unless the caller itself looks at it.
@@ -184,7 +192,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     pub(crate) fn is_parked(&self, key: &K) -> bool {
-        self.parked_lane(key).is_some()
+        self.parked_lane(key, None).is_some()
     }
 
     /// The lane is not parked any more: it has no owner, or it is closed if it is empty.
@@ -211,8 +219,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// Lets a parked key go on without the messages that have failed for good, which become dead
     /// letters. False if it is not parked.
-    pub(crate) fn release_key(&self, key: &K) -> bool {
-        let Some((index, id, mut outbox)) = self.parked_lane(key) else { return false };
+    pub(crate) fn release_key(&self, key: &K, failed_at: Option<Instant>) -> bool {
+        let Some((index, id, mut outbox)) = self.parked_lane(key, failed_at) else { return false };
         self.take_in_again(&mut outbox, id);
         let failed = outbox.lanes.take_failed(id);
         self.telemetry.counters.waiting.fetch_sub(failed.len(), Ordering::Relaxed);
@@ -244,8 +252,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// Lets a parked key go on with the message that has failed, as if it had not. False if the key
     /// is not parked.
-    pub(crate) fn replay_key(&self, key: &K) -> bool {
-        let Some((index, id, mut outbox)) = self.parked_lane(key) else { return false };
+    pub(crate) fn replay_key(&self, key: &K, failed_at: Option<Instant>) -> bool {
+        let Some((index, id, mut outbox)) = self.parked_lane(key, failed_at) else { return false };
         self.take_in_again(&mut outbox, id);
         let line = outbox.lanes.get(id).into_iter().flat_map(Lane::iter_mut);
         let failed = line.filter(|entry| entry.has_failed_for_good());
@@ -258,8 +266,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// Takes the line of a parked key out, the message that has failed first. `None` if the key
     /// is not parked.
-    pub(crate) fn remove_key(&self, key: &K) -> Option<Vec<A::Message>> {
-        let (index, id, mut outbox) = self.parked_lane(key)?;
+    pub(crate) fn remove_key(
+        &self,
+        key: &K,
+        failed_at: Option<Instant>,
+    ) -> Option<Vec<A::Message>> {
+        let (index, id, mut outbox) = self.parked_lane(key, failed_at)?;
         self.take_in_again(&mut outbox, id);
         let line = outbox.lanes.empty(id);
         line.iter().for_each(|entry| outbox.left(entry));

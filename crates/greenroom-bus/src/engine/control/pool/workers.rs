@@ -8,6 +8,7 @@ use greenroom::{
 };
 
 use super::PoolControl;
+use crate::event::Event;
 
 /// What one worker of a pool does.
 #[derive(Debug, Clone)]
@@ -18,6 +19,8 @@ pub struct WorkerView {
     /// What it has in hand, where its pool keeps order and the handler waits for something; of a
     /// handler that computes or blocks its thread, only where the key is among the hottest.
     pub key: Option<KeyInHand>,
+    /// The event, where its handler waits for something.
+    pub event: Option<Event>,
 }
 
 /// The key of an event that is in hand.
@@ -48,7 +51,8 @@ impl PoolControl {
         let view = |stats: WorkerStats| {
             // One that has let go of its message meanwhile has no key either.
             let key = keys.remove(&stats.slot).filter(|_| stats.busy_for.is_some());
-            WorkerView { key, stats }
+            let event = self.settings().in_hand.event(stats.slot);
+            WorkerView { key, event, stats }
         };
         stats.map(view).collect()
     }

@@ -1,0 +1,141 @@
+//! Keys: where one stands, and decisions about those that are parked (O16).
+
+use axum::{
+    extract::{Path, RawQuery, State},
+    http::{StatusCode, Uri},
+};
+use greenroom_bus::{
+    engine::{Decision, HandlerView, KeyView, ParkedView},
+    store::letters::Mask,
+};
+use serde_json::{Value, json};
+
+use super::{
+    answer::{Answer, Json, Refusal},
+    daemon::{Asked, Daemon},
+    query::Query,
+    views,
+};
+use crate::config::{Config, LettersTo};
+
+/// The hottest keys of an answer.
+const HOTTEST: usize = 10;
+
+pub(super) async fn keys(State(daemon): Asked, RawQuery(query): RawQuery) -> Answer {
+    let query = Query::of(query, "/api/keys", &["key"])?;
+    let Some(key) = query.one("key") else { return Ok(Json::ok(all(&daemon))) };
+    let handlers = daemon.control.handler_views();
+    let outage = |name: &str| {
+        handlers.iter().find(|handler| handler.name == name).and_then(|one| one.outage.as_ref())
+    };
+    let (seen, mask) = (daemon.figures.seen(), mask(&daemon.reload.config()));
+    let lines = daemon.control.why(key);
+    let line = |line: &KeyView| {
+        let KeyView { handler, pool, .. } = line;
+        views::line(line, outage(handler), seen.output_of(pool), &mask)
+    };
+    let lines: Vec<_> = lines.iter().map(line).collect();
+    let without_key: Vec<_> = handlers.iter().filter_map(HandlerView::told_without_key).collect();
+    Ok(Json::ok(json!({ "key": key, "lines": lines, "without_key": without_key })))
+}
+
+/// What of events is not shown: as of dead letters.
+fn mask(config: &Config) -> Mask {
+    match config.dead_letters.to() {
+        LettersTo::Store(store) => {
+            store.options().map_or_else(|_| Mask::default(), |options| options.mask)
+        }
+        _ => Mask::default(),
+    }
+}
+
+fn all(daemon: &Daemon) -> Value {
+    let parked: Vec<_> = daemon.control.parked().iter().map(views::parked).collect();
+    let hottest: Vec<_> = daemon.control.hottest(HOTTEST).iter().map(views::hot).collect();
+    json!({ "parked": parked, "hottest": hottest })
+}
+
+fn decision(word: &str) -> Option<Decision> {
+    match word {
+        "resume" => Some(Decision::Resume),
+        "skip" => Some(Decision::Skip),
+        "drop" => Some(Decision::Drop),
+        _ => None,
+    }
+}
+
+fn no_decision(status: StatusCode, word: &str, at: &str) -> Refusal {
+    let what = format!("{word:?} is nothing that can be decided");
+    Refusal::new(status, what, at, "say `resume`, `skip` or `drop`")
+}
+
+pub(super) async fn decide(
+    State(daemon): Asked,
+    Path(word): Path<String>,
+    RawQuery(query): RawQuery,
+    uri: Uri,
+) -> Answer {
+    let at = uri.path();
+    let decision = decision(&word).ok_or_else(|| no_decision(StatusCode::NOT_FOUND, &word, at))?;
+    let query = Query::of(query, at, &["key", "handler", "event"])?;
+    let given = |name: &str| {
+        query.one(name).ok_or_else(|| {
+            let next = "`GET /api/keys?key=KEY` shows the event that is decided about: say \
+                        `?key=KEY&event=ID`";
+            Refusal::new(StatusCode::BAD_REQUEST, format!("`{name}` is missing"), at, next)
+        })
+    };
+    let (key, event) = (given("key")?, given("event")?);
+    let decided = daemon.control.decide_about(key, query.one("handler"), event, decision);
+    let decided = decided.map_err(|other| {
+        let next = "nothing was decided: look at that one, and decide about it";
+        Refusal::new(StatusCode::CONFLICT, other.to_string(), at, next)
+    })?;
+    if decided.is_empty() {
+        let what = format!("the key `{key}` is not parked");
+        let next = "`/api/keys` lists the parked keys, `/api/keys?key=KEY` says where one stands";
+        return Err(Refusal::new(StatusCode::NOT_FOUND, what, at, next));
+    }
+    let decided: Vec<_> = decided.iter().map(views::decided).collect();
+    Ok(Json::ok(json!({ "key": key, "decided": decided })))
+}
+
+/// Decides about all keys that are parked with one handler for one error, if they are so many.
+pub(super) async fn decide_all(
+    State(daemon): Asked,
+    RawQuery(query): RawQuery,
+    uri: Uri,
+) -> Answer {
+    let at = uri.path();
+    let query = Query::of(query, at, &["decision", "handler", "error", "confirm"])?;
+    let given = |name: &str| {
+        query.one(name).ok_or_else(|| {
+            let next = "`GET /api/keys` lists the parked keys: name their handler and their error";
+            Refusal::new(StatusCode::BAD_REQUEST, format!("`{name}` is missing"), at, next)
+        })
+    };
+    let (word, handler, error) = (given("decision")?, given("handler")?, given("error")?);
+    let decision = decision(word).ok_or_else(|| no_decision(StatusCode::BAD_REQUEST, word, at))?;
+    let is_meant = |parked: &ParkedView| {
+        parked.handler == handler && parked.error.as_deref().unwrap_or_default() == error
+    };
+    let parked: Vec<_> = daemon.control.parked().into_iter().filter(is_meant).collect();
+    if query.number("confirm", at)? != Some(parked.len()) {
+        let what = format!("{} keys are parked so", parked.len());
+        let next = "say `&confirm=` and that number if you mean them";
+        let mut refusal = Refusal::new(StatusCode::CONFLICT, what, at, next);
+        refusal.details = Some(json!({ "keys": parked.len() }));
+        return Err(refusal);
+    }
+    let (mut keys, mut letters) = (0, 0);
+    for ParkedView { key, event, .. } in &parked {
+        let Some(failed) = event else { continue };
+        // One that is parked by another event by now was not meant.
+        let id = failed.event.id();
+        let decided = daemon.control.decide_about(key, Some(handler), id, decision);
+        let decided = decided.unwrap_or_default();
+        keys += usize::from(!decided.is_empty());
+        letters += decided.iter().map(|of| of.dead_letters).sum::<usize>();
+    }
+    Ok(Json::ok(json!({ "keys": keys, "dead_letters": letters })))
+}
