@@ -13,19 +13,17 @@ const PAGE = 50;
 /** So many keys of a group are shown before it is unfolded. */
 const FEW = 3;
 
-interface Group { handler: string; error: string; keys: ParkedKey[] }
+interface Group { name: string; handler: string; error: string; keys: ParkedKey[] }
 
 type Row = { key: ParkedKey } | { group: Group };
-
-const nameOf = ({ handler, error }: Group) => `${handler}\0${error}`;
 
 function groups(parked: ParkedKey[]): Group[] {
   const all = new Map<string, Group>();
   for (const key of parked) {
-    const group: Group = { handler: key.handler, error: key.last_error ?? "", keys: [] };
-    const known = all.get(nameOf(group)) ?? group;
+    const group: Group = { name: key.group, handler: key.handler, error: key.last_error ?? "", keys: [] };
+    const known = all.get(group.name) ?? group;
     known.keys.push(key);
-    all.set(nameOf(group), known);
+    all.set(group.name, known);
   }
   return [...all.values()];
 }
@@ -36,7 +34,7 @@ export function Parked({ sample }: { sample: Sample }) {
   const [open, setOpen] = useState<string | null>(null);
   const [deciding, decide] = useState<Group | null>(null);
   const rows = groups(parked).flatMap((group): Row[] => {
-    const shown = open === nameOf(group) ? group.keys : group.keys.slice(0, FEW);
+    const shown = open === group.name ? group.keys : group.keys.slice(0, FEW);
     return [...shown.map((key) => ({ key })), ...(group.keys.length > 1 ? [{ group }] : [])];
   });
   const last = Math.max(0, Math.ceil(rows.length / PAGE) - 1);
@@ -54,10 +52,10 @@ export function Parked({ sample }: { sample: Sample }) {
               <One key={`${row.key.key} ${row.key.handler} ${row.key.input}`} parked={row.key} />
             ) : (
               <Together
-                key={nameOf(row.group)}
+                key={row.group.name}
                 group={row.group}
-                open={open === nameOf(row.group)}
-                toggle={() => setOpen(open === nameOf(row.group) ? null : nameOf(row.group))}
+                open={open === row.group.name}
+                toggle={() => setOpen(open === row.group.name ? null : row.group.name)}
                 decide={() => decide(row.group)}
               />
             ),
@@ -111,11 +109,11 @@ function Together({ group, open, toggle, decide }: { group: Group; open: boolean
 
 /** Asks how many keys there are: a sample has the first ones alone. Decides about that many. */
 function DecideAll({ group, close }: { group: Group; close: () => void }) {
-  const { handler, error } = group;
+  const { name, handler, error } = group;
   const [keys, setKeys] = useState<number | null>(null);
   const [refused, refuse] = useState<string | null>(null);
   const ask = (decision: Decision, confirmed?: number) => {
-    const query = new URLSearchParams({ decision, handler, error });
+    const query = new URLSearchParams({ decision, group: name });
     if (confirmed !== undefined) query.set("confirm", String(confirmed));
     return post<{ keys: number; dead_letters: number }>(`/api/keys/decide-all?${query}`);
   };
@@ -139,7 +137,7 @@ function DecideAll({ group, close }: { group: Group; close: () => void }) {
     <Dialog title={`Decide about all keys of ${handler} with one error`} close={close} wide>
       <div class="text">
         {refused !== null && <p class="error" role="alert">{refused}</p>}
-        <p>{keys === null ? "Counting…" : `${several(keys, "key")} ${keys === 1 ? "is" : "are"} parked with ${handler} because of this error:`}</p>
+        <p>{keys === null ? "Counting…" : `${several(keys, "key")} ${keys === 1 ? "is" : "are"} parked with ${handler} because of an error like this:`}</p>
         <pre tabIndex={0} aria-label="the error">{error || "no error"}</pre>
         <p class="faint outcome">Release attempts their events again. Skip makes each failed event a dead letter. Drop makes the events behind it dead letters, too.</p>
       </div>

@@ -112,6 +112,8 @@ export interface ParkedKey {
   since_ms: number;
   reason: string;
   last_error: string | null;
+  /** The same for keys that are parked for the same. */
+  group: string;
   /** Events behind the one that failed. */
   waiting: number;
   event?: { id: string; type: string; attempt: number } | null;

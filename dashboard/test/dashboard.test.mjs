@@ -335,7 +335,7 @@ describe("a page beside a greenroom under load", () => {
   test("keys with the same error are decided about together, after their number was told", async () => {
     await page.getByRole("button", { name: "decide about all with this error of billing" }).click();
     const dialog = page.getByRole("dialog");
-    await dialog.getByText("3 keys are parked with billing because of this error:").waitFor();
+    await dialog.getByText("3 keys are parked with billing because of an error like this:").waitFor();
     assert.match(await dialog.getByLabel("the error").innerText(), /422/);
     assert.ok(await dialog.getByRole("button", { name: "Drop 3 keys" }).isEnabled());
     await dialog.getByRole("button", { name: "Cancel" }).click();

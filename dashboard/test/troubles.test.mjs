@@ -30,7 +30,7 @@ class Target {
 }
 
 const http = (url, more = "") => `http: { url: '${url}' ${more} }`;
-const orders = "shop: { generator: { rate: 200/s, keys: 200, types: [order] } }";
+const orders = "shop: { generator: { rate: 200/s, keys: 200, types: [order] }, run_ahead: 50 }";
 const handler = (how, more = "") => `bills: { on: order, order_by: subject, ${how} ${more} }`;
 
 /** Each with what the run is like, how its target answers, and what the page has to say. */
@@ -153,7 +153,7 @@ admin: { listen: '127.0.0.1:${greenroom.port}', metrics: { wedged_after: 2s } }
         await page.locator("h1", { hasText: headline }).waitFor({ timeout: within });
         const cause = page.locator("ul.problems > li").first();
         const text = async () => (await cause.innerText()).replaceAll("\n", " ");
-        await until(async () => root.test(await text()), `the root: ${await text()}`);
+        await until(async () => root.test(await text()), `the root: ${await text()}`, 30_000);
         if (effect) await until(async () => effect.test(await cause.locator(".effects").innerText()), "what follows from it", 30_000);
         const advice = page.locator("ul.advice > li").first();
         await until(async () => action.test(await advice.innerText()), `what to do: ${await advice.innerText()}`);

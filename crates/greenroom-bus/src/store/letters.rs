@@ -42,6 +42,7 @@ pub use self::{
     care::{Checked, backup, check, compact, give_reserve_back, is_letter_store},
     change::{Dropped, Edit, Marked},
     error::LetterError,
+    error_group::error_group,
     filter::{Filter, Order},
     jobs::{Job, JobChange},
     json_walk::{JsonStep, json_pointer, json_text, pretty_json, walk_json},

@@ -100,25 +100,23 @@ pub(super) async fn decide(
     Ok(Json::ok(json!({ "key": key, "decided": decided })))
 }
 
-/// Decides about all keys that are parked with one handler for one error, if they are so many.
+/// Decides about all keys of a group: parked with one handler for one error. If they are so many.
 pub(super) async fn decide_all(
     State(daemon): Asked,
     RawQuery(query): RawQuery,
     uri: Uri,
 ) -> Answer {
     let at = uri.path();
-    let query = Query::of(query, at, &["decision", "handler", "error", "confirm"])?;
+    let query = Query::of(query, at, &["decision", "group", "confirm"])?;
     let given = |name: &str| {
         query.one(name).ok_or_else(|| {
-            let next = "`GET /api/keys` lists the parked keys: name their handler and their error";
+            let next = "`GET /api/keys` lists the parked keys, each with its group";
             Refusal::new(StatusCode::BAD_REQUEST, format!("`{name}` is missing"), at, next)
         })
     };
-    let (word, handler, error) = (given("decision")?, given("handler")?, given("error")?);
+    let (word, group) = (given("decision")?, given("group")?);
     let decision = decision(word).ok_or_else(|| no_decision(StatusCode::BAD_REQUEST, word, at))?;
-    let is_meant = |parked: &ParkedView| {
-        parked.handler == handler && parked.error.as_deref().unwrap_or_default() == error
-    };
+    let is_meant = |parked: &ParkedView| views::group(parked) == group;
     let parked: Vec<_> = daemon.control.parked().into_iter().filter(is_meant).collect();
     if query.number("confirm", at)? != Some(parked.len()) {
         let what = format!("{} keys are parked so", parked.len());
@@ -128,7 +126,7 @@ pub(super) async fn decide_all(
         return Err(refusal);
     }
     let (mut keys, mut letters) = (0, 0);
-    for ParkedView { key, event, .. } in &parked {
+    for ParkedView { key, handler, event, .. } in &parked {
         let Some(failed) = event else { continue };
         // One that is parked by another event by now was not meant.
         let id = failed.event.id();

@@ -151,8 +151,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     post("/api/keys/decide-all", "decides about all keys that are parked for the same error")
         .query(&[
             must("decision", "`resume`, `skip` or `drop`"),
-            must("handler", "with which they are parked"),
-            must("error", "what their events have failed of"),
+            must("group", "that of the keys: one handler, one error"),
             may("confirm", "how many there are; without it, the answer says so (409)"),
         ]),
     post("/api/keys/resume", "attempts the event anew that parked the key").query(PARKED),

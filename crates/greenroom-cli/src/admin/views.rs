@@ -12,7 +12,7 @@ use greenroom_bus::engine::{
     OutageCause, OutageView, OutputView, ParkedEvent, ParkedView, PartitionView, Phase, PoolConfig,
     PoolView,
 };
-use greenroom_bus::store::letters::Mask;
+use greenroom_bus::store::letters::{Mask, error_group};
 use serde_json::{Map, Value, json};
 
 use super::{daemon::Daemon, sentence};
@@ -329,6 +329,12 @@ fn key_partition(key: &KeyPartition) -> Value {
     json!({ "partition": key.partition.0, "unsettled": key.unsettled })
 }
 
+/// The same for keys that are parked for the same.
+pub(super) fn group(parked: &ParkedView) -> String {
+    let error = parked.error.as_deref().unwrap_or_default();
+    error_group(reason(parked.reason), Some(&parked.handler), error)
+}
+
 pub(super) fn parked(parked: &ParkedView) -> Value {
     json!({
         "key": parked.key,
@@ -338,6 +344,7 @@ pub(super) fn parked(parked: &ParkedView) -> Value {
         "since_ms": millis(parked.since),
         "reason": reason(parked.reason),
         "last_error": parked.error,
+        "group": group(parked),
         "waiting": parked.waiting,
         "event": parked.event.as_ref().map(|parked| {
             json!({

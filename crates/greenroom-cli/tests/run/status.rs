@@ -168,9 +168,8 @@ admin: {{ listen: 127.0.0.1:0 }}
     assert!(code == 1 && said.contains("nothing was decided"), "{said}");
     assert_eq!(say(&stage, &daemon, "key skip --event e2 a").0, 0);
 
-    let error = of_a["last_error"].as_str().unwrap();
-    let error: String = url::form_urlencoded::byte_serialize(error.as_bytes()).collect();
-    let path = format!("/api/keys/decide-all?decision=skip&handler=push&error={error}");
+    let group = of_a["group"].as_str().unwrap();
+    let path = format!("/api/keys/decide-all?decision=skip&group={group}");
     daemon.wait_for("/api/keys", |keys| keys["parked"].as_array().unwrap().len() == 3);
     let (status, answer) = daemon.post(&path);
     assert_eq!((status, &answer["error"]["details"]["keys"]), (409, &json!(3)), "{answer}");

@@ -11,8 +11,9 @@ const ANNOUNCING: &[&str] =
 /// So much of an error is looked at, in bytes: what differs later differs in details.
 const LOOKED_AT: usize = 400;
 
-/// The group of a letter, twelve hexadecimal digits.
-pub(super) fn group(reason: &str, handler: Option<&str>, error: &str) -> String {
+/// The group of an error, twelve hexadecimal digits: the same for errors that differ in numbers and
+/// ids alone.
+pub fn error_group(reason: &str, handler: Option<&str>, error: &str) -> String {
     let text = format!("{reason}\0{}\0{}", handler.unwrap_or_default(), normalised(error));
     let hash = digest(&SHA256, text.as_bytes());
     hash.as_ref()[..6].iter().map(|byte| format!("{byte:02x}")).collect()
@@ -110,9 +111,12 @@ mod tests {
     fn d06_errors_of_another_kind_are_not() {
         assert_ne!(normalised("503 after 12 ms"), normalised("404 after 12 ms"));
         assert_ne!(normalised("no such order"), normalised("no such customer"));
-        assert_ne!(group("rejected", Some("a"), "x"), group("rejected", Some("b"), "x"));
-        assert_ne!(group("rejected", None, "x"), group("poisoned", None, "x"));
-        assert_eq!(group("rejected", None, "x 1"), group("rejected", None, "x 2"));
+        assert_ne!(
+            error_group("rejected", Some("a"), "x"),
+            error_group("rejected", Some("b"), "x")
+        );
+        assert_ne!(error_group("rejected", None, "x"), error_group("poisoned", None, "x"));
+        assert_eq!(error_group("rejected", None, "x 1"), error_group("rejected", None, "x 2"));
     }
 
     #[test]
@@ -152,9 +156,9 @@ mod tests {
     fn d06_any_text_has_a_group() {
         for text in ["", "\"", "\"\\", "ü1ü", "\u{1b}[31m", "日本語 5 件", &"9".repeat(10_000)]
         {
-            assert_eq!(group("rejected", None, text).len(), 12);
+            assert_eq!(error_group("rejected", None, text).len(), 12);
         }
         let long = format!("{}ü", "x".repeat(LOOKED_AT - 1));
-        assert_eq!(group("rejected", None, &long).len(), 12, "cut between characters");
+        assert_eq!(error_group("rejected", None, &long).len(), 12, "cut between characters");
     }
 }

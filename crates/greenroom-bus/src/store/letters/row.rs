@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{
-    error_group::group,
+    error_group::error_group,
     filter::{micros, number},
 };
 use crate::{
@@ -59,7 +59,7 @@ fn insert(tables: &Connection, letter: &DeadLetter) -> rusqlite::Result<i64> {
     let id = tables.prepare_cached(insert)?.insert(params![
         event.is_some(),
         letter.reason.as_str(),
-        group(letter.reason.as_str(), handler, error),
+        error_group(letter.reason.as_str(), handler, error),
         letter.attempts,
         micros(letter.first_at),
         micros(letter.last_at),
@@ -93,7 +93,7 @@ fn again(tables: &Connection, id: i64, letter: &DeadLetter) -> rusqlite::Result<
     let (error, handler) = (kept(&letter.error), letter.handler.as_deref());
     tables.prepare_cached(update)?.execute(params![
         letter.reason.as_str(),
-        group(letter.reason.as_str(), handler, error),
+        error_group(letter.reason.as_str(), handler, error),
         letter.attempts,
         micros(letter.last_at),
         letter.pool.as_deref(),

@@ -34,8 +34,8 @@ pub(in super::super) struct Recent {
 pub(super) struct Took {
     /// Lately.
     pub(super) now: AttemptTimes,
-    /// Of all the time before.
-    pub(super) before: AttemptTimes,
+    /// In all the time before, where there were enough to tell.
+    pub(super) before: Option<AttemptTimes>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -84,11 +84,12 @@ impl Recent {
         let all = attempts.get(handler)?;
         let ((_, first), (_, last)) = (all.front()?, all.back()?);
         let ended = |of: &AttemptsSnapshot| of.succeeded + of.failed;
-        if ended(first) < FEW_BEFORE || ended(last) - ended(first) < FEW {
+        if ended(last) - ended(first) < FEW {
             return None;
         }
-        let now = last.took_since(first)?;
-        Some(Took { now, before: first.took_since(&AttemptsSnapshot::default())? })
+        let before = first.took_since(&AttemptsSnapshot::default());
+        let before = before.filter(|_| ended(first) >= FEW_BEFORE);
+        Some(Took { now: last.took_since(first)?, before })
     }
 
     fn keep(&self, now: RecentCounts) {

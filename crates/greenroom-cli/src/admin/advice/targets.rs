@@ -125,7 +125,7 @@ fn breaker(handler: &Handler) -> Option<Finding> {
 
 /// Attempts that take much longer than those before.
 fn slow(seen: &Seen, handler: &Handler) -> Option<Finding> {
-    let Took { now, before } = handler.took?;
+    let Took { now, before: Some(before) } = handler.took? else { return None };
     if now.p50 < NOTICED || now.p50 < before.p50 * SLOWER || handler.outage.is_some() {
         return None;
     }

@@ -474,7 +474,7 @@ fn o14_a_hot_key_is_the_limit_and_more_workers_are_not_advised() {
     let hot = HotKey { key: "key 1".to_owned(), handler: "push".to_owned(), waiting: 500 };
     seen.pools[0].now.hot = Some(hot);
     let times = |millis| AttemptTimes::new(millis * SECOND / 1_000, SECOND);
-    seen.handlers[0].took = Some(Took { now: times(4), before: times(4) });
+    seen.handlers[0].took = Some(Took { now: times(4), before: None });
     let found = one(&seen);
     assert_eq!(found.kind, "hot_key");
     assert_eq!(
@@ -488,7 +488,7 @@ fn o14_a_hot_key_is_the_limit_and_more_workers_are_not_advised() {
 fn o14_a_handler_is_slow_by_its_own_past() {
     let mut seen = well();
     let times = |millis| AttemptTimes::new(millis * SECOND / 1_000, SECOND);
-    let took = |now, before| Some(Took { now: times(now), before: times(before) });
+    let took = |now, before| Some(Took { now: times(now), before: Some(times(before)) });
     seen.handlers[0].took = took(40, 1);
     assert_eq!(findings(&seen), [], "nobody notices that");
     seen.handlers[0].took = took(300, 100);

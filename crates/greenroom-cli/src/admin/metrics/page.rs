@@ -44,6 +44,7 @@ fn page() -> String {
     let all: Vec<&Metric> = metrics::all().chain(own::METRICS.iter().copied()).collect();
     for (title, prefix) in [
         ("Pools", "actor_pool_"),
+        ("Handlers", "handler"),
         ("Inputs and their partitions", "greenroom_input_"),
         ("Outputs", "greenroom_output_"),
         ("The run", "greenroom_"),
@@ -65,6 +66,7 @@ fn group(metric: &Metric) -> &'static str {
         name if name.starts_with("actor_pool_") => "actor_pool_",
         name if name.starts_with("process_") => "process_",
         name if name.starts_with("greenroom_output_") => "greenroom_output_",
+        _ if metric.labels.contains(&"handler") => "handler",
         _ if metric.labels.contains(&"input") => "greenroom_input_",
         _ => "greenroom_",
     }
