@@ -28,7 +28,7 @@ export function Events({ events }: { events: PoolEvent[] }) {
       {events.length === 0 ? (
         <Empty>Nothing has happened: no restart, no parked key, no full queue.</Empty>
       ) : (
-        <ol class="events" aria-label="events, the newest first">
+        <ol class="events" tabIndex={0} aria-label="events, the newest first">
           {events.map((event) => (
             <li key={event.number}>
               <time>{timeOfDay(event.at_ms)}</time>

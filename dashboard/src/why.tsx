@@ -118,11 +118,11 @@ function Decisions({ line, decide }: Deciding) {
   const { event, handler, waiting = 0 } = line;
   if (!event) return null;
   const behind = waiting > 0 ? `, and the ${several(waiting, "event")} behind it ${waiting === 1 ? "goes" : "go"} on` : "";
-  const all = waiting > 0 ? `it and the ${several(waiting, "event")} behind it` : "it";
   return (
     <>
       <p class="faint outcome">
-        Release attempts this event again. Skip makes it a dead letter{behind}. Drop makes {all} dead letters. Later events of the key are handled.
+        Release attempts this event again. Skip makes it a dead letter{behind}.
+        {waiting > 0 && ` Drop makes it and the ${several(waiting, "event")} behind it dead letters.`} Later events of the key are handled.
       </p>
       <span class="acts">
         <Act tone="main" label={`release ${event.id} with ${handler}`} run={() => decide(line, event, "resume")}>Release</Act>

@@ -287,6 +287,7 @@ describe("a page beside a greenroom under load", () => {
   });
 
   test("a box finds a pool by its name, a key, and the dead letters of a key", async () => {
+    await page.evaluate(() => document.activeElement.blur());
     await page.keyboard.press("/");
     await page.keyboard.type("er");
     assert.match(await page.getByRole("listbox").innerText(), /erp\s+pool/);
