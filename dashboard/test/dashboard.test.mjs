@@ -303,7 +303,7 @@ describe("a page beside a greenroom under load", () => {
     assert.equal(new URL(page.url()).hash, "#why=forever");
     await page.keyboard.press("Escape");
     await page.getByRole("dialog").waitFor({ state: "detached" });
-    await page.keyboard.press("/");
+    // A dialog gives the focus back to the box.
     await page.keyboard.type("b");
     await page.getByRole("option", { name: /dead letters with this id or key/ }).click();
     await until(async () => (await page.locator("table.letters tbody tr").count()) === 1, "the one letter of that key");

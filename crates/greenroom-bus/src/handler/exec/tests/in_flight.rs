@@ -251,7 +251,7 @@ async fn a_program_that_cannot_work_blames_none_of_those_in_flight() {
     for script in ["exit 1", "read line; exit 1", "echo Welcome; exec cat >/dev/null"] {
         let mut workers = Workers::new(3, 3, program(&["sh", "-c", script]));
         let results = workers.all(&["a", "b", "c"]).await;
-        assert_eq!(outcomes(&results), ["Pause"; 3], "{script}");
+        assert_eq!(outcomes(&results), ["Broken"; 3], "{script}");
     }
 }
 
