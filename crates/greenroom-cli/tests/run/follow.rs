@@ -218,6 +218,21 @@ fn b01_more_files_than_the_process_may_open_are_followed() {
 
 #[test]
 fn b01_files_are_read_one_by_one_where_the_rest_of_the_process_has_most_descriptors() {
+    one_by_one(|_| {});
+}
+
+/// It is closed for the others, comes first again each time, and keeps them from nothing.
+#[test]
+fn b01_a_file_that_grows_all_the_time_leaves_their_turn_to_the_others() {
+    one_by_one(|stage| {
+        let more = lines(&[event("more", "test.more", "s", json!({}))]);
+        let file = File::options().append(true).open(stage.path("logs/000.ndjson"));
+        file.unwrap().write_all(more.as_bytes()).unwrap();
+    });
+}
+
+/// Ten files with a line each, and descriptors for one; `meanwhile` until all lines have come.
+fn one_by_one(meanwhile: impl Fn(&Stage)) {
     const FILES: usize = 10;
     let other = |n| format!("o{n}: {{ on: no.{n}, file: {{ path: other-{n} }} }}, ");
     let outputs = format!("outputs: {{ {}done:", (0..90).map(other).collect::<String>());
@@ -226,7 +241,12 @@ fn b01_files_are_read_one_by_one_where_the_rest_of_the_process_has_most_descript
     append_to_each(&stage, FILES, 0);
     let started = Instant::now();
     let child = start_limited(&stage, 128);
-    wait(|| (times(&stage).len() == FILES).then_some(()));
+    let all_came = || {
+        meanwhile(&stage);
+        let times = times(&stage);
+        (times.keys().filter(|id| id.starts_with("0-")).count() == FILES).then_some(())
+    };
+    wait(all_came);
     assert_eq!(stop(child, started).code, 0);
 }
 

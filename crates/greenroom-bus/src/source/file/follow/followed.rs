@@ -132,7 +132,12 @@ impl Followed {
     /// Reads what stands before the place to go on from.
     pub(super) fn remember(&mut self) -> io::Result<()> {
         let Some(file) = &mut self.file else { return Ok(()) };
+        // Before its content: what is written to it from now on is found by the next look. What was
+        // not is known, and if it is closed by then, it is not opened for that.
+        let found = written(&file.metadata()?);
         self.content = ReadContent::before(file, self.cutter.chunks.offset())?;
+        self.content.found(found);
+        self.content.is_checked();
         Ok(())
     }
 
@@ -235,6 +240,7 @@ impl Followed {
         if let Some(why) = self.difference()? {
             return Ok(Visit::Cut(why));
         }
+        self.content.is_checked();
         if self.read() >= self.length {
             return Ok(Visit::Done);
         }

@@ -72,6 +72,8 @@ pub(super) struct FollowReader {
     files: Vec<Followed>,
     /// Of those, the ones that have grown, as the last look found.
     round: VecDeque<usize>,
+    /// No descriptor is free for the first of them.
+    waits_for_room: bool,
     /// The path names several files.
     is_set: bool,
     /// What cannot be read, and why: so each is told once.
@@ -134,6 +136,7 @@ impl FollowReader {
             keeper: None,
             files: Vec::new(),
             round: VecDeque::new(),
+            waits_for_room: false,
             is_set: named.is_set,
             troubles: BTreeMap::new(),
             is_awaited: false,
@@ -211,6 +214,7 @@ impl FollowReader {
     /// A file cannot be read, or cannot be followed.
     pub(super) fn step(&mut self, now: Instant) -> Result<ReadStep, SourceError> {
         let mut pieces = Vec::new();
+        self.waits_for_room = false;
         if self.round.is_empty() {
             self.look(now, &mut pieces)?;
         }
@@ -222,9 +226,10 @@ impl FollowReader {
                     self.round.pop_front();
                     continue;
                 }
-                // Those behind it are not read before it.
+                // Those behind it are not read before it; nor are those before it again, where they
+                // grow all the time.
                 Woken::NoRoom => {
-                    self.round.clear();
+                    self.waits_for_room = true;
                     break;
                 }
             }
@@ -258,7 +263,7 @@ impl FollowReader {
         let is_at_risk = |file: &&Followed| file.file.is_none() && unread(file) > 0;
         ReadStep {
             pieces,
-            has_more: !self.round.is_empty(),
+            has_more: !self.round.is_empty() && !self.waits_for_room,
             behind: self.files.iter().map(unread).sum(),
             at_risk: self.files.iter().filter(is_at_risk).count(),
         }

@@ -25,12 +25,14 @@ use super::{
 };
 
 impl FollowReader {
-    /// Opens what was never open, in order, as far as there is room.
+    /// Opens what was never open, in order, as far as there is room. One place is left for the file
+    /// whose turn it is: that may be one that was closed, and those that were not read yet are not
+    /// closed for it.
     pub(super) fn open_new(&mut self) {
         if self.files.iter().all(|file| file.has_begun) {
             return;
         }
-        self.room = self.free();
+        self.room = self.free(0).saturating_sub(1);
         for at in 0..self.files.len() {
             if self.room > 0 && !self.files[at].has_begun {
                 self.open(at);
@@ -39,15 +41,15 @@ impl FollowReader {
     }
 
     /// So many files may be opened: as many as leave a quarter of the descriptors to the rest of
-    /// the process, and one in any case where none is open.
-    fn free(&self) -> usize {
+    /// the process, and `least` in any case where none is open.
+    fn free(&self, least: usize) -> usize {
         let Some(limit) = limit() else { return usize::MAX };
         let each = 1 + usize::from(self.keeper.is_some());
         let open = self.files.iter().filter(|file| file.file.is_some()).count();
         let used = fs::read_dir("/proc/self/fd").map_or(open * each, Iterator::count);
         let free = (limit - limit / 4).saturating_sub(used) / each;
         let held = self.keeper.as_ref().map_or(0, Keeper::held_open);
-        free.max(usize::from(open + held == 0))
+        if open + held == 0 { free.max(least) } else { free }
     }
 
     /// Sees to it that a file is open.
@@ -56,11 +58,11 @@ impl FollowReader {
             return Woken::Open;
         }
         if self.room == 0 {
-            self.room = self.free();
+            self.room = self.free(1);
         }
         if self.room == 0 {
             self.put_to_sleep(pieces, 0);
-            self.room = self.free();
+            self.room = self.free(1);
             // What was closed may be held until a commit.
             self.keeper.iter().for_each(|keeper| keeper.due().notify_one());
         }
