@@ -29,9 +29,9 @@ function perSecond(about: string): string {
 export function Flow({ sample }: { sample: Sample }) {
   const { health, run, pools, handlers, outputs } = sample;
   const found: Troubles = { tones: troubles(health), bottleneck: chains(health)[0]?.cause.about ?? null };
-  const inputs = chosen(run.inputs, "inputs", ({ taken }) => taken ?? 0, found);
+  const inputs = chosen(run.inputs, "inputs", ({ taken }) => taken, found);
   const shownPools = chosen(pools, "pools", ({ handled }) => handled, found);
-  const shownHandlers = new Set(chosen(handlers, "handlers", ({ handled }) => handled ?? 0, found));
+  const shownHandlers = new Set(chosen(handlers, "handlers", ({ handled }) => handled, found));
   const shownOutputs = chosen(outputs, "outputs", ({ events }) => events, found);
   return (
     <Section id="map" title="Flow" note={`${rate(store.all.takenRate)}/s taken, ${rate(store.all.settledRate)}/s finished`}>
@@ -115,7 +115,7 @@ function OutputNode({ output, found }: { output: Output; found: Troubles }) {
   const about = `outputs.${output.name}`;
   const notes = [
     output.state !== "up" && output.state,
-    ...(output.waiting ?? []).map(({ pool, workers }) => workers > 0 && `${several(workers, "worker")} of ${pool} ${workers === 1 ? "waits" : "wait"}`),
+    ...output.waiting.map(({ pool, workers }) => workers > 0 && `${several(workers, "worker")} of ${pool} ${workers === 1 ? "waits" : "wait"}`),
   ];
   return <Node about={about} name={output.name} figure={perSecond(about)} note={joined(notes)} found={found} />;
 }

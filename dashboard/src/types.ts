@@ -55,7 +55,7 @@ export interface Input {
   /** That of its connection, where nothing can come of it. */
   state: "paused" | "running" | Connection;
   /** Events taken so far. */
-  taken?: number;
+  taken: number;
   connection: Connection;
   connection_detail: string | null;
   connection_since_ms: number | null;
@@ -82,10 +82,10 @@ export interface Handler {
   state: "paused" | "up" | "refused" | "outage" | "broken";
   outage: Trouble | null;
   /** Attempts so far, by how they ended. */
-  handled?: number;
-  failed?: number;
+  handled: number;
+  failed: number;
   /** Of the attempts of the last second or so. */
-  recent?: { p50_ms: number | null; p99_ms: number | null; attempts: number };
+  recent: { p50_ms: number | null; p99_ms: number | null; attempts: number };
 }
 
 export interface Output {
@@ -99,7 +99,7 @@ export interface Output {
   events: number;
   rejected: number;
   /** Workers that wait until it takes something. */
-  waiting?: { pool: string; workers: number }[];
+  waiting: { pool: string; workers: number }[];
   /** A reload removed it, and it has not stored all that it accepted. */
   removed: boolean;
 }
@@ -116,7 +116,7 @@ export interface ParkedKey {
   group: string;
   /** Events behind the one that failed. */
   waiting: number;
-  event?: { id: string; type: string; attempt: number } | null;
+  event: { id: string; type: string; attempt: number } | null;
 }
 
 export interface HotKey { key: string; handler: string; pool: string; events: number; at_most_too_many: number }
@@ -189,7 +189,7 @@ export interface Past {
 /** Something to know on a chart. */
 export interface Mark { at_ms: number; kind: "action" | "restart" | "trouble" | "over"; text: string }
 
-export interface Hello { role: string; may_change: boolean; version: string; instance?: string }
+export interface Hello { role: string; may_change: boolean; version: string; instance: string }
 
 export interface Worker {
   slot: number;

@@ -49,7 +49,7 @@ impl Control {
     /// at.
     ///
     /// # Errors
-    /// Another event parks the key by now. Nothing was decided.
+    /// Another event parks the key by now: nothing was decided.
     pub fn decide_about(
         &self,
         key: &str,
@@ -57,7 +57,7 @@ impl Control {
         event: &str,
         decision: Decision,
     ) -> Result<Vec<Decided>, OtherEvent> {
-        self.decide_where(key, handler, decision, |id| id == event)
+        self.decide_where(key, handler, decision, |id| id == Some(event))
     }
 
     fn decide_where(
@@ -65,7 +65,7 @@ impl Control {
         key: &str,
         handler: Option<&str>,
         decision: Decision,
-        is_meant: impl Fn(&str) -> bool,
+        is_meant: impl Fn(Option<&str>) -> bool,
     ) -> Result<Vec<Decided>, OtherEvent> {
         let (mut decided, mut other) = (Vec::new(), None);
         for line in self.lines(key) {
@@ -75,11 +75,12 @@ impl Control {
             let Some(keys) = self.keys_of(&line) else { continue };
             // Looked at before the event: that is the one of this failure, or of a later one.
             let Some(why) = keys.status(&line, in_words) else { continue };
-            match self.shared.process.parked.event(&line) {
-                Some(parked) if !is_meant(parked.event.id()) && keys.is_parked(&line) => {
-                    other = Some(parked.event.id().to_owned());
-                }
-                _ => decided.extend(self.decide_line(&line, &why, decision)),
+            let parked = self.shared.process.parked.event(&line);
+            let id = parked.as_ref().map(|parked| parked.event.id());
+            match is_meant(id) {
+                true => decided.extend(self.decide_line(&line, &why, decision)),
+                false if keys.is_parked(&line) => other = id.map(str::to_owned),
+                false => {}
             }
         }
         match other {

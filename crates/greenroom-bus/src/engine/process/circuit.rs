@@ -1,8 +1,8 @@
 //! The circuit of a handler: an outage is not a poison message (D09).
 //!
 //! ```text
-//!        enough failures in a row, over two events or more          refused by its target, or broken
-//!  Up ───────────────────────────────────────────────────▶ Down ◀───────────────────────── Up
+//!        enough failures in a row, over two events or more       refused, or broken
+//!  Up ───────────────────────────────────────────────────▶ Down ◀──────────────────── Up
 //!   ▲                                                       │ one event probes at a time,
 //!   └──────────────── a probe that succeeds ────────────────┘ the others wait uncounted
 //! ```

@@ -179,7 +179,7 @@ fn pools(out: &mut String, before: &Value, now: &Value, order: PoolOrder, rows: 
             grouped(count(&pool["restarts"])),
         ]
     };
-    let heads = ["pool", "state", "handled/s", "queue", "busy", "p50", "p99", "oldest", "restarts"];
+    let heads = ["pool", "state", "rate/s", "queue", "busy", "p50", "p99", "oldest", "restarts"];
     table(out, &heads, &all, rows, row);
 }
 

@@ -70,10 +70,7 @@ pub(super) struct FollowReader {
     keeper: Option<Keeper>,
     /// In the order in which they are read.
     files: Vec<Followed>,
-    /// Of those, the ones that have grown, as the last look found.
-    round: VecDeque<usize>,
-    /// No descriptor is free for the first of them.
-    waits_for_room: bool,
+    turns: ReadTurns,
     /// The path names several files.
     is_set: bool,
     /// What cannot be read, and why: so each is told once.
@@ -83,6 +80,15 @@ pub(super) struct FollowReader {
     past: VecDeque<Past>,
     /// What tells those that had the path's name meanwhile.
     successors: Successors,
+}
+
+/// Whose turn it is to be read.
+#[derive(Default)]
+struct ReadTurns {
+    /// The files that have grown, as the last look found.
+    round: VecDeque<usize>,
+    /// No descriptor is free for the first of them.
+    waits_for_room: bool,
     /// So many files may be opened before it is looked again how many descriptors are free.
     room: usize,
 }
@@ -135,14 +141,12 @@ impl FollowReader {
             options,
             keeper: None,
             files: Vec::new(),
-            round: VecDeque::new(),
-            waits_for_room: false,
+            turns: ReadTurns::default(),
             is_set: named.is_set,
             troubles: BTreeMap::new(),
             is_awaited: false,
             past: VecDeque::new(),
             successors: Successors::default(),
-            room: 0,
         };
         reader.refuse_compressed(&named.files)?;
         match checkpoint {
@@ -214,22 +218,22 @@ impl FollowReader {
     /// A file cannot be read, or cannot be followed.
     pub(super) fn step(&mut self, now: Instant) -> Result<ReadStep, SourceError> {
         let mut pieces = Vec::new();
-        self.waits_for_room = false;
-        if self.round.is_empty() {
+        self.turns.waits_for_room = false;
+        if self.turns.round.is_empty() {
             self.look(now, &mut pieces)?;
         }
         while pieces.is_empty() {
-            let Some(at) = self.round.front().copied() else { break };
+            let Some(at) = self.turns.round.front().copied() else { break };
             match self.wake(at, &mut pieces) {
                 Woken::Open => {}
                 Woken::Unreadable => {
-                    self.round.pop_front();
+                    self.turns.round.pop_front();
                     continue;
                 }
                 // Those behind it are not read before it; nor are those before it again, where they
                 // grow all the time.
                 Woken::NoRoom => {
-                    self.waits_for_room = true;
+                    self.turns.waits_for_room = true;
                     break;
                 }
             }
@@ -242,7 +246,7 @@ impl FollowReader {
                 }
                 Visit::Nothing => {}
                 Visit::Done => {
-                    self.round.pop_front();
+                    self.turns.round.pop_front();
                 }
                 Visit::Cut(why) => self.begin_anew(at, &why)?,
                 Visit::Compressed => self.unpack(at, now)?,
@@ -263,7 +267,7 @@ impl FollowReader {
         let is_at_risk = |file: &&Followed| file.file.is_none() && unread(file) > 0;
         ReadStep {
             pieces,
-            has_more: !self.round.is_empty() && !self.waits_for_room,
+            has_more: !self.turns.round.is_empty() && !self.turns.waits_for_room,
             behind: self.files.iter().map(unread).sum(),
             at_risk: self.files.iter().filter(is_at_risk).count(),
         }
@@ -289,7 +293,7 @@ impl FollowReader {
             let grown = self.files[at].look().map_err(|error| self.unreadable(at, &error))?;
             if grown {
                 (self.files[at].told, self.files[at].quiet_since) = (LastTold::Lines, None);
-                self.round.push_front(at);
+                self.turns.round.push_front(at);
             }
         }
         self.tell_quiet(now, pieces);
@@ -541,7 +545,11 @@ impl FollowReader {
                 let gone = self.files.remove(at);
                 self.is_past(gone);
                 // Places have moved.
-                self.round.iter_mut().filter(|other| **other > at).for_each(|other| *other -= 1);
+                self.turns
+                    .round
+                    .iter_mut()
+                    .filter(|other| **other > at)
+                    .for_each(|other| *other -= 1);
             } else if file.at_hand() == 0 && is_quiet && file.told != LastTold::Quiet {
                 file.told = LastTold::Quiet;
                 let (of, read) = (file.visited.clone(), Some(read));
@@ -594,8 +602,8 @@ impl FollowReader {
         }
         if !self.files[at].is_steady(now) {
             match self.files[at].has_waited(now, GRACE) {
-                true => self.round.retain(|other| *other != at),
-                false => self.round.clear(),
+                true => self.turns.round.retain(|other| *other != at),
+                false => self.turns.round.clear(),
             }
             return Ok(());
         }

@@ -32,9 +32,9 @@ impl FollowReader {
         if self.files.iter().all(|file| file.has_begun) {
             return;
         }
-        self.room = self.free(0).saturating_sub(1);
+        self.turns.room = self.free(0).saturating_sub(1);
         for at in 0..self.files.len() {
-            if self.room > 0 && !self.files[at].has_begun {
+            if self.turns.room > 0 && !self.files[at].has_begun {
                 self.open(at);
             }
         }
@@ -57,16 +57,16 @@ impl FollowReader {
         if self.files[at].file.is_some() {
             return Woken::Open;
         }
-        if self.room == 0 {
-            self.room = self.free(1);
+        if self.turns.room == 0 {
+            self.turns.room = self.free(1);
         }
-        if self.room == 0 {
+        if self.turns.room == 0 {
             self.put_to_sleep(pieces, 0);
-            self.room = self.free(1);
+            self.turns.room = self.free(1);
             // What was closed may be held until a commit.
             self.keeper.iter().for_each(|keeper| keeper.due().notify_one());
         }
-        match self.room {
+        match self.turns.room {
             0 => Woken::NoRoom,
             _ => self.open(at),
         }
@@ -80,7 +80,7 @@ impl FollowReader {
         let path = self.files[at].path.clone();
         match opened {
             Ok(true) => {
-                self.room = self.room.saturating_sub(1);
+                self.turns.room = self.turns.room.saturating_sub(1);
                 self.has_no_trouble(&path);
                 Woken::Open
             }
