@@ -277,7 +277,8 @@ async fn o03_attempts_of_each_handler_are_counted_and_measured() {
     let of = |name| control.handler(name).unwrap().attempts();
     let (slow, quick) = (of("slow"), of("quick"));
     assert_eq!((slow.succeeded, slow.failed), (3, 3));
-    assert_eq!((quick.succeeded, quick.failed, quick.times().count()), (64, 0, 64));
+    assert_eq!((quick.succeeded, quick.failed), (64, 0));
+    assert!((4..=64).contains(&quick.times().count()), "no more than there were");
     let took = slow.took_since(&AttemptsSnapshot::default()).unwrap();
     assert!((ms(39)..ms(42)).contains(&took.p50), "{took:?}");
     let letter = control.told_letter();

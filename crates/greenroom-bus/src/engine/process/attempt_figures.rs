@@ -1,7 +1,8 @@
 //! How a handler's attempts end, and how long they take.
 //!
 //! Each worker counts for itself, so that no count is shared. Times are sampled: each attempt is
-//! measured after one that took long, and otherwise one in 16, which then counts for 16.
+//! measured after one that took long, and otherwise one in 16. Those between are taken to be as
+//! short as the one before them, and are added with the next: no more are counted than there were.
 
 use std::{
     sync::{
@@ -20,7 +21,7 @@ use crate::handler::{FailureKind, HandlerResult};
 
 /// Of attempts that take no longer, one in so many is measured.
 const SHORT: Duration = Duration::from_micros(32);
-const ONE_IN: u8 = 16;
+const ONE_IN: u32 = 16;
 
 /// Percentiles are right to a hundredth.
 const DIGITS: u8 = 2;
@@ -45,8 +46,10 @@ struct WorkerAttempts {
 pub(crate) struct WorkerFigures {
     counts: Arc<WorkerAttempts>,
     times: Arc<Mutex<Option<Histogram<u64>>>>,
-    /// Attempts until the next that is measured.
-    unmeasured: u8,
+    /// What the last one took that was measured.
+    last: Duration,
+    /// Attempts since then.
+    unmeasured: u32,
 }
 
 /// How a handler's attempts have ended so far, and how long they took. Takes some kilobytes.
@@ -83,7 +86,12 @@ impl AttemptFigures {
         if counts.len() <= slot {
             counts.resize_with(slot + 1, Arc::default);
         }
-        WorkerFigures { counts: counts[slot].clone(), times: self.times.clone(), unmeasured: 0 }
+        WorkerFigures {
+            counts: counts[slot].clone(),
+            times: self.times.clone(),
+            last: SHORT + SHORT,
+            unmeasured: 0,
+        }
     }
 
     pub(crate) fn snapshot(&self) -> AttemptsSnapshot {
@@ -102,7 +110,11 @@ impl AttemptFigures {
 impl WorkerFigures {
     /// An attempt begins: the time, where it is to be measured.
     pub(crate) fn begin(&self) -> Option<Instant> {
-        (self.unmeasured == 0).then(Instant::now)
+        self.is_due().then(Instant::now)
+    }
+
+    fn is_due(&self) -> bool {
+        self.last > SHORT || self.unmeasured >= ONE_IN - 1
     }
 
     /// It has ended; `began` as [`begin`](Self::begin) has said.
@@ -114,28 +126,30 @@ impl WorkerFigures {
         }
         match began {
             Some(began) => self.measured(began.elapsed()),
-            None => self.unmeasured = self.unmeasured.saturating_sub(1),
+            None => self.unmeasured += 1,
         }
     }
 
     /// Several that were made together have ended; each took as long as all of them.
     pub(crate) fn all_ended(&mut self, began: Option<Instant>, results: &[HandlerResult]) {
         for result in results {
-            self.ended(began.filter(|_| self.unmeasured == 0), result);
+            self.ended(began.filter(|_| self.is_due()), result);
         }
     }
 
     #[cold]
     fn measured(&mut self, took: Duration) {
-        let stands_for = if took > SHORT { 1 } else { ONE_IN };
-        self.unmeasured = stands_for - 1;
+        let before =
+            (std::mem::replace(&mut self.last, took), std::mem::take(&mut self.unmeasured));
         let mut times = self.times.lock();
         if times.is_none() {
             *times = Histogram::new(DIGITS).ok();
         }
         if let Some(times) = &mut *times {
-            // It grows as it needs to, so there is room for every time.
-            let _ = times.record_n(took.as_micros() as u64, stands_for.into());
+            for (took, attempts) in [before, (took, 1)].into_iter().filter(|of| of.1 > 0) {
+                // It grows as it needs to, so there is room for every time.
+                let _ = times.record_n(took.as_micros() as u64, attempts.into());
+            }
         }
     }
 }
@@ -182,7 +196,11 @@ mod tests {
             worker.ended(began, &Ok(Outputs::None));
         }
         let short = figures.snapshot();
-        assert_eq!((short.succeeded, short.times().count()), (32, 32));
+        assert_eq!(
+            (short.succeeded, short.times().count()),
+            (32, 17),
+            "the rest comes with the next"
+        );
         for _ in 0..5 {
             let began = worker.begin();
             tokio::time::advance(Duration::from_secs(83)).await;
@@ -190,8 +208,8 @@ mod tests {
         }
         let all = figures.snapshot();
         let took = all.took_since(&short).unwrap();
-        assert!((took.p50.as_secs_f64() / 83.0 - 1.0).abs() < 0.01, "{took:?}");
-        assert_eq!((all.failed, all.took_since(&all)), (5, None));
+        assert!((took.p99.as_secs_f64() / 83.0 - 1.0).abs() < 0.01, "{took:?}");
+        assert_eq!((all.failed, all.times().count(), all.took_since(&all)), (5, 37, None));
         let upto =
             |bound| all.times().buckets().find(|(upto, _)| upto.as_secs() == bound).unwrap().1;
         assert_eq!((upto(60), upto(120)), (0, 5), "it is told from nine minutes");
