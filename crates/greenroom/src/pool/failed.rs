@@ -8,6 +8,9 @@ use tokio::time::Instant;
 
 use crate::DeadLetterReason;
 
+/// When an attempt failed: it tells the failures of a key apart.
+pub(crate) type FailedAt = Instant;
+
 /// A failed attempt.
 #[derive(Debug)]
 pub(crate) struct Failed<E> {
@@ -18,8 +21,7 @@ pub(crate) struct Failed<E> {
     error: Mutex<Option<E>>,
     /// The panic's message, if there was one.
     pub(crate) panic: Option<String>,
-    /// When.
-    pub(crate) at: Instant,
+    pub(crate) at: FailedAt,
     /// The worker that had it in hand.
     pub(crate) worker: usize,
 }

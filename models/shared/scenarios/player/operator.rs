@@ -18,7 +18,7 @@ impl<K: Keyed> PoolOf<K> {
 
     /// Lets a parked key go on without the message that has failed.
     pub(crate) fn release(&self, key: u32) {
-        assert!(self.core.release_key(&K::from(key)));
+        assert!(self.core.release_key(&K::from(key), None));
         let letters = std::mem::take(&mut *self.core.letters.lock());
         assert_eq!(letters.len(), 1, "what has failed is a dead letter");
         let mut ledger = self.ledger();
@@ -32,12 +32,12 @@ impl<K: Keyed> PoolOf<K> {
 
     /// Lets a parked key go on with the message that has failed.
     pub(crate) fn replay(&self, key: u32) {
-        assert!(self.core.replay_key(&K::from(key)));
+        assert!(self.core.replay_key(&K::from(key), None));
     }
 
     /// Takes the line of a parked key.
     pub(crate) fn remove(&self, key: u32) -> Vec<u32> {
-        let line = self.core.remove_key(&K::from(key)).expect("the key is parked");
+        let line = self.core.remove_key(&K::from(key), None).expect("the key is parked");
         let mut ledger = self.ledger();
         ledger.handled.extend(&line);
         let over = ledger.done() == self.expected;

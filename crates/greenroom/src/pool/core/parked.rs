@@ -24,7 +24,6 @@ use greenroom_queue::{
     shard::Shard,
     sync::{Notify, yield_now},
 };
-use tokio::time::Instant;
 
 use super::{
     Core, ExtraOf, OutboxOf, Queued,
@@ -32,7 +31,10 @@ use super::{
 };
 use crate::{
     Actor, CallError, DeadLetter, PoolEvent, ReplyPort,
-    pool::{failed::Failed, worker::in_flight::Source},
+    pool::{
+        failed::{Failed, FailedAt},
+        worker::in_flight::Source,
+    },
 };
 
 /// With the extras of its message.
@@ -167,7 +169,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     fn parked_lane(
         &self,
         key: &K,
-        failed_at: Option<Instant>,
+        failed_at: Option<FailedAt>,
     ) -> Option<(usize, LaneId, Outboxed<'_, A, K>)> {
         let hash = self.routing.hash(key);
         let index = hash as usize & (self.queue.shards.len() - 1);
@@ -219,7 +221,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// Lets a parked key go on without the messages that have failed for good, which become dead
     /// letters. False if it is not parked.
-    pub(crate) fn release_key(&self, key: &K, failed_at: Option<Instant>) -> bool {
+    pub(crate) fn release_key(&self, key: &K, failed_at: Option<FailedAt>) -> bool {
         let Some((index, id, mut outbox)) = self.parked_lane(key, failed_at) else { return false };
         self.take_in_again(&mut outbox, id);
         let failed = outbox.lanes.take_failed(id);
@@ -252,7 +254,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// Lets a parked key go on with the message that has failed, as if it had not. False if the key
     /// is not parked.
-    pub(crate) fn replay_key(&self, key: &K, failed_at: Option<Instant>) -> bool {
+    pub(crate) fn replay_key(&self, key: &K, failed_at: Option<FailedAt>) -> bool {
         let Some((index, id, mut outbox)) = self.parked_lane(key, failed_at) else { return false };
         self.take_in_again(&mut outbox, id);
         let line = outbox.lanes.get(id).into_iter().flat_map(Lane::iter_mut);
@@ -269,7 +271,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn remove_key(
         &self,
         key: &K,
-        failed_at: Option<Instant>,
+        failed_at: Option<FailedAt>,
     ) -> Option<Vec<A::Message>> {
         let (index, id, mut outbox) = self.parked_lane(key, failed_at)?;
         self.take_in_again(&mut outbox, id);
