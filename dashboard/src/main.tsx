@@ -12,6 +12,7 @@ import { Inputs } from "./inputs";
 import { Letters } from "./letters";
 import { Locked } from "./locked";
 import { Flow } from "./map";
+import { startMarking } from "./marked";
 import { Parked } from "./parked";
 import { Pools } from "./pools";
 import { goTo, startLinks } from "./sections";
@@ -74,6 +75,7 @@ function App() {
   );
 }
 
+startMarking();
 startTheme();
 startLinks();
 store.watch(showInTab);

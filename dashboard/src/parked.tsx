@@ -139,11 +139,11 @@ function DecideAll({ group, close }: { group: Group; close: () => void }) {
         {refused !== null && <p class="error" role="alert">{refused}</p>}
         <p>{keys === null ? "Counting…" : `${several(keys, "key")} ${keys === 1 ? "is" : "are"} parked with ${handler} because of an error like this:`}</p>
         <pre tabIndex={0} aria-label="the error">{error || "no error"}</pre>
-        <p class="faint outcome">Release attempts their events again. Skip makes each failed event a dead letter. Drop makes the events behind it dead letters, too.</p>
+        <p class="faint outcome">Resume attempts their events again. Skip makes each failed event a dead letter. Drop makes the events behind it dead letters, too.</p>
       </div>
       <footer>
         <button type="button" class="act" onClick={close}>Cancel</button>
-        <Act tone="main" disabled={!keys} run={decide("resume")}>Release{all}</Act>
+        <Act tone="main" disabled={!keys} run={decide("resume")}>Resume{all}</Act>
         <Act disabled={!keys} run={decide("skip")}>Skip{all}</Act>
         <Act tone="destroys" disabled={!keys} run={decide("drop")}>Drop{all}</Act>
       </footer>

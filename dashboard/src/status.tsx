@@ -120,17 +120,18 @@ export function Overview({ sample }: { sample: Sample }) {
   );
 }
 
-/** Nobody answers: since when, and that the page goes on by itself. */
+/** No figures come: since when, why, and that the page goes on by itself. */
 export function Gone({ link }: { link: Link }) {
   if (link.is !== "gone") return null;
+  const { refused, since, why } = link;
   return (
     <div class="gone">
       <Mark tone="bad" />
       <div>
-        <span role="alert"><strong>greenroom has not answered since {timeOfDay(link.since)}</strong></span>
+        <span role="alert"><strong>{refused ? `greenroom gives this page no figures: ${why}` : `greenroom has not answered since ${timeOfDay(since)}`}</strong></span>
         <span>
           {" "}
-          ({time(Date.now() - link.since)}; {link.why}). What is shown is from then. The page tries again by itself.
+          ({time(Date.now() - since)}{!refused && `; ${why}`}). {store.sample && "What is shown is from then. "}The page tries again by itself.
         </span>
       </div>
     </div>

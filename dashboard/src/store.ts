@@ -1,6 +1,6 @@
 // What the page knows: the last sample, what was before, and whether greenroom answers.
 
-import { Refused, get, listen, setToken, token } from "./api";
+import { Refused, get, inWords, listen, setToken, token } from "./api";
 import { POINTS, RANGES, Rate, Series } from "./history";
 import { at, go, onMove } from "./place";
 import type { Hello, Mark, Past, PoolEvent, Sample } from "./types";
@@ -8,8 +8,8 @@ import type { Hello, Mark, Past, PoolEvent, Sample } from "./types";
 export type Link =
   | { is: "asking" }
   | { is: "live" }
-  /** Nobody answers since then. */
-  | { is: "gone"; since: number; why: string }
+  /** No figures come since then: nobody answers, or greenroom refuses them and says why. */
+  | { is: "gone"; since: number; why: string; refused: boolean }
   /** A token is needed, or the one that was shown is wrong. */
   | { is: "locked"; wrong: boolean }
   /** The tab is hidden: nothing is asked. */
@@ -84,6 +84,7 @@ class Store {
       if (document.hidden && this.link.is === "asleep") await this.pause(null);
       this.stop = new AbortController();
       let why = "the connection was closed";
+      let refused = false;
       const before = this.heard;
       try {
         await listen({ hello: (hello) => this.onHello(hello), sample: (sample) => this.onSample(sample) }, this.stop.signal);
@@ -96,12 +97,13 @@ class Store {
           pause = 250;
           continue;
         }
-        if (error instanceof Refused) why = error.message;
+        refused = error instanceof Refused;
+        if (refused) why = inWords(error);
       }
       if (document.hidden && this.link.is === "asleep") continue;
       if (this.heard > before) pause = 500;
       const since = this.link.is === "gone" ? this.link.since : Date.now();
-      this.setLink({ is: "gone", since, why });
+      this.setLink({ is: "gone", since, why, refused });
       await this.pause(pause);
     }
   }

@@ -20,7 +20,7 @@ function cut(text: string): string {
 export function showInTab(): void {
   const { sample, hello, link } = store;
   const isLive = link.is === "live" && sample !== null;
-  const verdict = link.is === "gone" ? "no answer" : cut(sample?.health.headline.replaceAll("`", "") ?? "");
+  const verdict = link.is === "gone" ? (link.refused ? "refused" : "no answer") : cut(sample?.health.headline.replaceAll("`", "") ?? "");
   const parts = link.is === "locked" ? [] : [verdict, hello?.instance ?? ""].filter((part) => part !== "");
   const title = parts.length === 0 ? "Greenroom" : `${isLive ? "●" : "○"} ${parts.join(" · ")} – Greenroom`;
   const colour = COLOURS[isLive ? sample.health.health : "unknown"];

@@ -25,7 +25,7 @@ export function Top({ help }: { help: () => void }) {
       {link.is !== "locked" && <Find />}
       <span class={`pulse is-${link.is}`} title={link.is === "live" ? "live" : link.is}>
         <span class="dot" aria-hidden="true" />
-        {link.is === "live" ? "live" : link.is === "gone" ? "no answer" : "asking"}
+        {link.is === "live" ? "live" : link.is === "gone" ? (link.refused ? "refused" : "no answer") : "asking"}
       </span>
       {hello && !hello.may_change && <span class="role">read only</span>}
       {hello && hello.role !== "no token" && (

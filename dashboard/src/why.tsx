@@ -121,11 +121,11 @@ function Decisions({ line, decide }: Deciding) {
   return (
     <>
       <p class="faint outcome">
-        Release attempts this event again. Skip makes it a dead letter{behind}.
+        Resume attempts this event again. Skip makes it a dead letter{behind}.
         {waiting > 0 && ` Drop makes it and the ${several(waiting, "event")} behind it dead letters.`} Later events of the key are handled.
       </p>
       <span class="acts">
-        <Act tone="main" label={`release ${event.id} with ${handler}`} run={() => decide(line, event, "resume")}>Release</Act>
+        <Act tone="main" label={`resume ${event.id} with ${handler}`} run={() => decide(line, event, "resume")}>Resume</Act>
         <Act label={`skip ${event.id} with ${handler}`} run={() => decide(line, event, "skip")}>Skip</Act>
         <Act tone="destroys" label={`drop ${several(waiting + 1, "event")} with ${handler}`} run={() => decide(line, event, "drop")}>Drop {several(waiting + 1, "event")}</Act>
       </span>

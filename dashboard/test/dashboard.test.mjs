@@ -360,11 +360,11 @@ describe("a page beside a greenroom under load", () => {
     assert.deepEqual(await parked(), ["first", "second"]);
   });
 
-  test("a parked key is released", async () => {
+  test("a parked key is resumed", async () => {
     targets.mended = true;
     for (const key of ["first", "second"]) {
       await row(key).getByRole("button", { name: `decide about ${key}` }).click();
-      await page.getByRole("dialog").getByRole("button", { name: /^release / }).click();
+      await page.getByRole("dialog").getByRole("button", { name: /^resume / }).click();
       await toast(page, `${key} goes on: its event is attempted again`);
       await row(key).waitFor({ state: "detached" });
     }
@@ -723,6 +723,25 @@ describe("a page beside a greenroom under load", () => {
     const [one, other] = [await count(page), await count(second)];
     await until(async () => (await count(page)) !== one && (await count(second)) !== other, "both go on");
     await second.context().close();
+  });
+
+  test("a page that finds no place at the stream says why, and goes on once there is one", async () => {
+    const held = await Promise.all(Array.from({ length: 16 }, () => fetch(`${greenroom.url}/api/live`)));
+    const other = await open(browser);
+    await other.goto(greenroom.url);
+    await other.getByRole("alert").getByText("16 pages listen, and no more may at once: close one that nobody looks at").waitFor();
+    await other.getByText("refused", { exact: true }).waitFor();
+    await Promise.all(held.map(({ body }) => body.cancel()));
+    await live(other);
+    await other.context().close();
+  });
+
+  test("what is hidden in a text is marked", async () => {
+    const { sample } = await recorded();
+    sample.health = health([{ ...finding("critical", "dead_letters"), what: "a\u202eb\u200d of `c\ufeff`" }]);
+    const other = await told([sample]);
+    assert.equal(await other.locator("h1").innerText(), "a\\u{202e}b\\u{200d} of c\\u{feff}");
+    await other.context().close();
   });
 
   test("a greenroom that is gone is told with its time, and comes back by itself", async () => {

@@ -16,6 +16,7 @@ pub mod layer;
 pub mod metrics;
 pub mod name;
 pub mod pattern;
+pub mod printable;
 pub mod record;
 pub mod router;
 pub mod settlement;

@@ -1,7 +1,13 @@
 //! Logs on standard error (C10): for people, or as JSON.
 
-use std::{env, io, io::IsTerminal, time::SystemTime};
+use std::{
+    borrow::Cow,
+    env,
+    io::{self, IsTerminal, Write},
+    time::SystemTime,
+};
 
+use greenroom_bus::printable::is_hidden;
 use tracing_subscriber::{
     Layer,
     filter::{LevelFilter, Targets},
@@ -22,7 +28,8 @@ const LEVELS: &str = "off, error, warn, info, debug, trace, or `target=level,...
 pub(crate) fn start(format: Option<LogFormat>, level: Option<&str>) -> Result<(), String> {
     let variable = env::var("RUST_LOG").ok().filter(|text| !text.is_empty());
     let (filter, unread) = filter(level, variable.as_deref())?;
-    let lines = fmt::layer().with_writer(AboveBar::default);
+    let json = matches!(format, Some(LogFormat::Json));
+    let lines = fmt::layer().with_writer(move || MarkedLog { json });
     let layer = match format {
         Some(LogFormat::Json) => lines.json().boxed(),
         Some(LogFormat::Human) | None => {
@@ -41,6 +48,38 @@ pub(crate) fn start(format: Option<LogFormat>, level: Option<&str>) -> Result<()
         tracing::warn!("RUST_LOG={text} is no level and no `target=level,...`; logging at info");
     }
     Ok(())
+}
+
+/// Standard error, for lines in which nothing is hidden: what they quote comes from elsewhere.
+struct MarkedLog {
+    json: bool,
+}
+
+impl Write for MarkedLog {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        AboveBar.write_all(marked(&String::from_utf8_lossy(line), self.json).as_bytes())?;
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        AboveBar.flush()
+    }
+}
+
+/// The line with what is hidden escaped, in JSON so that its readers get the same text.
+fn marked(line: &str, json: bool) -> Cow<'_, str> {
+    if !line.contains(is_hidden) {
+        return Cow::Borrowed(line);
+    }
+    let mut shown = String::with_capacity(line.len() + 16);
+    for character in line.chars() {
+        match is_hidden(character) {
+            true if json => shown.push_str(&format!("\\u{:04x}", u32::from(character))),
+            true => shown.extend(character.escape_unicode()),
+            false => shown.push(character),
+        }
+    }
+    Cow::Owned(shown)
 }
 
 /// The time of day in UTC, to the second: on a terminal, the date is known
@@ -101,6 +140,15 @@ mod tests {
     #[test]
     fn c10_the_time_on_a_terminal_is_the_time_of_day() {
         assert_eq!(time_of_day(86_400 * 20_000 + 17 * 3_600 + 4 * 60 + 9), "17:04:09Z");
+    }
+
+    #[test]
+    fn c10_what_is_hidden_in_a_line_is_marked_and_colours_stay() {
+        let line = "\u{1b}[32mINFO\u{1b}[0m key a\u{202e}b\u{200d}\n";
+        assert_eq!(marked(line, false), "\u{1b}[32mINFO\u{1b}[0m key a\\u{202e}b\\u{200d}\n");
+        let json = marked("{\"key\":\"a\u{202e}b\u{61c}\"}", true);
+        assert_eq!(json, r#"{"key":"a\u202eb\u061c"}"#);
+        assert!(matches!(marked("größe 漢字\n", true), Cow::Borrowed(_)));
     }
 
     #[test]

@@ -308,15 +308,14 @@ pub(crate) fn table_of(out: &mut String, heads: &[&str], table: Vec<Vec<String>>
     }
 }
 
-/// What an event holds must not steer the terminal, nor fill it.
+/// What an event holds must not steer the terminal, nor fill it, nor hide in it.
 pub(crate) fn printable(text: &str) -> String {
     const LONGEST: usize = 60;
-    let mut shown: String =
-        text.chars().take(LONGEST).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
-    if text.chars().nth(LONGEST).is_some() {
-        shown.push('…');
+    let shown = greenroom_bus::printable::printable(text);
+    match shown.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &shown[..end]),
+        None => shown.into_owned(),
     }
-    shown
 }
 
 /// `1234567` as `1,234,567`.

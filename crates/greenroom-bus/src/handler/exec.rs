@@ -82,7 +82,6 @@ mod group;
 mod in_hand;
 mod lines;
 mod message;
-mod printable;
 mod process;
 mod reply;
 mod request;

@@ -176,6 +176,10 @@ async fn d09_a_single_failing_event_of_an_endless_input_is_given_up_after_the_wi
     let run = tokio::spawn(engine.run());
     tokio::time::sleep(Duration::from_secs(9)).await;
     assert!(letters.stored().is_empty(), "another one may come and say who is to blame");
+    let why = control.why("key-0").remove(0).why.expect("it waits in its pool");
+    assert_eq!(why.attempt, 4, "what is given back unstarted is no attempt");
+    let error = why.last_error.unwrap_or_default();
+    assert!(error.contains("waits for others") && error.contains("503"), "{error}");
     tokio::time::sleep(Duration::from_secs(4)).await;
     assert_eq!(letters.stored().len(), 1);
     assert!(attempts.lock().unwrap().len() < 20, "it is no busy loop");
@@ -191,6 +195,26 @@ async fn d09_a_poison_event_among_good_ones_is_given_up_after_its_attempts() {
     });
     let report = slow_bench(factory, a_second_apart(20, 500), Retry::default()).run().await;
     assert_eq!((report.handled, report.dead_lettered, report.retried), (19, 1, 4));
+}
+
+#[tokio::test(start_paused = true)]
+async fn d09_the_last_attempt_waits_no_longer_once_another_event_has_succeeded() {
+    let attempts = Attempts::default();
+    let noted = attempts.clone();
+    let factory = answer(move |event, _| match event.id() {
+        "3" => {
+            noted.lock().unwrap().push(Instant::now());
+            Err(Failure::retry("500"))
+        }
+        _ => Ok(Outputs::Same),
+    });
+    let retry = Retry { attempts: 2, ..Retry::default() };
+    let report = slow_bench(factory, a_second_apart(20, 500), retry).run().await;
+    assert_eq!((report.handled, report.dead_lettered), (19, 1));
+    let attempts = attempts.lock().unwrap();
+    assert_eq!(attempts.len(), 2);
+    let waited = attempts[1] - attempts[0];
+    assert!(waited < ms(1_000), "the next event says who is to blame: {waited:?}");
 }
 
 #[tokio::test(start_paused = true)]

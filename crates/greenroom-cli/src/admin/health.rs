@@ -2,7 +2,7 @@
 
 use axum::http::StatusCode;
 use greenroom_bus::{
-    engine::{Control, InputView, Phase, PoolView},
+    engine::{Control, InputView, Phase},
     source::InputStatus,
 };
 use serde_json::{Value, json};
@@ -57,45 +57,52 @@ fn headline(found: &[Finding]) -> String {
 
 /// `/readyz`: 503 while nothing can be taken.
 pub(super) fn readiness(daemon: &Daemon, trusted: bool) -> Json {
-    let found = advice::findings(&daemon.figures.seen());
-    let mut reasons = takes_nothing(&daemon.control);
-    let ready = reasons.is_empty();
-    let others = found.iter().filter(|finding| finding.severity < Severity::Hint);
-    reasons.extend(others.map(Finding::sentence));
+    let nothing_taken = takes_nothing(&daemon.control);
+    let ready = nothing_taken.is_empty();
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let mut body = json!({ "ready": ready });
     if trusted {
-        body["reasons"] = Value::from(reasons);
+        // Of what is told already, a finding says the same in other words.
+        let is_told = |of: &Finding| nothing_taken.iter().any(|(about, _)| *about == of.about);
+        let found = advice::findings(&daemon.figures.seen());
+        let others = found.iter().filter(|of| of.severity < Severity::Hint && !is_told(of));
+        let others: Vec<_> = others.map(Finding::sentence).collect();
+        let reasons = nothing_taken.into_iter().map(|(_, why)| why).chain(others);
+        body["reasons"] = reasons.collect();
     }
     Json(status, body)
 }
 
-/// Why nothing can be taken: an input is not connected, or stands; a pool has no worker that can
-/// come back; or the run ends. What is broken otherwise is taken nevertheless, until an input
-/// stands.
-fn takes_nothing(control: &Control) -> Vec<String> {
+/// Why nothing can be taken, and what that is about: an input is not connected, or stands; a pool
+/// has no worker that can come back; or the run ends. What is broken otherwise is taken
+/// nevertheless, until an input stands.
+fn takes_nothing(control: &Control) -> Vec<(String, String)> {
     let mut all = Vec::new();
     if control.phase() != Phase::Run {
-        all.push("the run is ending: nothing more is read".to_owned());
+        all.push(("run".to_owned(), "the run is ending: nothing more is read".to_owned()));
     }
     for input in control.input_views() {
-        if let Some(status) = input.not_connected() {
-            all.push(unconnected(&input.name, status));
+        let name = &input.name;
+        let why = if let Some(status) = input.not_connected() {
+            unconnected(name, status)
         } else if input.waits_for_parked_keys() {
-            all.push(held_by_parked_keys(&input));
+            held_by_parked_keys(&input)
         } else if input.stands_still() {
-            let name = &input.name;
-            all.push(format!("the input `{name}` is not read: it has in flight what it may have"));
-        }
+            format!("the input `{name}` is not read: it has in flight what it may have")
+        } else {
+            continue;
+        };
+        all.push((format!("inputs.{name}"), why));
     }
-    all.extend(control.standstill());
-    let given_up = |pool: &PoolView| pool.stats.live == 0;
-    all.extend(control.pool_views().iter().filter(|pool| given_up(pool)).map(workers_given_up));
+    all.extend(control.standstill().map(|why| ("run".to_owned(), why)));
+    for pool in control.pool_views().iter().filter(|pool| pool.stats.live == 0) {
+        let name = &pool.name;
+        all.push((
+            format!("pools.{name}"),
+            format!("every worker of the pool `{name}` was given up"),
+        ));
+    }
     all
-}
-
-fn workers_given_up(pool: &PoolView) -> String {
-    format!("every worker of the pool `{}` was given up", pool.name)
 }
 
 fn unconnected(name: &str, status: &InputStatus) -> String {

@@ -164,6 +164,7 @@ impl Hour {
             let (waited, took) = latencies.since(&past.latencies);
             let ms = |time: Duration| match took.count {
                 0 => f64::NAN,
+                _ if pool.in_outage => f64::NAN,
                 _ => time.as_secs_f64() * 1e3,
             };
             let rate = handled.saturating_sub(past.handled) as f64 / seconds;

@@ -12,7 +12,8 @@
 
 use std::{
     io,
-    sync::{Arc, atomic::AtomicUsize, atomic::Ordering},
+    net::IpAddr,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -31,6 +32,7 @@ use tokio::{sync::watch, time::sleep};
 use super::{
     Daemon,
     answer::{Refusal, as_json},
+    audit::Peer,
     guard::Role,
     sample::Sampler,
 };
@@ -47,6 +49,13 @@ const LONGEST: Duration = Duration::from_secs(5);
 /// So many listen at once. A browser that is left open listens with one connection a tab.
 const LISTENERS: usize = 16;
 
+/// So many of them with the read token: it never takes the last places from an operator.
+const READERS: usize = 12;
+
+/// So many from one address with the same token. A proxy is one address to all who come by it, so
+/// this is more than one person looks at.
+const OF_ADDRESS: usize = 8;
+
 /// Who listens.
 #[derive(Clone, Default)]
 pub(super) struct Live(Arc<Shared>);
@@ -55,28 +64,46 @@ pub(super) struct Live(Arc<Shared>);
 struct Shared {
     /// Present while a sampler runs.
     samples: Mutex<Option<watch::Sender<Bytes>>>,
-    listeners: AtomicUsize,
+    listeners: Mutex<Vec<(IpAddr, Role)>>,
     /// How many samplers there have been, for tests.
     #[cfg(test)]
-    samplers: AtomicUsize,
+    samplers: std::sync::atomic::AtomicUsize,
 }
 
 /// Counts as a listener until it is dropped.
-struct Listening(Arc<Shared>);
+struct Listening(Arc<Shared>, (IpAddr, Role));
 
 impl Drop for Listening {
     fn drop(&mut self) {
-        self.0.listeners.fetch_sub(1, Ordering::Relaxed);
+        let mut listeners = self.0.listeners.lock();
+        if let Some(place) = listeners.iter().position(|listener| *listener == self.1) {
+            listeners.swap_remove(place);
+        }
     }
 }
 
 impl Live {
-    /// `None` where as many listen as may.
-    fn enter(&self) -> Option<Listening> {
-        let enter = |listeners| (listeners < LISTENERS).then_some(listeners + 1);
-        let (listeners, order) = (&self.0.listeners, Ordering::Relaxed);
-        listeners.fetch_update(order, order, enter).ok()?;
-        Some(Listening(self.0.clone()))
+    /// Counts one in, or says how many listen already. Without a token all are programs of this
+    /// machine, so their address tells nothing.
+    fn enter(&self, from: IpAddr, role: Role) -> Result<Listening, String> {
+        let listener = (from, role);
+        let mut listeners = self.0.listeners.lock();
+        let readers = listeners.iter().filter(|(_, role)| *role == Role::Reader).count();
+        let alike = listeners.iter().filter(|other| **other == listener).count();
+        let full = match role {
+            _ if listeners.len() >= LISTENERS => format!("{LISTENERS} pages listen"),
+            Role::Reader if readers >= READERS => {
+                format!("{READERS} pages listen with the read token")
+            }
+            Role::Reader | Role::Admin if alike >= OF_ADDRESS => {
+                format!("{OF_ADDRESS} pages of {from} listen with the {}", role.name())
+            }
+            _ => {
+                listeners.push(listener);
+                return Ok(Listening(self.0.clone(), listener));
+            }
+        };
+        Err(format!("{full}, and no more may at once"))
     }
 
     /// The samples from now on; begins to sample where nobody has listened.
@@ -91,7 +118,7 @@ impl Live {
         let (sender, receiver) = watch::channel(Bytes::new());
         *samples = Some(sender);
         #[cfg(test)]
-        self.0.samplers.fetch_add(1, Ordering::Relaxed);
+        self.0.samplers.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         tokio::spawn(sample(self.0.clone(), sampler()));
         receiver
     }
@@ -131,9 +158,9 @@ pub(super) async fn live(
     State(daemon): State<Arc<Daemon>>,
     Extension(live): Extension<Live>,
     Extension(role): Extension<Role>,
+    Extension(Peer(peer)): Extension<Peer>,
 ) -> Result<Response, Refusal> {
-    let listening = live.enter().ok_or_else(|| {
-        let what = format!("{LISTENERS} pages listen already");
+    let listening = live.enter(peer.ip().to_canonical(), role).map_err(|what| {
         let next = "close one that nobody looks at";
         Refusal::new(StatusCode::SERVICE_UNAVAILABLE, what, "/api/live", next)
     })?;

@@ -96,7 +96,7 @@ impl Sampler {
         pool["recent"] = json!({
             "queueing_ms": views::spread(&queueing),
             "handling_ms": views::spread(&handling),
-            "measured": handling.count,
+            "measured": if view.in_outage { 0 } else { handling.count },
         });
         if stats_fit(view, room) {
             pool["slots"] = control.worker_stats().iter().map(slot).collect();

@@ -16,11 +16,14 @@ pub(super) fn of(key: &KeyView, outage: Option<&OutageView>, held_by: Option<&st
             )
         }
         Some(why) => {
-            // A key that an operator has released begins anew, and its attempts are more than those
-            // of one go.
-            let attempt = match why.attempt <= key.attempts {
-                true => format!("head attempt {} of {}", why.attempt, key.attempts),
-                false => format!("head attempt {} in all", why.attempt),
+            let attempt = match why.attempt {
+                // An outage was to blame, or nothing has failed yet.
+                0 => "head with no attempt that counts".to_owned(),
+                attempt if attempt <= key.attempts => {
+                    format!("head attempt {attempt} of {}", key.attempts)
+                }
+                // Begun so often, most times to be given back unstarted.
+                _ => "head".to_owned(),
             };
             let head = match why.state {
                 KeyState::Queued => {

@@ -95,7 +95,8 @@ where
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADERS_WITHIN)
-        .max_buf_size(LARGEST_HEADERS)
+        // More than is taken, so that the answer says why: hyper's own has no words.
+        .max_buf_size(2 * LARGEST_HEADERS)
         .serve_connection(TokioIo::new(stream), service);
     tokio::select! {
         // A client that broke it off, or was too slow, gets no further answer.

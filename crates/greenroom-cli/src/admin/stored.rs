@@ -390,15 +390,12 @@ pub(super) async fn edit(
     let make = move || {
         let letters = Letters::open(&path).map_err(|error| failed(&error))?;
         let known = letters.content(letter).map_err(|error| failed(&error))?;
-        let bytes = match (body.is_empty(), sets.is_empty()) {
-            (true, true) => return Err(wrong("nothing says what the event is to be".to_owned())),
-            (true, false) => {
-                change::set(&known, sets.iter().map(String::as_str)).map_err(&wrong)?.into()
-            }
-            (false, _) => body,
+        let event = match (body.is_empty(), sets.is_empty()) {
+            (true, true) => Err("nothing says what the event is to be".to_owned()),
+            (true, false) => change::set(&known, sets.iter().map(String::as_str), letters.mask()),
+            // The editor may not have seen all of it.
+            (false, _) => letters.mask().restore(&known, &body).map_err(|error| error.to_string()),
         };
-        // The editor may not have seen all of it.
-        let event = letters.mask().restore(&known, &bytes).map_err(|error| error.to_string());
         event.and_then(|event| change::event(&event)).map_err(wrong)
     };
     let event = readers.read(&at, make).await?;

@@ -92,7 +92,7 @@ mod tests {
             "ask": null, "done": false,
         });
         let key = json!({
-            "severity": "critical", "about": "handlers.h", "what": "A key waits", "figures": "\u{1b}[2J",
+            "severity": "critical", "about": "handlers.h", "what": "A key waits", "figures": "\u{1b}[2J a\u{202e}b",
             "why": "w", "change": "c", "lines": null, "ask": "POST /api/keys/resume?key=k",
             "command": "greenroom key resume k", "done": true,
         });
@@ -107,7 +107,7 @@ WARNING pools.erp: Bursts do not fit
                  queue: 2000
 
 CRITICAL handlers.h: A key waits
-  figures  \u{fffd}[2J
+  figures  \\u{1b}[2J a\\u{202e}b
   why      w
   done     c
   command  greenroom key resume k http://h:1/

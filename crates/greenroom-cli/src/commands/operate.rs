@@ -164,7 +164,7 @@ mod tests {
     fn c22_what_was_done_is_told_a_line_for_each_part() {
         let done = json!({ "changed": ["pools.a: workers 4 -> 8"], "left": [], "pool": "a\u{1b}", "workers": 8 });
         let expected =
-            "changed:\n  pools.a: workers 4 -> 8\nleft: nothing\npool: a\u{fffd}\nworkers: 8\n";
+            "changed:\n  pools.a: workers 4 -> 8\nleft: nothing\npool: a\\u{1b}\nworkers: 8\n";
         assert_eq!(in_words(&done), expected);
     }
 }

@@ -67,7 +67,7 @@ mod tests {
         let expected = "\
 red: The output `o` is paused
 
-critical  The output `o` is paused: 401\u{fffd}[2J
+critical  The output `o` is paused: 401\\u{1b}[2J
           Let it go on. (greenroom output resume o)
        -> Workers wait: 8 of 8
 

@@ -47,12 +47,9 @@ impl<W: Write> Write for Escaped<W> {
     }
 }
 
-/// A text for people, in which nothing steers a terminal: no control character, and none that turns
-/// the direction of what follows.
+/// A text for people, in which nothing steers a terminal, and nothing is hidden.
 pub(crate) fn printable(text: &str) -> String {
-    let steers =
-        |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    text.chars().map(|c| if steers(c) { '\u{fffd}' } else { c }).collect()
+    greenroom_bus::printable::printable(text).into_owned()
 }
 
 #[cfg(test)]
@@ -61,10 +58,8 @@ mod tests {
 
     #[test]
     fn c04_no_letter_steers_a_terminal() {
-        assert_eq!(
-            printable("a\u{1b}[31mb\u{9b}c\u{202e}d\n"),
-            "a\u{fffd}[31mb\u{fffd}c\u{fffd}d\u{fffd}"
-        );
+        let shown = r"a\u{1b}[31mb\u{9b}c\u{202e}d\n";
+        assert_eq!(printable("a\u{1b}[31mb\u{9b}c\u{202e}d\n"), shown);
         let text = serde_json::to_string("é\u{9b}31m\u{7f}\u{80}£\u{1b}").unwrap();
         let mut out = Vec::new();
         let mut escaped = Escaped::new(&mut out);

@@ -199,6 +199,7 @@ admin: {{ listen: 127.0.0.1:0 }}
     let ready = daemon.wait_for("/readyz", |ready| ready["ready"] == false);
     let why = ready["reasons"][0].as_str().unwrap();
     assert!(why.contains("the input `i` is not read"), "{ready}");
+    assert_eq!(ready.to_string().matches("nput `i` is").count(), 1, "{ready}");
     refuses.store(false, Ordering::SeqCst);
     daemon.wait_for("/readyz", |ready| ready["ready"] == true);
 }

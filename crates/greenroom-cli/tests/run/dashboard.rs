@@ -207,6 +207,30 @@ fn o09_a_read_token_sees_all_and_changes_nothing_and_the_audit_log_tells() {
 }
 
 #[test]
+fn o09_no_route_with_any_method_lets_a_read_token_change_anything() {
+    let stage = with_tokens();
+    let daemon = Daemon::start(&stage);
+    let ask =
+        |method: &str, path: &str| daemon.ask(method, path, "authorization: Bearer spyglass\r\n");
+    let document = ask("GET", "/api/openapi.json").1;
+    let paths = document["paths"].as_object().unwrap();
+    let mut changes = 0;
+    for (path, methods) in paths {
+        let named = path.replace("{name}", "default").replace("{number}", "1");
+        for method in ["POST", "PUT", "PATCH", "DELETE"] {
+            let status = ask(method, &named).0;
+            let is_known = methods[method.to_lowercase()].is_object();
+            assert!(status == 403 || (status == 405 && !is_known), "{method} {path}: {status}");
+            changes += u32::from(is_known);
+        }
+    }
+    assert!(paths.len() > 30 && changes > 15, "{changes} of {} paths", paths.len());
+    for (path, state) in [("/api/pools/default", "running"), ("/api/handlers/hang", "up")] {
+        assert_eq!(ask("GET", path).1["state"], state, "{path}");
+    }
+}
+
+#[test]
 fn o09_a_read_token_stands_beside_another_token() {
     for (tokens, says) in [
         ("read_token: 'file:read-token'", "needs a `token` beside it"),
@@ -266,5 +290,20 @@ admin: {{ listen: 127.0.0.1:0 }}
     });
     assert_eq!(sample["parked"].as_array().unwrap().len(), 2, "{sample}");
     assert_eq!(sample["health"]["health"], "yellow");
+    daemon.stop();
+}
+
+#[test]
+fn o07_the_17th_who_listens_is_told_why() {
+    let stage = waiting();
+    let daemon = Daemon::start(&stage);
+    let mut all: Vec<_> = (0..16).map(|_| Live::of(&daemon, "")).collect();
+    for live in &mut all {
+        assert_eq!(live.next()["role"], "no token");
+    }
+    let (head, body) = fetch(&daemon, "/api/live");
+    assert!(head.starts_with("http/1.0 503"), "{head}");
+    assert!(body.contains("16 pages listen, and no more may at once"), "{body}");
+    assert!(body.contains("close one that nobody looks at"), "{body}");
     daemon.stop();
 }

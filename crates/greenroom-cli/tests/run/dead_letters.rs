@@ -439,7 +439,7 @@ fn c04_a_mask_is_no_value_of_set() {
     stage.write("greenroom.yaml", config(", mask: [/data/card]"));
     assert_eq!(stage.run().code, 0);
     let error = refused(&stage, "edit 1 --store letters --set /data/card=***");
-    assert!(error.contains("names no hidden place"), "{error}");
+    assert!(error.contains("shown in place of a hidden value"), "{error}");
     let shown = said(&stage, "show 1 --store letters --unmasked");
     assert_eq!(serde_json::from_str::<Value>(&shown).unwrap()["event"]["data"]["card"], "4711");
     said(&stage, "edit 1 --store letters --set /data/card=12 --set /data/n=8");
@@ -455,7 +455,7 @@ fn c04_a_mask_is_no_value_of_set() {
     );
     let daemon = Daemon::start(&stage);
     let error = refused(&stage, &format!("edit 1 {} --set /data/card=***", daemon.address));
-    assert!(error.contains("names no hidden place"), "{error}");
+    assert!(error.contains("shown in place of a hidden value"), "{error}");
     daemon.stop();
 }
 

@@ -5,6 +5,7 @@
 //! are stuck.
 
 use std::{
+    cell::Cell,
     sync::{Arc, atomic::Ordering},
     time::Duration,
 };
@@ -58,6 +59,9 @@ pub struct PoolView {
     /// What its advisor has said last; `None` where it has none, and before its first period has
     /// ended.
     pub advice: Option<Advice>,
+    /// A handler of it is in outage: its workers give most events back unstarted, so that what the
+    /// pool measures says nothing of attempts.
+    pub in_outage: bool,
 }
 
 /// What a handler is for, and how it fares.
@@ -263,6 +267,7 @@ impl Control {
 
     fn pool_view(&self, place: usize) -> PoolView {
         let (settings, managed) = (&self.shared.process.pools[place], &self.managed[place]);
+        let mut handlers = self.shared.process.handlers.iter().filter(|of| of.pool == place);
         PoolView {
             name: settings.name.to_string(),
             stats: managed.admin.stats(),
@@ -273,6 +278,7 @@ impl Control {
             further_attempts: settings.further_attempts.load(Ordering::Relaxed),
             dead_lettered: self.shared.ledger.letters.of_pool(place),
             advice: managed.admin.advice(),
+            in_outage: handlers.any(|handler| handler.circuit.is_down()),
         }
     }
 
@@ -294,7 +300,16 @@ impl Control {
     fn key_view(&self, line: &OrderLine) -> Option<KeyView> {
         let unsettled = self.shared.ledger.audit.pending(line)?;
         let (handler, input) = self.names(line);
-        let why = self.keys_of(line).and_then(|keys| keys.status(line, in_words));
+        let counted = Cell::new(None);
+        let describe = |error: &BusError| {
+            counted.set(Some(error.failures));
+            in_words(error)
+        };
+        let mut why = self.keys_of(line).and_then(|keys| keys.status(line, describe));
+        // The pool counts what its worker gave back unstarted as well.
+        if let Some((why, counted)) = why.as_mut().zip(counted.get()) {
+            why.attempt = counted;
+        }
         let state = why.as_ref().map(|why| why.state);
         let is_parked = matches!(state, Some(KeyState::Parked { .. }));
         Some(KeyView {

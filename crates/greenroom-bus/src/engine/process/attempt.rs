@@ -84,7 +84,7 @@ impl Attempts {
         let (mut results, mut any_failed) = (Vec::with_capacity(jobs.len()), false);
         for job in jobs {
             let result = match any_failed && job.line.is_some() {
-                true => Err(released(&self.shared.process.handlers[job.handler()])),
+                true => Err(released(&self.shared.process.handlers[job.handler()], job)),
                 false => self.attempt(job).await,
             };
             any_failed |= result.is_err();
@@ -113,11 +113,11 @@ impl Attempts {
             return self.attempt_each(jobs).await;
         }
         if entry.pause.is_on() {
-            return jobs.iter().map(|_| Err(paused(entry))).collect();
+            return jobs.iter().map(|job| Err(paused(entry, job))).collect();
         }
         match entry.circuit.admit_now() {
             Admission::Wait(wait) => {
-                return jobs.iter().map(|_| Err(waits_for_handler(entry, wait))).collect();
+                return jobs.iter().map(|job| Err(waits_for_handler(entry, job, wait))).collect();
             }
             Admission::Probe => {
                 // One event probes; the others wait for what comes of it.
@@ -125,7 +125,8 @@ impl Attempts {
                 let (first, others) = jobs.split_at_mut(1);
                 let mut results = vec![self.attempt(first[0]).await];
                 let entry = &self.shared.process.handlers[place];
-                results.extend(others.iter().map(|_| Err(waits_for_the_probe(entry))));
+                let wait = others.iter().map(|job| Err(waits_for_the_probe(entry, job)));
+                results.extend(wait);
                 return results;
             }
             _ => {}
@@ -190,21 +191,22 @@ impl Attempts {
             is_ours(shared, job).await;
         }
         if is_given_up(shared, job) {
-            return Err(given_up(entry));
+            return Err(given_up(entry, job));
         }
         if entry.pause.is_on() {
-            return Err(paused(entry));
+            return Err(paused(entry, job));
         }
         if let Some(wait) = held(shared, job) {
             return Err(waiting(
                 entry,
+                job,
                 "its last attempt waits for others to say who is to blame",
                 wait,
             ));
         }
         let admission = entry.circuit.admit_now();
         if let Admission::Wait(wait) = admission {
-            return Err(waits_for_handler(entry, wait));
+            return Err(waits_for_handler(entry, job, wait));
         }
         let probe = Probe((admission == Admission::Probe).then_some(&entry.circuit));
         let attempt = begin(shared, job, pool, *slot);
@@ -407,10 +409,13 @@ fn begin(shared: &Shared, job: &mut PoolJob, pool: &PoolSettings, slot: usize) -
 }
 
 /// How long an event waits before its last attempt, a part at a time: inputs may end meanwhile, and
-/// then nobody else comes.
+/// then nobody else comes; or another event succeeds, and then this one is to blame.
 fn held(shared: &Shared, job: &PoolJob) -> Option<Duration> {
-    let left = job.extras()?.tries.held_for(|| shared.inputs.others_may_come(&job.origin))?;
-    Some(left.min(HELD))
+    let tries = &job.extras()?.tries;
+    let left = tries.held_for(|| shared.inputs.others_may_come(&job.origin))?;
+    let circuit = &shared.process.handlers[job.handler()].circuit;
+    let others_succeed = circuit.has_worked_since(tries.streak());
+    (!others_succeed).then_some(left.min(HELD))
 }
 
 /// Notes that a handler works: it gave the result at this place itself, and reached the other side.

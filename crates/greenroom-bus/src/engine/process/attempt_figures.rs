@@ -39,6 +39,10 @@ pub(crate) struct AttemptFigures {
 struct WorkerAttempts {
     succeeded: AtomicU64,
     failed: AtomicU64,
+    /// Of those: for the timeout of the pool or of the target.
+    late: AtomicU64,
+    /// Of those: with a wait that the target asks for.
+    deferred: AtomicU64,
 }
 
 /// What one worker adds.
@@ -59,6 +63,10 @@ pub struct AttemptsSnapshot {
     pub succeeded: u64,
     /// Attempts that failed; one that was given back unstarted is none.
     pub failed: u64,
+    /// Attempts that failed because they took too long.
+    pub late: u64,
+    /// Attempts that failed with a wait that the target asks for (`Retry-After`).
+    pub deferred: u64,
     times: Option<Histogram<u64>>,
 }
 
@@ -102,6 +110,8 @@ impl AttemptFigures {
         AttemptsSnapshot {
             succeeded: sum(|of| &of.succeeded),
             failed: sum(|of| &of.failed),
+            late: sum(|of| &of.late),
+            deferred: sum(|of| &of.deferred),
             times: self.times.lock().clone(),
         }
     }
@@ -122,11 +132,21 @@ impl WorkerFigures {
         match result.as_ref().map_err(|failure| failure.kind) {
             Ok(_) => add(&self.counts.succeeded),
             Err(FailureKind::Released) => {}
-            Err(_) => add(&self.counts.failed),
+            Err(kind) => self.failed(kind),
         }
         match began {
             Some(began) => self.measured(began.elapsed()),
             None => self.unmeasured += 1,
+        }
+    }
+
+    #[cold]
+    fn failed(&self, kind: FailureKind) {
+        add(&self.counts.failed);
+        match kind {
+            FailureKind::Timeout => add(&self.counts.late),
+            FailureKind::Retry { after: Some(_) } => add(&self.counts.deferred),
+            _ => {}
         }
     }
 
@@ -210,11 +230,15 @@ mod tests {
         let took = all.took_since(&short).unwrap();
         assert!((took.p99.as_secs_f64() / 83.0 - 1.0).abs() < 0.01, "{took:?}");
         assert_eq!((all.failed, all.times().count(), all.took_since(&all)), (5, 37, None));
+        let asked = FailureKind::Retry { after: Some(Duration::from_secs(7)) };
+        worker.ended(None, &Err(Failure::new(asked, "429")));
+        let counted = figures.snapshot();
+        assert_eq!((counted.failed, counted.late, counted.deferred), (6, 5, 1));
         let upto =
             |bound| all.times().buckets().find(|(upto, _)| upto.as_secs() == bound).unwrap().1;
         assert_eq!((upto(60), upto(120)), (0, 5), "it is told from nine minutes");
         let mut next = figures.of_worker(3);
         next.ended(next.begin(), &Err(Failure::new(FailureKind::Released, "not begun")));
-        assert_eq!(figures.snapshot().failed, 5);
+        assert_eq!(figures.snapshot().failed, 6);
     }
 }

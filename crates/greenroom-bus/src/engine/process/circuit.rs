@@ -10,10 +10,10 @@
 //! Enough are so many, or those of so much time; and, where events come too slowly for either,
 //! those that would have an event given up. While inputs are read, no event is given up as long as
 //! its handler has had nothing but failures, of others too, since the event's first one. Where it
-//! is the only one, nobody can tell the two apart: its last attempt waits until the time is over
-//! that makes an outage of several, and is its last. Once the inputs have ended, nothing slow is to
-//! come: the number and the time decide alone, and a few events that always fail end a short run
-//! soon.
+//! is the only one, nobody can tell the two apart: its last attempt waits until another event
+//! succeeds, or the time is over that makes an outage of several, and is its last. Once the inputs
+//! have ended, nothing slow is to come: the number and the time decide alone, and a few events that
+//! always fail end a short run soon.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -246,6 +246,11 @@ impl Circuit {
         (Streak(state.streak), forgiven)
     }
 
+    /// True where an attempt has succeeded since this failure, the first one of an event.
+    pub(crate) fn has_worked_since(&self, failure: Option<Streak>) -> bool {
+        failure.is_some_and(|failure| failure.0 != self.state.lock().streak)
+    }
+
     /// An attempt failed. Those that began before the outage say nothing of how it goes
     /// on: only a `probe` does.
     pub(crate) fn failed(&self, failing: Failing<'_>, now: Instant) -> Blame {
@@ -279,6 +284,10 @@ impl Circuit {
         if let Some(down) = &mut self.state.lock().down {
             down.probing = false;
         }
+    }
+
+    pub(crate) fn is_down(&self) -> bool {
+        self.is_troubled() && self.state.lock().down.is_some()
     }
 
     /// Since when the handler has been in outage, and the last error.

@@ -147,6 +147,8 @@ pub(crate) struct Tries {
     streak: Option<Streak>,
     /// Its last attempt is made then, or as soon as no others come that could say who is to blame.
     held_until: Option<Instant>,
+    /// What the last one failed of, counted or not.
+    last_error: Option<Box<str>>,
 }
 
 impl Tries {
@@ -159,7 +161,16 @@ impl Tries {
 
     /// An outage was to blame: nothing that failed so far counts.
     pub(crate) fn begin_anew(&mut self) {
-        *self = Self::default();
+        *self = Self { last_error: self.last_error.take(), ..Self::default() };
+    }
+
+    /// What an attempt has failed of.
+    pub(crate) fn note(&mut self, error: &str) {
+        self.last_error = Some(error.into());
+    }
+
+    pub(crate) fn last_error(&self) -> Option<&str> {
+        self.last_error.as_deref()
     }
 
     /// Nobody knows yet who is to blame: the next attempt, which is the last, waits for so long.

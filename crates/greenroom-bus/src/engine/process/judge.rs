@@ -13,7 +13,7 @@ use super::{
     circuit::{Blame, Failing, OutageCause, Probe},
     entries::{HandlerEntry, PoolSettings},
     failures::FailedEvent,
-    job::{BusError, PoolJob},
+    job::{BusError, PoolJob, Tries},
     parked::WHAT_NEXT,
     retries::RetryClass,
 };
@@ -39,13 +39,13 @@ const PAUSED: Duration = Duration::from_secs(1);
 const OUTAGE: Duration = Duration::from_millis(200);
 
 /// What an event waits for whose handler is in outage.
-pub(crate) fn waits_for_handler(entry: &HandlerEntry, wait: Duration) -> BusError {
-    waiting(entry, "the handler is in outage", wait)
+pub(crate) fn waits_for_handler(entry: &HandlerEntry, job: &PoolJob, wait: Duration) -> BusError {
+    waiting(entry, job, "the handler is in outage", wait)
 }
 
 /// What an event waits for behind the one that probes.
-pub(crate) fn waits_for_the_probe(entry: &HandlerEntry) -> BusError {
-    waits_for_handler(entry, OUTAGE)
+pub(crate) fn waits_for_the_probe(entry: &HandlerEntry, job: &PoolJob) -> BusError {
+    waits_for_handler(entry, job, OUTAGE)
 }
 
 /// True where an event is not to be started any more: its partition was taken away, or a stop does
@@ -55,27 +55,35 @@ pub(crate) fn is_given_up(shared: &Shared, job: &PoolJob) -> bool {
 }
 
 /// An event that is not begun, because one before it in its line is to be attempted again.
-pub(crate) fn released(entry: &HandlerEntry) -> BusError {
-    waiting(entry, "one before it in its line was not done", RELEASED)
+pub(crate) fn released(entry: &HandlerEntry, job: &PoolJob) -> BusError {
+    waiting(entry, job, "one before it in its line was not done", RELEASED)
 }
 
 /// An event that is not attempted, because it is given up.
-pub(crate) fn given_up(entry: &HandlerEntry) -> BusError {
+pub(crate) fn given_up(entry: &HandlerEntry, job: &PoolJob) -> BusError {
     let why = "its partition was taken away, or a stop came, before it was attempted";
-    BusError { is_given_up: true, ..waiting(entry, why, Duration::ZERO) }
+    BusError { is_given_up: true, ..waiting(entry, job, why, Duration::ZERO) }
 }
 
 /// What an event waits for whose handler is paused.
-pub(crate) fn paused(entry: &HandlerEntry) -> BusError {
-    waiting(entry, "the handler is paused", PAUSED)
+pub(crate) fn paused(entry: &HandlerEntry, job: &PoolJob) -> BusError {
+    waiting(entry, job, "the handler is paused", PAUSED)
 }
 
-/// No attempt was made.
-pub(crate) fn waiting(entry: &HandlerEntry, why: &str, wait: Duration) -> BusError {
-    let failure = Failure::new(FailureKind::Released, why);
+/// No attempt was made: what is told of it says also what the last one failed of.
+pub(crate) fn waiting(entry: &HandlerEntry, job: &PoolJob, why: &str, wait: Duration) -> BusError {
+    let tries = job.extras().map(|extras| &extras.tries);
+    let failure = match tries.and_then(Tries::last_error) {
+        Some(error) => {
+            let told = format!("{why}; its last attempt failed: {error}");
+            Failure::new(FailureKind::Released, told)
+        }
+        None => Failure::new(FailureKind::Released, why),
+    };
     let backoff = entry.retry().backoff;
+    let failures = tries.map_or(0, Tries::failures);
     let waits = Some(wait);
-    BusError { failure, waits, backoff, failures: 0, is_last: false, is_given_up: false }
+    BusError { failure, waits, backoff, failures, is_last: false, is_given_up: false }
 }
 
 /// Judges a failure: is it the event's, or is its handler in outage?
@@ -116,6 +124,7 @@ pub(crate) fn failed(
     }
     if failure.kind != FailureKind::Released {
         tell_failure(shared, job, &failure.error, Some(failure.kind));
+        job.extras_mut().tries.note(&excerpt(&failure.error));
         pool.failed_attempts.fetch_add(1, Ordering::Relaxed);
         if waits.is_none() {
             job.extras_mut().tries.failed(streak, now);

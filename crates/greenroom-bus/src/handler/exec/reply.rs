@@ -5,11 +5,11 @@ use std::{borrow::Cow, time::Duration};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::printable::printable;
 use crate::{
     byte_order_mark::skip_byte_order_mark,
     event::Event,
     handler::{Failure, FailureKind, HandlerResult, Outputs},
+    printable::printable,
 };
 
 /// How much of a worker's error text is kept, in bytes.

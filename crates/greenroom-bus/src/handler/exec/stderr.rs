@@ -15,11 +15,8 @@ use tokio::{
     time::{Instant, timeout, timeout_at},
 };
 
-use super::{
-    lines::{LineReader, NextLine},
-    printable::printable,
-};
-use crate::{handler::Attempt, name::Name};
+use super::lines::{LineReader, NextLine};
+use crate::{handler::Attempt, name::Name, printable::printable};
 
 /// Longest line of the log in bytes, before what is escaped: a stack trace has shorter ones.
 const LONGEST_LINE: usize = 4 * 1024;

@@ -56,6 +56,17 @@ impl Mask {
         }
     }
 
+    /// A text in this JSON that looks as if it stood for what is hidden, such as `***`. `None` if
+    /// nothing is hidden.
+    pub fn stand_in(&self, json: &str) -> Option<String> {
+        let mut found = None;
+        // In what is no JSON, nothing is found.
+        let _ = walk_json(json, |_, range| {
+            found = found.take().or_else(|| stands_for_hidden(&json[range]));
+        });
+        found.filter(|_| !self.is_empty())
+    }
+
     /// The event as JSON, without what is hidden. Text that is no JSON is hidden whole.
     pub fn event(&self, json: &[u8]) -> String {
         self.hide(json, &[])

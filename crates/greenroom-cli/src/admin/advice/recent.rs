@@ -36,6 +36,11 @@ pub(super) struct Took {
     pub(super) now: AttemptTimes,
     /// In all the time before, where there were enough to tell.
     pub(super) before: Option<AttemptTimes>,
+    /// Attempts that ended lately.
+    pub(super) ended: u64,
+    /// Of those, attempts that took too long, and attempts with a wait that the target asks for.
+    pub(super) late: u64,
+    pub(super) deferred: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -84,12 +89,15 @@ impl Recent {
         let all = attempts.get(handler)?;
         let ((_, first), (_, last)) = (all.front()?, all.back()?);
         let ended = |of: &AttemptsSnapshot| of.succeeded + of.failed;
-        if ended(last) - ended(first) < FEW {
+        let lately = |of: fn(&AttemptsSnapshot) -> u64| of(last) - of(first);
+        let (late, deferred) = (lately(|of| of.late), lately(|of| of.deferred));
+        let of_late = ended(last) - ended(first);
+        if of_late < FEW {
             return None;
         }
         let before = first.took_since(&AttemptsSnapshot::default());
         let before = before.filter(|_| ended(first) >= FEW_BEFORE);
-        Some(Took { now: last.took_since(first)?, before })
+        Some(Took { now: last.took_since(first)?, before, ended: of_late, late, deferred })
     }
 
     fn keep(&self, now: RecentCounts) {

@@ -15,10 +15,14 @@ use super::{
 const SLOWER: u32 = 4;
 const NOTICED: Duration = Duration::from_millis(50);
 
+/// Of so many attempts of late, one is more than chance.
+const ONE_IN: u64 = 10;
+
 pub(super) fn handlers(seen: &Seen, found: &mut Vec<Finding>) {
     for handler in &seen.handlers {
         found.extend(outage(handler).or_else(|| crashes(handler)));
-        found.extend(slow(seen, handler));
+        found.extend(late(handler).or_else(|| slow(seen, handler)));
+        found.extend(limited(handler));
         found.extend(breaker(handler));
         if handler.paused {
             let (name, about) = (&handler.name, format!("handlers.{}", handler.name));
@@ -123,9 +127,47 @@ fn breaker(handler: &Handler) -> Option<Finding> {
     )
 }
 
+/// Attempts that take longer than they may.
+fn late(handler: &Handler) -> Option<Finding> {
+    let took = handler.took.filter(|took| took.late * ONE_IN >= took.ended)?;
+    let what = format!("Attempts of the handler `{}` take longer than they may", handler.name);
+    let finding = often_failing("slow_handler", handler, what, took.late, took.ended)?;
+    Some(finding.why("Each is attempted again, holds its worker meanwhile, and may have had its effect.").change(
+        "See what its target does; give it more time with `timeout`, or fewer workers where it \
+         bears less at once.",
+    ))
+}
+
+/// The target asks to be left alone for a while.
+fn limited(handler: &Handler) -> Option<Finding> {
+    let took = handler.took.filter(|took| took.deferred * ONE_IN >= took.ended)?;
+    let what = format!("The target of the handler `{}` asks us to wait", handler.name);
+    let finding = often_failing("limited_by_target", handler, what, took.deferred, took.ended)?;
+    Some(finding.why("It limits how much it takes: each event waits as long as it was told to.").change(
+        "Set `rate` of its pool to what the target allows, so that no attempt is spent on it; or \
+         have that limit raised.",
+    ))
+}
+
+fn often_failing(
+    kind: &'static str,
+    handler: &Handler,
+    what: String,
+    failed: u64,
+    ended: u64,
+) -> Option<Finding> {
+    if failed == 0 || handler.outage.is_some() {
+        return None;
+    }
+    let name = &handler.name;
+    let figures = format!("{failed} of {} of late", count(ended, "attempt"));
+    let finding = Finding::warning(kind, format!("handlers.{name}"), what).figures(figures);
+    Some(finding.ask(format!("GET /api/handlers/{name}")))
+}
+
 /// Attempts that take much longer than those before.
 fn slow(seen: &Seen, handler: &Handler) -> Option<Finding> {
-    let Took { now, before: Some(before) } = handler.took? else { return None };
+    let Took { now, before: Some(before), .. } = handler.took? else { return None };
     if now.p50 < NOTICED || now.p50 < before.p50 * SLOWER || handler.outage.is_some() {
         return None;
     }

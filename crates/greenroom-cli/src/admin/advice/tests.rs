@@ -474,7 +474,8 @@ fn o14_a_hot_key_is_the_limit_and_more_workers_are_not_advised() {
     let hot = HotKey { key: "key 1".to_owned(), handler: "push".to_owned(), waiting: 500 };
     seen.pools[0].now.hot = Some(hot);
     let times = |millis| AttemptTimes::new(millis * SECOND / 1_000, SECOND);
-    seen.handlers[0].took = Some(Took { now: times(4), before: None });
+    seen.handlers[0].took =
+        Some(Took { now: times(4), before: None, ended: 9, late: 0, deferred: 0 });
     let found = one(&seen);
     assert_eq!(found.kind, "hot_key");
     assert_eq!(
@@ -488,7 +489,10 @@ fn o14_a_hot_key_is_the_limit_and_more_workers_are_not_advised() {
 fn o14_a_handler_is_slow_by_its_own_past() {
     let mut seen = well();
     let times = |millis| AttemptTimes::new(millis * SECOND / 1_000, SECOND);
-    let took = |now, before| Some(Took { now: times(now), before: Some(times(before)) });
+    let took = |now, before| {
+        let before = Some(times(before));
+        Some(Took { now: times(now), before, ended: 100, late: 0, deferred: 0 })
+    };
     seen.handlers[0].took = took(40, 1);
     assert_eq!(findings(&seen), [], "nobody notices that");
     seen.handlers[0].took = took(300, 100);
@@ -498,6 +502,23 @@ fn o14_a_handler_is_slow_by_its_own_past() {
     seen.pools[0].now.busy = 8;
     let found = one(&seen);
     assert_eq!((found.kind, found.severity), ("slow_handler", Severity::Warning));
+}
+
+#[test]
+fn o14_a_handler_is_slow_by_its_deadline_and_a_target_that_asks_for_waits_is_told() {
+    let mut seen = well();
+    let now = AttemptTimes::new(SECOND, SECOND);
+    let took = |late, deferred| Some(Took { now, before: None, ended: 40, late, deferred });
+    seen.handlers[0].took = took(3, 3);
+    assert_eq!(findings(&seen), [], "now and then that happens");
+    seen.handlers[0].took = took(4, 0);
+    let found = one(&seen);
+    assert_eq!((found.kind, &*found.figures), ("slow_handler", "4 of 40 attempts of late"));
+    seen.handlers[0].took = took(0, 12);
+    let found = one(&seen);
+    assert_eq!((found.kind, &*found.figures), ("limited_by_target", "12 of 40 attempts of late"));
+    seen.handlers[0].took = took(0, 0);
+    assert_eq!(findings(&seen), []);
 }
 
 #[test]

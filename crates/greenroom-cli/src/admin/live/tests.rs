@@ -1,5 +1,7 @@
 //! Who listens, and what is sampled for them, in virtual time.
 
+use std::sync::atomic::Ordering;
+
 use super::*;
 
 fn counting(from: u64) -> impl FnMut() -> String + Send + 'static {
@@ -42,12 +44,36 @@ async fn o07_who_does_not_keep_up_gets_the_latest_and_holds_up_nobody() {
     assert_eq!(next(&mut slow).await, "data: 50\n\n");
 }
 
+/// As many as may listen from this address.
+fn fill(live: &Live, host: u8, role: Role) -> Vec<Listening> {
+    std::iter::from_fn(|| live.enter([10, 0, 0, host].into(), role).ok()).collect()
+}
+
 #[test]
 fn o07_listeners_are_bounded() {
     let live = Live::default();
-    let all: Vec<_> = (0..LISTENERS).map_while(|_| live.enter()).collect();
+    let all = fill(&live, 1, Role::Local);
     assert_eq!(all.len(), LISTENERS);
-    assert!(live.enter().is_none());
+    let why = live.enter([10, 0, 0, 2].into(), Role::Admin).err();
+    assert_eq!(why.as_deref(), Some("16 pages listen, and no more may at once"));
     drop(all);
-    assert!(live.enter().is_some());
+    assert_eq!(fill(&live, 1, Role::Local).len(), LISTENERS);
+}
+
+#[test]
+fn o07_who_listens_from_one_address_or_with_the_read_token_locks_nobody_out() {
+    let live = Live::default();
+    let one = fill(&live, 1, Role::Reader);
+    assert_eq!(one.len(), OF_ADDRESS);
+    let why = live.enter([10, 0, 0, 1].into(), Role::Reader).err();
+    let expected = "8 pages of 10.0.0.1 listen with the read token, and no more may at once";
+    assert_eq!(why.as_deref(), Some(expected));
+    let other = fill(&live, 2, Role::Reader);
+    assert_eq!(one.len() + other.len(), READERS);
+    let why = live.enter([10, 0, 0, 3].into(), Role::Reader).err();
+    let expected = "12 pages listen with the read token, and no more may at once";
+    assert_eq!(why.as_deref(), Some(expected));
+    assert_eq!(fill(&live, 1, Role::Admin).len(), LISTENERS - READERS);
+    drop(one);
+    assert_eq!(fill(&live, 1, Role::Reader).len(), OF_ADDRESS);
 }

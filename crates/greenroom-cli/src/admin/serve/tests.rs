@@ -86,6 +86,22 @@ async fn headers_and_bodies_have_a_largest_size() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn headers_are_bounded_as_the_documentation_says() {
+    for (bytes, status) in [(64_000, "200"), (66_000, "431"), (120_000, "431")] {
+        let (answer, _) =
+            send(&format!("GET / HTTP/1.1\r\nX: {}\r\n\r\n", "x".repeat(bytes))).await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{bytes}: {answer}");
+        let told = answer.contains("the headers are larger than 65536 bytes");
+        assert_eq!(told, status == "431", "{bytes}: {answer}");
+    }
+    for (lines, status) in [(100, "200"), (101, "431")] {
+        let (answer, _) =
+            send(&format!("GET / HTTP/1.1\r\n{}\r\n", "x: y\r\n".repeat(lines))).await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{lines}: {answer}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_answer_that_nobody_takes_is_given_up() {
     let all = Connections::up_to(1);
     let mut client = connect(&all);

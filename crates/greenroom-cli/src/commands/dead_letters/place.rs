@@ -190,8 +190,9 @@ impl Place {
             Self::Store(path) => {
                 let letters = letters::open(path, false)?;
                 let known = letters.content(number).map_err(in_words)?;
-                let event = change::set(&known, settings.iter().map(String::as_str))?;
-                self.restore(&letters, number, &known, &event)
+                let settings = settings.iter().map(String::as_str);
+                let event = change::event(&change::set(&known, settings, letters.mask())?)?;
+                self.change(async |store| store.edit(Edit { letter: number, event }).await)
             }
         }
     }

@@ -343,12 +343,12 @@ mod tests {
         let has = |part: &str| assert!(text.contains(part), "{part:?} is not in\n{text}");
         has("greenroom at h:1, up 66 min: look: The handler `push` is paused\n");
         has(
-            "  ! The handler `push` is \u{fffd}[31mpaused: its events wait\n   -> The input `in` is held: 5 wait\n",
+            "  ! The handler `push` is \\u{1b}[31mpaused: its events wait\n   -> The input `in` is held: 5 wait\n",
         );
         has("1,000/s finished, 1,000/s taken; 2,500 finished in all");
         has("12,345 queued; 1.2 s of work");
         has("1 parked keys with 3 events; 2 dead letters");
-        has("advice    The rate of \u{fffd}[2J is low; 1 more (greenroom advise)\n");
+        has("advice    The rate of \\u{1b}[2J is low; 1 more (greenroom advise)\n");
         let line = |name: &str| {
             let line = text.lines().find(|line| line.starts_with(name));
             line.unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ")

@@ -46,6 +46,17 @@ fn d15_c15_events_are_counted_for_each_partition_where_an_input_has_several() {
 }
 
 #[test]
+fn c15_what_is_hidden_in_a_key_or_an_id_is_marked() {
+    let mut tally = tally(TWO_INPUTS);
+    let event = Event::builder("a\u{202e}b", "test", "made").subject("c\u{200b}d").build().unwrap();
+    tally.add((0, Partition::ONLY), std::iter::once(Taken { position: 1, event: Ok(event) }));
+    let text = tally.render(Duration::from_secs(1));
+    for shown in [r"id a\u{202e}b of test", r"c\u{200b}d "] {
+        assert!(text.contains(shown), "{text}");
+    }
+}
+
+#[test]
 fn d15_c15_of_inputs_of_one_partition_none_is_named() {
     let mut tally = tally(TWO_INPUTS);
     tally.add((0, Partition::ONLY), events(30));

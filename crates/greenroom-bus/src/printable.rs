@@ -1,11 +1,10 @@
-//! What a worker wrote, made fit for a terminal and a log.
+//! Text from elsewhere, made fit for a terminal and a log.
 
 use std::borrow::Cow;
 
 /// The text with everything escaped that a terminal would obey or a reader would not see: control
-/// characters, the escape sequences of terminals among them, and the characters that turn the
-/// direction of what follows.
-pub(super) fn printable(text: &str) -> Cow<'_, str> {
+/// characters, the escape sequences of terminals among them, and what [is hidden](is_hidden).
+pub fn printable(text: &str) -> Cow<'_, str> {
     if !text.contains(is_escaped) {
         return Cow::Borrowed(text);
     }
@@ -20,12 +19,21 @@ pub(super) fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-fn is_escaped(character: char) -> bool {
-    let hidden = matches!(
+/// Whether a character is seen by nobody, or turns the direction of what follows, so that a text
+/// reads as another one (CVE-2021-42574). What joins emoji is one of them.
+pub fn is_hidden(character: char) -> bool {
+    matches!(
         character,
-        '\u{200E}'..='\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2066}'..='\u{2069}' | '\u{FEFF}'
-    );
-    hidden || character.is_control()
+        '\u{61C}'
+            | '\u{200B}'..='\u{200F}'
+            | '\u{2028}'..='\u{202E}'
+            | '\u{2060}'..='\u{2069}'
+            | '\u{FEFF}'
+    )
+}
+
+fn is_escaped(character: char) -> bool {
+    is_hidden(character) || character.is_control()
 }
 
 #[cfg(test)]
@@ -38,6 +46,16 @@ mod tests {
         let shown = r"a\0b\u{1b}[31mred\u{1b}[0m\tc\rd\u{7f}\u{9b}2J\u{202e}txet";
         assert_eq!(printable(text), shown);
         assert!(!printable(text).contains(char::is_control));
+    }
+
+    #[test]
+    fn u02_what_nobody_sees_and_what_turns_a_text_around_is_shown_by_its_number() {
+        for hidden in
+            "\u{61c}\u{200b}\u{200d}\u{200e}\u{202a}\u{2060}\u{2066}\u{2069}\u{feff}".chars()
+        {
+            let shown = format!("a{}b", hidden.escape_unicode());
+            assert_eq!(printable(&format!("a{hidden}b")), shown);
+        }
     }
 
     #[test]
