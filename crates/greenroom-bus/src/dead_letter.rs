@@ -31,6 +31,13 @@ pub trait DeadLetterStore: Send + Sync + 'static {
     /// Why the store cannot store any more, once that has happened.
     fn failure(&self) -> Option<SinkError>;
 
+    /// The text of an error without what nobody is to see of the event that it is about. Asked for
+    /// each failed attempt, before anybody is told of it.
+    fn redact(&self, event: &Event, error: String) -> String {
+        let _ = event;
+        error
+    }
+
     /// As [`Sink::reopen`](crate::sink::Sink::reopen).
     fn reopen(&self) {}
 
@@ -91,6 +98,11 @@ pub struct DeadLetter {
 }
 
 impl DeadLetter {
+    /// The trace that its event belongs to, where it names one.
+    pub fn trace_id(&self) -> Option<&str> {
+        self.event.as_ref()?.trace_id()
+    }
+
     /// About what its texts take.
     pub(crate) fn approximate_bytes(&self) -> usize {
         let made = self.rejected.iter().filter_map(|rejection| rejection.event.as_ref());

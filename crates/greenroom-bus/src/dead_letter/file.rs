@@ -26,9 +26,10 @@ const RAW_PIECE: usize = 3 * 64 * 1024;
 
 /// Writes each dead letter as a line of NDJSON, all fields in every line, null where there is
 /// nothing: `event`, `raw_base64`, `reason`, `error`, `attempts`, `first_at`, `last_at`, `input`,
-/// `source`, `position`, `pool`, `handler`, `rejected_by`. Times are RFC 3339 in UTC. `rejected_by`
-/// is a list of what outputs did not take: `output`, `error`, and the `event` that was made for it,
-/// null where that is the letter's own.
+/// `source`, `position`, `pool`, `handler`, `key`, `trace_id`, `rejected_by`. Times are RFC 3339 in
+/// UTC. `key` is what its handler orders it by. `trace_id` is that of the event's `traceparent`.
+/// `rejected_by` is a list of what outputs did not take: `output`, `error`, and the `event` that
+/// was made for it, null where that is the letter's own.
 ///
 /// A letter is confirmed when its line is synced to the disk: some 20 ms after it came, or up to
 /// 100 ms where letters keep coming, so that many share a sync. Nobody else may write the file
@@ -131,6 +132,10 @@ impl Line for DeadLetter {
         optional(self.pool.as_deref(), out, write_text);
         out.extend_from_slice(b",\"handler\":");
         optional(self.handler.as_deref(), out, write_text);
+        out.extend_from_slice(b",\"key\":");
+        optional(self.key.as_deref(), out, write_text);
+        out.extend_from_slice(b",\"trace_id\":");
+        optional(self.trace_id(), out, write_text);
         out.extend_from_slice(b",\"rejected_by\":");
         let rejected = Some(&*self.rejected).filter(|rejected| !rejected.is_empty());
         optional(rejected, out, write_rejected);

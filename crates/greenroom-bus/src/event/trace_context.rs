@@ -135,6 +135,14 @@ impl Event {
         }
     }
 
+    /// The id of its trace as log lines and dead letters show it: 32 hexadecimal digits. `None`
+    /// where [`trace_context`](Self::trace_context) is.
+    pub fn trace_id(&self) -> Option<&str> {
+        let ExtensionValue::Text(text) = self.extension(TRACEPARENT)? else { return None };
+        TraceContext::parse(text.as_bytes())?;
+        text.get(3..35)
+    }
+
     /// This event as one that comes after `span`: with that `traceparent` in place of its own. Its
     /// `tracestate` stays in the same trace, and goes in another.
     pub fn after(mut self, span: TraceContext) -> Self {
@@ -191,6 +199,14 @@ mod tests {
             assert_eq!(bad.parse::<TraceContext>(), Err(NoTraceContext), "{bad}");
             assert_eq!(event("x").trace_context(), None);
         }
+    }
+
+    #[test]
+    fn o06_the_trace_id_is_that_of_a_valid_traceparent() {
+        assert_eq!(event(GOOD).trace_id(), Some("4bf92f3577b34da6a3ce929d0e0e4736"));
+        assert_eq!(event("00-ab-cd-01").trace_id(), None);
+        let number = Event::builder("1", "/shop", "order.placed").extension(TRACEPARENT, 7_i64);
+        assert_eq!(number.build().unwrap().trace_id(), None);
     }
 
     #[test]

@@ -33,10 +33,11 @@ impl Handler for Log {
     fn handle<'a>(&'a mut self, event: &'a Event, attempt: &'a Attempt) -> Handling<'a> {
         let subject = event.subject().map_or("-".into(), |subject| excerpt(subject));
         let (ty, id) = (excerpt(event.ty()), excerpt(event.id()));
-        tracing::info!(handler = %attempt.handler, r#type = &*ty, subject = &*subject, id = &*id, "event");
+        let trace_id = event.trace_id();
+        tracing::info!(handler = %attempt.handler, r#type = &*ty, subject = &*subject, id = &*id, trace_id, "event");
         if tracing::enabled!(tracing::Level::DEBUG) {
             let data = shown(event.data());
-            tracing::debug!(handler = %attempt.handler, id = &*id, %data, "data");
+            tracing::debug!(handler = %attempt.handler, id = &*id, trace_id, %data, "data");
         }
         Handling::Done(Ok(Outputs::None))
     }
@@ -77,6 +78,19 @@ mod tests {
             "DEBUG message=data handler=sample id=\"a\" data={\"n\":1}",
         ];
         assert_eq!(recorder.lines(), expected);
+    }
+
+    #[test]
+    fn o06_both_lines_have_the_trace_id_of_their_event() {
+        let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+        let event = samples::event("a", "1").after(parent.parse().unwrap());
+        let recorder = samples::Recorder::default();
+        tracing::subscriber::with_default(recorder.clone(), || {
+            let _ = Log.handle(&event, &samples::attempt());
+        });
+        let traced = r#"id="a" trace_id="4bf92f3577b34da6a3ce929d0e0e4736""#;
+        let lines = recorder.lines();
+        assert!(lines.len() == 2 && lines.iter().all(|line| line.contains(traced)), "{lines:?}");
     }
 
     #[test]

@@ -208,6 +208,7 @@ impl Around for Deduplication {
                 tracing::debug!(
                     id,
                     source,
+                    trace_id = request.event.trace_id(),
                     "an event that was settled before is not handled again"
                 );
                 Err(Ok(Outputs::None))

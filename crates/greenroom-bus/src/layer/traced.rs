@@ -9,8 +9,9 @@ use super::Request;
 use crate::event::{CORRELATION_ID, Event, ExtensionValue, TRACEPARENT};
 
 /// Runs each attempt in a span `event` of [`tracing`], at the level `INFO`, with the fields `type`,
-/// `id`, `source`, `pool`, `handler`, `worker`, `attempt`, and `correlation` and `traceparent`
-/// where the event has them. Where nobody listens at that level, an attempt costs one check.
+/// `id`, `source`, `pool`, `handler`, `worker`, `attempt`, and `correlation`, `traceparent` and
+/// `trace_id` where the event has them. Where nobody listens at that level, an attempt costs one
+/// check.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Traced;
 
@@ -50,6 +51,7 @@ impl<S: Service<Request>> Service<Request> for TracedService<S> {
             attempt = attempt.number,
             correlation = text(event, CORRELATION_ID),
             traceparent = text(event, TRACEPARENT),
+            trace_id = event.trace_id(),
         );
         let inner = span.in_scope(|| self.inner.call(request));
         inner.instrument(span)

@@ -1,52 +1,44 @@
 //! Dead letters, read from their file while it is written.
 //!
-//! A letter is known by the number of its line: the file is only ever appended to, so that stays
-//! the same. A letter may be of any size, so none is held in memory: the list decodes them with
-//! their long texts cut, a page of it has a largest size, and a single letter is handed out in
-//! pieces.
+//! A letter is known by the place of its line in the file, which is only ever appended to: it stays
+//! the same, and no other letter is read to find one. A letter may be of any size, so none is held
+//! in memory: the list decodes them with their long texts cut, a page of it has a largest size, and
+//! a single letter is handed out in pieces. A file may be of any size as well, so a request reads a
+//! part of it and says where that has ended.
 
 mod lines;
 mod shortened;
 #[cfg(test)]
 mod tests;
+pub(super) mod wanted;
 mod whole;
 
 use std::{
-    fs::File,
-    io::{self, BufReader},
+    collections::HashMap,
+    fs::{self, File},
+    io::{self, BufRead, BufReader},
     path::Path,
 };
 
 use axum::{http::StatusCode, response::Response};
-use greenroom_bus::store::letters::RejectedBy;
-use serde::{Deserialize, de::IgnoredAny};
+use greenroom_bus::store::letters::{By, Filter, Order, RejectedBy, error_group};
+use serde::{Deserialize, Serialize, de::IgnoredAny};
 use serde_json::{Value, json};
-use url::form_urlencoded;
 
 use self::{
-    lines::{LetterLine, LetterLines},
+    lines::{LetterLines, LinesBackwards},
     shortened::Shortened,
+    wanted::{AT, MOST, Wanted},
     whole::Whole,
 };
 use super::answer::{Answer, Json, Refusal};
 
-/// Letters of one answer, unless said otherwise, and at most.
-pub(super) const LIMIT: usize = 50;
-pub(super) const MOST: usize = 1_000;
-
 /// The size at which a page ends, in bytes, however many letters were asked for.
 const PAGE: usize = 512 << 10;
 
-/// Which letters are asked for.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Wanted {
-    /// Those behind this line.
-    pub(super) after: u64,
-    pub(super) limit: usize,
-    pub(super) reason: Option<String>,
-    pub(super) pool: Option<String>,
-    pub(super) handler: Option<String>,
-}
+/// So many bytes of the file are read for a request, and the rest of the line that they end in:
+/// some 100,000 letters, a third of a second.
+const READ: u64 = 32 << 20;
 
 /// What a list tells of a letter: not the data of its event, which may be large or private.
 #[derive(Deserialize)]
@@ -63,6 +55,10 @@ struct Letter {
     position: u64,
     pool: Option<String>,
     handler: Option<String>,
+    /// Letters of earlier versions have none.
+    key: Option<String>,
+    /// Letters of earlier versions have none.
+    trace_id: Option<String>,
     #[serde(default)]
     raw_base64: Option<IgnoredAny>,
     #[serde(default)]
@@ -76,61 +72,148 @@ struct Head {
     subject: Option<String>,
 }
 
-/// A page of letters, oldest first. Reads the file from its start.
+/// A line of the file.
+struct FileLetter {
+    number: u64,
+    bytes: u64,
+    /// None where it is no letter.
+    letter: Option<Letter>,
+}
+
+/// Letters that have something in common.
+#[derive(Serialize)]
+struct FileGroup {
+    name: Option<String>,
+    letters: u64,
+    bytes: u64,
+    first: String,
+    last: String,
+    reason: String,
+    handler: Option<String>,
+    error: String,
+}
+
+/// A page of letters, or of groups of them. `searched_bytes` says how much of the file was read,
+/// where that is not all of it.
 pub(super) fn list(path: &Path, wanted: &Wanted) -> Answer {
-    let page = page(path, wanted).map_err(|error| unread(path, &error))?;
-    let (letters, next) = (page.letters, page.more.then(|| wanted.path_after(page.last)));
-    Ok(Json::ok(json!({ "file": path.display().to_string(), "letters": letters, "next": next })))
+    let file = open(path)?;
+    let found = match wanted.by {
+        Some(by) => groups(file, &wanted.filter, by),
+        None => page(file, wanted),
+    };
+    let mut found = found.map_err(|error| unread(path, &error))?;
+    found["file"] = path.display().to_string().into();
+    Ok(Json::ok(found))
 }
 
-#[derive(Default)]
-struct Page {
-    letters: Vec<Value>,
-    /// How much they are, as text.
-    bytes: usize,
-    /// The number of the last one.
-    last: u64,
-    /// There are others behind it.
-    more: bool,
-}
-
-impl Page {
-    fn is_full(&self, wanted: &Wanted) -> bool {
-        self.letters.len() == wanted.limit || self.bytes >= PAGE
-    }
-
-    fn push(&mut self, number: u64, letter: Value) {
-        self.bytes += letter.to_string().len();
-        self.letters.push(letter);
-        self.last = number;
-    }
-}
-
-fn page(path: &Path, wanted: &Wanted) -> io::Result<Page> {
-    let mut page = Page { last: wanted.after, ..Page::default() };
-    let Some(mut lines) = open(path)? else { return Ok(page) };
-    for number in 1.. {
-        let mut line = lines.next();
-        let is_wanted = number > wanted.after;
-        let letter = if is_wanted { json_of(&mut line)? } else { None };
-        // A last line without its end is still being written.
-        let Some(length) = line.skip()? else { break };
-        let Some(letter) = is_wanted.then(|| shown(number, length, letter, wanted)).flatten()
-        else {
-            continue;
-        };
-        if page.is_full(wanted) {
-            page.more = true;
-            break;
+fn page(file: Option<File>, wanted: &Wanted) -> io::Result<Value> {
+    let (mut letters, mut bytes, mut last, mut is_full) = (Vec::new(), 0, wanted.after, false);
+    let (read, is_all) = read(file, wanted.order, wanted.after, |found| {
+        let number = found.number;
+        if let Some(letter) = found.shown(&wanted.filter) {
+            is_full = letters.len() == wanted.limit || bytes >= PAGE;
+            if is_full {
+                return false;
+            }
+            bytes += letter.to_string().len();
+            letters.push(letter);
         }
-        page.push(number, letter);
+        last = number;
+        true
+    })?;
+    Ok(json!({
+        "letters": letters,
+        "after": (!is_all).then_some(last),
+        "next": (!is_all).then(|| wanted.next_page(last)),
+        "searched_bytes": (!is_all && !is_full).then_some(read),
+    }))
+}
+
+/// The letters, counted by what they have in common; the largest groups first. The newest letters
+/// are read first.
+fn groups(file: Option<File>, wanted: &Filter, by: By) -> io::Result<Value> {
+    let mut groups = HashMap::<Option<String>, FileGroup>::new();
+    let (read, is_all) = read(file, Order::Newest, Order::Newest.start(), |found| {
+        let FileLetter { number, bytes, letter } = found;
+        let Some(letter) = letter.filter(|letter| letter.matches(number, wanted)) else {
+            return true;
+        };
+        let name = letter.name(by);
+        if groups.len() == MOST && !groups.contains_key(&name) {
+            return false;
+        }
+        let group = groups.entry(name).or_insert_with_key(|name| FileGroup {
+            name: name.clone(),
+            letters: 0,
+            bytes: 0,
+            first: String::new(),
+            last: letter.last_at.clone(),
+            reason: letter.reason,
+            handler: letter.handler,
+            error: letter.error,
+        });
+        group.letters += 1;
+        group.bytes += bytes;
+        group.first = letter.last_at;
+        true
+    })?;
+    let mut groups: Vec<_> = groups.into_values().collect();
+    groups.sort_by(|a, b| (b.letters, &b.last).cmp(&(a.letters, &a.last)));
+    let (letters, bytes) =
+        groups.iter().fold((0, 0), |sum, of| (sum.0 + of.letters, sum.1 + of.bytes));
+    Ok(json!({
+        "groups": groups,
+        "totals": { "letters": letters, "bytes": bytes },
+        "searched_bytes": (!is_all).then_some(read),
+    }))
+}
+
+/// Hands on what lies behind the line of this number in this order, until that has seen enough.
+/// Returns how many bytes were read, and whether these were all.
+fn read(
+    file: Option<File>,
+    order: Order,
+    after: u64,
+    mut each: impl FnMut(FileLetter) -> bool,
+) -> io::Result<(u64, bool)> {
+    let Some(file) = file else { return Ok((0, true)) };
+    let mut next: Box<dyn FnMut() -> io::Result<Option<FileLetter>>> = match order {
+        Order::Oldest => {
+            let mut lines = LetterLines::start_behind(file, after)?;
+            Box::new(move || {
+                let mut line = lines.next();
+                let (number, letter) = (line.number(), json_of(&mut line)?);
+                // A last line without its end is still being written.
+                Ok(line.skip()?.map(|bytes| FileLetter { number, bytes, letter }))
+            })
+        }
+        Order::Newest => {
+            let mut lines = LinesBackwards::start_before(file, after)?;
+            Box::new(move || {
+                let Some((number, bytes)) = lines.next()? else { return Ok(None) };
+                let letter = json_of(lines.text(bytes)?)?;
+                Ok(Some(FileLetter { number, bytes, letter }))
+            })
+        }
+    };
+    let mut read = 0;
+    while let Some(found) = next()? {
+        let bytes = found.bytes + 1;
+        if !each(found) {
+            return Ok((read, false));
+        }
+        read += bytes;
+        if read >= READ {
+            return Ok((read, false));
+        }
     }
-    Ok(page)
+    Ok((read, true))
 }
 
 /// One letter, whole.
 pub(super) fn show(path: &Path, wanted: u64) -> Result<Response, Refusal> {
-    let found = find(path, wanted).map_err(|error| unread(path, &error))?;
+    let found = open(path)?.map_or(Ok(None), |file| find(file, path, wanted));
+    let found = found.map_err(|error| unread(path, &error))?;
     let whole = found.ok_or_else(|| {
         let what = format!("there is no dead letter {wanted}");
         let place = path.display().to_string();
@@ -139,23 +222,20 @@ pub(super) fn show(path: &Path, wanted: u64) -> Result<Response, Refusal> {
     Ok(whole.answer())
 }
 
-fn find(path: &Path, wanted: u64) -> io::Result<Option<Whole>> {
-    let Some(mut lines) = open(path)? else { return Ok(None) };
-    for _ in 1..wanted {
-        if lines.next().skip()?.is_none() {
-            return Ok(None);
-        }
-    }
+fn find(file: File, path: &Path, wanted: u64) -> io::Result<Option<Whole>> {
+    let Some(start) = wanted.checked_sub(1) else { return Ok(None) };
+    let mut lines = LetterLines::start_behind(file, start)?;
     let mut line = lines.next();
-    let start = line.start();
+    if line.number() != wanted {
+        return Ok(None);
+    }
     let is_json = json_of::<IgnoredAny>(&mut line)?.is_some();
-    let length = line.skip()?.filter(|_| is_json && wanted > 0);
-    let path = path.to_owned();
-    Ok(length.map(|length| Whole { path, number: wanted, start, length }))
+    let length = line.skip()?.filter(|_| is_json);
+    Ok(length.map(|length| Whole { path: path.to_owned(), number: wanted, start, length }))
 }
 
 /// What a line holds; `None` where it holds something else.
-fn json_of<T: for<'de> Deserialize<'de>>(line: &mut LetterLine<'_>) -> io::Result<Option<T>> {
+fn json_of<T: for<'de> Deserialize<'de>>(line: impl BufRead) -> io::Result<Option<T>> {
     match serde_json::from_reader(BufReader::new(Shortened::new(line))) {
         Ok(found) => Ok(Some(found)),
         Err(error) if error.is_io() => Err(error.into()),
@@ -163,73 +243,92 @@ fn json_of<T: for<'de> Deserialize<'de>>(line: &mut LetterLine<'_>) -> io::Resul
     }
 }
 
-/// What a list says of this line; `None` where it is not wanted.
-fn shown(number: u64, bytes: u64, letter: Option<Letter>, wanted: &Wanted) -> Option<Value> {
-    let Some(letter) = letter else {
-        let error = "this line is no dead letter";
-        return wanted
-            .takes_all()
-            .then(|| json!({ "number": number, "bytes": bytes, "error": error }));
-    };
-    let event = letter.event.as_ref();
-    wanted.takes(&letter).then(|| {
-        json!({
-            "number": number,
-            "bytes": bytes,
-            "id": event.map(|event| &event.id),
-            "type": event.map(|event| &event.r#type),
-            "subject": event.and_then(|event| event.subject.as_ref()),
-            "raw": letter.raw_base64.is_some(),
-            "reason": letter.reason,
-            "error": letter.error,
-            "attempts": letter.attempts,
-            "first_at": letter.first_at,
-            "last_at": letter.last_at,
-            "input": letter.input,
-            "source": letter.source,
-            "position": letter.position,
-            "pool": letter.pool,
-            "handler": letter.handler,
-            "rejected_by": letter.rejected_by.unwrap_or_default(),
+impl FileLetter {
+    /// What a list says of it; `None` where it is not wanted.
+    fn shown(self, wanted: &Filter) -> Option<Value> {
+        let Self { number, bytes, letter } = self;
+        let Some(letter) = letter else {
+            let error = "this line is no dead letter";
+            return wanted
+                .takes_all()
+                .then(|| json!({ "number": number, "bytes": bytes, "error": error }));
+        };
+        let event = letter.event.as_ref();
+        letter.matches(number, wanted).then(|| {
+            json!({
+                "number": number,
+                "bytes": bytes,
+                "id": event.map(|event| &event.id),
+                "type": event.map(|event| &event.r#type),
+                "subject": event.and_then(|event| event.subject.as_ref()),
+                "raw": letter.raw_base64.is_some(),
+                "reason": letter.reason,
+                "error": letter.error,
+                "attempts": letter.attempts,
+                "first_at": letter.first_at,
+                "last_at": letter.last_at,
+                "input": letter.input,
+                "source": letter.source,
+                "position": letter.position,
+                "pool": letter.pool,
+                "handler": letter.handler,
+                "key": letter.key,
+                "group": letter.group(),
+                "trace_id": letter.trace_id,
+                "rejected_by": letter.rejected_by.unwrap_or_default(),
+            })
         })
-    })
+    }
 }
 
-impl Wanted {
-    fn takes_all(&self) -> bool {
-        self.reason.is_none() && self.pool.is_none() && self.handler.is_none()
+impl Letter {
+    /// Its group of errors.
+    fn group(&self) -> String {
+        error_group(&self.reason, self.handler.as_deref(), &self.error)
     }
 
-    fn takes(&self, letter: &Letter) -> bool {
+    fn name(&self, by: By) -> Option<String> {
+        match by {
+            By::Group => Some(self.group()),
+            By::Reason => Some(self.reason.clone()),
+            By::Handler => self.handler.clone(),
+        }
+    }
+
+    fn matches(&self, number: u64, wanted: &Filter) -> bool {
+        let Filter { ids, reason, pool, handler, input, key, event, group, since, upto } = wanted;
         let is = |wanted: &Option<String>, found: Option<&String>| {
             wanted.is_none() || wanted.as_ref() == found
         };
-        is(&self.reason, Some(&letter.reason))
-            && is(&self.pool, letter.pool.as_ref())
-            && is(&self.handler, letter.handler.as_ref())
-    }
-
-    /// What to ask for to get the letters behind this one.
-    fn path_after(&self, last: u64) -> String {
-        let mut query = form_urlencoded::Serializer::new(String::new());
-        query.append_pair("after", &last.to_string());
-        query.append_pair("limit", &self.limit.to_string());
-        let filters = [("reason", &self.reason), ("pool", &self.pool), ("handler", &self.handler)];
-        for (name, value) in filters {
-            if let Some(value) = value {
-                query.append_pair(name, value);
-            }
-        }
-        format!("/api/dead-letters?{}", query.finish())
+        let is_late = |since| Filter::moment(&self.last_at).is_some_and(|last| last >= since);
+        (ids.is_empty() || ids.contains(&number))
+            && is(reason, Some(&self.reason))
+            && is(pool, self.pool.as_ref())
+            && is(handler, self.handler.as_ref())
+            && is(input, self.input.as_ref())
+            && is(key, self.key.as_ref())
+            && is(event, self.event.as_ref().map(|event| &event.id))
+            && group.as_ref().is_none_or(|group| *group == self.group())
+            && since.is_none_or(is_late)
+            && upto.is_none_or(|upto| number <= upto)
     }
 }
 
 /// None if the file is not there: it was renamed or removed.
-fn open(path: &Path) -> io::Result<Option<LetterLines>> {
-    match File::open(path) {
-        Ok(file) => Ok(Some(LetterLines::of(file))),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
+fn open(path: &Path) -> Result<Option<File>, Refusal> {
+    // To open a pipe may wait, and to read it takes letters from whoever else reads it.
+    match fs::metadata(path) {
+        Ok(found) if !found.is_file() => {
+            let place = path.display().to_string();
+            let what = format!("dead letters go to {place}, which cannot be read again");
+            let next = "look where that leads to, or let `dead_letters` name a regular file";
+            return Err(Refusal::new(StatusCode::CONFLICT, what, place, next));
+        }
+        found => match found.and_then(|_| File::open(path)) {
+            Ok(file) => Ok(Some(file)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(unread(path, &error)),
+        },
     }
 }
 

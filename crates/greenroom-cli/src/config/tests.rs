@@ -391,13 +391,14 @@ fn c02_every_option_takes_what_it_should_and_refuses_the_rest() {
         (
             root,
             "dead_letters",
-            "{ store: { path: x, retention: { age: 30d, size: 1GiB }, mask: [/data/card, '/a/*/b'] } }",
+            "{ store: { path: x, retention: { age: 30d, size: 1GiB }, mask: [/data/card, '/a/*/b'], mask_errors: true } }",
             &[
                 "{ store: { path: no/x } }",
                 "{ store: { retention: { age: 1ms } } }",
                 "{ store: { retention: { size: 1KiB } } }",
                 "{ store: { mask: data } }",
                 "{ store: { mask: [/a, /b~2] } }",
+                "{ store: { mask_errors: [/a] } }",
                 "{ store: {}, file: { path: x } }",
             ],
         ),

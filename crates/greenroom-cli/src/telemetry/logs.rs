@@ -65,6 +65,7 @@ fn record(event: &Event<'_>) -> LogRecord {
         severity_text: metadata.level().as_str().to_owned(),
         body: Some(AnyValue { value: Some(Value::StringValue(parts.message)) }),
         attributes: parts.fields,
+        trace_id: parts.trace_id,
         ..LogRecord::default()
     }
 }
@@ -83,6 +84,8 @@ fn severity(level: Level) -> SeverityNumber {
 #[derive(Default)]
 struct Parts {
     message: String,
+    /// Of a line about an event that is in a trace.
+    trace_id: Vec<u8>,
     fields: Vec<KeyValue>,
 }
 
@@ -90,6 +93,10 @@ impl Parts {
     fn add(&mut self, field: &Field, found: Value) {
         match (field.name(), found) {
             ("message", Value::StringValue(message)) => self.message = message,
+            ("trace_id", Value::StringValue(id)) => {
+                let id = u128::from_str_radix(&id, 16).map(u128::to_be_bytes);
+                self.trace_id = id.map_or_else(|_| Vec::new(), Vec::from);
+            }
             (name, found) => self.fields.push(value(name, found)),
         }
     }
@@ -132,4 +139,37 @@ pub(super) fn request(resource: Resource, lines: Vec<LogRecord>) -> ExportLogsSe
     let scope_logs = vec![ScopeLogs { scope: scope(), log_records: lines, ..ScopeLogs::default() }];
     let of = ResourceLogs { resource: Some(resource), scope_logs, ..ResourceLogs::default() };
     ExportLogsServiceRequest { resource_logs: vec![of] }
+}
+
+#[cfg(test)]
+mod tests {
+    use parking_lot::Mutex;
+    use tracing_subscriber::layer::SubscriberExt;
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct KeptLines(Arc<Mutex<Vec<LogRecord>>>);
+
+    impl<S: Subscriber> Layer<S> for KeptLines {
+        fn on_event(&self, event: &Event<'_>, _context: Context<'_, S>) {
+            self.0.lock().push(record(event));
+        }
+    }
+
+    #[test]
+    fn o06_a_line_about_an_event_is_in_its_trace() {
+        let kept = KeptLines::default();
+        let subscriber = tracing_subscriber::registry().with(kept.clone());
+        tracing::subscriber::with_default(subscriber, || {
+            tracing::warn!(id = "1", trace_id = "4bf92f3577b34da6a3ce929d0e0e4736", "dead letter");
+            tracing::warn!(id = "2", trace_id = None::<&str>, "dead letter");
+        });
+        let kept = kept.0.lock();
+        let traces: Vec<_> = kept.iter().map(|line| line.trace_id.as_slice()).collect();
+        let id = 0x4bf9_2f35_77b3_4da6_a3ce_929d_0e0e_4736_u128.to_be_bytes();
+        assert_eq!(traces, [&id[..], &[]]);
+        let names: Vec<_> = kept[0].attributes.iter().map(|field| field.key.as_str()).collect();
+        assert_eq!(names, ["id", "target"], "it has a field of its own in a record");
+    }
 }

@@ -103,7 +103,10 @@ fn o13_advice_is_said_with_the_lines_and_changes_nothing_and_off_says_nothing() 
         "pools:\n  default:\n    workers: 3\n    queue: 10"
     );
     assert_eq!(as_json["findings"][0]["done"], false);
-    assert_eq!(Scrape::of(&daemon).value("greenroom_advice{severity=\"warning\"}"), 1.0);
+    let metrics = Scrape::of(&daemon).text;
+    let series =
+        r#"greenroom_finding_seconds{kind="sizes",severity="warning",about="pools.default"}"#;
+    assert!(metrics.contains(series), "{metrics}");
     assert_eq!(size(&daemon), (json!(2), json!(20)), "nothing was changed");
 
     stage.write("greenroom.yaml", CONFIG.replace("autotune: say", "autotune: off"));

@@ -210,6 +210,21 @@ fn d06_masked_places_are_shown_to_the_owner_only() {
 }
 
 #[test]
+fn d06_masked_values_are_in_no_error_where_that_is_asked_for() {
+    let stage = Stage::with(&config(", mask: [/data/card], mask_errors: true"));
+    stage.write("worker.py", WORKER.replace("503 after", "no card 4711 0815: 503 after"));
+    let data = json!({ "n": 1, "card": "4711 0815" });
+    stage.write_events("in", &[event("e0", "test.happened", "k", data)]);
+    let run = stage.run();
+    assert_eq!(run.report()["dead_lettered"], 1, "{}", run.stderr);
+    assert!(run.stderr.contains("no card ***: 503") && !run.stderr.contains("0815"), "{run:?}");
+    let list = said(&stage, "list --store letters --json");
+    assert!(list.contains("no card ***: 503"), "{list}");
+    let shown = said(&stage, "show 1 --store letters --unmasked --json");
+    assert!(shown.contains("no card ***: 503") && shown.contains("4711 0815"), "{shown}");
+}
+
+#[test]
 fn c04_an_edit_leaves_what_nobody_touched_and_hidden_places_follow_their_items() {
     let masked = config(", mask: [/data/items/*/iban]");
     let stage = Stage::with(&masked);

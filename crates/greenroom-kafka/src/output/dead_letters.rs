@@ -42,6 +42,7 @@ use crate::{source::KafkaSourceOptions, topic::check_name, unusable::Unusable};
 /// | `greenroom_source`, `greenroom_position` | where it was, of another source |
 /// | `greenroom_reason`, `greenroom_error`, `greenroom_attempts` | why it is here; of the error at most 512 bytes |
 /// | `greenroom_input`, `greenroom_pool`, `greenroom_handler` | by which input it came, and which pool and handler it has reached |
+/// | `greenroom_trace_id` | the trace that its event belongs to |
 /// | `greenroom_first_at`, `greenroom_last_at` | when it was taken, and when it was given up: RFC 3339 |
 /// | `greenroom_rejected_by` | what outputs have rejected, and why: JSON |
 /// | `greenroom_unread` | why the record could not be read again |

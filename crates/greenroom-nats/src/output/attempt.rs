@@ -75,23 +75,25 @@ async fn comes_to(shared: &Shared, message: &Message, error: PublishError) -> At
 
 /// Nobody listens on the subject: who has to do what?
 async fn no_stream(shared: &Shared, subject: &str) -> Attempted {
-    let create =
-        format!("no stream takes the subject {subject}; create one, or correct the subject");
+    // In this order, so that a stream that is made meanwhile rejects nothing.
+    let others = match shared.options.subject.wildcard() {
+        Some(others) => takes(shared, &others).await,
+        None => None,
+    };
     match takes(shared, subject).await {
         // It was made just now, or has no leader.
-        Some(true) => return failed(format!("the stream of {subject} is not ready"), false),
+        Some(true) => failed(format!("the stream of {subject} is not ready"), false),
         None => {
             let why = "no stream answers, and the server does not tell whether there is one";
-            return failed(format!("{subject}: {why}"), false);
+            failed(format!("{subject}: {why}"), false)
         }
-        Some(false) => {}
-    }
-    match shared.options.subject.wildcard() {
-        Some(others) if takes(shared, &others).await == Some(true) => Attempted::Rejected(format!(
+        Some(false) if others == Some(true) => Attempted::Rejected(format!(
             "no stream takes the subject {subject}, which {} makes of the event",
             shared.options.subject
         )),
-        _ => Attempted::Misconfigured(create),
+        Some(false) => Attempted::Misconfigured(format!(
+            "no stream takes the subject {subject}; create one, or correct the subject"
+        )),
     }
 }
 

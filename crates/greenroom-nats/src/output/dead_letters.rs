@@ -31,8 +31,8 @@ const SHOWN: usize = 512;
 /// `greenroom-reason`, `greenroom-error` (its beginning), `greenroom-source`
 /// (`nats:STREAM/CONSUMER` for a [`NatsSource`](crate::source::NatsSource)), `greenroom-position`
 /// (the message's number in that stream), `greenroom-attempts`, `greenroom-input`,
-/// `greenroom-pool` and `greenroom-handler` if it reached them, and `greenroom-first-at` and
-/// `greenroom-last-at` (RFC 3339).
+/// `greenroom-pool` and `greenroom-handler` if it reached them, `greenroom-trace-id` if its event
+/// is in a trace, and `greenroom-first-at` and `greenroom-last-at` (RFC 3339).
 ///
 /// A letter is confirmed when the server has stored it, and until then its event stays unsettled.
 /// Whatever the server refuses it for, it waits: a letter is never given up.
@@ -120,6 +120,7 @@ fn message(letter: &DeadLetter, subject: String) -> Result<Message, String> {
         ("greenroom-last-at", Some(&last_at)),
         ("greenroom-pool", letter.pool.as_deref()),
         ("greenroom-handler", letter.handler.as_deref()),
+        ("greenroom-trace-id", letter.trace_id()),
     ];
     let mut headers = HeaderMap::new();
     for (name, value) in known {
@@ -140,7 +141,11 @@ fn message(letter: &DeadLetter, subject: String) -> Result<Message, String> {
 mod tests {
     use std::time::Duration;
 
-    use greenroom_bus::{dead_letter::Reason, settlement::Ack};
+    use greenroom_bus::{
+        dead_letter::Reason,
+        event::{Event, TRACEPARENT},
+        settlement::Ack,
+    };
 
     use super::*;
 
@@ -163,6 +168,19 @@ mod tests {
             rejected: Vec::new(),
             ack: Ack::detached(),
         }
+    }
+
+    #[test]
+    fn o06_a_letter_names_the_trace_of_its_event_in_a_header() {
+        let trace_id = |traceparent: &str| {
+            let event = Event::builder("1", "/s", "t").extension(TRACEPARENT, traceparent);
+            let letter = DeadLetter { event: Some(event.build().unwrap()), ..letter() };
+            let headers = message(&letter, "dead".to_owned()).unwrap().headers;
+            headers.get("greenroom-trace-id").map(|value| value.as_str().to_owned())
+        };
+        let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+        assert_eq!(trace_id(parent).as_deref(), Some("4bf92f3577b34da6a3ce929d0e0e4736"));
+        assert_eq!(trace_id("00-ab-cd-01"), None);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::{
 use super::*;
 use crate::{
     dead_letter::Reason,
-    event::Event,
+    event::{Event, TRACEPARENT},
     settlement::{Settle, Settled},
 };
 
@@ -33,7 +33,7 @@ fn letter(tell: &mpsc::Sender<bool>) -> DeadLetter {
         position: 7,
         pool: Some("erp".into()),
         handler: Some("prices".into()),
-        key: None,
+        key: Some("sku 7".into()),
         replayed: None,
         rejected: Vec::new(),
         ack: Ack::new(Tell(tell.clone())),
@@ -42,7 +42,8 @@ fn letter(tell: &mpsc::Sender<bool>) -> DeadLetter {
 
 fn malformed(raw: Vec<u8>, tell: &mpsc::Sender<bool>) -> DeadLetter {
     let reason = Reason::Malformed;
-    DeadLetter { event: None, raw: Some(raw), reason, pool: None, handler: None, ..letter(tell) }
+    let (pool, handler, key) = (None, None, None);
+    DeadLetter { event: None, raw: Some(raw), reason, pool, handler, key, ..letter(tell) }
 }
 
 #[tokio::test]
@@ -60,15 +61,30 @@ async fn d06_letters_have_exactly_the_documented_fields() {
         r#""reason":"retries_exhausted","error":"503 \"busy\"\nlater","attempts":5,"#,
         r#""first_at":"1970-01-01T00:00:00.000Z","last_at":"1970-01-01T00:00:01.500Z","#,
         r#""input":"orders","source":"file:in","position":7,"pool":"erp","handler":"prices","#,
-        r#""rejected_by":null}"#,
+        r#""key":"sku 7","trace_id":null,"rejected_by":null}"#,
         "\n",
         r#"{"event":null,"raw_base64":"/wo=","#,
         r#""reason":"malformed","error":"503 \"busy\"\nlater","attempts":5,"#,
         r#""first_at":"1970-01-01T00:00:00.000Z","last_at":"1970-01-01T00:00:01.500Z","#,
-        r#""input":"orders","source":"file:in","position":7,"pool":null,"handler":null,"rejected_by":null}"#,
+        r#""input":"orders","source":"file:in","position":7,"pool":null,"handler":null,"#,
+        r#""key":null,"trace_id":null,"rejected_by":null}"#,
         "\n",
     );
     assert_eq!(fs::read_to_string(&path).unwrap(), expected);
+}
+
+#[test]
+fn o06_a_letter_names_the_trace_of_its_event() {
+    let (tell, _told) = mpsc::channel();
+    let trace_id = |traceparent: &str| {
+        let event = Event::builder("1", "s", "t").extension(TRACEPARENT, traceparent).build();
+        let mut json = Vec::new();
+        DeadLetter { event: Some(event.unwrap()), ..letter(&tell) }.write_json(&mut json);
+        serde_json::from_slice::<serde_json::Value>(&json).unwrap()["trace_id"].take()
+    };
+    let named = trace_id("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
+    assert_eq!(named, "4bf92f3577b34da6a3ce929d0e0e4736");
+    assert!(trace_id("00-ab-cd-01").is_null());
 }
 
 #[tokio::test]

@@ -98,8 +98,12 @@ impl DeadLetters {
     }
 
     /// Hands a dead letter to its store; the event is settled when it is stored.
-    pub(crate) fn give(&self, given: Given, addressed: &Addressed<'_>, ack: Ack) {
+    pub(crate) fn give(&self, mut given: Given, addressed: &Addressed<'_>, ack: Ack) {
         ack.set_outcome(Outcome::DeadLettered);
+        if let Some(event) = &given.event {
+            // That of an attempt was redacted when it ended, that of a panic or a router was not.
+            given.error = self.store.redact(event, given.error);
+        }
         self.log(&given, addressed);
         let pool = addressed.pool.map(|(place, _)| place);
         let ack = self.ticket(given.reason, pool, given.bytes(), ack);
@@ -136,6 +140,7 @@ impl DeadLetters {
         let Addressed { input, source, position, handler, .. } = addressed;
         let (reason, error) = (given.reason.as_str(), &*excerpt(&given.error));
         let id = given.event.as_ref().map(|event| excerpt(event.id()));
+        let trace_id = given.event.as_ref().and_then(Event::trace_id);
         let (input, source, id) = (&**input, &**source, id.as_deref());
         let attempts = given.attempts;
         tracing::warn!(
@@ -143,6 +148,7 @@ impl DeadLetters {
             source,
             position,
             id,
+            trace_id,
             handler,
             reason,
             attempts,
@@ -239,13 +245,17 @@ impl Settle for LetterTicket {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{BoxFuture, sink::SinkError};
+    use crate::{BoxFuture, event::TRACEPARENT, handler::samples, sink::SinkError};
 
     struct Nowhere;
 
     impl DeadLetterStore for Nowhere {
         fn describe(&self) -> String {
             "nowhere".to_owned()
+        }
+
+        fn redact(&self, event: &Event, error: String) -> String {
+            error.replace(event.id(), "***")
         }
 
         fn store(&self, _letter: DeadLetter) {}
@@ -292,6 +302,49 @@ mod tests {
         assert!(!waits.is_finished());
         large.refuse(Refusal::NotStored);
         waits.await.unwrap();
+    }
+
+    /// The line of the log about an event with this id.
+    fn line(id: &str, traceparent: &str) -> String {
+        let event = Event::builder(id, "/s", "t").extension(TRACEPARENT, traceparent);
+        let given = Given {
+            event: Some(event.build().unwrap()),
+            raw: None,
+            reason: Reason::Rejected,
+            error: "no card 4711".to_owned(),
+            attempts: 1,
+            handler: None,
+            rejected: Vec::new(),
+        };
+        let addressed = Addressed {
+            input: "in".into(),
+            source: "file:in".into(),
+            position: 0,
+            taken_at: Instant::now(),
+            handler: None,
+            pool: None,
+            key: None,
+        };
+        let recorder = samples::Recorder::default();
+        tracing::subscriber::with_default(recorder.clone(), || {
+            dead_letters(0).give(given, &addressed, Ack::detached());
+        });
+        recorder.lines().concat()
+    }
+
+    #[test]
+    fn o06_the_line_of_a_dead_letter_has_the_trace_id_of_its_event() {
+        let told = line("1", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
+        let traced = r#"id="1" trace_id="4bf92f3577b34da6a3ce929d0e0e4736""#;
+        assert!(told.contains("dead letter") && told.contains(traced), "{told}");
+        let told = line("1", "00-ab-cd-01");
+        assert!(told.contains("dead letter") && !told.contains("trace_id"), "{told}");
+    }
+
+    #[test]
+    fn d06_an_error_is_redacted_before_the_log_has_it() {
+        let told = line("4711", "none");
+        assert!(told.contains(r#"error="no card ***""#), "{told}");
     }
 
     #[test]

@@ -170,7 +170,7 @@ impl Attempts {
                 Some(back) => result.and_then(|made| may_send_back(shared, back, job, made)),
                 None => result,
             };
-            ended(shared, job, recorded, &result);
+            let result = ended(shared, job, recorded, result);
             note_health(entry, &result, handler, place);
             result.map_err(|failure| failed(shared, pool, job, failure, Probe(None)))
         });
@@ -247,7 +247,7 @@ impl Attempts {
             Some(back) => result.and_then(|made| may_send_back(shared, back, job, made)),
             None => result,
         };
-        ended(shared, job, recorded, &result);
+        let result = ended(shared, job, recorded, result);
         let handler = handlers[job.handler()].as_ref().map(|built| &*built.handler);
         note_health(entry, &result, handler, 0);
         // A probe that was answered in the handler's place is given back here: another one is made.
@@ -316,18 +316,24 @@ fn seen<'a>(recorded: Option<&'a AttemptUnderWay<'_>>, job: &'a PoolJob) -> &'a 
     recorded.map_or(&job.event, AttemptUnderWay::told)
 }
 
-/// Notes the end of an attempt, where its delivery is recorded.
+/// Notes the end of an attempt, where its delivery is recorded. What is to be hidden of the event
+/// is taken out of its error first: from here on, many may show that.
 fn ended(
     shared: &Shared,
     job: &mut PoolJob,
     recorded: Option<Box<AttemptUnderWay<'_>>>,
-    result: &handler::HandlerResult,
-) {
+    result: handler::HandlerResult,
+) -> handler::HandlerResult {
+    let result = result.map_err(|failure| {
+        let error = shared.egress.dead_letters.store.redact(&job.event, failure.error);
+        Failure { error, ..failure }
+    });
     match recorded {
         Some(under_way) => under_way.ended(result.as_ref().map(drop), job),
         None if result.is_err() => stays_unrecorded(shared, job),
         None => {}
     }
+    result
 }
 
 /// The outputs, unless more of them would come back in than the handler has declared.

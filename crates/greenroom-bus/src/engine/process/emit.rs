@@ -179,7 +179,12 @@ impl Leaving<'_> {
                 }
                 Ok(None) => {}
                 Err((output, panic)) => {
-                    tracing::error!(output, panic, "its matcher panicked; the event is refused");
+                    tracing::error!(
+                        output,
+                        trace_id = event.trace_id(),
+                        panic,
+                        "its matcher panicked; the event is refused"
+                    );
                     return ack.child().refuse(Refusal::NotStored);
                 }
             }

@@ -62,6 +62,7 @@ impl Failures {
             let (id, handler) = (&*excerpt(failed.event.id()), &*failed.handler);
             tracing::error!(
                 id,
+                trace_id = failed.event.trace_id(),
                 handler,
                 lines_left_out = left_out,
                 "what is told of failures panicked"
@@ -79,6 +80,7 @@ impl Failures {
         tracing::warn!(
             ty,
             id,
+            trace_id = failed.event.trace_id(),
             key,
             pool,
             handler,
@@ -93,5 +95,39 @@ impl Failures {
 impl fmt::Debug for Failures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Failures").field("told", &self.on_failure.is_some()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{event::TRACEPARENT, handler::samples};
+
+    #[test]
+    fn o06_the_line_of_a_failed_attempt_has_the_trace_id_of_its_event() {
+        let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+        let line = |parent: &str| {
+            let event = Event::builder("1", "/s", "t").extension(TRACEPARENT, parent);
+            let recorder = samples::Recorder::default();
+            tracing::subscriber::with_default(recorder.clone(), || {
+                Failures::default().tell(&FailedEvent {
+                    event: &event.build().unwrap(),
+                    error: "503",
+                    kind: Some(FailureKind::Reject),
+                    handler: "h".into(),
+                    pool: "p".into(),
+                    attempt: 1,
+                    key: None,
+                    source: "file:in",
+                    position: 0,
+                });
+            });
+            recorder.lines().concat()
+        };
+        let told = line(parent);
+        let traced = r#"id="1" trace_id="4bf92f3577b34da6a3ce929d0e0e4736""#;
+        assert!(told.contains("an attempt failed") && told.contains(traced), "{told}");
+        let told = line("00-ab-cd-01");
+        assert!(told.contains("an attempt failed") && !told.contains("trace_id"), "{told}");
     }
 }

@@ -292,6 +292,7 @@ fn park(shared: &Shared, job: &mut PoolJob, error: &str) {
         pool,
         input,
         id,
+        trace_id = job.event.trace_id(),
         attempts,
         error,
         lines_left_out = left_out,

@@ -124,10 +124,16 @@ impl Settle for AllAnswered {
     }
 }
 
-fn give_up(shared: &Shared, input: InputEvent, rejected: Vec<OutputRejection>, ack: Ack) {
+fn give_up(shared: &Shared, input: InputEvent, mut rejected: Vec<OutputRejection>, ack: Ack) {
     // The new owner of its partition handles it, and may do better.
     if shared.inputs.revocations.is_revoked(input.origin.assigned) {
         return ack.refuse(Refusal::Revoked);
+    }
+    let store = &shared.egress.dead_letters.store;
+    for OutputRejection { event, error, .. } in &mut rejected {
+        for about in std::iter::once(&input.event).chain(event.iter()) {
+            *error = store.redact(about, std::mem::take(error));
+        }
     }
     let given = Given {
         event: Some(input.event),

@@ -9,7 +9,7 @@ use super::{
     error::LetterError,
     filter::{Filter, micros, number},
     options::LetterStoreOptions,
-    row::{TextPart, read, weigh, write},
+    row::{TextPart, read, weigh, write, write_event},
 };
 use crate::event::Event;
 
@@ -111,10 +111,8 @@ pub(super) fn edit(tables: &Connection, edit: &Edit) -> Result<(), LetterError> 
     {
         write(tables, id, TextPart::Original, &original)?;
     }
-    let mut json = Vec::new();
-    edit.event.write_json(&mut json);
-    write(tables, id, TextPart::Event, &json)?;
     let event = &edit.event;
+    write_event(tables, id, event)?;
     let update = "UPDATE letters SET edited = edited + 1, has_event = 1, refused = NULL, \
                   event_id = ?, event_type = ?, subject = ? WHERE id = ?";
     let subject = event.subject().map(|subject| &**subject);

@@ -1,16 +1,21 @@
 //! What of a letter is not shown: letters hold what customers have sent.
 
 use std::{
+    borrow::Cow,
     cmp::Reverse,
     collections::{HashMap, HashSet},
     ops::Range,
 };
 
 use super::json_walk::{JsonStep, json_pointer, json_text, walk_json};
-use crate::event::Pointer;
+use crate::event::{Event, Pointer};
 
 /// What stands in place of what is not shown.
 const HIDDEN: &str = "***";
+
+/// Hidden values are looked for in errors from this length on, in characters: shorter ones are in
+/// many words and figures.
+const SHORTEST: usize = 4;
 
 /// Places in an event that are not shown, such as `/data/card`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -70,6 +75,26 @@ impl Mask {
     /// The event as JSON, without what is hidden. Text that is no JSON is hidden whole.
     pub fn event(&self, json: &[u8]) -> String {
         self.hide(json, &[])
+    }
+
+    /// The text of an error without the values that are hidden of the event that it is about.
+    pub(super) fn error(&self, event: &Event, error: String) -> String {
+        if self.is_empty() {
+            return error;
+        }
+        let mut json = Vec::new();
+        event.write_json(&mut json);
+        let json = String::from_utf8(json).unwrap_or_default();
+        let mut values: Vec<Cow<'_, str>> = Vec::new();
+        for HiddenPlace { at, .. } in self.places(&json, &[]).unwrap_or_default() {
+            let hidden = &json[at];
+            // It is a part of what was walked through, so it is JSON.
+            let _ = walk_json(hidden, |_, at| values.extend(spellings(&hidden[at])));
+        }
+        values.retain(|value| value.chars().count() >= SHORTEST);
+        // One may be a part of another.
+        values.sort_by_key(|value| Reverse(value.len()));
+        values.iter().fold(error, |error, value| error.replace(&**value, HIDDEN))
     }
 
     /// A list of what has an event each, without what is hidden in those.
@@ -134,6 +159,13 @@ fn hides(way: &[Box<str>], path: &[JsonStep<'_>], is_text: bool) -> bool {
     let is_data = way.first().is_some_and(|first| matches!(&**first, "data" | "*"));
     is_data && matches!(path, [only] if only.is("data_base64"))
         || (way.len() == path.len() || way.len() > path.len() && is_text) && leads(way, path)
+}
+
+/// A text as it is and as JSON writes it; a number. Nothing of anything else.
+fn spellings(json: &str) -> impl Iterator<Item = Cow<'_, str>> {
+    let written = json.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
+    let number = json.starts_with(|c: char| c == '-' || c.is_ascii_digit()).then_some(json);
+    json_text(json).into_iter().chain(written.or(number).map(Cow::Borrowed))
 }
 
 /// The text with other text at these places, and where that stands now.
@@ -378,6 +410,23 @@ mod tests {
         assert_eq!(String::from_utf8(restored).unwrap(), original.replace("1.50", "2.50"));
         let shown = original.replace("0.12345678901234567890123", "\"***\"");
         assert_eq!(mask.event(original.as_bytes()), shown);
+    }
+
+    #[test]
+    fn d06_an_error_repeats_no_hidden_value() {
+        let data = json!({
+            "card": "4711 0815", "pin": 123, "amount": 8127.5, "on": true,
+            "items": [{ "iban": "DE\"12", "name": "anna" }],
+        });
+        let event = Event::builder("1", "/s", "t").data_json(&data).build().unwrap();
+        let pointers = ["/data/card", "/data/pin", "/data/amount", "/data/on", "/data/items/*"];
+        let mask = Mask::of(&pointers).unwrap();
+        let error = |text: &str| mask.error(&event, text.to_owned());
+        assert_eq!(error("422: no card 4711 0815 for 8127.5"), "422: no card *** for ***");
+        assert_eq!(error(r#"{"iban":"DE\"12"} of anna: DE"12"#), r#"{"iban":"***"} of ***: ***"#);
+        let short = "pin 123 is true: nothing of that is long enough, or a text";
+        assert_eq!(error(short), short);
+        assert_eq!(Mask::default().error(&event, "4711 0815".to_owned()), "4711 0815");
     }
 
     #[test]

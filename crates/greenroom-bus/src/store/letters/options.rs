@@ -14,4 +14,7 @@ pub struct LetterStoreOptions {
     pub size: Option<u64>,
     /// What is not shown of letters, unless it is asked for.
     pub mask: Mask,
+    /// Takes the values of what is not shown out of errors as well, before they are stored. Of
+    /// each event, those with four characters or more.
+    pub mask_errors: bool,
 }

@@ -18,7 +18,7 @@ use super::{
     summary::{By, Group, RejectedBy, Summary, Totals},
 };
 use crate::{
-    event::{rfc3339::format_utc, write_bare_base64, write_integer, write_text},
+    event::{TRACEPARENT, rfc3339::format_utc, write_bare_base64, write_integer, write_text},
     excerpt::excerpt,
     store::sqlite,
 };
@@ -170,6 +170,7 @@ impl Letters {
             std::borrow::Cow::Owned(cut) => cut,
         };
         let attribute = |name: &str, text: Option<String>| self.mask.attribute(name, text).map(cut);
+        let trace_id = self.trace_id(found.id)?;
         Ok(Summary {
             number: found.id as u64,
             state: found.state.as_str(),
@@ -177,6 +178,7 @@ impl Letters {
             r#type: attribute("type", found.event_type),
             subject: attribute("subject", found.subject),
             key: found.key.map(cut),
+            trace_id,
             raw: !found.has_event,
             reason: found.reason,
             group: found.group,
@@ -338,11 +340,12 @@ impl Letters {
         integer(&mut rest, "position", found.position);
         text(&mut rest, "pool", found.pool.as_deref());
         text(&mut rest, "handler", found.handler.as_deref());
+        text(&mut rest, "key", found.key.as_deref());
+        text(&mut rest, "trace_id", self.trace_id(found.id)?.as_deref());
         rest.extend_from_slice(b",\"rejected_by\":");
         rest.extend_from_slice(&self.rejected(found.id)?);
         integer(&mut rest, "number", found.id as u64);
         text(&mut rest, "state", Some(found.state.as_str()));
-        text(&mut rest, "key", found.key.as_deref());
         text(&mut rest, "group", Some(&found.group));
         integer(&mut rest, "replays", found.replays);
         integer(&mut rest, "edited", found.edited);
@@ -394,6 +397,12 @@ impl Letters {
             (false, false) => b"\"",
         })?;
         Ok(())
+    }
+
+    fn trace_id(&self, id: i64) -> Result<Option<String>, LetterError> {
+        let found = read(&self.tables, id, TextPart::Trace)?;
+        let text = found.and_then(|text| String::from_utf8(text).ok());
+        Ok(self.mask.attribute(TRACEPARENT, text))
     }
 
     fn rejected(&self, id: i64) -> Result<Vec<u8>, LetterError> {

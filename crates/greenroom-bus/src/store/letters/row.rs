@@ -30,6 +30,9 @@ pub(super) enum TextPart {
     Rejected = 2,
     /// The event before it was edited.
     Original = 3,
+    /// The trace id of the event, so that a list need not read that. Not of letters that an earlier
+    /// version has stored.
+    Trace = 4,
 }
 
 /// Stores a letter, as a new one or in place of the one whose replay has failed. By how many bytes
@@ -112,15 +115,21 @@ fn kept(error: &str) -> &str {
 
 fn texts(tables: &Connection, id: i64, letter: &DeadLetter) -> rusqlite::Result<()> {
     if let Some(event) = &letter.event {
-        let mut json = Vec::new();
-        event.write_json(&mut json);
-        write(tables, id, TextPart::Event, &json)?;
+        write_event(tables, id, event)?;
     }
     let mut rejected = Vec::new();
     if !letter.rejected.is_empty() {
         write_rejected(&letter.rejected, &mut rejected);
     }
     write(tables, id, TextPart::Rejected, &rejected)
+}
+
+/// Puts an event in place of what there was.
+pub(super) fn write_event(tables: &Connection, id: i64, event: &Event) -> rusqlite::Result<()> {
+    let mut json = Vec::new();
+    event.write_json(&mut json);
+    write(tables, id, TextPart::Event, &json)?;
+    write(tables, id, TextPart::Trace, event.trace_id().unwrap_or_default().as_bytes())
 }
 
 /// Notes how many bytes a letter has.

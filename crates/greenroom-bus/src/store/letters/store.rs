@@ -19,6 +19,7 @@ use super::{
     error::LetterError,
     filter::Filter,
     jobs::{self, Job, JobChange},
+    mask::Mask,
     options::LetterStoreOptions,
     reserve::Reserves,
     schema::SCHEMA,
@@ -30,6 +31,7 @@ use crate::{
         DeadLetter, DeadLetterStore,
         replay::{ReplayEnd, Replayed, Replays, TakenLetters},
     },
+    event::Event,
     settlement::Refusal,
     sink::{SinkError, Trouble},
     store::sqlite::{self, Owned},
@@ -52,6 +54,8 @@ struct StoreInner {
     shown: Arc<WriterStatus>,
     /// Replays that an earlier process may have begun and did not end.
     recovered: u64,
+    /// What errors do not repeat; nothing where they may repeat all.
+    in_errors: Mask,
 }
 
 impl LetterStore {
@@ -112,6 +116,7 @@ impl LetterStore {
         let (orders, taken) = channel();
         let shown = Arc::<WriterStatus>::default();
         let options = options.unwrap_or_default();
+        let in_errors = if options.mask_errors { options.mask.clone() } else { Mask::default() };
         let writer =
             LetterWriter::new(name.clone(), taken, owned, reserves, options, shown.clone())?;
         let watch = WriterWatch { name: name.clone(), shown: shown.clone() };
@@ -122,7 +127,8 @@ impl LetterStore {
         let thread = thread::Builder::new().name("dead letters".to_owned()).spawn(run);
         let thread = thread.map_err(|error| LetterError::Failed(format!("no thread: {error}")))?;
         let (orders, writer) = (Mutex::new(Some(orders)), Mutex::new(Some(thread)));
-        Ok(Self { inner: Arc::new(StoreInner { name, orders, writer, shown, recovered }) })
+        let inner = StoreInner { name, orders, writer, shown, recovered, in_errors };
+        Ok(Self { inner: Arc::new(inner) })
     }
 
     /// Replays that an earlier process may have begun and did not end: as many are repeated at
@@ -295,6 +301,10 @@ impl DeadLetterStore for LetterStore {
 
     fn failure(&self) -> Option<SinkError> {
         self.inner.shown.failure()
+    }
+
+    fn redact(&self, event: &Event, error: String) -> String {
+        self.inner.in_errors.error(event, error)
     }
 
     fn remark(&self) -> Option<String> {

@@ -16,6 +16,8 @@ pub struct Summary {
     pub r#type: Option<String>,
     pub subject: Option<String>,
     pub key: Option<String>,
+    /// That of its event's `traceparent`; not of letters that an earlier version has stored.
+    pub trace_id: Option<String>,
     /// Its bytes are no event.
     pub raw: bool,
     pub reason: String,

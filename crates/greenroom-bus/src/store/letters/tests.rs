@@ -12,7 +12,7 @@ use crate::{
         DeadLetter, DeadLetterStore, OutputRejection, Reason,
         replay::{ReplayEnd, Replays},
     },
-    event::Event,
+    event::{Event, TRACEPARENT},
     settlement::{Ack, Settle, Settled},
 };
 
@@ -138,6 +138,7 @@ async fn d06_a_stored_letter_has_every_field_of_the_file_and_its_own() {
         "position",
         "pool",
         "handler",
+        "trace_id",
         "rejected_by",
         "number",
         "state",
@@ -150,7 +151,7 @@ async fn d06_a_stored_letter_has_every_field_of_the_file_and_its_own() {
     ] {
         assert!(names.contains(&name.to_owned()), "{name}");
     }
-    assert_eq!(names.len(), 21);
+    assert_eq!(names.len(), 22);
     assert_eq!(found[0]["event"]["data"], json!({"card": 4}));
     assert_eq!(found[0]["rejected_by"][0]["event"]["id"], "m");
     assert_eq!(
@@ -441,6 +442,43 @@ async fn d06_masked_places_are_shown_nowhere_unless_somebody_asks() {
     );
     assert_eq!(shown(&desk.letters().unmasked(), 1)["event"]["data"]["card"], 5);
     drop(offline);
+}
+
+#[test]
+fn d06_errors_repeat_what_is_masked_unless_that_is_asked_for() {
+    let mask = Mask::of(&["/data/card"]).unwrap();
+    let event = Event::builder("1", "/s", "t").data_json(&json!({"card": "4711 0815"})).build();
+    let (event, error) = (event.unwrap(), || "no card 4711 0815".to_owned());
+    for (mask_errors, told) in [(false, "no card 4711 0815"), (true, "no card ***")] {
+        let (desk, mask) = (Desk::new(), mask.clone());
+        let options = LetterStoreOptions { mask, mask_errors, ..LetterStoreOptions::default() };
+        let store = LetterStore::open(&desk.path, options).unwrap();
+        assert_eq!(store.redact(&event, error()), told);
+    }
+}
+
+#[tokio::test]
+async fn o06_a_letter_names_the_trace_of_its_event_also_once_that_is_edited() {
+    let desk = Desk::new();
+    let mask = Mask::of(&["/traceparent"]).unwrap();
+    let options = LetterStoreOptions { mask, ..LetterStoreOptions::default() };
+    let store = LetterStore::open(&desk.path, options).unwrap();
+    let traced = |digit: &str| {
+        let parent = format!("00-{}-00f067aa0ba902b7-01", digit.repeat(32));
+        Event::builder("1", "/s", "t").extension(TRACEPARENT, parent).build().unwrap()
+    };
+    desk.put(&store, DeadLetter { event: Some(traced("a")), ..desk.letter("1", "x") });
+    desk.put(&store, desk.letter("2", "x"));
+    let trace_ids = |letters: &Letters| {
+        let ids = [1, 2].map(|letter| shown(letters, letter)["trace_id"].take());
+        let listed = all(letters).into_iter().map(|letter| json!(letter.trace_id));
+        assert!(listed.eq(ids.clone()), "a list and a letter say the same");
+        ids
+    };
+    assert_eq!(trace_ids(&desk.letters().unmasked()), [json!("a".repeat(32)), json!(null)]);
+    assert_eq!(trace_ids(&desk.letters()), [json!("***"), json!(null)]);
+    store.edit(Edit { letter: 1, event: traced("b") }).await.unwrap();
+    assert_eq!(trace_ids(&desk.letters().unmasked())[0], "b".repeat(32));
 }
 
 /// No page more than there are: what a full disk does to a database.

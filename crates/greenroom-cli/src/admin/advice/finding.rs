@@ -16,8 +16,6 @@ pub(in super::super) enum Severity {
 }
 
 impl Severity {
-    pub(in super::super) const ALL: [Self; 3] = [Self::Critical, Self::Warning, Self::Hint];
-
     pub(in super::super) fn word(self) -> &'static str {
         match self {
             Self::Critical => "critical",

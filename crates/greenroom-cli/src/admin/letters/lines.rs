@@ -1,9 +1,13 @@
-//! The lines of a file, one after the other, however long they are: nothing but a buffer is held.
+//! The lines of a file, the first or the last one first, however long they are: nothing but a
+//! buffer is held.
 
 use std::{
     fs::File,
-    io::{self, BufRead, BufReader, Read},
+    io::{self, BufRead, BufReader, Read, Seek, SeekFrom},
 };
+
+/// Bytes that are read at once.
+const PIECE: usize = 64 << 10;
 
 /// A file that is read line by line.
 pub(super) struct LetterLines {
@@ -21,8 +25,15 @@ pub(super) struct LetterLine<'a> {
 }
 
 impl LetterLines {
-    pub(super) fn of(file: File) -> Self {
-        Self { file: BufReader::with_capacity(64 << 10, file), offset: 0 }
+    /// Begins behind the line of this number; 0 is before the first one.
+    pub(super) fn start_behind(mut file: File, number: u64) -> io::Result<Self> {
+        let offset = number.saturating_sub(1).min(file.metadata()?.len());
+        file.seek(SeekFrom::Start(offset))?;
+        let mut lines = Self { file: BufReader::with_capacity(PIECE, file), offset };
+        if number > 0 {
+            lines.next().skip()?;
+        }
+        Ok(lines)
     }
 
     pub(super) fn next(&mut self) -> LetterLine<'_> {
@@ -31,9 +42,10 @@ impl LetterLines {
 }
 
 impl LetterLine<'_> {
-    /// Where it begins in the file.
-    pub(super) fn start(&self) -> u64 {
-        self.start
+    /// Lines are numbered by where they begin in the file: no line before has to be read to find
+    /// one. The first one is number 1.
+    pub(super) fn number(&self) -> u64 {
+        self.start + 1
     }
 
     /// Goes to its end. Returns its length in bytes; `None` where its end is not written yet.
@@ -79,5 +91,61 @@ impl Read for LetterLine<'_> {
         into[..read].copy_from_slice(&found[..read]);
         self.consume(read);
         Ok(read)
+    }
+}
+
+/// A file that is read line by line, from its end on.
+pub(super) struct LinesBackwards {
+    file: File,
+    /// What was read last.
+    piece: Vec<u8>,
+    /// Where that begins in the file.
+    at: u64,
+    /// Where the next line ends, with its line end.
+    end: u64,
+}
+
+impl LinesBackwards {
+    /// Begins before the line of this number, and before a last line whose end is not written yet.
+    pub(super) fn start_before(file: File, number: u64) -> io::Result<Self> {
+        let end = file.metadata()?.len().min(number.saturating_sub(1));
+        let mut lines = Self { file, piece: Vec::new(), at: end, end };
+        lines.end = lines.line_start(end)?;
+        Ok(lines)
+    }
+
+    /// The number of the next line, and its length in bytes.
+    pub(super) fn next(&mut self) -> io::Result<Option<(u64, u64)>> {
+        let Some(end) = self.end.checked_sub(1) else { return Ok(None) };
+        self.end = self.line_start(end)?;
+        Ok(Some((self.end + 1, end - self.end)))
+    }
+
+    /// The text of the line that [`next`](Self::next) has told of.
+    pub(super) fn text(&mut self, length: u64) -> io::Result<Box<dyn BufRead + '_>> {
+        let start = (self.end - self.at) as usize;
+        if let Some(text) = self.piece.get(start..start + length as usize) {
+            return Ok(Box::new(text));
+        }
+        self.file.seek(SeekFrom::Start(self.end))?;
+        Ok(Box::new(BufReader::new((&self.file).take(length))))
+    }
+
+    /// The place behind the last line end before `end`.
+    fn line_start(&mut self, mut end: u64) -> io::Result<u64> {
+        while end > 0 {
+            if end <= self.at {
+                self.at = end.saturating_sub(PIECE as u64);
+                self.piece.resize((end - self.at) as usize, 0);
+                self.file.seek(SeekFrom::Start(self.at))?;
+                self.file.read_exact(&mut self.piece)?;
+            }
+            let before = &self.piece[..(end - self.at) as usize];
+            if let Some(found) = before.iter().rposition(|byte| *byte == b'\n') {
+                return Ok(self.at + found as u64 + 1);
+            }
+            end = self.at;
+        }
+        Ok(0)
     }
 }

@@ -68,6 +68,14 @@ fn a_page_ends_where_it_is_large_enough_and_the_next_one_goes_on_there() {
 }
 
 #[test]
+fn o06_a_list_names_the_traces_of_letters_where_they_do() {
+    let traced = letter("e", "1").replacen("{", r#"{"trace_id":"4bf9","#, 1);
+    let (_directory, path) = file(&[traced, "\n".to_owned(), letter("e", "1") + "\n"]);
+    let letters = listed(&path, &wanted(0, 10))["letters"].take();
+    assert_eq!((&letters[0]["trace_id"], &letters[1]["trace_id"]), (&json!("4bf9"), &json!(null)));
+}
+
+#[test]
 fn the_next_page_asks_for_the_same_letters() {
     let line = letter("e", "1") + "\n";
     let (_directory, path) = file(&[line.clone(), line]);

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 #[cfg(test)]
 use crate::telemetry::counts;
 use crate::{
-    admin::advice::{self, Finding, Seen, Severity},
+    admin::advice::{self, Finding, Seen},
     commands::run::{layers::HandlerLayers, reload::Reload},
     report::Answers,
     telemetry::counts::SignalCounts,
@@ -31,16 +31,10 @@ const ANSWERS: Metric = Metric::counter(
     "Requests that an `http` input has answered, by status; they stay when the input is removed.",
 );
 
-const ADVICE: Metric = Metric::gauge(
-    "greenroom_advice",
-    &["severity"],
-    "Findings of `GET /api/advice` now: `critical`, `warning` or `hint`.",
-);
-
 /// Every metric of its own.
 #[cfg(test)]
 pub(super) const METRICS: &[&Metric] =
-    &[&BUILD, &DUPLICATES, &ANSWERS, &ADVICE, &FINDING, &counts::EXPORTED, &counts::DROPPED];
+    &[&BUILD, &DUPLICATES, &ANSWERS, &FINDING, &counts::EXPORTED, &counts::DROPPED];
 
 const FINDING: Metric = Metric::gauge(
     "greenroom_finding_seconds",
@@ -50,13 +44,9 @@ const FINDING: Metric = Metric::gauge(
 )
 .of(Unit::Seconds);
 
-/// What there is to say, and how much of each severity.
+/// What there is to say, and since when.
 pub(super) fn add_advice(families: &mut Families, seen: &Seen) {
     let found = advice::findings(seen);
-    for severity in Severity::ALL {
-        let findings = found.iter().filter(|finding| finding.severity == severity).count();
-        families.add(&ADVICE, &[severity.word()], findings);
-    }
     let mut longest = BTreeMap::<_, Duration>::new();
     for Finding { kind, severity, about, lasted, .. } in &found {
         let known = longest.entry((*kind, severity.word(), &**about)).or_default();

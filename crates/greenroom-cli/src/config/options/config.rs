@@ -125,6 +125,11 @@ options! {
         /// get it all the same. The bytes of what is no event are not shown at all then. The owner
         /// of the store sees it with `--unmasked`.
         mask: Option<Vec<String>> = texts().optional();
+        /// Whether values that `mask` hides are hidden in errors as well: what a handler or an
+        /// output says of an event may repeat them. Texts and numbers of four characters or more
+        /// are replaced by `***` before the error is stored, logged or shown, so that
+        /// `--unmasked` does not bring them back.
+        mask_errors: bool = flag().default("false");
     }
 }
 
@@ -254,7 +259,8 @@ impl LetterStoreConfig {
     pub(crate) fn options(&self) -> Result<LetterStoreOptions, String> {
         let mask = Mask::of(self.mask.as_deref().unwrap_or_default());
         let mask = mask.map_err(|error| format!("dead_letters.store.mask: {error}"))?;
-        Ok(LetterStoreOptions { age: self.retention.age, size: self.retention.size, mask })
+        let (age, size) = (self.retention.age, self.retention.size);
+        Ok(LetterStoreOptions { age, size, mask, mask_errors: self.mask_errors })
     }
 }
 

@@ -121,6 +121,7 @@ impl Letter {
             (marks::INPUT, Some(&*letter.input)),
             ("greenroom_pool", letter.pool.as_deref()),
             (marks::HANDLER, letter.handler.as_deref()),
+            ("greenroom_trace_id", letter.trace_id()),
             ("greenroom_first_at", Some(&*first_at)),
             ("greenroom_last_at", Some(&*last_at)),
         ];
@@ -148,6 +149,7 @@ mod tests {
 
     use greenroom_bus::{
         dead_letter::{OutputRejection, Reason},
+        event::{Event, TRACEPARENT},
         settlement::Ack,
     };
 
@@ -204,6 +206,19 @@ mod tests {
             "{json}"
         );
         assert_eq!(content.key.as_deref(), Some(&b"k"[..]));
+    }
+
+    #[test]
+    fn o06_the_headers_of_a_letter_name_the_trace_of_its_event() {
+        let trace_id = |traceparent: &str| {
+            let mut letter = letter("kafka:orders/3");
+            let event = Event::builder("1", "/s", "t").extension(TRACEPARENT, traceparent);
+            letter.letter.event = Some(event.build().unwrap());
+            marks(letter).1.get("greenroom_trace_id").map(str::to_owned)
+        };
+        let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+        assert_eq!(trace_id(parent).as_deref(), Some("4bf92f3577b34da6a3ce929d0e0e4736"));
+        assert_eq!(trace_id("00-ab-cd-01"), None);
     }
 
     #[test]
