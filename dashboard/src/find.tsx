@@ -39,7 +39,7 @@ function rank({ text }: Suggestion, wanted: string): number {
 function suggestions(typed: string): Suggestion[] {
   const key = { text: typed, kind: "key: where is it, and why?", choose: () => askWhy(typed) };
   const letters = { text: typed, kind: "dead letters with this id or key", choose: () => void findLetters(typed).catch((why: unknown) => toast("bad", inWords(why))) };
-  return [...named(typed), key, ...(store.sample?.has_letter_store ? [letters] : [])];
+  return [...named(typed), key, letters];
 }
 
 export function Find() {

@@ -1,13 +1,13 @@
 // Dead letters counted by what they failed of: a row for each group of errors.
 
-import { count, moment, words } from "./format";
+import { bytes, count, moment, words } from "./format";
 import { at, go } from "./place";
-import type { LetterGroup } from "./types";
+import type { LetterGroups } from "./types";
 
 /** The largest groups; the others are found with filters. */
 const FEW = 6;
 
-export function Groups({ groups }: { groups: LetterGroup[] }) {
+export function Groups({ groups, searched_bytes }: LetterGroups) {
   const chosen = at("group");
   // One group says no more than the list does.
   if (groups.length < 2 && chosen === "") return null;
@@ -15,7 +15,7 @@ export function Groups({ groups }: { groups: LetterGroup[] }) {
     <>
       <div class="scroll">
         <table class="groups">
-          <caption>By error</caption>
+          <caption>By error{searched_bytes ? `, of the newest ${bytes(searched_bytes)}` : ""}</caption>
           <thead>
             <tr><th class="number">Letters</th><th>Last</th><th>Reason</th><th>Handler</th><th>Error of the newest</th></tr>
           </thead>

@@ -4,12 +4,11 @@ import { useState } from "preact/hooks";
 import { get, inWords, save } from "./api";
 import { useAsked } from "./asked";
 import { drop, replay } from "./fate";
-import { count, moment, words } from "./format";
+import { bytes, count, moment, words } from "./format";
 import { Groups } from "./groups";
 import { OneLetter } from "./letter";
 import { at, go } from "./place";
 import { Replays } from "./replays";
-import { store } from "./store";
 import type { Letter, LetterGroups, LetterPage, Sample } from "./types";
 import { Act, Empty, Section, confirm, toast } from "./ui";
 
@@ -22,9 +21,8 @@ const COUNTED = 30_000;
 const FILTERS = ["reason", "handler", "group", "key", "event"] as const;
 type Filter = (typeof FILTERS)[number];
 
-/** A file knows few of them. */
 function filters(): Filter[] {
-  return FILTERS.filter((name) => at(name) !== "" && (store.sample?.has_letter_store || name === "reason" || name === "handler"));
+  return FILTERS.filter((name) => at(name) !== "");
 }
 
 function query(more: Record<string, string> = {}): URLSearchParams {
@@ -37,12 +35,13 @@ function which(): string {
   return named.length > 0 ? ` (${named.join(", ")})` : "";
 }
 
-/** Shows the letters of a key; where there are none, those of the event with this id. */
+/** Shows the letters of a key, or those of the event with this id. */
 export async function findLetters(text: string): Promise<void> {
   const nothing = { reason: "", handler: "", group: "" };
   if (text === "") return go({ ...nothing, key: "", event: "" });
-  const found = await get<LetterPage>(`/api/dead-letters?${new URLSearchParams({ key: text, limit: "1" })}`);
-  const isKey = found.letters.length > 0;
+  const has = async (name: Filter) =>
+    (await get<LetterPage>(`/api/dead-letters?${new URLSearchParams({ [name]: text, order: "newest", limit: "1" })}`)).letters.length > 0;
+  const isKey = (await has("key")) || !(await has("event"));
   go({ ...nothing, key: isKey ? text : "", event: isKey ? "" : text });
   const section = document.getElementById("letters");
   section?.scrollIntoView({ block: "start" });
@@ -58,40 +57,43 @@ const REASONS = [
 export function Letters({ sample }: { sample: Sample }) {
   const stored = sample.has_letter_store;
   const total = sample.run.dead_lettered;
-  const first = `/api/dead-letters?${query({ ...(stored ? { order: "newest" } : {}), limit: String(PAGE) })}`;
+  const first = `/api/dead-letters?${query({ order: "newest", limit: String(PAGE) })}`;
   const [turned, turn] = useState<{ first: string; pages: string[] }>({ first, pages: [] });
   const pages = turned.first === first ? turned.pages : [];
   // A file of dead letters is read for each list: not for each letter that is added to it.
   const list = useAsked<LetterPage>(pages.at(-1) ?? first, stored ? REFRESH : Infinity, total);
-  const groups = useAsked<LetterGroups>(stored ? `/api/dead-letters?${query({ by: "group" })}` : null, COUNTED);
+  // Where letters cannot be read, the list says why.
+  const groups = useAsked<LetterGroups>(list.error === null ? `/api/dead-letters?${query({ by: "group" })}` : null, COUNTED);
   const reasons = useAsked<LetterGroups>(stored ? "/api/dead-letters?by=reason" : null, COUNTED);
   const changed = async () => void (await Promise.all([list.again(), groups.again(), reasons.again()]));
   const letters = list.found?.letters ?? [];
   const all = list.found?.totals?.letters;
+  const searched = list.found?.searched_bytes;
   const shown = Number(at("letter"));
   return (
     <Section
       id="letters"
       title="Dead letters"
       note={all !== undefined ? count(all) : total > 0 ? `${count(total)} in this run` : undefined}
-      side={<Filters stored={stored} handlers={sample.handlers.map(({ name }) => name)} reasons={reasons.found} />}
+      side={<Filters handlers={sample.handlers.map(({ name }) => name)} reasons={reasons.found} />}
     >
       {list.error !== null && <p class="error">{list.error}</p>}
       {stored && <Replays changed={changed} />}
-      {stored && groups.found !== null && <Groups groups={groups.found.groups} />}
+      {groups.found !== null && <Groups {...groups.found} />}
       {list.found !== null && letters.length === 0 && list.error === null && (
-        <Empty>{filters().length > 0 ? "No dead letter matches." : "None: every event was handled."}</Empty>
+        <Empty>{searched ? `None in the ${bytes(searched)} that were read.` : filters().length > 0 ? "No dead letter matches." : "None: every event was handled."}</Empty>
       )}
       {letters.length > 0 && <Table letters={letters} />}
       {(pages.length > 0 || list.found?.next) && (
         <p class="paging">
-          <button type="button" class="act" disabled={pages.length === 0} onClick={() => turn({ first, pages: pages.slice(0, -1) })}>{stored ? "Newer" : "Earlier"}</button>
-          <button type="button" class="act" disabled={!list.found?.next} onClick={() => list.found?.next && turn({ first, pages: [...pages, list.found.next] })}>{stored ? "Older" : "Later"}</button>
+          <button type="button" class="act" disabled={pages.length === 0} onClick={() => turn({ first, pages: pages.slice(0, -1) })}>Newer</button>
+          <button type="button" class="act" disabled={!list.found?.next} onClick={() => list.found?.next && turn({ first, pages: [...pages, list.found.next] })}>Older</button>
+          {searched && <span class="faint">The search has read {bytes(searched)} of the file: <i>Older</i> goes on.</span>}
         </p>
       )}
       {letters.length > 0 && stored && <All changed={changed} />}
       {letters.length > 0 && !stored && (
-        <p class="faint">They go to a file, oldest first. With <code>dead_letters: {"{ store: {} }"}</code> they can be searched, replayed and dropped here.</p>
+        <p class="faint">They are in a file. With <code>dead_letters: {"{ store: {} }"}</code> they can be replayed and dropped here.</p>
       )}
       {shown > 0 && <OneLetter number={shown} close={() => go({ letter: "" })} changed={changed} store={stored} />}
     </Section>
@@ -129,7 +131,7 @@ function State({ letter }: { letter: Letter }) {
   return letter.replays ? <span class="faint"> · replayed {letter.replays}×</span> : null;
 }
 
-function Filters({ stored, handlers, reasons }: { stored: boolean; handlers: string[]; reasons: LetterGroups | null }) {
+function Filters({ handlers, reasons }: { handlers: string[]; reasons: LetterGroups | null }) {
   const known: [string, string][] = reasons
     ? reasons.groups.map(({ name, letters }) => [name ?? "", `${words(name)} (${count(letters)})`])
     : REASONS.map((reason) => [reason, words(reason)]);
@@ -138,7 +140,7 @@ function Filters({ stored, handlers, reasons }: { stored: boolean; handlers: str
   if (reason !== "" && !known.some(([name]) => name === reason)) known.push([reason, words(reason)]);
   return (
     <span class="filters">
-      {stored && <Search of={at("key") || at("event")} />}
+      <Search of={at("key") || at("event")} />
       <select aria-label="reason" value={reason} onChange={(event) => go({ reason: event.currentTarget.value })}>
         <option value="">every reason</option>
         {known.map(([name, text]) => <option key={name} value={name}>{text}</option>)}

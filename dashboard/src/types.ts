@@ -248,12 +248,15 @@ export interface Letter {
   replays?: number;
 }
 
-export interface LetterPage { letters: Letter[]; next: string | null; totals?: { letters: number } }
+/** What was read of a file of letters, where the search has ended before all of it was. */
+interface Searched { searched_bytes?: number | null }
+
+export interface LetterPage extends Searched { letters: Letter[]; next: string | null; totals?: { letters: number } }
 
 /** Letters with something in common; `name` is that, none where they were for no handler. */
 export interface LetterGroup { name: string | null; letters: number; first: string; last: string; reason: string; handler: string | null; error: string }
 
-export interface LetterGroups { groups: LetterGroup[] }
+export interface LetterGroups extends Searched { groups: LetterGroup[] }
 
 /** A replay that was asked for. */
 export interface Replay {

@@ -7,7 +7,6 @@ import { Refused, get, inWords, post } from "./api";
 import { bytes, count, moment, several } from "./format";
 import { findLetters } from "./letters";
 import { at, go } from "./place";
-import { store } from "./store";
 import type { KeyLine, ParkedEvent } from "./types";
 import { Act, Dialog, toast } from "./ui";
 
@@ -66,14 +65,12 @@ function WhyDialog({ of }: { of: string }) {
         </div>
       </div>
       <footer>
-        {store.sample?.has_letter_store && (
-          <Act reads run={async () => {
-            go({ why: "" });
-            await findLetters(of);
-          }}>
-            Dead letters with this id or key
-          </Act>
-        )}
+        <Act reads run={async () => {
+          go({ why: "" });
+          await findLetters(of);
+        }}>
+          Dead letters with this id or key
+        </Act>
         <button type="button" class="act" onClick={() => (refuse(null), void ask())}>Ask again</button>
       </footer>
     </Dialog>

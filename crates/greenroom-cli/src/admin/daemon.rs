@@ -28,7 +28,7 @@ pub(crate) struct Daemon {
 }
 
 impl Daemon {
-    /// Whether dead letters can be found, edited and replayed.
+    /// Whether dead letters can be edited, replayed and dropped.
     pub(crate) fn has_letter_store(&self) -> bool {
         matches!(self.dead_letters, LettersAt::Store(..))
     }

@@ -79,16 +79,16 @@ const fn must(name: &'static str, about: &'static str) -> Parameter {
     Parameter { name, about, required: true }
 }
 
-const ID: Parameter = may("id", "numbers of letters, with commas; of a store");
+const ID: Parameter = may("id", "numbers of letters, with commas");
 const REASON: Parameter = may("reason", "why they are dead letters");
 const POOL: Parameter = may("pool", "the name of a pool");
 const HANDLER: Parameter = may("handler", "the name of a handler");
-const INPUT: Parameter = may("input", "the name of an input; of a store");
-const KEY: Parameter = may("key", "what they are ordered by; of a store");
-const EVENT: Parameter = may("event", "the id of their event; of a store");
-const GROUP: Parameter = may("group", "a group of errors; of a store");
-const SINCE: Parameter = may("since", "a time in RFC 3339; of a store");
-const UPTO: Parameter = may("upto", "the highest number; of a store");
+const INPUT: Parameter = may("input", "the name of an input");
+const KEY: Parameter = may("key", "what they are ordered by");
+const EVENT: Parameter = may("event", "the id of their event");
+const GROUP: Parameter = may("group", "a group of errors");
+const SINCE: Parameter = may("since", "a time in RFC 3339");
+const UPTO: Parameter = may("upto", "the highest number");
 const ALL: Parameter = may("all", "`true` in place of filters");
 
 const FILTERS: &[Parameter] = &[ID, REASON, POOL, HANDLER, INPUT, KEY, EVENT, GROUP, SINCE, UPTO];
@@ -164,8 +164,8 @@ pub(super) const OPERATIONS: &[Operation] = &[
     .query(&[
         may("after", "the number of the last letter of the page before"),
         may("limit", "how many on a page"),
-        may("order", "`oldest` first or `newest`; of a store"),
-        may("by", "counts them by `group` of errors, `reason` or `handler`; of a store"),
+        may("order", "`oldest` first or `newest`"),
+        may("by", "counts them by `group` of errors, `reason` or `handler`"),
         ID,
         REASON,
         POOL,

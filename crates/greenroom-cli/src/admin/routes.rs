@@ -19,7 +19,10 @@ use super::{
     events::unix_millis,
     guard::{Guard, Role},
     health, keys,
-    letters::{self, Wanted},
+    letters::{
+        self,
+        wanted::{AT, Wanted},
+    },
     live::{self, Live},
     metrics, openapi,
     operations::OPERATIONS,
@@ -227,26 +230,12 @@ async fn dead_letters(
     Extension(readers): Extension<Readers>,
     RawQuery(query): RawQuery,
 ) -> Answer {
-    let at = "/api/dead-letters";
-    let path = match &daemon.dead_letters {
-        LettersAt::File(path) => path.clone(),
-        LettersAt::Store(_, path) => {
-            let (path, query) = (path.clone(), Query::of(query, at, stored::LISTED)?);
-            return readers.read(at, move || stored::list(&path, &query)).await;
-        }
-        LettersAt::Broker(place) => return Err(stored::with_broker(place)),
-    };
-    let query = Query::of(query, at, &["after", "limit", "reason", "pool", "handler"])?;
-    let text = |name| query.one(name).map(str::to_owned);
-    let limit = query.number("limit", at)?.unwrap_or(letters::LIMIT).clamp(1, letters::MOST);
-    let wanted = Wanted {
-        after: query.number("after", at)?.unwrap_or(0),
-        limit,
-        reason: text("reason"),
-        pool: text("pool"),
-        handler: text("handler"),
-    };
-    readers.read(at, move || letters::list(&path, &wanted)).await
+    let wanted = Wanted::parse(query)?;
+    match daemon.dead_letters.clone() {
+        LettersAt::File(path) => readers.read(AT, move || letters::list(&path, &wanted)).await,
+        LettersAt::Store(_, path) => readers.read(AT, move || stored::list(&path, &wanted)).await,
+        LettersAt::Broker(place) => Err(stored::with_broker(&place)),
+    }
 }
 
 async fn dead_letter(

@@ -14,7 +14,7 @@ use axum::{
 };
 use futures_util::stream;
 use greenroom_bus::store::letters::{
-    By, Edit, Filter, JobChange, LetterError, LetterStore, Letters, Order, WriteError,
+    Edit, Filter, JobChange, LetterError, LetterStore, Letters, WriteError,
 };
 use serde_json::json;
 use tokio::{
@@ -25,6 +25,7 @@ use tokio::{
 use super::{
     answer::{Answer, Json, Refusal, as_json},
     daemon::{Asked, Daemon},
+    letters::wanted::{AT, FILTERS, Wanted, filter},
     query::{Query, not_a_number},
     readers::Readers,
     serve::BODY_WITHIN,
@@ -33,10 +34,6 @@ use crate::{
     commands::run::assemble::LettersAt,
     letters::{self, change},
 };
-
-/// Letters of one answer, unless said otherwise, and at most.
-const LIMIT: usize = super::letters::LIMIT;
-const MOST: usize = super::letters::MOST;
 
 /// The largest event that is taken for an edit, in bytes.
 const LARGEST_EVENT: usize = 64 << 20;
@@ -47,45 +44,6 @@ static EDITS: Semaphore = Semaphore::const_new(2);
 /// The pieces of an export, and how many wait for the client.
 const PIECE: usize = 64 << 10;
 const PIECES: usize = 4;
-
-/// What filters letters.
-const FILTERS: [&str; 10] =
-    ["id", "reason", "pool", "handler", "input", "key", "event", "group", "since", "upto"];
-
-/// What a list may be asked with.
-pub(super) const LISTED: &[&str] = &[
-    "id", "reason", "pool", "handler", "input", "key", "event", "group", "since", "upto", "after",
-    "limit", "order", "by",
-];
-
-/// Where everything here is.
-const AT: &str = "/api/dead-letters";
-
-fn filter(query: &Query) -> Result<Filter, Refusal> {
-    let text = |name| query.one(name).map(str::to_owned);
-    let mut ids = Vec::new();
-    for id in query.all("id").flat_map(|ids| ids.split(',')) {
-        ids.push(id.parse().map_err(|_| not_a_number("a dead letter", id, AT))?);
-    }
-    let since = query.one("since").map(|text| {
-        Filter::moment(text).ok_or_else(|| {
-            let what = format!("`since` is a time such as 2026-01-31T12:00:00Z, not {text:?}");
-            Refusal::new(StatusCode::BAD_REQUEST, what, AT, "write it in RFC 3339")
-        })
-    });
-    Ok(Filter {
-        ids,
-        reason: text("reason"),
-        pool: text("pool"),
-        handler: text("handler"),
-        input: text("input"),
-        key: text("key"),
-        event: text("event"),
-        group: text("group"),
-        since: since.transpose()?,
-        upto: query.number("upto", AT)?,
-    })
-}
 
 /// What is changed has to be named: nobody means all of them by leaving something out.
 fn named(query: &Query) -> Result<Filter, Refusal> {
@@ -121,9 +79,9 @@ fn store(daemon: &Daemon) -> Result<(LetterStore, PathBuf), Refusal> {
         LettersAt::Store(store, path) => Ok((store.clone(), path.clone())),
         LettersAt::File(path) => Err(Refusal::new(
             StatusCode::CONFLICT,
-            "dead letters go to a file here, which can only be listed",
+            "dead letters go to a file here, which can only be searched",
             path.display().to_string(),
-            "declare `dead_letters: { store: {} }` to have them found, edited and replayed",
+            "declare `dead_letters: { store: {} }` to have them edited, replayed and dropped",
         )),
         LettersAt::Broker(place) => Err(with_broker(place)),
     }
@@ -138,59 +96,17 @@ pub(super) fn with_broker(place: &str) -> Refusal {
 }
 
 /// A page of letters, or of groups of them.
-pub(super) fn list(path: &Path, query: &Query) -> Answer {
-    let filter = filter(query)?;
+pub(super) fn list(path: &Path, wanted: &Wanted) -> Answer {
     let letters = Letters::open(path).map_err(|error| failed(&error))?;
-    if let Some(word) = query.one("by") {
-        let by = By::of(word).ok_or_else(|| {
-            let what = format!("letters are not counted by {word:?}");
-            Refusal::new(
-                StatusCode::BAD_REQUEST,
-                what,
-                AT,
-                "count them by group, reason or handler",
-            )
-        })?;
-        return letters::groups(&letters, &filter, by)
-            .map(Json::ok)
-            .map_err(|error| failed(&error));
+    let Wanted { filter, order, after, limit, .. } = wanted;
+    if let Some(by) = wanted.by {
+        return letters::groups(&letters, filter, by).map(Json::ok).map_err(|error| failed(&error));
     }
-    let order = match query.one("order") {
-        None | Some("oldest") => Order::Oldest,
-        Some("newest") => Order::Newest,
-        Some(other) => {
-            let what = format!("letters are not listed {other:?}");
-            return Err(Refusal::new(
-                StatusCode::BAD_REQUEST,
-                what,
-                AT,
-                "say `newest` or `oldest`",
-            ));
-        }
-    };
-    let after = query.number("after", AT)?.unwrap_or(order.start());
-    let limit = query.number("limit", AT)?.unwrap_or(LIMIT).clamp(1, MOST);
-    let page = letters::page(&letters, &filter, order, after, limit);
+    let page = letters::page(&letters, filter, *order, *after, *limit);
     let mut page = page.map_err(|error| failed(&error))?;
     page["store"] = path.display().to_string().into();
-    page["next"] = match page["after"].as_u64() {
-        Some(after) => next(query, after, limit).into(),
-        None => serde_json::Value::Null,
-    };
+    page["next"] = json!(page["after"].as_u64().map(|after| wanted.next_page(after)));
     Ok(Json::ok(page))
-}
-
-/// What to ask for to get the letters behind this one.
-fn next(query: &Query, after: u64, limit: usize) -> String {
-    let mut next = url::form_urlencoded::Serializer::new(String::new());
-    next.append_pair("after", &after.to_string());
-    next.append_pair("limit", &limit.to_string());
-    for name in FILTERS.into_iter().chain(["order"]) {
-        query.all(name).for_each(|value| {
-            next.append_pair(name, value);
-        });
-    }
-    format!("{AT}?{}", next.finish())
 }
 
 /// One letter, whole.

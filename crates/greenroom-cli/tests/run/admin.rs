@@ -276,6 +276,13 @@ admin: { listen: 127.0.0.1:0 }
     assert_eq!(letters(&page), 4);
     let rest = daemon.get(page["next"].as_str().unwrap()).1;
     assert_eq!((letters(&rest), &rest["next"]), (2, &json!(null)), "{rest}");
+    let newest = daemon.get("/api/dead-letters?order=newest&limit=1").1;
+    assert_eq!(newest["letters"][0], all["letters"][5], "{newest}");
+    let found = daemon.get("/api/dead-letters?event=3").1;
+    assert_eq!((letters(&found), &found["letters"][0]["id"]), (1, &json!("3")), "{found}");
+    let counted = daemon.get("/api/dead-letters?by=reason").1;
+    assert_eq!(counted["groups"][0]["name"], "no_handler", "{counted}");
+    assert_eq!(counted["totals"]["letters"], 6, "{counted}");
     let shown = daemon.get("/api/dead-letters/1").1;
     assert_eq!(shown["letter"]["event"]["type"], "y", "{shown}");
     assert_eq!(daemon.get("/api/dead-letters/7").0, 404);

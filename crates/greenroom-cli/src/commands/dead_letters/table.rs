@@ -78,7 +78,7 @@ pub(super) fn letters(found: &Value) -> String {
     let head =
         ["number", "state", "given up", "reason", "handler", "key", "attempts", "replays", "error"];
     let mut out = table(&head, rows.collect());
-    if let Some(after) = found["after"].as_u64() {
+    if let (Some(after), None) = (found["after"].as_u64(), found["searched_bytes"].as_u64()) {
         let _ = writeln!(out, "there are more: --after {after}");
     }
     out + &summary(found)
@@ -112,13 +112,21 @@ pub(super) fn groups(found: &Value, by: &str) -> String {
 }
 
 fn summary(found: &Value) -> String {
-    let totals = &found["totals"];
-    // A file of letters has none.
-    if totals.is_null() {
-        return String::new();
+    let mut out = String::new();
+    if let Some(bytes) = found["searched_bytes"].as_u64() {
+        let _ = write!(out, "the search ended after {bytes} bytes of the file");
+        if let Some(after) = found["after"].as_u64() {
+            let _ = write!(out, ": --after {after} goes on");
+        }
+        out.push('\n');
     }
-    let mut out =
-        format!("{} letters, {}", count(&totals["letters"]), show_size(count(&totals["bytes"])));
+    let totals = &found["totals"];
+    // A page of a file has none.
+    if totals.is_null() {
+        return out;
+    }
+    let (letters, bytes) = (count(&totals["letters"]), count(&totals["bytes"]));
+    let _ = write!(out, "{letters} letters, {}", show_size(bytes));
     for (name, what) in [("marked", "marked"), ("in_replay", "in replay")] {
         if count(&totals[name]) > 0 {
             let _ = write!(out, ", {} {what}", count(&totals[name]));
