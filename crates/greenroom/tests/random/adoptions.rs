@@ -338,3 +338,23 @@ proptest! {
         ended.expect("the program did not end: a wake-up or an outcome was lost")?;
     }
 }
+
+/// The last other worker goes first, so that nothing is left in the pool but one that leaves.
+#[test]
+fn a_worker_that_leaves_a_deserted_pool_is_missed_by_whoever_has_adopted_it() {
+    let plan = |holds| Plan { kind: Kind::Shared, workers: 0, capacity: 1, holds };
+    let job = Job { number: 0, fails: 0, panics: false, ms: 0 };
+    let steps = vec![
+        Step::Resize(2, 1),
+        Step::AdoptWorker(3, 2),
+        Step::Wait(1),
+        Step::Resize(0, 1),
+        Step::AdoptWorker(2, 0),
+        Step::RemoveWorker(0, 0),
+        Step::RemoveWorker(2, 0),
+        Step::Send(1, job),
+        Step::AdoptWorker(1, 3),
+    ];
+    let program = run([false, false, false, true].map(plan).into(), steps);
+    campaign::run(1_000 * AN_HOUR, program).expect("the program did not end").unwrap();
+}

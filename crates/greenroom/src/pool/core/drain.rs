@@ -11,7 +11,10 @@ use greenroom_queue::discard::discard;
 use super::{Acceptance, Core, Queued, sweep::LaneOf};
 use crate::{
     Actor, CallError, DeadLetter, DeadLetterReason,
-    pool::membership::mailbox::{Cleared, Mailbox},
+    pool::membership::{
+        mailbox::{Cleared, Mailbox},
+        slot_state::LEAVE,
+    },
 };
 
 /// A worker's mailbox. One that was not cleared stays with its worker, and has room.
@@ -158,7 +161,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             let mut cell = cell.lock();
             let Some(mailbox) = cell.clone() else { continue };
             let (rest, cleared) = mailbox.drain(for_good);
-            if cleared.is_some() {
+            // A worker that leaves takes its mailbox away itself, which ends its life. Pairs with
+            // `left`: the order is there until that has been done.
+            let leaves = !for_good && mailbox.slot_state.has(LEAVE);
+            if cleared.is_some() && !leaves {
                 *cell = None;
                 self.telemetry.counters.accepted.fetch_add(mailbox.accepted(), Ordering::Relaxed);
             }

@@ -346,8 +346,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let slot_state = self.membership.slots.at(slot);
         let mut details = slot_state.details.lock();
         let gone = std::mem::take(&mut *details);
-        slot_state.forget_orders();
+        // Before the orders: pairs with the look at `LEAVE` in `drain_mailboxes`.
         let mailbox = self.take_mailbox(slot);
+        slot_state.forget_orders();
         drop(details);
         self.clear_mailbox(mailbox, reason);
         slot_state.published.clear();
