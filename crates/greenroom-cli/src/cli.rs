@@ -125,11 +125,6 @@ pub enum Command {
     ///
     /// Exit code 1: it could not run, or a message was lost. Figures are printed, not judged.
     Bench(BenchArgs),
-    /// Print an AsyncAPI document of the inputs, handlers and outputs of a configuration
-    ///
-    /// AsyncAPI 3.0 as JSON, without credentials, arguments of programs and other
-    /// values that may be secret.
-    Asyncapi(AsyncApiArgs),
     /// Look after a durable store: check, copy, compact or export it
     ///
     /// PATH is its directory. Exit code 1: it could not be done, or the store is damaged.
@@ -637,20 +632,6 @@ pub enum StoreAction {
         /// The directory of the store
         path: PathBuf,
     },
-}
-
-/// Arguments of `asyncapi`.
-#[derive(Debug, Args)]
-pub struct AsyncApiArgs {
-    /// What to describe.
-    #[command(flatten)]
-    pub source: Source,
-    /// The title of the document; the name of the file when left out
-    #[arg(long, value_name = "TEXT")]
-    pub title: Option<String>,
-    /// The version of what is described, which is yours to count
-    #[arg(long, value_name = "TEXT", default_value = "1.0.0")]
-    pub api_version: String,
 }
 
 /// Arguments of `man`.

@@ -3,7 +3,7 @@
 //! - [`config`]: the options of the file, each declared once, and all that is checked in one run.
 //! - [`report`] and [`progress`]: what a run tells while it goes on and when it has ended.
 //! - [`commands`]: `run`, `check`, `why`, `top`, `dead-letters`, `route`, `explain-status`, `send`,
-//!   `schema`, `init`, `demo`, `bench`, `asyncapi`, `store`, `completions`, `man`.
+//!   `schema`, `init`, `demo`, `bench`, `store`, `completions`, `man`.
 
 mod admin;
 pub mod cli;
@@ -61,7 +61,6 @@ pub fn main() -> ExitCode {
         Command::Init(init) => commands::init::init(&init),
         Command::Demo(demo) => commands::demo::demo(&demo),
         Command::Bench(bench) => commands::bench::bench(&bench),
-        Command::Asyncapi(asyncapi) => commands::asyncapi::print(&asyncapi),
         Command::Store(store) => commands::store::store(&store.action),
         Command::Completions { shell } => commands::completions::print(shell),
         Command::Man(man) => commands::man::man(&man),

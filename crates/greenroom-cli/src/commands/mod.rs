@@ -2,7 +2,6 @@
 
 pub mod advise;
 mod agreed;
-pub mod asyncapi;
 pub mod bench;
 pub mod check;
 pub mod completions;

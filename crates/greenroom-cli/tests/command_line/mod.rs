@@ -1,6 +1,5 @@
 //! The binary as a user meets it: exit codes, what goes where, and no stack traces.
 
-mod asyncapi;
 mod bench;
 #[cfg(target_os = "linux")]
 mod colour;
@@ -20,7 +19,7 @@ const GOOD: &str =
     "inputs: { i: { generator: { count: 1 } } }\nhandlers: { h: { on: '**', pass: } }\n";
 
 /// Every command, in the order of the help. Tests look for each in completions, pages and help.
-const COMMANDS: [&str; 23] = [
+const COMMANDS: [&str; 22] = [
     "run",
     "check",
     "why",
@@ -40,7 +39,6 @@ const COMMANDS: [&str; 23] = [
     "init",
     "demo",
     "bench",
-    "asyncapi",
     "store",
     "completions",
     "man",
