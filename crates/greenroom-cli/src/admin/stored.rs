@@ -68,6 +68,11 @@ fn failed(error: &LetterError) -> Refusal {
         LetterError::Closed => {
             (StatusCode::SERVICE_UNAVAILABLE, "greenroom is stopping: ask again when it runs")
         }
+        LetterError::Masked(_) => (
+            StatusCode::FORBIDDEN,
+            "stop greenroom and edit it in the store, where its owner sees it whole: `greenroom \
+             dead-letters edit NUMBER --store DIR`",
+        ),
         LetterError::InReplay(_) => (StatusCode::CONFLICT, "wait until its replay has ended"),
         _ => (StatusCode::INTERNAL_SERVER_ERROR, "`/healthz` says how the store is"),
     };
@@ -263,7 +268,7 @@ pub(super) async fn drop_letters(
     Ok(Json::ok(json!(dropped)))
 }
 
-/// The event of a letter for who edits it; `null` where it has none.
+/// The event of a letter, to be edited; `null` if it has none.
 pub(super) async fn for_edit(
     State(daemon): Asked,
     Extension(readers): Extension<Readers>,
@@ -274,8 +279,9 @@ pub(super) async fn for_edit(
     let letter = number.parse().map_err(|_| not_a_number("a dead letter", &number, uri.path()))?;
     let read = move || {
         let letters = Letters::open(&path).map_err(|error| failed(&error))?;
-        let event = letters.for_edit(letter).map_err(|error| failed(&error))?;
-        Ok(as_json(Body::from(event.unwrap_or_else(|| "null".to_owned()))))
+        let content = letters.content(letter).map_err(|error| failed(&error))?;
+        let event = if content.is_event { content.bytes } else { b"null".to_vec() };
+        Ok(as_json(Body::from(event)))
     };
     readers.read(uri.path(), read).await
 }
@@ -305,14 +311,15 @@ pub(super) async fn edit(
     };
     let make = move || {
         let letters = Letters::open(&path).map_err(|error| failed(&error))?;
-        let known = letters.content(letter).map_err(|error| failed(&error))?;
-        let event = match (body.is_empty(), sets.is_empty()) {
-            (true, true) => Err("nothing says what the event is to be".to_owned()),
-            (true, false) => change::set(&known, sets.iter().map(String::as_str), letters.mask()),
-            // The editor may not have seen all of it.
-            (false, _) => letters.mask().restore(&known, &body).map_err(|error| error.to_string()),
+        let known = letters.content(letter).map_err(|error| failed(&error))?.bytes;
+        let bytes = match (body.is_empty(), sets.is_empty()) {
+            (true, true) => return Err(wrong("nothing says what the event is to be".to_owned())),
+            (true, false) => {
+                change::set(&known, sets.iter().map(String::as_str)).map_err(&wrong)?.into()
+            }
+            (false, _) => body,
         };
-        event.and_then(|event| change::event(&event)).map_err(wrong)
+        change::event(&bytes).map_err(wrong)
     };
     let event = readers.read(&at, make).await?;
     store.edit(Edit { letter, event }).await.map_err(|error| failed(&error))?;

@@ -225,43 +225,52 @@ fn d06_masked_values_are_in_no_error_where_that_is_asked_for() {
 }
 
 #[test]
-fn c04_an_edit_leaves_what_nobody_touched_and_hidden_places_follow_their_items() {
+fn c04_a_letter_that_a_mask_hides_in_part_is_edited_whole_and_by_its_owner_only() {
     let masked = config(", mask: [/data/items/*/iban]");
     let stage = Stage::with(&masked);
     stage.write("worker.py", WORKER);
     let data = r#"{"z":123456789012345678901234567890,"items":[{"name":"anna","iban":1.0},{"name":"bob","iban":0.12345678901234567890123}],"s":"\ud800","a":1}"#;
     let head = r#""specversion":"1.0","id":"1","source":"/s","type":"test.happened","subject":"k""#;
-    stage.write("in", format!("{{{head},\"data\":{data}}}\n"));
-    assert_eq!(stage.run().report()["dead_lettered"], 1);
+    let plain = event("plain", "test.happened", "other", json!({ "n": 1 }));
+    stage.write("in", format!("{{{head},\"data\":{data}}}\n{plain}\n{{broken\n"));
+    assert_eq!(stage.run().report()["dead_lettered"], 3);
+    let [hidden, raw, plain] = ["--event 1", "--reason malformed", "--event plain"].map(|filter| {
+        let page = listed(&stage, &format!("--store letters {filter}"));
+        page["letters"][0]["number"].as_u64().unwrap()
+    });
     let daemon_config = masked
         .replace("file: { path: in }", "generator: { rate: 1/s, types: [o] }")
         + "no_handler: ignore\nadmin: { listen: 127.0.0.1:0 }\n";
     stage.write("greenroom.yaml", daemon_config);
     let daemon = Daemon::start(&stage);
     let at = &daemon.address;
-    let shown = said(&stage, &format!("show 1 {at} --json"));
-    let hidden = r#""z":123456789012345678901234567890,"items":[{"name":"anna","iban":"***"}"#;
-    assert!(shown.contains(hidden), "{shown}");
-    said(&stage, &format!("edit 1 {at} --set /data/a=2"));
+    for number in [hidden, raw] {
+        let path = format!("/api/dead-letters/{number}/edit");
+        for (status, body) in [daemon.get(&path), daemon.post(&format!("{path}?set=/data/a=2"))] {
+            assert_eq!(status, 403, "{body}");
+            let error = &body["error"];
+            assert!(error["what"].as_str().unwrap().contains("the mask of the store"), "{body}");
+            assert!(error["next"].as_str().unwrap().contains("--store DIR"), "{body}");
+        }
+        let error = refused(&stage, &format!("edit {number} {at} --set /data/a=2"));
+        assert!(error.contains("--store DIR"), "{error}");
+    }
+    said(&stage, &format!("edit {plain} {at} --set /data/n=2"));
+    assert_eq!(daemon.get(&format!("/api/dead-letters/{plain}/edit")).1["data"]["n"], 2);
+    drop(daemon);
+    said(&stage, &format!("edit {hidden} --store letters --set /data/a=2"));
     let editor = "import sys; path = sys.argv[1]; text = open(path).read(); \
                   start, end = text.index('{', text.index('[')), text.index('}') + 1; \
                   open(path, 'w').write(text[:start] + text[text.index('{', end):])";
     stage.write("editor.py", editor);
     let edited = stage
-        .command("dead-letters")
-        .args(["edit", "1", at])
+        .command(&format!("dead-letters edit {hidden} --store letters"))
         .env("EDITOR", "python3 editor.py")
         .env_remove("VISUAL")
         .output()
         .unwrap();
     assert!(edited.status.success(), "{edited:?}");
-    stage.write("event.json", format!(r#"{{{head},"data":{{"items":[{{"iban":"***"}}]}}}}"#));
-    let error = refused(&stage, &format!("edit 1 {at} --file event.json"));
-    assert!(error.contains("/data/items/0/iban") && error.contains("hidden place"), "{error}");
-    drop(daemon);
-    let error = refused(&stage, "edit 1 --store letters --file event.json");
-    assert!(error.contains("/data/items/0/iban"), "{error}");
-    let shown = said(&stage, "show 1 --store letters --unmasked --json");
+    let shown = said(&stage, &format!("show {hidden} --store letters --unmasked --json"));
     let shown: String = shown.split_whitespace().collect();
     let edited = data.replace(r#"{"name":"anna","iban":1.0},"#, "").replace(r#""a":1"#, r#""a":2"#);
     assert!(shown.contains(&edited) && shown.contains(data), "{shown}");
@@ -453,25 +462,18 @@ fn c04_a_mask_is_no_value_of_set() {
     let stage = letters(1);
     stage.write("greenroom.yaml", config(", mask: [/data/card]"));
     assert_eq!(stage.run().code, 0);
-    let error = refused(&stage, "edit 1 --store letters --set /data/card=***");
-    assert!(error.contains("shown in place of a hidden value"), "{error}");
+    let copied = event("1", "test.happened", "k", json!({ "card": "***" }));
+    stage.write("event.json", copied.to_string());
+    for change in ["--set /data/card=***", "--file event.json"] {
+        let error = refused(&stage, &format!("edit 1 --store letters {change}"));
+        assert!(error.contains("where the mask of the store hides a value"), "{error}");
+    }
     let shown = said(&stage, "show 1 --store letters --unmasked");
     assert_eq!(serde_json::from_str::<Value>(&shown).unwrap()["event"]["data"]["card"], "4711");
     said(&stage, "edit 1 --store letters --set /data/card=12 --set /data/n=8");
     let shown = said(&stage, "show 1 --store letters --unmasked");
     let shown: Value = serde_json::from_str(&shown).unwrap();
     assert_eq!(shown["event"]["data"], json!({ "n": 8, "card": 12 }));
-    // A running greenroom refuses it as well.
-    stage.write(
-        "greenroom.yaml",
-        config(", mask: [/data/card]")
-            .replace("file: { path: in }", "file: { path: in, follow: true }")
-            + "admin: { listen: 127.0.0.1:0 }\n",
-    );
-    let daemon = Daemon::start(&stage);
-    let error = refused(&stage, &format!("edit 1 {} --set /data/card=***", daemon.address));
-    assert!(error.contains("shown in place of a hidden value"), "{error}");
-    daemon.stop();
 }
 
 /// One that was killed has left it, empty; the next that ends in order clears it away.

@@ -30,6 +30,9 @@ pub enum LetterError {
     /// There is no such letter.
     #[error("there is no dead letter {0}")]
     NoLetter(u64),
+    /// The mask hides some of it.
+    #[error("the mask of the store hides some of the dead letter {0}, so it is not edited here")]
+    Masked(u64),
     /// It is being replayed.
     #[error("the dead letter {0} is being replayed: it can be changed if that fails")]
     InReplay(u64),

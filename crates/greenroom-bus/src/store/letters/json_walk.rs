@@ -25,24 +25,12 @@ impl JsonStep<'_> {
 }
 
 /// What a JSON string says; none where that is no Unicode, or it is no string.
-pub fn json_text(json: &str) -> Option<Cow<'_, str>> {
+pub(super) fn json_text(json: &str) -> Option<Cow<'_, str>> {
     let bare = json.strip_prefix('"')?.strip_suffix('"')?;
     match bare.contains('\\') {
         false => Some(Cow::Borrowed(bare)),
         true => serde_json::from_str(json).ok().map(Cow::Owned),
     }
-}
-
-/// The JSON pointer that leads along these steps.
-pub fn json_pointer(path: &[JsonStep<'_>]) -> String {
-    let token = |step: &JsonStep<'_>| match step {
-        JsonStep::Member(name) => {
-            let name = json_text(name).unwrap_or(Cow::Borrowed(name));
-            format!("/{}", name.replace('~', "~0").replace('/', "~1"))
-        }
-        JsonStep::Item(at) => format!("/{at}"),
-    };
-    path.iter().map(token).collect()
 }
 
 /// Visits each value of the text with the steps to it and where it stands; an array or an object
@@ -143,6 +131,18 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
+
+    /// The JSON pointer that leads along these steps.
+    fn json_pointer(path: &[JsonStep<'_>]) -> String {
+        let token = |step: &JsonStep<'_>| match step {
+            JsonStep::Member(name) => {
+                let name = json_text(name).unwrap_or(Cow::Borrowed(name));
+                format!("/{}", name.replace('~', "~0").replace('/', "~1"))
+            }
+            JsonStep::Item(at) => format!("/{at}"),
+        };
+        path.iter().map(token).collect()
+    }
 
     fn visited(json: &str) -> Vec<(String, &str)> {
         let mut visited = Vec::new();

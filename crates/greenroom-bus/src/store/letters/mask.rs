@@ -1,17 +1,15 @@
 //! What of a letter is not shown: letters hold what customers have sent.
 
-use std::{
-    borrow::Cow,
-    cmp::Reverse,
-    collections::{HashMap, HashSet},
-    ops::Range,
-};
+use std::{borrow::Cow, cmp::Reverse, ops::Range};
 
-use super::json_walk::{JsonStep, json_pointer, json_text, walk_json};
+use super::json_walk::{JsonStep, json_text, walk_json};
 use crate::event::{Event, Pointer};
 
 /// What stands in place of what is not shown.
 const HIDDEN: &str = "***";
+
+/// The same as JSON.
+const HIDDEN_JSON: &str = "\"***\"";
 
 /// Hidden values are looked for in errors from this length on, in characters: shorter ones are in
 /// many words and figures.
@@ -61,17 +59,6 @@ impl Mask {
         }
     }
 
-    /// A text in this JSON that looks as if it stood for what is hidden, such as `***`. `None` if
-    /// nothing is hidden.
-    pub fn stand_in(&self, json: &str) -> Option<String> {
-        let mut found = None;
-        // In what is no JSON, nothing is found.
-        let _ = walk_json(json, |_, range| {
-            found = found.take().or_else(|| stands_for_hidden(&json[range]));
-        });
-        found.filter(|_| !self.is_empty())
-    }
-
     /// The event as JSON, without what is hidden. Text that is no JSON is hidden whole.
     pub fn event(&self, json: &[u8]) -> String {
         self.hide(json, &[])
@@ -86,7 +73,7 @@ impl Mask {
         event.write_json(&mut json);
         let json = String::from_utf8(json).unwrap_or_default();
         let mut values: Vec<Cow<'_, str>> = Vec::new();
-        for HiddenPlace { at, .. } in self.places(&json, &[]).unwrap_or_default() {
+        for at in self.places(&json, &[]).unwrap_or_default() {
             let hidden = &json[at];
             // It is a part of what was walked through, so it is JSON.
             let _ = walk_json(hidden, |_, at| values.extend(spellings(&hidden[at])));
@@ -102,51 +89,55 @@ impl Mask {
         self.hide(json, &["*", "event"])
     }
 
+    /// True if some of this event is not shown.
+    pub(super) fn hides_part(&self, json: &[u8]) -> bool {
+        let json = str::from_utf8(json).unwrap_or_default();
+        !self.is_empty() && !self.places(json, &[]).is_ok_and(|places| places.is_empty())
+    }
+
+    /// True if `***` stands where this hides something: the event was copied from where it is
+    /// shown in part.
+    pub fn stands_in(&self, json: &[u8]) -> bool {
+        let json = str::from_utf8(json).unwrap_or_default();
+        let places = self.places(json, &[]).unwrap_or_default();
+        places.into_iter().any(|at| json[at] == *HIDDEN_JSON)
+    }
+
     fn hide(&self, json: &[u8], event: &[&str]) -> String {
         let json = str::from_utf8(json).unwrap_or_default();
-        let places = self.places(json, event);
-        let hidden = places.map(|places| {
-            let hide = |place: HiddenPlace| (place.at, format!("\"{HIDDEN}\""));
-            splice(json, places.into_iter().map(hide)).0
-        });
-        hidden.unwrap_or_else(|_| format!("\"{HIDDEN}\""))
+        let Ok(places) = self.places(json, event) else { return HIDDEN_JSON.to_owned() };
+        let (mut shown, mut end) = (String::with_capacity(json.len()), 0);
+        for at in places {
+            shown.push_str(&json[end..at.start]);
+            shown.push_str(HIDDEN_JSON);
+            end = at.end;
+        }
+        shown.push_str(&json[end..]);
+        shown
     }
 
     /// What is hidden of the event that these steps lead to, one behind the other.
-    fn places(&self, json: &str, event: &[&str]) -> serde_json::Result<Vec<HiddenPlace>> {
-        let mut places = Vec::new();
+    fn places(&self, json: &str, event: &[&str]) -> serde_json::Result<Vec<Range<usize>>> {
+        let mut places: Vec<Range<usize>> = Vec::new();
         walk_json(json, |path, at| {
             let Some((to_event, path)) = path.split_at_checked(event.len()) else { return };
             let is_text = json[at.clone()].starts_with('"');
             if leads(event, to_event)
                 && self.0.iter().any(|pointer| hides(pointer.tokens(), path, is_text))
             {
-                places.push(HiddenPlace { pointer: json_pointer(path), at });
+                places.push(at);
             }
         })?;
-        places.sort_by_key(|place| (place.at.start, Reverse(place.at.end)));
+        places.sort_by_key(|at| (at.start, Reverse(at.end)));
         // What lies within another is hidden with it.
         let mut end = 0;
-        places.retain(|place| {
-            let is_outer = place.at.start >= end;
-            end = end.max(place.at.end);
+        places.retain(|at| {
+            let is_outer = at.start >= end;
+            end = end.max(at.end);
             is_outer
         });
         Ok(places)
     }
-}
-
-/// What is hidden in a text.
-struct HiddenPlace {
-    /// From the event on.
-    pointer: String,
-    at: Range<usize>,
-}
-
-/// True where one of these places, which follow each other, has all of this.
-fn holds(places: &[HiddenPlace], range: &Range<usize>) -> bool {
-    let behind = places.partition_point(|place| place.at.end < range.end);
-    places.get(behind).is_some_and(|place| place.at.start <= range.start)
 }
 
 fn leads(way: &[impl AsRef<str>], path: &[JsonStep<'_>]) -> bool {
@@ -166,133 +157,6 @@ fn spellings(json: &str) -> impl Iterator<Item = Cow<'_, str>> {
     let written = json.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
     let number = json.starts_with(|c: char| c == '-' || c.is_ascii_digit()).then_some(json);
     json_text(json).into_iter().chain(written.or(number).map(Cow::Borrowed))
-}
-
-/// The text with other text at these places, and where that stands now.
-fn splice(
-    text: &str,
-    places: impl IntoIterator<Item = (Range<usize>, String)>,
-) -> (String, Vec<Range<usize>>) {
-    let (mut out, mut now, mut end) = (String::with_capacity(text.len()), Vec::new(), 0);
-    for (at, new) in places {
-        out.push_str(&text[end..at.start]);
-        now.push(out.len()..out.len() + new.len());
-        out.push_str(&new);
-        end = at.end;
-    }
-    out.push_str(&text[end..]);
-    (out, now)
-}
-
-/// Why an edit is refused by a mask.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NotRestored {
-    /// A text stands for what is hidden, and says not for what.
-    #[error(
-        "{text:?} at {at:?} names no hidden place of this letter: keep each hidden text as it is handed out for an edit, such as \"{HIDDEN} /data/card\", or write the value itself"
-    )]
-    Unknown {
-        /// It.
-        text: String,
-        /// Where it is in what was written.
-        at: String,
-    },
-    /// What is hidden would be shown.
-    #[error(
-        "{text:?} at {at:?} would be shown there: what is hidden may only move to where the mask hides it, too"
-    )]
-    Shown {
-        /// What stands for it.
-        text: String,
-        /// Where it is in what was written.
-        at: String,
-    },
-}
-
-impl Mask {
-    /// The event as JSON for who edits it: what is hidden is named, so that it is known wherever it
-    /// stands afterwards.
-    pub(super) fn for_edit(&self, json: &[u8]) -> String {
-        let json = str::from_utf8(json).unwrap_or_default();
-        let Ok(named) = NamedPlaces::of(self, json) else { return self.hide(b"", &[]) };
-        let quoted = |(name, at)| (at, serde_json::Value::String(name).to_string());
-        splice(json, named.places.into_iter().map(quoted)).0
-    }
-
-    /// Puts back into an edited event what was hidden when it was handed out for that. Of an
-    /// original that is no JSON nothing was.
-    ///
-    /// # Errors
-    /// A text stands for nothing that was hidden, or would show it.
-    pub fn restore(&self, original: &[u8], edited: &[u8]) -> Result<Vec<u8>, NotRestored> {
-        let as_it_is = || Ok(edited.to_vec());
-        if self.is_empty() {
-            return as_it_is();
-        }
-        let (Ok(original), Ok(text)) = (str::from_utf8(original), str::from_utf8(edited)) else {
-            return as_it_is();
-        };
-        let Ok(named) = NamedPlaces::of(self, original) else { return as_it_is() };
-        let places: HashMap<_, _> = named.places.into_iter().collect();
-        let (mut known, mut unknown) = (Vec::new(), None);
-        let walked = walk_json(text, |path, range| {
-            let Some(said) = stands_for_hidden(&text[range.clone()]) else { return };
-            let at = || json_pointer(path);
-            match places.get(&said) {
-                Some(place) => known.push((range, original[place.clone()].to_owned(), said, at())),
-                None if named.shown.contains(&said) => {}
-                None => unknown = Some(NotRestored::Unknown { text: said, at: at() }),
-            }
-        });
-        match (walked, unknown) {
-            (Err(_), _) => return as_it_is(),
-            (Ok(()), Some(unknown)) => return Err(unknown),
-            (Ok(()), None) => {}
-        }
-        let values = known.iter().map(|(range, value, ..)| (range.clone(), value.clone()));
-        let (restored, now) = splice(text, values);
-        let hidden = self.places(&restored, &[]).unwrap_or_default();
-        for (range, (_, _, said, at)) in now.iter().zip(known) {
-            if !holds(&hidden, range) {
-                return Err(NotRestored::Shown { text: said, at });
-            }
-        }
-        Ok(restored.into_bytes())
-    }
-}
-
-/// What is hidden in an event, each place with a name of its own.
-struct NamedPlaces {
-    places: Vec<(String, Range<usize>)>,
-    /// What looks like a name, and is a text that everybody sees.
-    shown: HashSet<String>,
-}
-
-impl NamedPlaces {
-    fn of(mask: &Mask, json: &str) -> serde_json::Result<Self> {
-        let hidden = mask.places(json, &[])?;
-        let mut shown = HashSet::new();
-        walk_json(json, |_, range| {
-            let is_hidden = holds(&hidden, &range);
-            shown.extend(stands_for_hidden(&json[range]).filter(|_| !is_hidden));
-        })?;
-        let mut taken = shown.clone();
-        let name = |place: HiddenPlace| {
-            let mut name = format!("{HIDDEN} {}", place.pointer);
-            // A member that is there twice, or a text that reads alike.
-            while !taken.insert(name.clone()) {
-                name.push('*');
-            }
-            (name, place.at)
-        };
-        Ok(Self { places: hidden.into_iter().map(name).collect(), shown })
-    }
-}
-
-/// The text, if it looks as if it stood for what is hidden.
-fn stands_for_hidden(json: &str) -> Option<String> {
-    let text = json_text(json)?;
-    (text == HIDDEN || text.contains("*** /")).then(|| text.into_owned())
 }
 
 #[cfg(test)]
@@ -328,88 +192,29 @@ mod tests {
         assert_eq!(Mask::of(&["/data/card"]).unwrap().event(b"{"), "\"***\"");
     }
 
-    /// What an edit of what is handed out makes of the event.
-    fn edited(
-        pointers: &[&str],
-        original: &str,
-        edit: impl FnOnce(&mut Value),
-    ) -> Result<Value, NotRestored> {
-        let mask = Mask::of(pointers).unwrap();
-        let mut event = serde_json::from_str(&mask.for_edit(original.as_bytes())).unwrap();
-        edit(&mut event);
-        let restored = mask.restore(original.as_bytes(), event.to_string().as_bytes())?;
-        Ok(serde_json::from_slice(&restored).unwrap())
-    }
-
-    const ITEMS: &str =
-        r#"{"data":{"items":[{"name":"anna","iban":"DE"},{"name":"bob","iban":"FR"}]}}"#;
-    const IBANS: &[&str] = &["/data/items/*/iban"];
-
     #[test]
-    fn c04_what_was_hidden_from_who_edits_stays_and_what_was_written_holds() {
-        let original = r#"{"data":{"card":4,"items":[{"iban":"DE"},{"iban":"FR"}],"n":1}}"#;
-        let restored = edited(&["/data/card", "/data/items/*/iban"], original, |event| {
-            assert_eq!(event["data"]["card"], "*** /data/card");
-            event["data"]["n"] = 2.into();
-            event["data"]["items"][1]["iban"] = "new".into();
-        });
-        let items = json!([{ "iban": "DE" }, { "iban": "new" }]);
-        assert_eq!(restored.unwrap(), json!({ "data": { "card": 4, "items": items, "n": 2 } }));
-    }
-
-    #[test]
-    fn c04_what_is_hidden_in_an_item_goes_where_the_item_goes() {
-        let [anna, bob] = [("anna", "DE"), ("bob", "FR")]
-            .map(|(name, iban)| json!({ "name": name, "iban": iban }));
-        let items = |edit: fn(&mut Vec<Value>)| {
-            let restored = edited(IBANS, ITEMS, |event| {
-                edit(event["data"]["items"].as_array_mut().unwrap());
-            });
-            restored.unwrap()["data"]["items"].take()
-        };
-        assert_eq!(items(|items| drop(items.remove(0))), json!([bob]));
-        assert_eq!(items(|items| items.reverse()), json!([bob, anna]));
-        assert_eq!(items(|items| items.push(items[0].clone())), json!([anna, bob, anna]));
-    }
-
-    #[test]
-    fn c04_an_edit_that_a_mask_cannot_follow_is_refused() {
-        let refused = |edit: fn(&mut Value)| edited(IBANS, ITEMS, edit).unwrap_err().to_string();
-        let bare = refused(|event| event["data"]["items"][1]["iban"] = "***".into());
-        assert!(bare.contains(r#""***" at "/data/items/1/iban" names no hidden place"#), "{bare}");
-        let none = refused(|event| event["data"]["new"] = "*** /data/items/7/iban".into());
-        assert!(none.contains(r#""*** /data/items/7/iban" at "/data/new""#), "{none}");
-        let within = refused(|event| event["data"]["new"] = "is *** /data/items/0/iban".into());
-        assert!(within.contains("names no hidden place"), "{within}");
-        // Else who may not see it has it shown.
-        let shown = refused(|event| event["data"]["new"] = "*** /data/items/0/iban".into());
-        assert!(shown.contains(r#"at "/data/new" would be shown there"#), "{shown}");
-        let object = r#"{"data":{"card":{"number":4}}}"#;
-        let shown =
-            edited(&["/data/card"], object, |event| event["data"] = "*** /data/card".into());
-        assert!(matches!(shown, Err(NotRestored::Shown { .. })), "{shown:?}");
-    }
-
-    #[test]
-    fn c04_a_text_of_the_event_is_not_taken_for_what_is_hidden() {
-        let original = r#"{"data":{"card":4,"a":"***","b":"*** /data/card","card":5}}"#;
+    fn c04_a_mask_knows_of_which_events_it_hides_something() {
         let mask = Mask::of(&["/data/card"]).unwrap();
-        let handed = mask.for_edit(original.as_bytes());
-        let expected = r#"{"data":{"card":"*** /data/card*","a":"***","b":"*** /data/card","card":"*** /data/card**"}}"#;
-        assert_eq!(handed, expected);
-        let restored = mask.restore(original.as_bytes(), handed.as_bytes()).unwrap();
-        assert_eq!(String::from_utf8(restored).unwrap(), original);
+        for (event, hides_part, stands_in) in [
+            (r#"{"data":{"card":null}}"#, true, false),
+            (r#"{"data":"{\"card\":4}"}"#, true, false),
+            (r#"{"data_base64":"eyJjYXJkIjo0fQ=="}"#, true, false),
+            (r#"{"data":{"card":"***"}}"#, true, true),
+            (r#"{"data":{"name":"***"}}"#, false, false),
+            ("{", true, false),
+        ] {
+            let event = event.as_bytes();
+            let found = (mask.hides_part(event), mask.stands_in(event));
+            assert_eq!(found, (hides_part, stands_in), "{event:?}");
+            assert!(!Mask::default().hides_part(event), "{event:?}");
+        }
     }
 
     #[test]
-    fn c04_what_an_edit_leaves_stays_byte_for_byte() {
-        let original = r#"{"b": 1.50, "data":{"card":0.12345678901234567890123,"s":"\ud800"},"b":123456789012345678901234567890}"#;
-        let mask = Mask::of(&["/data/card"]).unwrap();
-        let handed = mask.for_edit(original.as_bytes()).replace("1.50", "2.50");
-        let restored = mask.restore(original.as_bytes(), handed.as_bytes()).unwrap();
-        assert_eq!(String::from_utf8(restored).unwrap(), original.replace("1.50", "2.50"));
-        let shown = original.replace("0.12345678901234567890123", "\"***\"");
-        assert_eq!(mask.event(original.as_bytes()), shown);
+    fn d06_what_is_shown_stays_byte_for_byte() {
+        let event = r#"{"b": 1.50, "data":{"card":0.12345678901234567890123,"s":"\ud800"},"b":123456789012345678901234567890}"#;
+        let shown = event.replace("0.12345678901234567890123", HIDDEN_JSON);
+        assert_eq!(Mask::of(&["/data/card"]).unwrap().event(event.as_bytes()), shown);
     }
 
     #[test]

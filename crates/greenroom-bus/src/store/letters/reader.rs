@@ -33,6 +33,15 @@ pub struct Letters {
     mask: Mask,
 }
 
+/// What an edit of a letter starts from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LetterContent {
+    /// The event as JSON, or bytes that are no event, as they were read.
+    pub bytes: Vec<u8>,
+    /// True if the bytes are an event.
+    pub is_event: bool,
+}
+
 /// The columns of a letter, in the order of `LetterRow`.
 const COLUMNS: &str = "id, state, bytes, reason, grp, attempts, first_at, last_at, position, \
                        input, source, pool, handler, key, event_id, event_type, subject, error, \
@@ -269,30 +278,26 @@ impl Letters {
         Ok(jobs::all(&self.tables)?)
     }
 
-    /// The event of a letter as JSON, or else its bytes, as they are: also what a mask hides.
+    /// The event of a letter, or else its bytes, whole, for an edit.
     ///
     /// # Errors
-    /// There is no such letter, or it cannot be read.
-    pub fn content(&self, letter: u64) -> Result<Vec<u8>, LetterError> {
+    /// There is no such letter, the mask hides some of it, or it cannot be read.
+    pub fn content(&self, letter: u64) -> Result<LetterContent, LetterError> {
         let Value::Integer(id) = number(letter) else { return Err(LetterError::NoLetter(letter)) };
         for part in [TextPart::Event, TextPart::Raw] {
-            if let Some(found) = read(&self.tables, id, part)? {
-                return Ok(found);
-            }
+            let Some(bytes) = read(&self.tables, id, part)? else { continue };
+            let is_event = part == TextPart::Event;
+            // A mask hides bytes that are no event altogether.
+            let is_masked = match is_event {
+                true => self.mask.hides_part(&bytes),
+                false => !self.mask.is_empty(),
+            };
+            return match is_masked {
+                true => Err(LetterError::Masked(letter)),
+                false => Ok(LetterContent { bytes, is_event }),
+            };
         }
         Err(LetterError::NoLetter(letter))
-    }
-
-    /// The event of a letter as JSON for who edits it, in which what a mask hides is named. None
-    /// where the letter has bytes that are no event.
-    ///
-    /// # Errors
-    /// There is no such letter, or it cannot be read.
-    pub fn for_edit(&self, letter: u64) -> Result<Option<String>, LetterError> {
-        let found = self.behind(&Filter::of([letter]), Order::Oldest, 0, 1)?;
-        let found = found.first().ok_or(LetterError::NoLetter(letter))?;
-        let event = read(&self.tables, found.id, TextPart::Event)?;
-        Ok(event.map(|event| self.mask.for_edit(&event)))
     }
 
     /// Writes a letter, whole, as a line of JSON. False where there is none of this number.

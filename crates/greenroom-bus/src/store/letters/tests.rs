@@ -433,6 +433,10 @@ async fn d06_masked_places_are_shown_nowhere_unless_somebody_asks() {
     assert_eq!(first["event"]["data"], json!({"card": "***"}));
     assert_eq!(first["original"]["data"], json!({"card": "***"}));
     assert_eq!(shown(&letters, 2)["raw_base64"], "***");
+    for letter in [1, 2] {
+        assert_eq!(letters.content(letter), Err(LetterError::Masked(letter)));
+    }
+    assert!(letters.unmasked().content(2).is_ok_and(|letter| !letter.is_event));
     drop(store);
     let offline = LetterStore::open_offline(&desk.path).unwrap();
     assert_eq!(

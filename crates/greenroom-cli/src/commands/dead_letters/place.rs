@@ -8,8 +8,7 @@ use std::{
 use greenroom_bus::{
     dead_letter::DeadLetterStore,
     store::letters::{
-        By, Edit, Filter, JobChange, LetterError, LetterStore, Letters, Order, WriteError,
-        give_reserve_back,
+        By, Edit, Filter, JobChange, LetterError, LetterStore, Order, WriteError, give_reserve_back,
     },
 };
 use serde_json::{Value, json};
@@ -153,7 +152,10 @@ impl Place {
                 let event = ask::get_text(address, &format!("/api/dead-letters/{number}/edit"))?;
                 Ok(if event == "null" { Vec::new() } else { event.into_bytes() })
             }
-            Self::Store(path) => letters::open(path, true)?.content(number).map_err(in_words),
+            Self::Store(path) => {
+                let content = letters::open(path, true)?.content(number).map_err(in_words)?;
+                Ok(content.bytes)
+            }
         }
     }
 
@@ -188,11 +190,9 @@ impl Place {
                 ask::post(address, &path, b"").map(|_| ())
             }
             Self::Store(path) => {
-                let letters = letters::open(path, false)?;
-                let known = letters.content(number).map_err(in_words)?;
-                let settings = settings.iter().map(String::as_str);
-                let event = change::event(&change::set(&known, settings, letters.mask())?)?;
-                self.change(async |store| store.edit(Edit { letter: number, event }).await)
+                let known = self.content(number)?;
+                let event = change::set(&known, settings.iter().map(String::as_str))?;
+                self.store(path, number, &known, &event)
             }
         }
     }
@@ -204,24 +204,19 @@ impl Place {
                 let path = format!("/api/dead-letters/{number}/edit");
                 ask::post(address, &path, event).map(|_| ())
             }
-            Self::Store(path) => {
-                let letters = letters::open(path, false)?;
-                let known = letters.content(number).map_err(in_words)?;
-                self.restore(&letters, number, &known, event)
-            }
+            Self::Store(path) => self.store(path, number, &self.content(number)?, event),
         }
     }
 
-    /// Stores an event that may have been made of what a running greenroom has shown.
-    fn restore(
-        &self,
-        letters: &Letters,
-        letter: u64,
-        known: &[u8],
-        event: &[u8],
-    ) -> Result<(), String> {
-        let event = letters.mask().restore(known, event).map_err(|error| error.to_string())?;
-        let event = change::event(&event)?;
+    /// Stores an event in place of the known one, unless it was copied from where it is masked.
+    fn store(&self, path: &Path, letter: u64, known: &[u8], event: &[u8]) -> Result<(), String> {
+        let letters = letters::open(path, false)?;
+        if letters.mask().stands_in(event) && !letters.mask().stands_in(known) {
+            let why = "`***` stands where the mask of the store hides a value: write the value \
+                       itself, as `show --unmasked` prints it";
+            return Err(why.to_owned());
+        }
+        let event = change::event(event)?;
         self.change(async |store| store.edit(Edit { letter, event }).await)
     }
 
