@@ -37,11 +37,11 @@ function Copied({ text, name }: { text: string; name: string }) {
 }
 
 function One({ finding }: { finding: Finding }) {
-  const { severity, about, what, figures, why, change, lines, ask, done } = finding;
+  const { severity, about, what, figures, why, change, lines, ask } = finding;
   return (
     <li>
       <div class="what">
-        <Badge tone={TONES[severity]}>{done ? "done" : severity}</Badge>
+        <Badge tone={TONES[severity]}>{severity}</Badge>
         <h3><Named text={what} /></h3>
         <span class="faint">{about}</span>
       </div>

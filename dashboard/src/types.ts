@@ -154,7 +154,6 @@ export interface Finding {
   ask: string | null;
   /** What the terminal is told to do the same: `greenroom pool resume erp`. */
   command: string | null;
-  done: boolean;
   /** For how long it has been so. */
   lasted_ms: number | null;
   /** What it follows from: `about` of another finding, which comes before it. */

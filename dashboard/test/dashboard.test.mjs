@@ -21,7 +21,7 @@ async function assertQuiet(page) {
 
 /** What the daemon found, and its verdict of that. */
 function finding(severity, about) {
-  return { severity, about, what: about, figures: "1", why: "w", change: "c", lines: null, ask: null, command: null, done: false, lasted_ms: null, follows: null };
+  return { severity, about, what: about, figures: "1", why: "w", change: "c", lines: null, ask: null, command: null, lasted_ms: null, follows: null };
 }
 
 function health(findings) {
@@ -165,14 +165,13 @@ describe("a page beside a greenroom under load", () => {
       why: "While it is full, events wait beside it.",
       change: "Let more events wait.",
       lines: `pools:\n  p${place}:\n    queue: 2000`,
-      done: severity === "hint",
     });
     const findings = ["critical", "warning", "warning", "hint", "hint", "hint"].map(one);
     const many = await told([{ ...sample, health: health(findings) }]);
     const items = many.locator("#advice > ul > li");
     await items.first().waitFor();
     assert.equal(await items.count(), 4);
-    assert.deepEqual(await items.locator(".badge").allInnerTexts(), ["critical", "warning", "warning", "done"]);
+    assert.deepEqual(await items.locator(".badge").allInnerTexts(), ["critical", "warning", "warning", "hint"]);
     assert.equal(await items.first().locator("pre").innerText(), "pools:\n  p0:\n    queue: 2000");
     await many.getByRole("button", { name: "Show all 6" }).click();
     assert.equal(await items.count(), 6);

@@ -54,7 +54,6 @@ const RULES: &[Rule] = &[
     inputs::remarks,
     sizes::held_by_its_rate,
     sizes::sizes,
-    sizes::kept,
     pools::overloaded,
     inputs::held,
 ];
@@ -92,7 +91,6 @@ fn one(seen: &Seen, finding: &Finding) -> Value {
         "lines": finding.lines.as_ref().map(|lines| lines.text(seen.format)),
         "ask": finding.ask,
         "command": finding.ask.as_deref().and_then(command::command),
-        "done": finding.done,
         "lasted_ms": finding.lasted.map(|lasted| lasted.as_millis() as u64),
         "follows": finding.follows,
     })

@@ -43,8 +43,7 @@ fn one(out: &mut String, address: &str, finding: &Value) {
     let _ = writeln!(out, "{severity} {}: {}", part("about"), part("what"));
     let _ = writeln!(out, "  figures  {}", part("figures"));
     let _ = writeln!(out, "  why      {}", part("why"));
-    let name = if finding["done"] == true { "done" } else { "change" };
-    let _ = writeln!(out, "  {name:<8} {}", part("change"));
+    let _ = writeln!(out, "  change   {}", part("change"));
     if let Some(lines) = finding["lines"].as_str() {
         lines.lines().for_each(|line| {
             let _ = writeln!(out, "             {}", printable(line));
@@ -89,12 +88,12 @@ mod tests {
         let sizes = json!({
             "severity": "warning", "about": "pools.erp", "what": "Bursts do not fit", "figures": "60 times",
             "why": "they wait", "change": "Let more wait.", "lines": "pools:\n  erp:\n    queue: 2000",
-            "ask": null, "done": false,
+            "ask": null,
         });
         let key = json!({
             "severity": "critical", "about": "handlers.h", "what": "A key waits", "figures": "\u{1b}[2J a\u{202e}b",
             "why": "w", "change": "c", "lines": null, "ask": "POST /api/keys/resume?key=k",
-            "command": "greenroom key resume k", "done": true,
+            "command": "greenroom key resume k",
         });
         let text = told("http://h:1/", &json!({ "findings": [sizes, key], "nothing": null }));
         let expected = "\
@@ -109,7 +108,7 @@ WARNING pools.erp: Bursts do not fit
 CRITICAL handlers.h: A key waits
   figures  \\u{1b}[2J a\\u{202e}b
   why      w
-  done     c
+  change   c
   command  greenroom key resume k http://h:1/
 ";
         assert_eq!(text, expected);

@@ -132,7 +132,6 @@ impl<'a> Effect<'a> {
             let text = "nobody looks at the sizes of this pool: its `autotune` is `off`";
             let help = "write `autotune: say`, or leave this out";
             self.useless(&format!("{path}.advisor"), text, help);
-            self.useless(&format!("{path}.bounds.queue"), text, help);
         }
         self.retry(&format!("{path}.retry"), pool.retry.map(|retry| retry.attempts));
         let others = self.config.pools.iter().filter(|other| other.name != pool.name);

@@ -18,7 +18,6 @@ mod nats;
 mod options;
 mod pattern;
 mod reach;
-mod sizes;
 #[cfg(test)]
 mod tests;
 
@@ -127,7 +126,6 @@ impl ConfigSource<'_> {
         let (config, places) = decode::<Config>(&root, self.world.directory, problems);
         let config = config?;
         check::check(&config, &places, problems);
-        sizes::check(&config, &places, problems);
         if self.reach {
             lacking::check(&places, problems);
             reach::check(&config, self.file, &places, problems);

@@ -518,7 +518,6 @@ fn defaults_are_those_of_the_specification() {
         limit: None,
         autoscale: None,
         autotune: Autotune::Say,
-        bounds: None,
         advisor: defaults("advisor").unwrap(),
         dedicated_threads: None,
         weight: None,

@@ -44,8 +44,6 @@ pub(in super::super) struct Finding {
     pub(in super::super) lines: Option<OptionLines>,
     /// What to ask the admin listener for: `POST /api/pools/erp/resume`.
     pub(in super::super) ask: Option<String>,
-    /// The daemon has done it (`autotune: act`).
-    pub(in super::super) done: bool,
     /// For how long it has been so.
     pub(in super::super) lasted: Option<Duration>,
     /// What it follows from: `about` of another finding.
@@ -85,7 +83,6 @@ impl Finding {
             change: String::new(),
             lines: None,
             ask: None,
-            done: false,
             lasted: None,
             follows: None,
         }

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     commands::run::{layers::HandlerLayers, reload::Reload},
-    config::{Autotune, Config, PoolConfig},
+    config::{Autotune, Config},
 };
 
 /// A worker that has had an event in hand for so long is wedged, where no admin listener says else.
@@ -57,7 +57,8 @@ pub(super) struct Pool {
     pub(super) rate: Option<f64>,
     /// How many events may wait.
     pub(super) capacity: usize,
-    pub(super) file: PoolInFile,
+    /// The file says `inbox_size`, so `queue` cannot stand beside it.
+    pub(super) says_inbox_size: bool,
     pub(super) autoscales: bool,
     pub(super) has_timeout: bool,
     pub(super) max_restarts: u32,
@@ -86,17 +87,6 @@ pub(super) struct HotKey {
     pub(super) key: String,
     pub(super) handler: String,
     pub(super) waiting: usize,
-}
-
-/// A pool's sizes as the configuration has them.
-#[derive(Debug, Clone)]
-pub(super) struct PoolInFile {
-    /// Workers and `queue`.
-    pub(super) sizes: (usize, usize),
-    /// It says `inbox_size`, so `queue` cannot stand beside it.
-    pub(super) says_inbox_size: bool,
-    /// The fewest and the most workers of `bounds`.
-    pub(super) bounds: Option<(usize, usize)>,
 }
 
 #[derive(Debug, Clone)]
@@ -285,11 +275,7 @@ fn pool(view: &PoolView, control: &Control, config: &Config, wedged_after: Durat
         on_full: view.config.on_full,
         rate: written.and_then(|pool| pool.rate).map(|rate| rate.per_second),
         capacity: view.stats.capacity,
-        file: PoolInFile {
-            sizes: written.map_or((0, 0), |pool| (pool.workers, pool.queue)),
-            says_inbox_size: written.is_some_and(|pool| pool.inbox_size.is_some()),
-            bounds: written.and_then(PoolConfig::worker_bounds),
-        },
+        says_inbox_size: written.is_some_and(|pool| pool.inbox_size.is_some()),
         autoscales: view.config.autoscale.is_some(),
         has_timeout: view.config.timeout.is_some(),
         max_restarts: view.config.restarts.max,

@@ -11,7 +11,6 @@ use super::{
     seen::{Pool, Seen},
     words::{count, time},
 };
-use crate::config::Autotune;
 
 /// A pool that starts this share of what its rate lets it is held back by that.
 const HELD: f64 = 0.9;
@@ -60,51 +59,6 @@ pub(super) fn sizes(seen: &Seen, found: &mut Vec<Finding>) {
     found.extend(others.filter_map(|pool| size(pool, pool.advice.as_ref()?)));
 }
 
-/// Pools whose sizes are no longer those of the file, because an operator or the pool acted on
-/// advice.
-pub(super) fn kept(seen: &Seen, found: &mut Vec<Finding>) {
-    let acts = seen.pools.iter().filter(|pool| pool.autotune == Autotune::Act);
-    let told = |pool: &Pool| pool.advice.is_some_and(|advice| advice.acted);
-    for pool in acts.filter(|pool| !told(pool)) {
-        let Some(lines) = as_it_is(pool) else { continue };
-        let (workers, queue) = pool.file.sizes;
-        let what = format!("The pool `{}` was given other sizes than the file says", pool.name);
-        let finding =
-            Finding::new("sizes_kept", Severity::Hint, format!("pools.{}", pool.name), what)
-                .figures(format!(
-                    "workers {workers} -> {}, queue {queue} -> {}",
-                    pool.workers, pool.capacity
-                ))
-                .why("With the next start it begins with those of the file again.")
-                .change(KEEP)
-                .lines(Some(lines));
-        found.push(Finding { done: true, ..finding });
-    }
-}
-
-const KEEP: &str = "To have it so after the next start as well, write:";
-
-/// The lines that say what is so; `None` where the file says that.
-fn as_it_is(pool: &Pool) -> Option<OptionLines> {
-    let (workers, queue) = pool.file.sizes;
-    let mut written = lines(pool);
-    if pool.workers != workers && !pool.autoscales {
-        written = written.option("workers", pool.workers);
-    }
-    let queue_of_file = match pool.file.says_inbox_size && !pool.autoscales {
-        // What it comes to with other workers.
-        true => queue / workers.max(1) * pool.workers,
-        false => queue,
-    };
-    if pool.capacity != queue_of_file {
-        written = match pool.file.says_inbox_size {
-            true => written.option("inbox_size", pool.capacity.div_ceil(pool.workers.max(1))),
-            false => written.option("queue", pool.capacity),
-        };
-    }
-    written.if_any()
-}
-
 /// What is so, why it matters, what to do, how much that matters.
 struct Words {
     what: &'static str,
@@ -115,19 +69,17 @@ struct Words {
 
 fn size(pool: &Pool, advice: &Advice) -> Option<Finding> {
     let Words { what, why, change, severity } = words(pool, advice)?;
-    let change = match (advice.acted, advice.change.is_some()) {
-        (true, _) => format!("It was done (`autotune: act`). {KEEP}"),
-        (false, true) => format!("{change} A reload does that."),
-        (false, false) => change.to_owned(),
+    let change = match advice.change {
+        Some(_) => format!("{change} A reload does that."),
+        None => change.to_owned(),
     };
-    let severity = if advice.acted { Severity::Hint } else { severity };
     let what = format!("{what} of the pool `{}`", pool.name);
     let finding = Finding::new("sizes", severity, format!("pools.{}", pool.name), what)
         .figures(advice.figures.to_string())
         .why(why)
         .change(change)
-        .lines(if advice.acted { as_it_is(pool) } else { of_advice(pool, advice) });
-    Some(Finding { ask: asks(pool, advice), done: advice.acted, ..finding })
+        .lines(of_advice(pool, advice));
+    Some(Finding { ask: asks(pool, advice), ..finding })
 }
 
 fn words(pool: &Pool, advice: &Advice) -> Option<Words> {
@@ -192,8 +144,7 @@ fn words(pool: &Pool, advice: &Advice) -> Option<Words> {
     })
 }
 
-const LIMIT: &str = "It is as large as its bounds let it be: widen `bounds`, or make its handlers \
-                     quicker.";
+const LIMIT: &str = "It is as large as it may be: make its handlers quicker.";
 
 fn when_full(on_full: OnFull) -> &'static str {
     match on_full {
@@ -225,15 +176,9 @@ fn of_advice(pool: &Pool, advice: &Advice) -> Option<OptionLines> {
         }
         (Found::SlowToDrain, None) if !pool.autoscales => {
             let more = advice.figures.workers + (advice.figures.workers / 2).max(1);
-            let more = more.min(pool.file.bounds.map_or(65_536, |(_, most)| most));
+            let more = more.min(65_536);
             let grows = more > advice.figures.workers;
             grows.then(|| lines(pool).option("workers", more))
-        }
-        (Found::LongQueue, None) if is_busy(advice) => {
-            let (least, most) = pool.file.bounds?;
-            let wider = OptionLines::under(["pools", &pool.name, "bounds"]);
-            let more = (2 * most).min(65_536);
-            (more > most).then(|| wider.option("workers", format!("{least}..{more}")))
         }
         _ => None,
     }
@@ -247,7 +192,7 @@ fn of_change(pool: &Pool, change: Proposal) -> OptionLines {
     }
     match change.inbox {
         Some(inbox) if inbox.key == "inbox_size" => written.option("inbox_size", inbox.to),
-        Some(inbox) if pool.file.says_inbox_size => {
+        Some(inbox) if pool.says_inbox_size => {
             written.option("inbox_size", inbox.to.div_ceil(workers.max(1)))
         }
         Some(inbox) => written.option("queue", inbox.to),

@@ -296,7 +296,6 @@ fn pool_config(pool: &PoolConfig) -> engine::PoolConfig {
         },
         autoscale: pool.autoscale.map(Into::into),
         advisor: pool.advised(),
-        bounds: pool.worker_bounds(),
         dedicated_threads: pool.dedicated_threads,
         weight: pool.weight,
         ..engine::PoolConfig::default()

@@ -216,10 +216,7 @@ impl Turn<'_> {
             Ok(pool) => pool,
             Err(why) => return self.leave(path("*"), why),
         };
-        let mut options = is.differs(to);
-        // The workers that follow have to be within the new ones.
-        options.sort_by_key(|option| *option != "bounds");
-        for option in options {
+        for option in is.differs(to) {
             // What they come to is in `workers` and `queue`.
             if ["preset", "inbox_size"].contains(&option) {
                 continue;
@@ -318,13 +315,6 @@ fn change(pool: &PoolControl, option: &str, is: &PoolConfig, to: &PoolConfig) ->
         }
         "autotune" => (pool.set_advisor(to.advised()), |is, to| is.autotune = to.autotune),
         "advisor" => (pool.set_advisor(to.advised()), |is, to| is.advisor = to.advisor),
-        "bounds" => {
-            let set = match is.worker_bounds() == to.worker_bounds() {
-                true => Ok(()),
-                false => pool.set_bounds(to.worker_bounds()),
-            };
-            (set.and_then(|()| pool.set_advisor(to.advised())), |is, to| is.bounds = to.bounds)
-        }
         // Its handlers carry it out, each that inherits from it.
         "retry" => (Ok(()), |is, to| is.retry = to.retry),
         _ => return None,

@@ -1,9 +1,9 @@
-//! Advice on the sizes of pools, and how far it may be followed.
+//! Advice on the sizes of pools.
 
 use std::time::Duration;
 
 use greenroom::advisor::Advisor;
-use greenroom_config::{At, count, counts, duration, number, options, units::CountRange, words};
+use greenroom_config::{At, count, duration, number, options, words};
 
 use super::bounds::DAY_MS;
 
@@ -20,20 +20,6 @@ words! {
         Off = "off",
         /// It is said.
         Say = "say",
-        /// It is said and changed, within `bounds`.
-        Act = "act",
-    }
-}
-
-options! {
-    /// How far sizes may be changed while greenroom runs, by `autotune` or by anybody else.
-    #[derive(Copy, Eq)]
-    pub struct BoundsConfig = "bounds" {
-        /// The fewest and the most workers, as in `4..64`. Also who resizes the pool by hand does
-        /// not get beyond them.
-        workers: Option<CountRange> = counts(1..=65_536).optional();
-        /// The fewest and the most events that `queue` may be made by `autotune`, in all.
-        queue: Option<CountRange> = counts(1..=10_000_000).optional();
     }
 }
 
@@ -60,7 +46,7 @@ options! {
         /// The share of the queue that is a long queue, however short.
         deep_share: f64 = number(0.0..=1.0).default("0.8");
         /// The share of the queue that is little to be used on average: one that is used less is
-        /// shrunk, to 1,000 at the least where `bounds` say nothing else.
+        /// shrunk, to 1,000 at the least.
         low_use: f64 = number(0.0..=1.0).default("0.2");
     }
 }
@@ -82,13 +68,9 @@ impl AdvisorConfig {
         }
     }
 
-    /// Who looks at a pool whose queue may be made so large; `None` for `off`.
-    pub(super) fn advisor(self, autotune: Autotune, queue: Option<CountRange>) -> Option<Advisor> {
-        let (least, most) = match queue {
-            Some(CountRange { from, to }) => (from as usize, to as usize),
-            None => (LEAST_QUEUE, MOST_QUEUE),
-        };
-        let advisor = Advisor::default()
+    /// Who looks at a pool.
+    pub(super) fn advisor(self) -> Advisor {
+        Advisor::default()
             .period(self.period)
             .full_per_minute(self.full_per_minute)
             .high_use(self.high_use)
@@ -97,11 +79,6 @@ impl AdvisorConfig {
             .deep(self.deep)
             .deep_share(self.deep_share)
             .low_use(self.low_use)
-            .queue_within(least, most);
-        match autotune {
-            Autotune::Off => None,
-            Autotune::Say => Some(advisor),
-            Autotune::Act => Some(advisor.act()),
-        }
+            .queue_within(LEAST_QUEUE, MOST_QUEUE)
     }
 }

@@ -51,8 +51,8 @@ options! {
         /// Lets what handlers make come back in, instead of going to an output.
         loopback: Option<LoopbackConfig> = group().optional();
         /// What is done about pools whose sizes do not suit their load, where a pool says nothing
-        /// else: `off`, `say` (greenroom tells what to change) or `act` (it changes that, within
-        /// the `bounds` of each pool). To say it costs a look at each pool a second.
+        /// else: `off` or `say` (greenroom tells what to change). To say it costs a look at each
+        /// pool a second.
         autotune: Autotune = word().live().default("say");
         /// When sizes are worth advice.
         advisor: AdvisorConfig = group().live().default("{}");

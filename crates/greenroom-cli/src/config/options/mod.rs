@@ -23,7 +23,7 @@ mod telemetry;
 
 pub use self::{
     admin::{AdminConfig, Listen, MetricsConfig},
-    advisor::{AdvisorConfig, Autotune, BoundsConfig},
+    advisor::{AdvisorConfig, Autotune},
     condition::FieldCondition,
     config::{
         Config, DeadLetterFile, DeadLettersConfig, Finish, LetterRetention, LetterStoreConfig,

@@ -16,7 +16,7 @@ use greenroom_config::{
 };
 
 use super::{
-    advisor::{AdvisorConfig, Autotune, BoundsConfig},
+    advisor::{AdvisorConfig, Autotune},
     bounds::{DAY_MS, GIB},
 };
 
@@ -94,12 +94,9 @@ options! {
         /// `workers`, or with `min` when neither that nor a `preset` is given.
         autoscale: Option<AutoscaleConfig> = group().optional();
         /// Whether an advisor looks at the pool for minutes at a time and says what to change in
-        /// its `queue` and `workers` (`greenroom advise`, the dashboard), or changes it as well:
-        /// `off`, `say` or `act`, which needs `bounds`. As `autotune` at the top says when this is
-        /// not given. What was changed so holds until greenroom ends; the line to keep it is told.
+        /// its `queue` and `workers` (`greenroom advise`, the dashboard): `off` or `say`. As
+        /// `autotune` at the top says when this is not given.
         autotune: Autotune = word().live().inherits("say");
-        /// How far `autotune` may go.
-        bounds: Option<BoundsConfig> = group().live().optional();
         /// When the sizes of this pool are worth advice, where that is to differ from `advisor` at
         /// the top.
         advisor: AdvisorConfig = group().live().inherits("{}");
@@ -113,13 +110,7 @@ options! {
 impl PoolConfig {
     /// Who looks at the pool; `None` for `off`.
     pub fn advised(&self) -> Option<Advisor> {
-        self.advisor.advisor(self.autotune, self.bounds.and_then(|bounds| bounds.queue))
-    }
-
-    /// The fewest and the most workers, where that is said.
-    pub fn worker_bounds(&self) -> Option<(usize, usize)> {
-        let workers = self.bounds?.workers?;
-        Some((workers.from as usize, workers.to as usize))
+        (self.autotune == Autotune::Say).then(|| self.advisor.advisor())
     }
 
     /// The bound of events in hand, where it is a number.

@@ -194,52 +194,10 @@ fn o13_pools_are_advised_unless_it_is_off_and_inherit_what_they_do_not_say() {
 }
 
 #[test]
-fn o13_to_act_needs_bounds_and_the_mistake_says_which_to_add() {
-    let bounds = "workers: 8, queue: 500, bounds: { workers: 4..64, queue: 100..10_000 }";
-    let text = pool(&format!("autotune: act, {bounds}"));
-    let config = load(&text).good();
-    let found = named(&config, "p");
-    assert_eq!(found.worker_bounds(), Some((4, 64)));
-    assert_eq!(found.advised(), Some(Advisor::default().act().queue_within(100, 10_000)));
-
-    let bare = load(&pool("autotune: act, workers: 8, queue: 500"));
-    assert_eq!(
-        bare.lines(),
-        ["3:25 `autotune: act` needs to know how far it may go with the pool `p`"]
-    );
-    let help = "add `bounds: { workers: 4..32, queue: 50..5000 }` to `pools.p`";
-    assert!(bare.text().contains(help), "{}", bare.text());
-    let half = load(&pool("autotune: act, workers: 8, bounds: { workers: 4..64 }"));
-    assert!(half.text().contains("add `bounds: { queue: 100..10000 }`"), "{}", half.text());
-    let scaled = "autotune: act, autoscale: { max: 8 }, bounds: { queue: 100..10000 }";
-    load(&pool(scaled)).good();
-    // Where the top says so, it stands there; `default`, which nobody uses, needs nothing.
-    let top = load(&format!("{}autotune: act\n", pool("workers: 8, queue: 500")));
-    assert_eq!(
-        top.lines(),
-        ["4:11 `autotune: act` needs to know how far it may go with the pool `p`"]
-    );
-    let sticky = load(&pool(&format!("engine: sticky, autotune: act, {bounds}")));
-    assert!(sticky.text().contains("write `autotune: say` in it"), "{}", sticky.text());
-}
-
-#[test]
-fn o13_sizes_begin_within_their_bounds_and_nothing_is_bounded_twice() {
-    let lines = |options: &str| load(&pool(options)).lines();
-    assert_eq!(
-        lines("workers: 3, bounds: { workers: 4..64 }"),
-        ["3:24 the pool would begin with workers 3, outside of 4..64"]
-    );
-    assert_eq!(
-        lines("bounds: { queue: 2000..3000 }"),
-        ["3:32 the pool would begin with queue 1000, outside of 2000..3000"]
-    );
-    assert_eq!(
-        lines("autoscale: { max: 8 }, bounds: { workers: 1..8 }"),
-        ["3:57 the workers have two bounds: these, and those of `autoscale`"]
-    );
-    let reversed = load(&pool("bounds: { workers: 64-4 }"));
-    assert!(reversed.text().contains("did you mean `4..64`?"), "{}", reversed.text());
-    let idle = load(&pool("autotune: off, bounds: { queue: 1..2000 }, advisor: { p99: 1s }"));
-    assert_eq!(idle.problems.summary(), "2 warnings", "{}", idle.text());
+fn o13_nobody_acts_and_thresholds_of_nobody_are_warned_about() {
+    let acts = load(&pool("autotune: act"));
+    let expected = "`autotune` has to be `off` or `say`, but this is the text `act`";
+    assert!(acts.text().contains(expected), "{}", acts.text());
+    let idle = load(&pool("autotune: off, advisor: { p99: 1s }"));
+    assert_eq!(idle.problems.summary(), "1 warning", "{}", idle.text());
 }
