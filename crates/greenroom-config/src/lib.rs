@@ -76,8 +76,8 @@ pub use self::{
     interpolate::{World, interpolate},
     literal::Literal,
     option::{
-        Of, bare, command, count, count_or, counts, duration, durations, each, flag, group, list,
-        literal, literals, named, number, path, rate, size, text, texts, url, variables, word,
+        Of, bare, command, count, count_or, duration, durations, each, flag, group, list, literal,
+        literals, named, number, path, rate, size, text, texts, url, variables, word,
     },
     options::{Kinds, Options, Take, Whole, Word},
     places::{Places, Written},

@@ -21,7 +21,6 @@ pub(crate) fn suggestion(node: &Node, kind: &Kind) -> Option<String> {
         (Kind::Number { .. }, Value::Text(text)) => said(kind, percent(text)),
         (Kind::Duration { .. }, Value::Text(text)) => said(kind, with_unit(text, DURATIONS)),
         (Kind::DurationRange, Value::Text(text)) => said(kind, range(text)),
-        (Kind::CountRange { .. }, Value::Text(text)) => said(kind, counts(text)),
         (Kind::Size { .. }, Value::Text(text)) => said(kind, with_unit(text, SIZES)),
         (Kind::Rate, Value::Text(text)) => said(kind, rate(text)),
         (Kind::Duration { .. } | Kind::DurationRange, Value::Int(number)) => {
@@ -129,13 +128,6 @@ fn with_unit(text: &str, units: Units) -> Option<String> {
 /// What people write between the ends of a range.
 fn ends(text: &str) -> Option<(&str, &str)> {
     ["...", "..=", "..", " to ", "-", ","].iter().find_map(|between| text.split_once(between))
-}
-
-/// `4-64`, `64..4`.
-fn counts(text: &str) -> Option<String> {
-    let (from, to) = ends(text)?;
-    let (from, to) = (digits(from)?.parse::<u64>().ok()?, digits(to)?.parse::<u64>().ok()?);
-    Some(format!("{}..{}", from.min(to), from.max(to)))
 }
 
 fn range(text: &str) -> Option<String> {

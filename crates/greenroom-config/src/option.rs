@@ -8,7 +8,7 @@ use crate::{
     options::{Options, Whole, Word},
     schema::{Group, Kind, Opt, Presence},
     take::{CountOr, Secret},
-    units::{CountRange, DurationRange, Rate},
+    units::{DurationRange, Rate},
 };
 
 /// An option whose values are a `T`: what may be written, what holds where nothing is, and what
@@ -149,11 +149,6 @@ pub const fn duration(range: RangeInclusive<u64>) -> Of<Duration> {
 /// Two durations with `..` between them, the shorter first.
 pub const fn durations() -> Of<DurationRange> {
     Of::new(Kind::DurationRange)
-}
-
-/// Two whole numbers within these bounds, both included, with `..` between them, the smaller first.
-pub const fn counts(range: RangeInclusive<u64>) -> Of<CountRange> {
-    Of::new(Kind::CountRange { min: *range.start(), max: *range.end() })
 }
 
 /// So many per second, minute or hour: `20/s`, `100/min`.

@@ -7,7 +7,7 @@ use std::{collections::HashMap, time::Duration};
 
 use crate::{
     literal::Literal,
-    units::{CountRange, DurationRange, Rate},
+    units::{DurationRange, Rate},
 };
 
 /// A mapping whose keys and values were checked.
@@ -41,8 +41,6 @@ pub enum Typed {
     Duration(Duration),
     /// A range of durations.
     Range(DurationRange),
-    /// A range of counts.
-    Counts(CountRange),
     /// A rate.
     Rate(Rate),
     /// A mapping with known keys.

@@ -5,7 +5,7 @@ use crate::{
     record::Typed,
     schema::Kind,
     tree::{Node, Value, plain_scalar},
-    units::{self, CountRange},
+    units,
 };
 
 /// Text that may be empty.
@@ -52,14 +52,6 @@ pub(crate) fn decode(node: &Node, kind: &Kind) -> Result<Typed, Why> {
         Kind::DurationRange => {
             let range = text(&value).map_err(|_| unitless(&value))?;
             units::duration_range(range).map(Typed::Range).ok_or(None)
-        }
-        Kind::CountRange { min, max } => {
-            let range = match &value {
-                Value::Int(_) => count(&value).map(|both| CountRange { from: both, to: both })?,
-                value => units::count_range(text(value)?).ok_or(None)?,
-            };
-            let inside = *min <= range.from && range.to <= *max;
-            if inside { Ok(Typed::Counts(range)) } else { Err(out()) }
         }
         Kind::Literal => Literal::of(node).map(Typed::Literal).ok_or(None),
         Kind::Rate => units::rate(text(&value)?).map(Typed::Rate).ok_or(None),

@@ -136,13 +136,6 @@ pub enum Kind {
     },
     /// Two durations with `..` between them.
     DurationRange,
-    /// Two whole numbers within the bounds, both included, with `..` between them.
-    CountRange {
-        /// The smallest.
-        min: u64,
-        /// The largest.
-        max: u64,
-    },
     /// Bytes within the bounds, both included.
     Size {
         /// The smallest.
@@ -261,9 +254,6 @@ impl Kind {
                 units::show_duration(std::time::Duration::from_millis(*max_ms))
             ),
             Self::DurationRange => "a range of durations, the shorter first".to_owned(),
-            Self::CountRange { min, max } => {
-                format!("a range of whole numbers from {min} to {max}, the smaller first")
-            }
             Self::Size { min, max } => {
                 format!("a size from {} to {}", units::show_size(*min), units::show_size(*max))
             }
@@ -307,11 +297,7 @@ impl Kind {
                 examples.push("a number of bytes".to_owned());
                 return Some(alternatives(examples).into());
             }
-            Self::CountRange { min, max } if *min > 4 || *max < 64 => {
-                return Some(format!("`{min}..{max}`").into());
-            }
             Self::DurationRange => Some("`200ms..30s`"),
-            Self::CountRange { .. } => Some("`4..64`"),
             Self::Rate => Some("`20/s` or `100/min`"),
             Self::List(_) => Some("`[{ timeout: 5s }, { rate: 20/s }]`"),
             Self::Command => Some("`[\"python3\", \"worker.py\"]`"),
@@ -365,6 +351,5 @@ mod tests {
         assert_eq!(duration(1, 86_400_000), "`200ms`, `5s`, `1m` or `1h`");
         assert_eq!(duration(1_000, 60_000), "`5s` or `1m`");
         assert_eq!(duration(2_000, 5_000), "`5s`");
-        assert_eq!(Kind::CountRange { min: 1, max: 16 }.example().unwrap(), "`1..16`");
     }
 }

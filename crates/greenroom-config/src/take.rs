@@ -8,7 +8,7 @@ use crate::{
     options::{Options, Take, Whole, Word},
     record::Typed,
     schema::Kind,
-    units::{CountRange, DurationRange, Rate},
+    units::{DurationRange, Rate},
 };
 
 /// A count, or the mapping that stands in place of it.
@@ -94,12 +94,6 @@ take! {
         _ => true,
     };
     DurationRange: Range, |value, _kind| value.from <= value.to;
-    CountRange: Counts, |value, kind| match kind {
-        Kind::CountRange { min, max } => {
-            value.from <= value.to && *min <= value.from && value.to <= *max
-        }
-        _ => true,
-    };
     Rate: Rate, |value, _kind| value.per_second.is_finite() && value.per_second > 0.0;
 }
 

@@ -18,15 +18,6 @@ pub struct DurationRange {
     pub to: Duration,
 }
 
-/// From the fewest to the most.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CountRange {
-    /// The fewest.
-    pub from: u64,
-    /// The most.
-    pub to: u64,
-}
-
 /// `200ms`, `5s`, `1.5s`, `1m`, `1h`; also `us` and `d`.
 pub fn duration(text: &str) -> Option<Duration> {
     let (number, unit) = split(text)?;
@@ -46,13 +37,6 @@ pub fn duration(text: &str) -> Option<Duration> {
 pub fn duration_range(text: &str) -> Option<DurationRange> {
     let (from, to) = text.split_once("..").unwrap_or((text, text));
     let range = DurationRange { from: duration(from)?, to: duration(to)? };
-    (range.from <= range.to).then_some(range)
-}
-
-/// `4..64`; one count stands for itself twice.
-pub fn count_range(text: &str) -> Option<CountRange> {
-    let (from, to) = text.split_once("..").unwrap_or((text, text));
-    let range = CountRange { from: count(from.trim())?, to: count(to.trim())? };
     (range.from <= range.to).then_some(range)
 }
 
@@ -134,12 +118,6 @@ impl fmt::Display for DurationRange {
     }
 }
 
-impl fmt::Display for CountRange {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}..{}", self.from, self.to)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -180,13 +158,6 @@ mod tests {
             Some("200ms..30s")
         );
         assert_eq!(duration_range("30s..200ms"), None);
-        assert_eq!(count_range("4..64"), Some(CountRange { from: 4, to: 64 }));
-        assert_eq!(
-            count_range("1_000 .. 2_000").map(|r| r.to_string()).as_deref(),
-            Some("1000..2000")
-        );
-        assert_eq!(count_range("7"), Some(CountRange { from: 7, to: 7 }));
-        assert_eq!(["64..4", "4..", "..4", "4...8", "a..b"].map(count_range), [None; 5]);
         assert_eq!(count("10_000"), Some(10_000));
         assert_eq!(count("_1"), None);
         assert_eq!(count(""), None);

@@ -5,13 +5,12 @@ use std::{path::PathBuf, time::Duration};
 
 use greenroom_config::{
     At, CountOr, Format, Kinds, Literal, NotSet, Options, Place, Problems, Secret, Toml, Word,
-    Yaml, bare, command, count, count_or, counts, decode, default_of, defaults, duration,
-    durations, each, flag, group, list, literal, literals, named, number, options, path, rate,
-    read, reference,
+    Yaml, bare, command, count, count_or, decode, default_of, defaults, duration, durations, each,
+    flag, group, list, literal, literals, named, number, options, path, rate, read, reference,
     schema::Group,
     set, size, text, texts,
     tree::Value,
-    units::{CountRange, DurationRange, Rate},
+    units::{DurationRange, Rate},
     url, variables, word, words,
 };
 
@@ -58,8 +57,6 @@ options! {
         within: Duration = duration(1..=60_000).default("1s");
         /// How long it creaks.
         creaks: DurationRange = durations().default("1ms..2ms");
-        /// How many stand in front of it.
-        crowd: CountRange = counts(1..=100).default("1..9");
         /// How often.
         pace: Option<Rate> = rate().optional();
         /// When it is full.
@@ -146,7 +143,6 @@ doors:
     mass: 2MiB
     within: 200ms
     creaks: 1s..2s
-    crowd: 2..4
     pace: 20/s
     onFull: refuse
     match: [a, b]
@@ -168,7 +164,6 @@ weight = 0.5
 mass = '2MiB'
 within = '200ms'
 creaks = '1s..2s'
-crowd = '2..4'
 pace = '20/s'
 onFull = 'refuse'
 match = ['a', 'b']
@@ -188,7 +183,6 @@ plan = 'plan.txt'
         mass: 2 << 20,
         within: Duration::from_millis(200),
         creaks: DurationRange { from: seconds(1), to: seconds(2) },
-        crowd: CountRange { from: 2, to: 4 },
         pace: Some(Rate { per_second: 20.0 }),
         on_full: OnFull::Refuse,
         matches: vec!["a".to_owned(), "b".to_owned()],
@@ -392,11 +386,10 @@ fn c18_what_code_puts_there_is_held_to_what_is_declared() {
     assert_eq!(door.beyond(), []);
     let mut bad = Door { width: 0, weight: 1.6, mass: 0, within: Duration::ZERO, ..door.clone() };
     bad.creaks.from = Duration::from_secs(9);
-    bad.crowd.to = 101;
     bad.pace = Some(Rate { per_second: 0.0 });
     bad.matches.clear();
     let keys: Vec<_> = bad.beyond().into_iter().map(|(key, _)| key).collect();
-    assert_eq!(keys, ["width", "weight", "mass", "within", "creaks", "crowd", "pace", "match"]);
+    assert_eq!(keys, ["width", "weight", "mass", "within", "creaks", "pace", "match"]);
     assert_eq!(bad.beyond()[0].1, "0");
     let dark = CountOr::Or(Lamp { bright: 11 });
     let steps = vec![Step::Wait(Duration::from_secs(2))];

@@ -93,13 +93,6 @@ fn kind(kind: &Kind) -> Value {
         Kind::Url => json!({ "type": "string", "minLength": 1, "format": "uri-reference" }),
         Kind::Duration { .. } => pattern(&format!("^{duration}$|{REFERENCE}")),
         Kind::DurationRange => pattern(&format!(r"^{duration}(\.\.{duration})?$|{REFERENCE}")),
-        Kind::CountRange { min, max } => {
-            let count = "[0-9][0-9_]*";
-            json!({ "anyOf": [
-                { "type": "integer", "minimum": min, "maximum": max },
-                pattern(&format!(r"^{count}( *\.\. *{count})?$|{REFERENCE}")),
-            ] })
-        }
         Kind::Size { min, max } => {
             let text = pattern(&format!("^{number} *([kKMG]?B|[KMG]iB)?$|{REFERENCE}"));
             json!({ "anyOf": [{ "type": "integer", "minimum": min, "maximum": max }, text] })
