@@ -1,7 +1,8 @@
 //! Decisions about the size of a pool, made from what it looks like.
 //!
 //! ```text
-//! pool ──sample──▶ autoscale, advisor ──change, if any──▶ pool
+//! pool ──sample──▶ autoscale ──change, if any──▶ pool
+//! pool ──sample──▶ advisor ──advice──▶ operator
 //! ```
 //!
 //! Nothing here knows a pool, an actor, a task or a clock: the caller builds the samples, says what

@@ -56,7 +56,7 @@
 //! | servers and streams | the module [`service`] |
 //! | which worker gets a message | the module [`policy`] |
 //! | limits and sizes, decided for a pool that obeys them or for a caller that acts | [`limits`], [`autoscale`] |
-//! | changes of a pool's settings, advised or made while it runs | the module [`advisor`] |
+//! | advice on a pool's settings while it runs | the module [`advisor`] |
 //! | tests | the feature `test-util`: scripted workers, a clock that jumps |
 //! | the promises, and the tests that hold them | the module [`statements`] |
 

@@ -106,7 +106,7 @@
 //! workers there are. A pool obeys them if it is set up to: [`rate`](PoolBuilder::rate),
 //! [`concurrency`](PoolBuilder::concurrency), [`adaptive`](PoolBuilder::adaptive),
 //! [`autoscale`](PoolBuilder::autoscale). An [`advisor`] suggests changes of the settings every few
-//! minutes, and makes them if it is told to: [`advise`](PoolBuilder::advise).
+//! minutes: [`advise`](PoolBuilder::advise).
 
 use std::{fmt, ops::Deref, sync::Arc, time::Duration};
 

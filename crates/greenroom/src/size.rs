@@ -41,12 +41,4 @@ impl Inbox {
             Self::InAll(_) => "queue",
         }
     }
-
-    /// The same with another number.
-    pub(crate) fn with(self, messages: usize) -> Self {
-        match self {
-            Self::PerWorker(_) => Self::PerWorker(messages),
-            Self::InAll(_) => Self::InAll(messages),
-        }
-    }
 }

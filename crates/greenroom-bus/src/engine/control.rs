@@ -2,7 +2,7 @@
 //!
 //! | while it runs | only before it starts |
 //! |---|---|
-//! | a pool's workers, queue, bounds, advisor, rate and fixed concurrency limit, also where it has none or is to have none; pause and resume | pools and handlers added or removed |
+//! | a pool's workers, queue, advisor, rate and fixed concurrency limit, also where it has none or is to have none; pause and resume | pools and handlers added or removed |
 //! | a handler's retries; pause and resume | the order of events, the pool of a handler, what a handler is for |
 //!
 //! Inputs and outputs can be added and removed while it runs (G01). An engine stays up while at

@@ -65,13 +65,9 @@ pub struct PoolConfig {
     pub timeout: Option<Duration>,
     /// Lets the pool change its workers by itself, between these bounds.
     pub autoscale: Option<Autoscale>,
-    /// Looks at the pool for minutes at a time and says what to change in its settings, or changes
-    /// it: a queue and a number of workers that fit. No advisor does unless said otherwise.
+    /// Looks at the pool for minutes at a time and says what to change in its settings: a queue and
+    /// a number of workers that fit. No advisor does unless said otherwise.
     pub advisor: Option<Advisor>,
-    /// The fewest and the most workers that it may have while it runs, whether an operator or the
-    /// pool changes that; as many as wanted unless said otherwise. Those of
-    /// [`autoscale`](Self::autoscale) take their place.
-    pub bounds: Option<(usize, usize)>,
     /// Runs the workers on so many threads of the pool's own, for handlers that compute or block:
     /// otherwise they hold up the inputs and every other pool.
     pub dedicated_threads: Option<usize>,
@@ -137,7 +133,6 @@ impl Default for PoolConfig {
             timeout: None,
             autoscale: None,
             advisor: None,
-            bounds: None,
             dedicated_threads: None,
             weight: None,
         }

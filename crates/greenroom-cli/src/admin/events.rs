@@ -123,7 +123,7 @@ fn in_words(event: &PoolEvent) -> String {
         }
         E::DroppedByOverflow { messages } => format!("{messages} events had no room"),
         E::Resized { from, to, .. } => format!("{to} workers in place of {from}"),
-        E::CapacityChanged { from, to, .. } => format!("room for {to} events in place of {from}"),
+        E::CapacityChanged { from, to } => format!("room for {to} events in place of {from}"),
         E::LimitChanged { from, to, .. } => format!("at most {to} at once in place of {from}"),
         E::SlotHeld { slot, messages, held_for } => {
             format!("{messages} events wait for worker {slot}, for {}", time(*held_for))

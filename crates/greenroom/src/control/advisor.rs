@@ -29,17 +29,12 @@
 //!    there was room for if it was full, twice that if it had to grow). A period in which nothing
 //!    was sent does not shrink it: a quiet night is no reason to be short of room in the morning.
 //!
-//! # Advice and acts
+//! # Advice
 //! Advice ([`Advice`]) names its rule, the figures, and the lines of the configuration to change.
 //! The pool keeps the latest ([`PoolAdmin::advice`](crate::PoolAdmin::advice)), and reports when it
 //! changes ([`PoolEvent::Advised`](crate::PoolEvent::Advised), which is logged).
 //!
-//! With [`Advisor::act`] the pool follows the advice at once, while it works: no message is
-//! lost, and no order changes. The advisor watches for at least a whole period after each act. It
-//! reverses its last act only if the figures have asked for that for two whole periods in a row;
-//! for four the next time, and so on up to 32, until it goes on in one direction.
-//!
-//! A running pool is given another advisor, or none, with
+//! The advisor changes nothing itself. A running pool is given another advisor, or none, with
 //! [`PoolAdmin::set_advisor`](crate::PoolAdmin::set_advisor).
 //!
 //! # Which to use
@@ -47,11 +42,8 @@
 //! |---|---|
 //! | load that comes and goes within seconds or minutes | [`autoscale`](super::autoscale): the number of workers, each second |
 //! | an inbox and a size that suit the job, found out once and written down | the advisor, which only says so |
-//! | pools that nobody looks after | the advisor with [`act`](Advisor::act), and [`bounds`](crate::PoolBuilder::bounds) |
 //!
-//! Both can be used together: then the advisor leaves the number of workers to the autoscaler. In a
-//! pool with a policy that chooses a worker, each worker has a mailbox of fixed size, so there the
-//! advisor never acts.
+//! Both can be used together: then the advisor leaves the number of workers to the autoscaler.
 //!
 //! # Price
 //! One more measurement for each message that is measured, and a look at the queues a second.
@@ -63,7 +55,6 @@ use crate::SpawnError;
 mod advice;
 mod figures;
 mod finding;
-mod hysteresis;
 pub(crate) mod period;
 mod rules;
 mod settings;
@@ -75,7 +66,6 @@ pub use finding::Finding;
 pub use settings::Advisor;
 
 use super::peaks::Peaks;
-use hysteresis::{Hysteresis, Way};
 
 /// How long the number of waiting messages is remembered: a day has its busy hours.
 const REMEMBERED: Duration = Duration::from_secs(24 * 3600);
@@ -88,7 +78,6 @@ pub struct Judge {
     settings: Advisor,
     /// For how many messages room was needed at a time, lately.
     peaks: Peaks,
-    hysteresis: Hysteresis,
 }
 
 impl Judge {
@@ -97,8 +86,7 @@ impl Judge {
     /// # Errors
     /// A setting out of range.
     pub fn new(settings: Advisor) -> Result<Self, SpawnError> {
-        let settings = settings.checked()?;
-        Ok(Self { settings, peaks: Peaks::default(), hysteresis: Hysteresis::default() })
+        Ok(Self { settings: settings.checked()?, peaks: Peaks::default() })
     }
 
     /// The settings.
@@ -106,15 +94,14 @@ impl Judge {
         &self.settings
     }
 
-    /// Looks at the figures of a period and says what they ask for. If the advice is to be
-    /// [acted](Advice::acted) upon, the judge assumes that it is.
+    /// Looks at the figures of a period and says what they ask for.
     pub fn advise(&mut self, figures: &Figures) -> Advice {
         let finding = self.settings.finding(figures);
-        let needed = match finding.way() {
+        let needed = match finding.grows() {
             // The number that would have come in is unknown. What is grown now is not taken away as
             // soon as it helps.
-            Some(Way::Grow) => 2.0 * figures.capacity() as f64,
-            _ => figures.most_waiting(),
+            true => 2.0 * figures.capacity() as f64,
+            false => figures.most_waiting(),
         };
         self.peaks.add(figures.at, needed, REMEMBERED);
         let change = self.settings.proposal(finding, figures, self.peaks.peak());
@@ -123,9 +110,7 @@ impl Judge {
             None if finding == Finding::Roomy => Finding::Fine,
             _ => finding,
         };
-        let way = finding.way().filter(|_| change.is_some());
-        let acted = self.settings.acts && self.hysteresis.follow(way);
-        Advice { finding, figures: *figures, change, acted }
+        Advice { finding, figures: *figures, change }
     }
 }
 

@@ -4,7 +4,7 @@ pub(crate) mod change;
 pub(crate) mod control;
 pub(crate) mod error;
 
-use std::{fmt, hash::Hash, ops::RangeInclusive, sync::Arc, time::Duration};
+use std::{fmt, hash::Hash, sync::Arc, time::Duration};
 
 use super::{
     gather::{BroadcastAddress, Worker, live_workers},
@@ -147,27 +147,6 @@ impl<A: Actor> PoolAdmin<A> {
     /// The pool is not running, or there is no such slot, or it is not disabled.
     pub fn enable(&self, slot: usize) -> Result<Change, AdminError> {
         self.control.clone().enable(slot)
-    }
-
-    /// Sets the fewest and the most workers that the pool may have: what
-    /// [`PoolBuilder::bounds`](crate::PoolBuilder::bounds) sets at the start. Present workers stay,
-    /// even if they are fewer or more; each later change of size keeps to the bounds.
-    ///
-    /// ```
-    /// # use greenroom::prelude::*;
-    /// # struct Clerk; impl Actor for Clerk { type Message = u8; type Reply = u8; type Error = ();
-    /// # async fn handle(&mut self, page: u8, _: &mut Context<Self>) -> Result<u8, ()> { Ok(page) } }
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let pool = Pool::new(|_slot| Clerk).workers(2).spawn().await?;
-    /// pool.admin().set_bounds(1..=4)?;
-    /// assert!(pool.admin().resize(5).is_err());
-    /// # Ok(()) }
-    /// ```
-    ///
-    /// # Errors
-    /// The pool is not running, sizes itself, or may not have that many workers at all (65,536).
-    pub fn set_bounds(&self, workers: RangeInclusive<usize>) -> Result<(), AdminError> {
-        self.control.set_bounds(workers)
     }
 
     /// Gives the pool this advisor, in place of its present one, or none

@@ -282,8 +282,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
 
     /// Observes the pool for some minutes at a time, and says which settings to change, with the
     /// figures that justify it and the lines to change; see [`advisor`](crate::pool::advisor) and
-    /// [`PoolAdmin::advice`](crate::PoolAdmin::advice). With [`Advisor::act`] the pool changes them
-    /// itself while it runs.
+    /// [`PoolAdmin::advice`](crate::PoolAdmin::advice).
     ///
     /// ```
     /// # use greenroom::{advisor::Advisor, prelude::*};

@@ -144,8 +144,6 @@ pub enum PoolEvent {
         from: usize,
         /// The number now.
         to: usize,
-        /// Why.
-        reason: ResizeReason,
     },
     /// The pool's [advisor](crate::pool::advisor) has new advice.
     Advised {
@@ -201,7 +199,7 @@ pub enum Holding {
     DeadLetters,
 }
 
-/// Why a pool has another size, or another capacity.
+/// Why a pool has another size.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum ResizeReason {
@@ -211,8 +209,6 @@ pub enum ResizeReason {
     Left,
     /// The pool sizes itself, for this reason.
     Autoscaled(Reason),
-    /// The pool follows its advisor.
-    Advised,
 }
 
 /// Why a limit has changed.

@@ -57,8 +57,8 @@ pub(super) fn log(pool: &str, what: &PoolEvent) {
         DroppedByOverflow { messages } => warn!(pool, kind, messages, "messages were dropped"),
         Withdrawn { messages } => info!(pool, kind, messages, "messages were withdrawn"),
         Resized { from, to, reason } => info!(pool, kind, from, to, ?reason, "a pool is resized"),
-        CapacityChanged { from, to, reason } => {
-            info!(pool, kind, from, to, ?reason, "a pool holds another number of messages");
+        CapacityChanged { from, to } => {
+            info!(pool, kind, from, to, "a pool holds another number of messages");
         }
         Advised { advice } => info!(pool, kind, %advice, "advice on the pool's settings"),
         LimitChanged { from, to, reason } => {

@@ -140,7 +140,7 @@ fn x01_each_notice_is_a_tracing_event_at_a_fitting_level_with_its_pool_and_kind(
         (DroppedByOverflow { messages: 17 }, Level::WARN),
         (Withdrawn { messages: 5 }, Level::INFO),
         (Resized { from: 3, to: 4, reason: ResizeReason::Asked }, Level::INFO),
-        (CapacityChanged { from: 8, to: 4, reason: ResizeReason::Advised }, Level::INFO),
+        (CapacityChanged { from: 8, to: 4 }, Level::INFO),
         (Advised { advice: advice() }, Level::INFO),
         (LimitChanged { from: 8, to: 4, reason: LimitChangeReason::Asked }, Level::INFO),
         (SlotHeld { slot: 1, messages: 2, held_for: Duration::from_secs(1) }, Level::WARN),

@@ -42,7 +42,7 @@ fn one_of_each() -> Vec<PoolEvent> {
         DroppedByOverflow { messages: 17 },
         Withdrawn { messages: 5 },
         Resized { from: 3, to: 4, reason: ResizeReason::Asked },
-        CapacityChanged { from: 8, to: 4, reason: ResizeReason::Advised },
+        CapacityChanged { from: 8, to: 4 },
         Advised { advice: advice() },
         LimitChanged { from: 8, to: 4, reason: LimitChangeReason::Asked },
         SlotHeld { slot: 1, messages: 2, held_for: Duration::from_secs(1) },

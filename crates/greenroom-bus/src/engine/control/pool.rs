@@ -22,9 +22,6 @@ use crate::{
     router::{Concurrency, PoolConfig, Retry},
 };
 
-/// The most workers that any pool may have.
-const MOST_WORKERS: usize = 65_536;
-
 /// One pool of a running engine: its figures, its sizes and limits, its pause. Cheap to clone; does
 /// not keep the pool running.
 #[derive(Clone)]
@@ -57,7 +54,6 @@ enum Setting {
     Queue(usize),
     Rate(Option<Rate>),
     Concurrency(Option<usize>),
-    Bounds(Option<(usize, usize)>),
     Advisor(Option<Advisor>),
     /// Carried out by its handlers.
     Retry(Option<Retry>),
@@ -70,7 +66,6 @@ impl Setting {
             Self::Queue(_) => "queue",
             Self::Rate(_) => "rate",
             Self::Concurrency(_) => "concurrency",
-            Self::Bounds(_) => "bounds",
             Self::Advisor(_) => "advisor",
             Self::Retry(_) => "retry",
         }
@@ -184,18 +179,6 @@ impl PoolControl {
         Ok(())
     }
 
-    /// Lets nobody give it fewer or more workers than so many, or anybody as many as wanted
-    /// (`None`). Those that there are stay.
-    ///
-    /// # Errors
-    /// The pool is not running, sizes itself, or may not have so many at all.
-    pub fn set_bounds(&self, bounds: Option<(usize, usize)>) -> Result<(), ChangeError> {
-        let (least, most) = bounds.unwrap_or((0, MOST_WORKERS));
-        self.done(self.managed().admin.set_bounds(least..=most))?;
-        self.settings().config.lock().bounds = bounds;
-        Ok(())
-    }
-
     /// Has this advisor look at it from now on, or nobody (`None`). What was advised before is
     /// forgotten.
     ///
@@ -261,17 +244,12 @@ impl PoolControl {
             concurrency: to.concurrency,
             retry: to.retry,
             advisor: to.advisor,
-            bounds: to.bounds,
             ..is
         };
         if live != *to {
             return Err(self.fixed(is.first_difference(to)));
         }
         let mut settings = Vec::new();
-        // The workers that follow have to be within the new ones.
-        if is.bounds != to.bounds {
-            settings.push(Setting::Bounds(to.bounds));
-        }
         if is.workers != to.workers {
             settings.push(Setting::Workers(to.workers));
         }
@@ -313,7 +291,6 @@ impl PoolChange {
             Setting::Queue(events) => pool.set_queue(events)?,
             Setting::Rate(rate) => pool.set_rate(rate)?,
             Setting::Concurrency(events) => pool.set_concurrency(events)?,
-            Setting::Bounds(bounds) => pool.set_bounds(bounds)?,
             Setting::Advisor(advisor) => pool.set_advisor(advisor)?,
             Setting::Retry(retry) => pool.settings().config.lock().retry = retry,
         }

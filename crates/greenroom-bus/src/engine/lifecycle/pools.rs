@@ -78,10 +78,6 @@ fn limited(pool: PoolBuilder<BusWorker>, config: &PoolConfig) -> PoolBuilder<Bus
         Some(settings) => pool.autoscale(settings),
         None => pool,
     };
-    let pool = match config.bounds {
-        Some((least, most)) if config.autoscale.is_none() => pool.bounds(least..=most),
-        _ => pool,
-    };
     let pool = match config.advisor {
         Some(settings) => pool.advise(settings),
         None => pool,

@@ -37,20 +37,15 @@ pub struct Advice {
     pub figures: Figures,
     /// The change. `None` if no setting would help, or the setting is at its limit.
     pub change: Option<Proposal>,
-    /// The pool follows it now. Otherwise it is for an operator, or for later.
-    pub acted: bool,
 }
 
 impl Advice {
     /// True if it is worth being told of after the advice `before`, because it says something else.
     /// The first advice is no news if the pool is fine.
     pub(crate) fn is_news_after(&self, before: Option<&Self>) -> bool {
-        before.map_or(self.finding != Finding::Fine, |before| !before.says_as(self))
-    }
-
-    /// True if both say the same, whatever their figures.
-    fn says_as(&self, other: &Self) -> bool {
-        (self.finding, self.change, self.acted) == (other.finding, other.change, other.acted)
+        before.map_or(self.finding != Finding::Fine, |before| {
+            (before.finding, before.change) != (self.finding, self.change)
+        })
     }
 }
 
@@ -58,11 +53,12 @@ impl fmt::Display for Advice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.figures, self.finding)?;
         match self.change {
-            Some(change) => write!(f, "; {change}")?,
-            None if self.finding.way().is_some() => write!(f, "; it is at its limit")?,
-            None => {}
+            Some(change) => write!(f, "; {change}"),
+            None if self.finding.grows() || self.finding == Finding::LongQueue => {
+                write!(f, "; it is at its limit")
+            }
+            None => Ok(()),
         }
-        if self.acted { write!(f, " (done)") } else { Ok(()) }
     }
 }
 

@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use super::hysteresis::Way::{self, Grow, Shrink};
-
 /// A finding, and the change that it asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -35,13 +33,9 @@ impl Finding {
         }
     }
 
-    /// Its change of the inbox.
-    pub(super) fn way(self) -> Option<Way> {
-        match self {
-            Self::Crowded | Self::Shallow => Some(Grow),
-            Self::LongQueue | Self::Roomy => Some(Shrink),
-            Self::SlowToDrain | Self::SlowHandler | Self::Fine => None,
-        }
+    /// True if it asks for a larger inbox.
+    pub(super) fn grows(self) -> bool {
+        matches!(self, Self::Crowded | Self::Shallow)
     }
 }
 

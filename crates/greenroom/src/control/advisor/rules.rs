@@ -55,29 +55,23 @@ impl Advisor {
     }
 
     fn grown(&self, figures: &Figures) -> Option<Edit> {
-        let (inbox, workers) = (figures.inbox, figures.workers.max(1));
-        let most = match inbox {
-            Inbox::PerWorker(_) => self.most_inbox.min(self.most_queue / workers),
-            Inbox::InAll(_) => self.most_inbox.saturating_mul(workers).min(self.most_queue),
-        };
-        let to = inbox.messages().saturating_mul(2).min(most);
-        Edit::up(inbox.key(), inbox.messages(), to)
+        let (inbox, most) = (figures.inbox, self.most_queue / parts(figures));
+        Edit::up(inbox.key(), inbox.messages(), inbox.messages().saturating_mul(2).min(most))
     }
 
     /// Half, if `enough` messages in all still fit.
     fn shrunk(&self, figures: &Figures, enough: f64) -> Option<Edit> {
-        let (inbox, workers) = (figures.inbox, figures.workers.max(1));
-        let (least, enough) = match inbox {
-            Inbox::PerWorker(_) => {
-                let least = self.least_inbox.max(self.least_queue.div_ceil(workers));
-                (least, enough / workers as f64)
-            }
-            Inbox::InAll(_) => {
-                (self.least_inbox.saturating_mul(workers).max(self.least_queue), enough)
-            }
-        };
-        let to = inbox.messages().div_ceil(2).max(enough.ceil() as usize).max(least);
-        Edit::down(inbox.key(), inbox.messages(), to)
+        let inbox = figures.inbox;
+        let least = self.least_queue.max(enough.ceil() as usize).div_ceil(parts(figures));
+        Edit::down(inbox.key(), inbox.messages(), inbox.messages().div_ceil(2).max(least))
+    }
+}
+
+/// Into how many parts the bound in all is divided.
+fn parts(figures: &Figures) -> usize {
+    match figures.inbox {
+        Inbox::PerWorker(_) => figures.workers.max(1),
+        Inbox::InAll(_) => 1,
     }
 }
 

@@ -9,11 +9,8 @@ use crate::{SpawnError, size::MAX_CAPACITY};
 const DEFAULT_PERIOD: Duration = Duration::from_secs(5 * 60);
 /// Shorter periods would hold too few looks to average.
 const LEAST_PERIOD: Duration = Duration::from_secs(1);
-/// The most messages of one worker that a configuration may ask room for.
-const MOST_INBOX: usize = 10_000_000;
 
-/// The settings: when a finding is worth advice, how often, and whether to act. The default is
-/// what the fields say.
+/// The settings: when a finding is worth advice, and how often. The default is what the fields say.
 ///
 /// ```
 /// use std::time::Duration;
@@ -53,18 +50,11 @@ pub struct Advisor {
     /// The average share of the inbox in use that counts as little; 0.2 unless said otherwise. An
     /// inbox that is used less is shrunk.
     pub low_use: f64,
-    /// The fewest messages per worker to advise; 1 unless said otherwise.
-    pub least_inbox: usize,
-    /// The most messages per worker to advise; 10,000,000 unless said otherwise. If the advisor
-    /// acts, set it to what fits into memory: workers x messages x their size.
-    pub most_inbox: usize,
     /// The fewest messages in all to advise, however many workers there are; 1 unless said
     /// otherwise.
     pub least_queue: usize,
     /// The most messages in all to advise; 100,000,000 unless said otherwise.
     pub most_queue: usize,
-    /// Whether the pool follows the advice; not unless said otherwise.
-    pub acts: bool,
 }
 
 impl Default for Advisor {
@@ -78,24 +68,13 @@ impl Default for Advisor {
             deep: 5_000,
             deep_share: 0.8,
             low_use: 0.2,
-            least_inbox: 1,
-            most_inbox: MOST_INBOX,
             least_queue: 1,
             most_queue: MAX_CAPACITY,
-            acts: false,
         }
     }
 }
 
 impl Advisor {
-    /// Lets the pool follow the advice, live. Set [`bounds`](crate::PoolBuilder::bounds) and
-    /// [`inbox_within`](Self::inbox_within) to the limits of the machine and of the services
-    /// that the handlers call.
-    #[must_use]
-    pub const fn act(self) -> Self {
-        Self { acts: true, ..self }
-    }
-
     /// How long a period is.
     #[must_use]
     pub const fn period(self, period: Duration) -> Self {
@@ -144,13 +123,7 @@ impl Advisor {
         Self { low_use: share, ..self }
     }
 
-    /// The fewest and the most messages per worker to advise.
-    #[must_use]
-    pub const fn inbox_within(self, least: usize, most: usize) -> Self {
-        Self { least_inbox: least, most_inbox: most, ..self }
-    }
-
-    /// The fewest and the most messages in all to advise, beside the limits per worker.
+    /// The fewest and the most messages in all to advise.
     #[must_use]
     pub const fn queue_within(self, least: usize, most: usize) -> Self {
         Self { least_queue: least, most_queue: most, ..self }
@@ -161,13 +134,6 @@ impl Advisor {
         if self.period < LEAST_PERIOD {
             let millis = self.period.as_millis() as usize;
             return Err(out_of_range("advisor.period (in ms)", millis, "at least 1,000"));
-        }
-        if !(1..=MOST_INBOX).contains(&self.least_inbox) {
-            return Err(out_of_range("advisor.least_inbox", self.least_inbox, "1 to 10,000,000"));
-        }
-        if !(self.least_inbox..=MOST_INBOX).contains(&self.most_inbox) {
-            let range = "at least advisor.least_inbox, and up to 10,000,000";
-            return Err(out_of_range("advisor.most_inbox", self.most_inbox, range));
         }
         if !(1..=MAX_CAPACITY).contains(&self.least_queue) {
             return Err(out_of_range("advisor.least_queue", self.least_queue, "1 to 100,000,000"));

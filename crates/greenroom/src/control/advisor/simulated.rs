@@ -1,4 +1,4 @@
-//! The judge around a simulated pool, which follows it.
+//! The judge and a simulated pool, whose operator follows each advice.
 
 use std::collections::VecDeque;
 
@@ -103,7 +103,7 @@ impl SimulatedPool {
     }
 
     fn follow(&mut self, advice: &Advice) {
-        let Some(change) = advice.change.filter(|_| advice.acted) else { return };
+        let Some(change) = advice.change else { return };
         self.each = change.inbox.map_or(self.each, |line| line.to);
         self.workers = change.workers.map_or(self.workers, |line| line.to);
     }
@@ -131,17 +131,16 @@ impl SimulatedPool {
 
     /// The changes of the inbox, each with its period.
     fn acts(&self) -> Vec<(u64, usize, usize)> {
-        let acted = self.advice.iter().filter(|(_, advice)| advice.acted);
         let line = |(period, advice): &(u64, Advice)| {
             let line = advice.change?.inbox?;
             Some((*period, line.from, line.to))
         };
-        acted.filter_map(line).collect()
+        self.advice.iter().filter_map(line).collect()
     }
 }
 
 fn judge() -> Judge {
-    Judge::new(Advisor::default().act()).unwrap_or_else(|error| panic!("{error}"))
+    Judge::new(Advisor::default()).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// A burst of this many every two seconds, and nothing between.

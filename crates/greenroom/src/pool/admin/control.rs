@@ -1,6 +1,6 @@
 //! What a pool can be asked and told by code that knows its actors, but not the type of its keys.
 
-use std::{any::Any, future::Future, ops::RangeInclusive, pin::Pin, sync::Arc, time::Duration};
+use std::{any::Any, future::Future, pin::Pin, sync::Arc, time::Duration};
 
 use super::{change::Change, error::AdminError};
 use crate::{
@@ -51,7 +51,6 @@ pub(crate) trait Control<A: Actor>: Send + Sync {
     fn enable(self: Arc<Self>, slot: usize) -> Result<Change, AdminError>;
     /// Returns what the bound comes to.
     fn set_inbox(&self, inbox: Inbox) -> Result<usize, AdminError>;
-    fn set_bounds(&self, workers: RangeInclusive<usize>) -> Result<(), AdminError>;
     fn set_advisor(self: Arc<Self>, advisor: Option<Advisor>) -> Result<(), AdminError>;
     fn set_rate(&self, rate: Option<Rate>) -> Result<(), AdminError>;
     fn set_concurrency(&self, messages: Option<usize>) -> Result<(), AdminError>;

@@ -49,7 +49,4 @@ pub enum AdminError {
     /// A setting of the advisor is out of range, in words.
     #[error("{0}")]
     AdvisorOutOfRange(String),
-    /// The pool sizes itself, between the bounds that it was built with.
-    #[error("the pool sizes itself: its bounds are those of its `autoscale`")]
-    Autoscaled,
 }

@@ -8,7 +8,7 @@ pub(crate) struct Advising {
     /// The last advice of the advisor that the pool has now.
     advice: Option<Box<Advice>>,
     /// How often the pool was given another advisor, or none. A task of an earlier one ends at its
-    /// next look, and neither says nor changes anything.
+    /// next look, and says nothing.
     turn: u64,
 }
 

@@ -1,5 +1,4 @@
-//! The task that observes a pool, asks its judge after each period, and acts on
-//! the answer if it may.
+//! The task that observes a pool, and asks its judge after each period.
 
 use std::{
     hash::Hash,
@@ -7,23 +6,22 @@ use std::{
     time::Duration,
 };
 
-use tokio::{sync::mpsc, time::Instant};
+use tokio::time::Instant;
 
 use super::ends_by;
 use crate::{
     Actor, PoolEvent, SpawnError,
     control::advisor::{
-        Advice, Advisor, Figures, Judge, Proposal,
+        Advice, Advisor, Judge,
         period::{Counts, Look, Period, PeriodEnd, moments},
     },
-    pool::{AdminError, core::Core, worker::task_guard::TaskGuard},
-    pool_events::ResizeReason,
+    pool::{core::Core, worker::task_guard::TaskGuard},
 };
 
 /// Looks after a pool that is set up to.
 pub(crate) fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Arc<Core<A, K>>) {
     let Some(settings) = core.settings.config.size.advisor.as_deref().copied() else { return };
-    if let Ok(judge) = judge(core, settings) {
+    if let Ok(judge) = Judge::new(settings) {
         begin_with(core, judge);
     }
 }
@@ -34,7 +32,7 @@ pub(crate) fn replace<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Arc<Core<A, K>>,
     settings: Option<Advisor>,
 ) -> Result<(), SpawnError> {
-    match settings.map(|settings| judge(core, settings)).transpose()? {
+    match settings.map(Judge::new).transpose()? {
         Some(judge) => begin_with(core, judge),
         None => {
             next_turn(core);
@@ -42,15 +40,6 @@ pub(crate) fn replace<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         }
     }
     Ok(())
-}
-
-fn judge<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: &Core<A, K>,
-    settings: Advisor,
-) -> Result<Judge, SpawnError> {
-    // Each worker's own mailbox keeps its size, so there the advice is for an operator.
-    let acts = settings.acts && core.settings.functions.dispatch.is_none();
-    Judge::new(Advisor { acts, ..settings })
 }
 
 fn begin_with<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
@@ -76,13 +65,9 @@ async fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     let length = judge.settings().period;
     let mut period = Period::begin(counts(&core));
     while observe(&core, &mut period, length, turn).await {
-        let figures = period.end(counts(&core), ending(&core));
-        let advice = judge.advise(&figures);
+        let advice = judge.advise(&period.end(counts(&core), ending(&core)));
         if !take_down(&core, &advice, turn) {
             break;
-        }
-        if let Some(change) = advice.change.filter(|_| advice.acted) {
-            carry_out(&core, &figures, change);
         }
     }
     // Pairs with nothing: after a stale `false`, `TaskGuard::drop` asks again before it believes
@@ -160,25 +145,4 @@ fn take_down<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         core.notify(PoolEvent::Advised { advice: Box::new(*advice) });
     }
     true
-}
-
-/// If the size of the pool has been changed in between and leaves no room for this, the
-/// next period says so.
-fn carry_out<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: &Arc<Core<A, K>>,
-    figures: &Figures,
-    change: Proposal,
-) {
-    let (outcomes, _) = mpsc::unbounded_channel();
-    let bound = |to| core.set_inbox(figures.inbox.with(to), ResizeReason::Advised).map(drop);
-    let hire = |more| core.hire(more, ResizeReason::Advised, &outcomes).map(drop);
-    let done = [
-        change.inbox.map(|inbox| bound(inbox.to)),
-        change.workers.map(|workers| hire(workers.to - workers.from)),
-    ];
-    for error in done.into_iter().flatten().filter_map(Result::err) {
-        if error != AdminError::NotRunning {
-            tracing::debug!(pool = &*core.settings.config.name, %error, "somebody else has changed it");
-        }
-    }
 }

@@ -10,7 +10,6 @@ use super::{Core, credit_for};
 use crate::{
     Actor, PoolEvent,
     pool::AdminError,
-    pool_events::ResizeReason,
     size::{Inbox, MAX_CAPACITY},
 };
 
@@ -24,7 +23,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// Another bound. Returns what it comes to now.
-    pub(crate) fn set_inbox(&self, inbox: Inbox, why: ResizeReason) -> Result<usize, AdminError> {
+    pub(crate) fn set_inbox(&self, inbox: Inbox) -> Result<usize, AdminError> {
         let member_list = self.membership.members.lock();
         self.lifecycle.check_running()?;
         let to = inbox.capacity(member_list.len());
@@ -38,7 +37,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         drop(member_list);
         self.serve_waiters();
         if from != to {
-            self.notify(PoolEvent::CapacityChanged { from, to, reason: why });
+            self.notify(PoolEvent::CapacityChanged { from, to });
         }
         Ok(to)
     }

@@ -3,7 +3,6 @@
 use std::{
     any::{Any, type_name},
     hash::Hash,
-    ops::RangeInclusive,
     sync::Arc,
     time::Duration,
 };
@@ -137,11 +136,7 @@ where
     }
 
     fn set_inbox(&self, inbox: Inbox) -> Result<usize, AdminError> {
-        Core::set_inbox(self, inbox, ResizeReason::Asked)
-    }
-
-    fn set_bounds(&self, workers: RangeInclusive<usize>) -> Result<(), AdminError> {
-        Core::set_bounds(self, workers)
+        Core::set_inbox(self, inbox)
     }
 
     fn set_advisor(self: Arc<Self>, advisor: Option<Advisor>) -> Result<(), AdminError> {

@@ -2,7 +2,6 @@
 
 use std::{
     hash::Hash,
-    ops::RangeInclusive,
     sync::{Arc, atomic::Ordering},
 };
 
@@ -22,7 +21,6 @@ use crate::{
         worker::{self, task::Task, task_guard::TaskGuard},
     },
     pool_events::ResizeReason,
-    size::MAX_WORKERS,
 };
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
@@ -278,20 +276,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.notify(PoolEvent::WorkerEnabled { slot });
         self.start_in(&[slot], outcomes);
         Ok(size)
-    }
-
-    /// How many workers there may be, from now on.
-    pub(crate) fn set_bounds(&self, workers: RangeInclusive<usize>) -> Result<(), AdminError> {
-        let mut member_list = self.members()?;
-        if self.settings.config.size.autoscale.is_some() {
-            return Err(AdminError::Autoscaled);
-        }
-        if workers.is_empty() || *workers.end() > MAX_WORKERS {
-            let bounds = 0..=MAX_WORKERS;
-            return Err(AdminError::OutOfBounds { asked: *workers.end(), bounds });
-        }
-        member_list.set_bounds(workers);
-        Ok(())
     }
 
     fn let_leave(self: &Arc<Self>, slot: usize, outcomes: &Outcomes) {

@@ -82,10 +82,6 @@ impl MemberList {
         self.bounds.clone()
     }
 
-    pub(crate) fn set_bounds(&mut self, bounds: RangeInclusive<usize>) {
-        self.bounds = bounds;
-    }
-
     /// Slots ever made.
     pub(crate) fn made(&self) -> usize {
         self.left.as_ref().map_or(self.row.len(), |left| left.places.len())
