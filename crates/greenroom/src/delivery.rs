@@ -307,8 +307,9 @@ impl<M, R, E> Delivery<M, R, E> {
         self.extra.as_ref()?.sender()
     }
 
-    /// Says when the result is not wanted any more, if the sender has attached a token: for the
-    /// loser of a [hedged](crate::gather::Hedged) or gathered call, for instance.
+    /// Says when the result is not wanted any more, if the sender has attached a token. A
+    /// [gathered](crate::gather) call, for instance, cancels the token of each worker that it no
+    /// longer waits for.
     pub fn cancellation(&self) -> Option<&CancellationToken> {
         self.extra.as_ref()?.about.as_ref()?.token.as_ref()
     }

@@ -51,7 +51,7 @@
 //! | holding actors of different kinds, or without keeping them alive | [`Recipient`], [`AnyAddress`], [`WeakAddress`] |
 //! | something around every message: a limit, a span, a count | [`Layer`], and the module [`layer`] |
 //! | one end for many actors | [`System`], and the module [`system`] |
-//! | all workers at once, parts of a request, a second attempt for a slow call | the module [`gather`] |
+//! | all workers at once, the first answer of several, parts of a request | the module [`gather`] |
 //! | an actor that looks after a pool: sizes it, answers for it, is told its events | the module [`coordinator`] |
 //! | servers and streams | the module [`service`] |
 //! | which worker gets a message | the module [`policy`] |

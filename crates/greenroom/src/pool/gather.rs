@@ -1,15 +1,13 @@
 //! One message to several workers, and what comes back.
 //!
 //! A pool gives a message to one worker. Three tasks need more than one: telling all of them
-//! something, asking all of them and combining their answers, and not waiting for a worker that
-//! happens to be slow.
+//! something, asking several of them the same, and dividing a request among them.
 //!
 //! | for | there is | to whom | the reply |
 //! |---|---|---|---|
 //! | telling all | [`BroadcastAddress::send`] | a copy to each live worker | [`Sent`] |
 //! | asking all, or so many | [`BroadcastAddress::call`] | a copy to each live worker | [`Gathered`], [`FirstReply`] |
 //! | dividing work | [`SplitJoin`] | a part to each live worker | what `join` makes |
-//! | a short tail | [`Hedged`] | one worker, another one where it is slow | the first |
 //!
 //! Nothing stands between the caller and the workers: calls run in the caller's task, all at once,
 //! and each part is polled only when it was woken. A worker that dies, fails or panics resolves its
@@ -32,8 +30,6 @@ mod fold;
 mod gathered;
 mod gathering;
 pub(crate) mod group;
-mod hedge_budget;
-mod hedged;
 pub(crate) mod live_workers;
 mod partial;
 mod round;
@@ -46,8 +42,6 @@ pub use broadcast::BroadcastAddress;
 pub use gathered::{FirstReply, GatherError, Gathered, SlotResult};
 pub use gathering::Gathering;
 pub use group::Worker;
-pub use hedge_budget::HedgeBudget;
-pub use hedged::Hedged;
 pub use partial::{PartialPolicy, SplitJoinError};
 pub use sent::{NoneAccepted, Sent};
 pub use split_join::{SplitJoin, SplitJoinAddress};

@@ -5,31 +5,10 @@ use std::{
     pin::{Pin, pin},
 };
 
-use crate::{Address, CallError, CancellationToken, Envelope, pool::Calling};
+use crate::{Address, CallError, CancellationToken, Envelope};
 
 /// One call among several for the same answer.
 pub(super) type Attempt<R, E> = Pin<Box<dyn Future<Output = Result<R, CallError<E>>> + Send>>;
-
-/// Calls, waiting for room. The token goes into the delivery.
-pub(super) async fn call_with_token<M, R, E>(
-    address: &Address<M, R, E>,
-    message: M,
-    token: CancellationToken,
-) -> Result<R, CallError<E>> {
-    let called = address.call_with(message, Envelope::new().token(token)).await;
-    called.map_err(CallError::without_message)
-}
-
-/// Calls if there is room at once. The token goes into the delivery.
-pub(super) fn try_call_with_token<M, R, E>(
-    address: &Address<M, R, E>,
-    message: M,
-    token: CancellationToken,
-) -> Option<Calling<R, E>> {
-    let envelope = Envelope::new().token(token);
-    let permit = address.try_reserve_owned().ok()?;
-    Some(permit.call_with(message, envelope).without_message())
-}
 
 /// Cancels its token when it is dropped before the answer has arrived.
 struct Loser(Option<CancellationToken>);
@@ -49,7 +28,7 @@ impl Drop for Loser {
 }
 
 /// The call, which cancels the token when it is dropped unanswered, even if it was never polled.
-pub(super) fn or_cancel<T>(
+fn or_cancel<T>(
     token: CancellationToken,
     call: impl Future<Output = T>,
 ) -> impl Future<Output = T> {

@@ -93,8 +93,7 @@ impl<'a, M: Clone + Send + 'static, R: Send + 'static, E: Send + 'static> Gather
     }
 
     /// As [`first`](Self::first), but asks only this many of the live workers: at least one, and at
-    /// most all. They take turns. The price is as many times the work; [`Hedged`](super::Hedged)
-    /// pays it for slow answers only.
+    /// most all. They take turns. The price is as many times the work.
     ///
     /// # Errors
     /// As [`first`](Self::first).

@@ -1,9 +1,7 @@
-//! One message to several workers: broadcast, split-join and hedged calls (actors-and-pools.md, P10
-//! to P12).
+//! One message to several workers: broadcast and split-join (actors-and-pools.md, P10 to P12).
 
 mod broadcast;
 mod crew;
 mod envelopes;
 mod events;
-mod hedged;
 mod split_join;
