@@ -121,33 +121,10 @@ impl PoolEvents {
         }
     }
 
-    /// [`emit`](Self::emit), for an event that is not free to make: nothing is made if the
-    /// hub is switched off.
-    pub fn emit_with(&self, pool: &Arc<str>, what: impl FnOnce() -> PoolEvent) {
-        if let Some(hub) = &self.hub {
-            hub.emit(pool, what());
-        }
-    }
-
     /// Receives the events from now on. If the hub is switched off, the
     /// receiver's stream has ended.
     pub fn subscribe(&self) -> PoolEventReceiver {
-        PoolEventReceiver::new(self.hub.as_ref(), None)
-    }
-
-    /// Receives the events of the pools of this name. Those of others take no room in
-    /// the receiver's buffer.
-    ///
-    /// ```
-    /// # use std::sync::Arc;
-    /// # use greenroom::{PoolEvent, PoolEvents, topic::Event};
-    /// let notices = PoolEvents::new(100);
-    /// let mut receiver = notices.subscribe_to("images");
-    /// notices.emit(&Arc::from("mails"), PoolEvent::MailboxFull);
-    /// assert!(receiver.try_recv().is_none());
-    /// ```
-    pub fn subscribe_to(&self, pool: impl Into<Arc<str>>) -> PoolEventReceiver {
-        PoolEventReceiver::new(self.hub.as_ref(), Some(pool.into()))
+        PoolEventReceiver::new(self.hub.as_ref())
     }
 
     /// How many notices there were of each kind.

@@ -33,25 +33,8 @@ pub(super) struct EventHub {
     listeners: Mutex<Arc<Vec<Arc<Listener>>>>,
 }
 
-/// A receiver of notices.
-pub(super) struct Listener {
-    /// The pools that it wants to hear of; `None`: all.
-    pool: Option<Arc<str>>,
-    pub(super) buffer: Buffer<PoolEventRecord>,
-}
-
-impl Listener {
-    fn wants(&self, pool: &str) -> bool {
-        self.pool.as_deref().is_none_or(|wanted| wanted == pool)
-    }
-
-    /// Of a hub that is switched off.
-    pub(super) fn ended() -> Self {
-        let buffer = Buffer::new(0, Arc::default());
-        buffer.topic_ended();
-        Self { pool: None, buffer }
-    }
-}
+/// What a receiver takes its notices from.
+pub(super) type Listener = Buffer<PoolEventRecord>;
 
 impl EventHub {
     pub(super) fn new(capacity: usize) -> Self {
@@ -88,18 +71,17 @@ impl EventHub {
     fn hand_out(&self, pool: &Arc<str>, what: PoolEvent) {
         let notice = Arc::new(PoolEventRecord { pool: pool.clone(), at: SystemTime::now(), what });
         let listeners = self.listeners.lock().clone();
-        for listener in listeners.iter().filter(|listener| listener.wants(pool)) {
+        for listener in listeners.iter() {
             contained(|| {
-                listener.buffer.offer(&notice);
+                listener.offer(&notice);
             });
         }
-        // This may be the last hold on an unwanted notice, or on a listener that has unsubscribed.
+        // This may be the last hold on the notice, or on a listener that has unsubscribed.
         discard((notice, listeners));
     }
 
-    pub(super) fn add(&self, pool: Option<Arc<str>>) -> Arc<Listener> {
-        let buffer = Buffer::new(self.capacity, self.missed.clone());
-        let listener = Arc::new(Listener { pool, buffer });
+    pub(super) fn add(&self) -> Arc<Listener> {
+        let listener = Arc::new(Listener::new(self.capacity, self.missed.clone()));
         let mut listeners = self.listeners.lock();
         Arc::make_mut(&mut listeners).push(listener.clone());
         self.listening.store(listeners.len(), Ordering::Release);
@@ -117,7 +99,7 @@ impl EventHub {
 impl Drop for EventHub {
     fn drop(&mut self) {
         let listeners = std::mem::take(self.listeners.get_mut());
-        listeners.iter().for_each(|listener| contained(|| listener.buffer.topic_ended()));
+        listeners.iter().for_each(|listener| contained(|| listener.topic_ended()));
         discard(listeners);
     }
 }

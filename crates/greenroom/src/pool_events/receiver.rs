@@ -4,7 +4,6 @@ use std::{
     fmt,
     future::poll_fn,
     sync::{Arc, Weak},
-    task::{Context, Poll},
 };
 
 use super::{
@@ -40,11 +39,13 @@ pub struct PoolEventReceiver {
 }
 
 impl PoolEventReceiver {
-    pub(super) fn new(hub: Option<&Arc<EventHub>>, pool: Option<Arc<str>>) -> Self {
-        match hub {
-            Some(hub) => Self { hub: Arc::downgrade(hub), listener: hub.add(pool) },
-            None => Self { hub: Weak::new(), listener: Arc::new(Listener::ended()) },
+    pub(super) fn new(hub: Option<&Arc<EventHub>>) -> Self {
+        if let Some(hub) = hub {
+            return Self { hub: Arc::downgrade(hub), listener: hub.add() };
         }
+        let listener = Listener::new(0, Arc::default());
+        listener.topic_ended();
+        Self { hub: Weak::new(), listener: Arc::new(listener) }
     }
 
     /// Waits for the next notice, or for the number of missed ones before it. `None` when
@@ -54,25 +55,20 @@ impl PoolEventReceiver {
     /// # Cancel safety
     /// A dropped future has taken nothing.
     pub async fn recv(&mut self) -> Option<Event<PoolEventRecord>> {
-        poll_fn(|cx| self.poll_recv(cx)).await
+        poll_fn(|cx| self.listener.poll_take(cx)).await.map(owned)
     }
 
     /// The next notice if there is one, without waiting.
     pub fn try_recv(&mut self) -> Option<Event<PoolEventRecord>> {
-        match self.listener.buffer.take() {
+        match self.listener.take() {
             NextEvent::Event(event) => Some(owned(event)),
             NextEvent::Nothing | NextEvent::Ended => None,
         }
     }
 
-    /// [`recv`](Self::recv) for hand-written futures, in the shape of a stream's `poll_next`.
-    pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<Event<PoolEventRecord>>> {
-        self.listener.buffer.poll_take(cx).map(|event| event.map(owned))
-    }
-
     /// Notices that did not fit into the buffer so far.
     pub fn missed(&self) -> u64 {
-        self.listener.buffer.missed()
+        self.listener.missed()
     }
 }
 

@@ -1,6 +1,7 @@
 //! Pool events: what operators hear of (X01), and how far they may be behind (X02).
 
 use std::{
+    pin::pin,
     sync::Arc,
     task::{Context, Poll, Wake},
     time::Duration,
@@ -123,39 +124,25 @@ fn x01_no_two_kinds_have_the_same_name() {
     assert_eq!(names.len(), Kind::ALL.len());
 }
 
-#[test]
-fn x01_a_subscription_to_a_pool_hears_of_no_other() {
-    let notices = PoolEvents::new(1);
-    let mut receiver = notices.subscribe_to("images");
-    notices.emit(&pool(), PoolEvent::KeyParked);
-    (0..10).for_each(|_| notices.emit(&"mails".into(), PoolEvent::MailboxFull));
-    assert_eq!(received(&mut receiver), items(&[Kind::KeyParked]), "and is not behind by it");
-}
-
 #[tokio::test]
-async fn x01_switched_off_nothing_is_made_counted_or_sent() {
+async fn x01_switched_off_nothing_is_counted_or_sent() {
     let off = PoolEvents::off();
     assert!(!off.is_on());
     let mut receiver = off.subscribe();
     off.emit(&pool(), PoolEvent::KeyParked);
-    off.emit_with(&pool(), || panic!("it is not made"));
     assert_eq!(off.counts().total(), 0);
     assert!(receiver.recv().await.is_none());
 }
 
 #[test]
-fn x01_what_is_made_on_demand_is_told_where_it_is_on() {
-    let notices = PoolEvents::new(1);
-    let mut receiver = notices.subscribe();
-    notices.emit_with(&pool(), || PoolEvent::KeyParked);
-    assert_eq!(received(&mut receiver), items(&[Kind::KeyParked]));
-}
-
-#[test]
 fn x01_the_process_has_one_hub_by_default() {
-    let mut receiver = PoolEvents::global().subscribe_to("of this test alone");
-    PoolEvents::default().emit(&"of this test alone".into(), PoolEvent::KeyReleased);
-    assert_eq!(received(&mut receiver), items(&[Kind::KeyReleased]));
+    let is_heard = || {
+        let mut receiver = PoolEvents::global().subscribe();
+        PoolEvents::default().emit(&"of this test alone".into(), PoolEvent::KeyReleased);
+        let mut heard = std::iter::from_fn(|| receiver.try_recv()).filter_map(Event::into_item);
+        heard.any(|notice| &*notice.pool == "of this test alone")
+    };
+    assert!((0..100).any(|_| is_heard()), "other tests may tell more than a receiver keeps");
 }
 
 #[tokio::test(start_paused = true)]
@@ -235,9 +222,6 @@ fn x02_an_error_that_is_missed_is_dropped_under_no_lock_and_its_panic_ends_there
     drop(receiver);
     notices.emit(&pool(), nasty(&notices));
     assert_eq!(notices.counts().of(Kind::KeyReleased), 2, "it is dropped where nobody listens");
-    let _of_others = notices.subscribe_to("mails");
-    notices.emit(&pool(), nasty(&notices));
-    assert_eq!(notices.counts().of(Kind::KeyReleased), 3, "and where nobody wants it");
 }
 
 struct Panics;
@@ -253,9 +237,10 @@ fn x02_a_waker_that_panics_keeps_no_notice_from_others() {
     let notices = PoolEvents::new(1);
     let (mut first, mut second) = (notices.subscribe(), notices.subscribe());
     let waker = Arc::new(Panics).into();
-    assert!(first.poll_recv(&mut Context::from_waker(&waker)).is_pending());
+    let mut waiting = pin!(first.recv());
+    assert!(waiting.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
     notices.emit(&pool(), PoolEvent::KeyParked);
     assert_eq!(received(&mut second), items(&[Kind::KeyParked]));
-    let ready = first.poll_recv(&mut Context::from_waker(&waker));
+    let ready = waiting.as_mut().poll(&mut Context::from_waker(&waker));
     assert!(matches!(ready, Poll::Ready(Some(Event::Item(_)))));
 }

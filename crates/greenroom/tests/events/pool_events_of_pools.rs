@@ -73,6 +73,12 @@ fn kinds(receiver: &mut PoolEventReceiver) -> Vec<Kind> {
     events.filter_map(Event::into_item).map(|notice| notice.what.kind()).collect()
 }
 
+/// Those of one pool, where others of this process tell the same hub.
+fn kinds_of(pool: &str, receiver: &mut PoolEventReceiver) -> Vec<Kind> {
+    let notices = std::iter::from_fn(|| receiver.try_recv()).filter_map(Event::into_item);
+    notices.filter(|notice| &*notice.pool == pool).map(|notice| notice.what.kind()).collect()
+}
+
 async fn settle() {
     tokio::time::sleep(100 * SECOND).await;
 }
@@ -416,7 +422,7 @@ async fn x01_a_worker_that_does_not_let_go_is_told_at_the_deadline() {
 
 #[tokio::test(start_paused = true)]
 async fn x01_switched_off_a_pool_tells_nothing() {
-    let global = PoolEvents::global().subscribe_to("quiet");
+    let mut global = PoolEvents::global().subscribe();
     let off = PoolEvents::off();
     let pool = Pool::new(|_| Desk).workers(1).capacity(1).name("quiet").pool_events(off.clone());
     let pool = pool.overflow(Overflow::DropOldest).restarts(restarts(0)).spawn().await.unwrap();
@@ -426,16 +432,21 @@ async fn x01_switched_off_a_pool_tells_nothing() {
     settle().await;
     assert_eq!(pool.stats().dead_lettered, 10);
     pool.stop(Stop::Now).await;
-    assert_eq!((off.counts().total(), global.missed()), (0, 0));
-    assert_eq!(heard(&mut { global }), [""; 0], "nor anywhere else");
+    assert_eq!(off.counts().total(), 0);
+    assert_eq!(kinds_of("quiet", &mut global), [], "nor anywhere else");
 }
 
 #[tokio::test(start_paused = true)]
 async fn x01_unless_said_otherwise_a_pool_tells_the_hub_of_the_process() {
-    let mut receiver = PoolEvents::global().subscribe_to("told to all");
-    let pool = Pool::new(|_| Desk).workers(1).name("told to all").spawn().await.unwrap();
-    pool.stop(Stop::Now).await;
-    assert_eq!(kinds(&mut receiver), [Kind::WorkerStarted, Kind::Started, Kind::Stopped]);
+    let (mut told, mut missed) = (Vec::new(), 1);
+    // Other tests may tell more than a receiver keeps.
+    while missed > 0 {
+        let mut receiver = PoolEvents::global().subscribe();
+        let pool = Pool::new(|_| Desk).workers(1).name("told to all").spawn().await.unwrap();
+        pool.stop(Stop::Now).await;
+        (told, missed) = (kinds_of("told to all", &mut receiver), receiver.missed());
+    }
+    assert_eq!(told, [Kind::WorkerStarted, Kind::Started, Kind::Stopped]);
 }
 
 #[tokio::test(start_paused = true)]
