@@ -24,7 +24,6 @@ use std::{fmt, marker::PhantomData, sync::Arc};
 use crate::{Address, gather::BroadcastAddress};
 
 pub(crate) mod buffer;
-mod demand;
 mod event;
 mod feed;
 mod feeds;
@@ -34,9 +33,12 @@ pub(crate) mod receiver;
 pub(crate) mod subscriber;
 mod subscription;
 
-use self::{demand::Demand, feed::Feed, feeds::Feeds, hub::Hub, subscriber::Missed};
+use self::{feed::Feed, feeds::Feeds, hub::Hub, subscriber::Missed};
 pub use self::{
-    demand::Notice, event::Event, hub::TopicStats, producer::Producer, receiver::Receiver,
+    event::Event,
+    hub::TopicStats,
+    producer::{Notice, Producer},
+    receiver::Receiver,
     subscription::Subscription,
 };
 
@@ -89,15 +91,13 @@ pub struct Topic<E> {
 pub struct TopicBuilder<E> {
     name: Arc<str>,
     replay: usize,
-    demand: Demand,
     event: PhantomData<fn(E)>,
 }
 
 impl<E> Topic<E> {
     /// Sets up a topic.
     pub fn named(name: impl Into<Arc<str>>) -> TopicBuilder<E> {
-        let demand = Demand::default();
-        TopicBuilder { name: name.into(), replay: 0, demand, event: PhantomData }
+        TopicBuilder { name: name.into(), replay: 0, event: PhantomData }
     }
 
     /// The name.
@@ -139,18 +139,6 @@ impl<E: Clone + Send + Sync + 'static> Topic<E> {
         F: 'static,
     {
         self.subscribe_with(address, |event| Some(M::from(event)))
-    }
-
-    /// As [`subscribe`](Self::subscribe), for an actor that takes events as they are and does not
-    /// want to be told of missed ones. [`Subscription::missed`] still counts them.
-    pub fn subscribe_items<M, R, F>(&self, address: &Address<M, R, F>) -> Subscription<E>
-    where
-        E: Into<M>,
-        M: Send + 'static,
-        R: 'static,
-        F: 'static,
-    {
-        self.subscribe_with(address, |event| event.into_item().map(E::into))
     }
 
     /// As [`subscribe`](Self::subscribe), with a function that makes messages of events, and none
@@ -200,22 +188,7 @@ impl<E: Clone + Send + Sync + 'static> Topic<E> {
         R: 'static,
         F: 'static,
     {
-        self.subscribe_each_with(workers, |event| Some(M::from(event)))
-    }
-
-    /// As [`subscribe_each`](Self::subscribe_each), with a function that makes messages of events
-    /// as in [`subscribe_with`](Self::subscribe_with), once for each worker.
-    pub fn subscribe_each_with<M, R, F>(
-        &self,
-        workers: &BroadcastAddress<M, R, F>,
-        convert: impl Fn(Event<E>) -> Option<M> + Send + Sync + 'static,
-    ) -> Subscription<E>
-    where
-        M: Send + 'static,
-        R: 'static,
-        F: 'static,
-    {
-        let feeds = Feeds::new(workers.weak_group(), convert, self.hub.missed());
+        let feeds = Feeds::new(workers.weak_group(), self.hub.missed());
         Subscription::new(&self.hub, Arc::new(feeds))
     }
 
@@ -235,19 +208,9 @@ impl<E> TopicBuilder<E> {
         self
     }
 
-    /// Sets a hook that is told when the first subscriber has come and when the last one has gone,
-    /// in turns, on whichever thread that happens, under no lock. A change that is undone before it
-    /// was told is not told. The hook must not block.
-    ///
-    /// [`Producer::notice`] waits for the same.
-    pub fn on_notice(mut self, hook: impl Fn(Notice) + Send + Sync + 'static) -> Self {
-        self.demand.hook(hook);
-        self
-    }
-
     /// The topic, and the right to publish to it.
     pub fn open(self) -> (Topic<E>, Producer<E>) {
-        let hub = Arc::new(Hub::new(self.name, self.replay, self.demand));
+        let hub = Arc::new(Hub::new(self.name, self.replay));
         let producer = Producer::new(&hub);
         (Topic { hub }, producer)
     }

@@ -22,9 +22,8 @@ use super::{
 };
 use crate::pool::{Worker, gather::group::WeakGroup};
 
-pub(super) struct Feeds<E, M, R, F, C> {
+pub(super) struct Feeds<E, M, R, F> {
     group: Box<dyn WeakGroup<M, R, F>>,
-    convert: Arc<C>,
     /// Each with the life of its worker. Runs no user code: removed feeds are
     /// dropped after the lock.
     feeds: Mutex<Vec<WorkersFeed<E>>>,
@@ -56,26 +55,23 @@ impl<E> Clone for WorkersFeed<E> {
     }
 }
 
-impl<E, M, R, F, C> Feeds<E, M, R, F, C>
+impl<E, M, R, F> Feeds<E, M, R, F>
 where
     E: Clone + Send + Sync + 'static,
-    M: Send + 'static,
+    M: From<Event<E>> + Send + 'static,
     R: 'static,
     F: 'static,
-    C: Fn(Event<E>) -> Option<M> + Send + Sync + 'static,
 {
     /// The replayed events go to the workers that live now.
-    pub(super) fn new(group: Box<dyn WeakGroup<M, R, F>>, convert: C, all: Arc<AtomicU64>) -> Self {
-        let (convert, missed) = (Arc::new(convert), Missed::new(all));
-        let feeds = Self { group, convert, feeds: Mutex::default(), missed };
+    pub(super) fn new(group: Box<dyn WeakGroup<M, R, F>>, all: Arc<AtomicU64>) -> Self {
+        let feeds = Self { group, feeds: Mutex::default(), missed: Missed::new(all) };
         let live = feeds.group.members().unwrap_or_default();
         *feeds.feeds.lock() = live.iter().map(|worker| feeds.feed(worker)).collect();
         feeds
     }
 
     fn feed(&self, worker: &Worker<M, R, F>) -> WorkersFeed<E> {
-        let convert = self.convert.clone();
-        let convert = move |event| convert(event);
+        let convert = |event: Event<E>| Some(M::from(event));
         let feed = Feed::new(worker.address().downgrade(), convert, self.missed.clone());
         let life = worker.address().vtable.life_id();
         WorkersFeed { life, feed: Arc::new(feed), begun: Arc::default() }
@@ -123,13 +119,12 @@ where
     }
 }
 
-impl<E, M, R, F, C> Subscriber<E> for Feeds<E, M, R, F, C>
+impl<E, M, R, F> Subscriber<E> for Feeds<E, M, R, F>
 where
     E: Clone + Send + Sync + 'static,
-    M: Send + 'static,
+    M: From<Event<E>> + Send + 'static,
     R: 'static,
     F: 'static,
-    C: Fn(Event<E>) -> Option<M> + Send + Sync + 'static,
 {
     fn prepare(&self, replay: &VecDeque<Arc<E>>) {
         self.feeds.lock().iter().for_each(|one| one.feed.prepare(replay));

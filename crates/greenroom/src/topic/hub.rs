@@ -10,11 +10,9 @@ use std::{
 
 use greenroom_queue::discard::discard;
 use greenroom_queue::lock::Mutex;
+use tokio::sync::watch;
 
-use super::{
-    demand::Demand,
-    subscriber::{Offered, Subscriber},
-};
+use super::subscriber::{Offered, Subscriber};
 
 /// The figures of a topic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +35,8 @@ pub struct TopicStats {
 pub(super) struct Hub<E> {
     name: Arc<str>,
     replay: usize,
-    demand: Demand,
+    /// Whether there are subscribers, as the producer is told.
+    wanted: watch::Sender<bool>,
     /// The right to publish is taken.
     produced: AtomicBool,
     missed: Arc<AtomicU64>,
@@ -76,7 +75,7 @@ impl<E> State<E> {
 
 impl<E> Hub<E> {
     /// The right to publish is taken, for the first producer.
-    pub(super) fn new(name: Arc<str>, replay: usize, demand: Demand) -> Self {
+    pub(super) fn new(name: Arc<str>, replay: usize) -> Self {
         let state = State {
             replay: VecDeque::new(),
             members: Arc::default(),
@@ -84,16 +83,23 @@ impl<E> Hub<E> {
             published: 0,
             removed: 0,
         };
-        let produced = AtomicBool::new(true);
-        Self { name, replay, demand, produced, missed: Arc::default(), state: Mutex::new(state) }
+        Self {
+            name,
+            replay,
+            wanted: watch::Sender::new(false),
+            produced: AtomicBool::new(true),
+            missed: Arc::default(),
+            state: Mutex::new(state),
+        }
     }
 
     pub(super) fn name(&self) -> &str {
         &self.name
     }
 
-    pub(super) fn demand(&self) -> &Demand {
-        &self.demand
+    /// Whether there are subscribers, at each time.
+    pub(super) fn wanted(&self) -> watch::Receiver<bool> {
+        self.wanted.subscribe()
     }
 
     /// The counter of missed events.
@@ -186,8 +192,13 @@ impl<E> Hub<E> {
         self.tell_demand();
     }
 
+    /// Tells the producer whether there are subscribers. Each change of these ends in a call here,
+    /// and each call looks at them under the lock of what it tells: the last one tells the truth.
     fn tell_demand(&self) {
-        self.demand.update(|| !self.state.lock().members.is_empty());
+        self.wanted.send_if_modified(|told| {
+            let wanted = !self.state.lock().members.is_empty();
+            std::mem::replace(told, wanted) != wanted
+        });
     }
 
     pub(super) fn stats(&self) -> TopicStats {

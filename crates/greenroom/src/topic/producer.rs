@@ -4,7 +4,16 @@ use std::{fmt, sync::Arc};
 
 use tokio::sync::watch;
 
-use super::{demand::Notice, hub::Hub};
+use super::hub::Hub;
+
+/// What a producer is told, in turns, `Start` first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Notice {
+    /// The first subscriber has come.
+    Start,
+    /// The last subscriber has gone.
+    Stop,
+}
 
 /// The one right to publish to a topic. It is handed over by moving it; dropped, it goes back to
 /// the topic, from which [`Topic::producer`](super::Topic::producer) takes it.
@@ -20,7 +29,7 @@ pub struct Producer<E> {
 impl<E> Producer<E> {
     /// For the caller that has taken the right to publish from the hub, or made the hub.
     pub(super) fn new(hub: &Arc<Hub<E>>) -> Self {
-        Self { hub: hub.clone(), wanted: hub.demand().watch(), told: false }
+        Self { hub: hub.clone(), wanted: hub.wanted(), told: false }
     }
 
     /// The name of the topic.
@@ -51,7 +60,7 @@ impl<E> Producer<E> {
             Ok(wanted) => self.told = *wanted,
             Err(_) => unreachable!("the producer holds the topic, which holds the other end"),
         }
-        Notice::of(self.told)
+        if self.told { Notice::Start } else { Notice::Stop }
     }
 }
 

@@ -1,11 +1,6 @@
 //! Events for code that is no actor.
 
-use std::{
-    fmt,
-    future::poll_fn,
-    sync::Arc,
-    task::{Context, Poll},
-};
+use std::{fmt, future::poll_fn, sync::Arc};
 
 use super::{
     buffer::{Buffer, NextEvent},
@@ -49,7 +44,7 @@ impl<E: Clone + Send + Sync + 'static> Receiver<E> {
     /// # Cancel safety
     /// A dropped future has taken nothing.
     pub async fn recv(&mut self) -> Option<Event<E>> {
-        poll_fn(|cx| self.poll_recv(cx)).await
+        poll_fn(|cx| self.buffer.poll_take(cx)).await.map(owned)
     }
 
     /// The next event if there is one, without waiting.
@@ -58,11 +53,6 @@ impl<E: Clone + Send + Sync + 'static> Receiver<E> {
             NextEvent::Event(event) => Some(owned(event)),
             NextEvent::Nothing | NextEvent::Ended => None,
         }
-    }
-
-    /// [`recv`](Self::recv) for hand-written futures, in the shape of a stream's `poll_next`.
-    pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<Event<E>>> {
-        self.buffer.poll_take(cx).map(|event| event.map(owned))
     }
 
     /// Events that did not fit into the buffer so far.

@@ -2,7 +2,6 @@ use std::{sync::Arc, time::Duration};
 
 use greenroom::{
     Actor, Context, Pool, PoolBuilder, Restarts, Stop, Topic,
-    gather::BroadcastAddress,
     topic::{Event, Producer, Subscription},
 };
 use parking_lot::Mutex;
@@ -147,32 +146,6 @@ async fn a14_under_broadcast_a_subscription_keeps_no_pool_alive_and_ends_with_it
     assert_eq!((producer.publish(2), subscription.is_active()), (0, false));
     assert!(!each(&topic, &pool).is_active(), "it has stopped before");
     assert_eq!(topic.stats().removed, 3);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a14_under_broadcast_over_pools_each_pool_gets_each_event() {
-    let (topic, mut producer) = numbers();
-    let (one, heard_by_one) = listeners(NOBODY);
-    let (other, heard_by_other) = listeners(NOBODY);
-    let one = one.workers(1).spawn().await.unwrap();
-    let other = other.workers(1).spawn().await.unwrap();
-    let both = BroadcastAddress::over([one.address(), other.address()]);
-    let odd = |event: Event<u32>| match event {
-        Item(number) => (number % 2 == 1).then_some(event),
-        Lagged(_) => None,
-    };
-    let subscription = topic.subscribe_each_with(&both, odd);
-    drop(both);
-    (1..=4).for_each(|number| assert_eq!(producer.publish(number), 1));
-    settle().await;
-    other.stop(Stop::Now).await;
-    producer.publish(5);
-    settle().await;
-    assert_eq!(heard_by_one.lock()[0], [Item(1), Item(3), Item(5)]);
-    assert_eq!(heard_by_other.lock()[0], [Item(1), Item(3)]);
-    drop(one);
-    settle().await;
-    assert_eq!((producer.publish(7), subscription.is_active()), (0, false));
 }
 
 #[tokio::test(start_paused = true)]
