@@ -45,11 +45,10 @@ pub(crate) trait Erased: Send + Sync {
     fn is_closed(&self) -> bool;
     /// True for the pool with this identity, and for a pool that has adopted it.
     fn contains(&self, identity: usize) -> bool;
-    /// True while messages are accepted, as far as there is room. A pool without workers
-    /// may do so again later.
-    fn accepts(&self) -> bool;
     /// Whether it runs, if it is a worker of a pool; `None` once it has gone.
-    fn worker_status(&self) -> Option<WorkerStatus>;
+    fn worker_status(&self) -> Option<WorkerStatus> {
+        None
+    }
     /// True when nothing of it runs any more, or no worker is left and nothing will be handled.
     fn is_over(&self) -> bool;
     /// Refuses messages from now on, and stops as soon as the runtime gets to it, without waiting.

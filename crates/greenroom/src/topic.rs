@@ -33,7 +33,6 @@ pub(crate) mod receiver;
 pub(crate) mod subscriber;
 mod subscription;
 
-use self::{feed::Feed, feeds::Feeds, hub::Hub, subscriber::Missed};
 pub use self::{
     event::Event,
     hub::TopicStats,
@@ -41,6 +40,7 @@ pub use self::{
     receiver::Receiver,
     subscription::Subscription,
 };
+use self::{feed::Feed, feeds::Feeds, hub::Hub, subscriber::Missed};
 
 /// The producer of a topic exists: there is one at a time.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

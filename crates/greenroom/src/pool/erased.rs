@@ -20,7 +20,7 @@ use crate::{
     Actor, AnyAddress,
     address::vtable::SenderVtable,
     any_address::Erased,
-    inspect::{TooManyKeys, Value, WorkerStatus},
+    inspect::{TooManyKeys, Value},
     life::Signal,
 };
 
@@ -85,14 +85,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for Core<A, K> {
 
     fn contains(&self, identity: usize) -> bool {
         self.contains_pool(identity)
-    }
-
-    fn accepts(&self) -> bool {
-        !self.queue.permits.is_closed()
-    }
-
-    fn worker_status(&self) -> Option<WorkerStatus> {
-        self.accepts().then_some(WorkerStatus::Live)
     }
 
     fn is_over(&self) -> bool {

@@ -10,11 +10,11 @@ use std::{
 };
 
 use super::{
-    group::{AnyGroup, GivenAddresses, WeakGroup, Worker, copies},
+    group::{AnyGroup, WeakGroup, Worker, copies},
     sent::{NoneAccepted, Sent, SentOutcomes},
     together::Together,
 };
-use crate::{Address, Envelope, SendError};
+use crate::{Envelope, SendError};
 
 mod call;
 
@@ -25,12 +25,13 @@ mod call;
 /// of the pool. A clone is the same address.
 ///
 /// ```
-/// # use greenroom::{prelude::*, gather::BroadcastAddress};
+/// # use greenroom::prelude::*;
 /// # struct Cache; impl Actor for Cache { type Message = &'static str; type Reply = usize; type Error = String;
 /// # async fn handle(&mut self, key: &'static str, _: &mut Context<Self>) -> Result<usize, String> { Ok(key.len()) } }
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let (one, two) = (Pool::new(|_| Cache).spawn().await?, Pool::new(|_| Cache).spawn().await?);
-/// let caches = BroadcastAddress::over([one.address(), two.address()]);
+/// let pool = Pool::new(|_slot| Cache).workers(2).spawn().await?;
+/// pool.ready(2, std::time::Duration::from_secs(5)).await?;
+/// let caches = pool.broadcast();
 /// assert!(caches.send("invalidate").await?.is_complete());
 ///
 /// let answers = caches.call("size").all().await?;
@@ -61,13 +62,6 @@ impl<M, R, E> BroadcastAddress<M, R, E> {
 }
 
 impl<M: Clone + Send + 'static, R: Send + 'static, E: Send + 'static> BroadcastAddress<M, R, E> {
-    /// Combines addresses of pools that each count as one worker; the slot of each is its
-    /// place among them. It keeps these pools alive, as an address does. A pool that has
-    /// stopped is left out.
-    pub fn over(addresses: impl IntoIterator<Item = Address<M, R, E>>) -> Self {
-        Self::new(Arc::new(GivenAddresses::new(addresses)))
-    }
-
     /// Gives each live worker a copy, waiting for room at all of them at once. If the
     /// pool does not let its senders wait, a full worker treats its copy as its
     /// pool's [`Overflow`](crate::Overflow) says.

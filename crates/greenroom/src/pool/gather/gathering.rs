@@ -51,12 +51,11 @@ impl<'a, M: Clone + Send + 'static, R: Send + 'static, E: Send + 'static> Gather
     /// Waits for the answer of each live worker, be it a reply or an error.
     ///
     /// ```
-    /// # use greenroom::{prelude::*, gather::BroadcastAddress};
+    /// # use greenroom::prelude::*;
     /// # struct Shard; impl Actor for Shard { type Message = u32; type Reply = u32; type Error = String;
     /// # async fn handle(&mut self, by: u32, _: &mut Context<Self>) -> Result<u32, String> { Ok(by) } }
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let (one, two) = (Pool::new(|_| Shard).spawn().await?, Pool::new(|_| Shard).spawn().await?);
-    /// let shards = BroadcastAddress::over([one.address(), two.address()]);
+    /// let shards = Pool::new(|_slot| Shard).workers(2).spawn().await?.broadcast();
     /// let counts = shards.call(7).within(std::time::Duration::from_secs(1)).all().await?;
     /// assert!(counts.is_complete(), "slots {:?} are late", counts.unanswered());
     /// # Ok(()) }

@@ -2,7 +2,7 @@
 
 use std::{fmt, ops::Deref, sync::Arc};
 
-use crate::{Address, ExitReason, WeakAddress, inspect::WorkerStatus};
+use crate::{Address, ExitReason, inspect::WorkerStatus};
 
 /// The live workers of a pool, each with an address of its own, in the order of their slots.
 pub(crate) trait Group<M, R, E>: Send + Sync {
@@ -115,43 +115,6 @@ impl<M, R, E> Clone for Worker<M, R, E> {
 impl<M, R, E> fmt::Debug for Worker<M, R, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Worker").field("slot", &self.slot).finish_non_exhaustive()
-    }
-}
-
-/// Addresses put together by the user. The slot of each is its place among them.
-pub(super) struct GivenAddresses<M, R, E>(Vec<Worker<M, R, E>>);
-
-impl<M, R, E> GivenAddresses<M, R, E> {
-    pub(super) fn new(addresses: impl IntoIterator<Item = Address<M, R, E>>) -> Self {
-        let numbered = addresses.into_iter().enumerate();
-        Self(numbered.map(|(slot, address)| Worker::new(slot, address)).collect())
-    }
-}
-
-impl<M: 'static, R: 'static, E: 'static> Group<M, R, E> for GivenAddresses<M, R, E> {
-    fn members(&self) -> Vec<Worker<M, R, E>> {
-        self.0.iter().filter(|member| member.address.vtable.accepts()).cloned().collect()
-    }
-
-    fn downgrade(&self) -> Box<dyn WeakGroup<M, R, E>> {
-        let weak = self.0.iter().map(|member| (member.slot, member.address.downgrade()));
-        Box::new(WeakGivenAddresses(weak.collect()))
-    }
-}
-
-/// As `GivenAddresses`, held weakly.
-struct WeakGivenAddresses<M, R, E>(Vec<(usize, WeakAddress<M, R, E>)>);
-
-impl<M, R, E> WeakGroup<M, R, E> for WeakGivenAddresses<M, R, E> {
-    fn members(&self) -> Option<Vec<Worker<M, R, E>>> {
-        let alive = self.0.iter().filter(|(_, address)| address.is_alive());
-        let left: Vec<_> = alive
-            .filter_map(|(slot, address)| Some(Worker::new(*slot, address.upgrade()?)))
-            .collect();
-        if left.is_empty() {
-            return None;
-        }
-        Some(left.into_iter().filter(|member| member.address.vtable.accepts()).collect())
     }
 }
 

@@ -4,10 +4,10 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use super::{
     fold::{Join, Part, fold},
-    group::{AnyGroup, GivenAddresses, Worker},
+    group::{AnyGroup, Worker},
     partial::{PartialPolicy, SplitJoinError},
 };
-use crate::{Address, CallError};
+use crate::CallError;
 
 /// From the request, the part's index, and how many workers are alive, to the part.
 type Split<M> = dyn Fn(&M, usize, usize) -> Option<M> + Send + Sync;
@@ -46,14 +46,13 @@ type Init<S> = dyn Fn() -> S + Send + Sync;
 /// }
 ///
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # let (one, two) = (Pool::new(|_| Summer).spawn().await?, Pool::new(|_| Summer).spawn().await?);
+/// let pool = Pool::new(|_slot| Summer).workers(2).spawn().await?;
 /// let share = |all: &Vec<u64>, index: usize, of: usize| {
 ///     let part: Vec<u64> = all.iter().skip(index).step_by(of).copied().collect();
 ///     (!part.is_empty()).then_some(part)
 /// };
-/// let sums = SplitJoin::with_split(share, || 0, |sum, _index, part| sum + part.unwrap_or(0))
-///     .over([one.address(), two.address()]);
-/// assert_eq!(sums.call((1..=100).collect()).await?, 5050);
+/// let sums = SplitJoin::with_split(share, || 0, |sum, _index, part| sum + part.unwrap_or(0));
+/// assert_eq!(pool.split_join(sums).call((1..=100).collect()).await?, 5050);
 /// # Ok(()) }
 /// ```
 #[must_use = "settings do nothing by themselves"]
@@ -107,19 +106,8 @@ impl<M, R, E, S> SplitJoin<M, R, E, S> {
     }
 }
 
-impl<M: Send + 'static, R: Send + 'static, E: Send + 'static, S> SplitJoin<M, R, E, S> {
-    /// Splits among these pools, which each count as one worker. It keeps them alive, as an address
-    /// does. A pool that has stopped is left out.
-    pub fn over(
-        self,
-        addresses: impl IntoIterator<Item = Address<M, R, E>>,
-    ) -> SplitJoinAddress<M, R, E, S> {
-        self.among(Arc::new(GivenAddresses::new(addresses)))
-    }
-}
-
-/// The address of workers that answer a request together; made from [`SplitJoin`]. A clone
-/// is the same address.
+/// The address of workers that answer a request together; made by
+/// [`Pool::split_join`](crate::Pool::split_join). A clone is the same address.
 pub struct SplitJoinAddress<M, R, E, S> {
     group: AnyGroup<M, R, E>,
     settings: SplitJoin<M, R, E, S>,

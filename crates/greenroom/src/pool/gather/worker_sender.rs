@@ -269,10 +269,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for WorkerSender<A, 
         self.core.contains_pool(identity)
     }
 
-    fn accepts(&self) -> bool {
-        !self.mailbox.is_closed()
-    }
-
     fn worker_status(&self) -> Option<WorkerStatus> {
         let status = self.core.membership.slots.at(self.mailbox.slot).status();
         // After it: a slot that was taken again since was left before.

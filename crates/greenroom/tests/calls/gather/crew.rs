@@ -1,4 +1,4 @@
-//! Workers that do as the message says, each in a pool of its own.
+//! Workers that do as the message says.
 
 use std::{
     sync::{
@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use greenroom::{Actor, Address, CallError, Context, Pool, PoolStats, Stop};
+use greenroom::{Actor, Address, CallError, Context, Pool, PoolBuilder, PoolStats, Stop};
 use tokio::time::Instant;
 
 pub(crate) type Error = CallError<&'static str>;
@@ -63,12 +63,6 @@ impl Clone for Plan {
 
 pub(crate) struct Worker(usize);
 
-impl Worker {
-    pub(crate) fn at(index: usize) -> Self {
-        Self(index)
-    }
-}
-
 impl Actor for Worker {
     type Message = Plan;
     type Reply = u32;
@@ -88,29 +82,39 @@ impl Actor for Worker {
     }
 }
 
-pub(crate) async fn worker(index: usize, capacity: usize) -> Pool<Worker> {
-    let pool = Pool::new(move |_| Worker(index)).workers(1).capacity(capacity);
-    pool.spawn().await.unwrap()
-}
-
 /// So many workers with so much room each.
-pub(crate) async fn workers(count: usize, capacity: usize) -> Vec<Pool<Worker>> {
-    let mut pools = Vec::new();
-    for index in 0..count {
-        pools.push(worker(index, capacity).await);
-    }
-    pools
+pub(crate) fn crew(count: usize, mailbox: usize) -> PoolBuilder<Worker> {
+    Pool::new(Worker).quick_factory().workers(count).mailbox(mailbox).capacity(1_000)
 }
 
-pub(crate) fn addresses(pools: &[Pool<Worker>]) -> Vec<Address<Plan, u32, &'static str>> {
-    pools.iter().map(Pool::address).collect()
+/// A pool of which all workers run.
+pub(crate) async fn spawned<A: Actor>(crew: PoolBuilder<A>, count: usize) -> Pool<A> {
+    let pool = crew.spawn().await.unwrap();
+    pool.ready(count, Duration::from_secs(60)).await.unwrap();
+    pool
+}
+
+pub(crate) async fn workers(count: usize, mailbox: usize) -> Pool<Worker> {
+    spawned(crew(count, mailbox), count).await
+}
+
+/// One of the workers, while all are there.
+pub(crate) fn one(pool: &Pool<Worker>, slot: usize) -> Address<Plan, u32, &'static str> {
+    pool.admin().workers()[slot].address().clone()
+}
+
+/// Takes a worker away.
+pub(crate) async fn remove(pool: &Pool<Worker>, slot: usize) {
+    let change = pool.admin().remove_worker(slot).unwrap();
+    assert_eq!(change.done(Duration::from_secs(60)).await.left, [slot]);
 }
 
 /// Gives a worker with room for one something to hang on, and fills its room.
-pub(crate) async fn fill(pool: &Pool<Worker>, in_hand: Act) {
-    pool.send(Plan::of([in_hand])).await.unwrap();
-    until(|| pool.stats().in_hand == 1).await;
-    pool.send(Plan::of([Reply(0)])).await.unwrap();
+pub(crate) async fn fill(pool: &Pool<Worker>, slot: usize, in_hand: Act) {
+    let worker = one(pool, slot);
+    worker.send(Plan::of([in_hand])).await.unwrap();
+    until(|| pool.admin().worker_stats()[slot].attempt.is_some()).await;
+    worker.send(Plan::of([Reply(0)])).await.unwrap();
 }
 
 /// Lets the workers run until it is so.
@@ -124,13 +128,14 @@ pub(crate) async fn until(so: impl Fn() -> bool) {
     panic!("it never came to be so");
 }
 
-/// What became of the messages of each worker, once all is done.
-pub(crate) async fn stopped(pools: &[Pool<Worker>]) -> Vec<PoolStats> {
-    let mut stats = Vec::new();
-    for pool in pools {
-        stats.push(pool.stop(Stop::within(Duration::from_secs(60))).await.stats);
-    }
-    stats
+/// What became of the messages, once all is done.
+pub(crate) async fn stopped(pool: &Pool<Worker>) -> PoolStats {
+    pool.stop(Stop::within(Duration::from_secs(60))).await.stats
+}
+
+/// How many messages each worker has handled.
+pub(crate) fn handled(pool: &Pool<Worker>) -> Vec<u64> {
+    pool.admin().worker_stats().iter().map(|worker| worker.handled).collect()
 }
 
 /// Milliseconds since then.
