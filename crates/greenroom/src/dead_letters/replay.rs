@@ -88,25 +88,6 @@ impl<M, E> DeadLetters<M, E> {
         self.replay_where(|_, _| true, to)
     }
 
-    /// As [`replay_all`](Self::replay_all), waiting for room as often as it is needed.
-    ///
-    /// # Panics
-    /// If the key function of the pool panics. Letters that were not accepted stay in their places.
-    ///
-    /// # Cancel safety
-    /// Each letter is either replayed and gone, or in its place.
-    pub async fn replay_all_waiting<R>(&self, to: &Address<M, R, E>) -> Replayed {
-        let mut replayed = Replayed::default();
-        let mut walk = self.store.lock().walk();
-        while let Some(letter) = self.next_of(&mut walk, &mut replayed) {
-            if let Some(mut letter) = replayed.wanted(letter) {
-                let sent = to.send_many(&mut letter.message).await;
-                replayed.note(&letter, sent);
-            }
-        }
-        replayed
-    }
-
     /// The next letter of a walk that is not in use.
     fn next_of(
         &self,

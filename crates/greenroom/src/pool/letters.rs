@@ -115,17 +115,6 @@ impl<M, R, E> PoolDeadLetters<M, R, E> {
         self.letters.replay_all(&self.address)
     }
 
-    /// Replays all letters, oldest first, waiting for room as often as it is needed.
-    ///
-    /// # Panics
-    /// If the key function of the pool panics. Letters that were not accepted stay in their places.
-    ///
-    /// # Cancel safety
-    /// Each letter is either replayed and gone, or in its place.
-    pub async fn replay_all_waiting(&self) -> Replayed {
-        self.letters.replay_all_waiting(&self.address).await
-    }
-
     /// How many letters are kept, those in use included.
     pub fn len(&self) -> usize {
         self.letters.len()
