@@ -36,8 +36,8 @@ const LIMITS: [(&[&str], &str, &str, Limits); 14] = [
     (&["B-uniform", "B-zipf"], "tokio mpsc", "", at_least(1.5, 2.5)),
     (&["B-uniform", "B-zipf"], "ractor", "", half_of(200.0)),
     (&["C"], "tokio mpsc", "", at_least(20.0, 45.0)),
-    (&["D1"], "tokio mpsc", "", at_least(1.2, 2.0)),
-    (&["D64"], "tokio mpsc", "", at_least(1.0, 1.5)),
+    (&["D1"], "tokio mpsc", "", at_least(1.0, 1.1)),
+    (&["D64"], "tokio mpsc", "", at_least(1.2, 1.5)),
 ];
 
 /// `None` where nothing is asked.

@@ -23,8 +23,6 @@ pub struct Calls {
     /// Each makes one call after the other.
     pub callers: u64,
     pub calls: u64,
-    /// Callers may do the work of a worker that they wake. The baseline knows no such thing.
-    pub in_place: bool,
     pub threads: Threads,
 }
 
@@ -64,7 +62,6 @@ impl Calls {
         let of = counters.clone();
         let pool = Pool::new(move |slot| Worker::new(of.of(slot), Work::NONE));
         let pool = pool.quick_factory().workers(self.workers).mailbox(MAILBOX);
-        let pool = if self.in_place { pool.calls_in_place() } else { pool };
         let pool = self.threads.paced(pool);
         let pool = stage.block_on(pool.spawn())??;
         let caller = |_| {

@@ -49,8 +49,7 @@ usage: pools [--only ROW,..] [--messages N] [--rounds N] [--json FILE]
 const COUNTED: &str = "A4,A256,A4-many,A256-many,B,D";
 
 /// Rows that the guard compares: each path that a message takes, and no path twice.
-const GUARDED: [&str; 10] =
-    ["A4", "A256", "A4-many", "B-uniform", "D1", "D64", "D1-task", "D64-task", "W64", "W64-keyed"];
+const GUARDED: [&str; 8] = ["A4", "A256", "A4-many", "B-uniform", "D1", "D64", "W64", "W64-keyed"];
 /// What the file says of them.
 const ABOUT: &str = "Instructions of Greenroom's side per message (per call in rows D), counted by callgrind with everything on one thread.";
 /// What they are compared with, beside this package.

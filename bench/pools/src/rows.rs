@@ -37,7 +37,6 @@ pub enum Kind {
     },
     Calls {
         callers: u64,
-        in_place: bool,
     },
     Memory(Memory),
     Flood,
@@ -91,8 +90,8 @@ const fn keyed(name: &'static str, draw: fn() -> Keys) -> Row {
     Row { name, kind: Kind::Keyed { draw }, limits: ratio(1.5, 2.5) }
 }
 
-const fn calls(name: &'static str, callers: u64, in_place: bool, limits: Limits) -> Row {
-    Row { name, kind: Kind::Calls { callers, in_place }, limits }
+const fn calls(name: &'static str, callers: u64, limits: Limits) -> Row {
+    Row { name, kind: Kind::Calls { callers }, limits }
 }
 
 const fn memory(name: &'static str, kind: Memory, limits: Limits) -> Row {
@@ -117,7 +116,7 @@ const fn collisions(name: &'static str, weak: Weak) -> Row {
     Row { name, kind: Kind::Collisions(weak), limits: ratio(0.8, 0.95) }
 }
 
-pub const ROWS: [Row; 29] = [
+pub const ROWS: [Row; 27] = [
     sends("A4", 4, 0, ratio(5.0, 7.0)),
     sends("A256", 256, 0, ratio(5.0, 7.0)),
     sends_many("A4-many", 4, ratio(9.0, 20.0)),
@@ -132,10 +131,8 @@ pub const ROWS: [Row; 29] = [
     keyed("B-zipf", keys::zipf),
     sleepers("C", Sleepers::keyed, ratio(20.0, 45.0)),
     sleepers("C-unkeyed", Sleepers::unkeyed, ratio(10.0, 150.0)),
-    calls("D1", 1, true, ratio(1.2, 2.0)),
-    calls("D64", 64, true, ratio(1.0, 1.5)),
-    calls("D1-task", 1, false, Limits::None),
-    calls("D64-task", 64, false, ratio(1.0, 1.5)),
+    calls("D1", 1, ratio(1.0, 1.1)),
+    calls("D64", 64, ratio(1.2, 1.5)),
     memory("E-full", Memory::Full, at_most(1.20, 1.15)),
     memory("E-keys", Memory::Keys, at_most(8.0, 2.0)),
     memory("E-keys-again", Memory::KeysAgain, at_most(8.0, 2.0)),
@@ -189,8 +186,7 @@ impl Row {
         match self.kind {
             Kind::Unkeyed { work_nanos: 0, sending: Sending::One, .. } => Some((330, 260)),
             Kind::Keyed { .. } => Some((430, 340)),
-            Kind::Calls { in_place: true, .. } => Some((1_200, 900)),
-            Kind::Calls { in_place: false, .. } => Some((1_600, 1_400)),
+            Kind::Calls { .. } => Some((1_600, 1_400)),
             Kind::Unkeyed { .. }
             | Kind::Memory(_)
             | Kind::Flood
@@ -208,7 +204,7 @@ impl Row {
             Kind::Unkeyed { work_nanos: 0..=99, .. } | Kind::Keyed { .. } => messages,
             Kind::Unkeyed { work_nanos: 100..=999, .. } => messages / 2,
             Kind::Unkeyed { .. } => messages / 8,
-            Kind::Calls { callers: 1, .. } => messages / 10,
+            Kind::Calls { callers: 1 } => messages / 10,
             Kind::Calls { .. } => messages / 5,
             Kind::Memory(_) => 0,
             Kind::Flood => messages / 50,
@@ -250,9 +246,8 @@ impl Row {
                     Side::Greenroom => keyed.greenroom().map(per_micro),
                 })
             }
-            Kind::Calls { callers, in_place } => {
-                let calls =
-                    Calls { workers: CALLED_WORKERS, callers, calls: messages, in_place, threads };
+            Kind::Calls { callers } => {
+                let calls = Calls { workers: CALLED_WORKERS, callers, calls: messages, threads };
                 let each = move |took: Duration| {
                     Figures::from(took.as_nanos() as f64 / calls.total() as f64)
                 };

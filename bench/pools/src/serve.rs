@@ -30,7 +30,6 @@ const SENDS: [Offered; 10] = [
 const LATENCY: &str = "C";
 const FULL: &str = "E-full";
 const OTHERS: [Offered; 4] = [(LATENCY, LATENCY), ("D1", "D1"), ("D64", "D64"), (FULL, FULL)];
-const NOT_DRIVEN: [Offered; 2] = [("D1", "D1-task"), ("D64", "D64-task")];
 
 struct System {
     name: &'static str,
@@ -41,22 +40,15 @@ struct System {
     rows: Vec<Offered>,
 }
 
-fn systems() -> [System; 3] {
+fn systems() -> [System; 2] {
     let all = || [&SENDS[..], &OTHERS[..]].concat();
     [
         System {
             name: "greenroom",
             package: "greenroom",
-            what: "a Pool; ordered_by for keys; calls that their callers may drive",
+            what: "a Pool; ordered_by for keys",
             side: Side::Greenroom,
             rows: all(),
-        },
-        System {
-            name: "greenroom (not driven)",
-            package: "greenroom",
-            what: "the same, calls handled by the pool's workers alone",
-            side: Side::Greenroom,
-            rows: NOT_DRIVEN.to_vec(),
         },
         System {
             name: "tokio mpsc",
@@ -142,9 +134,7 @@ mod tests {
 
     #[test]
     fn a_repetition_of_each_system_has_a_figure() {
-        for (system, row) in
-            [("greenroom", "A4"), ("greenroom (not driven)", "D1"), ("tokio mpsc", "B-zipf")]
-        {
+        for (system, row) in [("greenroom", "A4"), ("greenroom", "D1"), ("tokio mpsc", "B-zipf")] {
             let line = json!({ "system": system, "row": row, "messages": 2_000 }).to_string();
             assert!(answer(&line).unwrap() > 0.0, "{system} {row}");
         }
@@ -154,8 +144,8 @@ mod tests {
     fn what_cannot_be_run_is_an_error() {
         let ask = |system, row| json!({ "system": system, "row": row, "messages": 1 }).to_string();
         assert_eq!(answer(&ask("none", "A4")), Err("no system none".to_owned()));
-        let error = answer(&ask("greenroom (not driven)", "A4")).unwrap_err();
-        assert_eq!(error, "greenroom (not driven) does not offer A4");
+        let error = answer(&ask("greenroom", "W64")).unwrap_err();
+        assert_eq!(error, "greenroom does not offer W64");
         assert_eq!(answer("{}"), Err("system must be a text".to_owned()));
         assert!(answer("A4").is_err());
     }
