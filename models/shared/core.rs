@@ -128,11 +128,6 @@ pub(crate) struct PoolConfig {
     name: Arc<str>,
     size: SizeConfig,
     keys: KeyConfig,
-    pub(crate) handling: HandlingConfig,
-}
-
-pub(crate) struct HandlingConfig {
-    pub(crate) calls_in_place: bool,
 }
 
 struct SizeConfig {
@@ -183,7 +178,6 @@ pub(crate) struct Settings<A: Actor, K> {
     pub(crate) config: PoolConfig,
     pub(crate) derived: Derived,
     keyed: bool,
-    calls: bool,
     pub(crate) functions: Functions,
     key_of: fn(&A::Message) -> Option<K>,
 }
@@ -292,8 +286,6 @@ pub(crate) struct Plan {
     pub(crate) hashes: u32,
     /// Handlers are quick.
     pub(crate) quick: bool,
-    /// Senders wait for replies, and may do a worker's work.
-    pub(crate) calls: bool,
     /// How many may wait behind a key.
     pub(crate) bounds: KeyBounds,
     /// Permits that a shard takes at once; one in the product, in so small a pool.
@@ -375,7 +367,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                     name: "model".into(),
                     size: SizeConfig { mailbox: MAILBOX, holds_when_empty: false },
                     keys: KeyConfig { key_required: false },
-                    handling: HandlingConfig { calls_in_place: false },
                 },
                 derived: Derived {
                     uses_handoff: false,
@@ -384,7 +375,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                     bytes: None,
                 },
                 keyed: plan.keyed,
-                calls: plan.calls,
                 functions: Functions { overflow: Overflow },
                 key_of,
             },
@@ -426,11 +416,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     #[expect(clippy::unused_self, reason = "as in the product")]
     fn is_late(&self) -> bool {
         false
-    }
-
-    /// Handlers are quick, and nobody is driven by the caller.
-    fn may_run_in_place(&self) -> bool {
-        self.settings.calls && self.queue.wake.is_quick()
     }
 
     /// Nobody is told that the pool is full, or drained.
@@ -477,15 +462,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Nothing is handed past the queues here: that is tried in `handoff.rs`.
     fn take_back_what_is_left(&self) -> u64 {
         0
-    }
-
-    /// The product's, where somebody else polls the worker; what becomes of it otherwise is tried in `in_place.rs`.
-    fn announce_in_place(&self, index: usize) {
-        self.queue.wake.mark(index);
-        let shard = (!self.keyed()).then_some(index);
-        if let Some(picked) = self.queue.wake.pick_for(shard, &self.clock.watchdog) {
-            picked.wake();
-        }
     }
 
     /// The product's `hire`, of one worker, whose slot is there.

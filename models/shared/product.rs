@@ -8,7 +8,6 @@
 //! | `lifecycle`, `left_over`, `starts`, `core/gate`, `core/end`, `core/drain` | the product's: whether the pool accepts messages, who waits for its workers and its end, and what becomes of what waits then |
 //! | `core/backlog`, `core/room`, `core/parked` | the product's: the bound behind a key, its senders in line, keys that are parked |
 //! | `handoff/pool_exchange` | the product's |
-//! | `in_place`, `worker_task` | the product's; whether a thread runs somebody's work is not asked: the threads of a model share one |
 //! | `outgoing`, `pool_payload`, `counters`, `class`, `dead_letter` | the product's |
 //! | `worker/driver`, `in_flight/take`, `in_flight/worker_context`, `in_flight/presence` | the product's: what a worker does next, how it takes messages, suspends, parks and is woken |
 //! | `core`, `slot_state`, the rest of `in_flight` and `worker` | played: they need actors, policies and a runtime; see `core.rs`, `in_flight.rs` and `player/worker.rs` |

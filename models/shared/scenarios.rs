@@ -6,8 +6,6 @@ pub mod backlogs;
 pub mod ends;
 #[path = "scenarios/handoff.rs"]
 pub mod handoff;
-#[path = "scenarios/in_place.rs"]
-pub mod in_place;
 #[path = "scenarios/keys.rs"]
 pub mod keys;
 #[path = "scenarios/kills.rs"]

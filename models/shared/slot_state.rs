@@ -1,9 +1,9 @@
-//! What the product's mailbox and its calls in place know of a worker's slot: orders, as in the
-//! product, what is counted there, and where its work lies.
+//! What the product's mailbox knows of a worker's slot: orders, as in the product, and what is
+//! counted there.
 
 use greenroom_queue::sync::{AtomicU32, AtomicU64, Ordering};
 
-use crate::pool::{stats::counters::WorkerCounters, worker::in_place::WorkCell};
+use crate::pool::stats::counters::WorkerCounters;
 
 pub(crate) const LEAVE: u32 = 1;
 pub(crate) const MAIL: u32 = 2;
@@ -23,7 +23,6 @@ pub(crate) struct SlotState {
     pub(crate) settled: AtomicU64,
     /// Messages started.
     pub(crate) started: AtomicU64,
-    pub(crate) work: WorkCell,
 }
 
 impl SlotState {

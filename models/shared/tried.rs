@@ -32,8 +32,6 @@ tried! {
         a_key_that_is_parked_and_released;
     kills:
         a_worker_that_is_killed_wherever_it_is,
-        a_worker_that_is_killed_while_its_caller_polls_it,
-        a_caller_at_the_handoff_slot_of_a_worker_that_is_killed,
         a_message_that_is_handed_to_a_worker_that_is_killed;
     permits:
         one_who_waits_and_a_worker_that_starts_a_message,
@@ -125,30 +123,14 @@ tried! {
         a_key_that_suspends_in_a_run,
         urgent_messages_in_a_run,
         a_key_with_many_messages_in_a_run,
-        callers_of_a_keyed_pool,
         a_message_that_ends_the_pool_and_a_worker_that_steps;
     handoff:
-        a_caller_at_the_handoff_slot_of_a_worker_that_parks,
-        two_callers_at_one_handoff_slot,
-        a_caller_at_the_handoff_slot_of_a_handler_that_suspends,
-        two_callers_and_a_handler_that_suspends,
         a_message_that_is_handed_to_a_worker_that_parks,
         two_callers_that_hand_over,
         a_message_that_is_handed_to_a_handler_that_suspends,
         a_message_that_is_handed_to_a_worker_that_is_dropped,
         a_caller_that_gives_up_what_it_has_handed,
         a_watchdog_that_takes_back_what_was_handed;
-    in_place:
-        a_task_that_is_called_while_a_caller_runs_it,
-        a_task_that_two_callers_run,
-        a_task_that_is_dropped_while_a_caller_runs_it,
-        work_that_ends_while_a_caller_runs_it,
-        work_that_panics_while_a_caller_runs_it,
-        work_whose_drop_panics_while_a_caller_runs_it,
-        the_next_task_of_a_slot,
-        a_task_that_goes_on_beside_the_next_of_its_slot,
-        callers_and_a_worker_that_parks,
-        a_caller_and_a_worker_that_is_dropped;
     ends:
         the_last_worker_goes_as_another_joins,
         a_worker_joins_as_the_last_goes_and_goes_as_well,

@@ -317,8 +317,8 @@ impl Permits {
                 return;
             }
             // Pairs with the fences of a worker that has started a message (`pass_on`,
-            // `has_served`, `begin_search`, `give`): it sees `starved`, or its message is counted
-            // below. Otherwise the waiter is left alone.
+            // `begin_search`, `give`): it sees `starved`, or its message is counted below.
+            // Otherwise the waiter is left alone.
             fence(Ordering::SeqCst);
             if in_blocks && self.count_free(&line, queues) <= self.block.load(Ordering::Relaxed) {
                 return;

@@ -5,8 +5,6 @@
 pub enum Urgency {
     /// It could.
     CanStepAside,
-    /// It does not wait.
+    /// It does not, or it is about to wait for the reply.
     Now,
-    /// It waits for the reply, and may do the worker's work in that time.
-    InPlace,
 }

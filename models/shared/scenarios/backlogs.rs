@@ -19,7 +19,6 @@ fn plan(workers: usize, awake: usize, bound: usize) -> Plan {
         keyed: true,
         hashes: 4,
         quick: false,
-        calls: false,
         bounds: KeyBounds { waiting: bound, parked: 8, apart: false },
         credit: 1,
     }

@@ -25,7 +25,6 @@ fn plan(workers: usize) -> Plan {
         keyed: false,
         hashes: 1,
         quick: false,
-        calls: false,
         bounds: KeyBounds::NONE,
         credit: 1,
     }

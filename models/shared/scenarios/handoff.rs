@@ -1,37 +1,30 @@
-//! Callers at the handoff slot of a worker whose work they do, or which they have woken: each has
-//! the reply to its own message, or that message back, and neither a wake-up nor what was announced
-//! meanwhile is lost.
+//! Callers at the handoff slot of a worker that they have woken: each has the reply to its own
+//! message, and neither a wake-up nor what was announced meanwhile is lost.
 
 use std::{
     future::poll_fn,
+    pin::Pin,
     sync::Arc,
     task::{Poll, Waker},
 };
 
 use greenroom_queue::{
-    handoff::{
-        Caller, HandedOutcome, HandedOutcomeOf, HandoffSlot, InPlaceOutcome, InPlaceOutcomeOf,
-        Retracted,
-    },
+    handoff::{Caller, HandedOutcome, HandedOutcomeOf, HandoffSlot, Retracted},
     stamp::Stamp,
     wake::{WakeReason, own_waker},
 };
 
-use super::{
-    in_place::{poll_once_and_drop, step_aside},
-    wakes::Pool,
-};
+use super::wakes::{Pool, step_aside};
 use crate::{
     checker::{Effort, JoinHandle, block_on, check, spawn},
     pool::{
         handoff::pool_exchange::PoolExchange,
         membership::slot_state::{KILLED, SlotState},
-        worker::{
-            in_place::{is_run_by_caller, lend},
-            task::Task,
-        },
     },
 };
+
+/// What a runtime polls.
+pub(super) type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Numbers both ways.
 type Numbers = PoolExchange<u32, u32, ()>;
@@ -41,7 +34,7 @@ fn answer(message: u32) -> u32 {
     message + 100
 }
 
-/// The only worker of a pool: claims what is announced, and serves who comes to its handoff slot.
+/// The only worker of a pool: claims what is announced, and handles what it is handed.
 struct Clerk {
     pool: Arc<Pool>,
     slot_state: Arc<SlotState>,
@@ -62,43 +55,19 @@ impl Clerk {
                 step_aside().await;
             }
             if !self.is_over() {
-                self.park_and_serve().await;
+                self.idle().await;
             }
         }
     }
 
-    /// The steps of the product's `idle`: callers are served while it is parked, unless the handler
-    /// suspends.
-    async fn park_and_serve(&mut self) {
-        let (wake, watchdog) = (&self.pool.wake, &self.pool.watchdog);
+    /// The steps of the product's `idle`.
+    async fn idle(&mut self) {
         self.awake = false;
-        let mut park_token = self.pool.park(0, Some(own_waker().await));
+        let park_token = self.pool.park(0, Some(own_waker().await));
         if self.slot_state.has_orders() {
-            wake.call(0, watchdog);
+            self.pool.wake.call(0, &self.pool.watchdog);
         }
-        let wake_reason = loop {
-            let mut given = None;
-            let is_called = || {
-                !self.slot_state.has_orders()
-                    && self.handoff_slot.take(&mut given, &mut Stamp::default())
-            };
-            if let Some(wake_reason) =
-                wake.woken_or_called(0, &mut park_token, is_run_by_caller, is_called).await
-            {
-                break wake_reason;
-            }
-            if self.suspends {
-                wake.forget(0, watchdog);
-                step_aside().await;
-                wake.enter(watchdog);
-                self.awake = true;
-            }
-            let message = given.expect("it was there");
-            self.handoff_slot.answer(answer(message)).expect("somebody waits");
-            if self.awake {
-                return;
-            }
-        };
+        let wake_reason = self.pool.woken(0, park_token).await;
         self.awake = true;
         if wake_reason == WakeReason::Handed {
             self.serve_handed().await;
@@ -172,8 +141,7 @@ impl Counter {
             suspends,
             awake: true,
         };
-        let task = Task::new(&slot_state, clerk.work());
-        (Arc::new(Self { pool, slot_state, handoff_slot }), task)
+        (Arc::new(Self { pool, slot_state, handoff_slot }), Box::pin(clerk.work()))
     }
 
     /// The steps of the product's `hand`. True where the worker was woken for it.
@@ -201,40 +169,14 @@ impl Counter {
 
     /// All has gone through, and it can be used again.
     pub(super) fn assert_shut(&self) {
-        assert!(self.handoff_slot.put(&mut Some(9), Stamp::default()), "somebody is there");
-    }
-
-    /// The steps of the product's `serve_now`, without permits. What is left when the worker has ended is compared then.
-    pub(super) fn call(&self, message: u32) -> Option<InPlaceOutcomeOf<Numbers>> {
-        if !self.pool.wake.is_parked(0) {
-            return None;
-        }
-        let lent = lend(&self.slot_state.work)?;
-        if !self.handoff_slot.put(&mut Some(message), Stamp::default()) {
-            lent.leave();
-            return None;
-        }
-        Some(lent.run(|| self.handoff_slot.leave()))
-    }
-
-    fn caller(self: &Arc<Self>, message: u32) -> JoinHandle<Option<InPlaceOutcomeOf<Numbers>>> {
-        let counter = self.clone();
-        spawn(move || counter.call(message))
+        let handed = self.handoff_slot.hand(&mut Some(9), Stamp::default(), &mut None);
+        assert!(handed, "somebody is there");
     }
 
     /// Something is to be claimed.
     pub(super) fn announce(&self) {
         self.pool.wake.mark(0);
         self.pool.wake.one(&self.pool.watchdog);
-    }
-}
-
-pub(super) fn compare(message: u32, left: Option<InPlaceOutcomeOf<Numbers>>) {
-    match left {
-        None => {}
-        Some(InPlaceOutcome::Message(back)) => assert_eq!(back, message),
-        Some(InPlaceOutcome::Response(reply)) => assert_eq!(reply, answer(message)),
-        Some(InPlaceOutcome::Later(reply)) => assert_eq!(reply.given(), Some(answer(message))),
     }
 }
 
@@ -246,35 +188,9 @@ pub(super) fn compare_told(message: u32, told: Option<HandedOutcomeOf<Numbers>>)
     }
 }
 
-fn try_out(suspends: bool, callers: u32) {
-    let (counter, worker) = Counter::open(suspends);
-    let others: Vec<_> = (1..callers).map(|message| counter.caller(message)).collect();
-    let own = counter.call(0);
-    counter.announce();
-    let left: Vec<_> =
-        others.into_iter().map(|caller| caller.join().expect("it did not panic")).collect();
-    counter.pool.finish([worker]);
-    (0..).zip(std::iter::once(own).chain(left)).for_each(|(message, left)| compare(message, left));
-}
-
-/// Served at once, or not at all.
-pub fn a_caller_at_the_handoff_slot_of_a_worker_that_parks() {
-    check(Effort::Changes(3), || try_out(false, 1));
-}
-
-/// One after the other, whoever comes first.
-pub fn two_callers_at_one_handoff_slot() {
-    check(Effort::Changes(2), || try_out(false, 2));
-}
-
-/// The worker's own task goes on while the caller leaves.
-pub fn a_caller_at_the_handoff_slot_of_a_handler_that_suspends() {
-    check(Effort::Changes(3), || try_out(true, 1));
-}
-
-/// The second comes while the first waits, or after it has its reply.
-pub fn two_callers_and_a_handler_that_suspends() {
-    check(Effort::Changes(2), || try_out(true, 2));
+fn poll_once_and_drop(mut task: Task) {
+    let _ = block_on(poll_fn(|cx| Poll::Ready(task.as_mut().poll(cx))));
+    drop(task);
 }
 
 fn hand_over(suspends: bool, callers: u32) {

@@ -17,7 +17,6 @@ fn plan(workers: usize, awake: usize) -> Plan {
         keyed: true,
         hashes: 1,
         quick: false,
-        calls: false,
         bounds: KeyBounds::NONE,
         credit: 1,
     }

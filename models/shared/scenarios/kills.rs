@@ -14,16 +14,12 @@ use greenroom_queue::{
 };
 
 use super::{
-    handoff::{Counter, compare, compare_told},
-    in_place::{announce_in_place, step_aside},
-    wakes::Pool,
+    handoff::{Counter, Task, compare_told},
+    wakes::{Pool, step_aside},
 };
 use crate::{
     checker::{Effort, JoinHandle, block_on, check, spawn},
-    pool::{
-        membership::slot_state::{KILLED, SlotState},
-        worker::task::Task,
-    },
+    pool::membership::slot_state::{KILLED, SlotState},
 };
 
 /// What a runtime is told of a task.
@@ -61,7 +57,7 @@ impl Future for Abortable {
             drop(self.task.take());
         }
         match &mut self.task {
-            Some(task) => Pin::new(task).poll(cx),
+            Some(task) => task.as_mut().poll(cx),
             None => Poll::Ready(()),
         }
     }
@@ -70,7 +66,7 @@ impl Future for Abortable {
 /// The only slot of a pool, whose first worker may be killed.
 struct Slot {
     pool: Arc<Pool>,
-    slots: [Arc<SlotState>; 1],
+    slot_state: SlotState,
     abort: Arc<Abort>,
     state: Mutex<State>,
     changed: Notify,
@@ -101,7 +97,7 @@ impl Slot {
     fn open() -> Arc<Self> {
         Arc::new(Self {
             pool: Pool::new(1, 1, 1),
-            slots: [Arc::default()],
+            slot_state: SlotState::default(),
             abort: Arc::default(),
             state: Mutex::default(),
             changed: Notify::default(),
@@ -110,7 +106,7 @@ impl Slot {
 
     fn task(self: &Arc<Self>) -> Task {
         let worker = Worker { slot: self.clone(), counts: Counts::NotYet };
-        Task::new(&self.slots[0], worker.work())
+        Box::pin(worker.work())
     }
 
     /// The thread of a runtime.
@@ -140,13 +136,13 @@ impl Slot {
 
     fn killer(self: &Arc<Self>) -> JoinHandle<()> {
         let slot = self.clone();
-        spawn(move || slot.abort.kill(&slot.slots[0]))
+        spawn(move || slot.abort.kill(&slot.slot_state))
     }
 }
 
 impl Worker {
     fn is_over(&self) -> bool {
-        self.slot.pool.is_over() || self.slot.slots[0].has(KILLED)
+        self.slot.pool.is_over() || self.slot.slot_state.has(KILLED)
     }
 
     async fn work(mut self) {
@@ -160,7 +156,7 @@ impl Worker {
             if !self.is_over() {
                 self.counts = Counts::LiesDown;
                 let park_token = slot.pool.park(0, Some(own_waker().await));
-                if slot.slots[0].has_orders() {
+                if slot.slot_state.has_orders() {
                     slot.pool.wake.call(0, &slot.pool.watchdog);
                 }
                 slot.pool.woken(0, park_token).await;
@@ -173,7 +169,7 @@ impl Worker {
 impl Drop for Worker {
     /// The product's drop of a `InFlight`, and then that of an `ExitGuard`.
     fn drop(&mut self) {
-        let (slot, slot_state) = (&self.slot, &self.slot.slots[0]);
+        let (slot, slot_state) = (&self.slot, &self.slot.slot_state);
         match self.counts {
             Counts::NotYet => {}
             Counts::Awake => slot.pool.wake.leave(&slot.pool.watchdog),
@@ -202,43 +198,20 @@ pub fn a_worker_that_is_killed_wherever_it_is() {
     });
 }
 
-/// Its caller polls it, and has its work or is about to: the caller comes back, and the next one
-/// begins.
-pub fn a_worker_that_is_killed_while_its_caller_polls_it() {
-    check(Effort::Changes(3), || {
-        let slot = Slot::open();
-        let threads = [slot.run(), slot.killer()];
-        announce_in_place(&slot.pool, 0, &slot.slots);
-        slot.pool.finish(threads);
-    });
-}
-
-/// A worker at a counter that is killed, while another goes on. Returns what a caller was told,
-/// when all is over.
-fn kill_at_the_counter<T>(call: impl FnOnce(&Counter) -> T) -> T {
-    let (counter, task) = Counter::with(false, 2);
-    let other = counter.pool.asleep(1);
-    let abort = Arc::new(Abort::default());
-    let killed = Abortable { task: Some(task), abort: abort.clone() };
-    let killed = spawn(move || block_on(killed));
-    let slot_state = counter.slot_state.clone();
-    let killer = spawn(move || abort.kill(&slot_state));
-    let told = call(&counter);
-    counter.announce();
-    counter.pool.finish([other, killed, killer]);
-    counter.assert_shut();
-    told
-}
-
-/// It is served, or has its message back.
-pub fn a_caller_at_the_handoff_slot_of_a_worker_that_is_killed() {
-    check(Effort::Changes(2), || compare(0, kill_at_the_counter(|counter| counter.call(0))));
-}
-
 /// It is answered by the worker, or by another after all.
 pub fn a_message_that_is_handed_to_a_worker_that_is_killed() {
     check(Effort::Changes(2), || {
-        let hand = |counter: &Counter| block_on(counter.hand_and_wait(0));
-        compare_told(0, kill_at_the_counter(hand));
+        let (counter, task) = Counter::with(false, 2);
+        let other = counter.pool.asleep(1);
+        let abort = Arc::new(Abort::default());
+        let killed = Abortable { task: Some(task), abort: abort.clone() };
+        let killed = spawn(move || block_on(killed));
+        let slot_state = counter.slot_state.clone();
+        let killer = spawn(move || abort.kill(&slot_state));
+        let told = block_on(counter.hand_and_wait(0));
+        counter.announce();
+        counter.pool.finish([other, killed, killer]);
+        counter.assert_shut();
+        compare_told(0, told);
     });
 }

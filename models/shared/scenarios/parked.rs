@@ -22,7 +22,6 @@ fn plan(workers: usize, awake: usize) -> Plan {
         keyed: true,
         hashes: 4,
         quick: false,
-        calls: false,
         bounds: KeyBounds { waiting: 8, parked: 8, apart: false },
         credit: 1,
     }

@@ -88,7 +88,7 @@ impl Pool {
         self.hold(capacity);
     }
 
-    /// The steps of the core's `set_inbox`.
+    /// The steps of the core's `set_capacity`.
     fn resize(&self, capacity: usize) {
         self.permits.resize(capacity, &self.queues);
         self.serve_waiters();

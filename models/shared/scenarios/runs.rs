@@ -20,7 +20,6 @@ fn plan(workers: usize, awake: usize) -> Plan {
         keyed: true,
         hashes: 1,
         quick: true,
-        calls: false,
         bounds: KeyBounds::NONE,
         credit: 1,
     }
@@ -154,23 +153,6 @@ pub fn a_key_with_many_messages_in_a_run() {
             watch(&pool, 3),
         ];
         send_all(&pool, [31, 32]);
-        pool.finish(threads);
-    });
-}
-
-/// Point 7: a worker that callers woke for a message keeps no shard to itself.
-pub fn callers_of_a_keyed_pool() {
-    check(Effort::Changes(1), || {
-        let plan = Plan { shards: 2, calls: true, ..plan(2, 1) };
-        let pool = Pool::new(plan, 3, |number| match number {
-            21 => Handler::Suspends,
-            _ => Handler::Returns,
-        });
-        let threads = [pool.sleeper(0), pool.sleeper(1)];
-        for (shard, number) in [(0, 11), (1, 21), (0, 12)] {
-            pool.send(shard, number).expect("it is open");
-            yield_now();
-        }
         pool.finish(threads);
     });
 }

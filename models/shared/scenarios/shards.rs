@@ -18,7 +18,6 @@ fn plan(workers: usize, awake: usize, capacity: usize) -> Plan {
         keyed: false,
         hashes: 1,
         quick: false,
-        calls: false,
         bounds: KeyBounds::NONE,
         credit: 1,
     }

@@ -1,11 +1,12 @@
 //! Sleeping and waking, without queues: a bit in the ready map is the work.
 
 use std::{
+    future::poll_fn,
     sync::{
         Arc,
         atomic::{AtomicU32, Ordering},
     },
-    task::Waker,
+    task::{Poll, Waker},
 };
 
 use greenroom_queue::{
@@ -15,10 +16,7 @@ use greenroom_queue::{
     watchdog_handle::WatchdogHandle,
 };
 
-use crate::{
-    checker::{Effort, JoinHandle, block_on, check, spawn, yield_now},
-    pool::worker::in_place::is_run_by_caller,
-};
+use crate::checker::{Effort, JoinHandle, block_on, check, spawn, yield_now};
 
 /// Workers that do nothing but claim bits, and count them.
 pub(super) struct Pool {
@@ -73,10 +71,8 @@ impl Pool {
 
     /// The steps of the product's `idle`, before it waits.
     /// Says what it was woken for.
-    pub(super) async fn woken(&self, worker: usize, mut park_token: ParkToken) -> WakeReason {
-        let wake_reason =
-            self.wake.woken_or_called(worker, &mut park_token, is_run_by_caller, || false).await;
-        wake_reason.expect("there is nobody to call it")
+    pub(super) async fn woken(&self, worker: usize, park_token: ParkToken) -> WakeReason {
+        self.wake.woken(worker, park_token).await
     }
 
     pub(super) fn park(&self, worker: usize, waker: Option<Waker>) -> ParkToken {
@@ -167,6 +163,19 @@ impl Pool {
         assert_eq!(self.claimed.load(Ordering::Relaxed), self.expected, "no bit is lost");
         assert_eq!(self.wake.awake(), 0, "whoever was awake has left");
     }
+}
+
+/// As the product's: others have a turn, and then it is polled again.
+pub(super) async fn step_aside() {
+    let mut stepped = false;
+    poll_fn(|cx| {
+        if std::mem::replace(&mut stepped, true) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 /// Point 7: either the sender sees that there is room for one more, or the worker sees the bit.

@@ -18,7 +18,6 @@ fn plan(workers: usize, awake: usize, keyed: bool) -> Plan {
         keyed,
         hashes: 2,
         quick: false,
-        calls: false,
         bounds: KeyBounds { waiting: 8, parked: 8, apart: false },
         credit: 1,
     }

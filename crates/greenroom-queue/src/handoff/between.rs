@@ -18,7 +18,7 @@ pub(super) struct Between<T: Exchange> {
     pub(super) response: Option<T::Response>,
     pub(super) promised: Option<T::Promise>,
     pub(super) port: Option<T::Port>,
-    /// The caller, if it does not do the worker's work but waits until there is something.
+    /// The caller, until there is something for it.
     pub(super) waiter: Option<Waker>,
 }
 
@@ -26,20 +26,18 @@ pub(super) struct Between<T: Exchange> {
 pub(super) enum HandoffStep {
     /// No caller is there.
     Shut,
-    /// From a caller that goes on to poll the worker.
-    Message,
     /// From a caller that has the worker woken, and waits.
     Handed,
     /// As `Handed`, and its caller has gone.
     Abandoned,
-    /// The worker has it; its caller polls the worker, or waits.
+    /// The worker has it; its caller waits.
     InHand,
     /// For the caller, which is still there.
     Answered,
     /// For the caller, which is still there: the response comes this way, if any.
     Promised,
-    /// The caller has left, and waits for what comes out of this port.
-    Waits,
+    /// The worker has it, and its caller has gone: the port is one that nobody waits at.
+    Unwanted,
 }
 
 impl<T: Exchange> Between<T> {
@@ -55,18 +53,6 @@ impl<T: Exchange> Between<T> {
             port: None,
             waiter: None,
         }
-    }
-
-    /// False, with the message left in place, if a caller is there.
-    #[inline]
-    pub(super) fn put(&mut self, message: &mut Option<T::Message>, stamp: Stamp) -> bool {
-        if self.step != HandoffStep::Shut || message.is_none() {
-            return false;
-        }
-        self.message = message.take();
-        self.stamp = stamp;
-        self.step = HandoffStep::Message;
-        true
     }
 
     #[inline]

@@ -19,22 +19,8 @@ pub enum HandedOutcome<Response, Promise> {
     Later(Promise),
 }
 
-/// What a caller takes along that has done the worker's work.
-pub enum InPlaceOutcome<Message, Response, Promise> {
-    /// The message: the worker had something else to do.
-    Message(Message),
-    /// The response.
-    Response(Response),
-    /// It is to come.
-    Later(Promise),
-}
-
 /// What a caller of this exchange is told.
 pub type HandedOutcomeOf<T> = HandedOutcome<<T as Exchange>::Response, <T as Exchange>::Promise>;
-
-/// What a caller of this exchange takes along.
-pub type InPlaceOutcomeOf<T> =
-    InPlaceOutcome<<T as Exchange>::Message, <T as Exchange>::Response, <T as Exchange>::Promise>;
 
 /// A message that was handed over and taken back. It has a port now.
 pub type Retracted<T> = (<T as Exchange>::Message, Stamp, <T as Exchange>::Port);

@@ -9,6 +9,7 @@ use std::{
 use tokio::sync::oneshot;
 
 use super::*;
+use crate::stamp::Stamp;
 
 /// Numbers both ways.
 struct Numbers;
@@ -34,86 +35,12 @@ fn now() -> Stamp {
     Stamp::coarse(5)
 }
 
+/// Hands this over, for a caller that nothing wakes.
 fn put(handoff_slot: &Small, number: u8) -> bool {
     let mut message = Some(number);
-    let taken = handoff_slot.put(&mut message, Stamp::default());
+    let taken = handoff_slot.hand(&mut message, Stamp::default(), &mut None);
     assert_eq!(message.is_none(), taken, "it is in one place");
     taken
-}
-
-fn given() -> Small {
-    let handoff_slot = Small::new();
-    assert!(put(&handoff_slot, 7));
-    handoff_slot
-}
-
-fn take(handoff_slot: &Small) -> Option<u8> {
-    let (mut message, mut stamp) = (None, Stamp::NONE);
-    assert_eq!(handoff_slot.take(&mut message, &mut stamp), message.is_some());
-    message
-}
-
-fn taken() -> Small {
-    let handoff_slot = given();
-    assert_eq!(take(&handoff_slot), Some(7));
-    assert_eq!(take(&handoff_slot), None, "a message is taken once");
-    handoff_slot
-}
-
-#[test]
-fn nobody_comes_while_somebody_is_there_or_waits() {
-    let handoff_slot = given();
-    assert!(!put(&handoff_slot, 1));
-    assert!(take(&handoff_slot).is_some());
-    assert!(!put(&handoff_slot, 1));
-    let InPlaceOutcome::Later(mut promise) = handoff_slot.leave() else { panic!("it is in hand") };
-    assert!(!put(&handoff_slot, 1));
-    assert_eq!(handoff_slot.answer(8), Ok(()));
-    assert_eq!(promise.try_recv(), Ok(8));
-    assert!(put(&handoff_slot, 1));
-}
-
-#[test]
-fn what_is_not_taken_goes_back() {
-    let handoff_slot = given();
-    assert!(matches!(handoff_slot.leave(), InPlaceOutcome::Message(7)));
-    assert!(take(&handoff_slot).is_none());
-}
-
-#[test]
-fn an_answer_while_the_caller_is_there_needs_no_port() {
-    let handoff_slot = taken();
-    assert_eq!(handoff_slot.answer(8), Ok(()));
-    assert!(matches!(handoff_slot.leave(), InPlaceOutcome::Response(8)));
-    assert!(put(&handoff_slot, 1), "it is shut, and can be used again");
-}
-
-#[test]
-fn an_answer_after_the_caller_has_left_comes_out_of_its_port() {
-    let handoff_slot = taken();
-    let InPlaceOutcome::Later(mut promise) = handoff_slot.leave() else { panic!("it is in hand") };
-    assert_eq!(handoff_slot.answer(8), Ok(()));
-    assert_eq!(promise.try_recv(), Ok(8));
-}
-
-#[test]
-fn a_caller_that_waits_no_more_leaves_the_response_with_the_worker() {
-    let handoff_slot = taken();
-    drop(handoff_slot.leave());
-    assert_eq!(handoff_slot.answer(8), Err(8));
-}
-
-#[test]
-fn a_port_is_the_same_before_and_after_the_caller_has_left() {
-    for leaves_first in [false, true] {
-        let handoff_slot = taken();
-        let early = leaves_first.then(|| handoff_slot.leave());
-        let port = handoff_slot.port().unwrap();
-        let left = early.unwrap_or_else(|| handoff_slot.leave());
-        let InPlaceOutcome::Later(mut promise) = left else { panic!("there is no response yet") };
-        assert_eq!(port.send(9), Ok(()));
-        assert_eq!(promise.try_recv(), Ok(9), "left first: {leaves_first}");
-    }
 }
 
 /// Counts how often it is woken.
@@ -152,9 +79,9 @@ fn poll(handoff_slot: &Small, wakes: &Arc<Wakes>) -> Poll<HandedOutcomeOf<Number
 #[test]
 fn who_hands_a_message_over_is_woken_for_the_response() {
     let (handoff_slot, wakes) = handed();
-    assert_eq!(take(&handoff_slot), None, "nobody does the worker's work");
     assert!(!put(&handoff_slot, 1));
     assert!(matches!(take_handed(&handoff_slot), Some((7, Caller::Waits))));
+    assert!(!put(&handoff_slot, 1));
     assert!(
         take_handed(&handoff_slot).is_none()
             && !handoff_slot.has_handed()
@@ -218,7 +145,14 @@ fn who_gives_up_leaves_a_message_that_is_abandoned_or_a_response_that_is_unwante
     let (handoff_slot, _) = handed();
     assert!(take_handed(&handoff_slot).is_some());
     handoff_slot.give_up();
+    assert!(!put(&handoff_slot, 1), "it is in hand");
     assert_eq!(handoff_slot.answer(8), Err(8));
+    assert!(put(&handoff_slot, 1));
+    // Its port is one that nobody waits at.
+    let (handoff_slot, _) = handed();
+    assert!(take_handed(&handoff_slot).is_some());
+    handoff_slot.give_up();
+    assert!(handoff_slot.port().is_some_and(|port| port.is_closed()));
     assert!(put(&handoff_slot, 1));
     let (handoff_slot, _) = handed();
     assert!(take_handed(&handoff_slot).is_some());
@@ -239,9 +173,10 @@ fn who_polls_last_is_woken() {
 
 #[test]
 fn a_port_that_is_dropped_resolves_the_caller() {
-    let handoff_slot = taken();
+    let (handoff_slot, wakes) = handed();
+    assert!(take_handed(&handoff_slot).is_some());
     drop(handoff_slot.port());
-    let InPlaceOutcome::Later(mut promise) = handoff_slot.leave() else {
+    let Poll::Ready(HandedOutcome::Later(mut promise)) = poll(&handoff_slot, &wakes) else {
         panic!("there is no response")
     };
     assert!(promise.try_recv().is_err());

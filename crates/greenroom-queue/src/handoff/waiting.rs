@@ -23,9 +23,11 @@ impl<T: Exchange> HandoffSlot<T> {
         waiter: &mut Option<Waker>,
     ) -> bool {
         let mut between = locked(&self.0);
-        if !between.put(message, stamp) {
+        if between.step != HandoffStep::Shut || message.is_none() {
             return false;
         }
+        between.message = message.take();
+        between.stamp = stamp;
         between.step = HandoffStep::Handed;
         between.waiter = waiter.take();
         between.was_seen = false;
@@ -127,7 +129,7 @@ impl<T: Exchange> HandoffSlot<T> {
             HandoffStep::Handed => HandoffStep::Abandoned,
             HandoffStep::InHand => {
                 between.port = Some(unwanted);
-                HandoffStep::Waits
+                HandoffStep::Unwanted
             }
             _ => HandoffStep::Shut,
         };

@@ -42,22 +42,16 @@ impl Pacing {
         }
     }
 
-    /// True if others had no turn since the worker has looked for a message.
-    #[inline]
-    pub fn turn_has_begun(&self) -> bool {
-        self.turn.has_begun()
-    }
-
     /// True when others are to have theirs.
     #[inline]
     pub fn turn_is_over(&mut self, wake: &Wake) -> bool {
         self.turn.is_over(wake)
     }
 
-    /// Others have had theirs, and this many messages were handled since.
+    /// Others have had theirs.
     #[inline]
-    pub fn begin_turn(&mut self, messages: u32) {
-        self.turn.begin(messages);
+    pub fn begin_turn(&mut self) {
+        self.turn.begin(0);
     }
 
     /// The worker has looked for a message.
@@ -141,7 +135,7 @@ mod tests {
     use super::*;
 
     fn after(messages: u32) -> Pacing {
-        let mut pacing = Pacing::new(Patience::new(false, false));
+        let mut pacing = Pacing::new(Patience::new(false));
         (0..messages).for_each(|_| {
             pacing.looked();
             pacing.found(false);
@@ -156,8 +150,8 @@ mod tests {
         assert!(pacing.attempted(64, false, false).is_none() && !pacing.turn_is_over(&wake));
         pacing.looked();
         assert!(pacing.turn_is_over(&wake));
-        pacing.begin_turn(0);
-        assert!(!pacing.turn_is_over(&wake) && !pacing.turn_has_begun());
+        pacing.begin_turn();
+        assert!(!pacing.turn_is_over(&wake));
     }
 
     #[test]

@@ -6,8 +6,6 @@ use crate::sync::tuned;
 /// because its caller sends the next one as soon as it has the reply; otherwise now and then, to
 /// find out.
 pub struct Patience {
-    /// Its caller does its work; it need not be there before.
-    in_place: bool,
     /// A caller hands an idle worker the next message; for one that searched it would be queued.
     is_handed: bool,
     /// The last time something came.
@@ -20,9 +18,9 @@ pub struct Patience {
 const SKIPS: u32 = tuned(16, 2);
 
 impl Patience {
-    /// Of a worker whose callers do its work `in_place`, or one that `is_handed` calls.
-    pub fn new(in_place: bool, is_handed: bool) -> Self {
-        Self { in_place, is_handed, worth_it: false, skipped: 0 }
+    /// Of a worker that `is_handed` calls, or not.
+    pub fn new(is_handed: bool) -> Self {
+        Self { is_handed, worth_it: false, skipped: 0 }
     }
 
     /// After so many messages, of which the last was a call, or not.
@@ -30,8 +28,8 @@ impl Patience {
         if in_a_row == 1 && by_call && self.is_handed {
             return false;
         }
-        if in_a_row != 1 || self.worth_it || self.in_place {
-            return in_a_row > u32::from(self.in_place);
+        if in_a_row != 1 || self.worth_it {
+            return in_a_row > 0;
         }
         self.skipped = (self.skipped + 1) % SKIPS;
         self.skipped == 0
@@ -54,7 +52,7 @@ mod tests {
 
     #[test]
     fn after_a_single_message_a_worker_searches_now_and_then_or_where_it_was_worth_it() {
-        let mut patience = Patience::new(false, false);
+        let mut patience = Patience::new(false);
         assert_eq!(searches(&mut patience, false, 2 * SKIPS), [SKIPS, 2 * SKIPS]);
         patience.found(true);
         assert_eq!(searches(&mut patience, false, 3), [1, 2, 3]);
@@ -64,7 +62,7 @@ mod tests {
 
     #[test]
     fn after_nothing_it_does_not_and_after_several_it_does() {
-        let mut patience = Patience::new(false, false);
+        let mut patience = Patience::new(false);
         assert_eq!(
             [0, 2, 50].map(|in_a_row| patience.searches_after(in_a_row, false)),
             [false, true, true]
@@ -72,11 +70,9 @@ mod tests {
     }
 
     #[test]
-    fn who_is_handed_the_next_call_or_polled_by_its_caller_does_not_search_for_it() {
-        let mut handed = Patience::new(false, true);
+    fn a_worker_that_is_handed_the_next_call_does_not_search_for_it() {
+        let mut handed = Patience::new(true);
         handed.found(true);
         assert!(!handed.searches_after(1, true) && handed.searches_after(1, false));
-        let mut in_place = Patience::new(true, false);
-        assert_eq!([1, 2].map(|in_a_row| in_place.searches_after(in_a_row, true)), [false, true]);
     }
 }

@@ -39,11 +39,6 @@ impl Turn {
     }
 
     #[inline]
-    pub(super) fn has_begun(&self) -> bool {
-        self.messages > 0
-    }
-
-    #[inline]
     pub(super) fn count(&mut self, messages: u32) {
         self.messages += messages;
     }
@@ -112,7 +107,7 @@ mod tests {
         turn.long_since = turn.long_since.and_then(|since| since.checked_sub(LONGER));
         assert!(turn.is_over(&wake));
         turn.begin(1);
-        assert!(turn.has_begun() && !turn.is_over(&wake));
+        assert!(!turn.is_over(&wake));
         turn.count(QUICK_MESSAGES);
         assert!(!turn.is_over(&wake), "another time is another turn's");
     }

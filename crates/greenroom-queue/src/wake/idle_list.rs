@@ -6,9 +6,9 @@ use crate::lock::user_code_follows;
 
 /// A worker that was taken off the idle list, and is to be polled.
 #[must_use]
-pub struct Picked {
+pub(super) struct Picked {
     /// Which one.
-    pub worker: usize,
+    pub(super) worker: usize,
     /// None if it comes by itself: it has not given its waker yet.
     pub(super) waker: Option<Waker>,
 }
@@ -16,7 +16,7 @@ pub struct Picked {
 impl Picked {
     /// Wakes it, under no lock.
     #[inline]
-    pub fn wake(self) {
+    pub(super) fn wake(self) {
         if let Some(waker) = self.waker {
             user_code_follows();
             waker.wake();

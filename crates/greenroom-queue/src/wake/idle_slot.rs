@@ -35,12 +35,10 @@ impl IdleSlot {
 /// Of a worker, from when it parks until it is unparked: whether the waker that takes it off the
 /// idle list wakes its task.
 pub enum ParkToken {
-    /// Not yet.
+    /// Not yet, or it may be another task by now.
     Unknown,
     /// Yes: it has just given its waker.
     Told,
-    /// Yes, if it is the same task as before.
-    Known,
 }
 
 /// Woken for no shard in particular, and to join others in theirs.

@@ -54,15 +54,8 @@
 //! shard without clearing its bit only if the other worker also owns that bit. If the pace changes
 //! while a worker keeps a shard to itself, the watchdog finds out, and others join.
 //!
-//! # Called while parked
-//! A caller may do the work of an idle worker ([`woken_or_called`](Wake::woken_or_called)). The
-//! worker stays in the list and is not awake: for all others it is as idle as before. If another
-//! takes it off the list in that time, it wakes the worker's task, which comes once the caller has
-//! put the work back. A worker that cannot come then, because its handler suspends or because it
-//! ends, passes the wake-up on, as one that dies does.
-//!
 //! # Handed a message
-//! A caller may also give an idle worker its message past the queue, and have it woken
+//! A caller may give an idle worker its message past the queue, and have it woken
 //! ([`hand`](Wake::hand)). No shard is marked. The message is in the worker's hands before
 //! the worker is off the list, so if the worker cannot come, its wake-up and its message are
 //! found together.
@@ -78,7 +71,6 @@ mod ready;
 #[cfg(test)]
 mod tests;
 
-pub use idle_list::Picked;
 pub use idle_slot::{ParkToken, WakeReason};
 
 use idle_list::{Idle, NOT_IDLE};
@@ -243,7 +235,7 @@ impl Wake {
     }
 
     /// Enters the idle list. The caller then leaves, and waits to be
-    /// [woken](Self::woken_or_called), in the same turn of its task if it gives that task's waker.
+    /// [woken](Self::woken), in the same turn of its task if it gives that task's waker.
     #[inline]
     pub fn park(&self, worker: usize, waker: Option<Waker>) -> ParkToken {
         let park_token = if waker.is_some() { ParkToken::Told } else { ParkToken::Unknown };
@@ -271,47 +263,29 @@ impl Wake {
         is_parked
     }
 
-    /// True while this worker is in the idle list. A guess.
-    #[inline]
-    pub fn is_parked(&self, worker: usize) -> bool {
-        self.idle_slots.at(worker).is_listed.load(Ordering::Relaxed)
-    }
-
-    /// Waits until the worker is taken off the idle list, and says what for. Or until `is_called`,
-    /// which is asked at each poll: None, and the worker is still in the list and is to come back
-    /// with the same `park_token`. `is_driven` says whether a caller that does the work of a task
-    /// polls here, with that task's own waker.
+    /// Waits until the worker is taken off the idle list, and says what for.
     #[inline(always)]
-    pub fn woken_or_called(
+    pub fn woken(
         &self,
         worker: usize,
-        park_token: &mut ParkToken,
-        is_driven: impl Fn() -> bool,
-        mut is_called: impl FnMut() -> bool,
-    ) -> impl Future<Output = Option<WakeReason>> {
+        mut park_token: ParkToken,
+    ) -> impl Future<Output = WakeReason> {
         let idle_slot = self.idle_slots.at(worker);
         poll_fn(move |task| {
             if !idle_slot.is_listed.load(Ordering::Acquire) {
-                return Poll::Ready(Some(idle_slot.take_wake_reason()));
+                return Poll::Ready(idle_slot.take_wake_reason());
             }
-            if is_called() {
-                return Poll::Ready(None);
-            }
-            let is_known = match park_token {
-                ParkToken::Told => true,
-                ParkToken::Known => is_driven(),
-                ParkToken::Unknown => false,
-            };
-            *park_token = ParkToken::Known;
-            match is_known || self.set_waker(worker, task.waker()) {
+            let is_told = matches!(park_token, ParkToken::Told);
+            park_token = ParkToken::Unknown;
+            match is_told || self.set_waker(worker, task.waker()) {
                 true => Poll::Pending,
-                false => Poll::Ready(Some(idle_slot.take_wake_reason())),
+                false => Poll::Ready(idle_slot.take_wake_reason()),
             }
         })
     }
 
-    /// A worker that had parked goes, or cannot come any more. Passes on a wake-up that it was
-    /// given; the caller then looks for a message that it was handed.
+    /// A worker that had parked goes. Passes on a wake-up that it was given; the caller then looks
+    /// for a message that it was handed.
     pub fn forget(&self, worker: usize, watchdog: &WatchdogHandle) {
         let mut idle = locked(&self.idle);
         if let Some(picked) = idle.remove(worker) {

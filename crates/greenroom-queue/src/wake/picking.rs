@@ -18,7 +18,9 @@ const NO_LIMIT: usize = usize::MAX;
 const WORKERS_ASKED: usize = 4;
 
 impl Wake {
-    /// Wakes an idle worker for this shard, unless enough are awake. True when one was woken.
+    /// Wakes an idle worker for this shard, unless enough are awake. True when one was woken. Only
+    /// if workers keep to shards: with keys they would not clear its bit in `affinity`, and later
+    /// messages there would be left alone.
     pub fn one_for(&self, shard: usize, watchdog: &WatchdogHandle) -> bool {
         self.one_within(self.limit, Some(shard), watchdog)
     }
@@ -44,13 +46,6 @@ impl Wake {
         let woken = picked.is_some();
         picked.into_iter().for_each(Picked::wake);
         woken
-    }
-
-    /// As `one_for`, or `one` if there are keys, for a caller that has the worker polled: by
-    /// itself, or by [`wake`](Picked::wake). For a shard only if workers keep to shards: others
-    /// would not clear its bit in `affinity`, and later messages there would be left alone.
-    pub fn pick_for(&self, shard: Option<usize>, watchdog: &WatchdogHandle) -> Option<Picked> {
-        self.pick(self.limit, shard, watchdog)
     }
 
     pub(super) fn pick(

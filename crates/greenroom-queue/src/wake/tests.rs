@@ -1,5 +1,5 @@
 use std::{
-    pin::pin,
+    pin::{Pin, pin},
     sync::Arc,
     task::{Context, Wake as Woken},
 };
@@ -22,11 +22,12 @@ impl Task {
     }
 }
 
-/// Polls the first worker, which is parked, once, as this task.
-fn rest_on(wake: &Wake, park_token: &mut ParkToken, task: &Arc<Task>) -> Poll<Option<WakeReason>> {
-    let waker = Waker::from(task.clone());
-    let mut woken = pin!(wake.woken_or_called(0, park_token, || false, || false));
-    woken.as_mut().poll(&mut Context::from_waker(&waker))
+/// Polls a parked worker once, as this task.
+fn rest_on(
+    parked: Pin<&mut impl Future<Output = WakeReason>>,
+    task: &Arc<Task>,
+) -> Poll<WakeReason> {
+    parked.poll(&mut Context::from_waker(&Waker::from(task.clone())))
 }
 
 fn one() -> (Wake, WatchdogHandle, [Arc<Task>; 2]) {
@@ -36,20 +37,24 @@ fn one() -> (Wake, WatchdogHandle, [Arc<Task>; 2]) {
 #[test]
 fn who_parks_and_says_what_wakes_it_is_woken_also_before_it_rests() {
     let (wake, watchdog, [task, _]) = one();
-    let mut park_token = wake.park(0, Some(Waker::from(task.clone())));
+    let park_token = wake.park(0, Some(Waker::from(task.clone())));
     assert!(wake.one_more(&watchdog) && task.was_woken());
-    assert_eq!(rest_on(&wake, &mut park_token, &task), Poll::Ready(Some(WakeReason::Any)));
+    let parked = pin!(wake.woken(0, park_token));
+    assert_eq!(rest_on(parked, &task), Poll::Ready(WakeReason::Any));
 }
 
 #[test]
 fn who_rests_on_another_task_than_before_is_woken_there() {
     let (wake, watchdog, [first, second]) = one();
-    let mut park_token = wake.park(0, Some(Waker::from(first.clone())));
-    assert!(rest_on(&wake, &mut park_token, &first).is_pending());
-    assert!(rest_on(&wake, &mut park_token, &second).is_pending());
-    assert!(wake.one_more(&watchdog));
-    assert_eq!((first.was_woken(), second.was_woken()), (false, true));
-    assert_eq!(rest_on(&wake, &mut park_token, &second), Poll::Ready(Some(WakeReason::Any)));
+    let park_token = wake.park(0, Some(Waker::from(first.clone())));
+    {
+        let mut parked = pin!(wake.woken(0, park_token));
+        assert!(rest_on(parked.as_mut(), &first).is_pending());
+        assert!(rest_on(parked.as_mut(), &second).is_pending());
+        assert!(wake.one_more(&watchdog));
+        assert_eq!((first.was_woken(), second.was_woken()), (false, true));
+        assert_eq!(rest_on(parked, &second), Poll::Ready(WakeReason::Any));
+    }
     drop(wake);
     assert_eq!(Arc::strong_count(&first), 1, "nobody keeps what wakes it");
 }
@@ -57,13 +62,15 @@ fn who_rests_on_another_task_than_before_is_woken_there() {
 #[test]
 fn who_has_not_said_what_wakes_it_finds_out_that_it_is_unparked() {
     let (wake, watchdog, [task, _]) = one();
-    let mut park_token = wake.park(0, None);
+    let park_token = wake.park(0, None);
     assert!(wake.one_more(&watchdog));
-    assert_eq!(rest_on(&wake, &mut park_token, &task), Poll::Ready(Some(WakeReason::Any)));
-    let mut park_token = wake.park(0, None);
-    assert!(rest_on(&wake, &mut park_token, &task).is_pending());
+    let parked = pin!(wake.woken(0, park_token));
+    assert_eq!(rest_on(parked, &task), Poll::Ready(WakeReason::Any));
+    let park_token = wake.park(0, None);
+    let mut parked = pin!(wake.woken(0, park_token));
+    assert!(rest_on(parked.as_mut(), &task).is_pending());
     assert!(wake.call(0, &watchdog) && task.was_woken());
-    assert_eq!(rest_on(&wake, &mut park_token, &task), Poll::Ready(Some(WakeReason::Any)));
+    assert_eq!(rest_on(parked, &task), Poll::Ready(WakeReason::Any));
 }
 
 #[test]

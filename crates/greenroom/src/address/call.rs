@@ -111,11 +111,11 @@ impl<M, R, E> Address<M, R, E> {
         payload: &mut Outgoing<M, R, E>,
         reply: reply::Reply<R, E>,
     ) -> Result<R, CallError<E, M>> {
-        let (inside, in_place) = match self.vtable.push_call(payload, self.place_of_call()) {
-            Ok(queued) => queued,
+        let inside = match self.vtable.push_call(payload, self.place_of_call()) {
+            Ok(inside) => inside,
             Err(why) => self.wait_and_push_call(payload, why).await?,
         };
-        let reply = QueuedCall { reply, _inside: inside, in_place }.reply().await;
+        let reply = QueuedCall { reply, _inside: inside }.reply().await;
         reply.map_err(CallError::after_acceptance)
     }
 

@@ -8,7 +8,6 @@ use std::{
 };
 
 use greenroom_queue::handoff::HandedOutcome;
-use tokio::sync::oneshot::error::TryRecvError;
 
 use crate::{
     CallError, Class, ReplyPort,
@@ -16,10 +15,7 @@ use crate::{
     delivery::Extra,
     pool::{
         Address,
-        handoff::{
-            reentrancy::ReentrancyGuard,
-            served::{HandoffWait, Served},
-        },
+        handoff::{reentrancy::ReentrancyGuard, wait::HandoffWait},
         outgoing::Outgoing,
     },
     reply::{self, Reply},
@@ -54,35 +50,16 @@ pub(super) struct QueuedCall<R, E> {
     pub(super) reply: Reply<R, E>,
     /// The caller is a worker of the pool.
     pub(super) _inside: Option<ReentrancyGuard>,
-    /// The worker may have been polled here and now.
-    pub(super) in_place: bool,
 }
 
 impl<R, E> QueuedCall<R, E> {
-    /// The reply, if it has arrived. Such a look costs nothing of the budget that the runtime
-    /// gives a task for one turn. It is left out if the reply is never there by now: then only
-    /// the look would cost.
-    fn look(&mut self) -> Option<Result<R, CallError<E>>> {
-        if !self.in_place {
-            return None;
-        }
-        match self.reply.try_recv() {
-            Ok(reply) => Some(reply),
-            Err(TryRecvError::Empty) => None,
-            Err(TryRecvError::Closed) => Some(Err(CallError::Dropped)),
-        }
-    }
-
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<R, CallError<E>>> {
         Pin::new(&mut self.reply).poll(cx).map(|reply| reply.unwrap_or(Err(CallError::Dropped)))
     }
 
     /// The reply, once it is there.
     pub(super) async fn reply(mut self) -> Result<R, CallError<E>> {
-        match self.look() {
-            Some(reply) => reply,
-            None => std::future::poll_fn(|cx| self.poll(cx)).await,
-        }
+        std::future::poll_fn(|cx| self.poll(cx)).await
     }
 }
 
@@ -99,22 +76,19 @@ impl<'a, M: Send, R: Send, E: Send> Call<'a, M, R, E> {
     fn start(&mut self, message: M, cx: &mut Context<'_>) -> Poll<Result<R, CallError<E, M>>> {
         let address = self.address;
         let mut message = Some(message);
-        let sent = match address.vtable.serve(&mut message, address.place_of_call(), cx.waker()) {
-            Some(Served::Reply(reply)) => return Poll::Ready(Ok(reply)),
-            Some(Served::Handed(waits)) => {
+        match address.vtable.serve(&mut message, address.place_of_call(), cx.waker()) {
+            Some(waits) => {
                 self.goes_on(State::Handed(waits));
-                return Poll::Pending;
+                Poll::Pending
             }
-            Some(Served::Later(reply)) => QueuedCall { reply, _inside: None, in_place: false },
             None => {
                 let (port, reply) = reply::channel();
-                return self.queue(message, port, reply, cx);
+                self.queue(message, port, reply, cx)
             }
-        };
-        self.wait_for(sent, cx)
+        }
     }
 
-    /// Queues a call that cannot be served here and now.
+    /// Queues a call that cannot be handed to a worker.
     #[inline(never)]
     fn queue(
         &mut self,
@@ -127,9 +101,7 @@ impl<'a, M: Send, R: Send, E: Send> Call<'a, M, R, E> {
         let mut payload =
             Outgoing { message, extra: Some(Extra::new(Some(port))), class: Class::Normal };
         match address.vtable.push_call(&mut payload, address.place_of_call()) {
-            Ok((inside, in_place)) => {
-                self.wait_for(QueuedCall { reply, _inside: inside, in_place }, cx)
-            }
+            Ok(inside) => self.wait_for(QueuedCall { reply, _inside: inside }, cx),
             Err(why) => self.refused(why, payload, reply, cx),
         }
     }
@@ -146,41 +118,20 @@ impl<'a, M: Send, R: Send, E: Send> Call<'a, M, R, E> {
         }
         match told {
             HandedOutcome::Response(reply) => Poll::Ready(Ok(reply)),
-            HandedOutcome::Later(reply) => self.wait_longer(reply, cx),
+            HandedOutcome::Later(reply) => self.wait_for(QueuedCall { reply, _inside: None }, cx),
         }
     }
 
-    #[cold]
-    fn wait_longer(
-        &mut self,
-        reply: Reply<R, E>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<R, CallError<E, M>>> {
-        let mut sent = QueuedCall { reply, _inside: None, in_place: false };
-        let polled = sent.poll(cx);
-        if polled.is_pending() {
-            self.state = State::QueuedCall(sent);
-        }
-        polled.map_err(CallError::after_acceptance)
-    }
-
-    #[inline]
     fn wait_for(
         &mut self,
         mut sent: QueuedCall<R, E>,
         cx: &mut Context<'_>,
     ) -> Poll<Result<R, CallError<E, M>>> {
-        let reply = match sent.look() {
-            Some(reply) => reply,
-            None => match sent.poll(cx) {
-                Poll::Ready(reply) => reply,
-                Poll::Pending => {
-                    self.goes_on(State::QueuedCall(sent));
-                    return Poll::Pending;
-                }
-            },
-        };
-        Poll::Ready(reply.map_err(CallError::after_acceptance))
+        let polled = sent.poll(cx);
+        if polled.is_pending() {
+            self.goes_on(State::QueuedCall(sent));
+        }
+        polled.map_err(CallError::after_acceptance)
     }
 
     /// Sets the state of a call that has none at the moment, so there is no old state to drop.
@@ -201,8 +152,8 @@ impl<'a, M: Send, R: Send, E: Send> Call<'a, M, R, E> {
     ) -> Poll<Result<R, CallError<E, M>>> {
         let address = self.address;
         let mut waits: Waits<'a, M, R, E> = Box::pin(async move {
-            let (inside, in_place) = address.wait_and_push_call(&mut payload, why).await?;
-            let reply = QueuedCall { reply, _inside: inside, in_place }.reply().await;
+            let inside = address.wait_and_push_call(&mut payload, why).await?;
+            let reply = QueuedCall { reply, _inside: inside }.reply().await;
             reply.map_err(CallError::after_acceptance)
         });
         let polled = waits.as_mut().poll(cx);
@@ -219,13 +170,13 @@ impl<M, R, E> Address<M, R, E> {
         &self,
         payload: &mut Outgoing<M, R, E>,
         why: NotSent,
-    ) -> Result<(Option<ReentrancyGuard>, bool), CallError<E, M>> {
+    ) -> Result<Option<ReentrancyGuard>, CallError<E, M>> {
         let NotSent::Refused(refused, inside) = why else {
             self.vtable.count_rejected();
             return Err(CallError::WouldDeadlock(payload.message.take()));
         };
         match Box::pin(self.wait_and_push(payload, refused)).await {
-            Ok(()) => Ok((inside, true)),
+            Ok(()) => Ok(inside),
             Err(why) => {
                 self.vtable.count_rejected();
                 Err(refusal_of(payload, why))

@@ -22,7 +22,7 @@ use crate::{
         handoff::{
             own_call::OwnCall,
             reentrancy::{ReentrancyGuard, Reentrant},
-            served::Served,
+            wait::HandoffWait,
         },
         outgoing::{LendOutgoing, Outgoing},
     },
@@ -50,14 +50,13 @@ pub(crate) trait SenderVtable<M, R, E>: Erased {
         sender: u32,
         urgency: Urgency,
     ) -> Result<(), Refused>;
-    /// Has the caller's thread handle it, if possible; otherwise leaves it in its
-    /// place, to be queued.
+    /// Hands it to an idle worker, if possible; otherwise leaves it in its place, to be queued.
     fn serve(
         &self,
         _message: &mut Option<M>,
         _sender: u32,
         _caller: &Waker,
-    ) -> Option<Served<'_, M, R, E>> {
+    ) -> Option<HandoffWait<'_, M, R, E>> {
         None
     }
     /// Queues a message that has a permit, or gives the permit back and leaves the
@@ -106,22 +105,17 @@ pub(crate) trait SenderVtable<M, R, E>: Erased {
         }
         Ok(inside)
     }
-    /// Enters and queues a call. Returns who is inside then, and whether a worker may have been
-    /// polled for it here and now. A refused call stays in its place.
+    /// Enters and queues a call. Returns who is inside then. A refused call stays in its place.
     fn push_call(
         &self,
         payload: &mut Outgoing<M, R, E>,
         sender: u32,
-    ) -> Result<(Option<ReentrancyGuard>, bool), NotSent> {
+    ) -> Result<Option<ReentrancyGuard>, NotSent> {
         let inside = self.enter(payload)?;
-        match self.try_push(payload, sender, Urgency::InPlace) {
-            Ok(()) => Ok((inside, self.may_answer_in_place())),
+        match self.try_push(payload, sender, Urgency::Now) {
+            Ok(()) => Ok(inside),
             Err(refused) => Err(NotSent::Refused(refused, inside)),
         }
-    }
-    /// True if the caller's thread may poll a worker.
-    fn may_answer_in_place(&self) -> bool {
-        false
     }
     /// As `enter_call`, before it is known who will wait: for a worker of the pool,
     /// if one is polled here.

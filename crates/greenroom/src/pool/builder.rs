@@ -333,8 +333,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// Lets a pool without limits get a rate and a limit on messages
     /// in hand while it runs: [`set_rate`](crate::PoolAdmin::set_rate),
     /// [`set_concurrency`](crate::PoolAdmin::set_concurrency). Off by default. Until
-    /// there is a limit, it costs a load for each message; and callers of a pool with
-    /// [`calls_in_place`](Self::calls_in_place) go through its queue.
+    /// there is a limit, it costs a load for each message, and each call goes through the queue.
     pub fn adjustable_limits(mut self) -> Self {
         self.limits().adjustable = true;
         self
@@ -518,33 +517,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// ```
     pub fn dedicated_threads(mut self, threads: usize) -> Self {
         self.config.size.dedicated_threads = Some(threads);
-        self
-    }
-
-    /// Lets callers do the work of a worker that they wake: the handler runs inside the caller's
-    /// turn, and the reply is there without a change of tasks, which makes a call of a quick
-    /// handler several times as fast. This needs handlers that were found to return within 2 µs,
-    /// an idle worker, and a caller on the pool's runtime; all other calls go the usual way, and
-    /// a handler that suspends goes on in its own task. If nothing waits, a call to a pool without
-    /// keys, limits and batches is not even queued.
-    ///
-    /// Off by default, because such a handler sees its caller's surroundings: task-local values,
-    /// the current `tracing` span, and locks that the caller holds while it waits for the reply,
-    /// which the handler must not take. While it runs, no timeout of the caller can fire. It does
-    /// nothing for pools with a policy that chooses a worker, nor for calls of single workers, by
-    /// `ask` or by permits: these go the usual way.
-    ///
-    /// ```
-    /// # use greenroom::prelude::*;
-    /// # struct Clerk; impl Actor for Clerk { type Message = u8; type Reply = u8; type Error = ();
-    /// # async fn handle(&mut self, page: u8, _: &mut Context<Self>) -> Result<u8, ()> { Ok(page) } }
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let pool = Pool::new(|_slot| Clerk).workers(2).calls_in_place().spawn().await?;
-    /// assert_eq!(pool.call(7).await, Ok(7));
-    /// # Ok(()) }
-    /// ```
-    pub fn calls_in_place(mut self) -> Self {
-        self.config.handling.calls_in_place = true;
         self
     }
 

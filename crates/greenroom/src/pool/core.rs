@@ -29,7 +29,6 @@ use super::{
     pool_payload::{InboxGuard, OutboxOf, PayloadOf, Queued, ShardOf},
     routing::{Routing, WayIn},
     stats::telemetry::Telemetry,
-    worker::in_place,
 };
 use crate::{Actor, DeadLetters, delivery::Extra};
 
@@ -63,7 +62,7 @@ mod push;
 mod ready;
 mod rest;
 mod room;
-pub(crate) mod serve;
+mod serve;
 mod snapshot;
 mod sweep;
 pub(crate) mod take;
@@ -191,30 +190,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn shard_of(&self, (key, hash): &Hashed<K>, sender: u32) -> usize {
         let place = if key.is_some() { *hash } else { sender };
         place as usize & (self.queue.shards.len() - 1)
-    }
-
-    /// As `announce`, for a caller that then waits: it does the work of the worker that is
-    /// taken for it.
-    fn announce_in_place(&self, index: usize) {
-        self.queue.wake.mark(index);
-        let shard = (!self.keyed()).then_some(index);
-        let Some(picked) = self.queue.wake.pick_for(shard, &self.clock.watchdog) else { return };
-        match in_place::lend(&self.membership.slots.at(picked.worker).work) {
-            Some(lent) => self.run_in_place(lent, || {}),
-            None => picked.wake(),
-        }
-    }
-
-    /// True if the caller, here and now, may do a worker's work.
-    pub(super) fn may_run_in_place(&self) -> bool {
-        let here = || {
-            let current = tokio::runtime::Handle::try_current();
-            current.is_ok_and(|current| current.id() == self.env.runtime.id())
-        };
-        self.settings.config.handling.calls_in_place
-            && self.queue.wake.is_quick()
-            && in_place::may_run()
-            && here()
     }
 
     /// Queues messages without keys whose permits have been taken, up to `most` of them

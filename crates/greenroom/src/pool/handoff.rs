@@ -3,7 +3,7 @@
 pub(crate) mod own_call;
 pub(crate) mod pool_exchange;
 pub(crate) mod reentrancy;
-pub(crate) mod served;
+pub(crate) mod wait;
 
 use std::sync::{
     Arc, OnceLock,

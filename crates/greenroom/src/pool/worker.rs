@@ -34,11 +34,9 @@ mod driver;
 mod factory;
 mod idle;
 pub(crate) mod in_flight;
-pub(crate) mod in_place;
 mod pass;
 pub(crate) mod refusals;
 mod start;
-pub(crate) mod task;
 pub(crate) mod task_guard;
 #[cfg(test)]
 mod tests;
@@ -339,8 +337,8 @@ fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
                 }
                 Step::Park => {
                     permit = None;
-                    let serves = idle(in_flight, &core, actor, cx).await;
-                    driver.unparked(u32::from(serves));
+                    idle(in_flight, &core, actor, cx).await;
+                    driver.unparked();
                 }
                 Step::Search => {
                     in_flight.begin_search();

@@ -1,5 +1,4 @@
-//! Calls whose caller does the work of an idle worker, whatever their handlers do: they end as any
-//! other call.
+//! Calls that are handed to an idle worker, whatever their handlers do: they end as any other call.
 
 use std::{
     sync::{Arc, Mutex},
@@ -52,8 +51,8 @@ const WAYS: [Way; 10] = [
 type Job = (u32, Way);
 type Clerks = Address<Job, u32, &'static str>;
 
-/// Who has handled what, in which task.
-type Log = Arc<Mutex<Vec<(u32, tokio::task::Id)>>>;
+/// What has been handled, in order.
+type Log = Arc<Mutex<Vec<u32>>>;
 
 struct Clerk {
     log: Log,
@@ -75,7 +74,7 @@ impl Actor for Clerk {
         _cx: &mut Context<Self>,
     ) -> Result<Answer<u32>, &'static str> {
         let (number, way) = *delivery.message().ok_or("it has no message")?;
-        self.log.lock().unwrap().push((number, tokio::task::id()));
+        self.log.lock().unwrap().push(number);
         assert_eq!(delivery.is_call(), way != Way::Sent, "whether somebody waits for the reply");
         let first = delivery.attempt() == 1;
         let hand_on = |delivery: &mut Delivery<_, _, _>| {
@@ -132,20 +131,12 @@ fn clerks(workers: usize, next: Option<Clerks>) -> (PoolBuilder<Clerk>, Log) {
     let log = Log::default();
     let of_workers = log.clone();
     let pool = Pool::new(move |_| Clerk { log: of_workers.clone(), next: next.clone() });
-    (pool.workers(workers).calls_in_place().quick_handlers(true), log)
+    (pool.workers(workers).quick_handlers(true), log)
 }
 
-/// Calls until the caller does the work: a worker may have to lie down before. Returns how many
-/// calls that took.
-async fn until_in_place(pool: &Pool<Clerk>, log: &Log) -> u32 {
-    for calls in 1..=20 {
-        assert_eq!(pool.call((0, Way::AtOnce)).await, Ok(0));
-        if log.lock().unwrap().last() == Some(&(0, tokio::task::id())) {
-            return calls;
-        }
-        tokio::task::yield_now().await;
-    }
-    panic!("no call was in place");
+/// Until all workers have parked, on virtual time.
+async fn settle() {
+    tokio::time::sleep(Duration::from_millis(1)).await;
 }
 
 fn on_threads<F: Future<Output = ()> + Send + 'static>(threads: usize, run: F) {
@@ -161,97 +152,80 @@ async fn stopped(pool: Pool<Clerk>) -> StopReport<Job> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a06_whatever_a_handler_does_its_caller_in_place_has_the_reply() {
-    let run = async {
-        let (next, _) = clerks(1, None);
-        let next = next.spawn().await.unwrap();
-        for retried in [false, true] {
-            let (pool, log) = clerks(2, Some(next.address()));
-            let pool = match retried {
-                true => {
-                    pool.retry(3, Backoff::new(Duration::from_millis(1), Duration::from_millis(1)))
-                }
-                false => pool,
+async fn a06_whatever_a_handler_does_the_caller_has_the_reply() {
+    let (next, _) = clerks(1, None);
+    let next = next.spawn().await.unwrap();
+    for retried in [false, true] {
+        let (pool, _) = clerks(2, Some(next.address()));
+        let pool = match retried {
+            true => pool.retry(3, Backoff::new(Duration::from_millis(1), Duration::from_millis(1))),
+            false => pool,
+        };
+        let pool = pool.spawn().await.unwrap();
+        for (number, way) in (1..).zip(WAYS) {
+            settle().await;
+            let expected = match way {
+                Way::FailsOnce if !retried => Err(CallError::Failed("asked for")),
+                Way::PanicsOnce if !retried => Err(CallError::Panicked("asked for".into())),
+                _ => Ok(number),
             };
-            let pool = pool.spawn().await.unwrap();
-            let mut calls = 0;
-            for (number, way) in (1..).zip(WAYS) {
-                calls += 1 + u64::from(until_in_place(&pool, &log).await);
-                let expected = match way {
-                    Way::FailsOnce if !retried => Err(CallError::Failed("asked for")),
-                    Way::PanicsOnce if !retried => Err(CallError::Panicked("asked for".into())),
-                    _ => Ok(number),
-                };
-                assert_eq!(pool.call((number, way)).await, expected, "{way:?}, {retried}");
-                let log = log.lock().unwrap();
-                let began = log.iter().find(|(handled, _)| *handled == number);
-                assert_eq!(began, Some(&(number, tokio::task::id())), "{way:?} began here");
-            }
-            let stats = stopped(pool).await.stats;
-            assert_eq!((stats.accepted, stats.forwarded), (calls, 1));
-            assert_eq!(stats.retries, if retried { 2 } else { 0 });
+            assert_eq!(pool.call((number, way)).await, expected, "{way:?}, {retried}");
         }
-    };
-    tokio::spawn(run).await.unwrap();
+        let stats = stopped(pool).await.stats;
+        assert_eq!((stats.accepted, stats.forwarded), (WAYS.len() as u64, 1));
+        assert_eq!(stats.retries, if retried { 2 } else { 0 });
+    }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a06_limits_of_time_and_stops_end_calls_in_place() {
-    let run = async {
-        let (pool, log) = clerks(1, None);
-        let pool = pool.time_limit(Duration::from_millis(10)).spawn().await.unwrap();
-        until_in_place(&pool, &log).await;
-        assert_eq!(pool.call((1, Way::Never)).await, Err(CallError::TimedOut));
-        stopped(pool).await;
+async fn a06_limits_of_time_and_stops_end_calls() {
+    let (pool, _) = clerks(1, None);
+    let pool = pool.time_limit(Duration::from_millis(10)).spawn().await.unwrap();
+    settle().await;
+    assert_eq!(pool.call((1, Way::Never)).await, Err(CallError::TimedOut));
+    stopped(pool).await;
 
-        let (pool, log) = clerks(1, None);
-        let pool = pool.spawn().await.unwrap();
-        until_in_place(&pool, &log).await;
-        let address = pool.address();
-        let calling = tokio::spawn(async move { address.call((1, Way::Never)).await });
-        while log.lock().unwrap().last().is_none_or(|(number, _)| *number != 1) {
-            tokio::task::yield_now().await;
-        }
-        let report = pool.stop(Stop::within(Duration::from_millis(10))).await;
-        assert!(report.stats.ledger_holds());
-        assert_eq!(report.stats.returned, 1);
-        assert_eq!(calling.await.unwrap(), Err(CallError::Stopped));
-    };
-    tokio::spawn(run).await.unwrap();
+    let (pool, log) = clerks(1, None);
+    let pool = pool.spawn().await.unwrap();
+    settle().await;
+    let address = pool.address();
+    let calling = tokio::spawn(async move { address.call((1, Way::Never)).await });
+    while log.lock().unwrap().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    let report = pool.stop(Stop::within(Duration::from_millis(10))).await;
+    assert!(report.stats.ledger_holds());
+    assert_eq!(report.stats.returned, 1);
+    assert_eq!(calling.await.unwrap(), Err(CallError::Stopped));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a09_a_caller_in_place_that_gives_up_is_missed_by_nobody() {
-    let run = async {
-        let (pool, log) = clerks(1, None);
-        let pool = pool.spawn().await.unwrap();
-        until_in_place(&pool, &log).await;
-        let limit = Duration::from_millis(1);
-        let given_up = tokio::time::timeout(limit, pool.call((1, Way::Sleeps))).await;
-        assert!(given_up.is_err(), "it sleeps for longer");
-        until_in_place(&pool, &log).await;
-        assert_eq!(pool.call((2, Way::Sleeps)).await, Ok(2), "and not what the other waited for");
-        stopped(pool).await;
-    };
-    tokio::spawn(run).await.unwrap();
+async fn a09_a_caller_that_gives_up_is_missed_by_nobody() {
+    let (pool, _) = clerks(1, None);
+    let pool = pool.spawn().await.unwrap();
+    settle().await;
+    let limit = Duration::from_millis(1);
+    let given_up = tokio::time::timeout(limit, pool.call((1, Way::Sleeps))).await;
+    assert!(given_up.is_err(), "it sleeps for longer");
+    for number in [2, 3] {
+        let reply = pool.call((number, Way::Sleeps)).await;
+        assert_eq!(reply, Ok(number), "and not what the other waited for");
+        settle().await;
+    }
+    stopped(pool).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a02_a_call_overtakes_nothing_of_its_sender() {
-    let run = async {
-        let (pool, log) = clerks(1, None);
-        let pool = pool.spawn().await.unwrap();
-        until_in_place(&pool, &log).await;
-        log.lock().unwrap().clear();
-        for number in 1..=3 {
-            pool.try_send((number, Way::Sent)).unwrap();
-        }
-        assert_eq!(pool.call((4, Way::AtOnce)).await, Ok(4));
-        let order: Vec<_> = log.lock().unwrap().iter().map(|(number, _)| *number).collect();
-        assert_eq!(order, [1, 2, 3, 4]);
-        stopped(pool).await;
-    };
-    tokio::spawn(run).await.unwrap();
+    let (pool, log) = clerks(1, None);
+    let pool = pool.spawn().await.unwrap();
+    settle().await;
+    for number in 1..=3 {
+        pool.try_send((number, Way::Sent)).unwrap();
+    }
+    assert_eq!(pool.call((4, Way::AtOnce)).await, Ok(4));
+    assert_eq!(*log.lock().unwrap(), [1, 2, 3, 4]);
+    stopped(pool).await;
 }
 
 /// Every way at once, from several threads, beside calls that are queued because they say more.

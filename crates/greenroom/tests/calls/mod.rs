@@ -1,5 +1,5 @@
-//! Calls: how they end (A06, A08, A09), what forwarding keeps (A07), callers that run the handler
-//! themselves, and calls of several workers (P10 to P12).
+//! Calls: how they end (A06, A08, A09), what forwarding keeps (A07), and calls of several workers
+//! (P10 to P12).
 
 mod deadlocks;
 mod desk;
@@ -8,5 +8,4 @@ mod errors;
 mod forwarding;
 mod gather;
 mod handoff;
-mod in_place;
 mod replies;

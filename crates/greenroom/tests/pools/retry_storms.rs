@@ -226,7 +226,7 @@ async fn a_message_that_is_attempted_at_once_again_starves_nobody_on_several_thr
 async fn an_actor_that_attempts_a_message_at_once_again_answers_its_callers() {
     let clerk = Clerk::default();
     let seen = clerk.0.clone();
-    let builder = Pool::new(move |_| clerk.clone()).workers(1).calls_in_place();
+    let builder = Pool::new(move |_| clerk.clone()).workers(1);
     let starved = tried(builder, &seen, Kind::Shared, STORMS[0]).await;
     assert!(starved.is_empty(), "{starved}");
 }

@@ -149,9 +149,8 @@ enum Step {
     Enable(usize),
     /// Of the worker at this place, going round.
     Kill(usize),
-    /// The bound, in all or per worker.
+    /// The bound, in all.
     Capacity(usize),
-    Mailbox(usize),
     Wait(u64),
     Breathe,
 }
@@ -217,7 +216,6 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (0usize..6).prop_map(Step::Kill),
         1 => (1usize..14).prop_map(Step::Capacity),
         1 => (20usize..60).prop_map(Step::Capacity),
-        1 => (1usize..6).prop_map(Step::Mailbox),
         2 => (0u64..60).prop_map(Step::Wait),
         2 => Just(Step::Breathe),
     ]
@@ -297,7 +295,6 @@ async fn spawn(program: &Program, log: &Log) -> Pool<Clerk> {
         .on_dead_letter(move |letter: DeadLetter<Message, ()>| {
             dead.lock().unwrap().dead.push(letter.message.unwrap().number);
         });
-    let builder = if program.seed & 16 != 0 { builder.calls_in_place() } else { builder };
     let builder = match program.capacity {
         Some(capacity) => builder.capacity(capacity),
         None => builder,
@@ -412,7 +409,6 @@ fn apply(admin: &PoolAdmin<Clerk>, step: &Step) {
         Step::Resize(workers) => admin.resize(workers),
         Step::Enable(slot) => admin.enable(slot),
         Step::Capacity(messages) => return drop(admin.set_capacity(messages)),
-        Step::Mailbox(messages) => return drop(admin.set_mailbox(messages)),
         _ => return,
     };
     drop(begun);

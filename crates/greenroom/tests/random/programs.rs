@@ -340,7 +340,6 @@ fn builder(
         .on_dead_letter(move |letter: DeadLetter<Message, u8>| {
             dead.lock().unwrap().push(letter.message.map(|message| message.number));
         });
-    let builder = if program.seed & 16 != 0 { builder.calls_in_place() } else { builder };
     let backoff = match program.seed & 32 {
         0 => Backoff::new(Duration::from_millis(10), Duration::from_millis(100)),
         _ => Backoff::new(Duration::ZERO, Duration::ZERO),

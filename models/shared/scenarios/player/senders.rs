@@ -28,10 +28,9 @@ impl<K: Keyed> PoolOf<K> {
     /// Takes a permit and queues a message in this shard, or says why not. Steps aside where it is
     /// to.
     fn push(&self, shard: usize, payload: &mut Outgoing<u32, (), ()>) -> Result<(), Refused> {
-        let urgency = if self.plan.calls { Urgency::InPlace } else { Urgency::CanStepAside };
         loop {
             let key = self.core.key(payload);
-            match self.core.take_and_push(payload, key, shard as u32, urgency) {
+            match self.core.take_and_push(payload, key, shard as u32, Urgency::CanStepAside) {
                 Err(Refused::NotNow) => yield_now(),
                 pushed => return pushed,
             }

@@ -27,7 +27,6 @@ use crate::{
         worker::{
             Driver, Step,
             in_flight::{InFlight, RunState, Source, Taken},
-            in_place::is_run_by_caller,
         },
     },
 };
@@ -65,7 +64,7 @@ impl<'a, K: Keyed> Player<'a, K> {
                 }
                 Step::Park => {
                     self.idle();
-                    self.driver.unparked(0);
+                    self.driver.unparked();
                 }
                 Step::Search => {
                     self.in_flight.begin_search();
@@ -113,12 +112,10 @@ impl<'a, K: Keyed> Player<'a, K> {
         });
     }
 
-    pub(super) async fn sleep(&mut self, mut park_token: ParkToken, has_woken: bool) {
-        let (wake, worker) = (&self.core.queue.wake, self.in_flight.worker.slot);
-        let wake_reason =
-            wake.woken_or_called(worker, &mut park_token, is_run_by_caller, || false).await;
+    pub(super) async fn sleep(&mut self, park_token: ParkToken, has_woken: bool) {
+        let wake_reason = self.core.queue.wake.woken(self.in_flight.worker.slot, park_token).await;
         self.in_flight.worker.run_state = RunState::Awake;
-        self.in_flight.resume(wake_reason.expect("nobody calls it"));
+        self.in_flight.resume(wake_reason);
         if has_woken {
             // It steps aside for the one that it has woken as it parked.
             yield_now();

@@ -166,6 +166,4 @@ pub(crate) struct HandlingConfig {
     pub(crate) quick: Option<bool>,
     /// Present if several messages are handled together.
     pub(crate) batches: Option<Batches>,
-    /// Callers may do the work of a worker that they have woken.
-    pub(crate) calls_in_place: bool,
 }

@@ -26,7 +26,7 @@ use crate::{
         handoff::{
             own_call::OwnCall,
             reentrancy::{ReentrancyGuard, Reentrant},
-            served::ServedBy,
+            wait::HandoffWaitOf,
         },
         not_accepted::not_accepted,
         outgoing::{LendOutgoing, Outgoing, OutgoingOf},
@@ -284,7 +284,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> SenderVtable<A::Message, A:
         message: &mut Option<A::Message>,
         sender: u32,
         caller: &Waker,
-    ) -> Option<ServedBy<'_, A>> {
+    ) -> Option<HandoffWaitOf<'_, A>> {
         Self::serve(self, message, sender, caller)
     }
 
@@ -423,10 +423,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> SenderVtable<A::Message, A:
             Some(to) => to.vtable.enter_call(payload),
             None => self.enter_own_call(payload),
         }
-    }
-
-    fn may_answer_in_place(&self) -> bool {
-        self.settings.config.handling.calls_in_place
     }
 
     fn own_call(self: Arc<Self>, payload: &OutgoingOf<A>) -> Option<OwnCall> {

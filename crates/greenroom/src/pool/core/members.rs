@@ -18,7 +18,7 @@ use crate::{
             restart::RestartLog,
             slot_state::{KILLED, LEAVE, REST, SlotDetails, SlotState, Status},
         },
-        worker::{self, task::Task, task_guard::TaskGuard},
+        worker::{self, task_guard::TaskGuard},
     },
     pool_events::ResizeReason,
 };
@@ -37,11 +37,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         // comes late is known to be of an earlier task. Otherwise a kill would abort a task that
         // has ended.
         let number = self.membership.slots.at(slot).tasks.fetch_add(1, Ordering::SeqCst) + 1;
-        let task = match self.settings.config.handling.calls_in_place {
-            true => self.env.runtime.spawn(Task::new(self.membership.slots.at(slot), work)),
-            false => self.env.runtime.spawn(work),
-        };
-        self.membership.works_as(slot, number, task.abort_handle());
+        self.membership.works_as(slot, number, self.env.runtime.spawn(work).abort_handle());
     }
 
     /// Adds workers. Returns their slots and the new size.

@@ -79,9 +79,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             inbox.open_fast_path(unmeasured);
         }
         drop(inbox);
-        if first && urgency == Urgency::InPlace && self.may_run_in_place() {
-            self.announce_in_place(index);
-        } else if first {
+        if first {
             self.announce(index);
         } else if wakes_near {
             self.queue.wake.wake_near_sender(index, &self.clock.watchdog);

@@ -15,9 +15,7 @@ use tokio::task::AbortHandle;
 use super::restart::RestartLog;
 use crate::any_address::Erased;
 use crate::inspect::{Published, WorkerStatus};
-use crate::pool::{
-    admin::change::Outcomes, stats::counters::WorkerCounters, worker::in_place::WorkCell,
-};
+use crate::pool::{admin::change::Outcomes, stats::counters::WorkerCounters};
 
 /// The worker is to end after the message in hand.
 pub(crate) const LEAVE: u32 = 1;
@@ -63,8 +61,6 @@ pub(crate) struct SlotState {
     pub(crate) tasks: AtomicU64,
     /// What the worker has published.
     pub(crate) published: Published,
-    /// The work of its task, in a pool whose callers may do it.
-    pub(crate) work: WorkCell,
 }
 
 /// The rare part of a slot's state.

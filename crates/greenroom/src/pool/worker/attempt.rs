@@ -10,10 +10,7 @@ use std::{
 
 use greenroom_queue::lock::user_code_follows;
 
-use super::{
-    in_flight::{InFlight, RunState, Taken, WorkerContext, fate::BatchEnd},
-    in_place,
-};
+use super::in_flight::{InFlight, RunState, Taken, WorkerContext, fate::BatchEnd};
 use crate::{
     Actor, Answer, Context, ExitReason, OnExit,
     life::Signal,
@@ -57,7 +54,7 @@ pub(super) fn attempt<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsF
             Box::pin(attempt_within(limit, in_flight, actor, cx)).await;
             return 1;
         }
-        let alone = core.settings.is_limited() || in_place::is_run_by_caller();
+        let alone = core.settings.is_limited();
         if core.queue.wake.waits() && !alone {
             return attempt_after_waits(core, in_flight, actor, cx).await;
         }
@@ -117,7 +114,7 @@ async fn attempt_after_waits<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: 
     attempts
 }
 
-/// Handles a message that was given at the handoff slot, and settles it.
+/// Handles a message that was handed over, and settles it.
 #[inline]
 pub(super) async fn serve<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
     in_flight: &mut InFlight<A, K>,
@@ -141,13 +138,11 @@ async fn attempt_batch<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: Stands
     actor: &mut B,
     cx: &mut Context<B>,
 ) -> bool {
-    if !in_place::is_run_by_caller() {
-        in_flight.begins_later = true;
-        in_flight.collect().await;
-        in_flight.begins_later = false;
-        if !in_flight.in_hand || !in_flight.batch_still_starts() {
-            return false;
-        }
+    in_flight.begins_later = true;
+    in_flight.collect().await;
+    in_flight.begins_later = false;
+    if !in_flight.in_hand || !in_flight.batch_still_starts() {
+        return false;
     }
     let Some(limit) = in_flight.worker.core.settings.config.failure.time_limit else {
         let result = receive(in_flight, actor, cx).await;

@@ -19,10 +19,7 @@ use std::{hash::Hash, mem};
 
 use greenroom_queue::pacing::{Pacing, Patience};
 
-use super::{
-    in_flight::{InFlight, RunState, Source, Taken},
-    in_place,
-};
+use super::in_flight::{InFlight, RunState, Source, Taken};
 use crate::{
     Actor,
     pool::{builder::settings::Settings, membership::slot_state::SIGNAL},
@@ -77,8 +74,7 @@ pub(crate) struct Driver {
 
 impl Driver {
     pub(crate) fn new<A: Actor, K>(settings: &Settings<A, K>) -> Self {
-        let in_place = settings.config.handling.calls_in_place;
-        let patience = Patience::new(in_place, settings.derived.uses_handoff);
+        let patience = Patience::new(settings.derived.uses_handoff);
         Self { pacing: Pacing::new(patience), after: After::Anything, has_permit: false }
     }
 
@@ -125,7 +121,7 @@ impl Driver {
     #[inline]
     fn comes_first<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         &mut self,
-        in_flight: &mut InFlight<A, K>,
+        in_flight: &InFlight<A, K>,
         exits: bool,
         has_heard: bool,
     ) -> Option<Step> {
@@ -143,9 +139,9 @@ impl Driver {
         if in_flight.worker.core.settings.is_limited() && !self.has_permit {
             return Some(Step::Permit);
         }
-        let is_driven = self.pacing.turn_has_begun() && in_place::is_run_by_caller();
-        if is_driven || self.pacing.turn_is_over(&in_flight.worker.core.queue.wake) {
-            return self.give_way(in_flight, is_driven);
+        if self.pacing.turn_is_over(&in_flight.worker.core.queue.wake) {
+            self.pacing.begin_turn();
+            return Some(Step::Yield);
         }
         None
     }
@@ -161,26 +157,6 @@ impl Driver {
             return Some(Step::Hear);
         }
         None
-    }
-
-    /// Others have a turn, if the worker `is_driven` only where there is work for them.
-    fn give_way<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-        &mut self,
-        in_flight: &mut InFlight<A, K>,
-        is_driven: bool,
-    ) -> Option<Step> {
-        if is_driven {
-            // A caller does the work of one message. Other messages lie where other workers can
-            // take them: this worker's own task may be stuck behind the caller for long.
-            in_flight.give_up_place();
-            let core = &in_flight.worker.core;
-            if !core.queue.wake.any_ready() {
-                return None;
-            }
-            core.queue.wake.one(&core.clock.watchdog);
-        }
-        self.pacing.begin_turn(0);
-        Some(Step::Yield)
     }
 
     /// Looks for the next message where the last one was, and then everywhere. Or says what is to
@@ -242,7 +218,7 @@ impl Driver {
         &mut self,
         in_flight: &mut InFlight<A, K>,
     ) -> Result<Taken, Step> {
-        self.pacing.begin_turn(0);
+        self.pacing.begin_turn();
         self.pacing.begin_row();
         if let Some(step) = self.hears(in_flight) {
             return Err(step);
@@ -264,7 +240,7 @@ impl Driver {
         // If handlers usually wait, this worker makes room as soon as its own does.
         let (wake, watchdog) =
             (&in_flight.worker.core.queue.wake, &in_flight.worker.core.clock.watchdog);
-        let wakes = wake.wants_more() && !in_place::is_run_by_caller() && wake.one(watchdog);
+        let wakes = wake.wants_more() && wake.one(watchdog);
         if wakes && !wake.waits() {
             self.after = After::Defer;
             return Step::Defer;
@@ -297,10 +273,9 @@ impl Driver {
         }
     }
 
-    /// It was parked, and is up. Its permit was given back, and this many messages were handled
-    /// since others had a turn.
-    pub(crate) fn unparked(&mut self, messages: u32) {
+    /// It was parked, and is up. Its permit was given back, and others had a turn.
+    pub(crate) fn unparked(&mut self) {
         self.has_permit = false;
-        self.pacing.begin_turn(messages);
+        self.pacing.begin_turn();
     }
 }

@@ -66,9 +66,6 @@ pub(crate) struct InFlight<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
     pub(crate) fn new(core: Arc<Core<A, K>>, worker: usize) -> Self {
         let mut delivery = Delivery::empty(core.telemetry.coarse.start());
-        if core.settings.derived.uses_handoff && core.settings.config.handling.calls_in_place {
-            delivery.handoff_slot = Some(core.handoff.slot(worker).clone());
-        }
         if core.settings.derived.uses_handoff && !core.telemetry.coarse.is_watched() {
             delivery.slot_state = Some(core.membership.slots.at(worker).clone());
         }

@@ -76,7 +76,7 @@ async fn a_driver_says_what_comes_before_messages_in_order() {
     assert_eq!(driver.next(&mut in_flight, false), Step::Permit, "it did not come");
     driver.permitted(true);
     assert_eq!(driver.next(&mut in_flight, false), Step::Park, "nothing waits");
-    driver.unparked(0);
+    driver.unparked();
     assert_eq!(driver.next(&mut in_flight, false), Step::Permit, "it was given back");
     assert_eq!(driver.next(&mut in_flight, true), Step::Exit);
     in_flight.slot_state.order(SIGNAL);
@@ -139,7 +139,6 @@ async fn idle_pools() -> Vec<(&'static str, Arc<dyn Idle>)> {
     let key = |number: &u64| number % 3;
     vec![
         ("shared", pool().spawn_core().await.unwrap() as Arc<dyn Idle>),
-        ("in place", pool().calls_in_place().spawn_core().await.unwrap()),
         ("limited", pool().concurrency(1).spawn_core().await.unwrap()),
         ("keyed", pool().ordered_by(key).spawn_core().await.unwrap()),
         (

@@ -1,5 +1,4 @@
-//! Workers that are killed: awake, computing, suspended, lying idle, served in place, handed a
-//! message.
+//! Workers that are killed: awake, computing, suspended, lying idle, handed a message.
 
 #![expect(clippy::print_stdout, reason = "a soak says what came of it")]
 

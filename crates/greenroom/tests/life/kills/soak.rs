@@ -121,10 +121,9 @@ impl Soaked {
 
     async fn all() -> Vec<Arc<Self>> {
         type Keyed = fn(PoolBuilder<Clerk>) -> PoolBuilder<Clerk>;
-        let plain: [(&str, Keyed); 6] = [
+        let plain: [(&str, Keyed); 5] = [
             ("shared", |pool| pool),
             ("quick", |pool| pool.quick_handlers(true)),
-            ("in place", |pool| pool.calls_in_place().quick_handlers(true)),
             ("limited", |pool| pool.concurrency(3)),
             ("by a policy", |pool| pool.dispatch(RoundRobin::new())),
             ("with a time limit", |pool| pool.time_limit(Duration::from_secs(5))),
@@ -194,7 +193,7 @@ impl Soaked {
         workers[place % workers.len()].erase().exit(ExitReason::Killed);
     }
 
-    /// From a task: also just before a call, and while a caller does the work.
+    /// From a task: also just before a call.
     async fn kill_from_inside(self: Arc<Self>) {
         for place in 0.. {
             if self.is_over() {

@@ -40,13 +40,13 @@ async fn killed_while_it_computes() {
 }
 
 #[test]
-fn a12_an_idle_worker_killed_before_a_call_in_place_hangs_no_caller() {
-    within_a_minute(|| runtime(1).block_on(killed_before_a_call_in_place()));
+fn a12_an_idle_worker_killed_before_a_call_hangs_no_caller() {
+    within_a_minute(|| runtime(1).block_on(killed_before_a_call()));
 }
 
-async fn killed_before_a_call_in_place() {
+async fn killed_before_a_call() {
     let (pool, _) = clerks(1);
-    let pool = pool.calls_in_place().quick_handlers(true).spawn().await.unwrap();
+    let pool = pool.quick_handlers(true).spawn().await.unwrap();
     for number in 0..100 {
         assert_eq!(pool.call(Do::Return(number)).await, Ok(number));
         tokio::task::yield_now().await;
@@ -60,14 +60,14 @@ async fn killed_before_a_call_in_place() {
 
 #[test]
 fn a12_killed_again_and_again_while_it_is_given_calls_a_worker_answers_them_all() {
-    for (threads, in_place) in [(1, false), (1, true), (2, false), (2, true)] {
-        within_a_minute(move || runtime(threads).block_on(killed_again_and_again(in_place)));
+    for (threads, quick) in [(1, false), (1, true), (2, false), (2, true)] {
+        within_a_minute(move || runtime(threads).block_on(killed_again_and_again(quick)));
     }
 }
 
-async fn killed_again_and_again(in_place: bool) {
+async fn killed_again_and_again(quick: bool) {
     let (pool, _) = clerks(2);
-    let pool = if in_place { pool.calls_in_place().quick_handlers(true) } else { pool };
+    let pool = if quick { pool.quick_handlers(true) } else { pool };
     let pool = std::sync::Arc::new(pool.retry(u32::MAX, NO_WAIT).spawn().await.unwrap());
     let killer = pool.clone();
     let killer = tokio::spawn(async move {

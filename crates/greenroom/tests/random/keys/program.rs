@@ -151,7 +151,6 @@ pub(crate) struct Program {
     pub(crate) holds: bool,
     pub(crate) limited: bool,
     pub(crate) quick: bool,
-    pub(crate) in_place: bool,
     pub(crate) full: Full,
     pub(crate) batches: Option<Sizes>,
     pub(crate) steps: Vec<Step>,
@@ -292,13 +291,13 @@ pub(crate) fn program() -> impl Strategy<Value = Program> {
     let per_key = prop_oneof![1 => Just(None), 4 => (1usize..6).prop_map(Some)];
     let bounds = (1usize..30, per_key, 1usize..6, prop_oneof![Just(1u8), Just(2), Just(255)]);
     let failing = (1u32..4, 0u8..11, telling(), 1u32..5, 0u32..3);
-    let flags = (prop::array::uniform6(any::<bool>()), full(), sizes());
+    let flags = (prop::array::uniform5(any::<bool>()), full(), sizes());
     let steps = prop::collection::vec(step(), 0..70);
     (any::<u64>(), 1usize..9, bounds, failing, flags, steps, ending()).prop_map(
         |(seed, workers, bounds, failing, flags, mut steps, ending)| {
             let (capacity, max_per_key, max_parked, hashes) = bounds;
             let (attempts, finally, telling, poison_limit, max_restarts) = failing;
-            let ([key_required, holds, limited, quick, in_place, apart], full, batches) = flags;
+            let ([key_required, holds, limited, quick, apart], full, batches) = flags;
             if !quick && seed & 64 == 0 {
                 steps.splice(..0, handlers_that_wait(workers));
             }
@@ -319,7 +318,6 @@ pub(crate) fn program() -> impl Strategy<Value = Program> {
                 holds,
                 limited,
                 quick,
-                in_place,
                 full,
                 batches,
                 steps,

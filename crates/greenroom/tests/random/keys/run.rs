@@ -55,7 +55,6 @@ fn configured<A: Actor<Message = Message, Reply = u32, Error = u32>>(
             builder.retry_with(Message::clone, program.table()).on_final_failure(program.finally())
         }
     };
-    let builder = if program.in_place { builder.calls_in_place() } else { builder };
     let builder = if program.holds { builder.hold_when_empty() } else { builder };
     let builder = match program.limited {
         true => builder.time_limit(Duration::from_millis(100)),

@@ -57,10 +57,10 @@ async fn what_is_not_wanted_is_not_started_wherever_it_waits() {
 
 #[tokio::test(start_paused = true)]
 async fn callers_hear_it_and_nothing_goes_past_the_question() {
-    for in_place in [false, true] {
+    for quick in [false, true] {
         let clerk = Clerk::default();
         let pool = clerk.choosy_pool();
-        let pool = if in_place { pool.calls_in_place().quick_handlers(true) } else { pool };
+        let pool = if quick { pool.quick_handlers(true) } else { pool };
         let pool = pool.spawn().await.unwrap();
         settle().await;
         for round in 0..40 {

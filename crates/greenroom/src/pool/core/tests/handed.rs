@@ -19,7 +19,7 @@ use crate::{
     PoolBuilder, ReplyPort, Restarts, Stop,
     pool::{
         core::Core,
-        handoff::served::{HandoffWait, Served},
+        handoff::wait::HandoffWait,
         membership::slot_state::{KILLED, LEAVE},
         worker::in_flight::InFlight,
     },
@@ -111,10 +111,7 @@ impl Office {
 
     /// Hands this to a worker, which comes when others have their turn.
     fn hand(&self, number: u64) -> HandoffWait<'_, u64, u64, ()> {
-        match self.core.serve(&mut Some(number), 0, Waker::noop()) {
-            Some(Served::Handed(waits)) => waits,
-            _ => panic!("it is handed"),
-        }
+        self.core.serve(&mut Some(number), 0, Waker::noop()).expect("it is handed")
     }
 
     fn is_refused(&self, number: u64) -> bool {

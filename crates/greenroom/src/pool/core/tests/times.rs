@@ -66,16 +66,13 @@ impl Actor for Diarist {
 
 /// A pool that has had nothing to do for an hour.
 async fn idle(
-    calls_in_place: bool,
     set_up: impl FnOnce(PoolBuilder<Diarist>) -> PoolBuilder<Diarist>,
 ) -> (Pool<Diarist>, Ages) {
     let (ages, itself) = (Ages::default(), Arc::new(Mutex::new(None)));
     let of_workers = (ages.clone(), itself.clone());
     let builder =
         Pool::new(move |_| Diarist { ages: of_workers.0.clone(), itself: of_workers.1.clone() });
-    let builder = builder.workers(2);
-    let builder = if calls_in_place { builder.calls_in_place() } else { builder };
-    let pool = set_up(builder).spawn().await.unwrap();
+    let pool = set_up(builder.workers(2)).spawn().await.unwrap();
     *itself.lock() = Some(pool.address());
     // The first ones are measured, and that is a look at the clock, until handlers turn out
     // to be quick.
@@ -89,42 +86,36 @@ async fn idle(
 
 #[tokio::test(start_paused = true)]
 async fn a_handler_finds_no_older_message_than_there_is() {
-    for in_place in [false, true] {
-        let (pool, ages) = idle(in_place, |pool| pool).await;
-        pool.call(Do::Nothing).await.unwrap();
-        tokio::time::sleep(HOUR).await;
-        pool.call(Do::Wait).await.unwrap();
-        assert_eq!(*ages.lock(), [(Do::Nothing, Duration::ZERO), (Do::Wait, A_WHILE)]);
-    }
+    let (pool, ages) = idle(|pool| pool).await;
+    pool.call(Do::Nothing).await.unwrap();
+    tokio::time::sleep(HOUR).await;
+    pool.call(Do::Wait).await.unwrap();
+    assert_eq!(*ages.lock(), [(Do::Nothing, Duration::ZERO), (Do::Wait, A_WHILE)]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_worker_is_busy_since_it_has_something_in_hand() {
-    for in_place in [false, true] {
-        let (pool, _) = idle(in_place, |pool| pool).await;
-        let look = async {
-            tokio::time::sleep(A_WHILE / 2).await;
-            let workers = pool.admin().worker_stats();
-            workers.iter().filter_map(|worker| worker.busy_for).collect::<Vec<_>>()
-        };
-        let (done, busy) = tokio::join!(pool.call(Do::Wait), look);
-        assert_eq!((done, busy), (Ok(()), vec![A_WHILE / 2]));
-        assert!(pool.admin().worker_stats().iter().all(|worker| worker.busy_for.is_none()));
-    }
+    let (pool, _) = idle(|pool| pool).await;
+    let look = async {
+        tokio::time::sleep(A_WHILE / 2).await;
+        let workers = pool.admin().worker_stats();
+        workers.iter().filter_map(|worker| worker.busy_for).collect::<Vec<_>>()
+    };
+    let (done, busy) = tokio::join!(pool.call(Do::Wait), look);
+    assert_eq!((done, busy), (Ok(()), vec![A_WHILE / 2]));
+    assert!(pool.admin().worker_stats().iter().all(|worker| worker.busy_for.is_none()));
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_a_handler_sends_is_no_older_than_it_is() {
-    for in_place in [false, true] {
-        let (pool, ages) = idle(in_place, |pool| pool).await;
-        pool.call(Do::Send).await.unwrap();
-        assert_eq!(*ages.lock(), [(Do::Nothing, Duration::ZERO), (Do::Send, A_WHILE)]);
-    }
+    let (pool, ages) = idle(|pool| pool).await;
+    pool.call(Do::Send).await.unwrap();
+    assert_eq!(*ages.lock(), [(Do::Nothing, Duration::ZERO), (Do::Send, A_WHILE)]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_waits_for_its_worker_grows_old_from_when_somebody_looks() {
-    let (pool, ages) = idle(false, |pool| pool).await;
+    let (pool, ages) = idle(|pool| pool).await;
     let mut call = pool.call(Do::Wait);
     assert!(poll_fn(|cx| Poll::Ready(std::pin::Pin::new(&mut call).poll(cx))).await.is_pending());
     assert_eq!(pool.stats().oldest, Some(Duration::ZERO), "not an hour");
@@ -140,19 +131,17 @@ async fn what_waits_for_its_worker_grows_old_from_when_somebody_looks() {
 
 #[tokio::test(start_paused = true)]
 async fn a_dead_letter_and_another_attempt_are_as_old_as_their_message() {
-    for in_place in [false, true] {
-        for attempts in [1, 2] {
-            let letters = Arc::new(Mutex::new(Vec::new()));
-            let kept = letters.clone();
-            let (pool, _) = idle(in_place, |pool| {
-                pool.retry(attempts, Backoff::new(Duration::ZERO, Duration::ZERO))
-                    .on_dead_letter(move |letter: DeadLetter<Do, ()>| kept.lock().push(letter.age))
-            })
-            .await;
-            assert!(pool.call(Do::Panic).await.is_err());
-            let age = A_WHILE * attempts;
-            assert_eq!(*letters.lock(), [Some(age)]);
-        }
+    for attempts in [1, 2] {
+        let letters = Arc::new(Mutex::new(Vec::new()));
+        let kept = letters.clone();
+        let (pool, _) = idle(|pool| {
+            pool.retry(attempts, Backoff::new(Duration::ZERO, Duration::ZERO))
+                .on_dead_letter(move |letter: DeadLetter<Do, ()>| kept.lock().push(letter.age))
+        })
+        .await;
+        assert!(pool.call(Do::Panic).await.is_err());
+        let age = A_WHILE * attempts;
+        assert_eq!(*letters.lock(), [Some(age)]);
     }
 }
 

@@ -98,15 +98,14 @@ fn nobody_waits_for_room_until_the_watchdog_comes() {
     }
 }
 
-/// Callers do the work of idle workers, others send, and some handlers suspend.
+/// Calls are handed to idle workers, others send, and some handlers suspend.
 #[test]
-fn no_call_in_place_waits_for_the_watchdog() {
+fn no_call_waits_for_the_watchdog() {
     for threads in 2..=4 {
         for (workers, capacity) in [(1, 1), (1, 100), (2, 3), (4, 100), (64, 100)] {
             on_threads(threads, async move {
                 let builder = Pool::new(|_| Quick).workers(workers).capacity(capacity);
-                let builder = builder.calls_in_place().quick_handlers(true);
-                let pool = unaided(builder.spawn_core().await.unwrap());
+                let pool = unaided(builder.quick_handlers(true).spawn_core().await.unwrap());
                 let calling = |_| {
                     let to = pool.address();
                     tokio::spawn(async move {
@@ -135,41 +134,5 @@ fn a_pool_on_one_thread_misses_no_sender_on_another() {
         on_threads(2, bursts(pool, 2, 200));
         over.send(()).unwrap();
         assert!(driver.join().is_ok());
-    }
-}
-
-/// Waits for an hour, if it is to.
-struct Waits;
-
-impl Actor for Waits {
-    type Message = (u64, bool);
-    type Reply = ();
-    type Error = ();
-
-    async fn handle(&mut self, (_, long): (u64, bool), _: &mut Context<Self>) -> Result<(), ()> {
-        if long {
-            tokio::time::sleep(Duration::from_secs(3_600)).await;
-        }
-        Ok(())
-    }
-}
-
-/// Its caller woke the worker for a shard, whose bit in the map of affinities no worker of a keyed
-/// pool clears.
-#[tokio::test(start_paused = true)]
-async fn a_shard_of_a_keyed_pool_that_was_called_in_place_is_not_left_alone() {
-    let builder = Pool::new(|_| Waits).workers(2).calls_in_place();
-    let core = builder.ordered_by(|(key, _): &(u64, bool)| *key).spawn_core().await.unwrap();
-    core.clock.unaided.store(true, Ordering::Relaxed);
-    let address = Pool::spawned(core.clone()).address();
-    for key in 0..8 {
-        core.queue.wake.set_quick(true);
-        address.call((key, false)).await.unwrap();
-    }
-    core.queue.wake.set_quick(true);
-    address.send((0, true)).await.unwrap();
-    for key in 1..8 {
-        let called = tokio::time::timeout(Duration::from_secs(1), address.call((key, false)));
-        assert_eq!(called.await, Ok(Ok(())), "the first call wakes nobody: enough are awake");
     }
 }

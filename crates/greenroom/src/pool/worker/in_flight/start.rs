@@ -12,22 +12,6 @@ use crate::{
 };
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
-    /// Takes the message of a caller that does this worker's work, unless something else comes
-    /// first: then the message stays with the caller.
-    pub(crate) fn take_from_slot(&mut self) -> bool {
-        let Some(handoff_slot) = &self.delivery.handoff_slot else { return false };
-        if self.is_interrupted() || self.is_over() {
-            return false;
-        }
-        if !handoff_slot.take(&mut self.delivery.message, &mut self.delivery.stamp) {
-            return false;
-        }
-        self.delivery.class = Class::Normal;
-        self.delivery.marks.add(Marks::BY_HANDOFF);
-        self.start_handoff();
-        true
-    }
-
     /// Takes the message that a caller has handed this worker. False if there is none to handle:
     /// something else comes first, and then the message is queued.
     #[inline(always)]

@@ -49,7 +49,7 @@ pub(crate) enum RunState {
     Uncounted,
     /// Awake, and stepping aside once before it parks.
     Searching,
-    /// In the idle list, or just taken off it by a waker. It may serve a caller there.
+    /// In the idle list, or just taken off it by a waker.
     Parked,
     /// In a suspended handler, or between restarts.
     Suspended,

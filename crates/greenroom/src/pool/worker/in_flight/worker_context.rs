@@ -89,30 +89,21 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> WorkerContext<A, K> {
                 .at(self.slot)
                 .busy_since(|| self.core.telemetry.coarse.set());
         }
-        if self.run_state == RunState::Parked {
-            debug_assert!(
-                self.core.settings.config.handling.calls_in_place,
-                "others are unparked for what they are handed"
-            );
-            // It serves a caller, and can be taken off the list for nothing else any more.
-            self.core.queue.wake.forget(self.slot, &self.core.clock.watchdog);
-        } else {
-            // A used-up cooperative budget makes ready resources look pending, and would
-            // open lanes for nothing.
-            if !has_budget_remaining() {
-                return task.waker().wake_by_ref();
+        // A used-up cooperative budget makes ready resources look pending, and would open lanes for
+        // nothing.
+        if !has_budget_remaining() {
+            return task.waker().wake_by_ref();
+        }
+        let leaves_shard = self.leaves_shard();
+        if leaves_shard {
+            self.source = self.core.suspend(self.slot, self.source);
+        }
+        match self.run_state {
+            RunState::Uncounted if leaves_shard => {
+                self.core.queue.wake.pass_on(&self.core.clock.watchdog)
             }
-            let leaves_shard = self.leaves_shard();
-            if leaves_shard {
-                self.source = self.core.suspend(self.slot, self.source);
-            }
-            match self.run_state {
-                RunState::Uncounted if leaves_shard => {
-                    self.core.queue.wake.pass_on(&self.core.clock.watchdog)
-                }
-                RunState::Uncounted => {}
-                _ => self.core.queue.wake.leave(&self.core.clock.watchdog),
-            }
+            RunState::Uncounted => {}
+            _ => self.core.queue.wake.leave(&self.core.clock.watchdog),
         }
         if let Some(polls) = &mut self.polls {
             polls.pause(self.core.telemetry.coarse.real());
