@@ -155,11 +155,6 @@ impl Registry {
         weak.upgrade().ok_or_else(unknown)
     }
 
-    /// The holder of a name, whatever it handles. `None` if no live actor has it.
-    pub fn find_any(&self, name: &str) -> Option<AnyAddress> {
-        self.locked(|names, seen| names.holder(name, seen))
-    }
-
     /// Takes a name away from its holder, and returns the holder. The actor goes on.
     pub fn remove(&self, name: &str) -> Option<AnyAddress> {
         let entry = self.locked(|names, _| names.entries.remove(name))?;
