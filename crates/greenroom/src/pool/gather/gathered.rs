@@ -40,11 +40,6 @@ impl<R, E> Gathered<R, E> {
         &self.results
     }
 
-    /// The answers, by value.
-    pub fn into_results(self) -> Vec<SlotResult<R, E>> {
-        self.results
-    }
-
     /// The slots of the workers that had not answered when the gathering ended. Their calls
     /// were abandoned then.
     pub fn unanswered(&self) -> &[usize] {
@@ -64,11 +59,6 @@ impl<R, E> Gathered<R, E> {
     /// The errors.
     pub fn errors(&self) -> impl Iterator<Item = (usize, &CallError<E>)> {
         self.results.iter().filter_map(|(slot, result)| Some((*slot, result.as_ref().err()?)))
-    }
-
-    /// The errors, to be owned.
-    pub fn into_errors(self) -> impl Iterator<Item = (usize, CallError<E>)> {
-        self.results.into_iter().filter_map(|(slot, result)| Some((slot, result.err()?)))
     }
 
     /// The reply, if one ended the wait.
