@@ -25,9 +25,6 @@ use crate::{
     },
 };
 
-/// Commands that may wait, unless said otherwise.
-const DEFAULT_MAILBOX: usize = 1_000;
-
 /// Turns the coordinator's address into the one that urgent messages go to. With it, both
 /// message types are the same.
 type Diversion<A, C> = fn(&Commands<A, C>) -> AddressOf<A>;
@@ -37,7 +34,6 @@ type Diversion<A, C> = fn(&Commands<A, C>) -> AddressOf<A>;
 pub struct CoordinatedBuilder<A: Actor, C: Coordinator<A>, K = Infallible> {
     builder: PoolBuilder<A, K>,
     coordinator: C,
-    mailbox: usize,
     /// Present if urgent messages go to the coordinator.
     urgent: Option<Diversion<A, C>>,
 }
@@ -46,13 +42,7 @@ impl<A: Actor, C: Coordinator<A>, K: Hash + Eq + Send + Sync + 'static>
     CoordinatedBuilder<A, C, K>
 {
     pub(in crate::pool) fn new(builder: PoolBuilder<A, K>, coordinator: C) -> Self {
-        Self { builder, coordinator, mailbox: DEFAULT_MAILBOX, urgent: None }
-    }
-
-    /// How many commands may wait for the coordinator; 1,000 unless said otherwise.
-    pub fn commands_mailbox(mut self, commands: usize) -> Self {
-        self.mailbox = commands;
-        self
+        Self { builder, coordinator, urgent: None }
     }
 
     /// Gives urgent messages that are sent to the pool's address to the coordinator, and never
@@ -93,14 +83,14 @@ impl<A: Actor, C: Coordinator<A>, K: Hash + Eq + Send + Sync + 'static>
     /// # Cancel safety
     /// A dropped future leaves nothing running.
     pub async fn spawn(self) -> Result<CoordinatedPool<A, C>, SpawnError> {
-        let Self { builder, mut coordinator, mailbox, urgent } = self;
+        let Self { builder, mut coordinator, urgent } = self;
         let mut setup = Setup::new();
         if let Err(failed) = begin(&mut coordinator, &mut setup, builder.pool_name()).await {
             discard(coordinator);
             return Err(failed);
         }
         let core = setup.apply(builder).into_core()?;
-        let driver = open(&core, coordinator, mailbox, urgent).await?;
+        let driver = open(&core, coordinator, urgent).await?;
         let open = Open(Some(&driver));
         if let Err(nobody) = start(&core).await {
             stop(driver.clone(), Stop::Now).await;
@@ -134,14 +124,13 @@ async fn begin<A: Actor, C: Coordinator<A>>(
 async fn open<A: Actor, C: Coordinator<A>, K: Hash + Eq + Send + Sync + 'static>(
     core: &Arc<Core<A, K>>,
     coordinator: C,
-    mailbox: usize,
     urgent: Option<Diversion<A, C>>,
 ) -> Result<Arc<Core<CoordinatorDriver<A, C>, Infallible>>, SpawnError> {
     let (notices, notifier) = (Arc::<NoticeQueue>::default(), core.clone().any());
     let pool = PoolAdmin::new(core.clone());
     let driver = CoordinatorDriver::new(coordinator, pool, notifier.clone(), notices.clone());
     let name = format!("{}-coordinator", core.settings.config.name);
-    let driver = Pool::one(driver).name(name).mailbox(mailbox).spawn_core().await?;
+    let driver = Pool::one(driver).name(name).spawn_core().await?;
     let address = Address::new(driver.clone());
     let coordination = Coordination {
         coordinator: driver.clone().any(),
@@ -177,6 +166,6 @@ impl<A: Actor, C: Coordinator<A>> Drop for Open<'_, A, C> {
 
 impl<A: Actor, C: Coordinator<A>, K> fmt::Debug for CoordinatedBuilder<A, C, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CoordinatedBuilder").field("mailbox", &self.mailbox).finish_non_exhaustive()
+        f.debug_struct("CoordinatedBuilder").finish_non_exhaustive()
     }
 }
