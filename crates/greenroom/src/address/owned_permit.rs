@@ -5,12 +5,13 @@ use std::fmt;
 use greenroom_queue::permits::Closed;
 
 use crate::{
-    Envelope, NotAccepted, SendError,
+    NotAccepted, SendError,
     address::{
         Address,
         calling::Calling,
-        parcels::{enveloped, mark_own_call, refusal_of},
+        parcels::{mark_own_call, refusal_of},
     },
+    delivery::Extra,
     pool::{handoff::reentrancy::is_at_work, outgoing::Outgoing},
     reply,
 };
@@ -105,18 +106,9 @@ impl<M, R, E> OwnedPermit<M, R, E> {
     ///
     /// # Panics
     /// When the key function of the pool panics; nothing has been accepted then.
-    pub fn call(self, message: M) -> Calling<R, E, M> {
-        self.call_with(message, Envelope::new())
-    }
-
-    /// As [`call`](Self::call), with an envelope; the caller has to keep its timeout.
-    ///
-    /// # Panics
-    /// As `call`.
-    pub fn call_with(mut self, message: M, envelope: Envelope) -> Calling<R, E, M> {
+    pub fn call(mut self, message: M) -> Calling<R, E, M> {
         let (port, reply) = reply::channel();
-        let Envelope { class, about, .. } = envelope;
-        let mut payload = enveloped(message, class, about, Some(port));
+        let mut payload = Outgoing::new(message, Some(Extra::new(Some(port))));
         let own = is_at_work().then(|| self.address.vtable.clone().own_call(&payload)).flatten();
         if own.is_some() {
             mark_own_call(&mut payload);
