@@ -59,7 +59,7 @@ pub(crate) trait SenderVtable<M, R, E>: Erased {
     ) -> Option<HandoffWait<'_, M, R, E>> {
         None
     }
-    /// Queues a message that has a permit, or gives the permit back and leaves the
+    /// Queues a normal message that has a permit, or gives the permit back and leaves the
     /// message in its place.
     fn push_permitted(
         &self,

@@ -290,9 +290,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> SenderVtable<A::Message, A:
 
     fn push_permitted(&self, payload: &mut OutgoingOf<A>, sender: u32) -> Result<(), NotAccepted> {
         let mut granted = Granted(Some(self));
-        if let Some(to) = self.controllers.diverted(payload) {
-            return self.divert(to, payload).map_err(|refused| self.why(refused));
-        }
         self.try_claim(payload).map_err(|refused| self.why(refused))?;
         if self.settings.functions.dispatch.is_some() {
             let pushed = self.dispatch_permitted(payload, sender, Overfill::WherePermitted);
