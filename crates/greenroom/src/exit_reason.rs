@@ -10,7 +10,7 @@
 //!
 //! A normal exit concerns nobody; supervisors, links and operators are told of an abnormal one.
 
-use std::{error::Error, fmt, mem::discriminant, sync::Arc};
+use std::{error::Error, fmt, sync::Arc};
 
 use crate::panic_location::PanicLocation;
 
@@ -25,7 +25,7 @@ use crate::panic_location::PanicLocation;
 /// assert!(matches!(reason, ExitReason::Failed { error } if error.to_string() == "the disk is full"));
 /// ```
 ///
-/// Two errors cannot be compared, and so neither can reasons: see [`same_kind`](Self::same_kind).
+/// Two errors cannot be compared, and so neither can reasons.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum ExitReason {
@@ -63,11 +63,6 @@ impl ExitReason {
     /// True for everything else: it stops linked actors, and a supervisor counts it.
     pub fn is_abnormal(&self) -> bool {
         !self.is_normal()
-    }
-
-    /// True if both are of the same variant, whatever their messages or errors.
-    pub fn same_kind(&self, other: &Self) -> bool {
-        discriminant(self) == discriminant(other)
     }
 }
 
@@ -107,16 +102,6 @@ mod tests {
             [true, true, false, false, false]
         );
         assert!(one_of_each().iter().all(|reason| reason.is_normal() != reason.is_abnormal()));
-    }
-
-    #[test]
-    fn a11_kinds_are_told_apart_and_what_they_carry_is_not() {
-        for (number, reason) in one_of_each().iter().enumerate() {
-            for (other, another) in one_of_each().iter().enumerate() {
-                assert_eq!(reason.same_kind(another), number == other);
-            }
-        }
-        assert!(panicked("one", None).same_kind(&panicked("another", None)));
     }
 
     #[test]
