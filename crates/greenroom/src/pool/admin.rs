@@ -21,7 +21,6 @@ use crate::{
     control::advisor::{Advice, Advisor},
     inspect::{Inspection, Items},
     pool::admin::control::Control,
-    size::Inbox,
 };
 use change::Change;
 use error::AdminError;
@@ -182,17 +181,7 @@ impl<A: Actor> PoolAdmin<A> {
     /// # Errors
     /// The pool is not running, or `messages` is not within 1 and 100,000,000.
     pub fn set_capacity(&self, messages: usize) -> Result<(), AdminError> {
-        self.control.set_inbox(Inbox::InAll(messages)).map(drop)
-    }
-
-    /// As [`set_capacity`](Self::set_capacity), in messages per worker: the capacity follows the
-    /// size from now on, as with [`PoolBuilder::mailbox`](crate::PoolBuilder::mailbox). Returns the
-    /// resulting capacity.
-    ///
-    /// # Errors
-    /// The pool is not running, or would hold no messages or more than 100,000,000.
-    pub fn set_mailbox(&self, messages: usize) -> Result<usize, AdminError> {
-        self.control.set_inbox(Inbox::PerWorker(messages))
+        self.control.set_capacity(messages)
     }
 
     /// Limits the rate at which messages are started, or lifts the limit

@@ -176,15 +176,12 @@ async fn h10_a_bound_that_goes_up_and_down_while_senders_wait_loses_nobody() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn h10_the_capacity_follows_the_size_again_where_it_is_said_per_worker() {
+async fn h10_a_capacity_that_is_set_in_all_follows_the_size_no_more() {
     let notices = PoolEvents::new(100);
     let mut told = notices.subscribe();
     let pool =
-        Pool::new(|_| Idle).workers(2).capacity(10).pool_events(notices).spawn().await.unwrap();
+        Pool::new(|_| Idle).workers(2).mailbox(7).pool_events(notices).spawn().await.unwrap();
     let admin = pool.admin();
-    admin.resize(4).unwrap().done(SOON).await;
-    assert_eq!(pool.stats().capacity, 10);
-    assert_eq!(admin.set_mailbox(7), Ok(28));
     admin.resize(3).unwrap().done(SOON).await;
     assert_eq!(pool.stats().capacity, 21);
     admin.set_capacity(50).unwrap();
@@ -196,7 +193,7 @@ async fn h10_the_capacity_follows_the_size_again_where_it_is_said_per_worker() {
             changes.push((from, to));
         }
     }
-    assert_eq!(changes, [(10, 28), (21, 50)]);
+    assert_eq!(changes, [(21, 50)]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -206,8 +203,6 @@ async fn h10_a_capacity_out_of_range_is_refused_and_changes_nothing() {
     let refused = |asked| AdminError::CapacityOutOfRange { asked, most: 100_000_000 };
     assert_eq!(admin.set_capacity(0), Err(refused(0)));
     assert_eq!(admin.set_capacity(100_000_001), Err(refused(100_000_001)));
-    assert_eq!(admin.set_mailbox(0), Err(refused(0)));
-    assert_eq!(admin.set_mailbox(50_000_001), Err(refused(100_000_002)));
     assert_eq!(pool.stats().capacity, 10);
     pool.stop(Stop::within(SOON)).await;
     assert_eq!(admin.set_capacity(5), Err(AdminError::NotRunning));

@@ -16,7 +16,6 @@ use crate::{
         stop::{Stop, StopReport},
         worker::in_flight::DeliveryOf,
     },
-    size::Inbox,
 };
 
 pub(crate) type ControlFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -49,8 +48,7 @@ pub(crate) trait Control<A: Actor>: Send + Sync {
     fn remove_worker(self: Arc<Self>, slot: usize) -> Result<Change, AdminError>;
     fn resize(self: Arc<Self>, workers: usize) -> Result<Change, AdminError>;
     fn enable(self: Arc<Self>, slot: usize) -> Result<Change, AdminError>;
-    /// Returns what the bound comes to.
-    fn set_inbox(&self, inbox: Inbox) -> Result<usize, AdminError>;
+    fn set_capacity(&self, messages: usize) -> Result<(), AdminError>;
     fn set_advisor(self: Arc<Self>, advisor: Option<Advisor>) -> Result<(), AdminError>;
     fn set_rate(&self, rate: Option<Rate>) -> Result<(), AdminError>;
     fn set_concurrency(&self, messages: Option<usize>) -> Result<(), AdminError>;

@@ -22,16 +22,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// Another bound. Returns what it comes to now.
-    pub(crate) fn set_inbox(&self, inbox: Inbox) -> Result<usize, AdminError> {
+    /// Another bound, in all: from now on it does not follow the size.
+    pub(crate) fn set_capacity(&self, to: usize) -> Result<(), AdminError> {
         let member_list = self.membership.members.lock();
         self.lifecycle.check_running()?;
-        let to = inbox.capacity(member_list.len());
         if !(1..=MAX_CAPACITY).contains(&to) {
             return Err(AdminError::CapacityOutOfRange { asked: to, most: MAX_CAPACITY });
         }
-        let each = if let Inbox::PerWorker(each) = inbox { each } else { 0 };
-        self.membership.mailbox_each.store(each, Ordering::Relaxed);
+        self.membership.mailbox_each.store(0, Ordering::Relaxed);
         let from = self.queue.permits.capacity();
         self.hold_at_most(to);
         drop(member_list);
@@ -39,7 +37,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if from != to {
             self.notify(PoolEvent::CapacityChanged { from, to });
         }
-        Ok(to)
+        Ok(())
     }
 
     /// The bound follows the size, if it was not given in all. Under the lock of the members.

@@ -30,7 +30,6 @@ use crate::{
         worker::in_flight::DeliveryOf,
     },
     pool_events::ResizeReason,
-    size::Inbox,
 };
 
 impl<A, K> Control<A> for Core<A, K>
@@ -135,8 +134,8 @@ where
         Ok(Change::new(vec![slot], Vec::new(), size, told, &self.env.runtime))
     }
 
-    fn set_inbox(&self, inbox: Inbox) -> Result<usize, AdminError> {
-        Core::set_inbox(self, inbox)
+    fn set_capacity(&self, messages: usize) -> Result<(), AdminError> {
+        Core::set_capacity(self, messages)
     }
 
     fn set_advisor(self: Arc<Self>, advisor: Option<Advisor>) -> Result<(), AdminError> {
