@@ -51,7 +51,10 @@ impl<M, R, E> Delivery<M, R, E> {
             to.vtable.try_push(&mut lent.payload, to.place(), Urgency::CanStepAside)
         {
             let pushed = to.wait_and_push(&mut lent.payload, refused).await;
-            pushed.map_err(|why| not_forwarded(to, why))?;
+            pushed.map_err(|why| {
+                to.vtable.count_rejected();
+                ForwardError::NotAccepted(why)
+            })?;
         }
         lent.forwarded();
         Ok(())
@@ -61,22 +64,6 @@ impl<M, R, E> Delivery<M, R, E> {
     pub(crate) async fn hand_on(&mut self, to: &Address<M, R, E>) -> Result<(), NotAccepted> {
         let mut lent = LentDelivery::new(self);
         to.vtable.push_waiting(&mut lent.payload, to.place()).await?;
-        lent.forwarded();
-        Ok(())
-    }
-
-    /// As [`forward`](Self::forward), without waiting.
-    ///
-    /// # Errors
-    /// As `forward`, and [`NotAccepted::Full`].
-    pub fn try_forward(&mut self, to: &Address<M, R, E>) -> Result<(), ForwardError> {
-        if self.message.is_none() {
-            return Err(ForwardError::Empty);
-        }
-        let mut lent = LentDelivery::new(self);
-        to.vtable
-            .try_push(&mut lent.payload, to.place(), Urgency::Now)
-            .map_err(|refused| not_forwarded(to, to.why(refused)))?;
         lent.forwarded();
         Ok(())
     }
@@ -122,9 +109,4 @@ impl<M, R, E> Drop for LentDelivery<'_, M, R, E> {
             extra.claim = None;
         }
     }
-}
-
-fn not_forwarded<M, R, E>(to: &Address<M, R, E>, why: NotAccepted) -> ForwardError {
-    to.vtable.count_rejected();
-    ForwardError::NotAccepted(why)
 }

@@ -40,8 +40,6 @@ pub(crate) enum Ask {
     CallFromTask(u32),
     /// Forwards itself to the pool that it knows, until it arrives where none is known.
     Forward,
-    /// As `Forward`, without waiting.
-    TryForward,
     ForwardAndFail,
     ForwardAndPanic,
     /// Gives up forwarding after so many milliseconds, and answers 0.
@@ -198,11 +196,7 @@ impl Actor for Desk {
         let ask = *delivery.message().unwrap();
         let forwards = matches!(
             ask,
-            Ask::Forward
-                | Ask::TryForward
-                | Ask::ForwardAndFail
-                | Ask::ForwardAndPanic
-                | Ask::ForwardWithin(_)
+            Ask::Forward | Ask::ForwardAndFail | Ask::ForwardAndPanic | Ask::ForwardWithin(_)
         );
         if forwards {
             return match self.0.next() {
@@ -236,7 +230,6 @@ impl Desk {
         next: Desks,
     ) -> Result<Answer<u32>, String> {
         let forwarded = match ask {
-            Ask::TryForward => delivery.try_forward(&next),
             Ask::ForwardWithin(ms) => {
                 let forward = delivery.forward(&next);
                 let Ok(forwarded) = tokio::time::timeout(Duration::from_millis(ms), forward).await

@@ -12,38 +12,36 @@ use crate::calls::desk::*;
 
 #[tokio::test(start_paused = true)]
 async fn a07_forward_keeps_port_sender_class_deadline_attempt_and_trace() {
-    for ask in [Ask::Forward, Ask::TryForward] {
-        let halls = [Hall::default(), Hall::default(), Hall::default()];
-        let mut pools = Vec::new();
-        for hall in &halls {
-            pools.push(hall.pool(1).spawn().await.unwrap());
-        }
-        halls[0].knows(&pools[1].address());
-        halls[1].knows(&pools[2].address());
-        let envelope = Envelope::urgent()
-            .sender(pools[2].address().erase())
-            .deadline(Duration::from_secs(10))
-            .trace("00-abc");
-        let answer = pools[0].call_with(ask, envelope).await;
-        assert_eq!(answer, Ok(99), "the last one's reply goes to the first caller");
-        let seen = halls.each_ref().map(|hall| hall.carried.lock().unwrap().clone());
-        let whole = Carried {
-            message: Some(ask),
-            class: Class::Urgent,
-            sender: Some("pool".to_owned()),
-            left: Some(Duration::from_secs(10)),
-            trace: Some("00-abc".to_owned()),
-            attempt: 1,
-            is_call: true,
-        };
-        assert_eq!(seen, [[whole.clone()], [whole.clone()], [whole]].map(Vec::from));
-        pools[0].send(ask).await.unwrap();
-        settle().await;
-        let stats: Vec<_> = pools.iter().map(Pool::stats).collect();
-        let told: Vec<_> = stats.iter().map(|s| (s.accepted, s.handled, s.forwarded)).collect();
-        assert_eq!(told, [(2, 2, 2), (2, 2, 2), (2, 2, 0)]);
-        stats.into_iter().for_each(holds);
+    let halls = [Hall::default(), Hall::default(), Hall::default()];
+    let mut pools = Vec::new();
+    for hall in &halls {
+        pools.push(hall.pool(1).spawn().await.unwrap());
     }
+    halls[0].knows(&pools[1].address());
+    halls[1].knows(&pools[2].address());
+    let envelope = Envelope::urgent()
+        .sender(pools[2].address().erase())
+        .deadline(Duration::from_secs(10))
+        .trace("00-abc");
+    let answer = pools[0].call_with(Ask::Forward, envelope).await;
+    assert_eq!(answer, Ok(99), "the last one's reply goes to the first caller");
+    let seen = halls.each_ref().map(|hall| hall.carried.lock().unwrap().clone());
+    let whole = Carried {
+        message: Some(Ask::Forward),
+        class: Class::Urgent,
+        sender: Some("pool".to_owned()),
+        left: Some(Duration::from_secs(10)),
+        trace: Some("00-abc".to_owned()),
+        attempt: 1,
+        is_call: true,
+    };
+    assert_eq!(seen, [[whole.clone()], [whole.clone()], [whole]].map(Vec::from));
+    pools[0].send(Ask::Forward).await.unwrap();
+    settle().await;
+    let stats: Vec<_> = pools.iter().map(Pool::stats).collect();
+    let told: Vec<_> = stats.iter().map(|s| (s.accepted, s.handled, s.forwarded)).collect();
+    assert_eq!(told, [(2, 2, 2), (2, 2, 2), (2, 2, 0)]);
+    stats.into_iter().for_each(holds);
 }
 
 #[tokio::test(start_paused = true)]
@@ -99,27 +97,24 @@ async fn a07_what_is_not_accepted_stays_whole() {
     settle().await;
     back.try_send(Ask::Echo(1)).unwrap();
     let envelope = || Envelope::urgent().trace("t").deadline(SECOND);
-    assert_eq!(front.call_with(Ask::TryForward, envelope()).await, Ok(1), "answered by the first");
     assert_eq!(front.call_with(Ask::ForwardWithin(10), envelope()).await, Ok(0), "cancelled");
     assert_eq!(back.stats().accepted, 2);
     let begun = Instant::now();
     assert_eq!(front.call_with(Ask::Forward, envelope()).await, Ok(99), "waits for room");
     assert!(begun.elapsed() > Duration::from_millis(50));
-    let stopped = back.stop(SOON).await.stats;
-    holds(stopped);
-    assert_eq!(stopped.rejected, 1);
+    holds(back.stop(SOON).await.stats);
     assert_eq!(front.call_with(Ask::Forward, envelope()).await, Ok(1), "answered by the first");
     let forwards = first.forwards.lock().unwrap().clone();
-    let refused = |why| Err(ForwardError::NotAccepted(why));
-    assert_eq!(forwards, [refused(NotAccepted::Full), Ok(()), refused(NotAccepted::Stopped)]);
+    assert_eq!(forwards, [Ok(()), Err(ForwardError::NotAccepted(NotAccepted::Stopped))]);
+    assert_eq!(back.stats().rejected, 1);
     let carried = first.carried.lock().unwrap().clone();
-    for (before, after) in [(0, 1), (2, 3), (5, 6)] {
+    for (before, after) in [(0, 1), (3, 4)] {
         let left = carried[after].left;
         assert!(left > Some(Duration::ZERO), "{left:?}");
         assert_eq!(carried[after], Carried { left, ..carried[before].clone() });
     }
     let stats = front.stop(SOON).await.stats;
-    assert_eq!((stats.handled, stats.forwarded), (4, 1));
+    assert_eq!((stats.handled, stats.forwarded), (3, 1));
     holds(stats);
 }
 
@@ -181,12 +176,12 @@ async fn a07_a_deadline_goes_along_and_an_abandoned_call_is_skipped_where_it_arr
     let soon = Duration::from_millis(50);
     let (expired, late) = tokio::join!(
         front.call_with(Ask::Forward, Envelope::new().deadline(soon)),
-        front.call_timeout(Ask::TryForward, soon),
+        front.call_timeout(Ask::Forward, soon),
     );
     assert_eq!((expired, late), (Err(CallError::Expired), Err(CallError::TimedOut)));
     let dead = [
         (Some(Ask::Forward), DeadLetterReason::Expired),
-        (Some(Ask::TryForward), DeadLetterReason::Abandoned),
+        (Some(Ask::Forward), DeadLetterReason::Abandoned),
     ];
     assert_eq!((first.dead(), second.dead()), (vec![], dead.to_vec()));
     holds(front.stop(SOON).await.stats);

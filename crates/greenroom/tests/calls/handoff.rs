@@ -110,7 +110,7 @@ impl Actor for Clerk {
             Way::Forwards => {
                 let next = self.next.as_ref().ok_or("there is nobody")?;
                 *delivery.message_mut().unwrap() = (number, Way::AtOnce);
-                delivery.try_forward(next).map_err(|_| "it was refused")?;
+                delivery.forward(next).await.map_err(|_| "it was refused")?;
                 return Ok(Answer::Deferred);
             }
             Way::FailsToForward => {
