@@ -1,29 +1,13 @@
 //! Layers: code around every message, whatever the actor does with it.
 //!
-//! A limit on the time of a handler, a span in the traces, a count, a check that answers before
-//! the handler is asked: written into each actor, they are forgotten in one of them. A layer is
-//! written once and put around an actor, or around all workers of a pool. (Other frameworks
-//! call it middleware.)
+//! A span in the traces, a count, a check that answers before the handler is asked: written into
+//! each actor, they are forgotten in one of them. A [`Layer`] is written once and put around an
+//! actor ([`around`]), or around all workers of a pool
+//! ([`PoolBuilder::layer`](crate::PoolBuilder::layer)). (Other frameworks call it middleware.)
 //!
 //! ```text
-//! delivery ──▶ Traced ──▶ Timeout ──▶ the actor's `receive`
-//! answer   ◀──        ◀──         ◀──
-//! ```
-//!
-//! ```
-//! use std::time::Duration;
-//! use greenroom::{layer::{self, Timeout, Traced}, prelude::*};
-//! # struct Clerk; impl Actor for Clerk { type Message = u8; type Reply = u8; type Error = &'static str;
-//! # async fn handle(&mut self, page: u8, _: &mut Context<Self>) -> Result<u8, &'static str> {
-//! # if page == 0 { std::future::pending::<()>().await } Ok(page) } }
-//!
-//! # #[tokio::main(flavor = "current_thread", start_paused = true)] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let limited = layer::around(|_slot| Clerk, |_slot| Timeout::new(Duration::from_secs(5), || "too slow"));
-//! let traced = layer::around(limited, |_slot| Traced); // the outer one
-//! let clerks = Pool::new(traced).spawn().await?;
-//! assert_eq!(clerks.call(7).await, Ok(7));
-//! assert!(clerks.call(0).await.is_err(), "a page that takes for ever");
-//! # Ok(()) }
+//! delivery ──▶ the outer layer ──▶ the inner layer ──▶ the actor's `receive`
+//! answer   ◀──                 ◀──                 ◀──
 //! ```
 //!
 //! An actor in its layers is an actor, with the same message, reply and error, so the pool knows
@@ -37,14 +21,8 @@
 use std::future::Future;
 
 mod layered;
-mod timeout;
-mod traced;
 
-pub use self::{
-    layered::{Layered, around},
-    timeout::Timeout,
-    traced::Traced,
-};
+pub use self::layered::{Layered, around};
 use crate::{Actor, Answer, Context, Delivery};
 
 /// Code around each message of an actor `A`.

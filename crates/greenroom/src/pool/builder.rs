@@ -142,11 +142,24 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// next layer outside. `layer` is called with the worker's slot, once per start.
     ///
     /// ```
-    /// # use greenroom::{layer::Traced, prelude::*};
+    /// # use greenroom::{Layer, layer::Next, prelude::*};
     /// # struct Clerk; impl Actor for Clerk { type Message = u8; type Reply = u8; type Error = ();
     /// # async fn handle(&mut self, page: u8, _: &mut Context<Self>) -> Result<u8, ()> { Ok(page) } }
+    /// struct Counted(u64);
+    ///
+    /// impl<A: Actor> Layer<A> for Counted {
+    ///     async fn receive(
+    ///         &mut self,
+    ///         delivery: &mut Delivery<A::Message, A::Reply, A::Error>,
+    ///         mut next: Next<'_, A>,
+    ///     ) -> Result<Answer<A::Reply>, A::Error> {
+    ///         self.0 += 1;
+    ///         next.run(delivery).await
+    ///     }
+    /// }
+    ///
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let pool = Pool::new(|_slot| Clerk).workers(2).layer(|_slot| Traced).spawn().await?;
+    /// let pool = Pool::new(|_slot| Clerk).workers(2).layer(|_slot| Counted(0)).spawn().await?;
     /// assert_eq!(pool.call(7).await, Ok(7));
     /// # Ok(()) }
     /// ```

@@ -7,9 +7,9 @@ use std::{
 };
 
 use greenroom::{
-    Actor, AddressOf, CallError, Context, Pool, SendError, Stop,
+    Actor, AddressOf, Answer, CallError, Context, Delivery, Layer, Pool, SendError, Stop,
     batch::{Batch, Batches},
-    layer::{Traced, around},
+    layer::{Next, around},
 };
 use tokio::sync::mpsc;
 
@@ -34,6 +34,19 @@ impl Actor for Countdown {
     }
 }
 
+/// A layer that does nothing.
+struct Through;
+
+impl<A: Actor> Layer<A> for Through {
+    async fn receive(
+        &mut self,
+        delivery: &mut Delivery<A::Message, A::Reply, A::Error>,
+        mut next: Next<'_, A>,
+    ) -> Result<Answer<A::Reply>, A::Error> {
+        next.run(delivery).await
+    }
+}
+
 async fn told(seen: &mut mpsc::UnboundedReceiver<u32>) -> [Option<u32>; 3] {
     [seen.recv().await, seen.recv().await, seen.recv().await]
 }
@@ -49,7 +62,7 @@ async fn a20_an_actor_sends_to_itself_by_its_own_typed_address() {
     let many = Pool::new(move |_| each.clone()).workers(3).spawn().await.unwrap();
     many.send(2).await.unwrap();
     assert_eq!(told(&mut seen).await, [Some(2), Some(1), Some(0)]);
-    let layered = Pool::new(around(move |_| countdown.clone(), |_| Traced));
+    let layered = Pool::new(around(move |_| countdown.clone(), |_| Through));
     let layered = layered.workers(1).ordered_by(|_| 0).spawn().await.unwrap();
     layered.send(2).await.unwrap();
     assert_eq!(told(&mut seen).await, [Some(2), Some(1), Some(0)], "in a layer, by key");

@@ -10,11 +10,11 @@ use std::{
 
 use greenroom::{
     Actor, Answer, Backoff, Context, Delivery, FailureAction, FailureTable, FinalAction, Pool,
-    PoolBuilder, PoolEvents, Rule, SpawnError,
-    dead_letters::NotReplayed,
-    failure::FailedAttempt,
-    layer::{Traced, around},
+    PoolBuilder, PoolEvents, Rule, SpawnError, dead_letters::NotReplayed, failure::FailedAttempt,
+    layer::around,
 };
+
+use super::layers::{Log, noted};
 
 const SECOND: Duration = Duration::from_secs(1);
 const BACKOFF: Backoff = Backoff::new(SECOND, SECOND);
@@ -102,7 +102,8 @@ async fn p00_p18_a_policy_that_retries_without_messages_is_refused_and_says_what
     assert!(matches!(refused, Err(SpawnError::NoCopies { .. })), "a closure may ask for anything");
     let refused = owners().failure_policy(again).supervised();
     assert!(matches!(refused, Err(SpawnError::NoCopies { .. })));
-    let layered = Pool::new(around(|_| Owner, |_| Traced)).failure_policy(again).spawn().await;
+    let layered = Pool::new(around(|_| Owner, noted("layer", &Log::default())));
+    let layered = layered.failure_policy(again).spawn().await;
     assert!(matches!(layered, Err(SpawnError::NoCopies { .. })));
 }
 
@@ -161,7 +162,8 @@ async fn p00_p18_an_actor_that_keeps_its_messages_retries_parks_and_replays_what
     settle().await;
     assert!(pool.dead_letters().is_empty());
 
-    let layered = Pool::new(around(|_| Reader, |_| Traced)).workers(1).failure_policy(again);
+    let layered = Pool::new(around(|_| Reader, noted("layer", &Log::default())));
+    let layered = layered.workers(1).failure_policy(again);
     assert_eq!(layered.spawn().await.unwrap().call(Letter(1, 2)).await, Ok(3));
 
     let parking = readers().ordered_by(|letter: &Letter| letter.0).finally(FinalAction::ParkKey);

@@ -1,7 +1,6 @@
 //! Layers around actors: what they see, what they may do, and that nothing else changes (A19).
 
 use std::{
-    collections::BTreeMap,
     fmt::Debug,
     sync::{
         Arc, Mutex,
@@ -13,9 +12,8 @@ use std::{
 use greenroom::{
     Actor, Answer, Backoff, CallError, Context, DeadLetterReason, DeadLetters, Delivery,
     ExitReason, Layer, Pool, Restarts, Stop,
-    layer::{Layered, Next, Timeout, Traced, around},
+    layer::{Layered, Next, around},
 };
-use tracing::{Event, Metadata, Subscriber, field, span};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Ask {
@@ -31,7 +29,7 @@ enum Ask {
     Elsewhere(u32),
 }
 
-type Log = Arc<Mutex<Vec<String>>>;
+pub(super) type Log = Arc<Mutex<Vec<String>>>;
 
 #[derive(Default)]
 struct Desk(Log);
@@ -94,7 +92,7 @@ fn taken(log: &Log) -> Vec<String> {
 }
 
 /// Writes down what passes.
-struct Noted {
+pub(super) struct Noted {
     name: &'static str,
     log: Log,
 }
@@ -113,7 +111,10 @@ impl<A: Actor<Error: Debug>> Layer<A> for Noted {
     }
 }
 
-fn noted(name: &'static str, log: &Log) -> impl Fn(usize) -> Noted + Send + Sync + 'static {
+pub(super) fn noted(
+    name: &'static str,
+    log: &Log,
+) -> impl Fn(usize) -> Noted + Send + Sync + 'static {
     let log = log.clone();
     move |_| Noted { name, log: log.clone() }
 }
@@ -121,6 +122,19 @@ fn noted(name: &'static str, log: &Log) -> impl Fn(usize) -> Noted + Send + Sync
 fn desks(log: &Log) -> impl Fn(usize) -> Desk + Send + Sync + 'static {
     let log = log.clone();
     move |_| Desk(log.clone())
+}
+
+/// Drops the handler at its await after a second.
+struct Hurried;
+
+impl<A: Actor<Error = &'static str>> Layer<A> for Hurried {
+    async fn receive(
+        &mut self,
+        delivery: &mut Delivery<A::Message, A::Reply, A::Error>,
+        mut next: Next<'_, A>,
+    ) -> Result<Answer<A::Reply>, A::Error> {
+        tokio::time::timeout(SECOND, next.run(delivery)).await.unwrap_or(Err("too slow"))
+    }
 }
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -194,8 +208,7 @@ async fn a19_a_call_may_be_answered_elsewhere_through_layers() {
 async fn a19_the_actor_in_a_layer_knows_where_it_runs_also_after_panics_and_timeouts() {
     let (log, letters) = (Log::default(), DeadLetters::default());
     let kept = letters.clone();
-    let timeout = Timeout::new(SECOND, || "too slow");
-    let layers = around(around(desks(&log), move |_| timeout), noted("outer", &log));
+    let layers = around(around(desks(&log), |_| Hurried), noted("outer", &log));
     let pool = Pool::new(layers)
         .name("desks")
         .workers(1)
@@ -248,45 +261,13 @@ impl<A: Actor> Layer<A> for Again {
 #[tokio::test(start_paused = true)]
 async fn a19_a_layer_may_run_the_inside_again_while_the_message_is_there() {
     let log = Log::default();
-    let timeout = Timeout::new(SECOND, || "too slow");
-    let again =
-        around(around(around(desks(&log), move |_| timeout), noted("inner", &log)), |_| Again);
+    let again = around(around(around(desks(&log), |_| Hurried), noted("inner", &log)), |_| Again);
     let pool = Pool::new(again).workers(1).spawn().await.unwrap();
     let attempts = |log: &Log| taken(log).iter().filter(|line| *line == "into inner").count();
     pool.call(Ask::LookAndSleep(HOUR)).await.unwrap_err();
     assert_eq!(attempts(&log), 2);
     pool.call(Ask::Sleep(HOUR)).await.unwrap_err();
     assert_eq!(attempts(&log), 1, "the handler had taken it");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a19_a_timeout_drops_the_handler_at_its_await_and_leaves_the_message() {
-    let (log, letters) = (Log::default(), DeadLetters::default());
-    let kept = letters.clone();
-    let timeout = Timeout::new(5 * SECOND, || "too slow");
-    let pool = Pool::new(around(desks(&log), move |_| timeout)).workers(1);
-    let pool = pool.on_dead_letter(move |letter| drop(kept.push(letter))).spawn().await.unwrap();
-    let start = tokio::time::Instant::now();
-    pool.call(Ask::Sleep(4 * SECOND)).await.unwrap();
-    assert_eq!(pool.call(Ask::Sleep(HOUR)).await, Err(CallError::Failed("too slow")));
-    assert_eq!(start.elapsed(), 9 * SECOND);
-    pool.send(Ask::LookAndSleep(HOUR)).await.unwrap();
-    pool.stop(Stop::within(HOUR)).await;
-    let letter = letters.remove(1).unwrap();
-    assert_eq!((letter.error, letter.message), (Some("too slow"), Some(Ask::LookAndSleep(HOUR))));
-    assert_eq!(pool.stats().restarts, 0, "the worker goes on");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a19_an_attempt_that_takes_too_long_is_tried_again_by_the_policy() {
-    let (log, seen) = (Log::default(), Log::default());
-    let timeout = Timeout::new(SECOND, || "too slow");
-    let layers = around(around(desks(&log), move |_| timeout), noted("outer", &seen));
-    let pool = Pool::new(layers).workers(1).retry(3, Backoff::new(SECOND, SECOND));
-    let pool = pool.spawn().await.unwrap();
-    assert_eq!(pool.call(Ask::Sleep(HOUR)).await, Err(CallError::Failed("too slow")));
-    let attempts = taken(&seen).iter().filter(|line| *line == "outer saw \"too slow\"").count();
-    assert_eq!((attempts, pool.stats().retries), (3, 2));
 }
 
 #[tokio::test(start_paused = true)]
@@ -310,81 +291,6 @@ fn a19_an_actor_in_a_layer_can_be_looked_at() {
     let layered = Layered::new(Desk::default(), Small::default());
     assert!(layered.actor().0.lock().unwrap().is_empty());
     assert_eq!(layered.layer().0.load(Ordering::SeqCst), 0);
-}
-
-/// Writes down the fields of each span, and which one is entered.
-#[derive(Clone, Default)]
-struct Spans {
-    seen: Arc<Mutex<Vec<BTreeMap<String, String>>>>,
-    inside: Arc<Mutex<Vec<u64>>>,
-}
-
-struct Fields<'a>(&'a mut BTreeMap<String, String>);
-
-impl field::Visit for Fields<'_> {
-    fn record_debug(&mut self, field: &field::Field, value: &dyn Debug) {
-        self.0.insert(field.name().to_owned(), format!("{value:?}"));
-    }
-}
-
-impl Subscriber for Spans {
-    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.is_span() && metadata.name() == "message"
-    }
-
-    fn new_span(&self, attributes: &span::Attributes<'_>) -> span::Id {
-        let mut fields = BTreeMap::new();
-        attributes.record(&mut Fields(&mut fields));
-        let mut seen = self.seen.lock().unwrap();
-        seen.push(fields);
-        span::Id::from_u64(seen.len() as u64)
-    }
-
-    fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
-    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
-    fn event(&self, _: &Event<'_>) {}
-
-    fn enter(&self, span: &span::Id) {
-        self.inside.lock().unwrap().push(span.into_u64());
-    }
-
-    fn exit(&self, _: &span::Id) {
-        self.inside.lock().unwrap().pop();
-    }
-}
-
-/// Says in which span it is called.
-struct Inside(Spans, Log);
-
-impl<A: Actor> Layer<A> for Inside {
-    async fn receive(
-        &mut self,
-        delivery: &mut Delivery<A::Message, A::Reply, A::Error>,
-        mut next: Next<'_, A>,
-    ) -> Result<Answer<A::Reply>, A::Error> {
-        tokio::task::yield_now().await;
-        write(&self.1, format!("{:?}", self.0.inside.lock().unwrap()));
-        next.run(delivery).await
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a19_each_attempt_has_a_span_with_pool_worker_and_attempt() {
-    let (log, inside, spans) = (Log::default(), Log::default(), Spans::default());
-    let _guard = tracing::subscriber::set_default(spans.clone());
-    let (kept, lines) = (spans.clone(), inside.clone());
-    let layers = around(desks(&log), move |_| Inside(kept.clone(), lines.clone()));
-    let pool = Pool::new(around(layers, |_| Traced)).name("desks").workers(1);
-    let pool = pool.retry(2, Backoff::new(SECOND, SECOND)).spawn().await.unwrap();
-    pool.call(Ask::Fail).await.unwrap_err();
-    let of = |attempt: &str| {
-        let fields =
-            [("pool", "\"desks\""), ("worker", "0"), ("attempt", attempt), ("call", "true")];
-        fields.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
-    };
-    assert_eq!(*spans.seen.lock().unwrap(), [of("1"), of("2")]);
-    assert_eq!(taken(&inside), ["[1]", "[2]"], "the handler runs in it, also after an await");
-    assert!(spans.inside.lock().unwrap().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
