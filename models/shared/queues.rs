@@ -52,7 +52,6 @@ pub(crate) mod stamp;
 pub(crate) mod urgency;
 #[path = "../../crates/greenroom-queue/src/visits.rs"]
 pub(crate) mod visits;
-#[expect(unused_imports, reason = "what is handed on is more than the models name")]
 #[path = "../../crates/greenroom-queue/src/wake/mod.rs"]
 pub(crate) mod wake;
 #[path = "watchdog.rs"]
