@@ -63,9 +63,7 @@ fn o13_advice_is_said_with_the_lines_and_changes_nothing_and_off_says_nothing() 
         assert!(text.contains(part), "{part:?} is not in\n{text}");
     }
     let as_json: Value = serde_json::from_slice(&advise(&stage, &daemon, "--json").stdout).unwrap();
-    assert_eq!(as_json["findings"][0]["lines"], "pools:
-  default:
-    workers: 3");
+    assert_eq!(as_json["findings"][0]["lines"], "pools:\n  default:\n    workers: 3");
     let metrics = Scrape::of(&daemon).text;
     let series =
         r#"greenroom_finding_seconds{kind="sizes",severity="warning",about="pools.default"}"#;
