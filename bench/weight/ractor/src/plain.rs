@@ -9,8 +9,6 @@ enum Message<const N: usize> {
     AddAndTell(u64, RpcReplyPort<u64>),
 }
 
-impl<const N: usize> ractor::Message for Message<N> {}
-
 impl<const N: usize> Actor for Adder<N> {
     type Msg = Message<N>;
     type State = u64;
