@@ -738,8 +738,11 @@ describe("a page beside a greenroom under load", () => {
   test("what is hidden in a text is marked", async () => {
     const { sample } = await recorded();
     sample.health = health([{ ...finding("critical", "dead_letters"), what: "a\u202eb\u200d of `c\ufeff`" }]);
+    sample.run.inputs = [{ ...sample.run.inputs[0], source: "in\u200bput" }];
     const other = await told([sample]);
     assert.equal(await other.locator("h1").innerText(), "a\\u{202e}b\\u{200d} of c\\u{feff}");
+    const tips = await other.locator("[title]").evaluateAll((nodes) => nodes.map((node) => node.title));
+    assert.ok(tips.includes("in\\u{200b}put"), tips.join(" | "));
     await other.context().close();
   });
 
