@@ -5,7 +5,7 @@ pub(crate) mod escaped;
 
 use std::path::Path;
 
-use greenroom_bus::store::letters::{By, Filter, LetterError, Letters, Order};
+use greenroom_bus::store::letters::{By, Filter, LetterError, Letters, Order, Totals};
 use serde_json::{Value, json};
 
 /// The size at which a page ends, in bytes, however many letters were asked for.
@@ -22,6 +22,7 @@ pub(crate) fn page(
     after: u64,
     limit: usize,
 ) -> Result<Value, LetterError> {
+    let (totals, filter) = &counted(letters, filter)?;
     let (mut shown, mut bytes, mut last, mut more) = (Vec::new(), 0, after, true);
     // One at a time would be slow, all at once large: texts that are cut may be many.
     while more && shown.len() < limit && bytes < PAGE {
@@ -38,7 +39,6 @@ pub(crate) fn page(
             shown.push(letter);
         }
     }
-    let totals = letters.totals(filter)?;
     Ok(json!({ "letters": shown, "totals": totals, "after": more.then_some(last) }))
 }
 
@@ -47,8 +47,16 @@ pub(crate) fn page(
 /// # Errors
 /// They cannot be read.
 pub(crate) fn groups(letters: &Letters, filter: &Filter, by: By) -> Result<Value, LetterError> {
-    let groups = letters.groups(filter, by)?;
-    Ok(json!({ "groups": groups, "totals": letters.totals(filter)? }))
+    let (totals, filter) = counted(letters, filter)?;
+    Ok(json!({ "groups": letters.groups(&filter, by)?, "totals": totals }))
+}
+
+/// How many there are, and a filter that passes over those that come from here on: what is shown
+/// agrees with what is counted.
+fn counted(letters: &Letters, filter: &Filter) -> Result<(Totals, Filter), LetterError> {
+    let totals = letters.totals(filter)?;
+    let upto = filter.upto.unwrap_or(u64::MAX).min(totals.newest);
+    Ok((totals, Filter { upto: Some(upto), ..filter.clone() }))
 }
 
 /// Opens the store to read it.

@@ -7,7 +7,7 @@
 
 use std::{
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
     thread,
@@ -61,7 +61,8 @@ pub(super) struct Measured {
 /// What the workers of a pool share.
 struct Bench {
     work: Work,
-    started: Instant,
+    /// When the pool was there.
+    started: OnceLock<Instant>,
     /// Of messages that were due at a time.
     latencies: Latencies,
 }
@@ -69,8 +70,8 @@ struct Bench {
 impl Takes for Bench {
     fn take(&self, arrival: Arrival) -> Taken<'_> {
         self.work.run(arrival.number.into());
-        if !arrival.due.is_zero() {
-            self.latencies.record(self.started.elapsed().saturating_sub(arrival.due));
+        if let Some(started) = self.started.get().filter(|_| !arrival.due.is_zero()) {
+            self.latencies.record(started.elapsed().saturating_sub(arrival.due));
         }
         Taken::Done
     }
@@ -115,11 +116,12 @@ pub(super) fn measure(load: &Load) -> Result<Measured, String> {
 
 /// Sends, waits until all is handled, and returns how many were handled a second.
 async fn run(load: &Load, rate: Option<f64>) -> Result<(f64, Arc<Bench>), String> {
-    let bench = Bench { work: load.work, started: Instant::now(), latencies: Latencies::new() };
-    let bench = Arc::new(bench);
+    let (started, latencies) = (OnceLock::new(), Latencies::new());
+    let bench = Arc::new(Bench { work: load.work, started, latencies });
     let pool = Trial::pool(bench.clone()).name("bench");
     let pool = pool.workers(load.workers).mailbox(load.mailbox).spawn().await;
     let pool = Arc::new(pool.map_err(|error| error.to_string())?);
+    let started = *bench.started.get_or_init(Instant::now);
     let senders = machine::cores() as u32;
     let start = |index| {
         let sender = Sender {
@@ -128,7 +130,7 @@ async fn run(load: &Load, rate: Option<f64>) -> Result<(f64, Arc<Bench>), String
             pool: pool.clone(),
             keys: load.keys.clone(),
             length: load.length,
-            started: bench.started,
+            started,
         };
         match rate.map(|rate| rate / f64::from(senders)) {
             None => tokio::spawn(sender.unpaced()),
@@ -147,7 +149,7 @@ async fn run(load: &Load, rate: Option<f64>) -> Result<(f64, Arc<Bench>), String
     if left > 0 {
         return Err(format!("{left} of {sent} messages were not handled after {DRAIN:?}"));
     }
-    Ok((sent as f64 / bench.started.elapsed().as_secs_f64(), bench))
+    Ok((sent as f64 / started.elapsed().as_secs_f64(), bench))
 }
 
 struct Sender {
@@ -167,16 +169,18 @@ impl Sender {
         self.pool.send(Arrival { due, key, number }).await.map_err(|error| error.to_string())
     }
 
-    /// As fast as it goes. Returns how many were sent.
+    /// As fast as it goes, and some on a machine that came to it late. Returns how many were sent.
     async fn unpaced(self) -> Result<u32, String> {
         let mut sent = 0;
-        while self.started.elapsed() < self.length {
+        loop {
             for nth in sent..sent + RUN {
                 self.send(nth, Duration::ZERO).await?;
             }
             sent += RUN;
+            if self.started.elapsed() >= self.length {
+                return Ok(sent);
+            }
         }
-        Ok(sent)
     }
 
     /// When each is due, by Poisson's law; on a thread that may sleep. Ends after twice its time if
