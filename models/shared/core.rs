@@ -317,8 +317,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    fn take_handed(&self) -> impl Iterator<Item = Queued<A, K>> {
-        std::mem::take(&mut *self.handed.lock()).into_iter()
+    /// All of them: so many are wanted here.
+    fn take_handed(&self, _most: usize) -> Vec<Queued<A, K>> {
+        std::mem::take(&mut *self.handed.lock())
     }
 
     /// No key sticks to a worker here.

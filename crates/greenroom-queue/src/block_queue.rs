@@ -4,7 +4,10 @@
 //! a block as it lies there, and its messages are made items when they are taken out, so sending
 //! moves none of them.
 
-use std::collections::VecDeque;
+use std::{
+    collections::{VecDeque, vec_deque},
+    slice,
+};
 
 use super::stamp::Stamp;
 
@@ -76,14 +79,6 @@ impl<T: OfRun> Block<T> {
         match self {
             Self::Items(items) => items.len(),
             Self::Run(run) => run.messages.len(),
-        }
-    }
-
-    /// None if it is a run.
-    fn items(&self) -> Option<&VecDeque<T>> {
-        match self {
-            Self::Items(items) => Some(items),
-            Self::Run(_) => None,
         }
     }
 }
@@ -270,15 +265,19 @@ impl<T: OfRun> BlockQueue<T> {
         if self.is_empty() {
             return std::mem::swap(self, other);
         }
-        let blocks = [
-            Block::Items(std::mem::take(&mut self.back).into()),
-            Block::Items(std::mem::take(&mut other.front)),
-            Block::Run(std::mem::replace(&mut other.run, Run::new())),
-        ];
-        self.full.extend(blocks.into_iter().filter(|block| block.len() > 0));
+        let items = Block::Items(std::mem::take(&mut self.back).into());
+        self.push_block(items);
+        self.push_block(Block::Items(std::mem::take(&mut other.front)));
+        self.push_block(Block::Run(std::mem::replace(&mut other.run, Run::new())));
         self.full.append(&mut other.full);
         std::mem::swap(&mut self.back, &mut other.back);
         self.len += std::mem::take(&mut other.len);
+    }
+
+    fn push_block(&mut self, block: Block<T>) {
+        if block.len() > 0 {
+            self.full.push_back(block);
+        }
     }
 
     /// The next item.
@@ -292,49 +291,66 @@ impl<T: OfRun> BlockQueue<T> {
 
     /// Takes out the first of the next `most` items that matches; no message of a run does. The
     /// others keep their places.
-    pub fn remove_near(&mut self, most: usize, is_such: impl FnMut(&T) -> bool) -> Option<T> {
-        let mut place = self.iter().take(most).position(is_such)?;
-        self.len -= 1;
-        let full = self.full.iter_mut().filter_map(|block| match block {
-            Block::Items(items) => Some(items),
-            Block::Run(_) => None,
-        });
-        for block in std::iter::once(&mut self.front).chain(full) {
-            match place.checked_sub(block.len()) {
-                None => return block.remove(place),
-                Some(behind) => place = behind,
+    pub fn remove_near(&mut self, most: usize, mut is_such: impl FnMut(&T) -> bool) -> Option<T> {
+        for (place, item) in self.iter().take(most).enumerate() {
+            if is_such(item) {
+                return self.remove(place);
             }
+        }
+        None
+    }
+
+    /// Takes out the item at this place of those that `iter` gives.
+    fn remove(&mut self, mut place: usize) -> Option<T> {
+        self.len -= 1;
+        if place < self.front.len() {
+            return self.front.remove(place);
+        }
+        place -= self.front.len();
+        for block in &mut self.full {
+            let Block::Items(items) = block else { continue };
+            if place < items.len() {
+                return items.remove(place);
+            }
+            place -= items.len();
         }
         Some(self.back.remove(place))
     }
 
     /// From the front to the back, without those of runs.
-    pub fn iter(&self) -> impl Iterator<Item = &T> {
-        let full = self.full.iter().filter_map(Block::items);
-        self.front.iter().chain(full.flatten()).chain(&self.back)
+    pub fn iter(&self) -> Iter<'_, T> {
+        Iter { block: self.front.iter(), full: self.full.iter(), back: self.back.iter() }
     }
 
     /// The stamp of the first run.
     pub fn first_run(&self) -> Option<Stamp> {
-        let full = self.full.iter().filter_map(|block| match block {
-            Block::Items(_) => None,
-            Block::Run(run) => Some(run),
-        });
-        let mut runs = std::iter::once(&self.run).chain(full);
-        runs.find(|run| !run.messages.is_empty()).map(|run| run.stamp)
+        if !self.run.messages.is_empty() {
+            return Some(self.run.stamp);
+        }
+        for block in &self.full {
+            if let Block::Run(run) = block
+                && !run.messages.is_empty()
+            {
+                return Some(run.stamp);
+            }
+        }
+        None
     }
 
     /// Takes out the first item that is such a one. Those before it are looked at and stay.
     pub fn pop_first(&mut self, is_such: impl Fn(&T) -> bool) -> Option<T> {
-        let mut others = Vec::new();
-        let found = std::iter::from_fn(|| self.pop_front()).find_map(|item| match is_such(&item) {
-            true => Some(item),
-            false => {
-                others.push(item);
-                None
+        let (mut others, mut found) = (Vec::new(), None);
+        while found.is_none()
+            && let Some(item) = self.pop_front()
+        {
+            match is_such(&item) {
+                true => found = Some(item),
+                false => others.push(item),
             }
-        });
-        others.into_iter().rev().for_each(|item| self.push_front(item));
+        }
+        while let Some(item) = others.pop() {
+            self.push_front(item);
+        }
         found
     }
 
@@ -415,6 +431,31 @@ impl<T: OfRun> BlockQueue<T> {
         match self.back.capacity() {
             0 => self.back = emptied,
             _ => self.spare = emptied,
+        }
+    }
+}
+
+/// The items of a queue, block after block. Written out: as a chain of iterators it would be ten
+/// times as much code for each type of items.
+pub struct Iter<'a, T: OfRun> {
+    block: vec_deque::Iter<'a, T>,
+    full: vec_deque::Iter<'a, Block<T>>,
+    back: slice::Iter<'a, T>,
+}
+
+impl<'a, T: OfRun> Iterator for Iter<'a, T> {
+    type Item = &'a T;
+
+    fn next(&mut self) -> Option<&'a T> {
+        loop {
+            if let Some(item) = self.block.next() {
+                return Some(item);
+            }
+            match self.full.next() {
+                Some(Block::Items(items)) => self.block = items.iter(),
+                Some(Block::Run(_)) => {}
+                None => return self.back.next(),
+            }
         }
     }
 }

@@ -16,9 +16,8 @@ pub fn discard<T>(value: T) {
     if !std::mem::needs_drop::<T>() {
         return;
     }
-    user_code_follows();
-    let dropped = catch_unwind(AssertUnwindSafe(move || drop(value)));
-    if let Err(panic) = dropped {
+    let mut value = Some(value);
+    if let Some(panic) = panic_of(&mut || drop(value.take())) {
         drop_panicked(type_name::<T>(), panic);
     }
 }
@@ -26,10 +25,20 @@ pub fn discard<T>(value: T) {
 /// Does what wakes tasks. A panic of their wakers ends here, and is logged.
 #[inline]
 pub fn wake_tasks(wake: impl FnOnce()) {
-    user_code_follows();
-    if let Err(panic) = catch_unwind(AssertUnwindSafe(wake)) {
+    let mut wake = Some(wake);
+    if let Some(panic) = panic_of(&mut || {
+        if let Some(wake) = wake.take() {
+            wake()
+        }
+    }) {
         waker_panicked(panic);
     }
+}
+
+/// Runs user code. What it panicked with, if it did. Compiled once, whatever it runs.
+fn panic_of(run: &mut dyn FnMut()) -> Option<Box<dyn Any + Send>> {
+    user_code_follows();
+    catch_unwind(AssertUnwindSafe(run)).err()
 }
 
 #[cold]

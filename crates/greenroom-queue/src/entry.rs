@@ -53,7 +53,21 @@ impl<T: Payload, K> Entry<T, K> {
 /// When the first message was queued that does not wait for another attempt. Queues are in order
 /// of acceptance.
 pub fn first<'a, T: Payload + 'a, K: 'a>(
-    mut entries: impl Iterator<Item = &'a Entry<T, K>>,
+    entries: impl Iterator<Item = &'a Entry<T, K>>,
 ) -> Option<Stamp> {
-    entries.find(|entry| !entry.is_retry()).map(|entry| entry.stamp)
+    for entry in entries {
+        if !entry.is_retry() {
+            return Some(entry.stamp);
+        }
+    }
+    None
+}
+
+/// How many of these wait for another attempt.
+pub fn retries<T: Payload, K>(entries: &[Entry<T, K>]) -> usize {
+    let mut retries = 0;
+    for entry in entries {
+        retries += usize::from(entry.is_retry());
+    }
+    retries
 }

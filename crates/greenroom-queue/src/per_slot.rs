@@ -28,8 +28,7 @@ pub struct PerSlot<T> {
 impl<T: Default> PerSlot<T> {
     /// So many elements.
     pub fn new(len: usize) -> Self {
-        let first = (0..len).map(|_| T::default()).collect();
-        Self { first, more: OnceLock::new(), len: AtomicUsize::new(len) }
+        Self { first: row(len), more: OnceLock::new(), len: AtomicUsize::new(len) }
     }
 
     /// Makes sure that there are at least so many.
@@ -38,8 +37,7 @@ impl<T: Default> PerSlot<T> {
             let more = self.more.get_or_init(Box::default);
             let (last, _) = place(len - 1 - self.first.len());
             for (chunk, cell) in more.iter().enumerate().take(last + 1) {
-                let len = 1_usize << (FIRST_CHUNK as usize + chunk);
-                cell.get_or_init(|| (0..len).map(|_| T::default()).collect());
+                cell.get_or_init(|| row(1 << (FIRST_CHUNK as usize + chunk)));
             }
         }
         self.len.fetch_max(len, Ordering::AcqRel);
@@ -75,6 +73,15 @@ impl<T> PerSlot<T> {
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         (0..self.len()).map(|index| self.at(index))
     }
+}
+
+/// So many elements.
+fn row<T: Default>(len: usize) -> Box<[T]> {
+    let mut row = Vec::with_capacity(len);
+    for _ in 0..len {
+        row.push(T::default());
+    }
+    row.into()
 }
 
 /// Which chunk, and the place in it.

@@ -90,6 +90,11 @@ impl Stamp {
         }
     }
 
+    /// The earliest of these, if there are any.
+    pub fn earliest(stamps: &[Option<Self>]) -> Option<Self> {
+        stamps.iter().flatten().min_by_key(|stamp| stamp.nanos()).copied()
+    }
+
     /// How long before `now` it was. A coarse clock may be a little behind a precise one.
     #[inline]
     pub fn age(self, now: u64) -> Duration {
@@ -102,6 +107,14 @@ mod tests {
     use std::time::Duration;
 
     use super::{SAMPLED_OF_BRISK, SAMPLED_OF_QUICK, Stamp};
+
+    #[test]
+    fn the_earliest_is_found_among_those_that_there_are() {
+        let [five, seven] = [5, 7].map(|nanos| Some(Stamp::coarse(nanos)));
+        assert_eq!(Stamp::earliest(&[seven, None, five]), five);
+        assert_eq!(Stamp::earliest(&[None, seven]), seven);
+        assert_eq!(Stamp::earliest(&[None]), None);
+    }
 
     #[test]
     fn a_stamp_keeps_its_time_and_says_what_it_stands_for() {

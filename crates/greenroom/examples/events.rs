@@ -1,8 +1,8 @@
 //! How does one actor tell many others what happens, without waiting for the slowest?
 //!
-//! A thermometer publishes its readings while somebody listens. A display keeps up. A printer takes
-//! its time, has room for two readings, and is told how many it has missed. A task that is no actor
-//! listens too.
+//! A thermometer publishes its readings while somebody listens, and keeps the last two for those that
+//! are behind. A display keeps up. A printer takes its time, has room for two more readings, and is
+//! told how many it has missed. A task that is no actor listens too.
 
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]
 
@@ -76,7 +76,7 @@ async fn display(name: &'static str, takes: Duration, room: usize) -> Pool<Displ
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let (temperature, producer) = Topic::named("temperature").replay(1).open();
+    let (temperature, producer) = Topic::named("temperature").capacity(2).replay(1).open();
     let thermometer = tokio::spawn(measure(producer));
 
     let screen = display("screen", Duration::ZERO, 100).await;
@@ -85,7 +85,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let on_screen = temperature.subscribe(&screen);
     let on_paper = temperature.subscribe(&printer);
 
-    let mut log = temperature.receiver(10);
+    let mut log = temperature.receiver();
     for _ in 0..12 {
         println!("log: {:?}", log.recv().await);
     }

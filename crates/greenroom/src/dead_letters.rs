@@ -23,7 +23,7 @@
 //! Up to the bound, messages are kept until they are removed. A message that is
 //! handled costs nothing.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, marker::PhantomData, sync::Arc};
 
 use greenroom_queue::lock::Mutex;
 
@@ -32,7 +32,10 @@ mod info;
 mod replay;
 mod store;
 
-use self::{in_use::InUse, store::Store};
+use self::{
+    in_use::InUse,
+    store::{Store, own},
+};
 pub use self::{
     info::{Kept, LetterInfo, NoLetter},
     replay::{NotReplayed, Replayed},
@@ -73,21 +76,15 @@ pub(crate) const DEFAULT_BOUND: usize = 1_000;
 /// ```
 pub struct DeadLetters<M, E> {
     /// Held for a few steps in a tree; no user code runs under it.
-    store: Arc<Mutex<Store<M, E>>>,
+    store: Arc<Mutex<Store>>,
+    of: PhantomData<fn() -> (M, E)>,
 }
 
 impl<M, E> DeadLetters<M, E> {
     /// An empty queue for this many letters; 1,000 in [`default`](Self::default). A letter takes
     /// the memory of its message. 0 keeps none, and counts them.
     pub fn new(bound: usize) -> Self {
-        Self { store: Arc::new(Mutex::new(Store::new(bound))) }
-    }
-
-    /// Adds a letter as the newest. At the bound the oldest is given back, to be dropped by the
-    /// caller wherever its `Drop` may run.
-    pub fn push(&self, letter: DeadLetter<M, E>) -> Kept<M, E> {
-        let info = LetterInfo::of(&letter);
-        self.store.lock().push(letter, info)
+        Self { store: Arc::new(Mutex::new(Store::new(bound))), of: PhantomData }
     }
 
     /// Information on the letters after this one (on all, after `None`), oldest first, up
@@ -95,6 +92,36 @@ impl<M, E> DeadLetters<M, E> {
     /// added or removed in between.
     pub fn list(&self, after: Option<u64>, limit: usize) -> Vec<LetterInfo> {
         self.store.lock().list(after, limit)
+    }
+
+    /// How many letters are kept, those in use included.
+    pub fn len(&self) -> usize {
+        self.store.lock().len()
+    }
+
+    /// True when none is kept.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many letters may be kept.
+    pub fn bound(&self) -> usize {
+        self.store.lock().bound()
+    }
+
+    /// How many letters have been dropped because the queue was at its bound.
+    pub fn dropped(&self) -> u64 {
+        self.store.lock().dropped()
+    }
+}
+
+impl<M: Send + 'static, E: Send + 'static> DeadLetters<M, E> {
+    /// Adds a letter as the newest. At the bound the oldest is given back, to be dropped by the
+    /// caller wherever its `Drop` may run.
+    pub fn push(&self, letter: DeadLetter<M, E>) -> Kept<M, E> {
+        let (info, letter) = (LetterInfo::of(&letter), Box::new(letter));
+        let (id, dropped) = self.store.lock().push(letter, info);
+        Kept { id, dropped: dropped.and_then(own) }
     }
 
     /// Inspects a letter. It is in use for that time: any other access to
@@ -118,37 +145,19 @@ impl<M, E> DeadLetters<M, E> {
     /// # Errors
     /// If there is no such letter, or it is in use.
     pub fn remove(&self, id: u64) -> Result<DeadLetter<M, E>, NoLetter> {
-        self.store.lock().remove(id)
+        let letter = self.store.lock().remove(id)?;
+        own(letter).ok_or(NoLetter::Unknown)
     }
 
     /// Takes all letters away, oldest first, except those in use.
     pub fn remove_all(&self) -> Vec<DeadLetter<M, E>> {
-        self.store.lock().remove_all()
-    }
-
-    /// How many letters are kept, those in use included.
-    pub fn len(&self) -> usize {
-        self.store.lock().len()
-    }
-
-    /// True when none is kept.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// How many letters may be kept.
-    pub fn bound(&self) -> usize {
-        self.store.lock().bound()
-    }
-
-    /// How many letters have been dropped because the queue was at its bound.
-    pub fn dropped(&self) -> u64 {
-        self.store.lock().dropped()
+        let letters = self.store.lock().remove_all();
+        letters.into_iter().filter_map(own).collect()
     }
 
     fn take_out(&self, id: u64) -> Result<InUse<'_, M, E>, NoLetter> {
-        let (info, letter) = self.store.lock().take_out(id)?;
-        Ok(InUse::new(&self.store, info, letter))
+        let out = self.store.lock().take_out(id)?;
+        Ok(InUse::new(&self.store, out))
     }
 }
 
@@ -160,7 +169,7 @@ impl<M, E> Default for DeadLetters<M, E> {
 
 impl<M, E> Clone for DeadLetters<M, E> {
     fn clone(&self) -> Self {
-        Self { store: self.store.clone() }
+        Self { store: self.store.clone(), of: PhantomData }
     }
 }
 
@@ -171,7 +180,7 @@ impl<M, E> fmt::Debug for DeadLetters<M, E> {
     }
 }
 
-impl<M, E> Drop for Store<M, E> {
+impl Drop for Store {
     /// The `Drop` of a message may panic, wherever the last clone happens to be dropped.
     fn drop(&mut self) {
         self.remove_all().into_iter().for_each(discard);

@@ -280,13 +280,12 @@ pub enum SpawnError {
         /// What the first failed start said.
         reason: String,
     },
-    /// The pool's coordinator could not start.
-    #[error("the coordinator of pool {pool} could not start: {error}")]
-    CoordinatorFailed {
+    /// The pool's keeper could not start.
+    #[error("the keeper of pool {pool} could not start: {reason}")]
+    KeeperFailed {
         /// The pool's name.
         pool: String,
-        /// The error of its `started`.
-        #[source]
-        error: Box<dyn std::error::Error + Send + Sync>,
+        /// What its `started` hook said.
+        reason: String,
     },
 }

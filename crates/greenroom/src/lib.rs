@@ -52,7 +52,7 @@
 //! | something around every message: a limit, a span, a count | [`Layer`], and the module [`layer`] |
 //! | one end for many actors | [`System`], and the module [`system`] |
 //! | all workers at once, the first answer of several, parts of a request | the module [`gather`] |
-//! | an actor that looks after a pool: sizes it, answers for it, is told its events | the module [`coordinator`] |
+//! | an actor that looks after a pool: sizes it, answers for it, is told its events | [`PoolBuilder::keeper`], and the module [`keeper`] |
 //! | servers and streams | the module [`service`] |
 //! | which worker gets a message | the module [`policy`] |
 //! | limits and sizes, decided for a pool that obeys them or for a caller that acts | [`limits`], [`autoscale`] |
@@ -116,9 +116,7 @@ pub use pool::{
     WeakAddress,
 };
 #[doc(inline)]
-pub use pool::{
-    advisor, autoscale, batch, coordinator, gather, keys, limits, policy, service, stats,
-};
+pub use pool::{advisor, autoscale, batch, gather, keeper, keys, limits, policy, service, stats};
 pub use pool_events::{PoolEvent, PoolEvents};
 pub use registry::Registry;
 pub use reply::ReplyPort;

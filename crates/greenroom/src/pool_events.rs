@@ -37,6 +37,7 @@ mod event;
 pub(crate) mod full_log;
 mod hub;
 mod kind;
+mod listener;
 mod log;
 mod receiver;
 

@@ -1,46 +1,56 @@
 //! Topics: one producer, any number of subscribers, and no wait for the slowest.
 //!
 //! ```text
-//!                       ┌─▶ feed ──try_send──▶ actor or pool   full: the event is missed and counted
-//!                       ├─▶ feeds ─try_send──▶ each worker     the same, for each by itself
-//! producer ──publish──▶ topic
-//!                │      └─▶ buffer ──recv──▶ any task          full: the oldest is missed and counted
-//!                └─ replay: the last n, for who comes later
+//!                               ┌─▶ feed ──send──▶ actor or pool
+//! producer ──publish──▶ ring ───┼─▶ feed ──send──▶ worker, and a feed for each other one
+//!                │              └────────recv────▶ any task
+//!                └─▶ replay: the last n, for later subscribers
 //! ```
 //!
-//! A [`Topic`] is the handle for subscribers, a [`Producer`] the one right to publish to it.
-//! Publishing never waits: a subscriber that is too slow misses events, and is told how many by an
-//! [`Event::Lagged`] before the next one that it gets. A subscriber that is gone is removed.
+//! A [`Topic`] is the handle for subscribers, a [`Producer`] the one right to publish to it. Events
+//! lie in one ring, that of [`tokio::sync::broadcast`], and each subscriber reads it at its own
+//! pace. Actors and pools are fed by a task for each subscription, which waits for room in the
+//! mailbox. Publishing waits for nobody: a subscriber that is further behind than the ring
+//! [holds](TopicBuilder::capacity) misses the oldest events, and is told how many by an
+//! [`Event::Lagged`] before the next one. A subscriber that is gone is removed with the next event.
 //!
-//! The price: an allocation per event, and per subscriber a copy (an event is `Clone`;
-//! large ones are an `Arc` of something). Publishing takes time in proportion to the
-//! subscribers, in the producer.
+//! The price: an allocation for each event, which stays until the ring has gone round (the event
+//! itself is dropped once everybody has it). For each event and subscriber, a copy (an event is
+//! `Clone`; large ones are an `Arc` of something) and a task that is woken. For each topic, some 50
+//! bytes for each place in the ring.
 //!
 //! Use something else if no event may be missed (send to each address, and wait for room), or if
 //! there are several publishers (a pool in front of the producer, or a topic each).
 
-use std::{fmt, marker::PhantomData, sync::Arc};
+use std::{
+    fmt,
+    marker::PhantomData,
+    sync::{Arc, atomic::Ordering},
+};
 
 use crate::{Address, gather::BroadcastAddress};
 
-pub(crate) mod buffer;
 mod event;
 mod feed;
-mod feeds;
 mod hub;
 mod producer;
-pub(crate) mod receiver;
-pub(crate) mod subscriber;
+mod receiver;
 mod subscription;
 
 pub use self::{
     event::Event,
-    hub::TopicStats,
     producer::{Notice, Producer},
     receiver::Receiver,
     subscription::Subscription,
 };
-use self::{feed::Feed, feeds::Feeds, hub::Hub, subscriber::Missed};
+use self::{
+    feed::{feed, feed_each},
+    hub::Hub,
+};
+
+/// How many events the ring holds unless said otherwise: enough for a burst that comes before a
+/// busy runtime gets to the feeds, in 50 KB.
+const CAPACITY: usize = 1024;
 
 /// The producer of a topic exists: there is one at a time.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -77,7 +87,7 @@ pub struct ProducerTaken {
 /// producer.publish(20);
 ///
 /// let display = Pool::new(|_slot| Display).workers(1).spawn().await?;
-/// let subscription = temperature.subscribe(&display); // is told 20 at once
+/// let subscription = temperature.subscribe(&display); // gets 20 first
 /// producer.publish(21);
 /// drop(subscription); // ends it
 /// # Ok(()) }
@@ -86,10 +96,29 @@ pub struct Topic<E> {
     hub: Arc<Hub<E>>,
 }
 
+/// The figures of a topic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TopicStats {
+    /// Subscriptions that have not ended.
+    pub subscribers: usize,
+    /// Events published so far.
+    pub published: u64,
+    /// Events that subscribers have missed, of all subscribers there were. Each subscriber counts
+    /// its own when it comes to the next event.
+    pub missed: u64,
+    /// Subscribers that were removed because they were gone.
+    pub removed: u64,
+    /// Events kept for later subscribers.
+    pub replayable: usize,
+}
+
 /// A topic that is being set up.
+#[derive(Debug)]
 #[must_use = "a topic exists once it is opened"]
 pub struct TopicBuilder<E> {
     name: Arc<str>,
+    capacity: usize,
     replay: usize,
     event: PhantomData<fn(E)>,
 }
@@ -97,12 +126,12 @@ pub struct TopicBuilder<E> {
 impl<E> Topic<E> {
     /// Sets up a topic.
     pub fn named(name: impl Into<Arc<str>>) -> TopicBuilder<E> {
-        TopicBuilder { name: name.into(), replay: 0, event: PhantomData }
+        TopicBuilder { name: name.into(), capacity: CAPACITY, replay: 0, event: PhantomData }
     }
 
     /// The name.
     pub fn name(&self) -> &str {
-        self.hub.name()
+        &self.hub.name
     }
 
     /// Takes the right to publish, after the producer that had it was dropped. To hand it over
@@ -111,7 +140,7 @@ impl<E> Topic<E> {
     /// # Errors
     /// If it is already taken.
     pub fn producer(&self) -> Result<Producer<E>, ProducerTaken> {
-        if !self.hub.take_right() {
+        if self.hub.produced.swap(true, Ordering::AcqRel) {
             return Err(ProducerTaken { topic: self.name().to_owned() });
         }
         Ok(Producer::new(&self.hub))
@@ -119,7 +148,14 @@ impl<E> Topic<E> {
 
     /// The figures of this moment.
     pub fn stats(&self) -> TopicStats {
-        self.hub.stats()
+        let (kept, counts) = (self.hub.kept.lock(), &self.hub.counts);
+        TopicStats {
+            subscribers: *counts.subscribers.borrow(),
+            published: kept.published,
+            missed: counts.missed.load(Ordering::Relaxed),
+            removed: counts.removed.load(Ordering::Relaxed),
+            replayable: kept.replay.len(),
+        }
     }
 }
 
@@ -128,47 +164,49 @@ impl<E: Clone + Send + Sync + 'static> Topic<E> {
     /// subscription is dropped or the pool is gone. A pool handles each event once, by one of its
     /// workers; to deliver it to each of them, use [`subscribe_each`](Self::subscribe_each).
     ///
-    /// The subscription does not keep the pool alive. A full mailbox misses the event; when the
-    /// next one is published and there is room, it gets [`Event::Lagged`] before that. If the
-    /// `Lagged` takes the last room, the event is held until another one is published. (In a pool
-    /// with several workers, "before" is the order in which the two are accepted.)
-    pub fn subscribe<M, R, F>(&self, address: &Address<M, R, F>) -> Subscription<E>
+    /// A task on the pool's runtime sends one event after the other, and waits for room in the
+    /// mailbox as any sender does; while an event waits for room, it keeps the pool alive. An event
+    /// that the pool refuses instead of letting it wait is missed. (In a pool with several workers,
+    /// [`Event::Lagged`] comes before the next event in the order in which the two are accepted.)
+    pub fn subscribe<M, R, F>(&self, address: &Address<M, R, F>) -> Subscription
     where
         M: From<Event<E>> + Send + 'static,
-        R: 'static,
-        F: 'static,
+        R: Send + 'static,
+        F: Send + 'static,
     {
         self.subscribe_with(address, |event| Some(M::from(event)))
     }
 
     /// As [`subscribe`](Self::subscribe), with a function that makes messages of events, and none
-    /// of those that the actor does not want. It runs in the producer, under no lock. If it panics,
-    /// the event is missed.
+    /// of those that the actor does not want. If it panics, the event is missed.
     pub fn subscribe_with<M, R, F>(
         &self,
         address: &Address<M, R, F>,
         convert: impl Fn(Event<E>) -> Option<M> + Send + Sync + 'static,
-    ) -> Subscription<E>
+    ) -> Subscription
     where
         M: Send + 'static,
-        R: 'static,
-        F: 'static,
+        R: Send + 'static,
+        F: Send + 'static,
     {
-        let feed = Feed::new(address.downgrade(), convert, Missed::new(self.hub.missed()));
-        Subscription::new(&self.hub, Arc::new(feed))
+        let (mut events, to) = (Receiver::new(&self.hub), address.downgrade());
+        Subscription::spawn(address.runtime(), events.counter(), async move {
+            if feed(&mut events, &to, convert).await {
+                events.remove();
+            }
+        })
     }
 
     /// Delivers events to each live worker of a pool, a message for each, beginning
     /// with the replayed ones.
     ///
-    /// Each worker is a subscriber of its own, with its own order and its own misses: one with a
-    /// full mailbox gets [`Event::Lagged`], and the others get everything. The subscription
+    /// Each worker is fed by a task of its own, with its own order and its own misses: one that
+    /// falls too far behind gets [`Event::Lagged`], and the others get everything. The subscription
     /// counts the misses of all together. The events of a restarted worker wait in its mailbox; a
     /// worker that joins later gets the events published from then on. While there is no worker,
     /// events reach nobody.
     ///
-    /// The subscription does not keep the pool alive. Publishing to it takes two
-    /// allocations per worker.
+    /// The subscription keeps the pool alive only while an event waits for room.
     ///
     /// ```
     /// # use greenroom::{Topic, topic::Event, prelude::*};
@@ -179,30 +217,41 @@ impl<E: Clone + Send + Sync + 'static> Topic<E> {
     /// let (outdated, mut producer) = Topic::named("outdated").open();
     /// let subscription = outdated.subscribe_each(&caches.broadcast());
     /// producer.publish(17);
+    /// # while caches.stats().accepted < 3 { tokio::task::yield_now().await; }
     /// assert_eq!(caches.stats().accepted, 3);
     /// # Ok(()) }
     /// ```
-    pub fn subscribe_each<M, R, F>(&self, workers: &BroadcastAddress<M, R, F>) -> Subscription<E>
+    pub fn subscribe_each<M, R, F>(&self, workers: &BroadcastAddress<M, R, F>) -> Subscription
     where
         M: From<Event<E>> + Send + 'static,
-        R: 'static,
-        F: 'static,
+        R: Send + 'static,
+        F: Send + 'static,
     {
-        let feeds = Feeds::new(workers.weak_group(), self.hub.missed());
-        Subscription::new(&self.hub, Arc::new(feeds))
+        let (mut events, pool) = (Receiver::new(&self.hub), workers.weak_group());
+        Subscription::spawn(workers.runtime(), events.counter(), async move {
+            if feed_each(&mut events, &*pool).await {
+                events.remove();
+            }
+        })
     }
 
-    /// Events for code that is no actor, beginning with the replayed ones. Up to `buffer`
-    /// events wait; when another one comes, the oldest is missed and counted. (With a buffer
-    /// of 0 all of them are.)
-    pub fn receiver(&self, buffer: usize) -> Receiver<E> {
-        Receiver::new(&self.hub, buffer)
+    /// Events for code that is no actor, beginning with the replayed ones.
+    pub fn receiver(&self) -> Receiver<E> {
+        Receiver::new(&self.hub)
     }
 }
 
 impl<E> TopicBuilder<E> {
-    /// How many of the last events a new subscriber gets first; none unless said otherwise. A
-    /// receiver gets no more of them than its buffer holds.
+    /// How many events a subscriber may be behind before it misses the oldest; 1,024 unless said
+    /// otherwise. Rounded up to a power of two. Size it by the events that are published while the
+    /// slowest subscriber that is to miss nothing is held up.
+    pub fn capacity(mut self, events: usize) -> Self {
+        self.capacity = events;
+        self
+    }
+
+    /// How many of the last events a new subscriber gets first; none unless said otherwise. They
+    /// take no room in the ring.
     pub fn replay(mut self, events: usize) -> Self {
         self.replay = events;
         self
@@ -210,7 +259,7 @@ impl<E> TopicBuilder<E> {
 
     /// The topic, and the right to publish to it.
     pub fn open(self) -> (Topic<E>, Producer<E>) {
-        let hub = Arc::new(Hub::new(self.name, self.replay));
+        let hub = Arc::new(Hub::new(self.name, self.replay, self.capacity));
         let producer = Producer::new(&hub);
         (Topic { hub }, producer)
     }
@@ -225,12 +274,5 @@ impl<E> Clone for Topic<E> {
 impl<E> fmt::Debug for Topic<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Topic").field("name", &self.name()).finish_non_exhaustive()
-    }
-}
-
-impl<E> fmt::Debug for TopicBuilder<E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut builder = f.debug_struct("TopicBuilder");
-        builder.field("name", &self.name).field("replay", &self.replay).finish_non_exhaustive()
     }
 }

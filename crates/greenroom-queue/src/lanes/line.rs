@@ -74,7 +74,11 @@ impl<T: Payload, K> Line<T, K> {
     }
 
     pub(super) fn retried(&self) -> usize {
-        self.queue.iter().take_while(|entry| entry.is_retry()).count()
+        let mut retried = 0;
+        while self.queue.get(retried).is_some_and(Entry::is_retry) {
+            retried += 1;
+        }
+        retried
     }
 
     pub(super) fn evict(&mut self, urgent: bool) -> Option<Entry<T, K>> {
@@ -88,19 +92,24 @@ impl<T: Payload, K> Line<T, K> {
 
     /// Lifted messages come back, as far as they stay: behind those that wait for another attempt
     /// by now, and before all others of their class.
-    pub(super) fn set_down(&mut self, stay: VecDeque<Entry<T, K>>) {
+    pub(super) fn set_down(&mut self, mut stay: VecDeque<Entry<T, K>>) {
         self.lifted = 0;
         let retried = self.retried();
         let mut later_urgent = self.queue.split_off(retried);
-        let later_normal = later_urgent.split_off(self.urgent);
-        let (retried, others): (VecDeque<_>, VecDeque<_>) =
-            stay.into_iter().partition(Entry::is_retry);
-        let (urgent, normal): (VecDeque<_>, VecDeque<_>) =
-            others.into_iter().partition(|entry| entry.urgent);
-        self.urgent += urgent.len();
-        for part in [retried, urgent, later_urgent, normal, later_normal] {
-            self.queue.extend(part);
+        let mut later_normal = later_urgent.split_off(self.urgent);
+        let (mut urgent, mut normal) = (VecDeque::new(), VecDeque::new());
+        while let Some(entry) = stay.pop_front() {
+            match entry.urgent {
+                _ if entry.is_retry() => self.queue.push_back(entry),
+                true => urgent.push_back(entry),
+                false => normal.push_back(entry),
+            }
         }
+        self.urgent += urgent.len();
+        self.queue.append(&mut urgent);
+        self.queue.append(&mut later_urgent);
+        self.queue.append(&mut normal);
+        self.queue.append(&mut later_normal);
     }
 
     /// The first message; but a normal one after a run of urgent ones.

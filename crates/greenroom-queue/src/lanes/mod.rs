@@ -102,12 +102,12 @@ impl<T: Payload, K> Lane<T, K> {
 
     /// Messages that wait here, in order.
     pub fn iter(&self) -> impl Iterator<Item = &Entry<T, K>> {
-        self.line.iter().flat_map(|line| &line.queue)
+        self.line.as_ref().map(|line| line.queue.iter()).unwrap_or_default()
     }
 
     /// As `iter`, to be changed.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Entry<T, K>> {
-        self.line.iter_mut().flat_map(|line| &mut line.queue)
+        self.line.as_mut().map(|line| line.queue.iter_mut()).unwrap_or_default()
     }
 
     /// How many messages wait here, those included that are lifted.
@@ -192,7 +192,14 @@ impl<T: Payload, K> Lane<T, K> {
 }
 
 /// What waited in a lane, while it is lifted.
-pub type LiftedLine<T, K> = (LaneId, VecDeque<Entry<T, K>>);
+pub struct LiftedLine<T: Payload, K> {
+    /// The lane.
+    pub id: LaneId,
+    /// The messages, or those that stay.
+    pub messages: VecDeque<Entry<T, K>>,
+    /// How many there were.
+    pub lifted: usize,
+}
 
 /// Where a message belongs that may have to wait behind its key.
 pub enum Behind<'a, T: Payload, K> {
@@ -349,8 +356,13 @@ impl<T: Payload, K> Lanes<T, K> {
 
     /// The lanes whose keys may equal one with this hash.
     pub fn candidates(&mut self, hash: u32) -> Vec<(LaneId, Arc<K>)> {
-        let those = self.of_hash_mut(hash);
-        those.filter_map(|lane| Some((lane.id, lane.key.share()?))).collect()
+        let mut candidates = Vec::new();
+        for lane in self.of_hash_mut(hash) {
+            if let Some(key) = lane.key.share() {
+                candidates.push((lane.id, key));
+            }
+        }
+        candidates
     }
 
     /// True if a key with this hash has a lane.
@@ -476,16 +488,18 @@ impl<T: Payload, K> Lanes<T, K> {
 
     /// Takes out the waiting messages of each lane, in order, to be looked at under no lock.
     pub fn lift(&mut self) -> Vec<LiftedLine<T, K>> {
-        let lines = self.table.iter_mut().filter_map(|lane| Some((lane.id, lane.line.as_mut()?)));
-        let lifted: Vec<_> = lines
-            .filter(|(_, line)| !line.queue.is_empty())
-            .map(|(id, line)| {
+        let mut lines = Vec::new();
+        for lane in &mut self.table {
+            if let Some(line) = &mut lane.line
+                && !line.queue.is_empty()
+            {
                 (line.lifted, line.urgent) = (line.queue.len(), 0);
-                (id, std::mem::take(&mut line.queue))
-            })
-            .collect();
+                let messages = std::mem::take(&mut line.queue);
+                lines.push(LiftedLine { id: lane.id, lifted: messages.len(), messages });
+            }
+        }
         self.queued = 0;
-        lifted
+        lines
     }
 
     /// Puts back what stays of a lane's line. An error with the line if the lane is gone: the pool
@@ -503,47 +517,73 @@ impl<T: Payload, K> Lanes<T, K> {
     }
 
     /// Takes every message that waits here, in order within a lane, and every lane that no worker
-    /// runs. The result holds keys: drop it outside the lock.
-    pub fn drain(&mut self, into: &mut Vec<Entry<T, K>>) -> Vec<Lane<T, K>> {
+    /// runs. Lanes hold keys: drop them outside the lock. Says how many messages held no permit,
+    /// those included that are lifted.
+    pub fn drain(
+        &mut self,
+        entries: &mut Vec<Entry<T, K>>,
+        unowned: &mut Vec<Lane<T, K>>,
+    ) -> usize {
+        let mut apart = 0;
         self.queued = 0;
-        for line in self.table.iter_mut().filter_map(|lane| lane.line.as_mut()) {
-            line.urgent = 0;
-            into.extend(line.queue.drain(..));
+        for lane in &mut self.table {
+            if lane.is_apart() {
+                apart += lane.len();
+            }
+            if let Some(line) = &mut lane.line {
+                line.urgent = 0;
+                while let Some(entry) = line.queue.pop_front() {
+                    entries.push(entry);
+                }
+            }
         }
-        let running = |lane: &mut Lane<_, _>| matches!(lane.state, LaneState::Running(_));
-        self.table.extract_if(|lane| !running(lane)).collect()
+        let is_unowned = |lane: &mut Lane<_, _>| !matches!(lane.state, LaneState::Running(_));
+        for lane in self.table.extract_if(is_unowned) {
+            unowned.push(lane);
+        }
+        apart
     }
 
     /// Takes the first message that waits in some lane and has not been attempted, an urgent one or
     /// a normal one, for a sender that needs its room. Names the lane if no worker runs it and
     /// nothing is left in it: the caller closes it.
     pub fn evict(&mut self, urgent: bool) -> Option<Evicted<T, K>> {
-        // What holds no room makes none.
-        let mut lanes = self.table.iter_mut().filter(|lane| !lane.is_apart());
-        let evicted = lanes.find_map(|lane| {
-            let entry = lane.evict(urgent)?;
-            let emptied = lane.state == LaneState::Ready && lane.is_empty();
-            Some((entry, emptied.then_some(lane.id)))
-        })?;
-        self.queued -= 1;
-        Some(evicted)
+        for lane in &mut self.table {
+            // What holds no room makes none.
+            if !lane.is_apart()
+                && let Some(entry) = lane.evict(urgent)
+            {
+                self.queued -= 1;
+                let emptied = lane.state == LaneState::Ready && lane.is_empty();
+                return Some((entry, emptied.then_some(lane.id)));
+            }
+        }
+        None
     }
 
     /// As `evict`, a normal message of a lane with this hash that is not ready: a ready lane might
     /// be left without a message.
     pub fn evict_of(&mut self, hash: u32) -> Option<Entry<T, K>> {
-        let entry = self
-            .of_hash_mut(hash)
-            .filter(|lane| lane.state != LaneState::Ready && !lane.is_apart())
-            .find_map(|lane| lane.evict(false))?;
-        self.queued -= 1;
-        Some(entry)
+        for lane in self.table.iter_hash_mut(spread(hash)) {
+            if lane.id.hash == hash
+                && lane.state != LaneState::Ready
+                && !lane.is_apart()
+                && let Some(entry) = lane.evict(false)
+            {
+                self.queued -= 1;
+                return Some(entry);
+            }
+        }
+        None
     }
 
     /// When the message was queued that has waited longest in a lane.
     pub fn oldest(&self) -> Option<Stamp> {
-        let lanes = self.table.iter();
-        lanes.filter_map(|lane| first(lane.iter())).min_by_key(|stamp| stamp.nanos())
+        let mut oldest = None;
+        for lane in &self.table {
+            oldest = Stamp::earliest(&[oldest, first(lane.iter())]);
+        }
+        oldest
     }
 
     /// True if there is no lane.
@@ -555,7 +595,9 @@ impl<T: Payload, K> Lanes<T, K> {
     /// Counts the waiting messages of lanes by their keys.
     pub fn count_into(&self, backlog: &mut Backlog) {
         for lane in &self.table {
-            lane.iter().for_each(|entry| backlog.count_of(lane.id.hash, entry));
+            for entry in lane.iter() {
+                backlog.count_of(lane.id.hash, entry);
+            }
             if lane.state == LaneState::Parked {
                 backlog.park(lane.id.hash);
             }
@@ -568,14 +610,14 @@ impl<T: Payload, K> Lanes<T, K> {
         let Some(line) = self.get(id).and_then(|lane| lane.line.as_mut()) else {
             return Vec::new();
         };
-        let (mut failed, retried) = (Vec::new(), line.retried());
-        for entry in line.queue.drain(..retried).collect::<Vec<_>>().into_iter().rev() {
-            match entry.has_failed_for_good() {
-                true => failed.push(entry),
-                false => line.queue.push_front(entry),
+        let (mut failed, mut place) = (Vec::new(), 0);
+        while line.queue.get(place).is_some_and(Entry::is_retry) {
+            if !line.queue[place].has_failed_for_good() {
+                place += 1;
+            } else if let Some(entry) = line.queue.remove(place) {
+                failed.push(entry);
             }
         }
-        failed.reverse();
         self.queued -= failed.len();
         failed
     }
@@ -586,14 +628,9 @@ impl<T: Payload, K> Lanes<T, K> {
             return Vec::new();
         };
         (line.urgent, line.urgent_run) = (0, 0);
-        let all: Vec<_> = line.queue.drain(..).collect();
+        let all = Vec::from(std::mem::take(&mut line.queue));
         self.queued -= all.len();
         all
-    }
-
-    /// Messages that hold no permit.
-    pub fn apart(&self) -> usize {
-        self.iter().filter(|lane| lane.is_apart()).map(Lane::len).sum()
     }
 
     /// Every lane, in no order.

@@ -7,7 +7,7 @@ use crate::{block_queue::BlockQueue, entry::Entry, lanes::LiftedLine, payload::P
 /// The messages of a shard, while a withdrawal looks at them, or those that stay.
 pub struct Lifted<T: Payload, K> {
     /// From the outbox, and behind that from the inbox.
-    pub queues: [BlockQueue<Entry<T, K>>; 2],
+    pub queue: BlockQueue<Entry<T, K>>,
     /// From the inbox.
     pub urgent: VecDeque<Entry<T, K>>,
 }
@@ -21,10 +21,24 @@ pub(super) struct LiftedCount {
 
 /// Of the messages that are counted by their keys.
 pub(super) fn hashes<T: Payload, K>(lifted: &Lifted<T, K>, lines: &[LiftedLine<T, K>]) -> Vec<u32> {
-    let queued = lifted.queues.iter().flat_map(BlockQueue::iter).chain(&lifted.urgent);
-    let queued = queued.filter(|entry| entry.key.is_some() && !entry.is_retry());
-    let in_lanes = lines
-        .iter()
-        .flat_map(|(id, line)| line.iter().filter(|entry| !entry.is_retry()).map(|_| id.hash));
-    queued.map(|entry| entry.hash).chain(in_lanes).collect()
+    let mut hashes = Vec::new();
+    let is_counted = |entry: &Entry<T, K>| entry.key.is_some() && !entry.is_retry();
+    for entry in lifted.queue.iter() {
+        if is_counted(entry) {
+            hashes.push(entry.hash);
+        }
+    }
+    for entry in &lifted.urgent {
+        if is_counted(entry) {
+            hashes.push(entry.hash);
+        }
+    }
+    for line in lines {
+        for entry in &line.messages {
+            if !entry.is_retry() {
+                hashes.push(line.id.hash);
+            }
+        }
+    }
+    hashes
 }

@@ -230,11 +230,9 @@ impl<T: Payload, K> Shard<T, K> {
         if messages == 0 || outbox.lifted.is_some() {
             return None;
         }
-        let lifted = Lifted {
-            queues: [&mut outbox.queue, &mut inbox.queue]
-                .map(|queue| std::mem::replace(queue, BlockQueue::new())),
-            urgent: std::mem::take(&mut inbox.urgent),
-        };
+        let mut queue = std::mem::replace(&mut outbox.queue, BlockQueue::new());
+        queue.append(&mut inbox.queue);
+        let lifted = Lifted { queue, urgent: std::mem::take(&mut inbox.urgent) };
         let lines = outbox.lanes.lift();
         outbox.lifted = Some(Box::new(LiftedCount { messages, hashes: hashes(&lifted, &lines) }));
         (inbox.lifted, inbox.scheduled) = (true, true);
@@ -249,10 +247,11 @@ impl<T: Payload, K> Shard<T, K> {
         let mut inbox = self.inbox.lock();
         outbox.lifted = None;
         inbox.lifted = false;
-        stay.queues.into_iter().for_each(|mut queue| outbox.queue.append(&mut queue));
+        let Lifted { mut queue, mut urgent } = stay;
+        outbox.queue.append(&mut queue);
         outbox.filled.variety.is_mixed = true;
-        let later = std::mem::replace(&mut inbox.urgent, stay.urgent);
-        inbox.urgent.extend(later);
+        urgent.append(&mut inbox.urgent);
+        inbox.urgent = urgent;
         inbox.has_urgent()
     }
 
@@ -268,16 +267,11 @@ impl<T: Payload, K> Shard<T, K> {
         bounds: KeyBounds,
     ) -> &'a mut Backlog {
         inbox.uncounted.counted = true;
-        let (queue, lanes, carried) = (&outbox.queue, &outbox.lanes, outbox.carried);
-        let lifted = outbox.lifted.iter().flat_map(|lifted| &lifted.hashes);
-        outbox.backlog.get_or_insert_with(|| {
-            let mut backlog = Backlog::new(bounds);
-            let queued = queue.iter().chain(inbox.queue.iter()).chain(&inbox.urgent);
-            queued.for_each(|entry| backlog.count(entry));
-            lanes.count_into(&mut backlog);
-            carried.iter().chain(lifted).for_each(|hash| backlog.count_one(*hash));
-            Box::new(backlog)
-        })
+        let backlog = match outbox.backlog.take() {
+            Some(backlog) => backlog,
+            None => Box::new(counted(inbox, outbox, Backlog::new(bounds))),
+        };
+        outbox.backlog.insert(backlog)
     }
 
     /// This worker does not serve the shard any more.
@@ -320,4 +314,31 @@ impl<T: Payload, K> Shard<T, K> {
     pub fn seems_to_have_waiting(&self, outbox: &ShardOutbox<T, K>) -> bool {
         !outbox.queue.is_empty() || self.inbox.try_lock().is_none_or(|inbox| !inbox.is_empty())
     }
+}
+
+/// The backlog, with the waiting messages of each key.
+fn counted<T: Payload, K>(
+    inbox: &ShardInbox<T, K>,
+    outbox: &ShardOutbox<T, K>,
+    mut backlog: Backlog,
+) -> Backlog {
+    for entry in outbox.queue.iter() {
+        backlog.count(entry);
+    }
+    for entry in inbox.queue.iter() {
+        backlog.count(entry);
+    }
+    for entry in &inbox.urgent {
+        backlog.count(entry);
+    }
+    outbox.lanes.count_into(&mut backlog);
+    if let Some(hash) = outbox.carried {
+        backlog.count_one(hash);
+    }
+    if let Some(lifted) = &outbox.lifted {
+        for hash in &lifted.hashes {
+            backlog.count_one(*hash);
+        }
+    }
+    backlog
 }

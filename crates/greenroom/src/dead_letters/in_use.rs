@@ -5,26 +5,25 @@ use std::collections::VecDeque;
 use greenroom_queue::discard::discard;
 use greenroom_queue::lock::Mutex;
 
-use super::{LetterInfo, Store};
+use super::{
+    LetterInfo,
+    store::{Out, Store, own},
+};
 use crate::DeadLetter;
 
 /// A letter out of its place. Dropped, it goes back.
-pub(super) struct InUse<'a, M, E> {
+pub(super) struct InUse<'a, M: Send + 'static, E: Send + 'static> {
     /// The store that has its place.
-    store: &'a Mutex<Store<M, E>>,
+    store: &'a Mutex<Store>,
     /// With its number, by which its place is found.
     info: LetterInfo,
     /// `None` once it needs no place any more.
     letter: Option<DeadLetter<M, E>>,
 }
 
-impl<'a, M, E> InUse<'a, M, E> {
-    pub(super) fn new(
-        store: &'a Mutex<Store<M, E>>,
-        info: LetterInfo,
-        letter: DeadLetter<M, E>,
-    ) -> Self {
-        Self { store, info, letter: Some(letter) }
+impl<'a, M: Send + 'static, E: Send + 'static> InUse<'a, M, E> {
+    pub(super) fn new(store: &'a Mutex<Store>, (info, letter): Out) -> Self {
+        Self { store, info, letter: own(letter) }
     }
 
     pub(super) fn info(&self) -> &LetterInfo {
@@ -52,12 +51,12 @@ impl<'a, M, E> InUse<'a, M, E> {
     }
 
     fn put_back(&mut self, letter: DeadLetter<M, E>) {
-        let homeless = self.store.lock().put_back(self.info.id, letter);
+        let homeless = self.store.lock().put_back(self.info.id, Box::new(letter));
         discard(homeless);
     }
 }
 
-impl<M, E> Drop for InUse<'_, M, E> {
+impl<M: Send + 'static, E: Send + 'static> Drop for InUse<'_, M, E> {
     fn drop(&mut self) {
         if let Some(letter) = self.letter.take() {
             self.put_back(letter);
@@ -67,7 +66,7 @@ impl<M, E> Drop for InUse<'_, M, E> {
 
 /// A letter whose message is being sent. Dropped, it goes back with its message, or is removed if
 /// the message was accepted.
-pub(super) struct OnItsWay<'a, M, E> {
+pub(super) struct OnItsWay<'a, M: Send + 'static, E: Send + 'static> {
     /// The letter without its message. It goes back after the message has been put into it again.
     in_use: InUse<'a, M, E>,
     /// The message, until it is accepted: a queue of one, because sending from a queue
@@ -76,13 +75,13 @@ pub(super) struct OnItsWay<'a, M, E> {
     pub(super) message: VecDeque<M>,
 }
 
-impl<M, E> OnItsWay<'_, M, E> {
+impl<M: Send + 'static, E: Send + 'static> OnItsWay<'_, M, E> {
     pub(super) fn id(&self) -> u64 {
         self.in_use.info.id
     }
 }
 
-impl<M, E> Drop for OnItsWay<'_, M, E> {
+impl<M: Send + 'static, E: Send + 'static> Drop for OnItsWay<'_, M, E> {
     fn drop(&mut self) {
         match (self.message.pop_front(), self.in_use.letter.as_mut()) {
             (Some(message), Some(letter)) => letter.message = Some(message),

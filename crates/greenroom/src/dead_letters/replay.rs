@@ -38,7 +38,7 @@ pub enum NotReplayed {
     Refused(NotAccepted),
 }
 
-impl<M, E> DeadLetters<M, E> {
+impl<M: Send + 'static, E: Send + 'static> DeadLetters<M, E> {
     /// Sends the message of a letter again, without waiting: a new acceptance, at the end of its
     /// key's line. The letter goes once the message is accepted.
     ///
@@ -97,7 +97,7 @@ impl<M, E> DeadLetters<M, E> {
         loop {
             let next = self.store.lock().next_of(walk)?;
             match next {
-                Ok((info, letter)) => return Some(InUse::new(&self.store, info, letter)),
+                Ok(out) => return Some(InUse::new(&self.store, out)),
                 Err(_) => replayed.in_use += 1,
             }
         }
@@ -106,7 +106,10 @@ impl<M, E> DeadLetters<M, E> {
 
 impl Replayed {
     /// The letter, if it has a message and none before it was refused.
-    fn wanted<'a, M, E>(&mut self, letter: InUse<'a, M, E>) -> Option<OnItsWay<'a, M, E>> {
+    fn wanted<'a, M: Send + 'static, E: Send + 'static>(
+        &mut self,
+        letter: InUse<'a, M, E>,
+    ) -> Option<OnItsWay<'a, M, E>> {
         match (letter.message(), self.refused.last()) {
             (None, _) => self.without_message += 1,
             (_, Some(&(_, why))) => self.refused.push((letter.info().id, why)),
@@ -115,7 +118,11 @@ impl Replayed {
         None
     }
 
-    fn note<M, E>(&mut self, letter: &OnItsWay<'_, M, E>, sent: Result<(), NotAccepted>) {
+    fn note<M: Send + 'static, E: Send + 'static>(
+        &mut self,
+        letter: &OnItsWay<'_, M, E>,
+        sent: Result<(), NotAccepted>,
+    ) {
         match sent {
             Ok(()) => self.replayed += 1,
             Err(why) => self.refused.push((letter.id(), why)),

@@ -1,13 +1,25 @@
-//! The letters by their numbers. No user code runs here: values to be dropped are returned.
+//! The letters by their numbers, whatever their messages are. No user code runs here: values to be
+//! dropped are returned.
 
-use std::collections::{BTreeMap, btree_map::Entry};
+use std::{
+    any::Any,
+    collections::{BTreeMap, btree_map::Entry},
+};
 
-use super::{Kept, LetterInfo, NoLetter};
+use super::{LetterInfo, NoLetter};
 use crate::DeadLetter;
 
-pub(super) struct Store<M, E> {
+/// A dead letter of any type.
+pub(super) type AnyLetter = Box<dyn Any + Send>;
+
+/// The letter as it was pushed. Always present.
+pub(super) fn own<M: 'static, E: 'static>(letter: AnyLetter) -> Option<DeadLetter<M, E>> {
+    letter.downcast::<DeadLetter<M, E>>().ok().map(|letter| *letter)
+}
+
+pub(super) struct Store {
     /// Never more than `bound`.
-    letters: BTreeMap<u64, LetterPlace<M, E>>,
+    letters: BTreeMap<u64, LetterPlace>,
     /// How many may be kept.
     bound: usize,
     /// Rises with every letter, so that numbers are in the order of age.
@@ -17,11 +29,11 @@ pub(super) struct Store<M, E> {
 }
 
 /// The place of a letter.
-struct LetterPlace<M, E> {
+struct LetterPlace {
     /// Its information, whether in use or not.
     info: LetterInfo,
     /// `None` while it is in use.
-    letter: Option<DeadLetter<M, E>>,
+    letter: Option<AnyLetter>,
 }
 
 /// The letters that there were when a walk began.
@@ -33,17 +45,23 @@ pub(super) struct Walk {
 }
 
 /// A letter that was taken out, with its information.
-pub(super) type Out<M, E> = (LetterInfo, DeadLetter<M, E>);
+pub(super) type Out = (LetterInfo, AnyLetter);
 
-impl<M, E> Store<M, E> {
+impl Store {
     pub(super) fn new(bound: usize) -> Self {
         Self { letters: BTreeMap::new(), bound, next_id: 1, dropped: 0 }
     }
 
-    pub(super) fn push(&mut self, letter: DeadLetter<M, E>, mut info: LetterInfo) -> Kept<M, E> {
+    /// Returns its number, and the letter that has to go for it. A queue that keeps none gives it
+    /// back itself.
+    pub(super) fn push(
+        &mut self,
+        letter: AnyLetter,
+        mut info: LetterInfo,
+    ) -> (Option<u64>, Option<AnyLetter>) {
         if self.bound == 0 {
             self.dropped += 1;
-            return Kept { id: None, dropped: Some(letter) };
+            return (None, Some(letter));
         }
         let oldest = if self.letters.len() < self.bound { None } else { self.letters.pop_first() };
         let dropped = oldest.and_then(|(_, place)| place.letter);
@@ -53,7 +71,7 @@ impl<M, E> Store<M, E> {
         self.next_id += 1;
         let id = info.id;
         self.letters.insert(id, LetterPlace { info, letter: Some(letter) });
-        Kept { id: Some(id), dropped }
+        (Some(id), dropped)
     }
 
     pub(super) fn list(&self, after: Option<u64>, limit: usize) -> Vec<LetterInfo> {
@@ -62,18 +80,14 @@ impl<M, E> Store<M, E> {
         places.map(|(_, place)| place.info.clone()).collect()
     }
 
-    pub(super) fn take_out(&mut self, id: u64) -> Result<Out<M, E>, NoLetter> {
+    pub(super) fn take_out(&mut self, id: u64) -> Result<Out, NoLetter> {
         let place = self.letters.get_mut(&id).ok_or(NoLetter::Unknown)?;
         let letter = place.letter.take().ok_or(NoLetter::InUse)?;
         Ok((place.info.clone(), letter))
     }
 
     /// Puts a letter back, or returns it if it has lost its place.
-    pub(super) fn put_back(
-        &mut self,
-        id: u64,
-        letter: DeadLetter<M, E>,
-    ) -> Option<DeadLetter<M, E>> {
+    pub(super) fn put_back(&mut self, id: u64, letter: AnyLetter) -> Option<AnyLetter> {
         match self.letters.get_mut(&id) {
             Some(place) => place.letter.replace(letter),
             None => {
@@ -88,7 +102,7 @@ impl<M, E> Store<M, E> {
         self.letters.remove(&id);
     }
 
-    pub(super) fn remove(&mut self, id: u64) -> Result<DeadLetter<M, E>, NoLetter> {
+    pub(super) fn remove(&mut self, id: u64) -> Result<AnyLetter, NoLetter> {
         let Entry::Occupied(mut place) = self.letters.entry(id) else {
             return Err(NoLetter::Unknown);
         };
@@ -97,7 +111,7 @@ impl<M, E> Store<M, E> {
         Ok(letter)
     }
 
-    pub(super) fn remove_all(&mut self) -> Vec<DeadLetter<M, E>> {
+    pub(super) fn remove_all(&mut self) -> Vec<AnyLetter> {
         let mut letters = Vec::with_capacity(self.letters.len());
         self.letters.retain(|_, place| match place.letter.take() {
             Some(letter) => {
@@ -114,7 +128,7 @@ impl<M, E> Store<M, E> {
     }
 
     /// The next letter of a walk, taken out. `None` at the end.
-    pub(super) fn next_of(&mut self, walk: &mut Walk) -> Option<Result<Out<M, E>, NoLetter>> {
+    pub(super) fn next_of(&mut self, walk: &mut Walk) -> Option<Result<Out, NoLetter>> {
         let (&id, _) = self.letters.range(walk.next..walk.end).next()?;
         walk.next = id + 1;
         Some(self.take_out(id))

@@ -4,9 +4,12 @@ pub(crate) mod change;
 pub(crate) mod control;
 pub(crate) mod error;
 
-use std::{fmt, hash::Hash, sync::Arc, time::Duration};
+use std::{convert::Infallible, fmt, hash::Hash, sync::Arc, time::Duration};
+
+use tokio::sync::mpsc;
 
 use super::{
+    core::Core,
     gather::{BroadcastAddress, Worker, live_workers},
     keys::{Keys, WrongKeyType},
     letters::PoolDeadLetters,
@@ -102,7 +105,12 @@ impl<A: Actor> PoolAdmin<A> {
         &self,
         other: Address<A::Message, A::Reply, A::Error>,
     ) -> Result<Change, AdminError> {
-        self.control.clone().adopt(other)
+        // Not by `Control`: only those who adopt are to compile it.
+        let core = self.control.clone().typed().downcast::<Core<A, Infallible>>();
+        let core = core.map_err(|_| AdminError::Ordered)?;
+        let (outcomes, told) = mpsc::unbounded_channel();
+        let (slot, size) = core.adopt(other, &outcomes)?;
+        Ok(Change::new(vec![slot], Vec::new(), size, told, &core.env.runtime))
     }
 
     /// Tells so many workers to leave: disabled ones first, then idle ones, then those that joined

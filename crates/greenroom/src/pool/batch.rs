@@ -23,11 +23,12 @@
 //! [`concurrency`](PoolBuilder::concurrency)) counts a batch as one.
 //!
 //! # Price
-//! The price is a copy of each message while it is in hand, and two allocations a batch. Use
+//! The price is a copy of each message while it is in hand, and three allocations a batch. Use
 //! batches if a handler costs more than that.
 
 pub(crate) mod batches;
 pub(crate) mod bytes;
+pub(crate) mod hand;
 
 use std::{fmt, ops::Deref};
 

@@ -7,8 +7,8 @@ use tokio::sync::mpsc;
 mod bounds;
 pub(crate) mod config;
 pub(crate) mod constructors;
-mod coordinator;
 pub(crate) mod functions;
+mod keeper;
 mod keys;
 pub(crate) mod overflow;
 pub(crate) mod settings;
@@ -20,9 +20,9 @@ use greenroom_queue::watchdog::Watched;
 use super::{
     Pool,
     admin::change::SlotOutcome,
-    batch::batches::Batches,
+    batch::{batches::Batches, hand::in_batches::InBatches},
     clock::timed,
-    core::Core,
+    core::{Core, PushOf, assign::ByTable, dispatch::ByPolicy},
     limits::{Adaptive, AtOnce, Gate, Rate},
     membership::{
         restart::{Restarts, WhenExhausted},
@@ -60,12 +60,14 @@ pub struct PoolBuilder<A: Actor, K = Infallible> {
     key_of: Option<KeyOf<A::Message, K>>,
     config: PoolConfig,
     functions: FunctionsOf<A>,
+    /// `None` if workers pull.
+    push: Option<PushOf<A, K>>,
 }
 
 impl<A: Actor> PoolBuilder<A> {
     pub(crate) fn new(factory: Factory<A>) -> Self {
         let (config, functions) = (PoolConfig::default(), FunctionsOf::<A>::default());
-        Self { factory, key_of: None, config, functions }
+        Self { factory, key_of: None, config, functions, push: None }
     }
 
     /// Gives each message to the worker that a policy chooses, instead of to the first free one. An
@@ -84,6 +86,7 @@ impl<A: Actor> PoolBuilder<A> {
     pub fn dispatch(mut self, policy: impl Policy<A::Message>) -> Self {
         self.functions.dispatch = Some(Box::new(policy));
         self.functions.sticky = None;
+        self.push = Some(Box::new(ByPolicy));
         self
     }
 
@@ -170,10 +173,18 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         let factory = self.factory.layered(layer);
         let mut this = self;
         let key_of = this.key_of.take();
-        this.with(factory, key_of)
+        let push: Option<PushOf<Layered<A, L>, K>> = match this.functions.sticky {
+            _ if this.push.is_none() => None,
+            Some(_) => Some(Box::new(ByTable)),
+            None => Some(Box::new(ByPolicy)),
+        };
+        let mut layered = this.with(factory, key_of);
+        layered.push = push;
+        layered
     }
 
-    /// The same settings for other actors of the same messages, or for another order.
+    /// The same settings for other actors of the same messages, or for another order. Its workers
+    /// pull.
     fn with<B, L>(
         self,
         factory: Factory<B>,
@@ -182,7 +193,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     where
         B: Actor<Message = A::Message, Reply = A::Reply, Error = A::Error>,
     {
-        PoolBuilder { factory, key_of, config: self.config, functions: self.functions }
+        let Self { config, functions, .. } = self;
+        PoolBuilder { factory, key_of, config, functions, push: None }
     }
 
     /// Hands several messages to the actor at once, for an actor whose [`receive`](Actor::receive)
@@ -190,7 +202,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// is copied, and each is settled by itself. [`Pool::batched`] is for actors that take
     /// batches whole.
     pub fn batches(mut self, batches: Batches) -> Self {
-        self.config.handling.batches = Some(batches);
+        self.functions.batching = Some(Box::new(InBatches(batches)));
         self
     }
 
@@ -676,7 +688,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
 
     pub(crate) async fn spawn_core(self) -> Result<Arc<Core<A, K>>, SpawnError> {
         let core = self.into_core()?;
-        start(&core).await?;
+        let slots: Vec<usize> = (0..core.settings.config.size.workers).collect();
+        for slot in &slots {
+            core.membership.slots.at(*slot).details.lock().status = Status::Starting;
+        }
+        start(&core, &slots).await?;
         Ok(core)
     }
 
@@ -689,10 +705,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// The receiver of the pool's events.
     pub(crate) fn told(&self) -> PoolEvents {
         self.config.notices.clone()
-    }
-
-    pub(super) fn pool_name(&self) -> &str {
-        &self.config.name
     }
 
     /// A pool of which nothing runs yet. One actor stays one, whatever else was set.
@@ -713,14 +725,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         let runtime = threads.as_ref().and_then(Threads::handle);
         let runtime = runtime.map_or_else(|| timed::current(&self.config.name), Ok)?;
         let awake_limit = runtime.metrics().num_workers();
-        let Self { factory, key_of, mut config, mut functions } = self;
+        let Self { factory, key_of, mut config, mut functions, push } = self;
         if let Some(limits) = config.limits.take() {
             derived.gate = Gate::new(limits.rate, limits.at_once, limits.adjustable)?;
         }
         derived.uses_handoff &= derived.gate.is_none();
         functions.policy = bounds::ending(functions.policy, config.failure.finally);
         let settings = Settings { config, functions, factory, key_of, derived };
-        Ok(Arc::new(Core::new(settings, awake_limit, runtime, threads)))
+        Ok(Arc::new(Core::new(settings, push, awake_limit, runtime, threads)))
     }
 
     /// What follows from the settings, except limits: these take their time from a clock that
@@ -735,7 +747,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         let is_weighed = functions.dispatch.is_some() || bytes.is_some();
         let chooses = is_weighed || self.key_of.is_some() || functions.sticky.is_some();
         let asks = functions.starts_if.is_some();
-        let handles_together = self.config.handling.batches.is_some();
+        let handles_together = functions.batching.is_some();
         Ok(Derived {
             capacity,
             table_slots,
@@ -813,17 +825,14 @@ fn random_seed() -> u64 {
     RandomState::new().hash_one(0_u8)
 }
 
-/// Starts the workers, and returns when one of them runs.
+/// Starts a worker in each of these slots, and returns when one of them runs.
 pub(super) async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Arc<Core<A, K>>,
+    slots: &[usize],
 ) -> Result<(), SpawnError> {
     let (outcomes, mut told) = mpsc::unbounded_channel();
     let guard = AbortOnDrop(Some(core));
-    let slots: Vec<usize> = (0..core.settings.config.size.workers).collect();
-    slots
-        .iter()
-        .for_each(|slot| core.membership.slots.at(*slot).details.lock().status = Status::Starting);
-    core.start_in(&slots, &outcomes);
+    core.start_in(slots, &outcomes);
     drop(outcomes);
     let (mut reason, mut failed) = (None, Vec::new());
     loop {
@@ -854,7 +863,7 @@ pub(super) async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
                     core.give_keys_to_others(&failed);
                 }
                 guard.defuse();
-                core.notify(PoolEvent::Started { workers: slots.len() });
+                core.notify(PoolEvent::Started { workers: core.membership.size() });
                 return Ok(());
             }
         }
@@ -873,10 +882,12 @@ pub(super) fn watch<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Arc<C
 }
 
 /// Leaves nothing running when a spawn fails or is cancelled.
-struct AbortOnDrop<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static>(Option<&'a Arc<Core<A, K>>>);
+pub(super) struct AbortOnDrop<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    pub(super) Option<&'a Arc<Core<A, K>>>,
+);
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> AbortOnDrop<'_, A, K> {
-    fn defuse(mut self) {
+    pub(super) fn defuse(mut self) {
         self.0 = None;
     }
 }

@@ -196,47 +196,53 @@ impl<A: Actor, K> Clock<A, K> {
     /// counted as if they were there.
     pub(crate) fn lift(&self) -> Vec<WaitingRetry<A, K>> {
         let mut due = self.due.lock();
-        let (lifted, stay) = std::mem::take(&mut *due)
-            .into_iter()
-            .map(|Reverse(alarm)| alarm)
-            .partition::<Vec<_>, _>(|alarm| {
-                matches!(alarm.what, AlarmOf::Message(_) | AlarmOf::Mail(..))
-            });
-        due.extend(stay.into_iter().map(Reverse));
-        lifted.into_iter().map(WaitingRetry).collect()
+        let mut lifted = Vec::new();
+        for Reverse(alarm) in std::mem::take(&mut *due).into_vec() {
+            match alarm.what {
+                AlarmOf::Message(_) | AlarmOf::Mail(..) => lifted.push(WaitingRetry(alarm)),
+                AlarmOf::Lane(_) | AlarmOf::Tag(_) | AlarmOf::Held(_) => due.push(Reverse(alarm)),
+            }
+        }
+        lifted
     }
 
     /// Puts back the lifted alarms that stay; so many were withdrawn.
     pub(crate) fn set_down(&self, stay: Vec<WaitingRetry<A, K>>, withdrawn: usize) {
         self.messages.fetch_sub(withdrawn, Ordering::Relaxed);
-        self.due.lock().extend(stay.into_iter().map(|waiting| Reverse(waiting.0)));
+        let mut due = self.due.lock();
+        for waiting in stay {
+            due.push(Reverse(waiting.0));
+        }
+        drop(due);
         // The earliest of them may be due by now.
         self.changed.notify_one();
     }
 
     /// The message is gone for which this lane was to be woken.
     pub(crate) fn forget_lane(&self, index: usize, id: LaneId) {
-        self.forget(|alarm| {
+        self.forget(&|alarm| {
             alarm.index == index && matches!(alarm.what, AlarmOf::Lane(of) if of == id)
         });
     }
 
     /// The messages are gone for which these table slots were to be woken.
     pub(crate) fn forget_tags(&self, tags: &[u32]) {
-        self.forget(|alarm| matches!(alarm.what, AlarmOf::Tag(tag) if tags.contains(&tag)));
+        self.forget(&|alarm| matches!(alarm.what, AlarmOf::Tag(tag) if tags.contains(&tag)));
     }
 
-    fn forget(&self, is_such: impl Fn(&ClockEntry<A, K>) -> bool) {
+    fn forget(&self, is_such: &dyn Fn(&ClockEntry<A, K>) -> bool) {
         self.due.lock().retain(|Reverse(alarm)| !is_such(alarm));
     }
 
     /// Takes every message without a key that waits. Lanes keep theirs.
     pub(crate) fn drain(&self) -> Vec<Queued<A, K>> {
         let alarms = std::mem::take(&mut *self.due.lock()).into_vec();
-        let messages: Vec<_> = alarms
-            .into_iter()
-            .filter_map(|Reverse(alarm)| WaitingRetry(alarm).into_entry())
-            .collect();
+        let mut messages = Vec::new();
+        for Reverse(alarm) in alarms {
+            if let Some(message) = WaitingRetry(alarm).into_entry() {
+                messages.push(message);
+            }
+        }
         self.messages.fetch_sub(messages.len(), Ordering::Relaxed);
         messages
     }

@@ -1,11 +1,11 @@
-//! The controllers of a pool: its advisor, its coordinator, its supervisor.
+//! The controllers of a pool: its advisor, its keeper, its supervisor.
 
 pub(crate) mod advising;
 pub(crate) mod advisor;
 pub(crate) mod autoscale;
 
 use std::sync::{
-    OnceLock,
+    Arc, OnceLock,
     atomic::{AtomicBool, Ordering},
 };
 
@@ -13,22 +13,21 @@ use greenroom_queue::lock::Mutex;
 use tokio::time::{Instant, timeout_at};
 
 use super::{
-    coordinator::{PoolNotice, coordination::Coordination},
+    keeper::{notice::PoolNotice, notices::Notices},
     lifecycle::Lifecycle,
     membership::restart::Escalation,
     outgoing::OutgoingOf,
 };
-use crate::{
-    Actor, AddressOf, AnyAddress, Class, ExitReason, life::Signal,
-    pool::controllers::advising::Advising,
-};
+use crate::{Actor, AddressOf, Class, ExitReason, pool::controllers::advising::Advising};
 
-/// The controllers of a pool: its advisor, its coordinator, its supervisor.
+/// The controllers of a pool: its advisor, its keeper, its supervisor.
 pub(crate) struct Controllers<A: Actor> {
     /// The latest advice and its advisor, if the pool is advised.
     pub(crate) advising: Mutex<Advising>,
-    /// Set before the first worker starts, if the pool has a coordinator.
-    pub(crate) coordination: OnceLock<Coordination<A>>,
+    /// The notices for its keeper, if it has one. Set before the keeper starts.
+    pub(crate) notices: OnceLock<Arc<Notices>>,
+    /// The address of its keeper, if that takes urgent messages. Set before the first worker starts.
+    pub(crate) urgent: OnceLock<AddressOf<A>>,
     /// Hears of a worker's end when its restart budget is used up, if the pool leaves
     /// that to others.
     pub(crate) escalation: Mutex<Option<Escalation>>,
@@ -40,7 +39,8 @@ impl<A: Actor> Default for Controllers<A> {
     fn default() -> Self {
         Self {
             advising: Mutex::default(),
-            coordination: OnceLock::new(),
+            notices: OnceLock::new(),
+            urgent: OnceLock::new(),
             escalation: Mutex::default(),
             supervised: AtomicBool::new(false),
         }
@@ -50,33 +50,24 @@ impl<A: Actor> Default for Controllers<A> {
 impl<A: Actor> Controllers<A> {
     /// A worker handles messages. Not under a lock.
     pub(crate) fn notify_up(&self, slot: usize) {
-        if let Some(coordination) = self.coordination.get() {
-            coordination.notify(PoolNotice::WorkerUp { slot });
+        if let Some(notices) = self.notices.get() {
+            notices.put(PoolNotice::WorkerUp { slot });
         }
     }
 
     /// A worker that was up does not. Not under a lock.
     pub(crate) fn notify_down(&self, slot: usize, reason: &ExitReason) {
-        if let Some(coordination) = self.coordination.get() {
-            coordination.notify(PoolNotice::WorkerDown { slot, reason: reason.clone() });
+        if let Some(notices) = self.notices.get() {
+            notices.put(PoolNotice::WorkerDown { slot, reason: reason.clone() });
         }
     }
 
     /// A message has found no room.
     #[cold]
     pub(crate) fn notify_saturated(&self) {
-        if let Some(coordination) = self.coordination.get()
-            && coordination.saturated.may_say(Instant::now())
-        {
-            coordination.notify(PoolNotice::Saturated);
+        if let Some(notices) = self.notices.get() {
+            notices.put_saturated(Instant::now());
         }
-    }
-
-    /// Why the pool is to end, if this signal tells the end of its coordinator.
-    pub(crate) fn end_of_coordinator(&self, signal: &Signal<AnyAddress>) -> Option<ExitReason> {
-        let Signal::Down { who, reason } = signal else { return None };
-        let coordination = self.coordination.get()?;
-        (*who == coordination.coordinator).then(|| reason.clone())
     }
 
     /// The address that takes this message instead of a worker. Costs one look at the class of a
@@ -84,7 +75,7 @@ impl<A: Actor> Controllers<A> {
     #[inline]
     pub(crate) fn diverted(&self, payload: &OutgoingOf<A>) -> Option<&AddressOf<A>> {
         match payload.class {
-            Class::Urgent => self.coordination.get()?.urgent.as_ref(),
+            Class::Urgent => self.urgent.get(),
             _ => None,
         }
     }

@@ -27,6 +27,7 @@ use super::{
     membership::Membership,
     outgoing::{LendOutgoing, OutgoingOf},
     pool_payload::{InboxGuard, OutboxOf, PayloadOf, Queued, ShardOf},
+    push::Push,
     routing::{Routing, WayIn},
     stats::telemetry::Telemetry,
 };
@@ -34,13 +35,12 @@ use crate::{Actor, DeadLetters, delivery::Extra};
 
 mod accept;
 mod alarms;
-mod assign;
+pub(crate) mod assign;
 mod backlog;
-pub(crate) mod batch;
+mod batch;
 mod capacity;
 mod claims;
 mod controlled;
-mod coordinated;
 pub(crate) mod dispatch;
 mod drain;
 mod elsewhere;
@@ -59,6 +59,7 @@ mod park;
 mod parked;
 mod place;
 mod push;
+mod pushes;
 mod ready;
 mod rest;
 mod room;
@@ -72,6 +73,9 @@ mod waiters;
 mod withdraw;
 mod workers;
 
+/// How the pool pushes, if it does.
+pub(crate) type PushOf<A, K> = Box<dyn Push<A, K, Core<A, K>>>;
+
 /// One pool. Its addresses, workers and administration share it.
 pub(crate) struct Core<A: Actor, K> {
     /// What its builder has settled. Never changes.
@@ -80,6 +84,8 @@ pub(crate) struct Core<A: Actor, K> {
     pub(crate) queue: WorkQueue<PayloadOf<A>, K>,
     /// The way of a message: by its key, its sender, or a policy.
     pub(crate) routing: Routing<A, K>,
+    /// How messages are pushed to workers, if they are.
+    pub(crate) push: Option<PushOf<A, K>>,
     /// Calls that skip the queue.
     pub(crate) handoff: Handoff<A>,
     /// The workers: their slots and their mailboxes.
@@ -90,7 +96,7 @@ pub(crate) struct Core<A: Actor, K> {
     pub(crate) clock: Clock<A, K>,
     /// Counters and measurements.
     pub(crate) telemetry: Telemetry<K>,
-    /// Its advisor, its coordinator and its supervisor.
+    /// Its advisor, its keeper and its supervisor.
     pub(crate) controllers: Controllers<A>,
     /// What could not be handled, if no hook takes it.
     pub(crate) letters: DeadLetters<A::Message, A::Error>,
@@ -117,6 +123,7 @@ fn is_run<M>(messages: &VecDeque<M>) -> bool {
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn new(
         mut settings: Settings<A, K>,
+        push: Option<PushOf<A, K>>,
         awake_limit: usize,
         runtime: tokio::runtime::Handle,
         threads: Option<Threads>,
@@ -125,7 +132,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let (workers, capacity) = (settings.config.size.workers, settings.derived.capacity);
         let shards = match keyed && workers > 1 {
             true => KEYED_SHARDS,
-            false => Places::shards(workers, settings.config.handling.batches.is_some()),
+            false => Places::shards(workers, settings.functions.batching.is_some()),
         };
         let core = Self {
             queue: WorkQueue::new(
@@ -137,6 +144,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 awake_limit,
             ),
             routing: Routing::new(&mut settings),
+            push,
             handoff: Handoff::new(workers),
             membership: Membership::new(&settings),
             lifecycle: Lifecycle::new(),
@@ -252,7 +260,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     #[cold]
     pub(crate) fn wait_usually(&self, waits: bool) {
         if self.settings.config.handling.quick != Some(true)
-            && self.settings.config.handling.batches.is_none()
+            && self.settings.functions.batching.is_none()
         {
             self.queue.wake.set_waits(waits);
         }
@@ -260,16 +268,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// Messages that lie in a queue or wait for another attempt.
     pub(crate) fn depth(&self) -> usize {
-        let shards = self.queue.shards.iter();
-        let queued: usize = shards
-            .map(|shard| {
-                let outbox = shard.outbox.lock();
-                outbox.queued() + shard.inbox.lock().queued()
-            })
-            .sum();
-        let mailboxes = self.membership.mailboxes.iter().filter_map(|cell| cell.lock().clone());
-        let private: usize = mailboxes.map(|mailbox| mailbox.waiting()).sum();
-        queued + private + self.handed() + self.routing.held.lock().len() + self.clock.messages()
+        let mut queued = 0;
+        for shard in &self.queue.shards {
+            let outbox = shard.outbox.lock();
+            queued += outbox.queued() + shard.inbox.lock().queued();
+        }
+        for slot in 0..self.membership.mailboxes.len() {
+            queued += self.mailbox_if_any(slot).map_or(0, |mailbox| mailbox.waiting());
+        }
+        queued + self.handed() + self.routing.held.lock().len() + self.clock.messages()
     }
 
     pub(crate) fn worker_name(&self, slot: usize) -> String {

@@ -46,8 +46,7 @@ impl<A: Actor> Handoff<A> {
 
     /// Every handoff slot at which a caller may wait for a worker that has been woken.
     pub(crate) fn slots_of_waiters(&self) -> impl Iterator<Item = &HandoffSlotOf<A>> {
-        let hands = self.hands.load(Ordering::Relaxed);
-        let slots = hands.then(|| self.slots.iter()).into_iter().flatten();
-        slots.filter_map(|handoff_slot| handoff_slot.get().map(|handoff_slot| &**handoff_slot))
+        let slots = if self.hands.load(Ordering::Relaxed) { self.slots.len() } else { 0 };
+        (0..slots).filter_map(|worker| self.slots.at(worker).get().map(|slot| &**slot))
     }
 }

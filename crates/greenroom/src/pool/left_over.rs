@@ -65,14 +65,29 @@ impl<M, R, E> Drop for CallKeeper<'_, M, R, E> {
 /// The messages alone: callers hear that the pool has stopped.
 pub(crate) fn into_messages<M, R, E>(mut deliveries: Vec<Delivery<M, R, E>>) -> Vec<M> {
     tell_stopped(take_ports(&mut deliveries));
-    deliveries.into_iter().filter_map(|delivery| delivery.message).collect()
+    let mut messages = Vec::with_capacity(deliveries.len());
+    for delivery in deliveries {
+        if let Some(message) = delivery.message {
+            messages.push(message);
+        }
+    }
+    messages
 }
 
 fn take_ports<M, R, E>(deliveries: &mut [Delivery<M, R, E>]) -> Vec<ReplyPort<R, E>> {
-    let extras = deliveries.iter_mut().filter_map(|delivery| delivery.extra.as_mut());
-    extras.filter_map(|extra| extra.port.take()).collect()
+    let mut ports = Vec::new();
+    for delivery in deliveries {
+        if let Some(extra) = &mut delivery.extra
+            && let Some(port) = extra.port.take()
+        {
+            ports.push(port);
+        }
+    }
+    ports
 }
 
 fn tell_stopped<R, E>(ports: Vec<ReplyPort<R, E>>) {
-    ports.into_iter().for_each(|port| port.resolve(CallError::Stopped));
+    for port in ports {
+        port.resolve(CallError::Stopped);
+    }
 }

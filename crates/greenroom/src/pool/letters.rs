@@ -40,7 +40,7 @@ pub struct PoolDeadLetters<M, R, E> {
     address: Address<M, R, E>,
 }
 
-impl<M, R, E> PoolDeadLetters<M, R, E> {
+impl<M: Send + 'static, R, E: Send + 'static> PoolDeadLetters<M, R, E> {
     pub(super) fn new(letters: DeadLetters<M, E>, address: Address<M, R, E>) -> Self {
         Self { letters, address }
     }

@@ -15,9 +15,9 @@ use greenroom_queue::lock::Mutex;
 use super::{
     counts::{Counters, PoolEventCounts},
     event::{PoolEvent, PoolEventRecord},
+    listener::Listener,
     log::log,
 };
-use crate::topic::{buffer::Buffer, subscriber::Subscriber};
 
 /// Held by its handles; receivers hold it weakly, and are told when it is gone.
 pub(super) struct EventHub {
@@ -32,9 +32,6 @@ pub(super) struct EventHub {
     /// is dropped after the lock.
     listeners: Mutex<Arc<Vec<Arc<Listener>>>>,
 }
-
-/// What a receiver takes its notices from.
-pub(super) type Listener = Buffer<PoolEventRecord>;
 
 impl EventHub {
     pub(super) fn new(capacity: usize) -> Self {
@@ -72,9 +69,7 @@ impl EventHub {
         let notice = Arc::new(PoolEventRecord { pool: pool.clone(), at: SystemTime::now(), what });
         let listeners = self.listeners.lock().clone();
         for listener in listeners.iter() {
-            contained(|| {
-                listener.offer(&notice);
-            });
+            contained(|| listener.offer(&notice));
         }
         // This may be the last hold on the notice, or on a listener that has unsubscribed.
         discard((notice, listeners));
@@ -99,7 +94,7 @@ impl EventHub {
 impl Drop for EventHub {
     fn drop(&mut self) {
         let listeners = std::mem::take(self.listeners.get_mut());
-        listeners.iter().for_each(|listener| contained(|| listener.topic_ended()));
+        listeners.iter().for_each(|listener| contained(|| listener.end()));
         discard(listeners);
     }
 }

@@ -4,13 +4,11 @@ use std::{
     fmt,
     future::poll_fn,
     sync::{Arc, Weak},
+    task::Poll,
 };
 
-use super::{
-    event::PoolEventRecord,
-    hub::{EventHub, Listener},
-};
-use crate::topic::{Event, buffer::NextEvent, receiver::owned, subscriber::Subscriber};
+use super::{event::PoolEventRecord, hub::EventHub, listener::Listener};
+use crate::topic::Event;
 
 /// Receives notices. Dropping it ends that.
 ///
@@ -44,7 +42,7 @@ impl PoolEventReceiver {
             return Self { hub: Arc::downgrade(hub), listener: hub.add() };
         }
         let listener = Listener::new(0, Arc::default());
-        listener.topic_ended();
+        listener.end();
         Self { hub: Weak::new(), listener: Arc::new(listener) }
     }
 
@@ -55,14 +53,14 @@ impl PoolEventReceiver {
     /// # Cancel safety
     /// A dropped future has taken nothing.
     pub async fn recv(&mut self) -> Option<Event<PoolEventRecord>> {
-        poll_fn(|cx| self.listener.poll_take(cx)).await.map(owned)
+        poll_fn(|cx| self.listener.poll_take(cx)).await.map(Event::into_owned)
     }
 
     /// The next notice if there is one, without waiting.
     pub fn try_recv(&mut self) -> Option<Event<PoolEventRecord>> {
         match self.listener.take() {
-            NextEvent::Event(event) => Some(owned(event)),
-            NextEvent::Nothing | NextEvent::Ended => None,
+            Poll::Ready(next) => next.map(Event::into_owned),
+            Poll::Pending => None,
         }
     }
 

@@ -1,12 +1,14 @@
 //! What a subscriber gets.
 
+use std::sync::Arc;
+
 /// The input of a subscriber: an event, or how many it has missed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Event<E> {
     /// The published value.
     Item(E),
-    /// This many events were published between the one before and the one after
-    /// this, and did not fit in.
+    /// This many events were published between the one before and the one after this, and were
+    /// overwritten before the subscriber came to them.
     Lagged(u64),
 }
 
@@ -16,6 +18,16 @@ impl<E> Event<E> {
         match self {
             Self::Item(item) => Some(item),
             Self::Lagged(_) => None,
+        }
+    }
+}
+
+impl<E: Clone> Event<Arc<E>> {
+    /// A copy, unless this is the last hold on it.
+    pub(crate) fn into_owned(self) -> Event<E> {
+        match self {
+            Self::Item(item) => Event::Item(Arc::unwrap_or_clone(item)),
+            Self::Lagged(missed) => Event::Lagged(missed),
         }
     }
 }

@@ -3,219 +3,90 @@
 use std::{
     collections::VecDeque,
     sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        Arc, Weak,
+        atomic::{AtomicBool, AtomicU64},
     },
 };
 
-use greenroom_queue::discard::discard;
+use greenroom_queue::discard::{discard, wake_tasks};
 use greenroom_queue::lock::Mutex;
-use tokio::sync::watch;
+use tokio::sync::{broadcast, watch};
 
-use super::subscriber::{Offered, Subscriber};
+/// An event and its number. The first one of a topic is 0.
+pub(super) type Numbered<E> = (u64, Arc<E>);
 
-/// The figures of a topic.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct TopicStats {
-    /// Subscriptions that have not ended.
-    pub subscribers: usize,
-    /// Events published so far.
-    pub published: u64,
-    /// Events that did not fit in, of all subscribers there were.
-    pub missed: u64,
-    /// Subscribers that were removed because they were gone.
-    pub removed: u64,
-    /// Events kept for later subscribers.
-    pub replayable: usize,
-}
-
-/// Held by topics and the producer. When the last of these is dropped, nothing can be published
-/// again, and subscribers are told so; they themselves hold it weakly.
+/// Held by topics and the producer, not by subscribers. Its end closes the ring.
 pub(super) struct Hub<E> {
-    name: Arc<str>,
+    pub(super) name: Arc<str>,
+    /// How many events are kept for later subscribers.
     replay: usize,
-    /// Whether there are subscribers, as the producer is told.
-    wanted: watch::Sender<bool>,
+    /// How many events the ring holds: a power of two.
+    capacity: usize,
+    pub(super) ring: broadcast::Sender<Numbered<E>>,
     /// The right to publish is taken.
-    produced: AtomicBool,
-    missed: Arc<AtomicU64>,
-    /// Runs no user code: removed members are dropped after the lock.
-    state: Mutex<State<E>>,
+    pub(super) produced: AtomicBool,
+    pub(super) counts: Arc<TopicCounts>,
+    /// Runs no user code: neither that of events nor wakers.
+    pub(super) kept: Mutex<KeptEvents<E>>,
 }
 
-struct State<E> {
+/// What subscribers count, also after the end of their topic.
+#[derive(Default)]
+pub(super) struct TopicCounts {
+    /// Subscriptions that have not ended.
+    pub(super) subscribers: watch::Sender<usize>,
+    pub(super) missed: AtomicU64,
+    pub(super) removed: AtomicU64,
+}
+
+pub(super) struct KeptEvents<E> {
+    pub(super) published: u64,
     /// The last events, oldest first; never more than `Hub::replay`.
-    replay: VecDeque<Arc<E>>,
-    /// In the order of their numbers. Copied on a change while an event is being published.
-    members: Arc<Vec<HubMember<E>>>,
-    /// The number of the next subscriber.
-    next: u64,
-    published: u64,
-    removed: u64,
-}
-
-struct HubMember<E> {
-    number: u64,
-    subscriber: Arc<dyn Subscriber<E>>,
-}
-
-impl<E> Clone for HubMember<E> {
-    fn clone(&self) -> Self {
-        Self { number: self.number, subscriber: self.subscriber.clone() }
-    }
-}
-
-impl<E> State<E> {
-    fn remove(&mut self, number: u64) -> Option<HubMember<E>> {
-        let place = self.members.binary_search_by_key(&number, |member| member.number).ok()?;
-        Some(Arc::make_mut(&mut self.members).remove(place))
-    }
+    pub(super) replay: VecDeque<Numbered<E>>,
+    /// The last events, as many as the ring holds. The ring drops the one that it overwrites under
+    /// its locks; the producer holds that one meanwhile, so that no `Drop` of a user runs there.
+    recent: VecDeque<Weak<E>>,
 }
 
 impl<E> Hub<E> {
     /// The right to publish is taken, for the first producer.
-    pub(super) fn new(name: Arc<str>, replay: usize) -> Self {
-        let state = State {
-            replay: VecDeque::new(),
-            members: Arc::default(),
-            next: 0,
-            published: 0,
-            removed: 0,
-        };
+    pub(super) fn new(name: Arc<str>, replay: usize, capacity: usize) -> Self {
+        let capacity = capacity.max(1).next_power_of_two();
+        let (replayed, recent) = (VecDeque::new(), VecDeque::new());
         Self {
             name,
             replay,
-            wanted: watch::Sender::new(false),
+            capacity,
+            ring: broadcast::Sender::new(capacity),
             produced: AtomicBool::new(true),
-            missed: Arc::default(),
-            state: Mutex::new(state),
+            counts: Arc::default(),
+            kept: Mutex::new(KeptEvents { published: 0, replay: replayed, recent }),
         }
     }
 
-    pub(super) fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Whether there are subscribers, at each time.
-    pub(super) fn wanted(&self) -> watch::Receiver<bool> {
-        self.wanted.subscribe()
-    }
-
-    /// The counter of missed events.
-    pub(super) fn missed(&self) -> Arc<AtomicU64> {
-        self.missed.clone()
-    }
-
-    /// Takes the right to publish. False if it is taken already.
-    pub(super) fn take_right(&self) -> bool {
-        !self.produced.swap(true, Ordering::AcqRel)
-    }
-
-    pub(super) fn give_right(&self) {
-        self.produced.store(false, Ordering::Release);
-    }
-
-    /// Adds a subscriber and returns its number. It gets the replayed events and every event after
-    /// that: the replayed ones are set aside under the same lock under which later events find it.
-    pub(super) fn add(&self, subscriber: &Arc<dyn Subscriber<E>>) -> u64 {
-        let number = {
-            let mut state = self.state.lock();
-            let number = state.next;
-            state.next += 1;
-            subscriber.prepare(&state.replay);
-            let member = HubMember { number, subscriber: subscriber.clone() };
-            Arc::make_mut(&mut state.members).push(member);
-            number
-        };
-        self.tell_demand();
-        if subscriber.begin() == Offered::Gone {
-            self.remove_gone(&[number]);
-        }
-        number
-    }
-
-    /// Ends a subscription, if it has not ended.
-    pub(super) fn remove(&self, number: u64) {
-        let removed = self.state.lock().remove(number);
-        discard(removed);
-        self.tell_demand();
-    }
-
-    pub(super) fn contains(&self, number: u64) -> bool {
-        let state = self.state.lock();
-        state.members.binary_search_by_key(&number, |member| member.number).is_ok()
-    }
-
-    /// Offers an event to every subscriber and returns how many took it. For the producer alone.
+    /// Keeps an event for later subscribers, then puts it into the ring. Returns how many
+    /// subscribers there are. For the producer alone.
     pub(super) fn publish(&self, event: E) -> usize {
         let item = Arc::new(event);
-        let members = self.keep(&item);
-        let mut gone = Vec::new();
-        let mut taken = 0;
-        for member in members.iter() {
-            match member.subscriber.offer(&item) {
-                Offered::Taken => taken += 1,
-                Offered::Missed => {}
-                Offered::Gone => gone.push(member.number),
-            }
-        }
-        if !gone.is_empty() {
-            self.remove_gone(&gone);
-        }
-        // This may be the last hold on a member that has unsubscribed.
-        discard(members);
-        taken
-    }
-
-    /// Keeps the event for later subscribers, and returns the present ones.
-    fn keep(&self, item: &Arc<E>) -> Arc<Vec<HubMember<E>>> {
-        let mut state = self.state.lock();
-        state.published += 1;
-        state.replay.push_back(item.clone());
-        let excess = state.replay.len() > self.replay;
-        let forgotten = if excess { state.replay.pop_front() } else { None };
-        let members = state.members.clone();
-        drop(state);
-        discard(forgotten);
-        members
-    }
-
-    fn remove_gone(&self, numbers: &[u64]) {
-        let removed: Vec<_> = {
-            let mut state = self.state.lock();
-            let removed: Vec<_> = numbers.iter().filter_map(|gone| state.remove(*gone)).collect();
-            state.removed += removed.len() as u64;
-            removed
-        };
-        removed.into_iter().for_each(discard);
-        self.tell_demand();
-    }
-
-    /// Tells the producer whether there are subscribers. Each change of these ends in a call here,
-    /// and each call looks at them under the lock of what it tells: the last one tells the truth.
-    fn tell_demand(&self) {
-        self.wanted.send_if_modified(|told| {
-            let wanted = !self.state.lock().members.is_empty();
-            std::mem::replace(told, wanted) != wanted
+        let (number, let_go) = self.keep(&item);
+        wake_tasks(|| {
+            // An error says that there is no subscriber.
+            let _ = self.ring.send((number, item.clone()));
         });
+        let_go.into_iter().for_each(discard);
+        discard(item);
+        *self.counts.subscribers.borrow()
     }
 
-    pub(super) fn stats(&self) -> TopicStats {
-        let state = self.state.lock();
-        TopicStats {
-            subscribers: state.members.len(),
-            published: state.published,
-            missed: self.missed.load(Ordering::Relaxed),
-            removed: state.removed,
-            replayable: state.replay.len(),
-        }
-    }
-}
-
-impl<E> Drop for Hub<E> {
-    fn drop(&mut self) {
-        let members = std::mem::take(&mut self.state.get_mut().members);
-        members.iter().for_each(|member| member.subscriber.topic_ended());
+    /// Returns the number of the event, and those that are let go for it.
+    fn keep(&self, item: &Arc<E>) -> (u64, [Option<Arc<E>>; 2]) {
+        let mut kept = self.kept.lock();
+        let number = kept.published;
+        kept.published += 1;
+        kept.replay.push_back((number, item.clone()));
+        kept.recent.push_back(Arc::downgrade(item));
+        let replayed = if kept.replay.len() > self.replay { kept.replay.pop_front() } else { None };
+        let oldest = if kept.recent.len() > self.capacity { kept.recent.pop_front() } else { None };
+        (number, [replayed.map(|(_, item)| item), oldest.and_then(|oldest| oldest.upgrade())])
     }
 }

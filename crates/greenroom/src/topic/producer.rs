@@ -1,6 +1,9 @@
 //! The right to publish.
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    sync::{Arc, atomic::Ordering},
+};
 
 use tokio::sync::watch;
 
@@ -21,7 +24,7 @@ pub enum Notice {
 /// A topic exists as long as its producer does, also without a handle.
 pub struct Producer<E> {
     hub: Arc<Hub<E>>,
-    wanted: watch::Receiver<bool>,
+    subscribers: watch::Receiver<usize>,
     /// What this producer was told last.
     told: bool,
 }
@@ -29,23 +32,23 @@ pub struct Producer<E> {
 impl<E> Producer<E> {
     /// For the caller that has taken the right to publish from the hub, or made the hub.
     pub(super) fn new(hub: &Arc<Hub<E>>) -> Self {
-        Self { hub: hub.clone(), wanted: hub.wanted(), told: false }
+        Self { hub: hub.clone(), subscribers: hub.counts.subscribers.subscribe(), told: false }
     }
 
     /// The name of the topic.
     pub fn topic(&self) -> &str {
-        self.hub.name()
+        &self.hub.name
     }
 
-    /// Offers an event to every subscriber, without waiting for any. Returns how many took it; the
-    /// others have missed it. Subscribers that are gone are removed.
+    /// Publishes an event, without waiting for any subscriber. Returns how many there are; those
+    /// that are gone count until they have been found out with this event.
     pub fn publish(&mut self, event: E) -> usize {
         self.hub.publish(event)
     }
 
     /// True while there are subscribers. Subscribers that are gone count until the next event.
     pub fn is_wanted(&self) -> bool {
-        *self.wanted.borrow()
+        *self.subscribers.borrow() > 0
     }
 
     /// Waits until the first subscriber has come ([`Notice::Start`]), then until the last one has
@@ -56,8 +59,8 @@ impl<E> Producer<E> {
     /// A dropped future has told nothing: the next one tells it.
     pub async fn notice(&mut self) -> Notice {
         let told = self.told;
-        match self.wanted.wait_for(|wanted| *wanted != told).await {
-            Ok(wanted) => self.told = *wanted,
+        match self.subscribers.wait_for(|subscribers| (*subscribers > 0) != told).await {
+            Ok(subscribers) => self.told = *subscribers > 0,
             Err(_) => unreachable!("the producer holds the topic, which holds the other end"),
         }
         if self.told { Notice::Start } else { Notice::Stop }
@@ -66,7 +69,7 @@ impl<E> Producer<E> {
 
 impl<E> Drop for Producer<E> {
     fn drop(&mut self) {
-        self.hub.give_right();
+        self.hub.produced.store(false, Ordering::Release);
     }
 }
 

@@ -1,12 +1,20 @@
-//! Events for code that is no actor.
+//! The place of a subscriber among the events of a topic.
 
-use std::{fmt, future::poll_fn, sync::Arc};
+use std::{
+    collections::VecDeque,
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use greenroom_queue::discard::discard;
+use tokio::sync::broadcast::{self, error::RecvError};
 
 use super::{
-    buffer::{Buffer, NextEvent},
     event::Event,
-    hub::Hub,
-    subscription::Subscription,
+    hub::{Hub, Numbered, TopicCounts},
 };
 
 /// Receives the events of a topic, for code that is no actor. Dropping it ends the subscription.
@@ -14,8 +22,8 @@ use super::{
 /// ```
 /// # use greenroom::{Topic, topic::Event};
 /// # #[tokio::main(flavor = "current_thread")] async fn main() {
-/// let (topic, mut producer) = Topic::named("readings").open();
-/// let mut receiver = topic.receiver(2);
+/// let (topic, mut producer) = Topic::named("readings").capacity(2).open();
+/// let mut receiver = topic.receiver();
 /// for reading in [1, 2, 3] {
 ///     producer.publish(reading);
 /// }
@@ -27,50 +35,147 @@ use super::{
 /// # }
 /// ```
 pub struct Receiver<E> {
-    buffer: Arc<Buffer<E>>,
-    subscription: Subscription<E>,
+    ring: broadcast::Receiver<Numbered<E>>,
+    /// Comes before what is in the ring: the replayed events, at first.
+    ahead: VecDeque<Numbered<E>>,
+    /// The number of the next event. One with a lower number was replayed already; one with a
+    /// higher number says how many were missed.
+    next: u64,
+    seat: Arc<Seat>,
 }
 
-impl<E: Clone + Send + Sync + 'static> Receiver<E> {
-    pub(super) fn new(hub: &Arc<Hub<E>>, capacity: usize) -> Self {
-        let buffer = Arc::new(Buffer::new(capacity, hub.missed()));
-        let subscription = Subscription::new(hub, buffer.clone());
-        Self { buffer, subscription }
-    }
+/// A subscription, as its topic counts it.
+struct Seat {
+    missed: Arc<AtomicU64>,
+    counts: Arc<TopicCounts>,
+}
 
-    /// Waits for the next event. `None` when the buffer is empty and neither the topic nor its
-    /// producer exists any more.
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.counts.subscribers.send_modify(|subscribers| *subscribers -= 1);
+    }
+}
+
+impl<E: Clone> Receiver<E> {
+    /// Waits for the next event. `None` when all of them were received and neither the topic nor
+    /// its producer exists any more.
     ///
     /// # Cancel safety
     /// A dropped future has taken nothing.
     pub async fn recv(&mut self) -> Option<Event<E>> {
-        poll_fn(|cx| self.buffer.poll_take(cx)).await.map(owned)
+        self.next().await.map(Event::into_owned)
     }
 
     /// The next event if there is one, without waiting.
     pub fn try_recv(&mut self) -> Option<Event<E>> {
-        match self.buffer.take() {
-            NextEvent::Event(event) => Some(owned(event)),
-            NextEvent::Nothing | NextEvent::Ended => None,
+        while !(self.ahead.is_empty() && self.ring.is_empty()) {
+            // An error says that events were missed, as the next number does.
+            let first = self.ahead.pop_front().or_else(|| self.ring.try_recv().ok());
+            if let Some(event) = first.and_then(|first| self.read(first)) {
+                return Some(event.into_owned());
+            }
         }
+        None
+    }
+}
+
+impl<E> Receiver<E> {
+    /// A new subscription. It takes a place in the ring first and the replayed events second; the
+    /// producer does it the other way round. So an event may be in both, and is never in neither.
+    pub(super) fn new(hub: &Hub<E>) -> Self {
+        let ring = hub.ring.subscribe();
+        let (ahead, published) = {
+            let kept = hub.kept.lock();
+            (kept.replay.clone(), kept.published)
+        };
+        let next = ahead.front().map_or(published, |(first, _)| *first);
+        hub.counts.subscribers.send_modify(|subscribers| *subscribers += 1);
+        let seat = Seat { missed: Arc::default(), counts: hub.counts.clone() };
+        Self { ring, ahead, next, seat: Arc::new(seat) }
     }
 
-    /// Events that did not fit into the buffer so far.
+    /// Another one at the same place, of the same subscription.
+    pub(super) fn fork(&mut self) -> Self {
+        let ring = self.ring.resubscribe();
+        while !self.ring.is_empty() {
+            self.ahead.extend(self.ring.try_recv());
+        }
+        Self { ring, ahead: self.ahead.clone(), next: self.next, seat: self.seat.clone() }
+    }
+
+    /// As `recv`, without a copy.
+    pub(super) async fn next(&mut self) -> Option<Event<Arc<E>>> {
+        while self.wait().await {
+            let first = self.ahead.pop_front();
+            if let Some(event) = first.and_then(|first| self.read(first)) {
+                return Some(event);
+            }
+        }
+        None
+    }
+
+    /// Waits until an event is ahead. False if none will follow.
+    pub(super) async fn wait(&mut self) -> bool {
+        while self.ahead.is_empty() {
+            match self.ring.recv().await {
+                Ok(event) => self.ahead.push_back(event),
+                Err(RecvError::Lagged(_)) => {}
+                Err(RecvError::Closed) => return false,
+            }
+        }
+        true
+    }
+
+    fn read(&mut self, (number, item): Numbered<E>) -> Option<Event<Arc<E>>> {
+        let missed = number.checked_sub(self.next)?;
+        self.next = number;
+        if missed > 0 {
+            self.miss(missed);
+            self.ahead.push_front((number, item));
+            return Some(Event::Lagged(missed));
+        }
+        self.next += 1;
+        Some(Event::Item(item))
+    }
+
+    /// Forgets what is ahead.
+    pub(super) fn skip(&mut self) {
+        self.next = self.ahead.back().map_or(self.next, |(last, _)| last + 1);
+        self.ahead.drain(..).for_each(discard);
+    }
+
+    pub(super) fn miss(&self, events: u64) {
+        self.seat.missed.fetch_add(events, Ordering::Relaxed);
+        self.seat.counts.missed.fetch_add(events, Ordering::Relaxed);
+    }
+
+    /// The subscriber was found to be gone.
+    pub(super) fn remove(self) {
+        self.seat.counts.removed.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The counter of `missed`.
+    pub(super) fn counter(&self) -> Arc<AtomicU64> {
+        self.seat.missed.clone()
+    }
+
+    /// The number of events that were missed, as far as `Lagged` has told of them.
     pub fn missed(&self) -> u64 {
-        self.subscription.missed()
+        self.seat.missed.load(Ordering::Relaxed)
+    }
+}
+
+impl<E> Drop for Receiver<E> {
+    /// Takes out what was not read: the ring would drop it under a lock.
+    fn drop(&mut self) {
+        while !self.ring.is_empty() {
+            discard(self.ring.try_recv());
+        }
     }
 }
 
 impl<E> fmt::Debug for Receiver<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Receiver").field("subscription", &self.subscription).finish_non_exhaustive()
-    }
-}
-
-/// A copy, unless this is the last hold on it.
-pub(crate) fn owned<E: Clone>(event: Event<Arc<E>>) -> Event<E> {
-    match event {
-        Event::Item(item) => Event::Item(Arc::unwrap_or_clone(item)),
-        Event::Lagged(missed) => Event::Lagged(missed),
+        f.debug_struct("Receiver").field("missed", &self.missed()).finish_non_exhaustive()
     }
 }

@@ -1,56 +1,54 @@
 //! What ends when it is dropped.
 
-use std::{
-    fmt,
-    sync::{Arc, Weak},
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
 };
 
-use super::{hub::Hub, subscriber::Subscriber};
+use tokio::{runtime::Handle, task::AbortHandle};
 
-/// A subscription, which ends when this is dropped. An event that is being published at that
-/// moment may still arrive.
+/// A subscription, which ends when this is dropped. Events that have not been sent by then are not
+/// sent any more.
+#[derive(Debug)]
 #[must_use = "a subscription ends when it is dropped"]
-pub struct Subscription<E> {
-    hub: Weak<Hub<E>>,
-    number: u64,
-    subscriber: Arc<dyn Subscriber<E>>,
+pub struct Subscription {
+    /// The task that feeds the subscriber. `None` once it is detached.
+    feed: Option<AbortHandle>,
+    missed: Arc<AtomicU64>,
 }
 
-impl<E> Subscription<E> {
-    pub(super) fn new(hub: &Arc<Hub<E>>, subscriber: Arc<dyn Subscriber<E>>) -> Self {
-        let number = hub.add(&subscriber);
-        Self { hub: Arc::downgrade(hub), number, subscriber }
+impl Subscription {
+    /// Runs what feeds the subscriber.
+    pub(super) fn spawn(
+        on: &Handle,
+        missed: Arc<AtomicU64>,
+        feed: impl Future<Output = ()> + Send + 'static,
+    ) -> Self {
+        Self { feed: Some(on.spawn(feed).abort_handle()), missed }
     }
 
-    /// The number of events that the subscriber has missed so far, whether it has been told or not.
+    /// The number of events that the subscriber has missed. Each gap is counted when the subscriber
+    /// comes to the next event.
     pub fn missed(&self) -> u64 {
-        self.subscriber.missed()
+        self.missed.load(Ordering::Relaxed)
     }
 
-    /// False when the subscriber was found to be gone, and when neither the topic nor its
-    /// producer exists any more.
+    /// False when the subscriber was found to be gone, and when everything was sent and neither the
+    /// topic nor its producer exists any more.
     pub fn is_active(&self) -> bool {
-        self.hub.upgrade().is_some_and(|hub| hub.contains(self.number))
+        self.feed.as_ref().is_some_and(|feed| !feed.is_finished())
     }
 
     /// Lets the subscription live as long as the topic and the subscriber do.
     pub fn detach(mut self) {
-        self.hub = Weak::new();
+        self.feed = None;
     }
 }
 
-impl<E> Drop for Subscription<E> {
+impl Drop for Subscription {
     fn drop(&mut self) {
-        if let Some(hub) = self.hub.upgrade() {
-            hub.remove(self.number);
+        if let Some(feed) = &self.feed {
+            feed.abort();
         }
-    }
-}
-
-impl<E> fmt::Debug for Subscription<E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let subscription = &mut f.debug_struct("Subscription");
-        subscription.field("number", &self.number).field("missed", &self.missed());
-        subscription.finish_non_exhaustive()
     }
 }

@@ -1,7 +1,7 @@
-//! What controls a pool: coordinators, sizes that follow the load (P23), advice (H10), and
+//! What controls a pool: keepers, sizes that follow the load (P23), advice (H10), and
 //! event-bus pools (H01 to H12).
 
 mod advisor;
 mod autoscale;
-mod coordinator;
 mod event_pool;
+mod keeper;

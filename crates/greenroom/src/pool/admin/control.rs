@@ -40,10 +40,6 @@ pub(crate) trait Control<A: Actor>: Send + Sync {
     /// Those that handle messages now, in the order of their slots.
     fn live_workers(self: Arc<Self>) -> Vec<Worker<A::Message, A::Reply, A::Error>>;
     fn add(self: Arc<Self>, workers: usize) -> Result<Change, AdminError>;
-    fn adopt(
-        self: Arc<Self>,
-        other: Address<A::Message, A::Reply, A::Error>,
-    ) -> Result<Change, AdminError>;
     fn remove(self: Arc<Self>, workers: usize) -> Result<Change, AdminError>;
     fn remove_worker(self: Arc<Self>, slot: usize) -> Result<Change, AdminError>;
     fn resize(self: Arc<Self>, workers: usize) -> Result<Change, AdminError>;

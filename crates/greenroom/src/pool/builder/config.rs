@@ -3,7 +3,6 @@
 use std::{ops::RangeInclusive, sync::Arc, time::Duration};
 
 use crate::pool::{
-    batch::batches::Batches,
     limits::{AtOnce, Rate},
     membership::restart::{Restarts, WhenExhausted},
 };
@@ -164,6 +163,4 @@ pub(crate) struct HandlingConfig {
     pub(crate) single: bool,
     /// Present if handlers were declared quick or slow, instead of measuring that.
     pub(crate) quick: Option<bool>,
-    /// Present if several messages are handled together.
-    pub(crate) batches: Option<Batches>,
 }

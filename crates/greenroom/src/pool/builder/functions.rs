@@ -1,7 +1,7 @@
 //! The settings of a pool that are functions.
 
 use super::overflow::Overflow;
-use crate::pool::{bytes::SizeOf, policy::Policy, sticky::StickyBy};
+use crate::pool::{batch::hand::Batching, bytes::SizeOf, policy::Policy, sticky::StickyBy};
 use crate::{DeadLetter, FailurePolicy, FailureTable};
 
 /// How to tell the key of a message.
@@ -28,6 +28,8 @@ pub(crate) struct Functions<M, R, E> {
     /// The bound on bytes and how to tell the size of a message, if bytes are bounded. Taken out
     /// when the pool is made.
     pub(crate) bytes: Option<(usize, SizeOf<M>)>,
+    /// Present if several messages are handled together.
+    pub(crate) batching: Option<Box<dyn Batching<M, R, E>>>,
     /// Present if a batch is also full by its size. Taken out when the pool is made.
     pub(crate) batch_bytes: Option<(usize, SizeOf<M>)>,
     pub(crate) policy: Box<dyn FailurePolicy<E>>,
@@ -49,6 +51,7 @@ impl<M, R, E: 'static> Default for Functions<M, R, E> {
             sticky: None,
             copy_for_several: None,
             bytes: None,
+            batching: None,
             batch_bytes: None,
             policy: Box::new(FailureTable::default()),
             copy: None,

@@ -5,7 +5,10 @@ use std::hash::Hash;
 use super::PoolBuilder;
 use crate::{
     Actor, SpawnError,
-    pool::sticky::{DEFAULT_SLOTS, MAX_SLOTS, StickyBy, Stuck},
+    pool::{
+        core::assign::ByTable,
+        sticky::{DEFAULT_SLOTS, MAX_SLOTS, StickyBy, Stuck},
+    },
 };
 
 impl<A: Actor> PoolBuilder<A> {
@@ -63,6 +66,7 @@ impl<A: Actor> PoolBuilder<A> {
         self.functions.copy_for_several = None;
         self.functions.dispatch = Some(Box::new(Stuck));
         self.functions.sticky = Some(StickyBy::new(key));
+        self.push = Some(Box::new(ByTable));
         self
     }
 }

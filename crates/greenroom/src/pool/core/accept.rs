@@ -17,9 +17,9 @@ use greenroom_queue::{
     urgency::Urgency,
 };
 
-use super::{Core, Hashed, WayIn, dispatch::Overfill, room::Granted};
+use super::{Core, Hashed, WayIn, room::Granted};
 use crate::{
-    Actor, NotAccepted,
+    Actor, AddressOf, NotAccepted,
     address::vtable::{BoxFuture, SenderVtable, WeakSenderVtable, push_one_by_one},
     pool::{
         builder::overflow::Overflow,
@@ -97,6 +97,13 @@ struct PlacedMany {
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     fn why(&self, refused: Refused) -> NotAccepted {
         not_accepted(refused, || self.why_closed())
+    }
+
+    /// Queues an urgent message at the pool's keeper.
+    #[cold]
+    fn divert(&self, to: &AddressOf<A>, payload: &mut OutgoingOf<A>) -> Result<(), Refused> {
+        self.lifecycle.check_running().map_err(|_| Refused::Closed)?;
+        to.vtable.try_push(payload, to.place(), Urgency::Now)
     }
 
     /// The path of most sends without keys: the lock, and the queue. A function of its own, so that
@@ -291,8 +298,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> SenderVtable<A::Message, A:
     fn push_permitted(&self, payload: &mut OutgoingOf<A>, sender: u32) -> Result<(), NotAccepted> {
         let mut granted = Granted(Some(self));
         self.try_claim(payload).map_err(|refused| self.why(refused))?;
-        if self.settings.functions.dispatch.is_some() {
-            let pushed = self.dispatch_permitted(payload, sender, Overfill::WherePermitted);
+        if let Some(push) = &self.push {
+            let pushed = push.place_permitted(self, payload, sender);
             pushed.map_err(|refused| self.why(refused))?;
             granted.0 = None;
             return Ok(());
@@ -343,11 +350,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> SenderVtable<A::Message, A:
             }
             self.telemetry.count_wait();
             self.claim(payload).await.map_err(|Closed| self.why_closed())?;
-            if let Some(policy) = &self.settings.functions.dispatch {
-                let pushed = match policy.is_strict() {
-                    true => self.dispatch_waiting(payload, sender).await,
-                    false => self.dispatch_anywhere(payload, sender).await,
-                };
+            if let Some(push) = &self.push {
+                let pushed = push.place_waiting(self, payload, sender).await;
                 return pushed.map_err(|refused| self.why(refused));
             }
             self.push_in_its_turn(payload, sender).await.map_err(|refused| self.why(refused))

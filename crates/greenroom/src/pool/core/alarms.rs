@@ -14,8 +14,16 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.note_time();
         match alarm.what {
             AlarmOf::Lane(id) => self.wake_lane(alarm.index, id),
-            AlarmOf::Tag(tag) => self.wake_tag(tag),
-            AlarmOf::Held(slot) => self.notify_held(slot),
+            AlarmOf::Tag(tag) => {
+                if let Some(push) = &self.push {
+                    push.wake_tag(self, tag);
+                }
+            }
+            AlarmOf::Held(slot) => {
+                if let Some(push) = &self.push {
+                    push.notify_held(self, slot);
+                }
+            }
             AlarmOf::Mail(slot, entry) => {
                 self.clock.message_rang();
                 self.wake_mail(slot, *entry);

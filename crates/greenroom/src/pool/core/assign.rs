@@ -5,43 +5,49 @@ use std::{
     hash::Hash,
     pin::pin,
     sync::{Arc, atomic::Ordering},
+    time::Duration,
 };
 
 use greenroom_queue::permits::{Closed, Refused};
 
 use super::{
-    Core, Urgency,
-    dispatch::{MailboxPlace, Overfill, PoolPermit, entry_of},
+    Core, Queued, Urgency,
+    dispatch::{MailboxPlace, PoolPermit, entry_of},
 };
 use crate::{
     Actor,
+    address::vtable::BoxFuture,
     delivery::Waiter,
     pool::{
         handoff::reentrancy::slot_at_work,
         membership::mailbox::{Mailbox, tags::Unplaced},
         outgoing::{Outgoing, OutgoingOf},
-        sticky::{LIMBO, NOBODY, Sticky},
+        push::{Migrated, Push},
+        sticky::{LIMBO, Moves, NOBODY, Sticky},
     },
 };
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
-    /// Gives a message to the worker that has its key, or says why not.
-    pub(super) fn try_assign(
+/// A pool that pushes to the owners of keys, as the table of its routing has them.
+pub(crate) struct ByTable;
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Push<A, K, Core<A, K>> for ByTable {
+    fn try_place(
         &self,
-        sticky: &Sticky<A::Message>,
+        pool: &Core<A, K>,
         payload: &mut OutgoingOf<A>,
         sender: u32,
     ) -> Result<(), Refused> {
-        let Some(tag) = self.tag(sticky, payload)? else {
-            return self.take_and_push(payload, (None, 0), sender, Urgency::Now);
+        let sticky = pool.sticky()?;
+        let Some(tag) = pool.tag(sticky, payload)? else {
+            return pool.take_and_push(payload, (None, 0), sender, Urgency::Now);
         };
         loop {
-            let sticks = match self.holder(sticky, payload, tag)? {
-                Some(member) => self.try_assign_to(sticky, &member, payload, tag)?,
+            let sticks = match pool.holder(sticky, payload, tag)? {
+                Some(member) => pool.try_assign_to(sticky, &member, payload, tag)?,
                 None => {
-                    self.queue.permits.try_take(1, self)?;
-                    let permit = PoolPermit(Some(self));
-                    let held = self.hold_tagged(sticky, payload, tag)?;
+                    pool.queue.permits.try_take(1, pool)?;
+                    let permit = PoolPermit(Some(pool));
+                    let held = pool.hold_tagged(sticky, payload, tag)?;
                     held.then(|| permit.used()).is_some()
                 }
             };
@@ -51,31 +57,25 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// As `try_assign`, for a message whose permit of the pool has been taken. The permit is used,
-    /// unless there is an error.
-    pub(super) fn assign_permitted(
+    fn place_permitted(
         &self,
-        sticky: &Sticky<A::Message>,
+        pool: &Core<A, K>,
         payload: &mut OutgoingOf<A>,
         sender: u32,
-        overfill: Overfill,
     ) -> Result<(), Refused> {
-        let Some(tag) = self.tag(sticky, payload)? else {
-            return self.push_to_any(payload, sender);
+        let sticky = pool.sticky()?;
+        let Some(tag) = pool.tag(sticky, payload)? else {
+            return pool.push_to_any(payload, sender);
         };
         loop {
-            let sticks = match self.holder(sticky, payload, tag)? {
+            let sticks = match pool.holder(sticky, payload, tag)? {
                 Some(member) => {
-                    match member.try_reserve() {
-                        Err(Refused::Full) if overfill == Overfill::Never => {
-                            return Err(Refused::Full);
-                        }
-                        Err(_) => member.reserve_anyway(),
-                        Ok(()) => {}
+                    if member.try_reserve().is_err() {
+                        member.reserve_anyway();
                     }
-                    self.assign_in_place(sticky, &member, payload, tag)?
+                    pool.assign_in_place(sticky, &member, payload, tag)?
                 }
-                None => self.hold_tagged(sticky, payload, tag)?,
+                None => pool.hold_tagged(sticky, payload, tag)?,
             };
             if sticks {
                 return Ok(());
@@ -83,66 +83,130 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// As `try_assign`, and waits for room at the worker that has the key, and in the pool.
-    pub(super) async fn assign_waiting(
+    /// Waits for room at the worker that has the key, and in the pool.
+    fn place_waiting<'a>(
         &self,
-        sticky: &Sticky<A::Message>,
-        payload: &mut OutgoingOf<A>,
+        pool: &'a Core<A, K>,
+        payload: &'a mut OutgoingOf<A>,
         sender: u32,
-    ) -> Result<(), Refused> {
-        let Some(tag) = self.tag(sticky, payload)? else {
-            let permit = self.wait_for_permit().await?;
-            self.push_to_any(payload, sender)?;
-            permit.used();
-            return Ok(());
-        };
-        loop {
-            let Some(member) = self.holder(sticky, payload, tag)? else {
-                let permit = self.wait_for_permit().await?;
-                if self.hold_tagged(sticky, payload, tag)? {
+    ) -> BoxFuture<'a, Result<(), Refused>> {
+        Box::pin(async move {
+            let sticky = pool.sticky()?;
+            let Some(tag) = pool.tag(sticky, payload)? else {
+                let permit = pool.wait_for_permit().await?;
+                pool.push_to_any(payload, sender)?;
+                permit.used();
+                return Ok(());
+            };
+            loop {
+                let Some(member) = pool.holder(sticky, payload, tag)? else {
+                    let permit = pool.wait_for_permit().await?;
+                    if pool.hold_tagged(sticky, payload, tag)? {
+                        permit.used();
+                        return Ok(());
+                    }
+                    continue;
+                };
+                if !reserve_while_here(sticky, &member, tag).await {
+                    pool.may_try_again()?;
+                    continue;
+                }
+                let place = MailboxPlace(Some(&*member));
+                let permit = pool.wait_for_permit().await?;
+                place.used();
+                if pool.assign_in_place(sticky, &member, payload, tag)? {
                     permit.used();
                     return Ok(());
                 }
-                continue;
-            };
-            if !reserve_while_here(sticky, &member, tag).await {
-                self.may_try_again()?;
-                continue;
             }
-            let place = MailboxPlace(Some(&*member));
-            let permit = self.wait_for_permit().await?;
-            place.used();
-            if self.assign_in_place(sticky, &member, payload, tag)? {
-                permit.used();
-                return Ok(());
-            }
-        }
+        })
     }
 
-    /// As `try_assign`, but the oldest message at the worker, or in the pool, makes room.
-    pub(super) fn assign_making_room(
+    /// The oldest message at the worker, or in the pool, makes room.
+    fn make_room(
         &self,
-        sticky: &Sticky<A::Message>,
+        pool: &Core<A, K>,
         payload: &mut OutgoingOf<A>,
         sender: u32,
     ) -> Result<(), Refused> {
-        let holder = match self.tag(sticky, payload)? {
-            Some(tag) => self.holder(sticky, payload, tag)?.map(|member| (tag, member)),
+        let sticky = pool.sticky()?;
+        let holder = match pool.tag(sticky, payload)? {
+            Some(tag) => pool.holder(sticky, payload, tag)?.map(|member| (tag, member)),
             None => None,
         };
         let permit = match &holder {
-            Some((_, member)) => self.make_room_at(member, sender)?,
-            None => self.freed(self.evict(self.shard_of(&(None, 0), sender)))?,
+            Some((_, member)) => pool.make_room_at(member, sender)?,
+            None => pool.freed(pool.evict(pool.shard_of(&(None, 0), sender)))?,
         };
         let sticks = match &holder {
-            Some((tag, member)) => self.assign_in_place(sticky, member, payload, *tag)?,
+            Some((tag, member)) => pool.assign_in_place(sticky, member, payload, *tag)?,
             None => false,
         };
         if !sticks {
-            self.assign_permitted(sticky, payload, sender, Overfill::WherePermitted)?;
+            self.place_permitted(pool, payload, sender)?;
         }
         permit.used();
         Ok(())
+    }
+
+    fn is_assigned_to(&self, pool: &Core<A, K>, payload: &OutgoingOf<A>, slot: usize) -> bool {
+        let Ok(sticky) = pool.sticky() else { return false };
+        tag_of(sticky, payload).is_some_and(|tag| sticky.is_assigned_to(tag, slot as u32))
+    }
+
+    fn takes_keys(&self, pool: &Core<A, K>, slot: usize) -> Migrated<A, K> {
+        pool.change_table(|moves| moves.table.join(slot as u32))
+    }
+
+    fn gives_keys(&self, pool: &Core<A, K>, slot: usize) -> Migrated<A, K> {
+        pool.change_table(|moves| moves.table.leave(slot as u32))
+    }
+
+    fn migrate_deferred(
+        &self,
+        pool: &Core<A, K>,
+        moves: &mut Moves,
+        migrated: &mut Migrated<A, K>,
+    ) {
+        pool.make_deferred_moves(moves, migrated);
+    }
+
+    fn migrated(&self, pool: &Core<A, K>, migrated: Migrated<A, K>) {
+        pool.wake_migrated(migrated);
+    }
+
+    fn hand_over(&self, pool: &Core<A, K>, slot: usize) -> bool {
+        pool.hand_over_tag(slot);
+        true
+    }
+
+    fn park(
+        &self,
+        pool: &Core<A, K>,
+        slot: usize,
+        entry: Queued<A, K>,
+        after: Duration,
+    ) -> Result<(), Queued<A, K>> {
+        pool.park_tagged(slot, entry, after)
+    }
+
+    fn wake_tag(&self, pool: &Core<A, K>, tag: u32) {
+        pool.tag_is_due(tag);
+    }
+
+    fn notify_held(&self, pool: &Core<A, K>, slot: u32) {
+        pool.tell_held(slot);
+    }
+
+    fn held_for_others(&self, pool: &Core<A, K>) -> usize {
+        let mailboxes = pool.membership.mailboxes.iter().filter_map(|cell| cell.lock().clone());
+        mailboxes.map(|mailbox| mailbox.held()).sum()
+    }
+}
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+    fn sticky(&self) -> Result<&Sticky<A::Message>, Refused> {
+        self.routing.sticky.as_deref().ok_or(Refused::Closed)
     }
 
     /// The tag of a message, if it has a key; refused if it must have one. Runs user code.
@@ -198,12 +262,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             NOBODY | LIMBO => None,
             slot => Some(self.mailbox(slot as usize)),
         })
-    }
-
-    /// True if a message is for this worker, or soon will be. Runs user code.
-    pub(super) fn is_assigned_to(&self, payload: &OutgoingOf<A>, slot: usize) -> bool {
-        let Some(sticky) = &self.routing.sticky else { return false };
-        tag_of(sticky, payload).is_some_and(|tag| sticky.is_assigned_to(tag, slot as u32))
     }
 
     /// False if the table slot has moved.

@@ -11,81 +11,94 @@ use greenroom_queue::{
 };
 use tokio::sync::Notify;
 
-use super::{Core, Queued};
+use super::{Core, Queued, take::Outboxed};
 use crate::{
     Actor,
     pool::{pool_payload::PoolPayload, worker::in_flight::Source},
 };
 
-/// What a look for one more came to.
-pub(crate) enum NextOfBatch<M> {
-    Message(M),
-    None,
-}
-
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// The next message that may be handled with those that were taken from here: of the same key,
     /// or, without keys, any.
-    pub(crate) fn next_of_batch(&self, source: Source) -> NextOfBatch<Queued<A, K>> {
-        let next = match source {
+    pub(crate) fn next_of_batch(&self, source: Source) -> Option<Queued<A, K>> {
+        match source {
             Source::Lane { index, id, .. } => {
                 let mut outbox = self.queue.shards[index].outbox.lock();
-                let may = outbox.lanes.get(id).and_then(|lane| lane.front()).is_some_and(joins);
-                may.then(|| outbox.pop_lane(id)).flatten()
+                if !joins(outbox.lanes.get(id)?.front()?) {
+                    return None;
+                }
+                outbox.pop_lane(id)
             }
             Source::Head { index, epoch, hash: Some(hash), .. } => {
                 self.next_of_key(index, epoch, hash)
             }
             Source::Shared { index, .. } => {
                 let mut outbox = self.queue.shards[index].outbox.lock();
-                let may = outbox.queue.front().is_some_and(joins);
-                may.then(|| outbox.pop_queue()).flatten()
+                if !joins(outbox.queue.front()?) {
+                    return None;
+                }
+                outbox.pop_queue()
             }
             _ => None,
-        };
-        next.map_or(NextOfBatch::None, NextOfBatch::Message)
+        }
     }
 
-    /// The next message with the key in hand, for the holder of the token.
-    ///
-    /// It is found by its hash and compared outside of the lock; until then the key in hand is with
-    /// the caller, and the token says that it must not be taken away. If another key has the same
-    /// hash, there is no next one.
+    /// The next message with the key in hand, for the holder of the token. Until that is known, the
+    /// key is with the caller. If another key has the same hash, there is no next one.
     fn next_of_key(&self, index: usize, epoch: u64, hash: u32) -> Option<Queued<A, K>> {
         let mut outbox = self.queue.shards[index].outbox.lock();
         let in_hand = outbox.held(epoch)?.in_hand.take()?;
-        let found = match outbox.lanes.has(hash) {
+        let (mut outbox, found) = match outbox.lanes.has(hash) {
             // A lane of a key that collides with this one: which of the two keys a message has
             // is not asked.
-            true => None,
+            true => (outbox, None),
             false => {
                 if outbox.queue.len() < LOOK_AHEAD {
                     self.queue.shards[index].refill_behind(&mut outbox);
                 }
-                let of_hash = |entry: &Queued<A, K>| entry.key.is_some() && entry.hash == hash;
-                outbox.queue.remove_near(LOOK_AHEAD, of_hash)
+                self.take_near_of(index, outbox, epoch, hash, &in_hand.1)
             }
         };
-        let Some(entry) = found else {
-            outbox.held(epoch)?.in_hand = Some(in_hand);
-            return None;
-        };
-        outbox.compare(epoch, Some(entry.hash));
-        drop(outbox);
-        let same = is_of(&entry, &in_hand.1);
-        let mut outbox = self.queue.shards[index].outbox.lock();
-        outbox.compare(epoch, None);
         if let Some(token) = outbox.held(epoch) {
             token.in_hand = Some(in_hand);
-            token.taken += 1;
+            token.taken += u64::from(found.is_some());
         }
-        if !same || !joins(&entry) {
+        let entry = found?;
+        if !joins(&entry) {
             outbox.queue.push_front(entry);
             return None;
         }
         outbox.left(&entry);
         outbox.taken = outbox.taken.wrapping_add(1);
         Some(entry)
+    }
+
+    /// Takes a message of this key out of the queue, for the holder of the token.
+    ///
+    /// It is found by its hash and compared outside of the lock; the token says that it must not be
+    /// taken away meanwhile.
+    fn take_near_of<'a>(
+        &'a self,
+        index: usize,
+        mut outbox: Outboxed<'a, A, K>,
+        epoch: u64,
+        hash: u32,
+        key: &K,
+    ) -> (Outboxed<'a, A, K>, Option<Queued<A, K>>) {
+        let of_hash = |entry: &Queued<A, K>| entry.key.is_some() && entry.hash == hash;
+        let Some(entry) = outbox.queue.remove_near(LOOK_AHEAD, of_hash) else {
+            return (outbox, None);
+        };
+        outbox.compare(epoch, Some(hash));
+        drop(outbox);
+        let same = is_of(&entry, key);
+        let mut outbox = self.queue.shards[index].outbox.lock();
+        outbox.compare(epoch, None);
+        if same {
+            return (outbox, Some(entry));
+        }
+        outbox.queue.push_front(entry);
+        (outbox, None)
     }
 
     /// Moves queued messages of the key whose lane a worker runs there, if no worker drains the
@@ -100,17 +113,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let epoch = outbox.grant(worker);
         self.queue.shards[index].refill_behind(&mut outbox);
         loop {
-            let of_hash = |entry: &Queued<A, K>| entry.key.is_some() && entry.hash == id.hash;
-            let Some(entry) = outbox.queue.remove_near(LOOK_AHEAD, of_hash) else { break };
-            outbox.compare(epoch, Some(entry.hash));
-            drop(outbox);
-            let same = is_of(&entry, &key);
-            outbox = self.queue.shards[index].outbox.lock();
-            outbox.compare(epoch, None);
-            if !same {
-                outbox.queue.push_front(entry);
-                break;
-            }
+            let (again, found) = self.take_near_of(index, outbox, epoch, id.hash, &key);
+            outbox = again;
+            let Some(entry) = found else { break };
             if let Err(entry) = outbox.lanes.push_back(id, entry) {
                 debug_assert!(false, "a lane that is run is there");
                 outbox.queue.push_front(entry);

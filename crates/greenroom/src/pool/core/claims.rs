@@ -55,8 +55,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         sender: u32,
         urgency: Urgency,
     ) -> Result<(), Refused> {
-        if self.settings.functions.dispatch.is_some() {
-            return self.try_dispatch(payload, sender);
+        if let Some(push) = &self.push {
+            return push.try_place(self, payload, sender);
         }
         let key = self.key(payload);
         self.take_and_push(payload, key, sender, urgency)

@@ -101,15 +101,6 @@ where
         Ok(Change::new(slots, Vec::new(), size, told, &self.env.runtime))
     }
 
-    fn adopt(
-        self: Arc<Self>,
-        other: Address<A::Message, A::Reply, A::Error>,
-    ) -> Result<Change, AdminError> {
-        let (outcomes, told) = mpsc::unbounded_channel();
-        let (slot, size) = Core::adopt(&self, other, &outcomes)?;
-        Ok(Change::new(vec![slot], Vec::new(), size, told, &self.env.runtime))
-    }
-
     fn remove(self: Arc<Self>, workers: usize) -> Result<Change, AdminError> {
         let (outcomes, told) = mpsc::unbounded_channel();
         let (slots, size) = self.dismiss(workers, ResizeReason::Asked, &outcomes)?;

@@ -1,4 +1,4 @@
-//! Messages that a policy gives to one worker, in the sender's task.
+//! Messages that a policy gives to workers, in the sender's task.
 
 use std::{
     hash::Hash,
@@ -17,12 +17,14 @@ use greenroom_queue::{
 use super::{Core, ExtraOf, Queued, Urgency};
 use crate::{
     Actor, Class,
+    address::vtable::BoxFuture,
     delivery::Waiter,
     pool::{
         handoff::reentrancy::slot_at_work,
         membership::{live_members::LiveMembers, mailbox::Mailbox, slot_state::Status},
         outgoing::{Outgoing, OutgoingOf},
         policy::{About, Choice, Crew},
+        push::Push,
     },
 };
 
@@ -39,6 +41,99 @@ pub(super) enum Chosen<A: Actor, K> {
     Refused,
     /// The worker that was named has gone.
     Gone,
+}
+
+/// A pool that pushes as the policy of its settings says.
+pub(crate) struct ByPolicy;
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Push<A, K, Core<A, K>> for ByPolicy {
+    fn try_place(
+        &self,
+        pool: &Core<A, K>,
+        payload: &mut OutgoingOf<A>,
+        sender: u32,
+    ) -> Result<(), Refused> {
+        for _ in 0..CHOICES {
+            let tried = match pool.choose(payload) {
+                Chosen::One(member) => pool.try_push_to(&member, payload),
+                Chosen::Several(members) => pool.push_copies(&members, payload, 0),
+                Chosen::Any => break,
+                Chosen::Hold(seen) => {
+                    pool.queue.permits.try_take(1, pool)?;
+                    return pool.hold_permitted(payload, seen);
+                }
+                Chosen::Refused => return Err(Refused::ByPolicy),
+                Chosen::Gone => continue,
+            };
+            match tried {
+                // Pairs with the store in `close`, before it shuts the mailboxes: otherwise a
+                // sender asks the policy again in a pool that closes.
+                Err(Refused::Closed) if !pool.lifecycle.closing.load(Ordering::SeqCst) => {}
+                tried => return tried,
+            }
+        }
+        pool.take_and_push(payload, (None, 0), sender, Urgency::Now)
+    }
+
+    fn place_permitted(
+        &self,
+        pool: &Core<A, K>,
+        payload: &mut OutgoingOf<A>,
+        sender: u32,
+    ) -> Result<(), Refused> {
+        pool.dispatch_permitted(payload, sender, Overfill::WherePermitted)
+    }
+
+    /// Waits for room in the pool, and if the worker that is chosen then has none, at that worker;
+    /// under a strict policy, there first.
+    fn place_waiting<'a>(
+        &self,
+        pool: &'a Core<A, K>,
+        payload: &'a mut OutgoingOf<A>,
+        sender: u32,
+    ) -> BoxFuture<'a, Result<(), Refused>> {
+        Box::pin(async move {
+            let policy = pool.settings.functions.dispatch.as_ref();
+            if policy.is_some_and(|policy| policy.is_strict()) {
+                return pool.dispatch_waiting(payload, sender).await;
+            }
+            pool.await_permit().await.map_err(|Closed| Refused::Closed)?;
+            let permit = PoolPermit(Some(pool));
+            match pool.dispatch_permitted(payload, sender, Overfill::Never) {
+                Ok(()) => permit.used(),
+                Err(Refused::Full) => {
+                    drop(permit);
+                    return pool.dispatch_waiting(payload, sender).await;
+                }
+                refused => return refused,
+            }
+            Ok(())
+        })
+    }
+
+    fn make_room(
+        &self,
+        pool: &Core<A, K>,
+        payload: &mut OutgoingOf<A>,
+        sender: u32,
+    ) -> Result<(), Refused> {
+        pool.make_room_by_choice(payload, sender)
+    }
+
+    fn ask_again(&self, pool: &Core<A, K>) {
+        // Pairs with the `fetch_add` in `members_changed`, as the load below.
+        let mut seen = pool.membership.member_changes.load(Ordering::SeqCst);
+        loop {
+            pool.ask_once_more();
+            // Pairs with the `fetch_add` in `members_changed`: a worker that came while the policy
+            // was asked may have found nothing held. Otherwise the policy is not asked about it.
+            let now = pool.membership.member_changes.load(Ordering::SeqCst);
+            if seen == now || pool.routing.held.lock().is_empty() {
+                return;
+            }
+            seen = now;
+        }
+    }
 }
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
@@ -137,52 +232,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         least.map_or(Chosen::Gone, Chosen::One)
     }
 
-    /// Gives a message to the worker that the policy chooses, or says why not.
-    pub(crate) fn try_dispatch(
-        &self,
-        payload: &mut OutgoingOf<A>,
-        sender: u32,
-    ) -> Result<(), Refused> {
-        if let Some(sticky) = &self.routing.sticky {
-            return self.try_assign(sticky, payload, sender);
-        }
-        for _ in 0..CHOICES {
-            match self.choose(payload) {
-                Chosen::One(member) => match self.try_push_to(&member, payload) {
-                    // Pairs with the store in `close`, before it shuts the mailboxes: otherwise a
-                    // sender asks the policy again in a pool that closes.
-                    Err(Refused::Closed) if !self.lifecycle.closing.load(Ordering::SeqCst) => {}
-                    tried => return tried,
-                },
-                Chosen::Several(members) => match self.push_copies(&members, payload, 0) {
-                    // Pairs with the store in `close`, before it shuts the mailboxes: otherwise a
-                    // sender asks the policy again in a pool that closes.
-                    Err(Refused::Closed) if !self.lifecycle.closing.load(Ordering::SeqCst) => {}
-                    tried => return tried,
-                },
-                Chosen::Any => break,
-                Chosen::Hold(seen) => {
-                    self.queue.permits.try_take(1, self)?;
-                    return self.hold_permitted(payload, seen);
-                }
-                Chosen::Refused => return Err(Refused::ByPolicy),
-                Chosen::Gone => {}
-            }
-        }
-        self.take_and_push(payload, (None, 0), sender, Urgency::Now)
-    }
-
-    /// As `try_dispatch`, for a message whose permit of the pool has been taken. The permit is
-    /// used, unless there is an error. Full if the worker is and may not be overfilled.
-    pub(crate) fn dispatch_permitted(
+    /// Places a message whose permit of the pool has been taken. The permit is used, unless there
+    /// is an error. Full if the worker is and may not be overfilled.
+    fn dispatch_permitted(
         &self,
         payload: &mut OutgoingOf<A>,
         sender: u32,
         overfill: Overfill,
     ) -> Result<(), Refused> {
-        if let Some(sticky) = &self.routing.sticky {
-            return self.assign_permitted(sticky, payload, sender, overfill);
-        }
         for _ in 0..CHOICES {
             match self.choose(payload) {
                 Chosen::One(member) => match member.try_reserve() {
@@ -222,40 +279,18 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.push(index, payload, (None, 0))
     }
 
-    /// Waits for room in the pool, and if the worker that is chosen then has none, at that worker.
-    pub(crate) async fn dispatch_anywhere(
-        &self,
-        payload: &mut OutgoingOf<A>,
-        sender: u32,
-    ) -> Result<(), Refused> {
-        self.await_permit().await.map_err(|Closed| Refused::Closed)?;
-        let permit = PoolPermit(Some(self));
-        match self.dispatch_permitted(payload, sender, Overfill::Never) {
-            Ok(()) => permit.used(),
-            Err(Refused::Full) => {
-                drop(permit);
-                return self.dispatch_waiting(payload, sender).await;
-            }
-            refused => return refused,
-        }
-        Ok(())
-    }
-
     /// Waits for room at the worker that the policy chooses. A message for several workers
     /// does not wait.
-    pub(crate) async fn dispatch_waiting(
+    async fn dispatch_waiting(
         &self,
         payload: &mut OutgoingOf<A>,
         sender: u32,
     ) -> Result<(), Refused> {
-        if let Some(sticky) = &self.routing.sticky {
-            return self.assign_waiting(sticky, payload, sender).await;
-        }
         let mut choices = 1;
         loop {
             let member = match self.choose(payload) {
                 Chosen::One(member) => member,
-                Chosen::Several(_) => return self.try_dispatch(payload, sender),
+                Chosen::Several(_) => return ByPolicy.try_place(self, payload, sender),
                 Chosen::Refused => return Err(Refused::ByPolicy),
                 Chosen::Gone if choices < CHOICES => {
                     choices += 1;
@@ -395,27 +430,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         // finds the message, or its sender sees the change. Otherwise the message is held although
         // a worker could have it.
         if self.membership.member_changes.load(Ordering::SeqCst) != seen {
-            self.ask_again();
+            ByPolicy.ask_again(self);
         }
         Ok(())
     }
 
-    /// Asks the policy again about held messages. If it panics, the message is for any worker.
-    pub(super) fn ask_again(&self) {
-        // Pairs with the `fetch_add` in `members_changed`, as the load below.
-        let mut seen = self.membership.member_changes.load(Ordering::SeqCst);
-        loop {
-            self.ask_once_more();
-            // Pairs with the `fetch_add` in `members_changed`: a worker that came while the policy
-            // was asked may have found nothing held. Otherwise the policy is not asked about it.
-            let now = self.membership.member_changes.load(Ordering::SeqCst);
-            if seen == now || self.routing.held.lock().is_empty() {
-                return;
-            }
-            seen = now;
-        }
-    }
-
+    /// If the policy panics, the message is for any worker.
     fn ask_once_more(&self) {
         let held = std::mem::take(&mut *self.routing.held.lock());
         for entry in held {
@@ -479,7 +499,7 @@ pub(super) fn entry_of<A: Actor, K>(
 /// Whether a worker whose mailbox is full gets another message: the pool has room, and its
 /// permit is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Overfill {
+enum Overfill {
     Never,
     WherePermitted,
 }

@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, atomic::Ordering},
 };
 
-use greenroom_queue::discard::discard;
+use greenroom_queue::{discard::discard, entry::retries};
 
 use super::{Acceptance, Core, Queued, sweep::LaneOf};
 use crate::{
@@ -34,10 +34,17 @@ impl<A: Actor, K> Drained<A, K> {
     /// the messages, those of a key in their order.
     fn close(mut self) -> Vec<Queued<A, K>> {
         for (mailbox, cleared) in self.mailboxes {
-            cleared.map_or_else(|| mailbox.serve_waiters(), Cleared::close);
+            match cleared {
+                Some(cleared) => cleared.close(),
+                None => mailbox.serve_waiters(),
+            }
         }
-        self.unowned.into_iter().for_each(discard);
-        self.entries.iter_mut().for_each(|entry| discard(entry.key.take()));
+        for lane in self.unowned {
+            discard(lane);
+        }
+        for entry in &mut self.entries {
+            discard(entry.key.take());
+        }
         self.entries
     }
 }
@@ -46,7 +53,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Gives back every message that waits anywhere. Only after `close`, when none will be handled.
     pub(crate) fn give_back_queued(&self) {
         let mut entries = self.drain_queues(true).close();
-        entries.extend(self.take_handed());
+        entries.append(&mut self.take_handed(usize::MAX));
         self.give_back(entries);
     }
 
@@ -71,7 +78,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn dead_letter_queued(&self) {
         // First, and under no lock, as this wakes callers. In the queue it is found by whoever is
         // right: the worker that has joined, or the drain.
-        self.re_home(self.take_handed().collect());
+        self.re_home(self.take_handed(usize::MAX));
         let Some(drained) = self.drain_if_deserted() else { return };
         for entry in drained.close() {
             self.telemetry.counters.dead_letters.count_shared(DeadLetterReason::NoWorkers);
@@ -160,7 +167,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         for cell in self.membership.mailboxes.iter() {
             let mut cell = cell.lock();
             let Some(mailbox) = cell.clone() else { continue };
-            let (rest, cleared) = mailbox.drain(for_good);
+            let (mut rest, cleared) = mailbox.drain(for_good);
             // A worker that leaves takes its mailbox away itself, which ends its life. Pairs with
             // `left`: the order is there until that has been done.
             let leaves = !for_good && mailbox.slot_state.has(LEAVE);
@@ -168,10 +175,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 *cell = None;
                 self.telemetry.counters.accepted.fetch_add(mailbox.accepted(), Ordering::Relaxed);
             }
-            drained.entries.extend(rest);
+            drained.entries.append(&mut rest);
             drained.mailboxes.push((mailbox, cleared));
         }
-        drained.entries.extend(std::mem::take(&mut *self.routing.held.lock()));
+        let mut held = std::mem::take(&mut *self.routing.held.lock());
+        while let Some(entry) = held.pop_front() {
+            drained.entries.push(entry);
+        }
         drop(moves);
     }
 
@@ -182,25 +192,34 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let (mut entries, mut unowned) = (Vec::new(), Vec::new());
         // First: what is parked meanwhile, at a place that was drained already, keeps its alarm.
         // Otherwise its key would wait for ever once there is a worker again.
-        let retries = self.clock.drain();
+        let mut retrying = self.clock.drain();
         for (index, shard) in self.queue.shards.iter().enumerate() {
             let mut outbox = shard.outbox.lock();
             outbox.forget_ready();
+            let apart = outbox.lanes.drain(&mut entries, &mut unowned);
             // The callers count a permit for each message.
-            (0..outbox.lanes.apart()).for_each(|_| self.queue.permits.take_back());
-            unowned.extend(outbox.lanes.drain(&mut entries));
-            entries.extend(std::iter::from_fn(|| outbox.queue.pop_front()));
+            for _ in 0..apart {
+                self.queue.permits.take_back();
+            }
+            while let Some(entry) = outbox.queue.pop_front() {
+                entries.push(entry);
+            }
             let mut inbox = shard.inbox.lock();
-            entries.extend(inbox.urgent.drain(..));
+            while let Some(entry) = inbox.urgent.pop_front() {
+                entries.push(entry);
+            }
             self.queue.wake.clear_urgent(index);
-            entries.extend(std::iter::from_fn(|| inbox.queue.pop_front()));
-            outbox.backlog.iter_mut().for_each(|backlog| backlog.clear());
+            while let Some(entry) = inbox.queue.pop_front() {
+                entries.push(entry);
+            }
+            if let Some(backlog) = &mut outbox.backlog {
+                backlog.clear();
+            }
         }
         let mut drained = Drained { entries, unowned, mailboxes: Vec::new() };
         self.drain_mailboxes(&mut drained, for_good);
-        drained.entries.extend(retries);
-        let retries = drained.entries.iter().filter(|entry| entry.is_retry()).count();
-        self.telemetry.counters.waiting.fetch_sub(retries, Ordering::Relaxed);
+        drained.entries.append(&mut retrying);
+        self.telemetry.counters.waiting.fetch_sub(retries(&drained.entries), Ordering::Relaxed);
         drained
     }
 }

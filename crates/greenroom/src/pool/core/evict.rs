@@ -1,6 +1,7 @@
 //! What becomes of messages for which there is no room.
 
 use std::{
+    cmp::Reverse,
     hash::Hash,
     sync::{Arc, atomic::Ordering},
 };
@@ -72,11 +73,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 placed => return placed,
             }
         }
-        if let Some(sticky) = &self.routing.sticky {
-            return self.assign_making_room(sticky, payload, sender);
-        }
-        if self.settings.functions.dispatch.is_some() {
-            return self.make_room_by_choice(payload, sender);
+        if let Some(push) = &self.push {
+            return push.make_room(self, payload, sender);
         }
         let key = self.key(payload);
         let index = self.shard_of(&key, sender);
@@ -132,7 +130,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// As `make_room`, at the worker that the policy chooses, if that is full. The policy comes
     /// first: if it refuses or panics, no message makes room.
-    fn make_room_by_choice(&self, payload: &mut OutgoingOf<A>, sender: u32) -> Result<(), Refused> {
+    pub(super) fn make_room_by_choice(
+        &self,
+        payload: &mut OutgoingOf<A>,
+        sender: u32,
+    ) -> Result<(), Refused> {
         let chosen = self.choose(payload);
         let (permit, pushed) = match chosen {
             Chosen::Refused => return Err(Refused::ByPolicy),
@@ -221,35 +223,67 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// oldest of this shard, of another, of a worker's mailbox, or of those held back; an urgent
     /// one if there is no other. A message that waits for another attempt stays.
     pub(super) fn evict(&self, index: usize) -> Option<Queued<A, K>> {
-        let shards =
-            || (0..self.queue.shards.len()).map(|step| (index + step) % self.queue.shards.len());
-        let normal = self.take_handed().next();
-        let normal = normal.or_else(|| shards().find_map(|shard| self.evict_from(shard)));
-        let normal = normal.or_else(|| {
-            let mailboxes = self.membership.mailboxes.iter().filter_map(|cell| cell.lock().clone());
-            let mut mailboxes: Vec<_> =
-                mailboxes.map(|mailbox| (mailbox.waiting(), mailbox)).collect();
-            mailboxes.sort_by_key(|(waiting, _)| std::cmp::Reverse(*waiting));
-            mailboxes.iter().find_map(|(_, mailbox)| mailbox.evict())
-        });
+        let normal = self.take_handed(1).pop();
+        let normal = normal.or_else(|| self.evict_from_any(index, false));
+        let normal = normal.or_else(|| self.evict_mail());
         let normal = normal.or_else(|| self.routing.held.lock().pop_front());
-        normal.or_else(|| shards().find_map(|shard| self.evict_urgent_from(shard)))
+        normal.or_else(|| self.evict_from_any(index, true))
+    }
+
+    /// Of this shard, or of another.
+    fn evict_from_any(&self, index: usize, urgent: bool) -> Option<Queued<A, K>> {
+        let shards = self.queue.shards.len();
+        for step in 0..shards {
+            let shard = (index + step) % shards;
+            let evicted = match urgent {
+                true => self.evict_urgent_from(shard),
+                false => self.evict_from(shard),
+            };
+            if evicted.is_some() {
+                return evicted;
+            }
+        }
+        None
+    }
+
+    /// Of the fullest mailbox, or of another.
+    fn evict_mail(&self) -> Option<Queued<A, K>> {
+        let mut waiting = Vec::new();
+        for slot in 0..self.membership.mailboxes.len() {
+            if let Some(mailbox) = self.mailbox_if_any(slot) {
+                waiting.push((mailbox.waiting(), slot));
+            }
+        }
+        for slot in fullest_first(waiting) {
+            if let Some(mailbox) = self.mailbox_if_any(slot)
+                && let Some(evicted) = mailbox.evict()
+            {
+                return Some(evicted);
+            }
+        }
+        None
     }
 
     fn evict_from(&self, shard: usize) -> Option<Queued<A, K>> {
         let mut outbox = self.queue.shards[shard].outbox.lock();
         let oldest = outbox.queue.pop_first(|entry| !entry.is_retry());
         let oldest = oldest.or_else(|| self.queue.shards[shard].inbox.lock().queue.pop_front());
-        oldest.iter().for_each(|entry| outbox.left(entry));
-        oldest.or_else(|| self.evict_from_lanes(shard, outbox, false))
+        if let Some(entry) = &oldest {
+            outbox.left(entry);
+            return oldest;
+        }
+        self.evict_from_lanes(shard, outbox, false)
     }
 
     fn evict_urgent_from(&self, shard: usize) -> Option<Queued<A, K>> {
         let mut outbox = self.queue.shards[shard].outbox.lock();
         let more = outbox.has_urgent_ready();
         let oldest = self.pop_urgent(shard, more);
-        oldest.iter().for_each(|entry| outbox.left(entry));
-        oldest.or_else(|| self.evict_from_lanes(shard, outbox, true))
+        if let Some(entry) = &oldest {
+            outbox.left(entry);
+            return oldest;
+        }
+        self.evict_from_lanes(shard, outbox, true)
     }
 
     /// A lane that no worker runs has a message, or is none.
@@ -302,6 +336,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.report_dead_letter(letter);
         self.has_dropped();
     }
+}
+
+/// These slots, that with the most messages first.
+fn fullest_first(mut waiting: Vec<(usize, usize)>) -> Vec<usize> {
+    waiting.sort_by_key(|(messages, _)| Reverse(*messages));
+    waiting.into_iter().map(|(_, slot)| slot).collect()
 }
 
 /// In a pool that makes room no sender waits, even if others were quicker.

@@ -104,7 +104,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// Its spawn has failed, or was given up: those tied to it in its start are told. Its start was
-    /// never reported, so there is no notice of its end, and none for a coordinator.
+    /// never reported, so there is no notice of its end, and none for a keeper.
     pub(crate) fn end_unheard(self: &Arc<Self>, reason: ExitReason) {
         // Pairs with the `swap` in `notify_end`: the end of a pool is not reported if its
         // start was not.
@@ -128,7 +128,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn end_of_life(self: &Arc<Self>, wedged: &[(usize, Duration)]) {
         let reason = self.lifecycle.cause.get_or_init(|| ExitReason::Shutdown);
         self.notify_end(reason, wedged);
-        self.dismiss_coordinator(reason);
         self.end_lives(reason);
         self.controllers.notify_supervisor(reason);
     }
@@ -161,9 +160,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// A signal for the pool. A pool that is a single actor hears it itself.
     pub(crate) fn take_signal(self: &Arc<Self>, signal: Signal<AnyAddress>) {
-        if let Some(reason) = self.controllers.end_of_coordinator(&signal) {
-            return self.stop_because(reason);
-        }
         if self.settings.config.handling.single {
             return self.signal_worker(&self.mailbox(0), signal);
         }

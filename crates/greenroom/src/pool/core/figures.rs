@@ -44,7 +44,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             withdrawn: read(&self.telemetry.counters.withdrawn),
             queued: self.depth().saturating_sub(waiting) as u64,
             oldest: None,
-            held: self.held_for_others() as u64,
+            held: self.push.as_ref().map_or(0, |push| push.held_for_others(self)) as u64,
             waiting: waiting as u64,
             parked: 0,
             queued_bytes: self.settings.derived.bytes.as_ref().map(|bytes| bytes.waiting()),
@@ -61,12 +61,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 .map(|gate| gate.stats())
                 .unwrap_or_default(),
         };
-        self.membership.slots.iter().for_each(|slot_state| stats.add(slot_state));
+        for slot_state in self.membership.slots.iter() {
+            stats.add(slot_state);
+            stats.in_hand += read(&slot_state.counters.more_in_hand);
+        }
+        stats.in_hand += stats.busy as u64;
         stats.dead_letters.add(&self.telemetry.counters.dead_letters);
         stats.dead_lettered = stats.dead_letters.total();
-        let more =
-            self.membership.slots.iter().map(|slot_state| read(&slot_state.counters.more_in_hand));
-        stats.in_hand = stats.busy as u64 + more.sum::<u64>();
         if self.is_ended() {
             // Only those that do not let go are left.
             (stats.live, stats.starting) = (stats.busy, 0);
@@ -76,7 +77,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// Of all slots that there have been: the work of workers that have gone counts for their pool.
     pub(crate) fn worker_figures(&self) -> Vec<WorkerStats> {
-        (0..self.membership.slots.len()).map(|slot| self.figures_of(slot)).collect()
+        let mut figures = Vec::new();
+        for slot in 0..self.membership.slots.len() {
+            figures.push(self.figures_of(slot));
+        }
+        figures
     }
 
     /// Slots keep their state when the pool has ended, but their workers are gone, except for those

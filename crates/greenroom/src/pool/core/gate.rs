@@ -100,9 +100,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     pub(crate) fn accepted(&self) -> u64 {
-        let shared: u64 = self.queue.shards.iter().map(|shard| shard.inbox.lock().accepted).sum();
-        let mailboxes = self.membership.mailboxes.iter().filter_map(|cell| cell.lock().clone());
-        let private: u64 = mailboxes.map(|mailbox| mailbox.accepted()).sum();
-        shared + private + self.telemetry.counters.accepted.load(Ordering::Relaxed)
+        let mut accepted = 0;
+        for shard in &self.queue.shards {
+            accepted += shard.inbox.lock().accepted;
+        }
+        for slot in 0..self.membership.mailboxes.len() {
+            accepted += self.mailbox_if_any(slot).map_or(0, |mailbox| mailbox.accepted());
+        }
+        accepted + self.telemetry.counters.accepted.load(Ordering::Relaxed)
     }
 }

@@ -10,7 +10,7 @@ use greenroom_queue::{
 };
 use tokio::time::Instant;
 
-use super::{Core, Queued, take::find_lane};
+use super::{Core, take::find_lane};
 use crate::{
     Actor,
     pool::{
@@ -61,16 +61,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let mut all = Vec::new();
         for shard in &self.queue.shards {
             let mut outbox = shard.outbox.lock();
-            all.extend(outbox.lanes.iter_mut().filter_map(|lane| {
-                let key = lane.failed().is_some().then(|| lane.key.share())??;
-                let failed = lane.failed()?;
-                Some(ParkedKey {
-                    key,
-                    since: failed.at.elapsed(),
-                    reason: failed.reason,
-                    waiting: behind(lane),
-                })
-            }));
+            for lane in outbox.lanes.iter_mut() {
+                if let Some(failed) = lane.failed().cloned()
+                    && let Some(key) = lane.key.share()
+                {
+                    let (since, reason) = (failed.at.elapsed(), failed.reason);
+                    all.push(ParkedKey { key, since, reason, waiting: behind(lane) });
+                }
+            }
         }
         all
     }
@@ -84,15 +82,21 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             {
                 first_polls.push((token.worker, *hash));
             }
-            all.extend(outbox.lanes.iter_mut().filter_map(|lane| {
-                let LaneState::Running(worker) = lane.state else { return None };
-                Some(KeyInHand { worker, key: lane.key.share()? })
-            }));
+            for lane in outbox.lanes.iter_mut() {
+                if let LaneState::Running(worker) = lane.state
+                    && let Some(key) = lane.key.share()
+                {
+                    all.push(KeyInHand { worker, key });
+                }
+            }
         }
         // The token's key is moved to the next step as it is: to share it would cost each message.
         if let Some(sketch) = &self.telemetry.sketch {
-            let hot = |(worker, hash)| Some(KeyInHand { worker, key: sketch.find(hash)? });
-            all.extend(first_polls.into_iter().filter_map(hot));
+            for (worker, hash) in first_polls {
+                if let Some(key) = sketch.find(hash) {
+                    all.push(KeyInHand { worker, key });
+                }
+            }
         }
         all
     }
@@ -142,13 +146,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let shard = &self.queue.shards[index];
         let mut outbox = shard.outbox.lock();
         let inbox = shard.inbox.lock();
-        let lies_here = |entry: &&Queued<A, K>| entry.key.is_some() && entry.hash == hash;
         let queued = inbox.urgent.iter().chain(outbox.queue.iter()).chain(inbox.queue.iter());
         let (mut waiting, mut oldest) = (0, None);
-        queued.filter(lies_here).for_each(|entry| {
-            waiting += 1;
-            oldest = oldest.or(Some(entry.stamp));
-        });
+        for entry in queued {
+            if entry.key.is_some() && entry.hash == hash {
+                waiting += 1;
+                oldest = oldest.or(Some(entry.stamp));
+            }
+        }
         drop(inbox);
         if let Some(lane) = id.and_then(|id| outbox.lanes.get(id)) {
             let first = lane.iter().find(|entry| !entry.is_retry());
@@ -184,12 +189,16 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             let inbox = shard.inbox.lock();
             let mut lines: HashMap<u32, usize, foldhash::fast::FixedState> = HashMap::default();
             let queued = inbox.urgent.iter().chain(outbox.queue.iter()).chain(inbox.queue.iter());
-            queued.filter(|entry| entry.key.is_some()).for_each(|entry| {
-                *lines.entry(entry.hash).or_default() += 1;
-            });
-            outbox.lanes.iter().filter(|lane| behind(lane) > 0).for_each(|lane| {
-                *lines.entry(lane.id.hash).or_default() += behind(lane);
-            });
+            for entry in queued {
+                if entry.key.is_some() {
+                    *lines.entry(entry.hash).or_default() += 1;
+                }
+            }
+            for lane in outbox.lanes.iter() {
+                if behind(lane) > 0 {
+                    *lines.entry(lane.id.hash).or_default() += behind(lane);
+                }
+            }
             let most = lines.into_iter().max_by_key(|(_, messages)| *messages);
             if let Some((hash, messages)) = most
                 && longest.as_ref().is_none_or(|(length, ..)| messages > *length)

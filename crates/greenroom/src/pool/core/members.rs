@@ -2,7 +2,7 @@
 
 use std::{
     hash::Hash,
-    sync::{Arc, atomic::Ordering},
+    sync::{Arc, Weak, atomic::Ordering},
 };
 
 use greenroom_queue::lock::{Mutex, MutexGuard};
@@ -16,7 +16,7 @@ use crate::{
         membership::{
             member_list::MemberList,
             restart::RestartLog,
-            slot_state::{KILLED, LEAVE, REST, SlotDetails, SlotState, Status},
+            slot_state::{KILLED, LEAVE, REST, SlotDetails, Status},
         },
         worker::{self, task_guard::TaskGuard},
     },
@@ -62,11 +62,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if size > *bounds.end() {
             return Err(AdminError::OutOfBounds { asked: size, bounds });
         }
-        let slots: Vec<usize> = (0..workers).map(|_| member_list.join()).collect();
+        let mut slots = Vec::with_capacity(workers);
+        for _ in 0..workers {
+            slots.push(member_list.join());
+        }
         self.make_slots(&member_list);
-        slots.iter().for_each(|slot| {
-            self.membership.slots.at(*slot).details.lock().status = Status::Starting
-        });
+        for slot in &slots {
+            self.membership.slots.at(*slot).details.lock().status = Status::Starting;
+        }
         self.size_changed(member_list.len());
         // Pairs with the load in `desert`: it comes before `revive` takes the gate, so the pool
         // does not stay closed with a worker in it.
@@ -75,7 +78,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.serve_waiters();
         self.revive();
         self.notify_size(size - workers, size, why);
-        slots.iter().for_each(|slot| self.notify(PoolEvent::WorkerAdded { slot: *slot }));
+        for slot in &slots {
+            self.notify(PoolEvent::WorkerAdded { slot: *slot });
+        }
         self.start_in(&slots, outcomes);
         Ok((slots, size))
     }
@@ -139,10 +144,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// True for this pool itself, and for those that it has adopted, and so on.
     pub(crate) fn contains_pool(&self, identity: usize) -> bool {
-        let adopted =
-            |slot_state: &Arc<SlotState>| slot_state.details.lock().adopted.as_ref()?.upgrade();
-        let adopted: Vec<_> = self.membership.slots.iter().filter_map(adopted).collect();
-        identity == self.identity() || adopted.iter().any(|other| other.contains(identity))
+        for slot_state in self.membership.slots.iter() {
+            let adopted = slot_state.details.lock().adopted.as_ref().and_then(Weak::upgrade);
+            if adopted.is_some_and(|other| other.contains(identity)) {
+                return true;
+            }
+        }
+        identity == self.identity()
     }
 
     /// Tells workers to leave: those that are disabled first, then idle ones, then those that
@@ -168,23 +176,36 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if member_list.len() - workers < *bounds.start() {
             return Err(AdminError::OutOfBounds { asked: member_list.len() - workers, bounds });
         }
-        let mut slots: Vec<usize> = member_list.slots().rev().collect();
-        // Each is looked at once: a worker may begin or end a message in between.
-        slots.sort_by_cached_key(|slot| {
-            let slot_state = self.membership.slots.at(*slot);
-            let is_disabled = slot_state.details.lock().status == Status::Disabled;
-            (!is_disabled, slot_state.is_busy())
-        });
+        let mut slots = self.first_to_leave(&member_list);
         slots.truncate(workers);
-        slots.iter().for_each(|slot| {
+        for slot in &slots {
             member_list.leave(*slot);
-        });
+        }
         let size = member_list.len();
         self.size_changed(size);
         drop(member_list);
         self.notify_size(size + workers, size, why);
-        slots.iter().for_each(|slot| self.let_leave(*slot, outcomes));
+        for slot in &slots {
+            self.let_leave(*slot, outcomes);
+        }
         Ok((slots, size))
+    }
+
+    /// All members, in the order in which they would leave.
+    fn first_to_leave(&self, member_list: &MemberList) -> Vec<usize> {
+        let (mut disabled, mut idle, mut busy) = (Vec::new(), Vec::new(), Vec::new());
+        for slot in member_list.slots().rev() {
+            let slot_state = self.membership.slots.at(slot);
+            let is_disabled = slot_state.details.lock().status == Status::Disabled;
+            match slot_state.is_busy() {
+                _ if is_disabled => disabled.push(slot),
+                true => busy.push(slot),
+                false => idle.push(slot),
+            }
+        }
+        disabled.append(&mut idle);
+        disabled.append(&mut busy);
+        disabled
     }
 
     /// Adds or dismisses workers, until there are so many. Returns the slots of those that come and
@@ -379,9 +400,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return;
         }
         self.membership.members_changed();
-        if self.settings.functions.dispatch.is_some() && self.routing.sticky.is_none() {
-            self.ask_again();
-        }
+        self.ask_again();
         self.controllers.notify_up(slot);
     }
 

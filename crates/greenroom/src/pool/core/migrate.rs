@@ -15,46 +15,18 @@ use crate::{
     pool::{
         membership::{
             mailbox::{Mailbox, tags::Bundle},
-            slot_state::{HAND_OVER, Status},
+            slot_state::HAND_OVER,
         },
+        push::Migrated,
         sticky::{HeldSince, LIMBO, Moves, NOBODY, PATIENCE, Sticky},
     },
     step_aside::push_aside,
 };
 
-/// What is left to do once no lock is held.
-#[must_use = "workers and senders wait for it"]
-pub(crate) struct Migrated<A: Actor, K> {
-    /// There is something new for their workers, or room.
-    touched: Vec<Arc<Mailbox<A, K>>>,
-    /// Workers whose messages in hand others wait for.
-    holding: Vec<u32>,
-}
-
-impl<A: Actor, K> Default for Migrated<A, K> {
-    fn default() -> Self {
-        Self { touched: Vec::new(), holding: Vec::new() }
-    }
-}
-
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
-    /// A worker takes its share of the keys, unless it has it. Call `migrated` with the result,
-    /// under no lock.
-    pub(super) fn takes_keys(&self, slot: usize) -> Migrated<A, K> {
-        self.change_table(|moves| moves.table.join(slot as u32))
-    }
-
-    /// The keys of a worker go to others, or are held until there are some. Call `migrated` with
-    /// the result, under no lock.
-    pub(super) fn gives_keys(&self, slot: usize) -> Migrated<A, K> {
-        self.change_table(|moves| moves.table.leave(slot as u32))
-    }
-
     /// The worker in this slot has nothing in hand: waiting moves go on.
-    pub(crate) fn hand_over(&self, slot: usize) {
-        let Some(sticky) = &self.routing.sticky else {
-            return self.membership.slots.at(slot).done(HAND_OVER);
-        };
+    pub(super) fn hand_over_tag(&self, slot: usize) {
+        let Some(sticky) = &self.routing.sticky else { return };
         let mut migrated = Migrated::default();
         {
             let (mut moves, mailbox) = self.mailbox_at_rest(sticky, slot);
@@ -72,7 +44,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             }
             migrated.touched.push(mailbox);
         }
-        self.migrated(migrated);
+        self.wake_migrated(migrated);
     }
 
     /// The mailbox of a worker, once its waiting messages are not being looked at.
@@ -93,20 +65,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// These workers could not be started; their keys go to those that were, until they are.
-    pub(crate) fn give_keys_to_others(&self, not_started: &[usize]) {
-        for slot in not_started {
-            let place = self.membership.slots.at(*slot).details.lock();
-            let is_there = place.status == Status::Live;
-            let migrated = (!is_there).then(|| self.gives_keys(*slot));
-            drop(place);
-            if let Some(migrated) = migrated {
-                self.migrated(migrated);
-            }
-        }
-    }
-
-    fn change_table(&self, change: impl FnOnce(&mut Moves) -> Vec<u32>) -> Migrated<A, K> {
+    /// Call `migrated` with the result, under no lock.
+    pub(super) fn change_table(
+        &self,
+        change: impl FnOnce(&mut Moves) -> Vec<u32>,
+    ) -> Migrated<A, K> {
         let mut migrated = Migrated::default();
         if let Some(sticky) = &self.routing.sticky {
             let mut moves = sticky.moves.lock();
@@ -128,12 +91,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// The messages that were looked at are back: deferred moves are made now.
-    pub(super) fn migrate_deferred(
-        &self,
-        sticky: &Sticky<A::Message>,
-        moves: &mut Moves,
-        migrated: &mut Migrated<A, K>,
-    ) {
+    pub(super) fn make_deferred_moves(&self, moves: &mut Moves, migrated: &mut Migrated<A, K>) {
+        let Some(sticky) = &self.routing.sticky else { return };
         let deferred = std::mem::take(&mut moves.deferred);
         self.migrate(sticky, moves, deferred, migrated);
     }
@@ -245,7 +204,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// Wakes the workers and senders that a move concerns. Under no lock.
-    pub(super) fn migrated(&self, migrated: Migrated<A, K>) {
+    pub(super) fn wake_migrated(&self, migrated: Migrated<A, K>) {
         if let Some(sticky) = self.routing.sticky.as_ref().filter(|_| !migrated.touched.is_empty())
         {
             sticky.moved.notify_waiters();
@@ -266,24 +225,24 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         migrated.holding.into_iter().for_each(|slot| self.clock.look_at_held(slot, PATIENCE));
     }
 
-    /// The message in hand is to be attempted again. In a sticky pool it waits in front of its
-    /// worker's mailbox.
-    pub(crate) fn park_mail(&self, slot: usize, mut entry: Queued<A, K>, after: Duration) {
-        let mailbox = self.routing.sticky.as_ref().and_then(|_| self.mailbox_if_any(slot));
-        if let Some(mailbox) = mailbox
-            && let Some(tag) = mailbox.tag_in_hand()
-        {
-            entry.hash = tag;
-            match mailbox.park(entry) {
-                Ok(()) => return self.clock.park_tag(tag, after),
-                Err(unplaced) => entry = unplaced,
-            }
-        }
-        self.clock.park_mail(slot, entry, after);
+    /// The message in hand waits for its next attempt in front of its worker's mailbox.
+    pub(super) fn park_tagged(
+        &self,
+        slot: usize,
+        mut entry: Queued<A, K>,
+        after: Duration,
+    ) -> Result<(), Queued<A, K>> {
+        let mailbox = self.mailbox_if_any(slot);
+        let tag = mailbox.as_ref().and_then(|mailbox| mailbox.tag_in_hand());
+        let (Some(mailbox), Some(tag)) = (mailbox, tag) else { return Err(entry) };
+        entry.hash = tag;
+        mailbox.park(entry)?;
+        self.clock.park_tag(tag, after);
+        Ok(())
     }
 
     /// The first message of a table slot is due.
-    pub(crate) fn wake_tag(&self, tag: u32) {
+    pub(super) fn tag_is_due(&self, tag: u32) {
         let Some(sticky) = &self.routing.sticky else { return };
         let mut moves = sticky.moves.lock();
         moves.waiting.retain(|waiting| *waiting != tag);
@@ -302,7 +261,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// Reports, once, that messages are held because this worker does not finish its
     /// message in hand.
-    pub(crate) fn notify_held(&self, slot: u32) {
+    pub(super) fn tell_held(&self, slot: u32) {
         let Some(sticky) = &self.routing.sticky else { return };
         let mut moves = sticky.moves.lock();
         let Some(held) = moves.holds.get_mut(&slot) else { return };
@@ -315,14 +274,5 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let slot = slot as usize;
         let messages = self.mailbox_if_any(slot).map_or(0, |mailbox| mailbox.held());
         self.notify(PoolEvent::SlotHeld { slot, messages, held_for });
-    }
-
-    /// Messages that wait until a worker has finished its message in hand, to go to another.
-    pub(crate) fn held_for_others(&self) -> usize {
-        if self.routing.sticky.is_none() {
-            return 0;
-        }
-        let mailboxes = self.membership.mailboxes.iter().filter_map(|cell| cell.lock().clone());
-        mailboxes.map(|mailbox| mailbox.held()).sum()
     }
 }

@@ -20,17 +20,19 @@ use std::{
 
 use greenroom_queue::{
     discard::discard,
-    lanes::{Lane, LaneId, LaneState},
+    entry::retries,
+    lanes::{LaneId, LaneState},
     shard::Shard,
     sync::{Notify, yield_now},
 };
 
 use super::{
     Core, ExtraOf, OutboxOf, Queued,
+    sweep::take_ports,
     take::{Outboxed, find_lane},
 };
 use crate::{
-    Actor, CallError, DeadLetter, PoolEvent, ReplyPort,
+    Actor, CallError, DeadLetter, PoolEvent,
     pool::{
         failed::{Failed, FailedAt},
         worker::in_flight::Source,
@@ -39,8 +41,6 @@ use crate::{
 
 /// With the extras of its message.
 type LetterOf<A> = (DeadLetter<<A as Actor>::Message, <A as Actor>::Error>, Box<ExtraOf<A>>);
-
-type PortOf<A> = ReplyPort<<A as Actor>::Reply, <A as Actor>::Error>;
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Parks the key that a worker owns, with its failed messages, if they are still there, at its
@@ -62,8 +62,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if let Some(lane) = outbox.lanes.get(id) {
             lane.state = LaneState::Parked;
             lane.set_failed(failed);
-            let extras = lane.iter_mut().filter_map(|entry| entry.extra.as_mut());
-            ports.extend(extras.filter_map(|extra| extra.port.take()));
+            take_ports::<A, K>(lane, &mut ports);
         }
         let freed = self.count_parked(index, &mut outbox, id);
         let room = self.set_apart(&mut outbox, id);
@@ -71,8 +70,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if room > 0 {
             self.queue.permits.give(room, self);
         }
-        ports.into_iter().for_each(|port: PortOf<A>| port.resolve(CallError::Parked));
-        freed.into_iter().for_each(|room| room.notify_one());
+        for port in ports {
+            port.resolve(CallError::Parked);
+        }
+        for room in freed {
+            room.notify_one();
+        }
         self.notify(PoolEvent::KeyParked);
         self.lifecycle.notify_progress();
         place
@@ -90,7 +93,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     fn take_in_again(&self, outbox: &mut OutboxOf<A, K>, id: LaneId) {
         if let Some(lane) = outbox.lanes.get(id).filter(|lane| lane.is_apart()) {
             lane.set_apart(false);
-            lane.iter().for_each(|_| self.queue.permits.take_back());
+            for _ in 0..lane.len() {
+                self.queue.permits.take_back();
+            }
         }
     }
 
@@ -257,10 +262,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn replay_key(&self, key: &K, failed_at: Option<FailedAt>) -> bool {
         let Some((index, id, mut outbox)) = self.parked_lane(key, failed_at) else { return false };
         self.take_in_again(&mut outbox, id);
-        let line = outbox.lanes.get(id).into_iter().flat_map(Lane::iter_mut);
-        let failed = line.filter(|entry| entry.has_failed_for_good());
-        for extra in failed.filter_map(|entry| entry.extra.as_mut()) {
-            (extra.failures, extra.kills, extra.next.for_good) = (0, 0, false);
+        if let Some(lane) = outbox.lanes.get(id) {
+            for entry in lane.iter_mut() {
+                if entry.has_failed_for_good()
+                    && let Some(extra) = &mut entry.extra
+                {
+                    (extra.failures, extra.kills, extra.next.for_good) = (0, 0, false);
+                }
+            }
         }
         self.unpark(index, id, outbox);
         true
@@ -276,25 +285,32 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let (index, id, mut outbox) = self.parked_lane(key, failed_at)?;
         self.take_in_again(&mut outbox, id);
         let line = outbox.lanes.empty(id);
-        line.iter().for_each(|entry| outbox.left(entry));
-        let failed = line.iter().filter(|entry| entry.is_retry()).count();
-        self.telemetry.counters.waiting.fetch_sub(failed, Ordering::Relaxed);
+        for entry in &line {
+            outbox.left(entry);
+        }
+        self.telemetry.counters.waiting.fetch_sub(retries(&line), Ordering::Relaxed);
         self.telemetry.counters.returned.fetch_add(line.len() as u64, Ordering::Relaxed);
         self.unpark(index, id, outbox);
         self.queue.permits.give(line.len() as u64, self);
-        let (messages, rest): (Vec<_>, Vec<_>) =
-            line.into_iter().map(|entry| (entry.message, (entry.extra, entry.key))).unzip();
-        rest.into_iter().for_each(discard);
+        let mut messages = Vec::with_capacity(line.len());
+        for entry in line {
+            messages.push(entry.message);
+            discard((entry.extra, entry.key));
+        }
         self.serve_waiters();
         Some(messages)
     }
 
     /// Messages in the lines of parked keys: they are not handled before an operator has decided.
     pub(crate) fn parked_messages(&self) -> u64 {
-        let of = |outbox: &OutboxOf<A, K>| -> usize {
-            let lanes = outbox.lanes.iter().filter(|lane| lane.state == LaneState::Parked);
-            lanes.map(Lane::len).sum()
-        };
-        self.queue.shards.iter().map(|shard| of(&shard.outbox.lock()) as u64).sum()
+        let mut parked = 0;
+        for shard in &self.queue.shards {
+            for lane in shard.outbox.lock().lanes.iter() {
+                if lane.state == LaneState::Parked {
+                    parked += lane.len() as u64;
+                }
+            }
+        }
+        parked
     }
 }

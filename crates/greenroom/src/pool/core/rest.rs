@@ -1,4 +1,4 @@
-//! Workers that rest: their slots wait for a supervisor.
+//! Workers that rest: their slots wait for a supervisor, or for the keeper of their pool to start.
 
 use std::{
     hash::Hash,
@@ -21,6 +21,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn rest_from_the_start(&self) {
         // Pairs with nothing: the pool has no task yet, and sees it by being spawned.
         self.controllers.supervised.store(true, Ordering::SeqCst);
+        self.rest_slots();
+    }
+
+    /// No worker has been started yet: each slot waits until the slots are woken.
+    pub(crate) fn rest_slots(&self) {
         let member_list = self.membership.members.lock();
         for slot in member_list.slots() {
             self.membership.slots.at(slot).details.lock().status = Status::Disabled;

@@ -82,22 +82,33 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// Messages that were handed to workers which have not come for them yet.
     pub(super) fn handed(&self) -> usize {
-        self.handoff.slots_of_waiters().filter(|handoff_slot| handoff_slot.has_handed()).count()
+        let mut handed = 0;
+        for handoff_slot in self.handoff.slots_of_waiters() {
+            handed += usize::from(handoff_slot.has_handed());
+        }
+        handed
     }
 
     /// When the oldest of these was handed over.
     pub(crate) fn oldest_handed(&self) -> Option<Stamp> {
-        let handed_at = |handoff_slot: &HandoffSlotOf<A>| handoff_slot.handed_at(|| self.now());
-        self.handoff.slots_of_waiters().filter_map(handed_at).min_by_key(|stamp| stamp.nanos())
+        let mut oldest = None;
+        for handoff_slot in self.handoff.slots_of_waiters() {
+            oldest = Stamp::earliest(&[oldest, handoff_slot.handed_at(|| self.now())]);
+        }
+        oldest
     }
 
-    /// Takes back messages that were handed to workers, one after the other.
-    pub(super) fn take_handed(&self) -> impl Iterator<Item = Queued<A, K>> {
-        let retracted = self
-            .handoff
-            .slots_of_waiters()
-            .filter_map(|handoff_slot| handoff_slot.retract(|| self.now()));
-        retracted.map(into_entry)
+    /// Takes back messages that were handed to workers, so many at most.
+    pub(super) fn take_handed(&self, most: usize) -> Vec<Queued<A, K>> {
+        let mut taken = Vec::new();
+        for handoff_slot in self.handoff.slots_of_waiters() {
+            if taken.len() < most
+                && let Some(retracted) = handoff_slot.retract(|| self.now())
+            {
+                taken.push(into_entry(retracted));
+            }
+        }
+        taken
     }
 
     /// The message that this worker was handed goes to others. For a worker that has left the idle
@@ -115,12 +126,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         // Pairs with nothing: a hint. A worker that leaves after the look may still be the
         // last but one.
         let any_other = self.membership.live.load(Ordering::SeqCst) > 1;
-        let look = |handoff_slot: &HandoffSlotOf<A>| {
+        let mut all_came = 0_u64;
+        for handoff_slot in self.handoff.slots_of_waiters() {
             let (came, left) = handoff_slot.retract_what_is_left(any_other, || self.now());
             self.take_home(left);
-            came
-        };
-        self.handoff.slots_of_waiters().map(look).fold(0, u64::wrapping_add)
+            all_came = all_came.wrapping_add(came);
+        }
+        all_came
     }
 
     /// The stamp of a message for which the clock was not read. The clock goes again from here on:

@@ -7,28 +7,26 @@ use super::Core;
 use crate::{
     Actor,
     inspect::{Inspection, Items, WorkerFigures, WorkerInspection},
-    pool::membership::slot_state::SlotState,
 };
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn inspect(&self, wanted: &Items) -> Inspection {
-        let slots = self.membership.slots.iter().enumerate();
+        let mut workers = Vec::new();
+        for slot in 0..self.membership.slots.len() {
+            if let Some(worker) = self.snapshot_of(slot, wanted) {
+                workers.push(worker);
+            }
+        }
         Inspection {
             pool: self.settings.config.name.clone(),
             stats: wanted.figures().then(|| self.figures()),
-            workers: slots
-                .filter_map(|(slot, slot_state)| self.snapshot_of(slot, slot_state, wanted))
-                .collect(),
+            workers,
         }
     }
 
     /// `None` if the slot is vacant.
-    fn snapshot_of(
-        &self,
-        slot: usize,
-        slot_state: &SlotState,
-        wanted: &Items,
-    ) -> Option<WorkerInspection> {
+    fn snapshot_of(&self, slot: usize, wanted: &Items) -> Option<WorkerInspection> {
+        let slot_state = self.membership.slots.at(slot);
         let status = self.status_of(slot_state)?;
         let restarts = slot_state.details.lock().lives;
         let mailbox = self.mailbox_if_any(slot);

@@ -23,6 +23,7 @@ use std::{
 use greenroom_queue::{
     block_queue::BlockQueue,
     discard::discard,
+    entry::retries,
     lanes::{Lane, LaneId, LaneState, LiftedLine},
     shard,
     sync::{Ordering, yield_now},
@@ -69,36 +70,34 @@ impl<'a, M> Predicate<'a, M> {
     }
 }
 
-/// The messages that were chosen from some, and those that stay.
+/// Takes out the messages that are chosen. The others stay in their order.
 pub(super) fn sift<A: Actor, K>(
-    entries: VecDeque<Queued<A, K>>,
+    entries: &mut VecDeque<Queued<A, K>>,
     predicate: &mut Predicate<'_, A::Message>,
     withdrawn: &mut Vec<Queued<A, K>>,
-) -> VecDeque<Queued<A, K>> {
-    let mut stay = VecDeque::new();
-    for entry in entries {
+) {
+    for _ in 0..entries.len() {
+        let Some(entry) = entries.pop_front() else { return };
         match predicate.withdraws(&entry.message) {
             true => withdrawn.push(entry),
-            false => stay.push_back(entry),
+            false => entries.push_back(entry),
         }
     }
-    stay
 }
 
 /// As `sift`, of a queue.
 pub(super) fn sift_queue<A: Actor, K>(
-    mut queue: BlockQueue<Queued<A, K>>,
+    queue: &mut BlockQueue<Queued<A, K>>,
     predicate: &mut Predicate<'_, A::Message>,
     withdrawn: &mut Vec<Queued<A, K>>,
-) -> BlockQueue<Queued<A, K>> {
-    let mut stay = BlockQueue::new();
-    for entry in std::iter::from_fn(|| queue.pop_front()) {
+) {
+    for _ in 0..queue.len() {
+        let Some(entry) = queue.pop_front() else { return };
         match predicate.withdraws(&entry.message) {
             true => withdrawn.push(entry),
-            false => stay.push_back(entry),
+            false => queue.push_back(entry),
         }
     }
-    stay
 }
 
 type LiftedOf<A, K> = shard::Lifted<PayloadOf<A>, K>;
@@ -107,52 +106,39 @@ type LineOf<A, K> = LiftedLine<PayloadOf<A>, K>;
 
 pub(super) type LaneOf<A, K> = Lane<PayloadOf<A>, K>;
 
-/// What waited in a lane.
-struct SiftedLine<A: Actor, K> {
-    id: LaneId,
-    stay: VecDeque<Queued<A, K>>,
-    withdrawn: Vec<Queued<A, K>>,
-}
+type PortOf<A> = ReplyPort<<A as Actor>::Reply, <A as Actor>::Error>;
 
-/// The messages that were chosen from a shard, and those that stay.
-struct Sifted<A: Actor, K> {
-    stay: LiftedOf<A, K>,
-    /// From the queues.
-    withdrawn: Vec<Queued<A, K>>,
-    lines: Vec<SiftedLine<A, K>>,
-}
-
-impl<A: Actor, K> Sifted<A, K> {
-    fn of(
-        (lifted, lines): (LiftedOf<A, K>, Vec<LineOf<A, K>>),
-        predicate: &mut Predicate<'_, A::Message>,
-    ) -> Self {
-        // In the order in which they wait: those of lanes are the oldest of their keys.
-        let lines = lines.into_iter().map(|(id, line)| {
-            let mut withdrawn = Vec::new();
-            let stay = sift::<A, K>(line, predicate, &mut withdrawn);
-            SiftedLine { id, stay, withdrawn }
-        });
-        let (lines, mut withdrawn) = (lines.collect(), Vec::new());
-        let urgent = sift::<A, K>(lifted.urgent, predicate, &mut withdrawn);
-        let queues =
-            lifted.queues.map(|queue| sift_queue::<A, K>(queue, predicate, &mut withdrawn));
-        Self { stay: shard::Lifted { queues, urgent }, withdrawn, lines }
+/// Takes out the ports of the callers in this line.
+pub(super) fn take_ports<A: Actor, K>(lane: &mut LaneOf<A, K>, ports: &mut Vec<PortOf<A>>) {
+    for entry in lane.iter_mut() {
+        if let Some(extra) = &mut entry.extra
+            && let Some(port) = extra.port.take()
+        {
+            ports.push(port);
+        }
     }
+}
+
+/// The messages of a shard that were withdrawn.
+struct Withdrawn<'a, A: Actor, K> {
+    /// Those of lanes come first.
+    entries: &'a [Queued<A, K>],
+    /// How many of them those are.
+    of_lanes: usize,
 }
 
 /// What follows from a withdrawal once no lock is held.
 struct AfterSweep<A: Actor, K> {
     /// Permits of what was withdrawn.
     permits: u64,
-    closed: Vec<LaneOf<A, K>>,
-    failed: Vec<Arc<Failed<A::Error>>>,
+    closed: Vec<Option<LaneOf<A, K>>>,
+    failed: Vec<Option<Arc<Failed<A::Error>>>>,
     /// Lanes whose first message is not attempted again.
     alarms: Vec<LaneId>,
     /// Keys that are not parked any more.
     released: usize,
     /// Callers whose keys were parked in between.
-    parked: Vec<ReplyPort<A::Reply, A::Error>>,
+    parked: Vec<PortOf<A>>,
 }
 
 impl<A: Actor, K> Default for AfterSweep<A, K> {
@@ -177,10 +163,17 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         withdrawn: &mut Vec<Queued<A, K>>,
     ) {
         let lifted = self.queue.shards[index].lift(&mut self.outbox_at_rest(index));
-        if let Some(lifted) = lifted {
-            let sifted = Sifted::of(lifted, predicate);
-            self.set_down(index, sifted, withdrawn);
+        let Some((mut stay, mut lines)) = lifted else { return };
+        let before = withdrawn.len();
+        // In the order in which they wait: those of lanes are the oldest of their keys.
+        for line in &mut lines {
+            sift::<A, K>(&mut line.messages, predicate, withdrawn);
         }
+        let of_lanes = withdrawn.len() - before;
+        sift::<A, K>(&mut stay.urgent, predicate, withdrawn);
+        sift_queue::<A, K>(&mut stay.queue, predicate, withdrawn);
+        let withdrawn = Withdrawn { entries: &withdrawn[before..], of_lanes };
+        self.set_down(index, stay, lines, &withdrawn);
     }
 
     /// The outbox of a shard, once no message of it is on its way between two places. One that goes
@@ -197,43 +190,51 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    fn set_down(&self, index: usize, sifted: Sifted<A, K>, withdrawn: &mut Vec<Queued<A, K>>) {
-        let Sifted { stay, withdrawn: of_queues, lines } = sifted;
-        let mut sequel = AfterSweep::default();
-        let before = withdrawn.len();
+    fn set_down(
+        &self,
+        index: usize,
+        stay: LiftedOf<A, K>,
+        lines: Vec<LineOf<A, K>>,
+        withdrawn: &Withdrawn<'_, A, K>,
+    ) {
+        let of_queues = withdrawn.entries.len() - withdrawn.of_lanes;
+        let mut sequel = AfterSweep { permits: of_queues as u64, ..AfterSweep::default() };
         let mut outbox = self.queue.shards[index].outbox.lock();
-        let mut is_urgent = self.queue.shards[index].set_down(&mut outbox, stay);
-        of_queues.iter().filter(|entry| entry.key.is_some()).for_each(|entry| outbox.left(entry));
-        sequel.permits += of_queues.len() as u64;
-        withdrawn.extend(of_queues);
-        for line in lines {
-            line.withdrawn.iter().for_each(|entry| outbox.left(entry));
-            self.set_line_down(&mut outbox, line.id, line.stay, line.withdrawn.len(), &mut sequel);
-            withdrawn.extend(line.withdrawn);
+        let is_urgent = self.queue.shards[index].set_down(&mut outbox, stay);
+        for (place, entry) in withdrawn.entries.iter().enumerate() {
+            // The key of one in a lane may be with the lane.
+            if place < withdrawn.of_lanes || entry.key.is_some() {
+                outbox.left(entry);
+            }
         }
-        is_urgent |= outbox.has_urgent_ready();
-        if is_urgent {
+        for line in lines {
+            self.set_line_down(&mut outbox, line, &mut sequel);
+        }
+        if outbox.has_urgent_ready() || is_urgent {
             self.queue.wake.set_urgent(index);
         }
         self.queue.shards[index].note_outbox(&outbox);
-        self.count_withdrawn(&withdrawn[before..]);
+        self.count_withdrawn(withdrawn.entries);
         drop(outbox);
         self.follow(index, sequel);
     }
 
-    /// Puts back what stays of a lane; so many of it are withdrawn.
+    /// Puts back what stays of a lane.
     fn set_line_down(
         &self,
         outbox: &mut OutboxOf<A, K>,
-        id: LaneId,
-        stay: VecDeque<Queued<A, K>>,
-        withdrawn: usize,
+        line: LineOf<A, K>,
         sequel: &mut AfterSweep<A, K>,
     ) {
-        if let Err(stay) = outbox.lanes.set_down(id, stay) {
+        let LiftedLine { id, messages, lifted } = line;
+        let withdrawn = lifted - messages.len();
+        if let Err(mut stay) = outbox.lanes.set_down(id, messages) {
             // All queues were emptied in between, and the withdrawal settles these messages.
             sequel.permits += withdrawn as u64;
-            return stay.into_iter().for_each(|entry| outbox.queue.push_back(entry));
+            while let Some(entry) = stay.pop_front() {
+                outbox.queue.push_back(entry);
+            }
+            return;
         }
         let Some(lane) = outbox.lanes.get(id) else { return };
         if !lane.is_apart() {
@@ -244,17 +245,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             LaneState::Parked if withdrawn > 0 && lane.is_empty() => {
                 self.close_parked(outbox, id, sequel);
             }
-            LaneState::Parked => {
-                let extras = lane.iter_mut().filter_map(|entry| entry.extra.as_mut());
-                sequel.parked.extend(extras.filter_map(|extra| extra.port.take()));
-            }
+            LaneState::Parked => take_ports::<A, K>(lane, &mut sequel.parked),
             LaneState::Retrying if lane.front().is_some_and(|first| first.is_retry()) => {}
             LaneState::Retrying | LaneState::Ready => {
                 if lane.state == LaneState::Retrying {
                     sequel.alarms.push(id);
                 }
                 if lane.is_empty() {
-                    sequel.closed.extend(outbox.lanes.close(id));
+                    sequel.closed.push(outbox.lanes.close(id));
                 } else {
                     // A worker that looked for a ready one in between has forgotten it.
                     outbox.make_ready(id);
@@ -269,8 +267,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if let Some(backlog) = &mut outbox.backlog {
             backlog.unpark(id.hash, others);
         }
-        sequel.failed.extend(outbox.lanes.get(id).and_then(Lane::take_failed));
-        sequel.closed.extend(outbox.lanes.close(id));
+        sequel.failed.push(outbox.lanes.get(id).and_then(Lane::take_failed));
+        sequel.closed.push(outbox.lanes.close(id));
         sequel.released += 1;
     }
 
@@ -278,17 +276,22 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if sequel.permits > 0 {
             self.queue.permits.give(sequel.permits, self);
         }
-        sequel.alarms.into_iter().for_each(|id| self.clock.forget_lane(index, id));
-        sequel.parked.into_iter().for_each(|port| port.resolve(CallError::Parked));
+        for id in &sequel.alarms {
+            self.clock.forget_lane(index, *id);
+        }
+        for port in sequel.parked {
+            port.resolve(CallError::Parked);
+        }
         discard((sequel.closed, sequel.failed));
-        (0..sequel.released).for_each(|_| self.notify(PoolEvent::KeyReleased));
+        for _ in 0..sequel.released {
+            self.notify(PoolEvent::KeyReleased);
+        }
         self.announce(index);
     }
 
     /// Counts messages that were withdrawn before they were started.
     pub(super) fn count_withdrawn(&self, withdrawn: &[Queued<A, K>]) {
-        let retries = withdrawn.iter().filter(|entry| entry.is_retry()).count();
         self.telemetry.counters.withdrawn.fetch_add(withdrawn.len() as u64, Ordering::Relaxed);
-        self.telemetry.counters.waiting.fetch_sub(retries, Ordering::Relaxed);
+        self.telemetry.counters.waiting.fetch_sub(retries(withdrawn), Ordering::Relaxed);
     }
 }

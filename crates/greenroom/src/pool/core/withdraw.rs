@@ -5,22 +5,17 @@
 //! to the shards at last. The places are gone through in that order, so a message that moves on
 //! is met later.
 
-use std::{hash::Hash, panic::resume_unwind, sync::atomic::Ordering};
+use std::{collections::VecDeque, hash::Hash, panic::resume_unwind, sync::atomic::Ordering};
 
-use greenroom_queue::discard::discard;
+use greenroom_queue::{discard::discard, lock::MutexGuard};
 
 use super::{
     Core, Queued,
-    migrate::Migrated,
     sweep::{Predicate, sift, sift_queue},
 };
 use crate::{
     Actor, CallError, PoolEvent,
-    pool::{
-        membership::mailbox::{LiftedMail, Mailbox},
-        sticky::{Moves, Sticky},
-        withdrawal::Withdrawal,
-    },
+    pool::{membership::mailbox::Mailbox, push::Migrated, sticky::Moves, withdrawal::Withdrawal},
 };
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
@@ -34,7 +29,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.settle_if_over();
         drop(begun);
         let messages = withdrawn.len();
-        withdrawn.into_iter().for_each(settle_withdrawn::<A, K>);
+        for entry in withdrawn {
+            settle_withdrawn::<A, K>(entry);
+        }
         if messages > 0 {
             self.notify(PoolEvent::Withdrawn { messages });
         }
@@ -54,9 +51,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.sweep_handed(predicate, withdrawn);
         self.sweep_held(predicate, withdrawn);
         self.sweep_clock(predicate, withdrawn);
-        let mailboxes = self.membership.mailboxes.iter().filter_map(|cell| cell.lock().clone());
-        for mailbox in mailboxes.collect::<Vec<_>>() {
-            self.sweep_mailbox(&mailbox, predicate, withdrawn);
+        for slot in 0..self.membership.mailboxes.len() {
+            if let Some(mailbox) = self.mailbox_if_any(slot) {
+                self.sweep_mailbox(&mailbox, predicate, withdrawn);
+            }
         }
         for index in 0..self.queue.shards.len() {
             if !predicate.has_panicked() {
@@ -72,10 +70,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         predicate: &mut Predicate<'_, A::Message>,
         withdrawn: &mut Vec<Queued<A, K>>,
     ) {
-        let handed: Vec<_> = self.take_handed().collect();
+        let mut handed = VecDeque::from(self.take_handed(usize::MAX));
         let before = withdrawn.len();
-        let stay = sift::<A, K>(handed.into(), predicate, withdrawn);
-        self.re_home(stay.into());
+        sift::<A, K>(&mut handed, predicate, withdrawn);
+        self.re_home(handed.into());
         self.free(&withdrawn[before..]);
     }
 
@@ -91,36 +89,35 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         // Pairs with the `fetch_add` in `members_changed`, as the load below: a worker that comes
         // from here on may find nothing held.
         let seen = self.membership.member_changes.load(Ordering::SeqCst);
-        let lifted = self.with_moves(|moves| {
-            let lifted = std::mem::take(&mut *self.routing.held.lock());
-            moves.into_iter().for_each(|moves| moves.held_is_lifted = !lifted.is_empty());
-            lifted
-        });
+        let mut moves = self.moves();
+        let mut lifted = std::mem::take(&mut *self.routing.held.lock());
+        if let Some(moves) = &mut moves {
+            moves.held_is_lifted = !lifted.is_empty();
+        }
+        drop(moves);
         if lifted.is_empty() {
             return;
         }
         let before = withdrawn.len();
-        let stay = sift::<A, K>(lifted, predicate, withdrawn);
+        sift::<A, K>(&mut lifted, predicate, withdrawn);
         let chosen = &withdrawn[before..];
-        self.put_moved(|moves| {
-            let mut held = self.routing.held.lock();
-            let later = std::mem::replace(&mut *held, stay);
-            held.extend(later);
-            drop(held);
-            if let Some(moves) = moves {
-                moves.held_is_lifted = false;
-                moves.waiting.retain(|tag| !tags_of_retries::<A, K>(chosen).contains(tag));
-            }
-        });
+        let mut moves = self.moves();
+        let mut held = self.routing.held.lock();
+        lifted.append(&mut held);
+        *held = lifted;
+        drop(held);
+        if let Some(moves) = &mut moves {
+            moves.held_is_lifted = false;
+            let tags = tags_of_retries::<A, K>(chosen);
+            moves.waiting.retain(|tag| !tags.contains(tag));
+        }
+        self.go_on(moves);
         self.free(chosen);
         // Workers that have started since have looked at held messages before. Pairs with the
         // `fetch_add` in `members_changed`, before `ask_again` takes the lock of held messages: the
         // new worker finds them, or this load sees the change. Otherwise they are held although a
         // worker could have them.
-        if self.settings.functions.dispatch.is_some()
-            && self.routing.sticky.is_none()
-            && self.membership.member_changes.load(Ordering::SeqCst) != seen
-        {
+        if self.membership.member_changes.load(Ordering::SeqCst) != seen {
             self.ask_again();
         }
     }
@@ -137,9 +134,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let before = withdrawn.len();
         let mut stay = Vec::new();
         for waiting in self.clock.lift() {
-            match waiting.message().is_some_and(|message| predicate.withdraws(message)) {
-                true => withdrawn.extend(waiting.into_entry()),
-                false => stay.push(waiting),
+            if !waiting.message().is_some_and(|message| predicate.withdraws(message)) {
+                stay.push(waiting);
+            } else if let Some(entry) = waiting.into_entry() {
+                withdrawn.push(entry);
             }
         }
         let chosen = &withdrawn[before..];
@@ -158,21 +156,28 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return;
         }
         // Under the lock of the moves, so that a move does not meet one half of the messages here.
-        let Some(lifted) = self.with_moves(|_| mailbox.lift()) else { return };
+        let moves = self.moves();
+        let lifted = mailbox.lift();
+        drop(moves);
+        let Some(mut lifted) = lifted else { return };
         let before = withdrawn.len();
-        let LiftedMail { urgent, normal, held } = lifted;
-        let stay = LiftedMail {
-            urgent: sift::<A, K>(urgent, predicate, withdrawn),
-            normal: sift_queue::<A, K>(normal, predicate, withdrawn),
-            held: held.map(|held| sift::<A, K>(held, predicate, withdrawn)),
-        };
+        sift::<A, K>(&mut lifted.urgent, predicate, withdrawn);
+        sift_queue::<A, K>(&mut lifted.normal, predicate, withdrawn);
+        for held in &mut lifted.held {
+            sift::<A, K>(held, predicate, withdrawn);
+        }
         let chosen = &withdrawn[before..];
-        let mut homeless = Vec::new();
-        self.put_moved(|_| homeless.extend(mailbox.set_down(stay, chosen).err()));
+        let moves = self.moves();
+        let set_down = mailbox.set_down(lifted, chosen);
+        self.go_on(moves);
         self.free(chosen);
-        // Its worker has gone.
-        let homeless = homeless.into_iter().flatten();
-        self.re_home(homeless.map(|entry| Queued::<A, K> { hash: 0, ..entry }).collect());
+        if let Err(mut homeless) = set_down {
+            // Its worker has gone.
+            for entry in &mut homeless {
+                entry.hash = 0;
+            }
+            self.re_home(homeless);
+        }
         mailbox.serve_waiters();
         self.queue.wake.call(mailbox.slot, &self.clock.watchdog);
     }
@@ -189,23 +194,17 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.queue.permits.give(withdrawn.len() as u64, self);
     }
 
-    /// Does something while no key of a sticky pool moves. In others nothing moves.
-    fn with_moves<T>(&self, work: impl FnOnce(Option<&mut Moves>) -> T) -> T {
-        let mut moves = self.routing.sticky.as_ref().map(|sticky| sticky.moves.lock());
-        work(moves.as_deref_mut())
+    /// While it is held, no key of a sticky pool moves. In others nothing moves.
+    fn moves(&self) -> Option<MutexGuard<'_, Moves>> {
+        self.routing.sticky.as_ref().map(|sticky| sticky.moves.lock())
     }
 
-    /// As `with_moves`, for putting lifted messages back: then deferred moves go on.
-    fn put_moved(&self, work: impl FnOnce(Option<&mut Moves>)) {
-        let migrated = self.with_moves(|mut moves| {
-            let mut migrated = Migrated::default();
-            work(moves.as_deref_mut());
-            if let (Some(moves), Some(sticky)) = (moves, &self.routing.sticky) {
-                let sticky: &Sticky<A::Message> = sticky;
-                self.migrate_deferred(sticky, moves, &mut migrated);
-            }
-            migrated
-        });
+    /// Lifted messages are back: deferred moves go on.
+    fn go_on(&self, moves: Option<MutexGuard<'_, Moves>>) {
+        let (Some(mut moves), Some(push)) = (moves, &self.push) else { return };
+        let mut migrated = Migrated::default();
+        push.migrate_deferred(self, &mut moves, &mut migrated);
+        drop(moves);
         self.migrated(migrated);
     }
 
@@ -222,8 +221,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
 /// The table slots of messages that wait for another attempt.
 fn tags_of_retries<A: Actor, K>(entries: &[Queued<A, K>]) -> Vec<u32> {
-    let retries = entries.iter().filter(|entry| entry.hash != 0 && entry.is_retry());
-    retries.map(|entry| entry.hash).collect()
+    let mut tags = Vec::new();
+    for entry in entries {
+        if entry.hash != 0 && entry.is_retry() {
+            tags.push(entry.hash);
+        }
+    }
+    tags
 }
 
 /// A message that was withdrawn, and counted, has its outcome.

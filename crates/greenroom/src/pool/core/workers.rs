@@ -17,18 +17,19 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         live: bool,
     ) -> Vec<Worker<A::Message, A::Reply, A::Error>> {
         let member_list = self.membership.members.lock();
-        let members = member_list.slots();
-        let mailboxes: Vec<_> =
-            members.filter_map(|slot| self.member_mailbox(slot, live)).collect();
+        let mut mailboxes = Vec::new();
+        for slot in member_list.slots() {
+            if let Some(mailbox) = self.member_mailbox(slot, live) {
+                mailboxes.push(mailbox);
+            }
+        }
         drop(member_list);
-        mailboxes
-            .into_iter()
-            .map(|mailbox| {
-                let slot = mailbox.slot;
-                let vtable = WorkerSender { core: self.clone(), mailbox, overflows: live };
-                let vtable = Arc::new(vtable);
-                Worker::new(slot, Address::new(vtable))
-            })
-            .collect()
+        let mut workers = Vec::with_capacity(mailboxes.len());
+        for mailbox in mailboxes {
+            let slot = mailbox.slot;
+            let vtable = WorkerSender { core: self.clone(), mailbox, overflows: live };
+            workers.push(Worker::new(slot, Address::new(Arc::new(vtable))));
+        }
+        workers
     }
 }

@@ -9,6 +9,8 @@ use std::{
     },
 };
 
+use tokio::runtime::Handle;
+
 use super::{
     group::{AnyGroup, WeakGroup, Worker, copies},
     sent::{NoneAccepted, Sent, SentOutcomes},
@@ -47,6 +49,11 @@ pub struct BroadcastAddress<M, R, E> {
 impl<M, R, E> BroadcastAddress<M, R, E> {
     pub(crate) fn new(group: AnyGroup<M, R, E>) -> Self {
         Self { group, turns: Arc::default() }
+    }
+
+    /// The runtime of the pool.
+    pub(crate) fn runtime(&self) -> &Handle {
+        self.group.runtime()
     }
 
     /// The workers of this moment and later, without keeping their pool alive.

@@ -2,12 +2,16 @@
 
 use std::{fmt, ops::Deref, sync::Arc};
 
+use tokio::runtime::Handle;
+
 use crate::{Address, ExitReason, inspect::WorkerStatus};
 
 /// The live workers of a pool, each with an address of its own, in the order of their slots.
 pub(crate) trait Group<M, R, E>: Send + Sync {
     /// The live workers, each once.
     fn members(&self) -> Vec<Worker<M, R, E>>;
+    /// The runtime of the pool.
+    fn runtime(&self) -> &Handle;
     /// The same, without keeping the pool alive.
     fn downgrade(&self) -> Box<dyn WeakGroup<M, R, E>>;
 }

@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, Weak};
 
+use tokio::runtime::Handle;
+
 use super::{
     Worker,
     group::{Group, WeakGroup},
@@ -25,6 +27,10 @@ struct LiveWorkers<A: Actor> {
 impl<A: Actor> Group<A::Message, A::Reply, A::Error> for LiveWorkers<A> {
     fn members(&self) -> Vec<Worker<A::Message, A::Reply, A::Error>> {
         self.control.clone().live_workers()
+    }
+
+    fn runtime(&self) -> &Handle {
+        self.alive.runtime()
     }
 
     fn downgrade(&self) -> Box<dyn WeakGroup<A::Message, A::Reply, A::Error>> {

@@ -67,7 +67,7 @@ pub(crate) struct SlotState {
 #[derive(Default)]
 pub(crate) struct SlotDetails {
     pub(crate) status: Status,
-    /// The coordinator was told that the worker is up, and not that it is down.
+    /// The keeper was told that the worker is up, and not that it is down.
     pub(crate) up: bool,
     /// That it has started was told, since the slot was taken.
     pub(crate) told_started: bool,

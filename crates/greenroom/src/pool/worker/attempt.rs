@@ -10,11 +10,15 @@ use std::{
 
 use greenroom_queue::lock::user_code_follows;
 
-use super::in_flight::{InFlight, RunState, Taken, WorkerContext, fate::BatchEnd};
+use super::in_flight::{InFlight, RunState, Taken, WorkerContext};
 use crate::{
     Actor, Answer, Context, ExitReason, OnExit,
     life::Signal,
-    pool::{core::Core, membership::slot_state::SIGNAL},
+    pool::{
+        batch::hand::{BatchEnd, Batching},
+        core::Core,
+        membership::slot_state::SIGNAL,
+    },
 };
 
 /// An actor of the same messages, replies and errors: it can work in the other's place.
@@ -46,13 +50,12 @@ pub(super) fn attempt<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsF
     cx: &mut Context<B>,
 ) -> impl Future<Output = u32> + Send {
     async move {
-        if core.settings.config.handling.batches.is_some() {
-            return u32::from(Box::pin(attempt_batch(in_flight, actor, cx)).await);
-        }
-        if let Some(limit) = core.settings.config.failure.time_limit {
-            // Boxed: pools without a limit do not pay for it in the size of their tasks.
-            Box::pin(attempt_within(limit, in_flight, actor, cx)).await;
-            return 1;
+        let limit = core.settings.config.failure.time_limit;
+        let batching = core.settings.functions.batching.as_deref();
+        if limit.is_some() || batching.is_some() {
+            // Boxed: pools without either do not pay for it in the size of their tasks.
+            let attempted = Box::pin(attempt_rare(limit, batching, in_flight, actor, cx));
+            return u32::from(attempted.await);
         }
         let alone = core.settings.is_limited();
         if core.queue.wake.waits() && !alone {
@@ -122,7 +125,8 @@ pub(super) async fn serve<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: Sta
     cx: &mut Context<B>,
 ) {
     if let Some(limit) = in_flight.worker.core.settings.config.failure.time_limit {
-        return Box::pin(attempt_within(limit, in_flight, actor, cx)).await;
+        Box::pin(attempt_rare(Some(limit), None, in_flight, actor, cx)).await;
+        return;
     }
     let result = {
         let InFlight { worker, delivery, .. } = &mut *in_flight;
@@ -132,45 +136,38 @@ pub(super) async fn serve<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: Sta
     in_flight.settle(result);
 }
 
-/// Handles the message in hand together with others. False if all of them were withdrawn before.
-async fn attempt_batch<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
+/// Handles the message in hand within a time limit, or together with others, or both. False if
+/// nothing is left in hand once a batch is collected.
+async fn attempt_rare<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
+    limit: Option<Duration>,
+    batching: Option<&dyn Batching<A::Message, A::Reply, A::Error>>,
     in_flight: &mut InFlight<A, K>,
     actor: &mut B,
     cx: &mut Context<B>,
 ) -> bool {
-    in_flight.begins_later = true;
-    in_flight.collect().await;
-    in_flight.begins_later = false;
-    if !in_flight.in_hand || !in_flight.batch_still_starts() {
-        return false;
+    if let Some(batching) = batching {
+        in_flight.begins_later = true;
+        let is_left = batching.collect(in_flight).await;
+        in_flight.begins_later = false;
+        if !is_left {
+            return false;
+        }
     }
-    let Some(limit) = in_flight.worker.core.settings.config.failure.time_limit else {
-        let result = receive(in_flight, actor, cx).await;
-        in_flight.settle_batch(result);
-        return true;
+    let result = match limit {
+        Some(limit) => {
+            let result = tokio::time::timeout(limit, receive(in_flight, actor, cx)).await;
+            in_flight.return_to_work();
+            result.map_err(|_| limit)
+        }
+        None => Ok(receive(in_flight, actor, cx).await),
     };
-    let result = tokio::time::timeout(limit, receive(in_flight, actor, cx)).await;
-    in_flight.return_to_work();
-    match result {
-        Ok(result) => in_flight.settle_batch(result),
-        Err(_) if in_flight.end_batch(&BatchEnd::TimedOut) => {}
-        Err(_) => in_flight.timed_out(limit),
+    match (result, batching) {
+        (Ok(result), Some(batching)) => batching.settle(in_flight, result),
+        (Ok(result), None) => in_flight.settle(result),
+        (Err(_), Some(batching)) if batching.end(in_flight, &BatchEnd::TimedOut) => {}
+        (Err(limit), _) => in_flight.timed_out(limit),
     }
     true
-}
-
-async fn attempt_within<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
-    limit: Duration,
-    in_flight: &mut InFlight<A, K>,
-    actor: &mut B,
-    cx: &mut Context<B>,
-) {
-    let result = tokio::time::timeout(limit, receive(in_flight, actor, cx)).await;
-    in_flight.return_to_work();
-    match result {
-        Ok(result) => in_flight.settle(result),
-        Err(_) => in_flight.timed_out(limit),
-    }
 }
 
 async fn receive<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(

@@ -15,13 +15,6 @@ use crate::pool::handoff::reentrancy::AtWork;
 /// the owner of the future while it is polled.
 pub(crate) struct CatchUnwind<P>(pub(super) Pin<P>, pub(super) Option<(usize, usize)>);
 
-impl<F> CatchUnwind<Box<F>> {
-    /// Around a future that is no worker's.
-    pub(crate) fn new(future: F) -> Self {
-        Self(Box::pin(future), None)
-    }
-}
-
 impl<P: DerefMut<Target: Future> + Unpin> Future for CatchUnwind<P> {
     type Output = Result<<P::Target as Future>::Output, Box<dyn Any + Send>>;
 

@@ -7,6 +7,7 @@ use std::{
 };
 
 use crate::pool::{
+    batch::hand::BatchEnd,
     core::Core,
     limits::Outcome,
     membership::{
@@ -17,7 +18,7 @@ use crate::pool::{
 use crate::{Actor, Delivery};
 
 mod batch;
-pub(crate) mod fate;
+mod fate;
 mod measures;
 mod presence;
 pub(crate) mod refused;
@@ -95,7 +96,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
     /// Settles the message that was in hand when the handler panicked, and gives up its place.
     pub(crate) fn panicked(&mut self, panic: String) {
         self.begins_later = false;
-        if self.in_hand && !self.end_batch(&fate::BatchEnd::Panicked(panic.clone())) {
+        if self.in_hand && !self.end_batch(&BatchEnd::Panicked(panic.clone())) {
             self.settle_panic(panic);
         }
         self.give_up_place();
@@ -109,7 +110,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
         // and its message is given back. Otherwise it would be retried where no worker is.
         let goes_on = !self.worker.core.lifecycle.ended.load(Ordering::SeqCst)
             && self.slot_state.has(KILLED | REST);
-        let end = if goes_on { fate::BatchEnd::Killed } else { fate::BatchEnd::Stopped };
+        let end = if goes_on { BatchEnd::Killed } else { BatchEnd::Stopped };
         if self.in_hand && !self.end_batch(&end) {
             match goes_on {
                 true => self.settle_kill(),

@@ -49,7 +49,7 @@ async fn a_worker_that_joins_before_the_queue_is_dead_lettered_has_its_messages(
     assert!(!core.lifecycle.ruined.load(Ordering::SeqCst));
     assert!(matches!(refused.await, Err(SendError::NoWorkers(2))));
     assert_eq!(call.await, Ok(1));
-    core.re_home(core.take_handed().collect());
+    core.re_home(core.take_handed(usize::MAX));
     core.dead_letter_if_ruined();
     assert_eq!(address.call(3).await, Ok(3));
     assert!(pool.stats().dead_lettered == 0 && pool.stats().ledger_holds());

@@ -170,7 +170,7 @@ impl<K: Keyed> Stage<K> {
             key_of: Some(Box::new(|message: &Message| message.0.map(K::of))),
             derived,
         };
-        let core = Core::new(settings, 1, tokio::runtime::Handle::current(), None);
+        let core = Core::new(settings, None, 1, tokio::runtime::Handle::current(), None);
         let worker = |_| Worker { source: Source::None, in_hand: None, attempts: 0, cursor: 0 };
         let workers = (0..workers).map(worker).collect();
         Self { core, workers, pushed: 0, done: HashSet::new(), last: HashMap::new() }

@@ -21,14 +21,3 @@ pub(super) enum Fate<E> {
     /// An operator.
     Park(Arc<Failed<E>>),
 }
-
-/// How a batch came to its end.
-#[derive(Clone)]
-pub(crate) enum BatchEnd {
-    Panicked(String),
-    TimedOut,
-    /// Its worker was killed.
-    Killed,
-    /// Its pool has ended, or its runtime.
-    Stopped,
-}

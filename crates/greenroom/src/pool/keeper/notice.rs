@@ -1,8 +1,8 @@
-//! What a coordinator hears of its pool.
+//! What a keeper hears of its pool.
 
 use crate::ExitReason;
 
-/// Something that has happened in the pool of a coordinator. Slots are numbered from 0, as
+/// Something that has happened in the pool of a keeper. Slots are numbered from 0, as
 /// [`Context::slot`](crate::Context::slot) tells.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -22,11 +22,11 @@ pub enum PoolNotice {
     },
     /// A message found no room. Told at most every 100 ms.
     Saturated,
-    /// The pool has ended, and the coordinator is about to.
+    /// The pool has ended, and the keeper is about to.
     Stopped {
         /// Why.
         reason: ExitReason,
     },
-    /// The coordinator has been too slow: this many earlier notices are lost.
+    /// The keeper has been too slow: this many earlier notices are lost.
     Lagged(u64),
 }

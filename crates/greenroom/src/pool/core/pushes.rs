@@ -1,0 +1,77 @@
+//! Where a pool that pushes does something, and another does nothing.
+
+use std::{hash::Hash, time::Duration};
+
+use super::{Core, Queued};
+use crate::{
+    Actor,
+    pool::{
+        membership::slot_state::{HAND_OVER, Status},
+        outgoing::OutgoingOf,
+        push::Migrated,
+    },
+};
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+    /// Workers have come: what was held may have one.
+    pub(super) fn ask_again(&self) {
+        if let Some(push) = &self.push {
+            push.ask_again(self);
+        }
+    }
+
+    /// True if a message is for this worker, or soon will be. Runs user code.
+    pub(super) fn is_assigned_to(&self, payload: &OutgoingOf<A>, slot: usize) -> bool {
+        self.push.as_ref().is_some_and(|push| push.is_assigned_to(self, payload, slot))
+    }
+
+    /// A worker takes its share of the keys, unless it has it. Call `migrated` with the result,
+    /// under no lock.
+    pub(super) fn takes_keys(&self, slot: usize) -> Migrated<A, K> {
+        self.push.as_ref().map_or_else(Migrated::default, |push| push.takes_keys(self, slot))
+    }
+
+    /// The keys of a worker go to others, or are held until there are some. Call `migrated` with
+    /// the result, under no lock.
+    pub(super) fn gives_keys(&self, slot: usize) -> Migrated<A, K> {
+        self.push.as_ref().map_or_else(Migrated::default, |push| push.gives_keys(self, slot))
+    }
+
+    /// Wakes the workers and senders that a move concerns. Under no lock.
+    pub(super) fn migrated(&self, migrated: Migrated<A, K>) {
+        if let Some(push) = &self.push {
+            push.migrated(self, migrated);
+        }
+    }
+
+    /// These workers could not be started; their keys go to those that were, until they are.
+    pub(crate) fn give_keys_to_others(&self, not_started: &[usize]) {
+        for slot in not_started {
+            let place = self.membership.slots.at(*slot).details.lock();
+            let is_there = place.status == Status::Live;
+            let migrated = (!is_there).then(|| self.gives_keys(*slot));
+            drop(place);
+            if let Some(migrated) = migrated {
+                self.migrated(migrated);
+            }
+        }
+    }
+
+    /// The worker in this slot has nothing in hand: waiting moves go on.
+    pub(crate) fn hand_over(&self, slot: usize) {
+        if !self.push.as_ref().is_some_and(|push| push.hand_over(self, slot)) {
+            self.membership.slots.at(slot).done(HAND_OVER);
+        }
+    }
+
+    /// The message in hand of a worker, from its mailbox, is to be attempted again.
+    pub(crate) fn park_mail(&self, slot: usize, entry: Queued<A, K>, after: Duration) {
+        let entry = match &self.push {
+            Some(push) => push.park(self, slot, entry, after).err(),
+            None => Some(entry),
+        };
+        if let Some(entry) = entry {
+            self.clock.park_mail(slot, entry, after);
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! From a keeper and the settings of its pool to both of them running, and to the end of both.
+//!
+//! ```text
+//! the pool is made ─▶ the keeper starts ─▶ workers start ─▶ each hears of the other's end
+//!                            │ fails            │ none does
+//!                            └──────────────────┴──▶ spawn returns the error, nothing is left running
+//! ```
+
+use std::{
+    convert::Infallible,
+    fmt,
+    hash::Hash,
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::pin,
+    sync::{Arc, Weak},
+    time::Duration,
+};
+
+use greenroom_queue::{discard::discard, lock::user_code_follows};
+use tokio::time::{Instant, timeout_at};
+
+use super::{notice::PoolNotice, notices::Notices};
+use crate::{
+    Actor, Address, AddressOf, AnyAddress, Envelope, Pool, PoolAdmin, PoolBuilder, SpawnError,
+    Stop,
+    any_address::Erased,
+    pool::{
+        builder::{AbortOnDrop, start},
+        core::Core,
+    },
+};
+
+/// How long a keeper may take to end after its pool, including its message in hand. Then its
+/// handler is dropped at its next await.
+const LAST_WORDS: Duration = Duration::from_secs(5);
+
+/// Makes the keeper of a pool of these actors.
+type MakeKeeper<A, B> = Box<dyn FnOnce(PoolAdmin<A>) -> B + Send>;
+
+/// Turns the keeper's address into the one that urgent messages go to. With it, both message types
+/// are the same.
+type Diversion<A, B> = fn(&AddressOf<B>) -> AddressOf<A>;
+
+/// A pool with a keeper that is being set up. Nothing runs before [`spawn`](Self::spawn).
+#[must_use = "a builder does nothing until it is spawned"]
+pub struct KeptBuilder<A: Actor, B: Actor, K = Infallible> {
+    builder: PoolBuilder<A, K>,
+    make: MakeKeeper<A, B>,
+    /// Present if urgent messages go to the keeper.
+    urgent: Option<Diversion<A, B>>,
+}
+
+impl<A, B, K> KeptBuilder<A, B, K>
+where
+    A: Actor,
+    B: Actor<Message: From<PoolNotice>>,
+    K: Hash + Eq + Send + Sync + 'static,
+{
+    pub(in crate::pool) fn new(builder: PoolBuilder<A, K>, make: MakeKeeper<A, B>) -> Self {
+        Self { builder, make, urgent: None }
+    }
+
+    /// Gives urgent messages that are sent to the pool's address to the keeper, and never to a
+    /// worker. Without this, they are urgent work. For a keeper that has the workers' message type.
+    ///
+    /// The address of a single worker is not the pool's: an urgent message sent there is for the
+    /// worker.
+    ///
+    /// ```
+    /// # use greenroom::{Envelope, keeper::PoolNotice, prelude::*};
+    /// # struct Page; impl From<PoolNotice> for Page { fn from(_: PoolNotice) -> Self { Self } }
+    /// # struct Clerk; impl Actor for Clerk { type Message = Page; type Error = std::fmt::Error;
+    /// # type Reply = &'static str;
+    /// # async fn handle(&mut self, _: Page, _: &mut Context<Self>) -> Result<Self::Reply, Self::Error> { Ok("a clerk") } }
+    /// # struct Boss; impl Actor for Boss { type Message = Page; type Reply = &'static str; type Error = std::fmt::Error;
+    /// # async fn handle(&mut self, _: Page, _: &mut Context<Self>) -> Result<Self::Reply, Self::Error> { Ok("the boss") } }
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let office = Pool::new(|_slot| Clerk).keeper(|_office| Boss);
+    /// let (office, _boss) = office.keeper_takes_urgent().spawn().await?;
+    /// assert_eq!(office.call(Page).await?, "a clerk");
+    /// assert_eq!(office.call_with(Page, Envelope::urgent()).await?, "the boss");
+    /// # Ok(()) }
+    /// ```
+    pub fn keeper_takes_urgent(mut self) -> Self
+    where
+        B: Actor<Message = A::Message, Reply = A::Reply, Error = A::Error>,
+    {
+        self.urgent = Some(Address::clone);
+        self
+    }
+
+    /// Starts the keeper, then the workers, as [`PoolBuilder::spawn`] does. Returns the pool and
+    /// the keeper, which is a pool of one.
+    ///
+    /// # Errors
+    /// [`SpawnError::KeeperFailed`] if the keeper's [`started`](Actor::started) hook has failed or
+    /// panicked; and as `PoolBuilder::spawn`. Nothing is left running then.
+    ///
+    /// # Cancel safety
+    /// A dropped future leaves nothing running.
+    pub async fn spawn(self) -> Result<(Pool<A>, Pool<B>), SpawnError> {
+        let Self { builder, make, urgent } = self;
+        let core = builder.into_core()?;
+        let unstarted = AbortOnDrop(Some(&core));
+        core.rest_slots();
+        let notices = core.controllers.notices.get_or_init(Arc::default).clone();
+        let name = &core.settings.config.name;
+        let keeper = Pool::one(make(PoolAdmin::new(core.clone()))).name(format!("{name}-keeper"));
+        let keeper = keeper.spawn().await.map_err(|error| match error {
+            SpawnError::NoWorkerStarted { reason, .. } => {
+                SpawnError::KeeperFailed { pool: name.to_string(), reason }
+            }
+            error => error,
+        })?;
+        let doomed = EndOnDrop(Some(keeper.vtable()));
+        if let Some(urgent) = urgent {
+            let _ = core.controllers.urgent.set(urgent(&keeper));
+        }
+        start(&core, &core.wake_slots()).await?;
+        unstarted.defuse();
+        doomed.defuse();
+        let (pool, address) = (core.clone().any(), keeper.address());
+        keeper.runtime().spawn(attend(Arc::downgrade(&core), pool, address, notices));
+        Ok((Pool::spawned(core), keeper))
+    }
+}
+
+/// Ends the keeper when the spawn of its pool fails or is cancelled. Its address, which the pool
+/// holds, and the pool, which it holds, would keep each other otherwise.
+struct EndOnDrop(Option<Arc<dyn Erased>>);
+
+impl EndOnDrop {
+    fn defuse(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for EndOnDrop {
+    fn drop(&mut self) {
+        if let Some(keeper) = self.0.take() {
+            keeper.stop_behind(Stop::Now);
+        }
+    }
+}
+
+/// Tells a keeper what happens in its pool. When one of the two has ended, it ends the other.
+async fn attend<A, K, M, R, E>(
+    core: Weak<Core<A, K>>,
+    pool: AnyAddress,
+    address: Address<M, R, E>,
+    notices: Arc<Notices>,
+) where
+    A: Actor,
+    K: Hash + Eq + Send + Sync + 'static,
+    M: From<PoolNotice> + Send + 'static,
+    R: Send + 'static,
+    E: Send + 'static,
+{
+    let keeper = address.erase();
+    let mut telling = pin!(tell(&address, &notices));
+    let reason = tokio::select! {
+        biased;
+        reason = keeper.ended() => {
+            if let Some(core) = core.upgrade() {
+                core.stop_because(reason);
+            }
+            return;
+        }
+        reason = pool.ended() => reason,
+        // It goes on until it has told the end.
+        () = &mut telling => return,
+    };
+    notices.put(PoolNotice::Stopped { reason });
+    let deadline = Instant::now() + LAST_WORDS;
+    let _ = timeout_at(deadline, telling).await;
+    let left = deadline.saturating_duration_since(Instant::now());
+    let _ = keeper.stop(Stop::within(left)).await;
+}
+
+/// Sends notices to a keeper, up to the one of the pool's end.
+async fn tell<M, R, E>(keeper: &Address<M, R, E>, notices: &Notices)
+where
+    M: From<PoolNotice>,
+{
+    loop {
+        let notice = notices.next().await;
+        let is_last = matches!(notice, PoolNotice::Stopped { .. });
+        if let Some(message) = as_message(notice) {
+            // Refused by a keeper that is about to end, and its pool with it.
+            discard(keeper.send_with(message, Envelope::urgent()).await);
+        }
+        if is_last {
+            return;
+        }
+    }
+}
+
+/// A notice as a message of the keeper. That is user code: its panic costs this notice alone.
+fn as_message<M: From<PoolNotice>>(notice: PoolNotice) -> Option<M> {
+    user_code_follows();
+    let message = catch_unwind(AssertUnwindSafe(|| M::from(notice)));
+    let lost = |panic| {
+        discard(panic);
+        tracing::error!("a keeper misses a notice of its pool: its `From<PoolNotice>` panicked");
+    };
+    message.map_err(lost).ok()
+}
+
+impl<A: Actor, B: Actor, K> fmt::Debug for KeptBuilder<A, B, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeptBuilder").finish_non_exhaustive()
+    }
+}

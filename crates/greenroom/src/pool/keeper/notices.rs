@@ -1,0 +1,98 @@
+//! Notices on their way to a keeper: a bounded line that never makes the pool wait.
+
+use std::{collections::VecDeque, time::Duration};
+
+use greenroom_queue::{discard::discard, lock::Mutex};
+use tokio::{sync::Notify, time::Instant};
+
+use super::notice::PoolNotice;
+
+/// Notices that wait. The restarts of a hundred workers, twice.
+const MOST: usize = 256;
+
+/// Under a flood every message finds no room; a keeper needs to be told only a few times a second.
+const SATURATED_EVERY: Duration = Duration::from_millis(100);
+
+/// The line between a pool and its keeper.
+#[derive(Debug, Default)]
+pub(crate) struct Notices {
+    line: Mutex<NoticeLine>,
+    /// Told of each notice.
+    come: Notify,
+}
+
+#[derive(Debug, Default)]
+struct NoticeLine {
+    notices: VecDeque<PoolNotice>,
+    /// Dropped because the line was full, and not told yet. They came before everything that waits.
+    lost: u64,
+    /// Until then, the pool does not say again that it is saturated.
+    quiet_until: Option<Instant>,
+}
+
+impl Notices {
+    /// Puts a notice at the end; the oldest gives way.
+    pub(crate) fn put(&self, notice: PoolNotice) {
+        let mut line = self.line.lock();
+        let lost = match line.notices.len() < MOST {
+            true => None,
+            false => line.notices.pop_front(),
+        };
+        line.lost += u64::from(lost.is_some());
+        line.notices.push_back(notice);
+        drop(line);
+        self.come.notify_one();
+        // The error in it is the user's, and so is how it is dropped.
+        discard(lost);
+    }
+
+    /// A message has found no room. Many may say so at once.
+    pub(crate) fn put_saturated(&self, now: Instant) {
+        let mut line = self.line.lock();
+        if line.quiet_until.is_some_and(|until| now < until) {
+            return;
+        }
+        line.quiet_until = Some(now + SATURATED_EVERY);
+        drop(line);
+        self.put(PoolNotice::Saturated);
+    }
+
+    /// Waits for the next notice. For one task.
+    pub(super) async fn next(&self) -> PoolNotice {
+        loop {
+            if let Some(notice) = self.first() {
+                return notice;
+            }
+            self.come.notified().await;
+        }
+    }
+
+    /// The notice at the head, if there is one.
+    fn first(&self) -> Option<PoolNotice> {
+        let mut line = self.line.lock();
+        match std::mem::take(&mut line.lost) {
+            0 => line.notices.pop_front(),
+            lost => Some(PoolNotice::Lagged(lost)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn p14_a_slow_keeper_misses_the_oldest_and_is_told_how_many() {
+        let notices = Notices::default();
+        for slot in 0..MOST + 3 {
+            notices.put(PoolNotice::WorkerUp { slot });
+        }
+        assert!(matches!(notices.first(), Some(PoolNotice::Lagged(3))));
+        for slot in 3..MOST + 3 {
+            assert!(
+                matches!(notices.first(), Some(PoolNotice::WorkerUp { slot: next }) if next == slot)
+            );
+        }
+        assert!(notices.first().is_none());
+    }
+}

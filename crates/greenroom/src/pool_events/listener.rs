@@ -1,0 +1,111 @@
+//! The buffer from which one receiver takes its notices.
+
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    task::{Context, Poll, Waker},
+};
+
+use greenroom_queue::discard::discard;
+use greenroom_queue::lock::Mutex;
+
+use super::event::PoolEventRecord;
+use crate::topic::Event;
+
+/// Not a ring of tokio, as topics have one: a notice is dropped under no lock, since the `Drop` of
+/// the error in it may emit another; and misses are counted at once.
+pub(super) struct Listener {
+    capacity: usize,
+    missed: AtomicU64,
+    /// Of all listeners of the hub there were.
+    missed_by_all: Arc<AtomicU64>,
+    /// Runs no user code: notices and wakers are cloned, dropped and woken outside.
+    state: Mutex<State>,
+}
+
+struct State {
+    /// Oldest first; never more than the capacity.
+    queue: VecDeque<Arc<PoolEventRecord>>,
+    /// Notices that were before the oldest one, and of which the receiver has not been told.
+    untold: u64,
+    /// No notice will ever follow.
+    ended: bool,
+    /// Of the receiver, while it waits.
+    waker: Option<Waker>,
+}
+
+/// What there is for the receiver; `None` if nothing will ever follow.
+type NextNotice = Poll<Option<Event<Arc<PoolEventRecord>>>>;
+
+impl Listener {
+    pub(super) fn new(capacity: usize, missed_by_all: Arc<AtomicU64>) -> Self {
+        let state = State { queue: VecDeque::new(), untold: 0, ended: false, waker: None };
+        Self { capacity, missed: AtomicU64::new(0), missed_by_all, state: Mutex::new(state) }
+    }
+
+    pub(super) fn take(&self) -> NextNotice {
+        self.state.lock().take()
+    }
+
+    /// Takes the next notice, or has the caller woken when there is one.
+    pub(super) fn poll_take(&self, cx: &mut Context<'_>) -> NextNotice {
+        let waker = cx.waker().clone();
+        let mut state = self.state.lock();
+        let next = state.take();
+        let unused = if next.is_pending() { state.waker.replace(waker) } else { Some(waker) };
+        drop(state);
+        drop(unused);
+        next
+    }
+
+    pub(super) fn offer(&self, notice: &Arc<PoolEventRecord>) {
+        let mut state = self.state.lock();
+        state.queue.push_back(notice.clone());
+        let excess = state.queue.len() > self.capacity;
+        let oldest = if excess { state.queue.pop_front() } else { None };
+        state.untold += u64::from(excess);
+        let waker = state.waker.take();
+        drop(state);
+        if excess {
+            self.missed.fetch_add(1, Ordering::Relaxed);
+            self.missed_by_all.fetch_add(1, Ordering::Relaxed);
+            discard(oldest);
+        }
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    pub(super) fn end(&self) {
+        let waker = {
+            let mut state = self.state.lock();
+            state.ended = true;
+            state.waker.take()
+        };
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// Notices that did not fit in so far.
+    pub(super) fn missed(&self) -> u64 {
+        self.missed.load(Ordering::Relaxed)
+    }
+}
+
+impl State {
+    fn take(&mut self) -> NextNotice {
+        match std::mem::take(&mut self.untold) {
+            0 => {}
+            untold => return Poll::Ready(Some(Event::Lagged(untold))),
+        }
+        match self.queue.pop_front() {
+            Some(notice) => Poll::Ready(Some(Event::Item(notice))),
+            None if self.ended => Poll::Ready(None),
+            None => Poll::Pending,
+        }
+    }
+}
