@@ -29,10 +29,13 @@ use starts::Starts;
 /// The place of a worker's own mailbox, once there is one.
 pub(crate) type MailboxCell<A, K> = Mutex<Option<Arc<Mailbox<A, K>>>>;
 
+/// One per worker there has been at the same time.
+pub(crate) type Slots = PerSlot<Arc<SlotState>>;
+
 /// The workers of a pool: their slots, their mailboxes, and which may be chosen.
 pub(crate) struct Membership<A: Actor, K> {
     /// One per worker there has been at the same time.
-    pub(crate) slots: PerSlot<Arc<SlotState>>,
+    pub(crate) slots: Slots,
     /// Which slots have a worker, and how many there may be.
     pub(crate) members: Mutex<MemberList>,
     /// The mailboxes of single workers, if they have one.
@@ -140,9 +143,9 @@ impl<A: Actor, K> Membership<A, K> {
 
     /// Drops what these workers run at its next await. In a handler that is the message in hand; a
     /// worker between two awaits is not interrupted.
-    pub(crate) fn abort(&self, workers: impl Iterator<Item = usize>) {
+    pub(crate) fn abort(&self, workers: &[usize]) {
         for worker in workers {
-            let abort = self.slots.at(worker).details.lock().abort.clone();
+            let abort = self.slots.at(*worker).details.lock().abort.clone();
             if let Some(abort) = abort {
                 abort.abort();
             }
@@ -157,7 +160,7 @@ impl<A: Actor, K> Membership<A, K> {
 
     /// As `abort`, whatever the pool runs.
     pub(crate) fn abort_all(&self) {
-        self.abort(0..self.slots.len());
+        self.abort(&(0..self.slots.len()).collect::<Vec<_>>());
         self.abort_parting();
     }
 }

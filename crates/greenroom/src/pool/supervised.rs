@@ -130,7 +130,7 @@ async fn suspend<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     tell_to_rest(core);
     let rests = || core.membership.active_slots().is_empty();
     if !wait_until(core, later(patience), rests).await {
-        core.membership.abort(core.membership.active_slots().into_iter());
+        core.membership.abort(&core.membership.active_slots());
         wait_until(core, Instant::now() + LET_GO, rests).await;
     }
 }

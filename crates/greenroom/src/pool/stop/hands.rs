@@ -1,10 +1,10 @@
 //! How long workers have had their message in hand, as far as a stop has seen it.
 
-use std::{collections::HashMap, hash::Hash, sync::atomic::Ordering, time::Duration};
+use std::{collections::HashMap, sync::atomic::Ordering, time::Duration};
 
 use tokio::time::Instant;
 
-use crate::{Actor, pool::core::Core};
+use crate::pool::membership::Slots;
 
 /// The time at which a message begins is not noted, because that would cost each message a look at
 /// the clock. So a stop looks when it begins and at its deadline: a worker that has begun nothing
@@ -17,13 +17,10 @@ pub(super) struct InHandSince {
 
 impl InHandSince {
     /// Notes which workers have a message in hand.
-    pub(super) fn look<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-        &mut self,
-        core: &Core<A, K>,
-    ) {
+    pub(super) fn look(&mut self, slots: &Slots) {
         let now = Instant::now();
-        for slot in busy(core) {
-            let begun = core.membership.slots.at(slot).counters.started.load(Ordering::Relaxed);
+        for slot in busy(slots) {
+            let begun = slots.at(slot).counters.started.load(Ordering::Relaxed);
             let seen = self.seen.entry(slot).or_insert((begun, now));
             if seen.0 != begun {
                 *seen = (begun, now);
@@ -32,24 +29,19 @@ impl InHandSince {
     }
 
     /// The workers that have one now, and for how long at least.
-    pub(super) fn still_full<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-        &mut self,
-        core: &Core<A, K>,
-    ) -> Vec<(usize, Duration)> {
-        self.look(core);
+    pub(super) fn still_full(&mut self, slots: &Slots) -> Vec<(usize, Duration)> {
+        self.look(slots);
         let since = |slot| self.seen.get(&slot).map_or(Duration::ZERO, |(_, at)| at.elapsed());
-        busy(core).map(|slot| (slot, since(slot))).collect()
+        busy(slots).into_iter().map(|slot| (slot, since(slot))).collect()
     }
 }
 
 /// Workers with a message in hand.
-pub(super) fn busy<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: &Core<A, K>,
-) -> impl Iterator<Item = usize> {
-    core.membership
-        .slots
-        .iter()
-        .enumerate()
-        .filter(|(_, slot_state)| slot_state.is_busy())
-        .map(|(worker, _)| worker)
+pub(super) fn busy(slots: &Slots) -> Vec<usize> {
+    (0..slots.len()).filter(|worker| slots.at(*worker).is_busy()).collect()
+}
+
+/// Workers without one.
+pub(super) fn idle(slots: &Slots) -> Vec<usize> {
+    (0..slots.len()).filter(|worker| !slots.at(*worker).is_busy()).collect()
 }

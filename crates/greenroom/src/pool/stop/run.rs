@@ -1,7 +1,6 @@
 //! How a pool is stopped: as its `Stop` says, and never much longer.
 
 use std::{
-    collections::HashSet,
     hash::Hash,
     sync::{Arc, atomic::Ordering},
     time::Duration,
@@ -11,7 +10,7 @@ use tokio::time::Instant;
 
 use super::{
     Stop, StopReport,
-    hands::{InHandSince, busy},
+    hands::{InHandSince, busy, idle},
     witness::Witness,
 };
 use crate::{
@@ -77,7 +76,7 @@ pub(crate) async fn end<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         return None;
     }
     let mut hands = InHandSince::default();
-    hands.look(core);
+    hands.look(&core.membership.slots);
     match how {
         Stop::Graceful { within } => drain_until(core, later(within), &mut hands).await,
         Stop::Now => finish_in_hand(core).await,
@@ -87,7 +86,7 @@ pub(crate) async fn end<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     // wedged that are gone.
     let wedged = match core.lifecycle.running.load(Ordering::SeqCst) {
         0 => Vec::new(),
-        _ => hands.still_full(core),
+        _ => hands.still_full(&core.membership.slots),
     };
     core.end_of_life(&wedged);
     let wedged = wedged.into_iter().map(|(slot, _)| core.worker_name(slot)).collect();
@@ -140,16 +139,16 @@ async fn drain_until<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
             || core.membership.live.load(Ordering::SeqCst) == 0
     };
     let mut witness = Witness::default();
-    let mut drained = || !witness.sees_one_busy(core) && done(core.ledger());
+    let mut drained = || !witness.sees_one_busy(&core.membership.slots) && done(core.ledger());
     let _ = wait_until(core, deadline, || over() || drained()).await;
     core.end();
     if all_gone(core, deadline).await {
         return;
     }
-    hands.look(core);
+    hands.look(&core.membership.slots);
     // Twice: a worker may have taken its last message in hand just when the pool ended.
     for _ in 0..2 {
-        core.membership.abort(busy(core));
+        core.membership.abort(&busy(&core.membership.slots));
         if all_gone(core, Instant::now() + LET_GO / 2).await {
             return;
         }
@@ -161,17 +160,13 @@ async fn drain_until<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 /// too long are dropped.
 async fn finish_in_hand<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>) {
     core.end();
-    let mut had_time: HashSet<usize> = (0..core.membership.slots.len()).collect();
-    busy(core).for_each(|worker| {
-        had_time.remove(&worker);
-    });
+    let slots = &core.membership.slots;
+    let mut had_time = idle(slots);
     while !all_gone(core, Instant::now() + HOOKS).await {
-        let still_busy: HashSet<usize> = busy(core).collect();
-        core.membership.abort(had_time.difference(&still_busy).copied());
+        had_time.retain(|worker| !slots.at(*worker).is_busy());
+        core.membership.abort(&had_time);
         core.membership.abort_parting();
-        had_time = (0..core.membership.slots.len())
-            .filter(|worker| !still_busy.contains(worker))
-            .collect();
+        had_time = idle(slots);
     }
 }
 

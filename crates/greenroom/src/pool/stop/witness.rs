@@ -6,9 +6,7 @@
 //! balance; once that one has finished, the search for the next one begins behind it, so each
 //! is passed about once.
 
-use std::hash::Hash;
-
-use crate::{Actor, pool::core::Core};
+use crate::pool::membership::Slots;
 
 #[derive(Debug, Default)]
 pub(super) struct Witness {
@@ -21,11 +19,8 @@ pub(super) struct Witness {
 
 impl Witness {
     /// True if a worker has a message in hand. Looks at all of them before it says no.
-    pub(super) fn sees_one_busy<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-        &mut self,
-        core: &Core<A, K>,
-    ) -> bool {
-        self.find(core.membership.slots.len(), |worker| core.membership.slots.at(worker).is_busy())
+    pub(super) fn sees_one_busy(&mut self, slots: &Slots) -> bool {
+        self.find(slots.len(), |worker| slots.at(worker).is_busy())
     }
 
     fn find(&mut self, workers: usize, is_busy: impl Fn(usize) -> bool) -> bool {

@@ -5,7 +5,10 @@ use std::{
     sync::Arc,
 };
 
-use greenroom_queue::{discard::discard, lock::user_code_follows};
+use greenroom_queue::{
+    discard::discard,
+    lock::{Mutex, user_code_follows},
+};
 
 use crate::{Actor, Layer, layer::Layered, pool::panic_message::panic_message};
 
@@ -52,10 +55,21 @@ impl<A: Send + 'static> Factory<A> {
         user_code_follows();
         let built = match self.quick {
             true => catch_unwind(AssertUnwindSafe(|| build(worker))),
-            false => match tokio::task::spawn_blocking(move || build(worker)).await {
-                Ok(built) => Ok(built),
-                Err(error) => Err(error.try_into_panic().map_err(|error| error.to_string())?),
-            },
+            false => {
+                let made = Arc::new(Mutex::new(None));
+                let place = made.clone();
+                // In a box, or the runtime's part of it would be compiled for each type of actor.
+                let work: Box<dyn FnOnce() + Send> = Box::new(move || {
+                    let built = build(worker);
+                    *place.lock() = Some(built);
+                });
+                match tokio::task::spawn_blocking(work).await {
+                    Ok(()) => {
+                        Ok(made.lock().take().unwrap_or_else(|| Err("it made none".to_owned())))
+                    }
+                    Err(error) => Err(error.try_into_panic().map_err(|error| error.to_string())?),
+                }
+            }
         };
         built.unwrap_or_else(|panic| {
             let reason = format!("the factory panicked: {}", panic_message(&*panic));

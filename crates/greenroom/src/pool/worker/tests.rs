@@ -92,7 +92,7 @@ async fn a03_a_signal_comes_before_a_message_also_if_the_worker_was_about_to_loo
         let pool = Pool::new(|_| Worker).workers(1).quick_handlers(true);
         let core = pool.spawn_core().await.unwrap();
         super::task_guard::start_clock(&core);
-        core.membership.abort(0..1);
+        core.membership.abort(&[0]);
         while core.lifecycle.running.load(Ordering::SeqCst) > 1 {
             step_aside().await;
         }
@@ -260,7 +260,7 @@ async fn nobody_is_awake_when_nothing_happens() {
         let address = crate::Address::new(core.clone());
         address.send(2).await.unwrap();
         step_aside().await;
-        core.membership.abort(0..5);
+        core.membership.abort(&[0, 1, 2, 3, 4]);
         crate::pool::stop::run::stop(core.clone(), Stop::Now).await;
         assert_eq!((core.queue.wake.awake(), core.queue.wake.idle()), (0, 0));
     }

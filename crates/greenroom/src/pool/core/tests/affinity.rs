@@ -57,7 +57,7 @@ fn push_from(core: &Core<Sleeper, std::convert::Infallible>, sender: u32) {
 async fn deserted(workers: usize) -> Arc<Core<Sleeper, std::convert::Infallible>> {
     let core = sleepers(workers).0.restarts(Restarts::default()).spawn_core().await.unwrap();
     crate::pool::worker::task_guard::start_clock(&core);
-    core.membership.abort(0..workers);
+    core.membership.abort(&(0..workers).collect::<Vec<_>>());
     while core.lifecycle.running.load(Ordering::SeqCst) > 1 {
         crate::step_aside().await;
     }

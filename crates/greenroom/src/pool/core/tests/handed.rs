@@ -311,7 +311,7 @@ async fn what_a_worker_was_handed_that_is_killed_goes_to_the_next() {
     for number in 10..15 {
         let waits = office.hand(number);
         office.core.membership.slots.at(0).order(KILLED);
-        office.core.membership.abort(std::iter::once(0));
+        office.core.membership.abort(&[0]);
         assert_eq!(told(waits).await, Ok(number));
         office.until_idle(1).await;
     }
