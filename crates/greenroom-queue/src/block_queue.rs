@@ -301,7 +301,7 @@ impl<T: OfRun> BlockQueue<T> {
     }
 
     /// Takes out the item at this place of those that `iter` gives.
-    fn remove(&mut self, mut place: usize) -> Option<T> {
+    pub fn remove(&mut self, mut place: usize) -> Option<T> {
         self.len -= 1;
         if place < self.front.len() {
             return self.front.remove(place);

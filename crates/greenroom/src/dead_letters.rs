@@ -77,8 +77,11 @@ pub(crate) const DEFAULT_BOUND: usize = 1_000;
 pub struct DeadLetters<M, E> {
     /// Held for a few steps in a tree; no user code runs under it.
     store: Arc<Mutex<Store>>,
-    of: PhantomData<fn() -> (M, E)>,
+    of: PhantomData<Exactly<M, E>>,
 }
+
+/// Invariant in both: what is stored erased is taken out as the very type that was put in.
+type Exactly<M, E> = fn(M, E) -> (M, E);
 
 impl<M, E> DeadLetters<M, E> {
     /// An empty queue for this many letters; 1,000 in [`default`](Self::default). A letter takes

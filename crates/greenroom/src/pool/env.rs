@@ -24,8 +24,8 @@ impl Env {
         Self { runtime, _threads: threads, chance: AtomicU64::new(seed) }
     }
 
-    /// Runs a task of which a pool has few. In a box, or the runtime's part of it would be compiled
-    /// once more for each type of actor.
+    /// Runs a task. In a box, or the runtime's part of it would be compiled once more for each type
+    /// of actor.
     pub(crate) fn spawn_boxed(
         &self,
         task: impl Future<Output = ()> + Send + 'static,

@@ -4,7 +4,6 @@ use std::{
     any::Any,
     future::Future,
     hash::Hash,
-    pin::Pin,
     pin::pin,
     sync::{Arc, atomic::Ordering},
     time::Duration,
@@ -266,10 +265,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> ExitGuard<A, K> {
         // First: a kill from here on is meant for the task that is begun.
         core.membership.slots.at(slot).done(KILLED);
         let exit_guard = ExitGuard { core: TaskGuard::new(core), slot, gone: None, adopted: false };
-        // In a box, or the runtime's part of it would be compiled once more for each type of actor.
-        let work: Pin<Box<dyn Future<Output = ()> + Send>> =
-            Box::pin(begin(exit_guard, Beginning::AfterKill));
-        core.spawn_task(slot, work);
+        core.spawn_task(slot, begin(exit_guard, Beginning::AfterKill));
     }
 }
 

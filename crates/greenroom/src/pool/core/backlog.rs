@@ -16,7 +16,7 @@ use greenroom_queue::{
     sync::{Notify, Ordering},
 };
 
-use super::{Core, Hashed, ShardOf};
+use super::{Core, Hashed};
 use crate::{Actor, CallError, Class, pool::outgoing::OutgoingOf};
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
@@ -175,11 +175,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if self.routing.key_lines.0.load(Ordering::SeqCst) == 0 {
             return;
         }
-        let rooms = |shard: &ShardOf<A, K>| {
-            shard.outbox.lock().backlog.as_ref().map(|backlog| backlog.all_rooms())
-        };
-        let rooms: Vec<Arc<Notify>> =
-            self.queue.shards.iter().filter_map(rooms).flatten().collect();
+        let mut rooms: Vec<Arc<Notify>> = Vec::new();
+        for shard in &self.queue.shards {
+            if let Some(backlog) = &shard.outbox.lock().backlog {
+                rooms.append(&mut backlog.all_rooms());
+            }
+        }
         rooms.iter().for_each(|room| room.notify_waiters());
         rooms.iter().for_each(|room| room.notify_one());
     }

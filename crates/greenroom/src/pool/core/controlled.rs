@@ -90,9 +90,7 @@ where
     }
 
     fn live_workers(self: Arc<Self>) -> Vec<Worker<A::Message, A::Reply, A::Error>> {
-        let mut workers = Core::workers(&self, true);
-        workers.sort_unstable_by_key(Worker::slot);
-        workers
+        Core::workers(&self, true)
     }
 
     fn add(self: Arc<Self>, workers: usize) -> Result<Change, AdminError> {

@@ -25,12 +25,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// is no other.
     pub(crate) fn who_else(&self, refused_by: &[usize]) -> Option<Arc<Mailbox<A, K>>> {
         let member_list = self.membership.members.lock();
-        let others = member_list.slots().filter(|slot| !refused_by.contains(slot));
-        let fit = others.filter_map(|slot| {
-            let fitness = self.fitness(slot)?;
-            Some((fitness, Reverse(self.load(slot)), Reverse(slot)))
-        });
-        let (_, _, Reverse(slot)) = fit.max()?;
+        let mut best = None;
+        for slot in member_list.slots() {
+            if !refused_by.contains(&slot)
+                && let Some(fitness) = self.fitness(slot)
+            {
+                best = best.max(Some((fitness, Reverse(self.load(slot)), Reverse(slot))));
+            }
+        }
+        let (_, _, Reverse(slot)) = best?;
         self.member_mailbox(slot, false)
     }
 

@@ -37,7 +37,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         // comes late is known to be of an earlier task. Otherwise a kill would abort a task that
         // has ended.
         let number = self.membership.slots.at(slot).tasks.fetch_add(1, Ordering::SeqCst) + 1;
-        self.membership.works_as(slot, number, self.env.runtime.spawn(work).abort_handle());
+        self.membership.works_as(slot, number, self.env.spawn_boxed(work).abort_handle());
     }
 
     /// Adds workers. Returns their slots and the new size.

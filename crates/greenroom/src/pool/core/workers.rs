@@ -9,16 +9,20 @@ use crate::{
 };
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
-    /// The workers that are there (or, unless only `live` ones are wanted, are being started), in
-    /// the order in which they joined, each with its own address. A message for all live ones that
-    /// finds one full is treated there as the pool's overflow policy says.
+    /// The workers that are there, or being started, in the order in which they joined, each with
+    /// its own address. If only `live` ones are wanted, they come in the order of their slots, and
+    /// a message for all of them that finds one full is treated there as the pool's overflow policy
+    /// says.
     pub(crate) fn workers(
         self: &Arc<Self>,
         live: bool,
     ) -> Vec<Worker<A::Message, A::Reply, A::Error>> {
         let member_list = self.membership.members.lock();
-        let mut mailboxes = Vec::new();
-        for slot in member_list.slots() {
+        let (mut slots, mut mailboxes) = (member_list.slots().collect::<Vec<_>>(), Vec::new());
+        if live {
+            slots.sort_unstable();
+        }
+        for slot in slots {
             if let Some(mailbox) = self.member_mailbox(slot, live) {
                 mailboxes.push(mailbox);
             }

@@ -195,10 +195,10 @@ impl<A: Actor, K> Mailbox<A, K> {
     /// When the message was queued that has waited longest here.
     pub(crate) fn oldest(&self) -> Option<Stamp> {
         let letters = self.letters.lock();
-        let queues = [first(letters.urgent.iter()), first(letters.normal.iter())];
-        let held = letters.tagged.held.iter();
-        let held = held.flat_map(|held| [first(held.urgent.iter()), first(held.normal.iter())]);
-        queues.into_iter().chain(held).flatten().min_by_key(|stamp| stamp.nanos())
+        let (urgent, normal) = (first(letters.urgent.iter()), first(letters.normal.iter()));
+        let Some(held) = &letters.tagged.held else { return Stamp::earliest(&[urgent, normal]) };
+        let (held, later) = (first(held.urgent.iter()), first(held.normal.iter()));
+        Stamp::earliest(&[urgent, normal, held, later])
     }
 
     /// Queues a message that has been taken before. It goes first if a message besides the last

@@ -22,6 +22,15 @@ pub(crate) struct Factory<A> {
 
 type Build<A> = Arc<dyn Fn(usize) -> Result<A, String> + Send + Sync>;
 
+/// An actor on its way from the thread that has built it. One that nobody fetches is discarded.
+struct Made<A>(Mutex<Option<Result<A, String>>>);
+
+impl<A> Drop for Made<A> {
+    fn drop(&mut self) {
+        discard(self.0.get_mut().take());
+    }
+}
+
 impl<A> Clone for Factory<A> {
     fn clone(&self) -> Self {
         Self { build: self.build.clone(), quick: self.quick }
@@ -56,16 +65,17 @@ impl<A: Send + 'static> Factory<A> {
         let built = match self.quick {
             true => catch_unwind(AssertUnwindSafe(|| build(worker))),
             false => {
-                let made = Arc::new(Mutex::new(None));
+                let made = Arc::new(Made(Mutex::new(None)));
                 let place = made.clone();
                 // In a box, or the runtime's part of it would be compiled for each type of actor.
                 let work: Box<dyn FnOnce() + Send> = Box::new(move || {
                     let built = build(worker);
-                    *place.lock() = Some(built);
+                    *place.0.lock() = Some(built);
                 });
                 match tokio::task::spawn_blocking(work).await {
                     Ok(()) => {
-                        Ok(made.lock().take().unwrap_or_else(|| Err("it made none".to_owned())))
+                        let built = made.0.lock().take();
+                        Ok(built.unwrap_or_else(|| Err("it made none".to_owned())))
                     }
                     Err(error) => Err(error.try_into_panic().map_err(|error| error.to_string())?),
                 }

@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 
-use greenroom_queue::{block_queue::BlockQueue, entry::Entry, stamp::Stamp, sync::Ordering};
+use greenroom_queue::{
+    block_queue::BlockQueue, entry::Entry, payload::Payload, stamp::Stamp, sync::Ordering,
+};
 
 use super::{
     Cleared, Letters, Mailbox,
@@ -19,11 +21,14 @@ use crate::{
 
 /// Lifted messages come back into a queue: behind the retries that stand first by now,
 /// and before all others.
-fn set_down_in<T>(queue: &mut VecDeque<T>, stay: VecDeque<T>, is_retry: impl Fn(&T) -> bool) {
-    let retried = queue.iter().take_while(|entry| is_retry(entry)).count();
-    let later = queue.split_off(retried);
-    queue.extend(stay);
-    queue.extend(later);
+fn set_down_in<T: Payload, K>(queue: &mut VecDeque<Entry<T, K>>, mut stay: VecDeque<Entry<T, K>>) {
+    let mut retries = 0;
+    while queue.get(retries).is_some_and(Entry::is_retry) {
+        retries += 1;
+    }
+    while let Some(entry) = stay.pop_back() {
+        queue.insert(retries, entry);
+    }
 }
 
 impl<A: Actor, K> Letters<A, K> {
@@ -42,8 +47,7 @@ impl<A: Actor, K> Letters<A, K> {
             return self.normal.pop_front();
         }
         let place = self.tagged.choose(self.normal.iter())?;
-        let mut places = 0..;
-        self.normal.remove_near(usize::MAX, |_| places.next() == Some(place))
+        self.normal.remove(place)
     }
 
     /// Takes out all that waits.
@@ -59,7 +63,7 @@ impl<A: Actor, K> Letters<A, K> {
 
     /// Puts back the messages that stay.
     pub(super) fn set_down(&mut self, mut stay: LiftedMail<A, K>) {
-        set_down_in(&mut self.urgent, stay.urgent, Entry::is_retry);
+        set_down_in(&mut self.urgent, stay.urgent);
         let mut later = std::mem::replace(&mut self.normal, BlockQueue::new());
         while later.front().is_some_and(Entry::is_retry) {
             if let Some(retry) = later.pop_front() {
@@ -68,13 +72,14 @@ impl<A: Actor, K> Letters<A, K> {
         }
         self.normal.append(&mut stay.normal);
         self.normal.append(&mut later);
-        let [urgent, normal] = stay.held;
-        match self.tagged.held.as_deref_mut() {
-            Some(held) => {
-                set_down_in(&mut held.urgent, urgent, Entry::is_retry);
-                set_down_in(&mut held.normal, normal, Entry::is_retry);
-            }
-            None => urgent.into_iter().chain(normal).for_each(|entry| self.push(entry)),
+        let [mut urgent, mut normal] = stay.held;
+        if let Some(held) = self.tagged.held.as_deref_mut() {
+            set_down_in(&mut held.urgent, urgent);
+            set_down_in(&mut held.normal, normal);
+            return;
+        }
+        while let Some(entry) = urgent.pop_front().or_else(|| normal.pop_front()) {
+            self.push(entry);
         }
     }
 
@@ -98,9 +103,9 @@ impl<A: Actor, K> Letters<A, K> {
     /// `kept` tag are put aside.
     fn detach(&mut self, tags: &[u32], kept: Option<u32>) -> Bundle<A, K> {
         let mut bundle = Bundle::default();
-        let urgent = std::mem::take(&mut self.urgent).into_iter();
-        let normal: Vec<_> = std::iter::from_fn(|| self.normal.pop_front()).collect();
-        for entry in urgent.chain(normal) {
+        let mut urgent = std::mem::take(&mut self.urgent);
+        let mut normal = std::mem::replace(&mut self.normal, BlockQueue::new());
+        while let Some(entry) = urgent.pop_front().or_else(|| normal.pop_front()) {
             if kept == Some(entry.hash) {
                 let tag = entry.hash;
                 self.tagged
@@ -234,7 +239,8 @@ impl<A: Actor, K> Mailbox<A, K> {
         let held = *letters.tagged.held.take()?;
         release(held.tag);
         let waiting = if held.waits { vec![held.tag] } else { Vec::new() };
-        let entries: Vec<_> = held.urgent.into_iter().chain(held.normal).collect();
+        let mut entries = Vec::from(held.urgent);
+        entries.append(&mut Vec::from(held.normal));
         self.has_given(entries.len());
         self.told(&letters);
         Some((held.tag, Bundle { entries, waiting }))

@@ -41,8 +41,15 @@ pub(crate) struct LiftedMail<A: Actor, K> {
 
 impl<A: Actor, K> LiftedMail<A, K> {
     pub(crate) fn into_entries(mut self) -> Vec<Queued<A, K>> {
-        let normal = std::iter::from_fn(|| self.normal.pop_front());
-        self.urgent.into_iter().chain(normal).chain(self.held.into_iter().flatten()).collect()
+        let mut entries = Vec::new();
+        let [urgent, normal] = &mut self.held;
+        while let Some(entry) = self.urgent.pop_front().or_else(|| self.normal.pop_front()) {
+            entries.push(entry);
+        }
+        while let Some(entry) = urgent.pop_front().or_else(|| normal.pop_front()) {
+            entries.push(entry);
+        }
+        entries
     }
 }
 
