@@ -38,20 +38,24 @@ where
             }
         };
         let Some(address) = to.upgrade() else { return true };
-        let mut news = std::mem::take(&mut untold);
-        let sent = caught(async {
-            if news > 0 {
-                send(&address, convert(Event::Lagged(news))).await?;
-                news = 0;
+        if untold > 0 {
+            let news = Event::Lagged(untold);
+            match caught(async { send(&address, convert(news)).await }).await {
+                // The same news might panic again, for ever: they are told no more.
+                Some(Ok(())) | None => untold = 0,
+                Some(Err(NotAccepted::Stopped | NotAccepted::NoWorkers)) => return true,
+                Some(Err(_)) => {
+                    events.miss(1);
+                    untold += 1;
+                    continue;
+                }
             }
-            send(&address, convert(Event::Item(Arc::unwrap_or_clone(item)))).await
-        });
-        match sent.await {
+        }
+        let item = Event::Item(Arc::unwrap_or_clone(item));
+        match caught(async { send(&address, convert(item)).await }).await {
             Some(Ok(())) => continue,
             Some(Err(NotAccepted::Stopped | NotAccepted::NoWorkers)) => return true,
-            Some(Err(_)) => untold = news,
-            // The same news might panic again.
-            None => tracing::error!("no message could be made of an event: a panic; it is missed"),
+            Some(Err(_)) | None => {}
         }
         events.miss(1);
         untold += 1;
@@ -76,6 +80,7 @@ async fn caught<T>(future: impl Future<Output = T>) -> Option<T> {
         Ok(polled) => polled.map(Some),
         Err(panic) => {
             discard(panic);
+            tracing::error!("no message could be made of an event: a panic; it is missed");
             Poll::Ready(None)
         }
     })

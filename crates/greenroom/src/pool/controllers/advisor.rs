@@ -21,6 +21,10 @@ use crate::{
 /// Looks after a pool that is set up to.
 pub(crate) fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Arc<Core<A, K>>) {
     let Some(settings) = core.settings.config.size.advisor.as_deref().copied() else { return };
+    // A keeper may have given the pool another one before.
+    if !core.controllers.advising.lock().is_turn(0) {
+        return;
+    }
     if let Ok(judge) = Judge::new(settings) {
         begin_with(core, judge);
     }

@@ -101,6 +101,9 @@ where
     pub async fn spawn(self) -> Result<(Pool<A>, Pool<B>), SpawnError> {
         let Self { builder, make, urgent } = self;
         let core = builder.into_core()?;
+        // First, and so dropped last: `started` may make addresses of the pool, and the last one
+        // that is dropped stops it.
+        let spawned = Pool::spawned(core.clone());
         let unstarted = AbortOnDrop(Some(&core));
         core.rest_slots();
         let notices = core.controllers.notices.get_or_init(Arc::default).clone();
@@ -121,7 +124,7 @@ where
         doomed.defuse();
         let (pool, address) = (core.clone().any(), keeper.address());
         keeper.runtime().spawn(attend(Arc::downgrade(&core), pool, address, notices));
-        Ok((Pool::spawned(core), keeper))
+        Ok((spawned, keeper))
     }
 }
 
