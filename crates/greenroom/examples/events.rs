@@ -1,8 +1,8 @@
 //! How does one actor tell many others what happens, without waiting for the slowest?
 //!
-//! A thermometer publishes its readings while somebody listens, and keeps the last two for those that
-//! are behind. A display keeps up. A printer takes its time, has room for two more readings, and is
-//! told how many it has missed. A task that is no actor listens too.
+//! A thermometer publishes its readings while somebody listens, and keeps the last two for those
+//! that are behind. A display keeps up. A printer takes its time, has room for two more readings,
+//! and is told how many it has missed. A task that is no actor listens too.
 
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]
 

@@ -161,8 +161,9 @@ impl<E> Topic<E> {
 
 impl<E: Clone + Send + Sync + 'static> Topic<E> {
     /// Delivers events to an actor or a pool, beginning with the replayed ones, until the
-    /// subscription is dropped or the pool is gone. A pool handles each event once, by one of its
-    /// workers; to deliver it to each of them, use [`subscribe_each`](Self::subscribe_each).
+    /// subscription is dropped, or the pool is gone or without workers for good. A pool handles
+    /// each event once, by one of its workers; to deliver it to each of them, use
+    /// [`subscribe_each`](Self::subscribe_each).
     ///
     /// A task on the pool's runtime sends one event after the other, and waits for room in the
     /// mailbox as any sender does; while an event waits for room, it keeps the pool alive. An event

@@ -688,11 +688,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
 
     pub(crate) async fn spawn_core(self) -> Result<Arc<Core<A, K>>, SpawnError> {
         let core = self.into_core()?;
-        let slots: Vec<usize> = (0..core.settings.config.size.workers).collect();
-        for slot in &slots {
-            core.membership.slots.at(*slot).details.lock().status = Status::Starting;
-        }
-        start(&core, &slots).await?;
+        start_all(&core).await?;
         Ok(core)
     }
 
@@ -823,6 +819,17 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
 fn random_seed() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     RandomState::new().hash_one(0_u8)
+}
+
+/// Starts the workers that the pool begins with, and returns when one of them runs.
+pub(super) async fn start_all<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Arc<Core<A, K>>,
+) -> Result<(), SpawnError> {
+    let slots: Vec<usize> = (0..core.settings.config.size.workers).collect();
+    for slot in &slots {
+        core.membership.slots.at(*slot).details.lock().status = Status::Starting;
+    }
+    start(core, &slots).await
 }
 
 /// Starts a worker in each of these slots, and returns when one of them runs.

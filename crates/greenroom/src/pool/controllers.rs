@@ -26,7 +26,7 @@ pub(crate) struct Controllers<A: Actor> {
     pub(crate) advising: Mutex<Advising>,
     /// The notices for its keeper, if it has one. Set before the keeper starts.
     pub(crate) notices: OnceLock<Arc<Notices>>,
-    /// The address of its keeper, if that takes urgent messages. Set before the first worker starts.
+    /// The address of its keeper, if that takes urgent messages. Set before the keeper starts.
     pub(crate) urgent: OnceLock<AddressOf<A>>,
     /// Hears of a worker's end when its restart budget is used up, if the pool leaves
     /// that to others.

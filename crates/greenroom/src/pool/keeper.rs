@@ -23,7 +23,7 @@
 //!   has returned, unless the hook adds one. The hook may resize the pool, and set its capacity,
 //!   its limits and its advisor; an error fails the spawn.
 //! * **It hears what happens.** Each [`PoolNotice`] is an urgent message to it, so notices come in
-//!   order, and before the commands that wait in its mailbox.
+//!   order, and before the commands that wait in its mailbox; one of these after 64 in a row.
 //! * **It ends last.** Once the pool has ended, it hears [`PoolNotice::Stopped`], handles what has
 //!   been sent to it, and ends.
 //!

@@ -7,8 +7,9 @@ use std::sync::Arc;
 pub enum Event<E> {
     /// The published value.
     Item(E),
-    /// This many events were published between the one before and the one after this, and were
-    /// overwritten before the subscriber came to them.
+    /// This many events were published between the one before and the one after this, and the
+    /// subscriber has missed them: they were overwritten before it came to them, or its mailbox
+    /// has refused them.
     Lagged(u64),
 }
 

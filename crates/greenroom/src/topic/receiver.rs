@@ -97,10 +97,16 @@ impl<E> Receiver<E> {
     /// Another one at the same place, of the same subscription.
     pub(super) fn fork(&mut self) -> Self {
         let ring = self.ring.resubscribe();
+        self.look_ahead();
+        Self { ring, ahead: self.ahead.clone(), next: self.next, seat: self.seat.clone() }
+    }
+
+    /// Takes what is in the ring. Returns the number of the event after it.
+    pub(super) fn look_ahead(&mut self) -> u64 {
         while !self.ring.is_empty() {
             self.ahead.extend(self.ring.try_recv());
         }
-        Self { ring, ahead: self.ahead.clone(), next: self.next, seat: self.seat.clone() }
+        self.ahead.back().map_or(self.next, |(last, _)| last + 1)
     }
 
     /// As `recv`, without a copy.
@@ -138,10 +144,11 @@ impl<E> Receiver<E> {
         Some(Event::Item(item))
     }
 
-    /// Forgets what is ahead.
-    pub(super) fn skip(&mut self) {
-        self.next = self.ahead.back().map_or(self.next, |(last, _)| last + 1);
-        self.ahead.drain(..).for_each(discard);
+    /// Forgets the events before this one.
+    pub(super) fn skip_to(&mut self, next: u64) {
+        self.next = next;
+        let skipped = self.ahead.partition_point(|(number, _)| *number < next);
+        self.ahead.drain(..skipped).for_each(discard);
     }
 
     pub(super) fn miss(&self, events: u64) {
@@ -166,7 +173,8 @@ impl<E> Receiver<E> {
 }
 
 impl<E> Drop for Receiver<E> {
-    /// Takes out what was not read: the ring would drop it under a lock.
+    /// Takes out what was not read: the ring would drop it under a lock, as it does what is
+    /// published meanwhile.
     fn drop(&mut self) {
         while !self.ring.is_empty() {
             discard(self.ring.try_recv());

@@ -8,7 +8,7 @@ use std::sync::{
 use tokio::{runtime::Handle, task::AbortHandle};
 
 /// A subscription, which ends when this is dropped. Events that have not been sent by then are not
-/// sent any more.
+/// sent any more, but for one that is just being sent on another thread.
 #[derive(Debug)]
 #[must_use = "a subscription ends when it is dropped"]
 pub struct Subscription {

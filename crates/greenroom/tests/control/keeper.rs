@@ -5,6 +5,7 @@ use std::{future::pending, sync::Arc, time::Duration};
 use greenroom::{
     Address, CallError, Class, Envelope, ExitReason, NotAccepted, Overflow, PoolAdmin, ReplyPort,
     Restarts, SendError, SpawnError,
+    advisor::Advisor,
     inspect::{Items, Value},
     keeper::PoolNotice,
     pool::AdminError,
@@ -259,6 +260,19 @@ async fn p14_started_sets_options_of_the_pool_before_there_is_a_worker() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn p14_started_may_use_addresses_of_the_pool_and_let_them_go() {
+    let set_up = |office: &PoolAdmin<Clerk>| -> Result<(), String> {
+        done(office.add(1))?;
+        drop((office.workers(), office.dead_letters()));
+        Ok(())
+    };
+    let (make, _hears) = boss_with(set_up, |_| false);
+    let (pool, _boss) = Pool::new(|_| Clerk).workers(1).keeper(make).spawn().await.unwrap();
+    tokio::time::sleep(MILLI).await;
+    assert_eq!(pool.call(Tell::Nothing).await.unwrap().0, "clerk");
+}
+
+#[tokio::test(start_paused = true)]
 async fn p14_a_pool_begins_with_workers_that_started_adds_and_takes_away() {
     for workers in [1, 3, 8] {
         let (make, _hears) = boss_with(move |office| done(office.resize(workers)), |_| false);
@@ -270,6 +284,18 @@ async fn p14_a_pool_begins_with_workers_that_started_adds_and_takes_away() {
         pool.stop(Stop::Now).await;
         nothing_runs().await;
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn p14_an_advisor_that_started_sets_is_the_one_that_advises() {
+    let quick = Advisor::default().period(Duration::from_secs(1));
+    let set_up = move |office: &PoolAdmin<Clerk>| done(office.set_advisor(quick));
+    let (make, _hears) = boss_with(set_up, |_| false);
+    let slow = Advisor::default().period(Duration::from_secs(3_600));
+    let pool = Pool::new(|_| Clerk).workers(1).advise(slow).keeper(make);
+    let (pool, _boss) = pool.spawn().await.unwrap();
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    assert!(pool.admin().advice().is_some());
 }
 
 #[tokio::test(start_paused = true)]
@@ -583,6 +609,82 @@ async fn p14_urgent_messages_are_urgent_work_otherwise() {
         call.await.unwrap();
     }
     assert_eq!(*order.lock(), [(Class::Urgent, "clerk"), (Class::Normal, "clerk")]);
+}
+
+/// Says who takes an urgent message that it sends to its pool when it starts.
+struct Eager(mpsc::UnboundedSender<Option<Said>>);
+
+impl Actor for Eager {
+    type Message = Tell;
+    type Reply = Said;
+    type Error = String;
+
+    async fn started(&mut self, cx: &mut Context<Self>) -> Result<(), String> {
+        let (office, said) = (cx.address().unwrap(), self.0.clone());
+        tokio::spawn(async move {
+            let _ = said.send(office.call_with(Tell::Nothing, Envelope::urgent()).await.ok());
+        });
+        Ok(())
+    }
+
+    async fn handle(&mut self, _: Tell, cx: &mut Context<Self>) -> Result<Said, String> {
+        Ok(("clerk", cx.slot()))
+    }
+}
+
+/// Adds a worker, and takes its time.
+struct SlowToStart(PoolAdmin<Eager>);
+
+impl Actor for SlowToStart {
+    type Message = Tell;
+    type Reply = Said;
+    type Error = String;
+
+    async fn started(&mut self, _cx: &mut Context<Self>) -> Result<(), String> {
+        done(self.0.add(1))?;
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        Ok(())
+    }
+
+    async fn handle(&mut self, _: Tell, _cx: &mut Context<Self>) -> Result<Said, String> {
+        Ok(("boss", 0))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn p14_an_urgent_message_of_a_worker_that_started_adds_goes_to_the_keeper() {
+    let (said, mut says) = mpsc::unbounded_channel();
+    let pool = Pool::new(move |_| Eager(said.clone())).workers(1).keeper(SlowToStart);
+    let (_pool, _boss) = pool.keeper_takes_urgent().spawn().await.unwrap();
+    for _ in 0..2 {
+        assert_eq!(says.recv().await, Some(Some(("boss", 0))));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn p14_a_keeper_that_is_about_to_end_refuses_urgent_messages_as_its_pool_will() {
+    let (make, _hears) = boss();
+    let pool = Pool::new(|_| Clerk).keeper(make).keeper_takes_urgent();
+    let (pool, boss) = pool.spawn().await.unwrap();
+    boss.send(Tell::Sleep(1_000)).await.unwrap();
+    let stopping = tokio::spawn(async move { boss.stop(Stop::within(SOON)).await });
+    tokio::time::sleep(MILLI).await;
+    let refused = pool.try_send_with(Tell::Nothing, Envelope::urgent()).unwrap_err();
+    assert_eq!(refused.without_message(), NotAccepted::Stopped);
+    stopping.await.unwrap();
+    pool.erase().ended().await;
+}
+
+#[test]
+fn p14_a_pool_on_threads_of_its_own_ends_with_the_runtime_of_its_keeper() {
+    let runtime = || tokio::runtime::Runtime::new().unwrap();
+    let (callers, other) = (runtime(), runtime());
+    let (pool, _boss) = callers.block_on(async {
+        let (make, _hears) = boss();
+        Pool::new(|_| Clerk).dedicated_threads(1).keeper(make).spawn().await.unwrap()
+    });
+    drop(callers);
+    other.block_on(async { timeout(SOON, pool.erase().ended()).await.unwrap() });
 }
 
 #[tokio::test(start_paused = true)]

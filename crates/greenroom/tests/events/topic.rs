@@ -122,6 +122,23 @@ async fn a14_events_become_messages_of_the_subscribers_own_type() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a14_news_that_panic_cost_no_event() {
+    let (topic, mut producer) = Topic::named("numbers").capacity(1).open();
+    let (pool, seen) = listener(9).await;
+    let subscription = topic.subscribe_with(&pool, |event| match event {
+        Item(_) => Some(event),
+        Lagged(_) => panic!("on purpose"),
+    });
+    for numbers in [1..=3, 4..=4, 5..=6] {
+        numbers.for_each(|number| {
+            producer.publish(number);
+        });
+        settle().await;
+    }
+    assert_eq!((seen.lock().clone(), subscription.missed()), ([3, 4, 6].map(Item).to_vec(), 3));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a14_a_new_subscriber_gets_the_last_n_and_then_what_follows() {
     let (topic, mut producer) = Topic::named("numbers").replay(3).open();
     for number in 1..=5 {

@@ -391,8 +391,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> SenderVtable<A::Message, A:
 
     fn why_closed(&self) -> NotAccepted {
         // Pairs with the store in `close`, which comes before permits and shards are closed: a
-        // sender that a stop refused is told so, and not that there are no workers.
-        match self.lifecycle.closing.load(Ordering::SeqCst) {
+        // sender that a stop refused is told so, and not that there are no workers. A keeper that
+        // has refused an urgent message has ended, and its pool follows.
+        let closing = self.lifecycle.closing.load(Ordering::SeqCst);
+        match closing
+            || self.controllers.urgent.get().is_some_and(|keeper| !keeper.erase().is_alive())
+        {
             true => NotAccepted::Stopped,
             false => NotAccepted::NoWorkers,
         }

@@ -12,7 +12,7 @@ use std::{
     hash::Hash,
     panic::{AssertUnwindSafe, catch_unwind},
     pin::pin,
-    sync::{Arc, Weak},
+    sync::{Arc, Weak, atomic::Ordering},
     time::Duration,
 };
 
@@ -21,11 +21,11 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{notice::PoolNotice, notices::Notices};
 use crate::{
-    Actor, Address, AddressOf, AnyAddress, Envelope, Pool, PoolAdmin, PoolBuilder, SpawnError,
-    Stop,
+    Actor, Address, AddressOf, AnyAddress, Envelope, ExitReason, Pool, PoolAdmin, PoolBuilder,
+    SpawnError, Stop,
     any_address::Erased,
     pool::{
-        builder::{AbortOnDrop, start},
+        builder::{AbortOnDrop, start, start_all},
         core::Core,
     },
 };
@@ -90,7 +90,7 @@ where
     }
 
     /// Starts the keeper, then the workers, as [`PoolBuilder::spawn`] does. Returns the pool and
-    /// the keeper, which is a pool of one.
+    /// the keeper, which is a pool of one. A stop of the pool returns before the keeper has ended.
     ///
     /// # Errors
     /// [`SpawnError::KeeperFailed`] if the keeper's [`started`](Actor::started) hook has failed or
@@ -108,28 +108,32 @@ where
         core.rest_slots();
         let notices = core.controllers.notices.get_or_init(Arc::default).clone();
         let name = &core.settings.config.name;
-        let keeper = Pool::one(make(PoolAdmin::new(core.clone()))).name(format!("{name}-keeper"));
-        let keeper = keeper.spawn().await.map_err(|error| match error {
+        let kept = Pool::one(make(PoolAdmin::new(core.clone()))).name(format!("{name}-keeper"));
+        let kept = kept.into_core()?;
+        let keeper = Pool::spawned(kept.clone());
+        // Its address, which the pool holds, and the pool, which it holds, would keep each other.
+        let doomed = EndOnDrop(Some(keeper.vtable()));
+        if let Some(urgent) = urgent {
+            let _ = core.controllers.urgent.set(urgent(&keeper));
+        }
+        start_all(&kept).await.map_err(|error| match error {
             SpawnError::NoWorkerStarted { reason, .. } => {
                 SpawnError::KeeperFailed { pool: name.to_string(), reason }
             }
             error => error,
         })?;
-        let doomed = EndOnDrop(Some(keeper.vtable()));
-        if let Some(urgent) = urgent {
-            let _ = core.controllers.urgent.set(urgent(&keeper));
-        }
         start(&core, &core.wake_slots()).await?;
         unstarted.defuse();
         doomed.defuse();
         let (pool, address) = (core.clone().any(), keeper.address());
-        keeper.runtime().spawn(attend(Arc::downgrade(&core), pool, address, notices));
+        let reason = ExitReason::failed("the runtime of its keeper has ended");
+        let ends_with_keeper = StopOnDrop { core: Arc::downgrade(&core), reason };
+        keeper.runtime().spawn(attend(ends_with_keeper, pool, address, notices));
         Ok((spawned, keeper))
     }
 }
 
-/// Ends the keeper when the spawn of its pool fails or is cancelled. Its address, which the pool
-/// holds, and the pool, which it holds, would keep each other otherwise.
+/// Ends the keeper when the spawn of its pool fails or is cancelled.
 struct EndOnDrop(Option<Arc<dyn Erased>>);
 
 impl EndOnDrop {
@@ -146,9 +150,26 @@ impl Drop for EndOnDrop {
     }
 }
 
+/// Stops the pool when what attends to its keeper ends. That may be with the keeper's runtime, while
+/// the pool has threads of its own.
+struct StopOnDrop<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
+    core: Weak<Core<A, K>>,
+    reason: ExitReason,
+}
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for StopOnDrop<A, K> {
+    fn drop(&mut self) {
+        let pool = self.core.upgrade();
+        // Pairs with nothing: the stop of an ended pool finds nothing to do.
+        if let Some(core) = pool.filter(|core| !core.lifecycle.ended.load(Ordering::SeqCst)) {
+            core.stop_because(self.reason.clone());
+        }
+    }
+}
+
 /// Tells a keeper what happens in its pool. When one of the two has ended, it ends the other.
 async fn attend<A, K, M, R, E>(
-    core: Weak<Core<A, K>>,
+    mut ends_with_keeper: StopOnDrop<A, K>,
     pool: AnyAddress,
     address: Address<M, R, E>,
     notices: Arc<Notices>,
@@ -164,9 +185,7 @@ async fn attend<A, K, M, R, E>(
     let reason = tokio::select! {
         biased;
         reason = keeper.ended() => {
-            if let Some(core) = core.upgrade() {
-                core.stop_because(reason);
-            }
+            ends_with_keeper.reason = reason;
             return;
         }
         reason = pool.ended() => reason,
