@@ -36,7 +36,6 @@ pub(crate) mod drop_log;
 mod event;
 pub(crate) mod full_log;
 mod hub;
-mod kind;
 mod listener;
 mod log;
 mod receiver;
@@ -44,8 +43,7 @@ mod receiver;
 use self::hub::EventHub;
 pub use self::{
     counts::PoolEventCounts,
-    event::{Holding, LimitChangeReason, PoolEvent, PoolEventRecord, ResizeReason},
-    kind::Kind,
+    event::{Holding, Kind, LimitChangeReason, PoolEvent, PoolEventRecord, ResizeReason},
     receiver::PoolEventReceiver,
 };
 use greenroom_queue::discard::discard;

@@ -5,7 +5,7 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-use super::kind::Kind;
+use super::event::Kind;
 
 const KINDS: usize = Kind::ALL.len();
 

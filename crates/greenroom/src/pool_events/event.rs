@@ -5,12 +5,15 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use super::kind::Kind;
 use crate::{
     DeadLetterReason, ExitReason,
     control::{advisor::Advice, autoscale::Reason},
     pool::limits::{LimitReason, Mode},
 };
+
+mod kind;
+
+pub use self::kind::Kind;
 
 /// An event, its pool, and its time.
 #[derive(Debug, Clone)]
@@ -224,37 +227,4 @@ pub enum LimitChangeReason {
         /// Whether it is obeyed.
         mode: Mode,
     },
-}
-
-impl PoolEvent {
-    /// Its kind: the event without its figures.
-    pub fn kind(&self) -> Kind {
-        match self {
-            Self::Started { .. } => Kind::Started,
-            Self::Stopped { .. } => Kind::Stopped,
-            Self::WorkerStarted { .. } => Kind::WorkerStarted,
-            Self::WorkerAdded { .. } => Kind::WorkerAdded,
-            Self::WorkerRemoved { .. } => Kind::WorkerRemoved,
-            Self::WorkerRestarted { .. } => Kind::WorkerRestarted,
-            Self::StartFailed { .. } => Kind::StartFailed,
-            Self::BudgetExceeded { .. } => Kind::BudgetExceeded,
-            Self::WorkerDisabled { .. } => Kind::WorkerDisabled,
-            Self::WorkerEnabled { .. } => Kind::WorkerEnabled,
-            Self::WorkerWedged { .. } => Kind::WorkerWedged,
-            Self::Escalated { .. } => Kind::Escalated,
-            Self::DeadLetter { .. } => Kind::DeadLetter,
-            Self::MailboxFull => Kind::MailboxFull,
-            Self::MailboxDrained { .. } => Kind::MailboxDrained,
-            Self::DroppedByOverflow { .. } => Kind::DroppedByOverflow,
-            Self::Withdrawn { .. } => Kind::Withdrawn,
-            Self::Resized { .. } => Kind::Resized,
-            Self::CapacityChanged { .. } => Kind::CapacityChanged,
-            Self::Advised { .. } => Kind::Advised,
-            Self::LimitChanged { .. } => Kind::LimitChanged,
-            Self::SlotHeld { .. } => Kind::SlotHeld,
-            Self::KeyParked => Kind::KeyParked,
-            Self::KeyReleased => Kind::KeyReleased,
-            Self::MemoryAboveCeiling { .. } => Kind::MemoryAboveCeiling,
-        }
-    }
 }

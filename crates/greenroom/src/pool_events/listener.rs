@@ -6,11 +6,12 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    task::{Context, Poll, Waker},
+    task::Poll,
 };
 
 use greenroom_queue::discard::discard;
 use greenroom_queue::lock::Mutex;
+use tokio::sync::Notify;
 
 use super::event::PoolEventRecord;
 use crate::topic::Event;
@@ -22,10 +23,13 @@ pub(super) struct Listener {
     missed: AtomicU64,
     /// Of all listeners of the hub there were.
     missed_by_all: Arc<AtomicU64>,
-    /// Runs no user code: notices and wakers are cloned, dropped and woken outside.
+    /// Runs no user code: notices are dropped outside.
     state: Mutex<State>,
+    /// There is a notice, or the end.
+    changed: Notify,
 }
 
+#[derive(Default)]
 struct State {
     /// Oldest first; never more than the capacity.
     queue: VecDeque<Arc<PoolEventRecord>>,
@@ -33,8 +37,6 @@ struct State {
     untold: u64,
     /// No notice will ever follow.
     ended: bool,
-    /// Of the receiver, while it waits.
-    waker: Option<Waker>,
 }
 
 /// What there is for the receiver; `None` if nothing will ever follow.
@@ -42,23 +44,30 @@ type NextNotice = Poll<Option<Event<Arc<PoolEventRecord>>>>;
 
 impl Listener {
     pub(super) fn new(capacity: usize, missed_by_all: Arc<AtomicU64>) -> Self {
-        let state = State { queue: VecDeque::new(), untold: 0, ended: false, waker: None };
-        Self { capacity, missed: AtomicU64::new(0), missed_by_all, state: Mutex::new(state) }
+        Self {
+            capacity,
+            missed: AtomicU64::new(0),
+            missed_by_all,
+            state: Mutex::default(),
+            changed: Notify::new(),
+        }
     }
 
     pub(super) fn take(&self) -> NextNotice {
         self.state.lock().take()
     }
 
-    /// Takes the next notice, or has the caller woken when there is one.
-    pub(super) fn poll_take(&self, cx: &mut Context<'_>) -> NextNotice {
-        let waker = cx.waker().clone();
-        let mut state = self.state.lock();
-        let next = state.take();
-        let unused = if next.is_pending() { state.waker.replace(waker) } else { Some(waker) };
-        drop(state);
-        drop(unused);
-        next
+    /// The next notice, when there is one.
+    ///
+    /// # Cancel safety
+    /// A dropped future has taken nothing.
+    pub(super) async fn next(&self) -> Option<Event<Arc<PoolEventRecord>>> {
+        loop {
+            if let Poll::Ready(next) = self.take() {
+                return next;
+            }
+            self.changed.notified().await;
+        }
     }
 
     pub(super) fn offer(&self, notice: &Arc<PoolEventRecord>) {
@@ -67,27 +76,18 @@ impl Listener {
         let excess = state.queue.len() > self.capacity;
         let oldest = if excess { state.queue.pop_front() } else { None };
         state.untold += u64::from(excess);
-        let waker = state.waker.take();
         drop(state);
         if excess {
             self.missed.fetch_add(1, Ordering::Relaxed);
             self.missed_by_all.fetch_add(1, Ordering::Relaxed);
             discard(oldest);
         }
-        if let Some(waker) = waker {
-            waker.wake();
-        }
+        self.changed.notify_one();
     }
 
     pub(super) fn end(&self) {
-        let waker = {
-            let mut state = self.state.lock();
-            state.ended = true;
-            state.waker.take()
-        };
-        if let Some(waker) = waker {
-            waker.wake();
-        }
+        self.state.lock().ended = true;
+        self.changed.notify_one();
     }
 
     /// Notices that did not fit in so far.

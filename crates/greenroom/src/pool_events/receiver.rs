@@ -2,7 +2,6 @@
 
 use std::{
     fmt,
-    future::poll_fn,
     sync::{Arc, Weak},
     task::Poll,
 };
@@ -53,7 +52,7 @@ impl PoolEventReceiver {
     /// # Cancel safety
     /// A dropped future has taken nothing.
     pub async fn recv(&mut self) -> Option<Event<PoolEventRecord>> {
-        poll_fn(|cx| self.listener.poll_take(cx)).await.map(Event::into_owned)
+        self.listener.next().await.map(Event::into_owned)
     }
 
     /// The next notice if there is one, without waiting.

@@ -1,5 +1,7 @@
 //! The kinds of events.
 
+use super::PoolEvent;
+
 macro_rules! kinds {
     ($($(#[$doc:meta])+ $kind:ident = $name:literal,)+) => {
         /// An event without its figures: for counters and their names.
@@ -17,6 +19,15 @@ macro_rules! kinds {
             pub fn name(self) -> &'static str {
                 match self {
                     $(Self::$kind => $name,)+
+                }
+            }
+        }
+
+        impl PoolEvent {
+            /// Its kind: the event without its figures.
+            pub fn kind(&self) -> Kind {
+                match self {
+                    $(Self::$kind { .. } => Kind::$kind,)+
                 }
             }
         }
