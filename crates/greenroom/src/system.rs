@@ -23,7 +23,9 @@ use greenroom_queue::lock::Mutex;
 use tokio::time::Instant;
 
 use crate::{
-    Actor, Address, Pool, PoolBuilder, SpawnError, Stop, any_address::Erased, pool::StopSummary,
+    Actor, Address, Pool, PoolBuilder, SpawnError, Stop,
+    any_address::Erased,
+    pool::{StopSummary, clock::timed::later},
 };
 
 /// Owns actors and pools: keeps them alive, knows their number, and stops them,
@@ -52,17 +54,9 @@ use crate::{
 /// ```
 #[derive(Default)]
 pub struct System {
-    /// Held for a look at each actor at most; none is dropped, and none is waited for, under it.
-    owned: Mutex<Owned>,
-}
-
-#[derive(Default)]
-struct Owned {
-    /// In the order of their start.
-    actors: Vec<SystemEntry>,
-    /// The number left by the last sweep. The next sweep is at twice as many, so that a program
-    /// that starts actors for ever does not keep the ended ones.
-    after_sweep: usize,
+    /// In the order of their start. Locked for a look at each actor at most; none is dropped, and
+    /// none is waited for, under it.
+    actors: Mutex<Vec<SystemEntry>>,
 }
 
 /// An actor or a pool. Dropping the last handle of a pool runs its owner's code, so none is
@@ -109,14 +103,7 @@ impl SystemReport {
     pub fn is_clean(&self) -> bool {
         self.left_over() == 0 && self.wedged().next().is_none()
     }
-
-    fn note(&mut self, vtable: &dyn Erased, summary: StopSummary) {
-        self.ends.push(ActorEnd { name: vtable.name().to_string(), summary });
-    }
 }
-
-/// Actors before the first sweep.
-const FIRST_SWEEP: usize = 16;
 
 impl System {
     /// A system that owns no actor yet.
@@ -144,26 +131,20 @@ impl System {
     /// already keeps its place.
     pub fn adopt<M: 'static, R: 'static, E: 'static>(&self, address: &Address<M, R, E>) {
         let adopted = SystemEntry { vtable: address.vtable(), address: Box::new(address.clone()) };
-        let unused = {
-            let mut owned = self.owned.lock();
-            let known = |other: &SystemEntry| Arc::ptr_eq(&other.vtable, &adopted.vtable);
-            match owned.actors.iter().any(known) {
-                true => vec![adopted],
-                false => owned.add(adopted),
+        let unused = self.swept(|actors| {
+            let known = actors.iter().any(|other| Arc::ptr_eq(&other.vtable, &adopted.vtable));
+            if known {
+                return Some(adopted);
             }
-        };
+            actors.push(adopted);
+            None
+        });
         discard(unused);
     }
 
     /// How many of its actors and pools have not ended. Looks at each.
     pub fn len(&self) -> usize {
-        let (left, ended) = {
-            let mut owned = self.owned.lock();
-            let ended = owned.sweep();
-            (owned.actors.len(), ended)
-        };
-        discard(ended);
-        left
+        self.swept(|actors| actors.len())
     }
 
     /// True when all have ended.
@@ -183,97 +164,67 @@ impl System {
     /// A dropped future has begun to stop some. The system still owns them; call
     /// again to see them end.
     pub async fn shutdown(&self, within: Duration) -> SystemReport {
-        let deadline = Instant::now() + within.min(FOREVER);
+        let deadline = later(within);
         let mut report = SystemReport::default();
-        while let Some(last) = self.last_started() {
+        while let Some(last) = self.swept(|actors| actors.last().map(|last| last.vtable.clone())) {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 self.stop_rest(&mut report).await;
                 continue;
             }
             let summary = last.clone().stop_unknown(Stop::within(left)).await;
-            report.note(&*last, summary);
-            self.release(&last);
+            self.release(&last, summary, &mut report);
         }
         report
     }
 
-    /// Stops the rest at once, without time to drain.
+    /// Stops the rest without time to drain: each is told, the last started first, before any is
+    /// waited for.
     async fn stop_rest(&self, report: &mut SystemReport) {
-        let rest: Vec<_> = {
-            let owned = self.owned.lock();
-            owned.actors.iter().rev().map(|actor| actor.vtable.clone()).collect()
-        };
-        for (vtable, summary) in
-            rest.iter().zip(stop_all(&rest, Stop::within(Duration::ZERO)).await)
-        {
-            report.note(&**vtable, summary);
-            self.release(vtable);
+        let rest: Vec<_> =
+            self.actors.lock().iter().rev().map(|actor| actor.vtable.clone()).collect();
+        let stop =
+            |vtable: &Arc<dyn Erased>| vtable.clone().stop_unknown(Stop::within(Duration::ZERO));
+        let mut stops: Vec<_> = rest.iter().map(stop).collect();
+        let mut ends = vec![None; rest.len()];
+        poll_fn(|task| {
+            for (stop, end) in stops.iter_mut().zip(&mut ends).filter(|(_, end)| end.is_none()) {
+                if let Poll::Ready(summary) = stop.as_mut().poll(task) {
+                    *end = Some(summary);
+                }
+            }
+            if ends.contains(&None) { Poll::Pending } else { Poll::Ready(()) }
+        })
+        .await;
+        for (vtable, summary) in rest.iter().zip(ends.into_iter().flatten()) {
+            self.release(vtable, summary, report);
         }
-    }
-
-    fn last_started(&self) -> Option<Arc<dyn Erased>> {
-        let (last, ended) = {
-            let mut owned = self.owned.lock();
-            let ended = owned.sweep();
-            (owned.actors.last().map(|actor| actor.vtable.clone()), ended)
-        };
-        discard(ended);
-        last
     }
 
     /// Forgets an actor that has ended, or that does not let go.
-    fn release(&self, vtable: &Arc<dyn Erased>) {
-        let released: Vec<_> = {
-            let mut owned = self.owned.lock();
-            owned.actors.extract_if(.., |actor| Arc::ptr_eq(&actor.vtable, vtable)).collect()
-        };
+    fn release(&self, vtable: &Arc<dyn Erased>, summary: StopSummary, report: &mut SystemReport) {
+        report.ends.push(ActorEnd { name: vtable.name().to_string(), summary });
+        let mut actors = self.actors.lock();
+        let released: Vec<_> =
+            actors.extract_if(.., |actor| Arc::ptr_eq(&actor.vtable, vtable)).collect();
+        drop(actors);
         discard(released);
     }
-}
 
-/// A deadline that never comes.
-const FOREVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
-
-/// Stops these at once: each is told in the order given, before any is waited for.
-async fn stop_all(doors: &[Arc<dyn Erased>], how: Stop) -> Vec<StopSummary> {
-    let mut stops: Vec<_> =
-        doors.iter().map(|vtable| (vtable.clone().stop_unknown(how), None)).collect();
-    poll_fn(|task| {
-        for (stop, ended) in stops.iter_mut().filter(|(_, ended)| ended.is_none()) {
-            if let Poll::Ready(summary) = stop.as_mut().poll(task) {
-                *ended = Some(summary);
-            }
-        }
-        match stops.iter().all(|(_, ended)| ended.is_some()) {
-            true => Poll::Ready(()),
-            false => Poll::Pending,
-        }
-    })
-    .await;
-    stops.into_iter().filter_map(|(_, ended)| ended).collect()
-}
-
-impl Owned {
-    /// Adds an actor. If a sweep is due, returns the ended ones.
-    fn add(&mut self, actor: SystemEntry) -> Vec<SystemEntry> {
-        let full = self.actors.len() >= FIRST_SWEEP.max(2 * self.after_sweep);
-        let ended = if full { self.sweep() } else { Vec::new() };
-        self.actors.push(actor);
-        ended
-    }
-
-    /// Takes out the ended ones, to be dropped by the caller after the lock.
-    fn sweep(&mut self) -> Vec<SystemEntry> {
-        let ended = self.actors.extract_if(.., |actor| actor.vtable.is_over()).collect();
-        self.after_sweep = self.actors.len();
-        ended
+    /// Looks at the actors that have not ended; the others are dropped after the lock.
+    fn swept<T>(&self, look: impl FnOnce(&mut Vec<SystemEntry>) -> T) -> T {
+        let mut actors = self.actors.lock();
+        let ended: Vec<_> = actors.extract_if(.., |actor| actor.vtable.is_over()).collect();
+        let seen = look(&mut actors);
+        drop(actors);
+        discard(ended);
+        seen
     }
 }
 
 impl Drop for System {
     fn drop(&mut self) {
-        let actors = mem::take(&mut self.owned.get_mut().actors);
+        let actors = mem::take(self.actors.get_mut());
         for SystemEntry { vtable, address } in actors.into_iter().rev() {
             vtable.stop_behind(Stop::Now);
             discard(address);
@@ -283,10 +234,7 @@ impl Drop for System {
 
 impl fmt::Debug for System {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<_> = {
-            let owned = self.owned.lock();
-            owned.actors.iter().map(|actor| actor.vtable.name()).collect()
-        };
+        let names: Vec<_> = self.actors.lock().iter().map(|actor| actor.vtable.name()).collect();
         f.debug_struct("System").field("actors", &names).finish()
     }
 }
