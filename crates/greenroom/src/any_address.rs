@@ -14,7 +14,7 @@ use tokio::runtime::Handle;
 use crate::{
     ExitReason, Stop,
     inspect::{TooManyKeys, Value, WorkerStatus},
-    life::{self, Alive, Life, Signal},
+    life::{self, Alive, Life, Signal, Tie},
     pool::{
         StopSummary,
         handoff::reentrancy::{ReentrancyGuard, Reentrant},
@@ -146,12 +146,12 @@ impl AnyAddress {
     /// Links the two: when one of them ends abnormally, the other is notified and stops,
     /// unless it traps the exit.
     pub fn link(&self, other: &Self) {
-        life::link(self, other);
+        life::tie(self, other, Tie::Link);
     }
 
     /// Removes the link, if there is one.
     pub fn unlink(&self, other: &Self) {
-        life::unlink(self, other);
+        life::untie(self, other, Tie::Link);
     }
 
     /// Stops it, as [`Pool::stop`](crate::Pool::stop) does; a worker of a pool leaves it. Leftover

@@ -12,7 +12,7 @@ use crate::{
     AnyAddress, ExitReason,
     any_address::Erased,
     inspect::{TooManyKeys, Value},
-    life,
+    life::{self, Tie},
 };
 
 pub(crate) mod address;
@@ -172,23 +172,23 @@ impl<A> Context<A> {
     /// Links this worker with another actor: when one of the two ends abnormally, the other is
     /// notified ([`Actor::exited`](crate::Actor::exited)), at once if that has happened already.
     pub fn link(&self, other: &AnyAddress) {
-        life::link(&self.me(), other);
+        life::tie(&self.me(), other, Tie::Link);
     }
 
     /// Takes a link away. A signal that is on its way still arrives.
     pub fn unlink(&self, other: &AnyAddress) {
-        life::unlink(&self.me(), other);
+        life::untie(&self.me(), other, Tie::Link);
     }
 
     /// Monitors another actor: this worker is notified of its end
     /// ([`Actor::down`](crate::Actor::down)) once; at once if it has ended already.
     pub fn monitor(&self, other: &AnyAddress) {
-        life::monitor(&self.me(), other);
+        life::tie(&self.me(), other, Tie::Monitor);
     }
 
     /// Removes a monitor. A notice that is on its way still arrives.
     pub fn demonitor(&self, other: &AnyAddress) {
-        life::demonitor(&self.me(), other);
+        life::untie(&self.me(), other, Tie::Monitor);
     }
 
     /// Publishes a figure or a word about this worker, which

@@ -21,7 +21,7 @@ use std::{
 };
 
 use greenroom_queue::lock::Mutex;
-use tokio::sync::oneshot;
+use tokio::sync::Notify;
 
 use crate::ExitReason;
 
@@ -36,7 +36,7 @@ pub enum OnExit {
 
 /// How another party is tied to a life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Tie {
+pub(crate) enum Tie {
     /// Each stops with the other.
     Link,
     /// It is told of the end.
@@ -44,6 +44,27 @@ enum Tie {
     /// The other side of `Monitor`: it notifies of its end. Noted so that the first to end
     /// leaves nothing behind.
     Watched,
+}
+
+impl Tie {
+    /// How the other party notes it.
+    fn back(self) -> Self {
+        match self {
+            Self::Link => Self::Link,
+            Self::Monitor => Self::Watched,
+            Self::Watched => Self::Monitor,
+        }
+    }
+
+    /// Tells a party that is tied like this of an end.
+    fn notify<W: Alive>(self, who: &W, ended: &W, reason: ExitReason) {
+        let ended = ended.clone();
+        match self {
+            Self::Link => who.signal(Signal::Exit { from: Some(ended), reason }),
+            Self::Monitor => who.signal(Signal::Down { who: ended, reason }),
+            Self::Watched => {}
+        }
+    }
 }
 
 /// A party with a life, as others hold it.
@@ -68,6 +89,8 @@ pub(crate) struct Life<W> {
     /// Unique in the process.
     id: u64,
     state: Mutex<State<W>>,
+    /// Notified at the end, after the state was changed.
+    over: Notify,
 }
 
 #[derive(Debug)]
@@ -76,20 +99,22 @@ struct State<W> {
     ended: Option<ExitReason>,
     /// By the life that is tied and how.
     ties: HashMap<(u64, Tie), W>,
-    /// Tasks that wait for the end.
-    waiting: Vec<oneshot::Sender<ExitReason>>,
 }
 
 impl<W> Default for State<W> {
     fn default() -> Self {
-        Self { ended: None, ties: HashMap::new(), waiting: Vec::new() }
+        Self { ended: None, ties: HashMap::new() }
     }
 }
 
 impl<W> Default for Life<W> {
     fn default() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        Self { id: NEXT.fetch_add(1, Ordering::Relaxed), state: Mutex::default() }
+        Self {
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
+            state: Mutex::default(),
+            over: Notify::new(),
+        }
     }
 }
 
@@ -111,17 +136,13 @@ impl<W> Life<W> {
 
     /// Waits for the end.
     pub(crate) async fn end_of(&self) -> ExitReason {
-        let told = {
-            let mut state = self.state.lock();
-            if let Some(reason) = &state.ended {
-                return reason.clone();
+        loop {
+            let over = self.over.notified();
+            if let Some(reason) = self.ended() {
+                return reason;
             }
-            let (tell, told) = oneshot::channel();
-            state.waiting.retain(|waiting| !waiting.is_closed());
-            state.waiting.push(tell);
-            told
-        };
-        told.await.unwrap_or(ExitReason::Killed)
+            over.await;
+        }
     }
 }
 
@@ -150,73 +171,44 @@ impl<W: Alive> Life<W> {
 
     /// Ends it, the first time; notifies all tied parties.
     pub(crate) fn end(&self, me: &W, reason: &ExitReason) {
-        let (ties, waiting) = {
+        let ties = {
             let mut state = self.state.lock();
             if state.ended.is_some() {
                 return;
             }
             state.ended = Some(reason.clone());
-            (std::mem::take(&mut state.ties), std::mem::take(&mut state.waiting))
+            std::mem::take(&mut state.ties)
         };
-        for waiting in waiting {
-            let _ = waiting.send(reason.clone());
-        }
+        self.over.notify_waiters();
         for ((_, tie), who) in ties {
-            let reason = reason.clone();
-            match tie {
-                Tie::Link => {
-                    who.life().untie(self.id, Tie::Link);
-                    who.signal(Signal::Exit { from: Some(me.clone()), reason });
-                }
-                Tie::Monitor => {
-                    who.life().untie(self.id, Tie::Watched);
-                    who.signal(Signal::Down { who: me.clone(), reason });
-                }
-                Tie::Watched => who.life().untie(self.id, Tie::Monitor),
-            }
+            who.life().untie(self.id, tie.back());
+            tie.notify(&who, me, reason.clone());
         }
     }
 }
 
-/// Links two lives, so that each is notified of the other's end. If one has ended already, the
-/// other is notified now.
-pub(crate) fn link<W: Alive>(one: &W, other: &W) {
-    if one == other {
+/// Ties `who` to the end of `whom`, and for a link the other way round as well. If one has ended
+/// already, the other is notified now.
+pub(crate) fn tie<W: Alive>(who: &W, whom: &W, tie: Tie) {
+    if who == whom {
         return;
     }
-    if let Err(reason) = other.life().tie(one.clone(), Tie::Link) {
-        return one.signal(Signal::Exit { from: Some(other.clone()), reason });
+    if let Err(reason) = whom.life().tie(who.clone(), tie) {
+        return tie.notify(who, whom, reason);
     }
-    if let Err(reason) = one.life().tie(other.clone(), Tie::Link) {
-        other.life().untie(one.life().id, Tie::Link);
-        other.signal(Signal::Exit { from: Some(one.clone()), reason });
-    } else if other.life().ended().is_some() {
-        // It has ended in between. It has notified `one`; the tie that it could not
-        // remove is removed here.
-        one.life().untie(other.life().id, Tie::Link);
-    }
-}
-
-pub(crate) fn unlink<W: Alive>(one: &W, other: &W) {
-    one.life().untie(other.life().id, Tie::Link);
-    other.life().untie(one.life().id, Tie::Link);
-}
-
-/// Lets `who` monitor `whom`: it is notified of the end once, or at once if that has come.
-pub(crate) fn monitor<W: Alive>(who: &W, whom: &W) {
-    if let Err(reason) = whom.life().tie(who.clone(), Tie::Monitor) {
-        return who.signal(Signal::Down { who: whom.clone(), reason });
-    }
-    if who.life().tie(whom.clone(), Tie::Watched).is_err() {
-        whom.life().untie(who.life().id, Tie::Monitor);
+    if let Err(reason) = who.life().tie(whom.clone(), tie.back()) {
+        whom.life().untie(who.life().id, tie);
+        tie.back().notify(whom, who, reason);
     } else if whom.life().ended().is_some() {
-        who.life().untie(whom.life().id, Tie::Watched);
+        // It has ended in between. It has notified `who`; the tie that it could not
+        // remove is removed here.
+        who.life().untie(whom.life().id, tie.back());
     }
 }
 
-pub(crate) fn demonitor<W: Alive>(who: &W, whom: &W) {
-    whom.life().untie(who.life().id, Tie::Monitor);
-    who.life().untie(whom.life().id, Tie::Watched);
+pub(crate) fn untie<W: Alive>(who: &W, whom: &W, tie: Tie) {
+    who.life().untie(whom.life().id, tie.back());
+    whom.life().untie(who.life().id, tie);
 }
 
 #[cfg(test)]
