@@ -10,7 +10,7 @@ use std::{
 };
 
 use greenroom_queue::{
-    permits::{Closed, Refused},
+    permits::Refused,
     places::{FirstMessage, NOWHERE},
     urgency::Urgency,
 };
@@ -29,8 +29,8 @@ mod blocking;
 mod call;
 mod call_future;
 mod calling;
-mod owned_permit;
 mod parcels;
+mod permit;
 mod readiness;
 mod recipient;
 mod send;
@@ -42,6 +42,7 @@ mod weak;
 
 pub use call_future::Call;
 pub use calling::Calling;
+pub use permit::Permit;
 pub use recipient::Recipient;
 pub use send::Sending;
 pub use weak::WeakAddress;
@@ -134,7 +135,7 @@ impl<M, R, E> Address<M, R, E> {
             Ok(()) => Ok(()),
             Err(refused) => {
                 let payload = Outgoing { message, extra: None, class: Class::Normal };
-                Err(self.refuse(payload, self.why(refused)).into())
+                Err(self.refuse(payload, self.why(refused)))
             }
         }
     }
@@ -231,31 +232,6 @@ impl<M, R, E> Address<M, R, E> {
             refused => Err(self.why(refused)),
         }
     }
-
-    /// Waits for room for one message and keeps it until the permit is used or dropped.
-    ///
-    /// # Errors
-    /// When the pool has stopped or has no workers left.
-    ///
-    /// # Cancel safety
-    /// A dropped future has reserved nothing.
-    pub async fn reserve(&self) -> Result<Permit<'_, M, R, E>, NotAccepted> {
-        match self.vtable.permit().await {
-            Ok(()) => Ok(Permit { address: self, used: false }),
-            Err(Closed) => Err(self.vtable.why_closed()),
-        }
-    }
-
-    /// Room for one message, when there is some now.
-    ///
-    /// # Errors
-    /// Why there is none.
-    pub fn try_reserve(&self) -> Result<Permit<'_, M, R, E>, NotAccepted> {
-        match self.vtable.try_permit() {
-            Ok(()) => Ok(Permit { address: self, used: false }),
-            Err(refused) => Err(self.why(refused)),
-        }
-    }
 }
 
 impl<M, R, E> Address<M, R, E> {
@@ -279,36 +255,5 @@ impl<M: 'static, R: 'static, E: 'static> Address<M, R, E> {
     /// The address without its types. It does not keep the pool alive.
     pub fn erase(&self) -> AnyAddress {
         self.vtable().any()
-    }
-}
-
-/// Room for one message. Dropped unused, it goes to the next waiting sender.
-#[derive(Debug)]
-#[must_use = "a permit that is dropped gives its room to the next sender"]
-pub struct Permit<'a, M, R, E> {
-    address: &'a Address<M, R, E>,
-    used: bool,
-}
-
-impl<M, R, E> Permit<'_, M, R, E> {
-    /// Queues a message in the reserved room.
-    ///
-    /// # Errors
-    /// The message, if the pool was stopped after the permit was taken, or if its key may
-    /// have no more ([`max_per_key`](crate::PoolBuilder::max_per_key)): the room was taken
-    /// before the key was known.
-    pub fn send(mut self, message: M) -> Result<(), SendError<M>> {
-        self.used = true;
-        let mut payload = Outgoing::new(message, None);
-        let pushed = self.address.vtable.push_permitted(&mut payload, self.address.place());
-        pushed.map_err(|why| self.address.refuse(payload, why))
-    }
-}
-
-impl<M, R, E> Drop for Permit<'_, M, R, E> {
-    fn drop(&mut self) {
-        if !self.used {
-            self.address.vtable.give_permit();
-        }
     }
 }

@@ -1,13 +1,13 @@
 //! How a call ends without a reply.
 
-use std::{error::Error, fmt, mem::discriminant};
+use std::{fmt, mem::discriminant};
 
 use crate::{NotAccepted, SendError};
 
 /// How a call ended without a reply.
 ///
 /// It prints its cause. If the handler's error is an error in the sense of the standard library, so
-/// is this one, with the handler's as its [`source`](Error::source).
+/// is this one, with the handler's as its [`source`](std::error::Error::source).
 ///
 /// A message that was not accepted comes back in [`NotAccepted`](Self::NotAccepted), as from
 /// [`send`](crate::Address::send). Where no message can come back, `M` is `()`: from
@@ -31,47 +31,62 @@ use crate::{NotAccepted, SendError};
 /// assert_eq!(error.into_message(), Some(7));
 /// # Ok(()) }
 /// ```
-#[derive(Clone)]
+#[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError<E, M = ()> {
     /// The message was not accepted: here it is, with the reason.
+    #[error("{0}")]
     NotAccepted(SendError<M>),
     /// The handler failed with this error.
-    Failed(E),
+    #[error("the handler failed: {0}")]
+    Failed(#[source] E),
     /// The handler panicked, and the failure policy makes no further attempt.
+    #[error("the handler panicked: {0}")]
     Panicked(String),
     /// The worker was killed while it handled the message, and the failure policy makes no further
     /// attempt.
+    #[error("the worker was killed while it handled the message")]
     Killed,
     /// The message killed as many workers as the poison limit allows.
+    #[error("the message killed {kills} workers and is quarantined")]
     Poisoned {
         /// How many.
         kills: u32,
     },
     /// The reply port was dropped unanswered.
+    #[error("the reply port was dropped unanswered")]
     Dropped,
     /// The pool stopped before the message was handled.
+    #[error("{}", NotAccepted::Stopped)]
     Stopped,
     /// No worker is left to handle the message.
+    #[error("{}", NotAccepted::NoWorkers)]
     NoWorkers,
     /// The message was accepted, and then refused by the
     /// [adopted](crate::PoolAdmin::adopt) actors or pools that should have handled it.
+    #[error("{0}")]
     NotTaken(NotAccepted),
     /// The message was accepted, and had to make room for a later one.
+    #[error("the message made room for a later one")]
     Evicted,
     /// The key of the message is parked. The message stays in line, and is handled once the key
     /// goes on.
+    #[error("the key of the message is parked")]
     Parked,
     /// The message was accepted, and withdrawn before it was started: by
     /// [`PoolAdmin::withdraw`](crate::PoolAdmin::withdraw), or because
     /// [`starts_if`](crate::PoolBuilder::starts_if) did not want it any more.
+    #[error("the message was withdrawn before it was handled")]
     Withdrawn,
     /// The deadline of the message passed before it was started.
+    #[error("the deadline passed before the message was handled")]
     Expired,
     /// The caller did not wait longer. The message may yet be handled, if it had been started.
+    #[error("no reply within the caller's limit")]
     TimedOut,
     /// The caller is the very worker that would have to reply. With the message, if it was not
     /// accepted.
+    #[error("the call would wait for its own caller")]
     WouldDeadlock(Option<M>),
 }
 
@@ -180,39 +195,6 @@ impl<E: fmt::Debug, M> fmt::Debug for CallError<E, M> {
             Self::Expired => f.write_str("Expired"),
             Self::TimedOut => f.write_str("TimedOut"),
             Self::WouldDeadlock(_) => f.write_str("WouldDeadlock"),
-        }
-    }
-}
-
-impl<E: fmt::Display, M> fmt::Display for CallError<E, M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotAccepted(error) => fmt::Display::fmt(error, f),
-            Self::Failed(error) => write!(f, "the handler failed: {error}"),
-            Self::Panicked(panic) => write!(f, "the handler panicked: {panic}"),
-            Self::Killed => f.write_str("the worker was killed while it handled the message"),
-            Self::Poisoned { kills } => {
-                write!(f, "the message killed {kills} workers and is quarantined")
-            }
-            Self::Dropped => f.write_str("the reply port was dropped unanswered"),
-            Self::Stopped => fmt::Display::fmt(&NotAccepted::Stopped, f),
-            Self::NoWorkers => fmt::Display::fmt(&NotAccepted::NoWorkers, f),
-            Self::NotTaken(why) => fmt::Display::fmt(why, f),
-            Self::Evicted => f.write_str("the message made room for a later one"),
-            Self::Parked => f.write_str("the key of the message is parked"),
-            Self::Withdrawn => f.write_str("the message was withdrawn before it was handled"),
-            Self::Expired => f.write_str("the deadline passed before the message was handled"),
-            Self::TimedOut => f.write_str("no reply within the caller's limit"),
-            Self::WouldDeadlock(_) => f.write_str("the call would wait for its own caller"),
-        }
-    }
-}
-
-impl<E: Error + 'static, M> Error for CallError<E, M> {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match self {
-            Self::Failed(error) => Some(error),
-            _ => None,
         }
     }
 }

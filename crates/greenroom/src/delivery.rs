@@ -455,7 +455,7 @@ mod tests {
         assert!(to.send_timeout(4, Duration::from_secs(1)).await.is_ok());
         assert!(to.send_with(5, Envelope::urgent()).await.is_ok());
         assert!(to.try_reserve().is_ok_and(|permit| permit.send(6).is_ok()));
-        assert!(to.try_reserve_owned().is_ok_and(|permit| permit.send(7).is_ok()));
+        assert!(to.try_reserve().is_ok_and(|permit| permit.send(7).is_ok()));
     }
 
     /// The metadata of messages that such a pool accepts.

@@ -25,28 +25,8 @@ pub enum SendError<M> {
     KeyRequired(M),
 }
 
-/// Why [`try_send`](crate::Address::try_send) did not accept a message.
-#[derive(Clone)]
-#[non_exhaustive]
-pub enum TrySendError<M> {
-    /// The capacity is used up.
-    Full(M),
-    /// The message was dropped: the capacity is used up, and the pool drops what arrives then.
-    Dropped,
-    /// The policy of the pool has refused it.
-    Refused(M),
-    /// The pool is stopping or has stopped.
-    Stopped(M),
-    /// No worker is left to handle it.
-    NoWorkers(M),
-    /// The most messages that one key may have wait already: see
-    /// [`max_per_key`](crate::PoolBuilder::max_per_key).
-    KeyFull(M),
-    /// Its key is parked, and its line is full: see [`max_parked`](crate::PoolBuilder::max_parked).
-    Parked(M),
-    /// It has no key, and the pool requires one.
-    KeyRequired(M),
-}
+/// Why [`try_send`](crate::Address::try_send) did not accept a message: for the same reasons.
+pub type TrySendError<M> = SendError<M>;
 
 /// The same errors without the message, for types that want `Debug`, `Send` and
 /// `'static` of everything.
@@ -135,82 +115,19 @@ impl<M> SendError<M> {
     }
 }
 
-impl<M> TrySendError<M> {
-    /// The message, unless it was dropped.
-    pub fn into_message(self) -> Option<M> {
-        SendError::from(self).into_message()
-    }
-
-    /// The reason alone.
-    pub fn without_message(&self) -> NotAccepted {
-        match self {
-            Self::Full(_) => NotAccepted::Full,
-            Self::Dropped => NotAccepted::Dropped,
-            Self::Refused(_) => NotAccepted::Refused,
-            Self::Stopped(_) => NotAccepted::Stopped,
-            Self::NoWorkers(_) => NotAccepted::NoWorkers,
-            Self::KeyFull(_) => NotAccepted::KeyFull,
-            Self::Parked(_) => NotAccepted::Parked,
-            Self::KeyRequired(_) => NotAccepted::KeyRequired,
-        }
-    }
-
-    /// As [`NotAccepted::is_overload`].
-    pub fn is_overload(&self) -> bool {
-        self.without_message().is_overload()
+impl<M> fmt::Debug for SendError<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SendError::{:?}(..)", self.without_message())
     }
 }
 
-impl<M> From<SendError<M>> for TrySendError<M> {
-    fn from(error: SendError<M>) -> Self {
-        match error {
-            SendError::Full(message) => Self::Full(message),
-            SendError::Dropped => Self::Dropped,
-            SendError::Refused(message) => Self::Refused(message),
-            SendError::Stopped(message) => Self::Stopped(message),
-            SendError::NoWorkers(message) => Self::NoWorkers(message),
-            SendError::KeyFull(message) => Self::KeyFull(message),
-            SendError::Parked(message) => Self::Parked(message),
-            SendError::KeyRequired(message) => Self::KeyRequired(message),
-        }
+impl<M> fmt::Display for SendError<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.without_message().fmt(f)
     }
 }
 
-impl<M> From<TrySendError<M>> for SendError<M> {
-    fn from(error: TrySendError<M>) -> Self {
-        match error {
-            TrySendError::Full(message) => Self::Full(message),
-            TrySendError::Dropped => Self::Dropped,
-            TrySendError::Refused(message) => Self::Refused(message),
-            TrySendError::Stopped(message) => Self::Stopped(message),
-            TrySendError::NoWorkers(message) => Self::NoWorkers(message),
-            TrySendError::KeyFull(message) => Self::KeyFull(message),
-            TrySendError::Parked(message) => Self::Parked(message),
-            TrySendError::KeyRequired(message) => Self::KeyRequired(message),
-        }
-    }
-}
-
-macro_rules! opaque_error {
-    ($name:ident) => {
-        impl<M> fmt::Debug for $name<M> {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, concat!(stringify!($name), "::{:?}(..)"), self.without_message())
-            }
-        }
-
-        impl<M> fmt::Display for $name<M> {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                self.without_message().fmt(f)
-            }
-        }
-
-        impl<M> std::error::Error for $name<M> {}
-    };
-}
-
-opaque_error!(SendError);
-opaque_error!(TrySendError);
+impl<M> std::error::Error for SendError<M> {}
 
 /// Why a pool could not be started.
 #[derive(Debug, thiserror::Error)]

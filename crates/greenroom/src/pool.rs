@@ -17,7 +17,7 @@
 //! |---|---|
 //! | a task | [`send`](Address::send), [`send_many`](Address::send_many), [`call`](Address::call): they wait for room |
 //! | anywhere | [`try_send`](Address::try_send), [`try_send_many`](Address::try_send_many): they never wait |
-//! | a place that is kept | [`reserve`](Address::reserve), or [`reserve_owned`](Address::reserve_owned) for a field or a task |
+//! | a place that is kept | [`reserve`](Address::reserve) |
 //! | a stream | [`sink`](Address::sink) |
 //! | a server, a layer of tower | [`service`](Address::service) |
 //! | several workers at once | [`gather`] |

@@ -35,7 +35,7 @@ impl<M, R, E> Address<M, R, E> {
         let mut payload = enveloped(message, envelope.class, envelope.about, None);
         match self.vtable.try_push(&mut payload, self.place(), Urgency::Now) {
             Ok(()) => Ok(()),
-            Err(refused) => Err(self.refuse(payload, self.why(refused)).into()),
+            Err(refused) => Err(self.refuse(payload, self.why(refused))),
         }
     }
 

@@ -15,7 +15,7 @@ use crate::{
     reply::Reply,
 };
 
-/// Waits for the reply of a call; made by [`OwnedPermit::call`](crate::service::OwnedPermit::call)
+/// Waits for the reply of a call; made by [`Permit::call`](crate::pool::Permit::call)
 /// and by a [`PoolService`](crate::service::PoolService).
 ///
 /// Its message is queued before the caller waits. If a worker of that pool then waits for the reply

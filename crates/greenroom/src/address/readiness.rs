@@ -9,11 +9,11 @@ use greenroom_queue::lock::Mutex;
 
 use crate::{
     NotAccepted,
-    address::{Address, owned_permit::OwnedPermit},
+    address::{Address, permit::Permit},
 };
 
 type PermitFuture<M, R, E> =
-    Pin<Box<dyn Future<Output = Result<OwnedPermit<M, R, E>, NotAccepted>> + Send>>;
+    Pin<Box<dyn Future<Output = Result<Permit<M, R, E>, NotAccepted>> + Send>>;
 
 /// A permit that is asked for by polling.
 ///
@@ -27,7 +27,7 @@ enum State<M, R, E> {
     /// In line for room. Leaves when there is room, or when the pool has stopped.
     PermitFuture(PermitFuture<M, R, E>),
     /// Leaves by `take`.
-    Held(OwnedPermit<M, R, E>),
+    Held(Permit<M, R, E>),
 }
 
 impl<M, R, E> Readiness<M, R, E> {
@@ -36,7 +36,7 @@ impl<M, R, E> Readiness<M, R, E> {
     }
 
     /// The permit, when one is held.
-    pub(super) fn take(&mut self) -> Option<OwnedPermit<M, R, E>> {
+    pub(super) fn take(&mut self) -> Option<Permit<M, R, E>> {
         match std::mem::replace(self.0.get_mut(), State::Unasked) {
             State::Held(permit) => Some(permit),
             State::Unasked | State::PermitFuture(_) => None,
@@ -54,9 +54,9 @@ impl<M: 'static, R: 'static, E: 'static> Readiness<M, R, E> {
     ) -> Poll<Result<(), NotAccepted>> {
         let state = self.0.get_mut();
         if let State::Unasked = state {
-            *state = match address.try_reserve_owned() {
+            *state = match address.try_reserve() {
                 Ok(permit) => State::Held(permit),
-                Err(NotAccepted::Full) => State::PermitFuture(Box::pin(address.reserve_owned())),
+                Err(NotAccepted::Full) => State::PermitFuture(Box::pin(address.reserve())),
                 Err(closed) => return Poll::Ready(Err(closed)),
             };
         }

@@ -9,13 +9,10 @@ use tower_service::Service;
 
 use crate::{
     CallError, SendError,
-    address::{Address, calling::Calling, readiness::Readiness},
+    address::{Address, calling::Calling, permit::Permit, readiness::Readiness},
 };
 
-pub use crate::address::{
-    owned_permit::OwnedPermit,
-    sink::{PoolSink, SinkError},
-};
+pub use crate::address::sink::{PoolSink, SinkError};
 
 /// A pool for tower's layers and for servers built on them: a request is a message, the
 /// response is its reply.
@@ -43,7 +40,7 @@ pub use crate::address::{
 /// # async fn handle(&mut self, _: u32, _: &mut Context<Self>) -> Result<u32, Self::Error> { std::future::pending().await } }
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let pool = Pool::new(|_slot| Slow).workers(1).capacity(1).spawn().await?;
-/// let held = pool.reserve_owned().await?;
+/// let held = pool.reserve().await?;
 /// let service = ServiceBuilder::new().load_shed().service(pool.service());
 /// assert!(service.oneshot(1).await.is_err_and(|error| error.is::<Overloaded>()));
 /// # drop(held);
@@ -94,7 +91,7 @@ impl<M: 'static, R: 'static, E: 'static> Service<M> for PoolService<M, R, E> {
         reason = "a documented panic: tower's contract asks for poll_ready"
     )]
     fn call(&mut self, message: M) -> Calling<R, E> {
-        let permit: Option<OwnedPermit<M, R, E>> = self.readiness.take();
+        let permit: Option<Permit<M, R, E>> = self.readiness.take();
         let permit = permit.expect("poll_ready has not been ready before this call");
         permit.call(message).without_message()
     }

@@ -49,7 +49,7 @@ impl<M: Send + 'static, R: Send + 'static, E: Send + 'static> Alarm for Once<M, 
 /// Decides first, then sends: a timer that was cancelled in time never sends, and one
 /// that sends cannot be cancelled. Gives the message back if there is room in the pool
 /// and none behind its key, or for its bytes.
-fn fire<M, R, E>(permit: Permit<'_, M, R, E>, message: M, ticket: &Ticket) -> Option<M> {
+fn fire<M, R, E>(permit: Permit<M, R, E>, message: M, ticket: &Ticket) -> Option<M> {
     if !ticket.leave_pending(TimerState::Fired) {
         return None;
     }

@@ -124,7 +124,7 @@ pub(crate) fn told<M>(answer: Result<u32, CallError<String, M>>) -> Result<u32, 
 }
 
 async fn by_permit(to: &Desks, number: u32) -> Answered {
-    to.reserve_owned().await.unwrap().call(Ask::Echo(number)).await
+    to.reserve().await.unwrap().call(Ask::Echo(number)).await
 }
 
 impl Actor for Desk {
@@ -162,7 +162,7 @@ impl Actor for Desk {
                 told(ready.call(Ask::Echo(number)).await)
             }
             Ask::PermitForTask(number) => {
-                let permit = next().reserve_owned().await.map_err(|error| error.to_string())?;
+                let permit = next().reserve().await.map_err(|error| error.to_string())?;
                 let (call, hall) = (permit.call(Ask::Echo(number)), self.0.clone());
                 tokio::spawn(async move {
                     let answer = call.await;

@@ -82,7 +82,7 @@ async fn a06_a_call_that_was_not_accepted_gives_its_message_back() {
     assert_eq!(back(urgent), (NotAccepted::Full, Some(2)));
 
     let waits = post().spawn().await.unwrap();
-    let held = waits.reserve_owned().await.unwrap();
+    let held = waits.reserve().await.unwrap();
     let late = waits.call_timeout(Parcel(3), SECOND).await;
     assert_eq!(back(late), (NotAccepted::Full, Some(3)), "there was no room in time");
     let (stopped, _) = tokio::join!(waits.call(Parcel(4)), waits.stop(Stop::Now));

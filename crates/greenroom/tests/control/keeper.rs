@@ -517,7 +517,7 @@ async fn p14_a_keeper_hears_of_those_who_wait_to_reserve() {
     }
     assert_eq!(next(&mut hears).await, "saturated");
     tokio::time::sleep(100 * MILLI).await;
-    assert!(timeout(MILLI, pool.reserve_owned()).await.is_err());
+    assert!(timeout(MILLI, pool.reserve()).await.is_err());
     assert_eq!(next(&mut hears).await, "saturated");
     drop(held);
 }

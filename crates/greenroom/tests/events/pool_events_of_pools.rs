@@ -342,7 +342,7 @@ async fn x01_who_waits_to_reserve_or_for_one_worker_tells_of_a_full_pool_too() {
         let worker = pool.admin().workers().remove(0);
         kinds(&mut receiver);
         match way {
-            0 => drop(tokio::time::timeout(MILLI, pool.reserve_owned()).await),
+            0 => drop(tokio::time::timeout(MILLI, pool.reserve()).await),
             1 => drop(tokio::time::timeout(MILLI, pool.service().ready()).await),
             2 => drop(tokio::time::timeout(MILLI, worker.reserve()).await),
             3 => assert!(worker.try_reserve().is_err()),

@@ -348,7 +348,7 @@ async fn p08_what_is_held_waits_for_a_worker_to_start_and_keeps_its_permit() {
 async fn p22_a_stop_gives_back_what_is_held_and_does_not_wait_for_it() {
     let pool = sleepers(2).dispatch(By(|_, _: &Crew<'_>| Choice::Hold)).spawn().await.unwrap();
     pool.send(7).await.unwrap();
-    let permit = pool.try_reserve_owned().unwrap();
+    let permit = pool.try_reserve().unwrap();
     let begun = tokio::time::Instant::now();
     let report = pool.stop(Stop::within(SOON)).await;
     assert_eq!((report.left_over, begun.elapsed() < SOON), (vec![7], true));
@@ -446,7 +446,7 @@ async fn p02_a_policy_that_panics_unwinds_in_the_sender_with_nothing_accepted() 
     panics!(pool, pool.call(13).await);
     panics!(pool, pool.send_many(&mut [13, 1].into()).await);
     panics!(pool, pool.reserve().await.unwrap().send(13));
-    panics!(pool, pool.try_reserve_owned().unwrap().send(13));
+    panics!(pool, pool.try_reserve().unwrap().send(13));
     assert!(is_untouched(&pool.stats()));
     assert_room(&pool, 3);
     assert_eq!(pool.call(0).await, Ok(0));

@@ -86,7 +86,7 @@ async fn k10_every_way_in_counts_bytes() {
     assert_eq!(pool.try_send_many(&mut many), Ok(2));
     let permit = pool.try_reserve().unwrap();
     assert_eq!(permit.send((4, 30)).unwrap_err().without_message(), NotAccepted::Full);
-    let permit = pool.try_reserve_owned().unwrap();
+    let permit = pool.try_reserve().unwrap();
     assert!(permit.send((4, 20)).is_ok());
     let call = pool.call_with((5, 1), greenroom::Envelope::new().timeout(Duration::from_secs(1)));
     assert_eq!(call.await, Err(SendError::Full((5, 1)).into()));

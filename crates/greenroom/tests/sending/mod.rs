@@ -6,7 +6,7 @@ mod capacity;
 mod classes;
 mod limits;
 mod overflow;
-mod owned_permits;
+mod permits;
 mod sends;
 mod service;
 mod settle;

@@ -114,7 +114,7 @@ impl BesidePools {
     pub(crate) async fn hand_one_over(&mut self) {
         let Self { shared, pools, beside, behind, .. } = self;
         let wants_room = |place: &&usize| beside[**place].waiting.wants_room();
-        let mut rooms: Vec<(usize, BoxFuture<'_, PoolRoom<'_>>)> = behind
+        let mut rooms: Vec<(usize, BoxFuture<'_, PoolRoom>)> = behind
             .iter()
             .filter(wants_room)
             .map(|place| (*place, Box::pin(pools[*place].reserve()) as BoxFuture<'_, _>))
@@ -142,7 +142,7 @@ impl BesidePools {
 }
 
 /// Room for one event in a pool, or why there will be none any more.
-type PoolRoom<'a> = Result<Permit<'a, PoolJob, (), BusError>, NotAccepted>;
+type PoolRoom = Result<Permit<PoolJob, (), BusError>, NotAccepted>;
 
 /// What waits beside one pool.
 #[derive(Default)]
@@ -253,7 +253,7 @@ impl PoolOverflow {
     /// Hands the first of those that wait over, in the room that was reserved for it. The
     /// room must be used: given back, it would go to another input that waits for it, and
     /// from there back, for ever.
-    fn hand_over(&mut self, shared: &Shared, pool: &JobAddress, room: PoolRoom<'_>) {
+    fn hand_over(&mut self, shared: &Shared, pool: &JobAddress, room: PoolRoom) {
         let Some(job) = self.queue.front().pop_front() else { return };
         let sent = match room {
             Ok(permit) => permit.send(job),
@@ -317,7 +317,7 @@ impl Behind {
             match pool.try_send(job) {
                 Ok(()) => {}
                 Err(TrySendError::Full(job) | TrySendError::KeyFull(job)) => return Some(job),
-                Err(error) => not_sent(shared, error.into()),
+                Err(error) => not_sent(shared, error),
             }
         }
         None

@@ -29,24 +29,24 @@ async fn relay(capacity: usize) -> (Pool<Relay>, mpsc::UnboundedReceiver<u32>) {
 }
 
 #[tokio::test]
-async fn p29_an_owned_permit_is_room_until_it_is_used_or_dropped() {
+async fn p29_a_permit_is_room_until_it_is_used_or_dropped() {
     let (pool, mut seen) = relay(1).await;
-    let permit = pool.reserve_owned().await.unwrap();
-    assert_eq!(pool.try_reserve_owned().unwrap_err(), NotAccepted::Full);
+    let permit = pool.reserve().await.unwrap();
+    assert_eq!(pool.try_reserve().unwrap_err(), NotAccepted::Full);
     drop(permit);
-    pool.try_reserve_owned().unwrap().send(5).unwrap();
+    pool.try_reserve().unwrap().send(5).unwrap();
     assert_eq!(seen.recv().await, Some(5));
-    assert!(pool.try_reserve_owned().is_ok());
+    assert!(pool.try_reserve().is_ok());
 }
 
 #[tokio::test]
-async fn p29_an_owned_permit_sends_in_line_with_its_address() {
+async fn p29_a_permit_sends_in_line_with_its_address() {
     let (pool, mut seen) = relay(1_000).await;
     for number in 0..1_000 {
         match number % 3 {
             0 => pool.try_send(number).unwrap(),
-            1 => pool.try_reserve_owned().unwrap().send(number).unwrap(),
-            _ => drop(tokio::spawn(pool.reserve_owned().await.unwrap().call(number))),
+            1 => pool.try_reserve().unwrap().send(number).unwrap(),
+            _ => drop(tokio::spawn(pool.reserve().await.unwrap().call(number))),
         }
     }
     for number in 0..1_000 {
@@ -55,32 +55,31 @@ async fn p29_an_owned_permit_sends_in_line_with_its_address() {
 }
 
 #[tokio::test]
-async fn p29_a_dropped_wait_for_an_owned_permit_has_reserved_nothing() {
+async fn p29_a_dropped_wait_for_a_permit_has_reserved_nothing() {
     let (pool, _seen) = relay(1).await;
-    let held = pool.reserve_owned().await.unwrap();
-    let mut waiting = Box::pin(pool.reserve_owned());
+    let held = pool.reserve().await.unwrap();
+    let mut waiting = Box::pin(pool.reserve());
     assert!(tokio::time::timeout(Duration::ZERO, &mut waiting).await.is_err());
     drop(held);
     drop(waiting);
-    assert!(pool.try_reserve_owned().is_ok());
+    assert!(pool.try_reserve().is_ok());
 }
 
 #[tokio::test]
-async fn p29_an_owned_permit_used_after_the_stop_gives_its_message_back() {
+async fn p29_a_permit_used_after_the_stop_gives_its_message_back() {
     let (pool, _seen) = relay(2).await;
-    let (send, call) = (pool.reserve_owned().await.unwrap(), pool.reserve_owned().await.unwrap());
+    let (send, call) = (pool.reserve().await.unwrap(), pool.reserve().await.unwrap());
     pool.stop(Stop::within(SECOND)).await;
     assert_eq!(send.send(3).unwrap_err().into_message(), Some(3));
     assert_eq!(call.call(4).await, Err(SendError::Stopped(4).into()));
-    assert_eq!(pool.reserve_owned().await.unwrap_err(), NotAccepted::Stopped);
-    assert_eq!(pool.try_reserve_owned().unwrap_err(), NotAccepted::Stopped);
+    assert_eq!(pool.reserve().await.unwrap_err(), NotAccepted::Stopped);
+    assert_eq!(pool.try_reserve().unwrap_err(), NotAccepted::Stopped);
 }
 
 #[tokio::test(start_paused = true)]
 async fn p29_the_pool_lives_until_its_last_permit_service_and_sink_are_gone() {
     let (pool, mut seen) = relay(1).await;
-    let (permit, service, sink) =
-        (pool.reserve_owned().await.unwrap(), pool.service(), pool.sink());
+    let (permit, service, sink) = (pool.reserve().await.unwrap(), pool.service(), pool.sink());
     drop(pool);
     tokio::time::sleep(SECOND).await;
     assert_eq!(permit.call(2).await, Ok(2));

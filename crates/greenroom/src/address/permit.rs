@@ -1,4 +1,4 @@
-//! A permit that borrows nothing, for a field or a task.
+//! Room for one message.
 
 use std::fmt;
 
@@ -20,9 +20,9 @@ use crate::{
 /// next waiting sender.
 ///
 /// It counts as an address: a pool whose last address has been dropped lives until its
-/// owned permits are gone.
+/// permits are gone.
 #[must_use = "a permit that is dropped gives its room to the next sender"]
-pub struct OwnedPermit<M, R, E> {
+pub struct Permit<M, R, E> {
     /// A handle of the sender that reserved, so that messages sent through it queue in order with
     /// the sender's others.
     address: Address<M, R, E>,
@@ -31,8 +31,8 @@ pub struct OwnedPermit<M, R, E> {
 }
 
 impl<M, R, E> Address<M, R, E> {
-    /// As [`reserve`](Self::reserve), with a permit and a future that do not borrow the address.
-    /// Use it to keep a permit in a field; elsewhere `reserve` is cheaper.
+    /// Waits for room for one message and keeps it until the permit is used or dropped. Neither the
+    /// permit nor the future borrows the address, so that they fit into a field or a task.
     ///
     /// ```
     /// # use greenroom::prelude::*;
@@ -40,7 +40,7 @@ impl<M, R, E> Address<M, R, E> {
     /// # async fn handle(&mut self, m: u32, _: &mut Context<Self>) -> Result<u32, ()> { Ok(m) } }
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let pool = Pool::new(|_slot| Echo).spawn().await?;
-    /// let permit = pool.reserve_owned().await?;
+    /// let permit = pool.reserve().await?;
     /// let answer = tokio::spawn(permit.call(7));
     /// assert_eq!(answer.await?, Ok(7));
     /// # Ok(()) }
@@ -51,25 +51,25 @@ impl<M, R, E> Address<M, R, E> {
     ///
     /// # Cancel safety
     /// A dropped future has reserved nothing.
-    pub fn reserve_owned(
+    pub fn reserve(
         &self,
-    ) -> impl Future<Output = Result<OwnedPermit<M, R, E>, NotAccepted>> + Send + use<M, R, E> {
+    ) -> impl Future<Output = Result<Permit<M, R, E>, NotAccepted>> + Send + use<M, R, E> {
         let address = self.same_sender();
         async move {
             match address.vtable.permit().await {
-                Ok(()) => Ok(OwnedPermit { address, used: false }),
+                Ok(()) => Ok(Permit { address, used: false }),
                 Err(Closed) => Err(address.vtable.why_closed()),
             }
         }
     }
 
-    /// As [`try_reserve`](Self::try_reserve), with a permit that does not borrow the address.
+    /// Room for one message, when there is some now.
     ///
     /// # Errors
-    /// Why there is no room.
-    pub fn try_reserve_owned(&self) -> Result<OwnedPermit<M, R, E>, NotAccepted> {
+    /// Why there is none.
+    pub fn try_reserve(&self) -> Result<Permit<M, R, E>, NotAccepted> {
         match self.vtable.try_permit() {
-            Ok(()) => Ok(OwnedPermit { address: self.same_sender(), used: false }),
+            Ok(()) => Ok(Permit { address: self.same_sender(), used: false }),
             Err(refused) => Err(self.why(refused)),
         }
     }
@@ -82,7 +82,7 @@ impl<M, R, E> Address<M, R, E> {
     }
 }
 
-impl<M, R, E> OwnedPermit<M, R, E> {
+impl<M, R, E> Permit<M, R, E> {
     /// Queues a message in the reserved room.
     ///
     /// # Errors
@@ -129,7 +129,7 @@ impl<M, R, E> OwnedPermit<M, R, E> {
     }
 }
 
-impl<M, R, E> Drop for OwnedPermit<M, R, E> {
+impl<M, R, E> Drop for Permit<M, R, E> {
     fn drop(&mut self) {
         if !self.used {
             self.address.vtable.give_permit();
@@ -137,9 +137,9 @@ impl<M, R, E> Drop for OwnedPermit<M, R, E> {
     }
 }
 
-impl<M, R, E> fmt::Debug for OwnedPermit<M, R, E> {
+impl<M, R, E> fmt::Debug for Permit<M, R, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OwnedPermit").field("address", &self.address).finish_non_exhaustive()
+        f.debug_struct("Permit").field("address", &self.address).finish_non_exhaustive()
     }
 }
 
@@ -160,11 +160,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn p29_an_owned_permit_is_of_the_same_sender() {
+    async fn p29_a_permit_is_of_the_same_sender() {
         let pool =
             Pool::new(|_| Idle).workers(2).spawn().await.unwrap_or_else(|error| panic!("{error}"));
         let address = pool.address();
-        let permits = [address.try_reserve_owned(), address.reserve_owned().await];
+        let permits = [address.try_reserve(), address.reserve().await];
         let senders = permits.map(|permit| permit.map(|permit| permit.address.place()));
         assert_eq!(senders, [Ok(address.place()), Ok(address.place())]);
         let begun = pool.address();
