@@ -40,12 +40,10 @@ mod handle;
 mod hands;
 mod info;
 mod keeper;
-mod kept;
-mod nested;
 mod plan;
-mod reason;
 mod report;
 mod runner;
+mod runs;
 mod spec;
 mod strategy;
 mod terms;
@@ -53,7 +51,12 @@ mod terms;
 mod tests;
 mod waiting;
 
-use self::{chance::Chance, keeper::Keeper, plan::Fall};
+use self::{
+    chance::Chance,
+    child::sealed::{Adopted, Sealed},
+    keeper::Keeper,
+    plan::{Fall, Plan},
+};
 pub use self::{
     change::Change,
     child::{ChildId, IntoChild},
@@ -80,7 +83,7 @@ use crate::pool::clock::timed;
 ///     .child(ChildSpec::new(connections).permanent())
 ///     .spawn()
 ///     .await?;
-/// let mut added = root.add(Supervisor::new(Strategy::OneForAll).name("front")).await?;
+/// let mut added = root.add(Supervisor::new(Strategy::OneForAll).name("front"))?;
 /// added.done(Duration::from_secs(1)).await?;
 ///
 /// let names: Vec<_> = root.children().into_iter().map(|child| child.name.to_string()).collect();
@@ -138,8 +141,14 @@ impl Supervisor {
     }
 
     fn keeper(self, last_fall: Fall) -> Arc<Keeper> {
-        let chance = Chance::new(self.seed);
-        Keeper::new(self.name.into(), self.strategy, last_fall, chance, self.children)
+        let plan = Plan::new(self.strategy, last_fall);
+        Arc::new(Keeper::new(self.name.into(), plan, Chance::new(self.seed), self.children))
+    }
+}
+
+impl Sealed for Supervisor {
+    fn into_child(self) -> Adopted {
+        Adopted(self.keeper(Fall::Suspend))
     }
 }
 

@@ -68,22 +68,22 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Child for SupervisedPool<A,
         self.core.settings.config.name.clone()
     }
 
-    fn start(&self, exits: ExitReporter) -> ChildFuture<'_, Result<(), String>> {
-        Box::pin(start(&self.core, exits))
+    fn start(self: Arc<Self>, exits: ExitReporter) -> ChildFuture<Result<(), String>> {
+        Box::pin(async move { start(&self.core, exits).await })
     }
 
-    fn suspend(&self, patience: Duration) -> ChildFuture<'_, ()> {
-        Box::pin(suspend(&self.core, patience))
+    fn suspend(self: Arc<Self>, patience: Duration) -> ChildFuture<()> {
+        Box::pin(async move { suspend(&self.core, patience).await })
     }
 
-    fn disable(&self, patience: Duration) -> ChildFuture<'_, ()> {
+    fn disable(self: Arc<Self>, patience: Duration) -> ChildFuture<()> {
         Box::pin(async move {
             suspend(&self.core, patience).await;
             self.core.close_down();
         })
     }
 
-    fn stop(&self, how: Stop) -> ChildFuture<'_, StopSummary> {
+    fn stop(self: Arc<Self>, how: Stop) -> ChildFuture<StopSummary> {
         self.core.controllers.escalation.lock().take();
         Box::pin(self.core.clone().stop_unknown(how))
     }
@@ -97,7 +97,7 @@ async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     if core.is_closed() {
         return Err("the pool has been stopped".to_owned());
     }
-    *core.controllers.escalation.lock() = Some(Box::new(move |reason| exits.report(reason)));
+    *core.controllers.escalation.lock() = Some(exits);
     let (outcomes, mut told) = mpsc::unbounded_channel();
     let slots = core.wake_slots();
     core.start_in(&slots, &outcomes);

@@ -1,7 +1,7 @@
 //! The interface of a child to its supervisor, and how a child reports its end.
 //!
 //! ```text
-//!              start ──▶ up ──ends by itself──▶ ExitReporter::report
+//!              start ──▶ up ──ends by itself──▶ ExitReporter
 //! supervisor ─ suspend ─▶ down, keeps its queue, accepts
 //!              disable ─▶ down, refuses with `NoWorkers`, until started again
 //!              stop ────▶ gone for good, refuses with `Stopped`
@@ -19,11 +19,13 @@
 
 use std::{fmt, future::Future, pin::Pin, sync::Arc, time::Duration};
 
-use tokio::sync::mpsc;
-
 use crate::{ExitReason, Stop, pool::StopSummary};
 
-pub(crate) type ChildFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+pub(crate) type ChildFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// Tells the supervisor, once, how a life ended. Never waits. Dropped unused if the child was
+/// ordered to go down.
+pub(crate) type ExitReporter = Box<dyn FnOnce(ExitReason) + Send>;
 
 /// An actor, a pool or a supervisor, as its supervisor sees it. Its address and its queue outlive
 /// every `suspend` and `start`.
@@ -33,18 +35,18 @@ pub(crate) trait Child: Send + Sync + 'static {
 
     /// Starts it: the first time, or again, in place, with its queue kept. `exits` is told its end,
     /// if it ends by itself; that may come before the start has returned.
-    fn start(&self, exits: ExitReporter) -> ChildFuture<'_, Result<(), String>>;
+    fn start(self: Arc<Self>, exits: ExitReporter) -> ChildFuture<Result<(), String>>;
 
     /// Ends its actors after the message in hand; a handler that is still busy after `patience` is
     /// dropped at its next await. The queue is kept, and the address goes on accepting.
-    fn suspend(&self, patience: Duration) -> ChildFuture<'_, ()>;
+    fn suspend(self: Arc<Self>, patience: Duration) -> ChildFuture<()>;
 
     /// As `suspend`, and refuses work with `NoWorkers` until it is started again. Queued messages
     /// become dead letters.
-    fn disable(&self, patience: Duration) -> ChildFuture<'_, ()>;
+    fn disable(self: Arc<Self>, patience: Duration) -> ChildFuture<()>;
 
     /// Stops it for good. A second stop may be more urgent than the first, and overtakes it.
-    fn stop(&self, how: Stop) -> ChildFuture<'_, StopSummary>;
+    fn stop(self: Arc<Self>, how: Stop) -> ChildFuture<StopSummary>;
 }
 
 /// Which child of its supervisor: unique among all that it ever had.
@@ -64,31 +66,6 @@ pub(crate) struct ChildExit {
     /// Which of its lives, the first start's being 1.
     pub(crate) life: u64,
     pub(crate) reason: ExitReason,
-}
-
-/// Tells the supervisor, once, how a life ended. Dropped unused if the child
-/// was ordered to go down.
-#[derive(Debug)]
-pub(crate) struct ExitReporter {
-    child: ChildId,
-    life: u64,
-    reports: mpsc::UnboundedSender<ChildExit>,
-}
-
-impl ExitReporter {
-    pub(crate) fn new(
-        child: ChildId,
-        life: u64,
-        reports: mpsc::UnboundedSender<ChildExit>,
-    ) -> Self {
-        Self { child, life, reports }
-    }
-
-    /// The life that this was given for has ended. Never waits; a supervisor that is
-    /// gone needs no telling.
-    pub(crate) fn report(self, reason: ExitReason) {
-        let _ = self.reports.send(ChildExit { child: self.child, life: self.life, reason });
-    }
 }
 
 /// A possible child of a supervisor: a [`Supervisor`](crate::Supervisor), or a

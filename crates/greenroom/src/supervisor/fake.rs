@@ -90,7 +90,7 @@ impl Fake {
 
     /// Ends by itself.
     pub(super) fn exits(&self, reason: ExitReason) {
-        self.exits.lock().take().expect("it is up").report(reason);
+        self.exits.lock().take().expect("it is up")(reason);
     }
 
     pub(super) fn panics(&self) {
@@ -101,7 +101,7 @@ impl Fake {
     pub(super) fn may_panic(&self) {
         let reason = ExitReason::Panicked { message: "boom".to_owned(), location: None };
         let exits = self.exits.lock().take();
-        exits.into_iter().for_each(|exits| exits.report(reason.clone()));
+        exits.into_iter().for_each(|exits| exits(reason.clone()));
     }
 
     pub(super) fn hows(&self) -> Vec<Stop> {
@@ -161,7 +161,7 @@ impl Child for Fake {
         self.name.clone()
     }
 
-    fn start(&self, exits: ExitReporter) -> ChildFuture<'_, Result<(), String>> {
+    fn start(self: Arc<Self>, exits: ExitReporter) -> ChildFuture<Result<(), String>> {
         Box::pin(async move {
             *self.exits.lock() = Some(exits);
             match self.acts("start", Duration::MAX).await {
@@ -173,20 +173,20 @@ impl Child for Fake {
         })
     }
 
-    fn suspend(&self, patience: Duration) -> ChildFuture<'_, ()> {
+    fn suspend(self: Arc<Self>, patience: Duration) -> ChildFuture<()> {
         Box::pin(async move {
             self.hows.lock().push(Stop::within(patience));
             self.acts("suspend", patience).await;
         })
     }
 
-    fn disable(&self, patience: Duration) -> ChildFuture<'_, ()> {
+    fn disable(self: Arc<Self>, patience: Duration) -> ChildFuture<()> {
         Box::pin(async move {
             self.acts("disable", patience).await;
         })
     }
 
-    fn stop(&self, how: Stop) -> ChildFuture<'_, StopSummary> {
+    fn stop(self: Arc<Self>, how: Stop) -> ChildFuture<StopSummary> {
         Box::pin(async move {
             self.hows.lock().push(how);
             let within = match how {

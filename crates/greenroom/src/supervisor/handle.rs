@@ -8,8 +8,9 @@ use super::{
     error::{ChildError, SupervisorError},
     info::ChildInfo,
     keeper::Keeper,
+    plan::Plan,
     report::SupervisorReport,
-    runner::Command,
+    runs,
     spec::ChildSpec,
 };
 use crate::{Stop, pool::StopSummary};
@@ -28,7 +29,7 @@ impl SupervisorHandle {
     /// A dropped future drops the handle, which stops the children that have started.
     pub(crate) async fn start(keeper: Arc<Keeper>) -> Result<Self, SupervisorError> {
         let handle = Self { keeper };
-        handle.keeper.start(None).await?;
+        runs::start(&handle.keeper, None).await?;
         Ok(handle)
     }
 
@@ -42,12 +43,10 @@ impl SupervisorHandle {
     ///
     /// # Errors
     /// [`NotRunning`](ChildError::NotRunning); the child is dropped.
-    ///
-    /// # Cancel safety
-    /// The child may have been added.
-    pub async fn add(&self, child: impl Into<ChildSpec>) -> Result<Change<()>, ChildError> {
-        let (id, spec) = (self.keeper.next_id(), child.into());
-        self.keeper.ask(|answer| Command::Add(id, spec, answer)).await
+    pub fn add(&self, child: impl Into<ChildSpec>) -> Result<Change<()>, ChildError> {
+        // One that is not taken is dropped here, after the lock.
+        let mut spec = Some(child.into());
+        self.keeper.change(|state| state.add(&mut spec))
     }
 
     /// Begins to stop a child, in its own way and independent of other changes, and then
@@ -56,11 +55,11 @@ impl SupervisorHandle {
     ///
     /// # Errors
     /// [`NotRunning`](ChildError::NotRunning), [`Unknown`](ChildError::Unknown).
-    ///
-    /// # Cancel safety
-    /// The removal may have begun.
-    pub async fn remove(&self, child: ChildId) -> Result<Change<StopSummary>, ChildError> {
-        self.keeper.ask(|answer| Command::Remove(child, answer)).await
+    pub fn remove(&self, child: ChildId) -> Result<Change<StopSummary>, ChildError> {
+        self.keeper.change(|state| {
+            state.plan.remove(child)?;
+            Ok(state.waiting.for_gone(child))
+        })
     }
 
     /// Begins to bring back a child that is [disabled](crate::supervisor::ChildState::Disabled), or
@@ -70,16 +69,16 @@ impl SupervisorHandle {
     /// # Errors
     /// [`NotRunning`](ChildError::NotRunning), [`Unknown`](ChildError::Unknown),
     /// [`NotDisabled`](ChildError::NotDisabled).
-    ///
-    /// # Cancel safety
-    /// The start may have begun.
-    pub async fn enable(&self, child: ChildId) -> Result<Change<()>, ChildError> {
-        self.keeper.ask(|answer| Command::Enable(child, answer)).await
+    pub fn enable(&self, child: ChildId) -> Result<Change<()>, ChildError> {
+        self.keeper.change(|state| {
+            state.plan.enable(child)?;
+            Ok(state.waiting.for_up(child))
+        })
     }
 
     /// The children in start order. Empty when the supervisor has ended.
     pub fn children(&self) -> Vec<ChildInfo> {
-        self.keeper.children()
+        self.keeper.state.lock().plan.children()
     }
 
     /// Stops the children, the last one first, each in its own way, and then the supervisor.
@@ -92,7 +91,7 @@ impl SupervisorHandle {
     /// # Cancel safety
     /// The supervisor goes on stopping; call again to see it end.
     pub async fn stop(&self, how: Stop) -> Arc<SupervisorReport> {
-        self.keeper.stop(how).await
+        runs::stop(&self.keeper, how).await
     }
 
     /// Waits until the supervisor has ended: by a stop, or by itself, because a child used up its
@@ -108,7 +107,7 @@ impl SupervisorHandle {
 
 impl Drop for SupervisorHandle {
     fn drop(&mut self) {
-        self.keeper.tell(Command::Stop(Stop::Now));
+        self.keeper.go_down(Stop::Now, Plan::stop);
     }
 }
 

@@ -8,174 +8,82 @@ use std::{collections::HashMap, future::pending, sync::Arc};
 
 use greenroom_queue::discard::discard;
 use tokio::{
-    sync::{Mutex, watch},
-    task::{AbortHandle, Id, JoinError, JoinSet},
+    sync::Mutex,
+    task::{AbortHandle, JoinError, JoinSet},
     time::Instant,
 };
 
 use super::{
-    child::{Child, ChildId, ExitReporter},
-    plan::Fall,
-    terms::Terms,
+    child::{ChildFuture, ChildId},
+    plan::Order,
 };
-use crate::{Stop, pool::StopSummary};
+use crate::pool::StopSummary;
+
+/// What an order came to: the summary of a stop, or why a start failed or what panicked.
+pub(super) type OrderOutcome = Result<Option<StopSummary>, String>;
 
 /// Orders that are under way. Dropping it drops them all.
-pub(crate) struct Hands {
+#[derive(Default)]
+pub(super) struct Hands {
     tasks: JoinSet<OrderOutcome>,
     /// The order that each child carries out.
     in_hand: HashMap<ChildId, InHand>,
 }
 
-struct InHand {
-    what: OrderKind,
+pub(super) struct InHand {
+    order: Order,
+    since: Instant,
     task: AbortHandle,
     /// Held by the task while it works, also when it is aborted in the middle of something.
     turn: Arc<Mutex<()>>,
 }
 
-/// The job of a task, in case it panics.
-#[derive(Debug, Clone, Copy)]
-enum OrderKind {
-    Start { life: u64 },
-    Fall { how: Fall },
-}
-
-/// What an order came to.
-#[derive(Debug)]
-pub(crate) enum OrderOutcome {
-    Started { life: u64, result: Result<(), String> },
-    Fell { how: Fall, summary: Option<StopSummary> },
-}
-
 impl Hands {
-    pub(crate) fn new() -> Self {
-        Self { tasks: JoinSet::new(), in_hand: HashMap::new() }
-    }
-
-    pub(crate) fn start(
+    /// Has an order carried out by `work`, which is told since when it is under way: an order that
+    /// is given anew keeps its time.
+    pub(super) fn take_up(
         &mut self,
-        id: ChildId,
-        life: u64,
-        child: Arc<dyn Child>,
-        exits: ExitReporter,
+        order: Order,
+        work: impl FnOnce(Instant) -> ChildFuture<OrderOutcome> + Send + 'static,
     ) {
-        let start = async move { OrderOutcome::Started { life, result: child.start(exits).await } };
-        self.take_up(id, OrderKind::Start { life }, start);
-    }
-
-    /// `own` is how the child is stopped when there is time.
-    pub(crate) fn fall(
-        &mut self,
-        id: ChildId,
-        how: Fall,
-        child: Arc<dyn Child>,
-        own: Stop,
-        terms: watch::Receiver<Terms>,
-    ) {
-        let fall = async move {
-            OrderOutcome::Fell { how, summary: fall(&*child, how, own, terms).await }
-        };
-        self.take_up(id, OrderKind::Fall { how }, fall);
-    }
-
-    fn take_up(
-        &mut self,
-        id: ChildId,
-        what: OrderKind,
-        work: impl Future<Output = OrderOutcome> + Send + 'static,
-    ) {
-        let turn = self.in_hand.remove(&id).map(InHand::end).unwrap_or_default();
+        let former = self.give_up(order.child());
+        let same = former.as_ref().filter(|former| former.order == order);
+        let since = same.map_or_else(Instant::now, |same| same.since);
+        let turn = former.map(|former| former.turn).unwrap_or_default();
         let its_turn = turn.clone().lock_owned();
         let task = self.tasks.spawn(async move {
             // Dropped last, after the work.
             let _turn = its_turn.await;
-            work.await
+            work(since).await
         });
-        self.in_hand.insert(id, InHand { what, task, turn });
+        self.in_hand.insert(order.child(), InHand { order, since, task, turn });
     }
 
     /// Gives up what this child carries out.
-    pub(crate) fn give_up(&mut self, id: ChildId) {
-        self.in_hand.remove(&id).map(InHand::end);
+    pub(super) fn give_up(&mut self, child: ChildId) -> Option<InHand> {
+        self.in_hand.remove(&child).inspect(|in_hand| in_hand.task.abort())
     }
 
-    /// What the next order came to.
+    /// The next order that is done, and what it came to.
     ///
     /// # Cancel safety
     /// A dropped future has heard nothing.
-    pub(crate) async fn next(&mut self) -> (ChildId, OrderOutcome) {
-        loop {
-            let Some(joined) = self.tasks.join_next_with_id().await else {
-                return pending().await;
-            };
-            if let Some(heard) = self.hear(joined) {
-                return heard;
+    pub(super) async fn next(&mut self) -> (Order, OrderOutcome) {
+        while let Some(joined) = self.tasks.join_next_with_id().await {
+            let task = joined.as_ref().map_or_else(JoinError::id, |(task, _)| *task);
+            let mut in_hand = self.in_hand.values();
+            let done = in_hand.find(|in_hand| in_hand.task.id() == task);
+            if let Some(order) = done.map(|done| done.order) {
+                self.in_hand.remove(&order.child());
+                return (order, joined.map_or_else(panicked, |(_, outcome)| outcome));
             }
         }
-    }
-
-    fn hear(
-        &mut self,
-        joined: Result<(Id, OrderOutcome), JoinError>,
-    ) -> Option<(ChildId, OrderOutcome)> {
-        let task = joined.as_ref().map_or_else(JoinError::id, |(task, _)| *task);
-        let mut in_hand = self.in_hand.iter();
-        let child = *in_hand.find(|(_, in_hand)| in_hand.task.id() == task)?.0;
-        let what = self.in_hand.remove(&child)?.what;
-        Some((child, joined.map_or_else(|error| what.failed(error), |(_, outcome)| outcome)))
+        pending().await
     }
 }
 
-impl InHand {
-    /// Returns the turn that the next one waits for.
-    fn end(self) -> Arc<Mutex<()>> {
-        self.task.abort();
-        self.turn
-    }
-}
-
-impl OrderKind {
-    /// The task panicked. A child that panics while it goes down is as good as down.
-    fn failed(self, error: JoinError) -> OrderOutcome {
-        let reason = format!("the start panicked: {error}");
-        discard(error);
-        match self {
-            Self::Start { life } => OrderOutcome::Started { life, result: Err(reason) },
-            Self::Fall { how } => OrderOutcome::Fell { how, summary: None },
-        }
-    }
-}
-
-/// Gives an order to go down, and gives it anew when the terms are other ones.
-async fn fall(
-    child: &dyn Child,
-    how: Fall,
-    own: Stop,
-    mut terms: watch::Receiver<Terms>,
-) -> Option<StopSummary> {
-    let since = Instant::now();
-    loop {
-        let told = *terms.borrow_and_update();
-        tokio::select! {
-            biased;
-            summary = order(child, how, told, own, since) => return summary,
-            () = told.outdated(&mut terms) => {}
-        }
-    }
-}
-
-async fn order(
-    child: &dyn Child,
-    how: Fall,
-    terms: Terms,
-    own: Stop,
-    since: Instant,
-) -> Option<StopSummary> {
-    match how {
-        Fall::Suspend => child.suspend(terms.patience(own, since)).await,
-        Fall::Disable => child.disable(terms.patience(own, since)).await,
-        Fall::Stop => return Some(child.stop(terms.stop(own, since)).await),
-    }
-    None
+fn panicked(error: JoinError) -> OrderOutcome {
+    let reason = format!("the start panicked: {error}");
+    discard(error);
+    Err(reason)
 }

@@ -1,230 +1,180 @@
-//! A supervisor between its runs: a nested one goes down and comes up again,
-//! with the same children.
+//! What the handle of a supervisor, its own supervisor and its run share: the plan, which outlives
+//! the runs, and who waits for what.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
-};
+use std::sync::Arc;
 
 use greenroom_queue::discard::discard;
 use greenroom_queue::lock::Mutex;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{Notify, oneshot, watch};
 
 use super::{
     chance::Chance,
-    child::{ChildId, ExitReporter},
-    error::{ChildError, SupervisorError},
-    info::ChildInfo,
-    kept::KeptChild,
-    plan::{Fall, Plan, PlannedChild},
-    report::{SupervisorEnd, SupervisorReport},
-    runner::{Command, Finished, Runner},
+    change::Change,
+    child::ChildId,
+    error::ChildError,
+    plan::{Moment, Plan, PlannedChild},
+    report::{ChildStop, SupervisorEnd, SupervisorReport},
     spec::ChildSpec,
-    strategy::Strategy,
+    terms::Terms,
+    waiting::Waiting,
 };
 use crate::Stop;
 
 pub(crate) struct Keeper {
-    pub(crate) name: Arc<str>,
-    strategy: Strategy,
-    /// What its own end is for its children.
-    last_fall: Fall,
-    /// Each run takes its seed from here.
-    chance: Mutex<Chance>,
+    pub(super) name: Arc<str>,
+    /// Locked for a moment. No user code runs meanwhile: what may hold some is dropped, shown and
+    /// woken after it.
+    pub(super) state: Mutex<State>,
+    /// The run is to look at the state.
+    pub(super) changed: Notify,
+}
+
+pub(super) struct State {
+    pub(super) plan: Plan,
+    pub(super) chance: Chance,
     /// The id of the next child.
-    next: AtomicU64,
-    state: Mutex<State>,
-}
-
-/// Left by the first start or stop, by the end of the run, and by nothing.
-enum State {
-    Down(Vec<KeptChild>),
-    Up(Link),
-    Stopped(Arc<SupervisorReport>),
-}
-
-/// To a run.
-#[derive(Clone)]
-struct Link {
-    commands: mpsc::UnboundedSender<Command>,
-    plan: Arc<Mutex<Plan>>,
+    next: u64,
+    /// A run carries the plan out. Set by `begin`, cleared by `end`; stays if the run is lost.
+    runs: bool,
     /// Closed when the run has ended, after the state was changed.
     gone: watch::Receiver<()>,
-}
-
-impl Link {
-    async fn gone(&self) {
-        let mut gone = self.gone.clone();
-        while gone.changed().await.is_ok() {}
-    }
-
-    /// The run has ended without a report: its runtime was shut down.
-    fn is_lost(&self) -> bool {
-        self.gone.has_changed().is_err()
-    }
+    /// On what terms children go down in this run.
+    pub(super) terms: Terms,
+    /// Callers that wait for children to come up or to go.
+    pub(super) waiting: Waiting,
+    /// The caller that waits until all children have been up.
+    pub(super) boot: Option<oneshot::Sender<Result<(), SupervisorEnd>>>,
+    /// Children that have stopped in this run, in that order.
+    pub(super) stops: Vec<ChildStop>,
+    /// How it ended, once it has stopped for good.
+    report: Option<Arc<SupervisorReport>>,
 }
 
 impl Keeper {
-    pub(crate) fn new(
+    pub(super) fn new(
         name: Arc<str>,
-        strategy: Strategy,
-        last_fall: Fall,
+        mut plan: Plan,
         chance: Chance,
         specs: Vec<ChildSpec>,
-    ) -> Arc<Self> {
-        let next = AtomicU64::new(specs.len() as u64 + 1);
-        let kept = specs.into_iter().zip(1..).map(|(spec, id)| KeptChild {
-            id: ChildId(id),
-            added: false,
-            spec,
-        });
-        let state = Mutex::new(State::Down(kept.collect()));
-        Arc::new(Self { name, strategy, last_fall, chance: Mutex::new(chance), next, state })
-    }
-
-    pub(crate) fn next_id(&self) -> ChildId {
-        ChildId(self.next.fetch_add(1, Ordering::Relaxed))
-    }
-
-    /// Starts the children in order. If one does not start, the others are down
-    /// again when this returns.
-    ///
-    /// # Cancel safety
-    /// A dropped future leaves the start under way.
-    pub(crate) async fn start(
-        self: &Arc<Self>,
-        exits: Option<ExitReporter>,
-    ) -> Result<(), SupervisorError> {
-        let (boot, booted) = oneshot::channel();
-        self.begin(|runner| runner.tell_boot(boot), exits);
-        let ended = booted.await.unwrap_or(Err(SupervisorEnd::Stopped));
-        ended.map_err(SupervisorError::from)
-    }
-
-    /// A run, if it is down.
-    fn begin(self: &Arc<Self>, first: impl FnOnce(&mut Runner), exits: Option<ExitReporter>) {
-        let mut state = self.state.lock();
-        let State::Down(kept) = &mut *state else { return };
-        let kept = std::mem::take(kept);
-        let plan = Arc::new(Mutex::new(self.plan(&kept)));
-        let (commands, inbox) = mpsc::unbounded_channel();
-        let (alive, gone) = watch::channel(());
-        let chance = Chance::new(Some(self.chance.lock().next().to_bits()));
-        let mut runner = Runner::new(self.name.clone(), plan.clone(), kept, inbox, chance);
-        *state = State::Up(Link { commands, plan, gone });
-        drop(state);
-        first(&mut runner);
-        let keeper = self.clone();
-        tokio::spawn(async move {
-            let _alive = alive;
-            keeper.settle(runner.run().await, exits);
-        });
-    }
-
-    fn plan(&self, kept: &[KeptChild]) -> Plan {
-        let members = kept.iter().map(|kept| PlannedChild {
-            id: kept.id,
-            name: kept.spec.child.name(),
-            rules: kept.spec.rules,
-            added: kept.added,
-        });
-        Plan::new(self.strategy, self.last_fall, members)
-    }
-
-    /// A run has ended. Its starter is told once: by the error of the start, or by an exit.
-    fn settle(&self, finished: Finished, exits: Option<ExitReporter>) {
-        let end = finished.report.end.clone();
-        let state = match finished.stopped {
-            true => State::Stopped(Arc::new(finished.report)),
-            false => State::Down(finished.kept),
+    ) -> Self {
+        let next = specs.len() as u64 + 1;
+        let members = (1..).zip(specs);
+        plan.start_with(members.map(|(id, spec)| PlannedChild::new(ChildId(id), spec, false)));
+        let state = State {
+            plan,
+            chance,
+            next,
+            runs: false,
+            gone: watch::channel(()).1,
+            terms: Terms::default(),
+            waiting: Waiting::default(),
+            boot: None,
+            stops: Vec::new(),
+            report: None,
         };
-        // Dropped when the lock is not held any more: a reason may hold an error of a user.
-        let former = std::mem::replace(&mut *self.state.lock(), state);
-        discard(former);
-        if let Some(boot) = finished.boot {
-            let _ = boot.send(Err(end));
-        } else if let (Some(exits), Some(reason)) = (exits, end.exit_reason()) {
-            exits.report(reason);
-        }
+        Self { name, state: Mutex::new(state), changed: Notify::new() }
     }
 
-    /// The run, if there is one.
-    fn link(&self) -> Option<Link> {
-        match &*self.state.lock() {
-            State::Up(link) => Some(link.clone()),
-            State::Down(_) | State::Stopped(_) => None,
-        }
-    }
-
-    /// Tells the run, if there is one.
-    pub(crate) fn tell(&self, command: Command) {
-        if let Some(link) = self.link() {
-            let _ = link.commands.send(command);
-        }
-    }
-
-    /// Asks the run, which answers at once.
-    pub(crate) async fn ask<T>(
+    /// Changes the children, if there is a run, which hears of it.
+    pub(super) fn change<T>(
         &self,
-        question: impl FnOnce(oneshot::Sender<Result<T, ChildError>>) -> Command,
-    ) -> Result<T, ChildError> {
-        let (sender, answer) = oneshot::channel();
-        self.tell(question(sender));
-        answer.await.unwrap_or(Err(ChildError::NotRunning))
-    }
-
-    pub(crate) fn children(&self) -> Vec<ChildInfo> {
-        self.link().map(|link| link.plan.lock().children()).unwrap_or_default()
-    }
-
-    /// Goes down, and keeps the children.
-    pub(crate) async fn suspend(&self, patience: Duration) {
-        if let Some(link) = self.link() {
-            let _ = link.commands.send(Command::Suspend(patience));
-            link.gone().await;
-        }
-    }
-
-    /// Goes down, and disables the children, the last one first.
-    pub(crate) async fn disable(&self, patience: Duration) {
-        self.suspend(patience).await;
-        let children: Vec<_> = match &*self.state.lock() {
-            State::Down(kept) => kept.iter().map(|kept| kept.spec.child.clone()).collect(),
-            State::Up(_) | State::Stopped(_) => Vec::new(),
+        act: impl FnOnce(&mut State) -> Result<Change<T>, ChildError>,
+    ) -> Result<Change<T>, ChildError> {
+        let mut state = self.state.lock();
+        let begun = match state.runs && !state.is_lost() {
+            true => act(&mut state),
+            false => Err(ChildError::NotRunning),
         };
-        for child in children.into_iter().rev() {
-            child.disable(patience).await;
-        }
+        drop(state);
+        self.changed.notify_one();
+        begun
     }
 
-    /// Stops for good. The run goes on stopping when the future is dropped.
-    pub(crate) async fn stop(self: &Arc<Self>, how: Stop) -> Arc<SupervisorReport> {
-        loop {
-            if let Some(report) = self.report() {
-                return report;
-            }
-            self.begin(|runner| runner.obey(Command::Stop(how)), None);
-            self.tell(Command::Stop(how));
-            self.gone().await;
+    /// Has the run, if there is one, end on these terms.
+    pub(super) fn go_down(&self, how: Stop, fall: fn(&mut Plan)) {
+        let mut state = self.state.lock();
+        if state.runs {
+            state.go_down(how, fall);
         }
+        drop(state);
+        self.changed.notify_one();
     }
 
     /// Returns when there is no run.
-    pub(crate) async fn gone(&self) {
-        if let Some(link) = self.link() {
-            link.gone().await;
-        }
+    pub(super) async fn gone(&self) {
+        let mut gone = self.state.lock().gone.clone();
+        while gone.changed().await.is_ok() {}
     }
 
     /// How it ended, once it has stopped for good.
-    pub(crate) fn report(&self) -> Option<Arc<SupervisorReport>> {
-        match &*self.state.lock() {
-            State::Stopped(report) => Some(report.clone()),
-            State::Up(link) if link.is_lost() => Some(Arc::new(SupervisorReport::empty())),
-            State::Down(_) | State::Up(_) => None,
+    pub(super) fn report(&self) -> Option<Arc<SupervisorReport>> {
+        let state = self.state.lock();
+        match state.is_lost() {
+            true => Some(Arc::new(SupervisorReport::empty())),
+            false => state.report.clone(),
         }
+    }
+
+    /// Begins a run, unless there is one or it has stopped for good. The sender is to be dropped
+    /// after the run.
+    pub(super) fn begin(&self, first: impl FnOnce(&mut State)) -> Option<watch::Sender<()>> {
+        let mut state = self.state.lock();
+        if state.runs || state.report.is_some() {
+            return None;
+        }
+        let (alive, gone) = watch::channel(());
+        (state.runs, state.gone, state.terms) = (true, gone, Terms::default());
+        first(&mut state);
+        Some(alive)
+    }
+
+    /// The run has ended. Tells the caller that waits for the start; if none does, says why it
+    /// ended.
+    pub(super) fn end(&self) -> Option<SupervisorEnd> {
+        let mut state = self.state.lock();
+        state.runs = false;
+        let end = state.plan.end().cloned().unwrap_or(SupervisorEnd::Stopped);
+        let children = std::mem::take(&mut state.stops);
+        if state.plan.stops() {
+            state.report = Some(Arc::new(SupervisorReport { end: end.clone(), children }));
+        }
+        let boot = state.boot.take();
+        let rest = (state.plan.renew(), std::mem::take(&mut state.waiting));
+        drop(state);
+        discard(rest);
+        let Some(boot) = boot else { return Some(end) };
+        let _ = boot.send(Err(end));
+        None
+    }
+}
+
+impl State {
+    /// The run has ended without a report: its runtime was shut down.
+    fn is_lost(&self) -> bool {
+        self.runs && self.gone.has_changed().is_err()
+    }
+
+    pub(super) fn go_down(&mut self, how: Stop, fall: fn(&mut Plan)) {
+        let terms = self.terms.with(how);
+        if terms != self.terms {
+            self.terms = terms;
+            self.plan.give_falls_anew();
+        }
+        fall(&mut self.plan);
+    }
+
+    /// Takes the spec, if there is a run.
+    pub(super) fn add(&mut self, spec: &mut Option<ChildSpec>) -> Result<Change<()>, ChildError> {
+        self.plan.still_going()?;
+        let id = ChildId(self.next);
+        self.next += 1;
+        if let Some(spec) = spec.take() {
+            self.plan.add(PlannedChild::new(id, spec, true));
+        }
+        Ok(self.waiting.for_up(id))
+    }
+
+    pub(super) fn moment(&mut self) -> Moment {
+        Moment { now: tokio::time::Instant::now(), chance: self.chance.next() }
     }
 }

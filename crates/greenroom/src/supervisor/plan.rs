@@ -34,7 +34,12 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use super::{
-    child::ChildId, error::ChildError, info::ChildInfo, report::SupervisorEnd, strategy::Strategy,
+    child::{Child, ChildId},
+    error::ChildError,
+    info::ChildInfo,
+    report::SupervisorEnd,
+    spec::ChildSpec,
+    strategy::Strategy,
 };
 
 mod entry;
@@ -76,24 +81,33 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// All children are to be started.
-    pub(crate) fn new(
-        strategy: Strategy,
-        last_fall: Fall,
-        members: impl IntoIterator<Item = PlannedChild>,
-    ) -> Self {
-        let entries =
-            members.into_iter().map(|member| ChildEntry::new(member, Debut::Spawn)).collect();
-        Self { strategy, entries, end: None, last_fall, booted: false, notices: Vec::new() }
+    pub(crate) fn new(strategy: Strategy, last_fall: Fall) -> Self {
+        let (entries, notices) = (Vec::new(), Vec::new());
+        Self { strategy, entries, end: None, last_fall, booted: false, notices }
     }
 
-    /// A child more, behind all others.
-    pub(crate) fn add(&mut self, member: PlannedChild) -> Result<(), ChildError> {
-        self.still_going()?;
+    /// These are to be started first.
+    pub(crate) fn start_with(&mut self, members: impl IntoIterator<Item = PlannedChild>) {
+        let entries = members.into_iter().map(|member| ChildEntry::new(member, Debut::Spawn));
+        self.entries.extend(entries);
+    }
+
+    /// A plan for the next run, with the children that can be started again. Returns the former
+    /// plan and the other children.
+    pub(crate) fn renew(&mut self) -> (Self, Vec<PlannedChild>) {
+        let mut former = std::mem::replace(self, Self::new(self.strategy, self.last_fall));
+        let entries = std::mem::take(&mut former.entries).into_iter();
+        let (gone, kept): (Vec<_>, Vec<_>) =
+            entries.partition(|entry| entry.phase == Phase::Stopped);
+        self.start_with(kept.into_iter().map(|entry| entry.member));
+        (former, gone.into_iter().map(|entry| entry.member).collect())
+    }
+
+    /// A child more, behind all others, in a supervisor that is [going](Self::still_going).
+    pub(crate) fn add(&mut self, member: PlannedChild) {
         let mut entry = ChildEntry::new(member, Debut::Added);
         entry.in_line = self.strategy.in_order();
         self.entries.push(entry);
-        Ok(())
     }
 
     /// Stops a child for good. The others do not wait for it.
@@ -137,6 +151,13 @@ impl Plan {
         self.entries.iter_mut().for_each(|entry| entry.in_line = false);
     }
 
+    /// Orders to go down that are under way are given again, on other terms.
+    pub(crate) fn give_falls_anew(&mut self) {
+        for entry in &mut self.entries {
+            entry.anew = matches!(entry.phase, Phase::Falling(_));
+        }
+    }
+
     /// All go down, the last one first. The first reason is kept; a stop makes
     /// more of a suspension.
     fn end_as(&mut self, end: SupervisorEnd) {
@@ -146,7 +167,7 @@ impl Plan {
         }
     }
 
-    fn still_going(&self) -> Result<(), ChildError> {
+    pub(crate) fn still_going(&self) -> Result<(), ChildError> {
         self.end.is_none().then_some(()).ok_or(ChildError::NotRunning)
     }
 
@@ -176,15 +197,22 @@ impl Plan {
         given_up
     }
 
+    fn entry(&self, id: ChildId) -> Option<&ChildEntry> {
+        self.entries.iter().find(|entry| entry.member.id == id)
+    }
+
+    pub(crate) fn spec(&self, id: ChildId) -> Option<&ChildSpec> {
+        self.entry(id).map(|entry| &entry.member.spec)
+    }
+
     /// The child is up, or on its way.
     pub(crate) fn wants_up(&self, id: ChildId) -> bool {
-        self.entries.iter().any(|entry| entry.member.id == id && entry.wants_up())
+        self.entry(id).is_some_and(ChildEntry::wants_up)
     }
 
     /// The name of a child. Empty if it is forgotten.
     pub(crate) fn name_of(&self, id: ChildId) -> Arc<str> {
-        let entry = self.entries.iter().find(|entry| entry.member.id == id);
-        entry.map(ChildEntry::name).unwrap_or_default()
+        self.entry(id).map(ChildEntry::name).unwrap_or_default()
     }
 
     /// Its end is for good.
@@ -192,11 +220,9 @@ impl Plan {
         self.last_fall == Fall::Stop
     }
 
-    /// The children that are left to be started again, in start order, and whether
-    /// they had been added.
-    pub(crate) fn kept(&self) -> impl Iterator<Item = (ChildId, bool)> {
-        let kept = self.entries.iter().filter(|entry| entry.phase != Phase::Stopped);
-        kept.map(|entry| (entry.member.id, entry.member.added))
+    /// The children themselves, in start order.
+    pub(crate) fn handles(&self) -> Vec<Arc<dyn Child>> {
+        self.entries.iter().map(|entry| entry.member.spec.child.clone()).collect()
     }
 
     /// The children in start order.

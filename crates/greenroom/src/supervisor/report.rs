@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{child::ChildId, reason};
+use super::child::ChildId;
 use crate::{ExitReason, pool::StopSummary};
 
 /// Why a supervisor ended.
@@ -39,7 +39,9 @@ impl SupervisorEnd {
     pub(crate) fn exit_reason(&self) -> Option<ExitReason> {
         match self {
             Self::Stopped | Self::StartFailed { .. } => None,
-            Self::Exceeded { child, .. } => Some(reason::gave_up(child)),
+            Self::Exceeded { child, .. } => {
+                Some(ExitReason::failed(format!("the restart budget of {child} is used up")))
+            }
             Self::Significant { .. } => Some(ExitReason::Shutdown),
         }
     }

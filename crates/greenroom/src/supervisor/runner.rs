@@ -3,26 +3,20 @@
 //! It never waits for a child, so it answers at once even if its children do not. It ends
 //! when the plan is over.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
-use greenroom_queue::lock::Mutex;
-use tokio::{
-    sync::{mpsc, oneshot, watch},
-    time::Instant,
-};
+use greenroom_queue::discard::discard;
+use tokio::{sync::mpsc, time::Instant};
 
 use super::{
-    chance::Chance,
-    change::Change,
-    child::{ChildExit, ChildId, ExitReporter},
-    error::ChildError,
+    child::{Child, ChildExit, ChildId},
+    error::ChangeError,
     hands::{Hands, OrderOutcome},
-    kept::KeptChild,
-    plan::{Fall, Moment, Order, Plan, PlannedChild},
-    report::{ChildStop, SupervisorEnd, SupervisorReport},
-    spec::ChildSpec,
+    keeper::Keeper,
+    plan::{Fall, Order},
+    report::ChildStop,
     terms::{Terms, sleep_until},
-    waiting::Waiting,
+    waiting::answer,
 };
 use crate::{Stop, pool::StopSummary};
 
@@ -31,260 +25,159 @@ mod told;
 /// How long after the deadline a child may take to end at once: twice what a pool takes.
 const LET_GO: Duration = Duration::from_secs(1);
 
-/// What a running supervisor can be told.
-pub(crate) enum Command {
-    /// The id is new.
-    Add(ChildId, ChildSpec, oneshot::Sender<Result<Change<()>, ChildError>>),
-    Remove(ChildId, oneshot::Sender<Result<Change<StopSummary>, ChildError>>),
-    Enable(ChildId, oneshot::Sender<Result<Change<()>, ChildError>>),
-    Stop(Stop),
-    /// Go down, and keep the children for another start.
-    Suspend(Duration),
-}
-
-pub(crate) struct Runner {
-    /// What logs call the supervisor.
-    name: Arc<str>,
-    /// Also read by the handle, for its list of children. Locked for a moment; no user
-    /// code runs meanwhile.
-    plan: Arc<Mutex<Plan>>,
-    /// All children that the plan knows.
-    children: HashMap<ChildId, ChildSpec>,
+pub(super) struct Runner {
+    keeper: Arc<Keeper>,
     hands: Hands,
-    commands: mpsc::UnboundedReceiver<Command>,
-    exits: Exits,
-    /// On what terms children go down.
-    terms: watch::Sender<Terms>,
-    /// The deadline has passed.
-    late: bool,
-    /// Callers that wait for children to come up or to go.
-    waiting: Waiting,
-    /// The caller that waits until all children have been up.
-    boot: Option<oneshot::Sender<Result<(), SupervisorEnd>>>,
-    /// Children that have stopped, in that order.
-    stops: Vec<ChildStop>,
-    chance: Chance,
-}
-
-/// Where children report their exits.
-struct Exits {
-    told: mpsc::UnboundedReceiver<ChildExit>,
+    /// Exits of children.
+    exits: mpsc::UnboundedReceiver<ChildExit>,
     /// Given to each child that is started.
     reports: mpsc::UnboundedSender<ChildExit>,
-}
-
-/// The rest of a supervisor that has gone down.
-pub(crate) struct Finished {
-    /// The children that can be started again, in start order.
-    pub(crate) kept: Vec<KeptChild>,
-    pub(crate) report: SupervisorReport,
-    /// It has stopped for good.
-    pub(crate) stopped: bool,
-    /// The caller that still waits until all children have been up.
-    pub(crate) boot: Option<oneshot::Sender<Result<(), SupervisorEnd>>>,
+    /// The deadline has passed.
+    late: bool,
 }
 
 impl Runner {
-    pub(crate) fn new(
-        name: Arc<str>,
-        plan: Arc<Mutex<Plan>>,
-        kept: Vec<KeptChild>,
-        commands: mpsc::UnboundedReceiver<Command>,
-        chance: Chance,
-    ) -> Self {
-        let (reports, told) = mpsc::unbounded_channel();
-        Self {
-            name,
-            plan,
-            children: kept.into_iter().map(|kept| (kept.id, kept.spec)).collect(),
-            hands: Hands::new(),
-            commands,
-            exits: Exits { told, reports },
-            terms: watch::Sender::new(Terms::default()),
-            late: false,
-            waiting: Waiting::default(),
-            boot: None,
-            stops: Vec::new(),
-            chance,
-        }
-    }
-
-    /// Tells when all children have been up, or why it ended before.
-    pub(crate) fn tell_boot(&mut self, boot: oneshot::Sender<Result<(), SupervisorEnd>>) {
-        self.boot = Some(boot);
+    pub(super) fn new(keeper: Arc<Keeper>) -> Self {
+        let (reports, exits) = mpsc::unbounded_channel();
+        Self { keeper, hands: Hands::default(), exits, reports, late: false }
     }
 
     /// Runs until all children are down.
-    pub(crate) async fn run(mut self) -> Finished {
-        loop {
-            self.carry_out();
-            if self.plan.lock().is_over() {
-                return self.finish();
-            }
+    pub(super) async fn run(mut self) {
+        while !self.carry_out() {
             self.hear().await;
         }
     }
 
-    fn carry_out(&mut self) {
-        let (orders, notices) = {
-            let mut plan = self.plan.lock();
-            (plan.orders(Instant::now()), plan.notices())
+    /// True when it is over.
+    fn carry_out(&mut self) -> bool {
+        let (orders, notices, over) = {
+            let plan = &mut self.keeper.state.lock().plan;
+            (plan.orders(Instant::now()), plan.notices(), plan.is_over())
         };
         notices.into_iter().for_each(|notice| self.tell(notice));
         orders.into_iter().for_each(|order| self.give(order));
-        let plan = self.plan.clone();
-        self.waiting.forget_overtaken(|child| plan.lock().wants_up(child));
+        let overtaken = {
+            let mut state = self.keeper.state.lock();
+            let state = &mut *state;
+            state.waiting.overtaken(|child| state.plan.wants_up(child))
+        };
+        drop(overtaken);
+        over
     }
 
     fn give(&mut self, order: Order) {
+        let (child, own, terms) = {
+            let state = self.keeper.state.lock();
+            let Some(spec) = state.plan.spec(order.child()) else { return };
+            (spec.child.clone(), spec.stop, state.terms)
+        };
         match order {
-            Order::Start { child, life } => {
-                let Some(spec) = self.children.get(&child) else { return };
-                let exits = ExitReporter::new(child, life, self.exits.reports.clone());
-                self.hands.start(child, life, spec.child.clone(), exits);
+            Order::Start { child: id, life } => {
+                let reports = self.reports.clone();
+                let exits = Box::new(move |reason| {
+                    let _ = reports.send(ChildExit { child: id, life, reason });
+                });
+                let start = async move { child.start(exits).await.map(|()| None) };
+                self.hands.take_up(order, |_| Box::pin(start));
             }
-            Order::Fall { child, how } => {
-                let Some(spec) = self.children.get(&child) else { return };
-                let terms = self.terms.subscribe();
-                self.hands.fall(child, how, spec.child.clone(), spec.stop, terms);
-            }
+            Order::Fall { how, .. } => self.hands.take_up(order, move |since| {
+                Box::pin(async move { Ok(fall(child, how, own, terms, since).await) })
+            }),
         }
     }
 
     async fn hear(&mut self) {
-        let alarm = self.alarm();
+        let (alarm, keeper) = (self.alarm(), self.keeper.clone());
         tokio::select! {
             biased;
-            (child, outcome) = self.hands.next() => self.done(child, outcome),
-            Some(exit) = self.exits.told.recv() => {
-                let at = self.moment();
-                self.plan.lock().exited(exit, at);
+            (order, outcome) = self.hands.next() => self.done(order, outcome),
+            Some(exit) = self.exits.recv() => {
+                let mut state = keeper.state.lock();
+                let at = state.moment();
+                state.plan.exited(exit, at);
             }
-            Some(command) = self.commands.recv() => self.obey(command),
+            () = keeper.changed.notified() => {}
             () = sleep_until(alarm) => self.look_at_the_clock(),
         }
-    }
-
-    fn moment(&mut self) -> Moment {
-        Moment { now: Instant::now(), chance: self.chance.next() }
     }
 
     /// When a child is due to start, or the time to go down is over.
     fn alarm(&self) -> Option<Instant> {
         let grace = if self.late { LET_GO } else { Duration::ZERO };
-        let deadline = self.terms.borrow().deadline().map(|at| at + grace);
-        let due = self.plan.lock().next_due(Instant::now());
-        [deadline, due].into_iter().flatten().min()
+        let state = self.keeper.state.lock();
+        let deadline = state.terms.deadline().map(|at| at + grace);
+        [deadline, state.plan.next_due(Instant::now())].into_iter().flatten().min()
     }
 
     /// At the deadline the rest goes down at once, in no order; a child that is not down a
     /// second later is given up.
     fn look_at_the_clock(&mut self) {
-        let Some(deadline) = self.terms.borrow().deadline() else { return };
+        let mut state = self.keeper.state.lock();
+        let Some(deadline) = state.terms.deadline() else { return };
         let now = Instant::now();
         if now >= deadline && !self.late {
             self.late = true;
-            self.plan.lock().hurry();
+            state.plan.hurry();
+            state.plan.give_falls_anew();
         } else if now >= deadline + LET_GO {
-            self.give_up();
-        }
-    }
-
-    fn give_up(&mut self) {
-        let (given_up, stopped) = {
-            let mut plan = self.plan.lock();
-            (plan.give_up(), plan.stops())
-        };
-        for child in given_up {
-            self.hands.give_up(child);
-            if stopped {
-                self.stopped(child, None);
-            }
-        }
-    }
-
-    fn done(&mut self, child: ChildId, outcome: OrderOutcome) {
-        let at = self.moment();
-        match outcome {
-            OrderOutcome::Started { life, result: Ok(()) } => {
-                self.plan.lock().started(child, life, at)
-            }
-            OrderOutcome::Started { life, result: Err(reason) } => {
-                self.plan.lock().start_failed(child, life, reason, at);
-            }
-            OrderOutcome::Fell { how, summary } => {
-                if how == Fall::Stop {
-                    self.stopped(child, summary);
+            let (given_up, stopped) = (state.plan.give_up(), state.plan.stops());
+            drop(state);
+            for child in given_up {
+                self.hands.give_up(child);
+                if stopped {
+                    self.stopped(child, None);
                 }
-                self.plan.lock().fell(child, how);
             }
         }
     }
 
-    fn stopped(&mut self, child: ChildId, summary: Option<StopSummary>) {
-        let (name, ends) = {
-            let plan = self.plan.lock();
-            (plan.name_of(child), plan.end().is_some())
+    fn done(&mut self, order: Order, outcome: OrderOutcome) {
+        if let Order::Fall { child, how: Fall::Stop } = order {
+            self.stopped(child, outcome.clone().ok().flatten());
+        }
+        let mut state = self.keeper.state.lock();
+        let at = state.moment();
+        let gone = match (order, outcome) {
+            (Order::Start { child, life }, Ok(_)) => {
+                state.plan.started(child, life, at);
+                None
+            }
+            (Order::Start { child, life }, Err(reason)) => {
+                state.plan.start_failed(child, life, reason, at);
+                None
+            }
+            (Order::Fall { child, how }, _) => state.plan.fell(child, how),
         };
-        self.waiting.gone(child, summary.clone());
-        self.children.remove(&child);
-        if ends {
-            self.stops.push(ChildStop { id: child, name, summary });
-        }
+        drop(state);
+        discard(gone);
     }
 
-    pub(crate) fn obey(&mut self, command: Command) {
-        match command {
-            Command::Add(id, spec, answer) => {
-                let _ = answer.send(self.add(id, spec));
+    fn stopped(&self, child: ChildId, summary: Option<StopSummary>) {
+        let callers = {
+            let mut state = self.keeper.state.lock();
+            if state.plan.end().is_some() {
+                let name = state.plan.name_of(child);
+                state.stops.push(ChildStop { id: child, name, summary: summary.clone() });
             }
-            Command::Remove(id, answer) => {
-                let removed = self.plan.lock().remove(id);
-                let _ = answer.send(removed.map(|()| self.waiting.for_gone(id)));
-            }
-            Command::Enable(id, answer) => {
-                let enabled = self.plan.lock().enable(id);
-                let _ = answer.send(enabled.map(|()| self.waiting.for_up(id)));
-            }
-            Command::Stop(how) => {
-                self.on_terms_of(how);
-                self.plan.lock().stop();
-            }
-            Command::Suspend(patience) => {
-                self.on_terms_of(Stop::within(patience));
-                self.plan.lock().suspend();
-            }
-        }
+            state.waiting.gone(child)
+        };
+        answer(callers, &summary.ok_or(ChangeError::Overtaken));
     }
+}
 
-    fn add(&mut self, id: ChildId, spec: ChildSpec) -> Result<Change<()>, ChildError> {
-        let member = PlannedChild { id, name: spec.child.name(), rules: spec.rules, added: true };
-        self.plan.lock().add(member)?;
-        self.children.insert(id, spec);
-        Ok(self.waiting.for_up(id))
+/// An order to go down, under way since then, of a child with its `own` way of stopping.
+async fn fall(
+    child: Arc<dyn Child>,
+    how: Fall,
+    own: Stop,
+    terms: Terms,
+    since: Instant,
+) -> Option<StopSummary> {
+    match how {
+        Fall::Suspend => child.suspend(terms.patience(own, since)).await,
+        Fall::Disable => child.disable(terms.patience(own, since)).await,
+        Fall::Stop => return Some(child.stop(terms.stop(own, since)).await),
     }
-
-    fn on_terms_of(&mut self, how: Stop) {
-        self.terms.send_if_modified(|terms| {
-            let before = std::mem::replace(terms, terms.with(how));
-            before != *terms
-        });
-    }
-
-    fn finish(mut self) -> Finished {
-        let plan = self.plan.lock();
-        let kept = plan.kept().filter_map(|(id, added)| {
-            let spec = self.children.remove(&id)?;
-            Some(KeptChild { id, added, spec })
-        });
-        Finished {
-            kept: kept.collect(),
-            report: SupervisorReport {
-                end: plan.end().cloned().unwrap_or(SupervisorEnd::Stopped),
-                children: self.stops,
-            },
-            stopped: plan.stops(),
-            boot: self.boot,
-        }
-    }
+    None
 }

@@ -1,12 +1,12 @@
 //! The terms on which children go down: each on its own, unless the stop of the
 //! supervisor has less time.
 //!
-//! A supervisor may be stopped again, more urgently, while it stops. So the code that carries out
-//! an order (`hands.rs`) watches the terms, and gives the order anew when they have changed.
+//! A supervisor may be stopped again, more urgently, while it stops. The orders that are under way
+//! are given anew then, and at the deadline.
 
 use std::time::Duration;
 
-use tokio::{sync::watch, time::Instant};
+use tokio::time::Instant;
 
 use crate::Stop;
 
@@ -60,16 +60,6 @@ impl Terms {
                 let left = |at: Instant| at.saturating_duration_since(Instant::now());
                 self.deadline.map_or(FOREVER, left)
             }
-        }
-    }
-
-    /// Returns when an order on these terms is to be given anew: they have changed, or
-    /// the deadline has come.
-    pub(crate) async fn outdated(self, terms: &mut watch::Receiver<Self>) {
-        let ahead = self.deadline.filter(|at| *at > Instant::now());
-        tokio::select! {
-            Ok(()) = terms.changed() => {}
-            () = sleep_until(ahead) => {}
         }
     }
 }

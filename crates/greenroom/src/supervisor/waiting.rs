@@ -1,54 +1,53 @@
 //! Callers that wait for a child to come up, or to be gone.
 
-use std::collections::HashMap;
-
 use tokio::sync::oneshot::Sender;
 
 use super::{change::Change, child::ChildId, error::ChangeError};
 use crate::pool::StopSummary;
 
-type Answers<T> = HashMap<ChildId, Vec<Sender<Result<T, ChangeError>>>>;
+/// Callers, each with its child. Answered and dropped under no lock: that wakes them. A caller
+/// that is dropped unanswered is told that something else came first.
+pub(super) type Callers<T> = Vec<(ChildId, Sender<Result<T, ChangeError>>)>;
 
-/// A caller whose sender is dropped unanswered is told that something else came first.
 #[derive(Default)]
-pub(crate) struct Waiting {
-    up: Answers<()>,
-    gone: Answers<StopSummary>,
+pub(super) struct Waiting {
+    up: Callers<()>,
+    gone: Callers<StopSummary>,
 }
 
 impl Waiting {
-    pub(crate) fn for_up(&mut self, child: ChildId) -> Change<()> {
+    pub(super) fn for_up(&mut self, child: ChildId) -> Change<()> {
         wait(&mut self.up, child)
     }
 
-    pub(crate) fn for_gone(&mut self, child: ChildId) -> Change<StopSummary> {
+    pub(super) fn for_gone(&mut self, child: ChildId) -> Change<StopSummary> {
         wait(&mut self.gone, child)
     }
 
     /// A child has come up, or will not.
-    pub(crate) fn up(&mut self, child: ChildId, outcome: &Result<(), ChangeError>) {
-        answer(&mut self.up, child, outcome);
+    pub(super) fn up(&mut self, child: ChildId) -> Callers<()> {
+        self.up.extract_if(.., |(of, _)| *of == child).collect()
     }
 
-    /// A child has stopped for good. Without a summary, it is unknown how.
-    pub(crate) fn gone(&mut self, child: ChildId, summary: Option<StopSummary>) {
-        answer(&mut self.gone, child, &summary.ok_or(ChangeError::Overtaken));
+    /// A child has stopped for good.
+    pub(super) fn gone(&mut self, child: ChildId) -> Callers<StopSummary> {
+        self.gone.extract_if(.., |(of, _)| *of == child).collect()
     }
 
-    /// Lets go of callers whose child is not to come up any more.
-    pub(crate) fn forget_overtaken(&mut self, wants_up: impl Fn(ChildId) -> bool) {
-        self.up.retain(|child, _| wants_up(*child));
+    /// Callers whose child is not to come up any more.
+    pub(super) fn overtaken(&mut self, wants_up: impl Fn(ChildId) -> bool) -> Callers<()> {
+        self.up.extract_if(.., |(child, _)| !wants_up(*child)).collect()
     }
 }
 
-fn wait<T: Clone>(answers: &mut Answers<T>, child: ChildId) -> Change<T> {
-    let (change, sender) = Change::new(child);
-    answers.entry(child).or_default().push(sender);
+fn wait<T: Clone>(callers: &mut Callers<T>, child: ChildId) -> Change<T> {
+    let (change, caller) = Change::new(child);
+    callers.push((child, caller));
     change
 }
 
-fn answer<T: Clone>(answers: &mut Answers<T>, child: ChildId, outcome: &Result<T, ChangeError>) {
-    for sender in answers.remove(&child).into_iter().flatten() {
-        let _ = sender.send(outcome.clone());
+pub(super) fn answer<T: Clone>(callers: Callers<T>, outcome: &Result<T, ChangeError>) {
+    for (_, caller) in callers {
+        let _ = caller.send(outcome.clone());
     }
 }

@@ -122,7 +122,7 @@ async fn s02_a_child_whose_budget_is_used_up_is_disabled_and_brought_back() {
     let children = root.children();
     assert_eq!(children[0].state, ChildState::Disabled);
     assert_eq!(pool.try_send(1).unwrap_err().without_message(), NotAccepted::NoWorkers);
-    let mut enabled = root.enable(children[0].id).await.unwrap();
+    let mut enabled = root.enable(children[0].id).unwrap();
     enabled.done(SECOND).await.unwrap();
     assert_eq!(pool.call(1).await, Ok(1));
 }
@@ -207,7 +207,7 @@ async fn s02_p22_a_permit_of_a_sticky_pool_that_is_disabled_gives_its_message_ba
     assert_eq!(root.children()[0].state, ChildState::Disabled);
     assert!(permit.send(5).is_err());
     assert!(pool.stats().queued == 0 && pool.stats().ledger_holds());
-    let mut enabled = root.enable(root.children()[0].id).await.unwrap();
+    let mut enabled = root.enable(root.children()[0].id).unwrap();
     enabled.done(SECOND).await.unwrap();
     assert_eq!(pool.call(1).await, Ok(1));
 }
@@ -294,7 +294,7 @@ async fn s02_a_pool_is_disabled_although_a_worker_is_wedged() {
     until("no worker is left", || pool.stats().in_hand == 0 && pool.stats().live == 0).await;
     assert!(refused());
     assert!(pool.stats().ledger_holds());
-    let mut enabled = root.enable(root.children()[0].id).await.unwrap();
+    let mut enabled = root.enable(root.children()[0].id).unwrap();
     enabled.done(SECOND).await.unwrap();
     assert_eq!((pool.call(4).await, pool.stats().live), (Ok(4), 2));
     root.stop(Stop::within(SECOND)).await;

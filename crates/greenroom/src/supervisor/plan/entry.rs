@@ -73,6 +73,8 @@ pub(super) struct ChildEntry {
     /// It goes down only after the later ones in line, and comes up only when the earlier ones in
     /// line are up and none is to go down any more.
     pub(super) in_line: bool,
+    /// The order to go down that is under way is to be given again.
+    pub(super) anew: bool,
     /// It is not started before.
     pub(super) not_before: Option<Instant>,
     /// Until it has been up.
@@ -96,6 +98,7 @@ impl ChildEntry {
             phase: Phase::Down,
             wish: Wish::Up,
             in_line: true,
+            anew: false,
             not_before: None,
             debut: Some(debut),
             life: 0,
@@ -178,7 +181,7 @@ impl ChildEntry {
     /// Returns the wait before the next attempt.
     pub(super) fn try_again(&mut self, at: Moment) -> Duration {
         self.failures = self.failures.saturating_add(1);
-        let after = self.member.rules.restarts.backoff.wait(self.failures, at.chance);
+        let after = self.member.spec.rules.restarts.backoff.wait(self.failures, at.chance);
         self.not_before = Some(at.now + after);
         after
     }
@@ -188,7 +191,7 @@ impl ChildEntry {
         if !self.wants_up() {
             return;
         }
-        if self.member.rules.policy == RestartPolicy::Temporary && self.debut.is_none() {
+        if self.member.spec.rules.policy == RestartPolicy::Temporary && self.debut.is_none() {
             self.end_for_good();
         } else {
             if self.phase == Phase::Up || self.phase == Phase::Starting {

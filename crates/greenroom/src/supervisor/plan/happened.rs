@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::{
-    Fall, Moment, Plan, PlanNotice,
+    Fall, Moment, Plan, PlanNotice, PlannedChild,
     entry::{ChildEntry, Debut, Phase, Wish},
 };
 use crate::{
@@ -69,19 +69,18 @@ impl Plan {
                 self.notices.push(PlanNotice::NotAdded { child, reason });
             }
             None => {
-                let after = entry.try_again(at);
+                let (child, after) = (entry.name(), entry.try_again(at));
                 self.notices.push(PlanNotice::TriesAgain { child, after, reason });
             }
         }
     }
 
-    /// An order to go down is done. A removed child is forgotten.
-    pub(crate) fn fell(&mut self, child: ChildId, how: Fall) {
-        let Some(entry) = self.find(child) else { return };
-        entry.has_fallen(how);
-        if how == Fall::Stop && self.end.is_none() {
-            self.entries.retain(|entry| entry.member.id != child);
-        }
+    /// An order to go down is done. A removed child is forgotten, and returned.
+    pub(crate) fn fell(&mut self, child: ChildId, how: Fall) -> Option<PlannedChild> {
+        let place = self.entries.iter().position(|entry| entry.member.id == child)?;
+        self.entries[place].has_fallen(how);
+        let forgotten = how == Fall::Stop && self.end.is_none();
+        forgotten.then(|| self.entries.remove(place).member)
     }
 
     fn living(&mut self, child: ChildId, life: u64) -> Option<(usize, &mut ChildEntry)> {
@@ -96,13 +95,13 @@ impl Plan {
         if !entry.wants_up() {
             return self.notices.push(PlanNotice::Spent(reason));
         }
-        if !entry.member.rules.policy.starts_again(reason.is_normal()) {
+        if !entry.member.spec.rules.policy.starts_again(reason.is_normal()) {
             return self.ended(place, reason);
         }
         if restarted_anyway {
             return self.notices.push(PlanNotice::Spent(reason));
         }
-        match entry.log.next(&entry.member.rules.restarts, at.now, at.chance) {
+        match entry.log.next(&entry.member.spec.rules.restarts, at.now, at.chance) {
             Some(after) => self.restart(place, reason, after, at.now),
             None => self.exceeded(place, reason),
         }
@@ -111,15 +110,15 @@ impl Plan {
     fn ended(&mut self, place: usize, reason: ExitReason) {
         let entry = &mut self.entries[place];
         entry.end_for_good();
-        self.notices.push(PlanNotice::Ended { child: entry.member.id, reason: reason.clone() });
-        if entry.member.rules.significant {
+        self.notices.push(PlanNotice::Ended { child: entry.name(), reason: reason.clone() });
+        if entry.member.spec.rules.significant {
             let child = entry.name();
             self.end_as(SupervisorEnd::Significant { child, reason });
         }
     }
 
     fn restart(&mut self, place: usize, reason: ExitReason, after: Duration, now: Instant) {
-        let child = self.entries[place].member.id;
+        let child = self.entries[place].name();
         self.notices.push(PlanNotice::Restarts { child, after, reason });
         for affected in self.strategy.affected(place, self.entries.len()) {
             self.entries[affected].restart_with(now + after);
@@ -129,8 +128,8 @@ impl Plan {
 
     fn exceeded(&mut self, place: usize, reason: ExitReason) {
         let entry = &mut self.entries[place];
-        self.notices.push(PlanNotice::Exceeded { child: entry.member.id, reason: reason.clone() });
-        match entry.member.rules.on_exceeded {
+        self.notices.push(PlanNotice::Exceeded { child: entry.name(), reason: reason.clone() });
+        match entry.member.spec.rules.on_exceeded {
             OnExceeded::DisableChild => entry.disable(),
             OnExceeded::StopSupervisor => {
                 let child = entry.name();

@@ -1,6 +1,6 @@
 //! The orders of a plan, and its notices.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use crate::{ExitReason, supervisor::child::ChildId};
 
@@ -10,6 +10,14 @@ use crate::{ExitReason, supervisor::child::ChildId};
 pub(crate) enum Order {
     Start { child: ChildId, life: u64 },
     Fall { child: ChildId, how: Fall },
+}
+
+impl Order {
+    pub(crate) fn child(self) -> ChildId {
+        match self {
+            Self::Start { child, .. } | Self::Fall { child, .. } => child,
+        }
+    }
 }
 
 /// How a child goes down: each one does what the one before does, and more.
@@ -28,15 +36,15 @@ pub(crate) enum PlanNotice {
     /// A child has started.
     Up(ChildId),
     /// A child is restarted after this wait.
-    Restarts { child: ChildId, after: Duration, reason: ExitReason },
+    Restarts { child: Arc<str>, after: Duration, reason: ExitReason },
     /// A start failed, and is tried again after this wait.
-    TriesAgain { child: ChildId, after: Duration, reason: String },
+    TriesAgain { child: Arc<str>, after: Duration, reason: String },
     /// A child that was added did not start; it is removed.
     NotAdded { child: ChildId, reason: String },
     /// A child has used up its budget.
-    Exceeded { child: ChildId, reason: ExitReason },
+    Exceeded { child: Arc<str>, reason: ExitReason },
     /// A child has ended and is not restarted.
-    Ended { child: ChildId, reason: ExitReason },
+    Ended { child: Arc<str>, reason: ExitReason },
     /// A reason that changed nothing. A plan drops none itself: they may hold an error of a user,
     /// and it works under a lock.
     Spent(ExitReason),

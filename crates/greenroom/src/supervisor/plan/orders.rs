@@ -30,7 +30,8 @@ impl Plan {
         for entry in self.entries.iter_mut().rev() {
             let Some(how) = entry.pending_fall() else { continue };
             let has_its_turn = !(entry.in_line && line_falls);
-            if has_its_turn && !entry.is_falling(how) {
+            let anew = std::mem::take(&mut entry.anew);
+            if if entry.is_falling(how) { anew } else { has_its_turn } {
                 entry.phase = Phase::Falling(how);
                 orders.push(Order::Fall { child: entry.member.id, how });
             }

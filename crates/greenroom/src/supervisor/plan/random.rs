@@ -61,7 +61,7 @@ impl World {
     /// Takes the orders; a new one for a child takes the place of the former.
     fn give(&mut self) {
         for order in self.bench.give() {
-            self.under_way.retain(|former| child(former) != child(&order));
+            self.under_way.retain(|former| former.child() != order.child());
             self.under_way.push(order);
         }
     }
@@ -79,7 +79,7 @@ impl World {
             Step::Enable(id) => drop(plan.enable(ChildId(id))),
             Step::Add => {
                 self.added += 1;
-                let _ = plan.add(Bench::member(4 + self.added, extra, true));
+                plan.add(Bench::member(4 + self.added, extra, true));
             }
         }
     }
@@ -103,12 +103,6 @@ impl World {
             self.bench.later(100);
         }
         assert_eq!(self.under_way, []);
-    }
-}
-
-fn child(order: &Order) -> ChildId {
-    match order {
-        Order::Start { child, .. } | Order::Fall { child, .. } => *child,
     }
 }
 

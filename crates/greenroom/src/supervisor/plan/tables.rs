@@ -1,16 +1,17 @@
 //! Every pair of an event and a request.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use tokio::time::Instant;
 
 use super::{Fall, Moment, Order, Plan, PlannedChild};
 use crate::{
-    ExitReason, RestartPolicy, Restarts,
+    ExitReason, RestartPolicy, Restarts, Stop,
     supervisor::{
         child::{ChildExit, ChildId},
+        fake::{Fake, Log},
         info::ChildState,
-        spec::{OnExceeded, Rules},
+        spec::{ChildSpec, OnExceeded, Rules},
         strategy::Strategy::{self, OneForAll, OneForOne, RestForOne},
     },
 };
@@ -41,7 +42,8 @@ impl Bench {
     /// A plan of which nothing has been done.
     pub(super) fn fresh(strategy: Strategy, rules: &[Rules]) -> Self {
         let members = (1..).zip(rules).map(|(id, rules)| Self::member(id, *rules, false));
-        let plan = Plan::new(strategy, Fall::Stop, members);
+        let mut plan = Plan::new(strategy, Fall::Stop);
+        plan.start_with(members);
         Self { plan, now: Instant::now(), given: Vec::new() }
     }
 
@@ -53,7 +55,9 @@ impl Bench {
     }
 
     pub(super) fn member(id: u64, rules: Rules, added: bool) -> PlannedChild {
-        PlannedChild { id: ChildId(id), name: Arc::from(id.to_string()), rules, added }
+        let child = Fake::new(&id.to_string(), &Log::default());
+        let spec = ChildSpec { child, stop: Stop::Now, rules };
+        PlannedChild::new(ChildId(id), spec, added)
     }
 
     pub(super) fn at(&self) -> Moment {
@@ -86,7 +90,7 @@ impl Bench {
         let at = self.at();
         match order {
             Order::Start { child, life } => self.plan.started(child, life, at),
-            Order::Fall { child, how } => self.plan.fell(child, how),
+            Order::Fall { child, how } => drop(self.plan.fell(child, how)),
         }
     }
 

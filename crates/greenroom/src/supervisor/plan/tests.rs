@@ -231,8 +231,9 @@ fn s02_a_nested_supervisor_that_gives_up_keeps_its_children_until_it_is_stopped(
     let members = (1..=3).map(|id| Bench::member(id, DISABLES, false));
     let mut bench = Bench::up(OneForOne, &[]);
     let second = Rules { on_exceeded: OnExceeded::StopSupervisor, ..DISABLES };
-    bench.plan = super::Plan::new(OneForOne, Fall::Suspend, members);
-    bench.plan.entries[1].member.rules = second;
+    bench.plan = super::Plan::new(OneForOne, Fall::Suspend);
+    bench.plan.start_with(members);
+    bench.plan.entries[1].member.spec.rules = second;
     bench.run();
     bench.exit(2, abnormal());
     assert_eq!(bench.given(), "suspend 3");
@@ -250,7 +251,7 @@ fn s01_an_added_child_that_does_not_start_is_removed_and_one_that_has_ended_is_f
     let mut bench = Bench::up(OneForOne, &[RULES]);
     let temporary = Rules { policy: RestartPolicy::Temporary, ..RULES };
     for id in [2, 3] {
-        bench.plan.add(Bench::member(id, temporary, true)).expect("it goes");
+        bench.plan.add(Bench::member(id, temporary, true));
     }
     assert_eq!(bench.given(), "start 2, start 3", "under OneForOne neither waits for the other");
     bench.plan.notices();
@@ -268,7 +269,7 @@ fn s01_a_child_that_is_added_during_a_restart_waits_for_its_turn() {
     let mut bench = Bench::up(RestForOne, &[RULES; 2]);
     bench.exit(1, abnormal());
     assert_eq!(bench.given(), "suspend 2");
-    bench.plan.add(Bench::member(3, RULES, true)).expect("it goes");
+    bench.plan.add(Bench::member(3, RULES, true));
     assert_eq!(bench.given(), "");
     bench.fall_done(2, Fall::Suspend);
     assert_eq!(bench.run(), "start 1, start 2, start 3");

@@ -78,7 +78,7 @@ async fn s02_one_that_gives_up_too_often_is_disabled_with_all_its_children_and_c
     settled().await;
     assert_eq!(log.take(), "suspend b, disable b, disable a");
     assert_eq!(state(&handle, "inner"), ChildState::Disabled);
-    let mut enabled = handle.enable(child(&handle, "inner").id).await.expect("it is disabled");
+    let mut enabled = handle.enable(child(&handle, "inner").id).expect("it is disabled");
     assert_eq!(enabled.done(SECOND).await, Ok(()));
     assert_eq!(log.take(), "start a, start b");
     handle.stop(Stop::Now).await;

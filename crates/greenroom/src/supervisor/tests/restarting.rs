@@ -76,7 +76,7 @@ async fn s02_a_budget_that_is_used_up_disables_the_child_until_it_is_enabled() {
     assert_eq!(state(&handle, "a"), ChildState::Disabled);
     assert_eq!(state(&handle, "b"), ChildState::Running);
     a.next("start", Act::Fails);
-    let mut enabled = handle.enable(child(&handle, "a").id).await.expect("it is disabled");
+    let mut enabled = handle.enable(child(&handle, "a").id).expect("it is disabled");
     assert_eq!(enabled.done(SECOND).await, Ok(()));
     assert_eq!(log.take(), "start a, start a", "a start that fails is tried again");
     a.panics();

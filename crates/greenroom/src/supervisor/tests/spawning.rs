@@ -81,7 +81,7 @@ async fn s01_a_supervisor_that_is_ended_during_its_start_says_by_whom() {
 async fn s01_added_children_come_last_and_go_first() {
     let (log, [a, b]) = Fake::some();
     let handle = up(Strategy::OneForOne, &log, [a.into()]).await;
-    let mut added = handle.add(b).await.expect("it runs");
+    let mut added = handle.add(b).expect("it runs");
     assert_eq!(added.done(SECOND).await, Ok(()));
     assert_eq!(added.done(SECOND).await, Ok(()), "it can be asked again");
     assert_eq!(child(&handle, "b").id, added.id());
@@ -94,7 +94,7 @@ async fn s01_an_added_child_that_does_not_start_is_no_child() {
     let (log, [a, b]) = Fake::some();
     b.next("start", Act::Fails);
     let handle = up(Strategy::OneForOne, &log, [a.into()]).await;
-    let mut added = handle.add(b).await.expect("it runs");
+    let mut added = handle.add(b).expect("it runs");
     let failed = ChangeError::StartFailed { reason: "not today".to_owned() };
     assert_eq!(added.done(SECOND).await, Err(failed));
     settled().await;
@@ -111,9 +111,9 @@ async fn s01_the_handle_answers_while_a_start_and_a_stop_hang() {
     (0..3).for_each(|_| b.next("stop", Act::Hangs));
     a.panics();
     let began = tokio::time::Instant::now();
-    let mut removed = handle.remove(child(&handle, "b").id).await.expect("a child");
-    let mut added = handle.add(c).await.expect("it runs");
-    assert_eq!(handle.enable(added.id()).await.unwrap_err(), ChildError::NotDisabled(added.id()));
+    let mut removed = handle.remove(child(&handle, "b").id).expect("a child");
+    let mut added = handle.add(c).expect("it runs");
+    assert_eq!(handle.enable(added.id()).unwrap_err(), ChildError::NotDisabled(added.id()));
     assert_eq!(handle.children().len(), 3);
     assert_eq!(began.elapsed(), Duration::ZERO);
     assert_eq!(removed.done(SECOND).await, Err(ChangeError::UnderWay));
@@ -121,7 +121,7 @@ async fn s01_the_handle_answers_while_a_start_and_a_stop_hang() {
     handle.stop(Stop::within(SECOND)).await;
     assert_eq!(removed.done(SECOND).await, Err(ChangeError::Overtaken), "it never answered");
     assert_eq!(added.done(SECOND).await, Err(ChangeError::Overtaken));
-    assert_eq!(handle.remove(added.id()).await.unwrap_err(), ChildError::NotRunning);
+    assert_eq!(handle.remove(added.id()).unwrap_err(), ChildError::NotRunning);
 }
 
 #[tokio::test(start_paused = true)]
@@ -131,11 +131,11 @@ async fn s01_a_removed_child_is_stopped_in_its_own_way_and_forgotten() {
     let handle = up(Strategy::OneForAll, &log, [a.into(), spec]).await;
     b.queued.store(5, std::sync::atomic::Ordering::SeqCst);
     let id = child(&handle, "b").id;
-    let mut removed = handle.remove(id).await.expect("a child");
+    let mut removed = handle.remove(id).expect("a child");
     assert_eq!(removed.done(SECOND).await.expect("it stopped").left_over, 5);
     assert_eq!(b.hows(), [Stop::within(3 * SECOND)]);
     assert_eq!(handle.children().len(), 1, "forgotten");
     assert_eq!(state(&handle, "a"), ChildState::Running, "nor has it ended its supervisor");
-    assert_eq!(handle.remove(id).await.unwrap_err(), ChildError::Unknown(id));
+    assert_eq!(handle.remove(id).unwrap_err(), ChildError::Unknown(id));
     assert_eq!(log.take(), "stop b");
 }

@@ -63,7 +63,7 @@ async fn s01_an_order_waits_until_the_former_has_let_go_of_its_thread() {
         tokio::task::yield_now().await;
     }
     let id = handle.children()[0].id;
-    let mut removed = handle.remove(id).await.expect("a child");
+    let mut removed = handle.remove(id).expect("a child");
     for _ in 0..1_000 {
         tokio::task::yield_now().await;
     }
