@@ -57,7 +57,7 @@
 //! | which worker gets a message | the module [`policy`] |
 //! | limits and sizes, decided for a pool that obeys them or for a caller that acts | [`limits`], [`autoscale`] |
 //! | advice on a pool's settings while it runs | the module [`advisor`] |
-//! | tests | the feature `test-util`: scripted workers, a clock that jumps |
+//! | tests | tokio's paused clock, which pools and timers go by; [`PoolBuilder::seed`], for chance that repeats itself |
 //! | the promises, and the tests that hold them | the module [`statements`] |
 
 mod actor;
@@ -89,8 +89,6 @@ mod size;
 mod step_aside;
 pub mod supervisor;
 pub mod system;
-#[cfg(feature = "test-util")]
-pub mod test_util;
 pub mod timer;
 pub mod topic;
 

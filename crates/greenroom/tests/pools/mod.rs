@@ -11,7 +11,6 @@ mod promises;
 mod resizing;
 mod retry_storms;
 mod runtimes;
-mod scripted;
 mod sleeper;
 mod stats;
 mod threads;
