@@ -15,12 +15,7 @@
 //!
 //! A timer does not keep its actor alive. When the actor is gone, the next tick ends the timer.
 
-use std::{
-    sync::{Arc, Weak},
-    time::Duration,
-};
-
-use tokio::time::Instant;
+use std::{sync::Arc, time::Duration};
 
 use crate::Address;
 
@@ -33,8 +28,7 @@ pub use self::ticket::TimerState;
 use self::{
     every::Every,
     once::Once,
-    ticket::Ticket,
-    wheel::{Alarm, Wheel},
+    ticket::{Stage, Ticket},
 };
 
 /// The shortest period, the resolution of the clock beneath. A shorter one would be a loop that
@@ -43,10 +37,7 @@ const SHORTEST_PERIOD: Duration = Duration::from_millis(1);
 
 /// A timer that was set. **Dropping it does not cancel the timer**; [`cancel`](Self::cancel) does.
 #[derive(Debug)]
-pub struct Timer {
-    ticket: Arc<Ticket>,
-    wheel: Weak<Wheel>,
-}
+pub struct Timer(Arc<Ticket>);
 
 impl Timer {
     /// For a message that is sent once.
@@ -56,7 +47,7 @@ impl Timer {
         delay: Duration,
     ) -> Self {
         let once = Once::new(to.downgrade(), message);
-        Self::set(to, delay, |_| Box::new(once))
+        Self(wheel::set(to.runtime(), delay, Box::new(once)))
     }
 
     /// For messages that `make` returns.
@@ -65,42 +56,31 @@ impl Timer {
         make: impl FnMut() -> M + Send + 'static,
         period: Duration,
     ) -> Self {
-        let (weak, period) = (to.downgrade(), period.max(SHORTEST_PERIOD));
-        Self::set(to, period, |first| Box::new(Every::new(weak, period, first, make)))
-    }
-
-    fn set<M, R, E>(
-        address: &Address<M, R, E>,
-        delay: Duration,
-        alarm: impl FnOnce(Instant) -> Box<dyn Alarm>,
-    ) -> Self {
-        let wheel = Wheel::of(address.runtime());
-        let ticket = wheel.set(address.runtime(), delay, alarm);
-        Self { ticket, wheel: Arc::downgrade(&wheel) }
+        let period = period.max(SHORTEST_PERIOD);
+        let every = Every { to: to.downgrade(), period, make };
+        Self(wheel::set(to.runtime(), period, Box::new(every)))
     }
 
     /// Cancels the timer. True when it was pending: nothing more is sent (of a periodic timer, at
     /// most the one tick that is being sent at this moment), and the message is dropped now. False
     /// when it has fired, ended or been cancelled before.
     pub fn cancel(&self) -> bool {
-        if !self.ticket.leave_pending(TimerState::Cancelled) {
-            return false;
+        match self.0.leave_pending(TimerState::Cancelled) {
+            Some(Stage::Due(at)) => wheel::remove(&self.0, at),
+            Some(Stage::Waiting(task)) => task.abort(),
+            Some(Stage::Over(_)) | None => return false,
         }
-        if let Some(wheel) = self.wheel.upgrade() {
-            wheel.remove(&self.ticket);
-        }
-        self.ticket.abort_waiting();
         true
     }
 
     /// The state of the timer.
     pub fn state(&self) -> TimerState {
-        self.ticket.state()
+        self.0.state()
     }
 
     /// Ticks of a periodic timer that were not sent, because the mailbox was full or
     /// the runtime was late.
     pub fn skipped(&self) -> u64 {
-        self.ticket.skipped()
+        self.0.skipped()
     }
 }

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use super::{
     ticket::{Ticket, TimerState},
-    wheel::{AfterAlarm, Alarm},
+    wheel::Alarm,
 };
 use crate::{
     Address, NotAccepted, SendError, WeakAddress,
@@ -26,23 +26,22 @@ impl<M, R, E> Once<M, R, E> {
 }
 
 impl<M: Send + 'static, R: Send + 'static, E: Send + 'static> Alarm for Once<M, R, E> {
-    fn ring(&mut self, ticket: &Arc<Ticket>, _now: Instant) -> AfterAlarm {
-        let (Some(message), Some(address)) = (self.message.take(), self.to.upgrade()) else {
-            return AfterAlarm::Over;
-        };
+    fn ring(&mut self, ticket: &Arc<Ticket>, _due: Instant) -> Option<Instant> {
+        let (message, address) = (self.message.take()?, self.to.upgrade()?);
         match address.try_reserve() {
-            Ok(permit) => match fire(permit, message, ticket) {
-                Some(message) => wait_in_line(address.clone(), message, ticket.clone()),
-                None => return AfterAlarm::Over,
-            },
+            Ok(permit) => {
+                if let Some(message) = fire(permit, message, ticket) {
+                    wait_in_line(address.clone(), message, ticket.clone());
+                }
+            }
             Err(NotAccepted::Full) => {
                 let waiting =
                     wait_for_room(address.clone(), message, WaitingTicket(ticket.clone()));
                 ticket.waits_in(tokio::spawn(waiting).abort_handle());
             }
-            Err(_) => return AfterAlarm::Over,
+            Err(_) => {}
         }
-        AfterAlarm::Elsewhere
+        None
     }
 }
 
@@ -50,9 +49,7 @@ impl<M: Send + 'static, R: Send + 'static, E: Send + 'static> Alarm for Once<M, 
 /// that sends cannot be cancelled. Gives the message back if there is room in the pool
 /// and none behind its key, or for its bytes.
 fn fire<M, R, E>(permit: Permit<M, R, E>, message: M, ticket: &Ticket) -> Option<M> {
-    if !ticket.leave_pending(TimerState::Fired) {
-        return None;
-    }
+    ticket.leave_pending(TimerState::Fired)?;
     match permit.send(message) {
         Ok(()) => None,
         Err(SendError::KeyFull(message) | SendError::Full(message)) => Some(message),
@@ -126,8 +123,10 @@ mod tests {
             Once::new(pool.downgrade(), ()).ring(ticket, Instant::now());
             pool.stats().accepted
         };
-        let (cancelled, pending) = (Arc::new(Ticket::new(0, 0)), Arc::new(Ticket::new(1, 0)));
-        assert!(cancelled.leave_pending(TimerState::Cancelled));
+        let runtime = tokio::runtime::Handle::current().id();
+        let ticket = || Arc::new(Ticket::new(runtime, Instant::now()));
+        let (cancelled, pending) = (ticket(), ticket());
+        assert!(cancelled.leave_pending(TimerState::Cancelled).is_some());
         assert_eq!((ring(&cancelled), ring(&pending)), (0, 1));
         assert_eq!(pending.state(), TimerState::Fired);
         assert_eq!((ring(&pending), pending.state()), (1, TimerState::Fired), "once");

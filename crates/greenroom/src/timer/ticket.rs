@@ -1,9 +1,9 @@
 //! The state that a timer shares with the caller that set it.
 
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use greenroom_queue::lock::Mutex;
-use tokio::task::AbortHandle;
+use tokio::{runtime, task::AbortHandle, time::Instant};
 
 /// The state of a timer.
 ///
@@ -17,7 +17,6 @@ use tokio::task::AbortHandle;
 /// The last two are final. A one-shot timer whose message waits for room is pending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-#[repr(u8)]
 pub enum TimerState {
     /// Something is still to be sent.
     Pending,
@@ -30,75 +29,97 @@ pub enum TimerState {
 }
 
 #[derive(Debug)]
-pub(crate) struct Ticket {
-    /// Orders timers of the same instant, and tells them apart.
+pub(super) struct Ticket {
+    /// Whose task serves it.
+    pub(super) runtime: runtime::Id,
+    /// Orders timers of the same instant.
     pub(super) number: u64,
-    /// When it is due, in nanoseconds of its wheel. Written and read under the lock of the wheel.
-    pub(super) at: AtomicU64,
-    /// A `TimerState`. Leaves `Pending` once, by compare and exchange: the winner
-    /// has decided its end.
-    state: AtomicU8,
+    stage: Mutex<Stage>,
     skipped: AtomicU64,
-    /// The task in which a one-shot waits for room.
-    waiting: Mutex<Option<AbortHandle>>,
+}
+
+/// How far a timer is. It leaves the first two once: the thread that does it has decided its end.
+#[derive(Debug)]
+pub(super) enum Stage {
+    /// It rings at this instant, or is ringing.
+    Due(Instant),
+    /// A one-shot waits for room, in this task.
+    Waiting(AbortHandle),
+    Over(TimerState),
 }
 
 impl Ticket {
-    pub(super) fn new(number: u64, at: u64) -> Self {
+    pub(super) fn new(runtime: runtime::Id, at: Instant) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
         Self {
-            number,
-            at: AtomicU64::new(at),
-            state: AtomicU8::new(TimerState::Pending as u8),
+            runtime,
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
+            stage: Mutex::new(Stage::Due(at)),
             skipped: AtomicU64::new(0),
-            waiting: Mutex::default(),
         }
     }
 
     pub(super) fn state(&self) -> TimerState {
-        let state = self.state.load(Ordering::Acquire);
-        let finals = [TimerState::Fired, TimerState::Cancelled, TimerState::Ended];
-        finals.into_iter().find(|last| *last as u8 == state).unwrap_or(TimerState::Pending)
+        match *self.stage.lock() {
+            Stage::Over(state) => state,
+            Stage::Due(_) | Stage::Waiting(_) => TimerState::Pending,
+        }
     }
 
     pub(super) fn is_pending(&self) -> bool {
         self.state() == TimerState::Pending
     }
 
-    /// False if another thread has decided before.
-    pub(super) fn leave_pending(&self, to: TimerState) -> bool {
-        let pending = TimerState::Pending as u8;
-        let exchanged =
-            self.state.compare_exchange(pending, to as u8, Ordering::AcqRel, Ordering::Relaxed);
-        exchanged.is_ok()
+    /// Ends it, and returns how far it was. `None` if another thread has decided before.
+    pub(super) fn leave_pending(&self, to: TimerState) -> Option<Stage> {
+        let mut stage = self.stage.lock();
+        match *stage {
+            Stage::Over(_) => None,
+            _ => Some(std::mem::replace(&mut *stage, Stage::Over(to))),
+        }
     }
 
     /// The actor was stopped between the decision and the send. Only for the thread that decided.
     pub(super) fn undo_fired(&self) {
-        self.state.store(TimerState::Ended as u8, Ordering::Release);
+        *self.stage.lock() = Stage::Over(TimerState::Ended);
+    }
+
+    /// It has rung for the last time: it ends, unless its message waits for room.
+    pub(super) fn rang_last(&self) {
+        let mut stage = self.stage.lock();
+        if let Stage::Due(_) = *stage {
+            *stage = Stage::Over(TimerState::Ended);
+        }
+    }
+
+    /// It has rung, and rings again. False if it was cancelled meanwhile.
+    pub(super) fn rings_again(&self, at: Instant) -> bool {
+        let mut stage = self.stage.lock();
+        let is_due = matches!(*stage, Stage::Due(_));
+        if is_due {
+            *stage = Stage::Due(at);
+        }
+        is_due
+    }
+
+    /// The message waits in this task now; cancelling drops it.
+    pub(super) fn waits_in(&self, task: AbortHandle) {
+        let mut stage = self.stage.lock();
+        match *stage {
+            Stage::Due(_) | Stage::Waiting(_) => *stage = Stage::Waiting(task),
+            // Cancelled before the task was known, or sent.
+            Stage::Over(_) => {
+                drop(stage);
+                task.abort();
+            }
+        }
     }
 
     pub(super) fn skipped(&self) -> u64 {
         self.skipped.load(Ordering::Relaxed)
     }
 
-    /// Only the wheel's task writes.
     pub(super) fn skip(&self, ticks: u64) {
         self.skipped.fetch_add(ticks, Ordering::Relaxed);
-    }
-
-    /// The message waits in this task now; cancelling drops it.
-    pub(super) fn waits_in(&self, task: AbortHandle) {
-        *self.waiting.lock() = Some(task);
-        if !self.is_pending() {
-            // Cancelled before the task was known.
-            self.abort_waiting();
-        }
-    }
-
-    pub(super) fn abort_waiting(&self) {
-        let task = self.waiting.lock().take();
-        if let Some(task) = task {
-            task.abort();
-        }
     }
 }

@@ -5,14 +5,13 @@
 //! map. Unlike a second wheel, a map frees a cancelled timer's memory at once, has no longest time,
 //! and fires equal instants in the order in which they were set.
 //!
-//! The task exists while timers are pending. It holds the wheel, and all other holds are short, so
-//! that neither task nor memory is left when the last timer has gone.
+//! A runtime is known here while its task lives: both begin with the first timer, and end when none
+//! is left.
 
 use std::{
-    collections::{BTreeMap, HashMap},
-    fmt,
+    collections::{BTreeMap, HashMap, hash_map::Entry},
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, LazyLock, Weak, atomic::Ordering},
+    sync::{Arc, LazyLock},
     time::Duration,
 };
 
@@ -25,245 +24,166 @@ use tokio::{
 };
 
 use super::ticket::{Ticket, TimerState};
+use crate::pool::later;
 
 /// What happens when a timer is due.
-pub(crate) trait Alarm: Send {
-    /// Runs user code: called under no lock.
-    fn ring(&mut self, ticket: &Arc<Ticket>, now: Instant) -> AfterAlarm;
+pub(super) trait Alarm: Send {
+    /// Runs user code: called under no lock. Returns when it rings again, if it does.
+    fn ring(&mut self, ticket: &Arc<Ticket>, due: Instant) -> Option<Instant>;
 }
 
-/// What the task does with the timer next.
-pub(crate) enum AfterAlarm {
-    /// The timer is at its end.
-    Over,
-    /// Another task decides how it ends.
-    Elsewhere,
-    /// It rings again.
-    At(Instant),
-}
-
-pub(crate) struct Wheel {
-    runtime: runtime::Id,
-    /// The origin of its nanoseconds.
-    epoch: Instant,
-    /// A timer has become the earliest.
-    changed: Notify,
-    pending: Mutex<Pending>,
-}
-
-#[derive(Default)]
-struct Pending {
+/// The timers of one runtime.
+struct Wheel {
     /// By when it is due, then by number.
-    timers: BTreeMap<(u64, u64), Set>,
-    /// The number of the next timer.
-    next: u64,
-    /// A task serves this wheel, or is being spawned. Set by the caller that adds the first timer;
-    /// unset by the task under the same lock under which it finds no timer left. Otherwise a timer
-    /// could be added that no task serves.
-    served: bool,
+    timers: BTreeMap<(Instant, u64), PendingTimer>,
+    /// A timer has become the earliest.
+    changed: Arc<Notify>,
 }
 
-/// A timer that is pending.
-struct Set {
+struct PendingTimer {
     ticket: Arc<Ticket>,
     alarm: Box<dyn Alarm>,
 }
 
+/// The runtimes with timers. No user code runs under the lock.
+static WHEELS: LazyLock<Mutex<HashMap<runtime::Id, Wheel>>> = LazyLock::new(Mutex::default);
+
+/// Sets a timer, and makes sure that a task serves it.
+pub(super) fn set(runtime: &Handle, delay: Duration, alarm: Box<dyn Alarm>) -> Arc<Ticket> {
+    let at = {
+        let _clock = runtime.enter();
+        later(delay)
+    };
+    let ticket = Arc::new(Ticket::new(runtime.id(), at));
+    let timer = PendingTimer { ticket: ticket.clone(), alarm };
+    let mut service = None;
+    let mut wheels = WHEELS.lock();
+    let wheel = wheels.entry(runtime.id()).or_insert_with(|| {
+        let changed = Arc::<Notify>::default();
+        service = Some(Service { runtime: runtime.id(), changed: changed.clone() });
+        Wheel { timers: BTreeMap::new(), changed }
+    });
+    let earliest = wheel.insert(at, timer).then(|| wheel.changed.clone());
+    drop(wheels);
+    match (service, earliest) {
+        (Some(service), _) => drop(runtime.spawn(serve(service))),
+        (None, Some(changed)) => changed.notify_one(),
+        (None, None) => {}
+    }
+    ticket
+}
+
+/// Drops what a cancelled timer would have sent.
+pub(super) fn remove(ticket: &Ticket, at: Instant) {
+    let mut wheels = WHEELS.lock();
+    let wheel = wheels.get_mut(&ticket.runtime);
+    let timer = wheel.and_then(|wheel| wheel.timers.remove(&(at, ticket.number)));
+    drop(wheels);
+    discard(timer);
+}
+
+impl Wheel {
+    /// True if it is the earliest now.
+    fn insert(&mut self, at: Instant, timer: PendingTimer) -> bool {
+        let key = (at, timer.ticket.number);
+        self.timers.insert(key, timer);
+        self.timers.first_key_value().is_some_and(|(first, _)| *first == key)
+    }
+}
+
+/// The task of a wheel. If it is dropped with its runtime, or spawned on a runtime that has
+/// stopped, its timers will never be served: they end.
+struct Service {
+    runtime: runtime::Id,
+    /// That of its wheel, which it is known by.
+    changed: Arc<Notify>,
+}
+
 /// What the task does next.
 enum WheelStep {
-    Ring(Set),
+    Ring(Instant, PendingTimer),
     Sleep(Instant),
     End,
 }
 
-/// Runtimes with timers pending. A wheel removes itself when it is dropped.
-static WHEELS: LazyLock<Mutex<HashMap<runtime::Id, Weak<Wheel>>>> = LazyLock::new(Mutex::default);
-
-impl Wheel {
-    /// The wheel of this runtime.
-    pub(crate) fn of(runtime: &Handle) -> Arc<Self> {
-        let mut wheels = WHEELS.lock();
-        if let Some(wheel) = wheels.get(&runtime.id()).and_then(Weak::upgrade) {
-            return wheel;
-        }
-        let wheel = Arc::new(Self::new(runtime));
-        wheels.insert(runtime.id(), Arc::downgrade(&wheel));
-        wheel
-    }
-
-    fn new(runtime: &Handle) -> Self {
-        let _clock = runtime.enter();
-        Self {
-            runtime: runtime.id(),
-            epoch: Instant::now(),
-            changed: Notify::new(),
-            pending: Mutex::default(),
-        }
-    }
-
-    /// Sets a timer, and makes sure that a task serves it.
-    pub(crate) fn set(
-        self: &Arc<Self>,
-        runtime: &Handle,
-        delay: Duration,
-        alarm: impl FnOnce(Instant) -> Box<dyn Alarm>,
-    ) -> Arc<Ticket> {
-        let at = {
-            let _clock = runtime.enter();
-            self.nanos(Instant::now()).saturating_add(nanos(delay))
-        };
-        let alarm = alarm(self.instant(at));
-        let (ticket, first, served) = self.pending.lock().add(at, alarm);
-        if !served {
-            runtime.spawn(serve(Service { wheel: self.clone(), ends: false }));
-        } else if first {
-            self.changed.notify_one();
-        }
-        ticket
-    }
-
-    /// Drops what a cancelled timer would have sent.
-    pub(crate) fn remove(&self, ticket: &Ticket) {
-        let set = self.pending.lock().remove(ticket);
-        discard(set);
-    }
-
-    fn nanos(&self, at: Instant) -> u64 {
-        nanos(at.saturating_duration_since(self.epoch))
-    }
-
-    fn instant(&self, nanos: u64) -> Instant {
-        self.epoch + Duration::from_nanos(nanos.min(LATEST))
-    }
-
-    fn step(&self) -> WheelStep {
-        let now = self.nanos(Instant::now());
-        let mut pending = self.pending.lock();
-        let Some(first) = pending.timers.first_entry() else {
-            pending.served = false;
-            return WheelStep::End;
-        };
-        match first.key().0 {
-            at if at <= now => WheelStep::Ring(first.remove()),
-            at => WheelStep::Sleep(self.instant(at)),
-        }
-    }
-
-    fn ring(&self, mut set: Set) {
-        let ring = AssertUnwindSafe(|| set.alarm.ring(&set.ticket, Instant::now()));
-        let next = catch_unwind(ring).unwrap_or_else(|panic| {
-            discard(panic);
-            tracing::error!("a timer panicked, and ends");
-            AfterAlarm::Over
-        });
-        match next {
-            AfterAlarm::At(at) => self.put_back(set, at),
-            AfterAlarm::Elsewhere => discard(set),
-            AfterAlarm::Over => {
-                set.ticket.leave_pending(TimerState::Ended);
-                discard(set);
-            }
-        }
-    }
-
-    /// A timer that was cancelled while it rang is not put back: its canceller first marks it
-    /// cancelled and then looks for it here.
-    fn put_back(&self, set: Set, at: Instant) {
-        let mut pending = self.pending.lock();
-        if set.ticket.is_pending() {
-            pending.put(self.nanos(at), set);
-        } else {
-            drop(pending);
-            discard(set);
-        }
-    }
-}
-
-impl Pending {
-    /// Returns the ticket, whether this timer is the earliest, and whether a task serves it.
-    fn add(&mut self, at: u64, alarm: Box<dyn Alarm>) -> (Arc<Ticket>, bool, bool) {
-        let ticket = Arc::new(Ticket::new(self.next, at));
-        self.next += 1;
-        self.put(at, Set { ticket: ticket.clone(), alarm });
-        let first = self.timers.first_key_value();
-        let is_first = first.is_some_and(|((_, number), _)| *number == ticket.number);
-        (ticket, is_first, std::mem::replace(&mut self.served, true))
-    }
-
-    fn put(&mut self, at: u64, set: Set) {
-        set.ticket.at.store(at, Ordering::Relaxed);
-        self.timers.insert((at, set.ticket.number), set);
-    }
-
-    fn remove(&mut self, ticket: &Ticket) -> Option<Set> {
-        self.timers.remove(&(ticket.at.load(Ordering::Relaxed), ticket.number))
-    }
-}
-
-impl Drop for Wheel {
-    fn drop(&mut self) {
-        let mut wheels = WHEELS.lock();
-        // Another one may have taken this place meanwhile.
-        if wheels.get(&self.runtime).is_some_and(|wheel| wheel.strong_count() == 0) {
-            wheels.remove(&self.runtime);
-        }
-    }
-}
-
-impl fmt::Debug for Wheel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Wheel").field("pending", &self.pending.lock().timers.len()).finish()
-    }
-}
-
-/// The latest instant, so far from any epoch that a wait until then never ends: a hundred
-/// years, in nanoseconds.
-const LATEST: u64 = 100 * 365 * 24 * 3600 * 1_000_000_000;
-
-fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX).min(LATEST)
-}
-
-/// The state of the task. If it is dropped with its runtime, or spawned on a runtime that has
-/// stopped, its timers will never be served: they end.
-struct Service {
-    wheel: Arc<Wheel>,
-    /// The task has found no timer left; timers set since belong to another one.
-    ends: bool,
-}
-
-impl Drop for Service {
-    fn drop(&mut self) {
-        if self.ends {
-            return;
-        }
-        let orphans = {
-            let mut pending = self.wheel.pending.lock();
-            pending.served = false;
-            std::mem::take(&mut pending.timers)
-        };
-        for set in orphans.into_values() {
-            set.ticket.leave_pending(TimerState::Ended);
-            discard(set);
-        }
-    }
-}
-
-async fn serve(mut service: Service) {
+async fn serve(service: Service) {
     loop {
-        match service.wheel.step() {
-            WheelStep::Ring(set) => {
-                service.wheel.ring(set);
+        match service.step() {
+            WheelStep::Ring(due, timer) => {
+                service.ring(due, timer);
                 // Many may be due at once; others on this thread get their turn.
                 tokio::task::coop::consume_budget().await;
             }
             WheelStep::Sleep(until) => {
-                let _ = tokio::time::timeout_at(until, service.wheel.changed.notified()).await;
+                let _ = tokio::time::timeout_at(until, service.changed.notified()).await;
             }
             WheelStep::End => break,
         }
     }
-    service.ends = true;
+}
+
+impl Service {
+    /// The wheel goes under the same lock under which it is found empty. Otherwise a timer could be
+    /// added that no task serves.
+    fn step(&self) -> WheelStep {
+        let now = Instant::now();
+        let mut wheels = WHEELS.lock();
+        let Some(wheel) = wheels.get_mut(&self.runtime) else { return WheelStep::End };
+        let Some(first) = wheel.timers.first_entry() else {
+            wheels.remove(&self.runtime);
+            return WheelStep::End;
+        };
+        match first.key().0 {
+            at if at <= now => WheelStep::Ring(at, first.remove()),
+            at => WheelStep::Sleep(at),
+        }
+    }
+
+    fn ring(&self, due: Instant, mut timer: PendingTimer) {
+        let ring = AssertUnwindSafe(|| timer.alarm.ring(&timer.ticket, due));
+        let again = catch_unwind(ring).unwrap_or_else(|panic| {
+            discard(panic);
+            tracing::error!("a timer panicked, and ends");
+            None
+        });
+        match again {
+            Some(at) => discard(self.put_back(at, timer)),
+            None => {
+                timer.ticket.rang_last();
+                discard(timer);
+            }
+        }
+    }
+
+    /// Returns a timer that was cancelled while it rang: its canceller first marks it cancelled,
+    /// and then looks for it here.
+    fn put_back(&self, at: Instant, timer: PendingTimer) -> Option<PendingTimer> {
+        let mut wheels = WHEELS.lock();
+        match wheels.get_mut(&self.runtime) {
+            Some(wheel) if timer.ticket.rings_again(at) => {
+                wheel.insert(at, timer);
+                None
+            }
+            _ => Some(timer),
+        }
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        let mut wheels = WHEELS.lock();
+        let own = match wheels.entry(self.runtime) {
+            Entry::Occupied(wheel) if Arc::ptr_eq(&wheel.get().changed, &self.changed) => {
+                Some(wheel.remove())
+            }
+            _ => None,
+        };
+        drop(wheels);
+        for timer in own.into_iter().flat_map(|wheel| wheel.timers.into_values()) {
+            timer.ticket.leave_pending(TimerState::Ended);
+            discard(timer);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -276,33 +196,35 @@ mod tests {
     }
 
     impl Alarm for RingsAgain {
-        fn ring(&mut self, ticket: &Arc<Ticket>, now: Instant) -> AfterAlarm {
+        fn ring(&mut self, ticket: &Arc<Ticket>, due: Instant) -> Option<Instant> {
             if self.cancelled {
                 ticket.leave_pending(TimerState::Cancelled);
             }
-            AfterAlarm::At(now + Duration::from_secs(1))
+            Some(due + Duration::from_secs(1))
         }
+    }
+
+    /// How many timers are pending; `None` for a runtime that is not known.
+    fn pending(runtime: &Handle) -> Option<usize> {
+        WHEELS.lock().get(&runtime.id()).map(|wheel| wheel.timers.len())
     }
 
     #[tokio::test(start_paused = true)]
     async fn a18_a_timer_that_is_cancelled_while_it_rings_is_not_put_back() {
         let runtime = Handle::current();
-        let wheel = Wheel::of(&runtime);
-        for (cancelled, left) in [(true, 0), (false, 1)] {
-            wheel.set(&runtime, Duration::ZERO, |_| Box::new(RingsAgain { cancelled }));
+        for (cancelled, left) in [(true, None), (false, Some(1))] {
+            set(&runtime, Duration::ZERO, Box::new(RingsAgain { cancelled }));
             tokio::time::sleep(Duration::from_millis(10)).await;
-            assert_eq!(wheel.pending.lock().timers.len(), left);
+            assert_eq!(pending(&runtime), left);
         }
     }
 
     #[tokio::test(start_paused = true)]
     async fn a18_a_wheel_without_timers_is_forgotten() {
         let runtime = Handle::current();
-        let known = || WHEELS.lock().contains_key(&runtime.id());
-        let ring = |_| -> Box<dyn Alarm> { Box::new(RingsAgain { cancelled: true }) };
-        Wheel::of(&runtime).set(&runtime, Duration::from_secs(1), ring);
-        assert!(known());
+        set(&runtime, Duration::from_secs(1), Box::new(RingsAgain { cancelled: true }));
+        assert_eq!(pending(&runtime), Some(1));
         tokio::time::sleep(Duration::from_secs(2)).await;
-        assert!(!known());
+        assert_eq!(pending(&runtime), None);
     }
 }
