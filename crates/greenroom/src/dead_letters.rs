@@ -99,7 +99,7 @@ impl<M, E> DeadLetters<M, E> {
 
     /// How many letters are kept, those in use included.
     pub fn len(&self) -> usize {
-        self.store.lock().len()
+        self.store.lock().letters.len()
     }
 
     /// True when none is kept.
@@ -109,12 +109,12 @@ impl<M, E> DeadLetters<M, E> {
 
     /// How many letters may be kept.
     pub fn bound(&self) -> usize {
-        self.store.lock().bound()
+        self.store.lock().bound
     }
 
     /// How many letters have been dropped because the queue was at its bound.
     pub fn dropped(&self) -> u64 {
-        self.store.lock().dropped()
+        self.store.lock().dropped
     }
 }
 
@@ -140,7 +140,7 @@ impl<M: Send + 'static, E: Send + 'static> DeadLetters<M, E> {
         id: u64,
         look: impl FnOnce(&DeadLetter<M, E>) -> T,
     ) -> Result<T, NoLetter> {
-        self.take_out(id)?.letter().map(look).ok_or(NoLetter::InUse)
+        self.take_out(id)?.letter.as_ref().map(look).ok_or(NoLetter::InUse)
     }
 
     /// Takes a letter away.

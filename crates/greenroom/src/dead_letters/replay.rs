@@ -1,9 +1,6 @@
 //! Replays: a message that is accepted anew, as if it had just been sent.
 
-use super::{
-    DeadLetters, LetterInfo, NoLetter,
-    in_use::{InUse, OnItsWay},
-};
+use super::{DeadLetters, LetterInfo, NoLetter, in_use::InUse};
 use crate::{Address, NotAccepted};
 
 /// What a replay of several letters came to.
@@ -48,11 +45,8 @@ impl<M: Send + 'static, E: Send + 'static> DeadLetters<M, E> {
     /// # Panics
     /// When the key function of the pool does. The letter stays in its place.
     pub fn replay<R>(&self, id: u64, to: &Address<M, R, E>) -> Result<(), NotReplayed> {
-        let mut letter = self.take_out(id)?.send_off().ok_or(NotReplayed::NoMessage)?;
-        match to.try_send_many(&mut letter.message) {
-            Ok(_) => Ok(()),
-            Err(why) => Err(NotReplayed::Refused(why)),
-        }
+        let sent = self.take_out(id)?.send(to);
+        sent.ok_or(NotReplayed::NoMessage)?.map_err(NotReplayed::Refused)
     }
 
     /// Replays the letters that the predicate chooses, oldest first, by their information and by
@@ -68,13 +62,12 @@ impl<M: Send + 'static, E: Send + 'static> DeadLetters<M, E> {
         to: &Address<M, R, E>,
     ) -> Replayed {
         let mut replayed = Replayed::default();
-        let mut walk = self.store.lock().walk();
-        while let Some(letter) = self.next_of(&mut walk, &mut replayed) {
-            if choose(letter.info(), letter.message())
-                && let Some(mut letter) = replayed.wanted(letter)
-            {
-                let sent = to.try_send_many(&mut letter.message).map(|_| ());
-                replayed.note(&letter, sent);
+        let ids = self.store.lock().ids();
+        for id in ids {
+            match self.take_out(id) {
+                Ok(letter) if choose(&letter.info, letter.message()) => replayed.add(letter, to),
+                Err(NoLetter::InUse) => replayed.in_use += 1,
+                Ok(_) | Err(NoLetter::Unknown) => {}
             }
         }
         replayed
@@ -87,45 +80,24 @@ impl<M: Send + 'static, E: Send + 'static> DeadLetters<M, E> {
     pub fn replay_all<R>(&self, to: &Address<M, R, E>) -> Replayed {
         self.replay_where(|_, _| true, to)
     }
-
-    /// The next letter of a walk that is not in use.
-    fn next_of(
-        &self,
-        walk: &mut super::store::Walk,
-        replayed: &mut Replayed,
-    ) -> Option<InUse<'_, M, E>> {
-        loop {
-            let next = self.store.lock().next_of(walk)?;
-            match next {
-                Ok(out) => return Some(InUse::new(&self.store, out)),
-                Err(_) => replayed.in_use += 1,
-            }
-        }
-    }
 }
 
 impl Replayed {
-    /// The letter, if it has a message and none before it was refused.
-    fn wanted<'a, M: Send + 'static, E: Send + 'static>(
+    /// Sends the message of a letter, if it has one and none before it was refused.
+    fn add<M: Send + 'static, R, E: Send + 'static>(
         &mut self,
-        letter: InUse<'a, M, E>,
-    ) -> Option<OnItsWay<'a, M, E>> {
-        match (letter.message(), self.refused.last()) {
-            (None, _) => self.without_message += 1,
-            (_, Some(&(_, why))) => self.refused.push((letter.info().id, why)),
-            _ => return letter.send_off(),
-        }
-        None
-    }
-
-    fn note<M: Send + 'static, E: Send + 'static>(
-        &mut self,
-        letter: &OnItsWay<'_, M, E>,
-        sent: Result<(), NotAccepted>,
+        mut letter: InUse<'_, M, E>,
+        to: &Address<M, R, E>,
     ) {
+        let refused = self.refused.last().map(|(_, why)| *why);
+        let sent = match refused {
+            Some(why) if letter.message().is_some() => Some(Err(why)),
+            _ => letter.send(to),
+        };
         match sent {
-            Ok(()) => self.replayed += 1,
-            Err(why) => self.refused.push((letter.id(), why)),
+            None => self.without_message += 1,
+            Some(Ok(())) => self.replayed += 1,
+            Some(Err(why)) => self.refused.push((letter.info.id, why)),
         }
     }
 }

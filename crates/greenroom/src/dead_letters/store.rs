@@ -1,10 +1,7 @@
 //! The letters by their numbers, whatever their messages are. No user code runs here: values to be
 //! dropped are returned.
 
-use std::{
-    any::Any,
-    collections::{BTreeMap, btree_map::Entry},
-};
+use std::{any::Any, collections::BTreeMap};
 
 use super::{LetterInfo, NoLetter};
 use crate::DeadLetter;
@@ -19,29 +16,21 @@ pub(super) fn own<M: 'static, E: 'static>(letter: AnyLetter) -> Option<DeadLette
 
 pub(super) struct Store {
     /// Never more than `bound`.
-    letters: BTreeMap<u64, LetterPlace>,
+    pub(super) letters: BTreeMap<u64, LetterPlace>,
     /// How many may be kept.
-    bound: usize,
+    pub(super) bound: usize,
     /// Rises with every letter, so that numbers are in the order of age.
     next_id: u64,
     /// Letters that had to go at the bound.
-    dropped: u64,
+    pub(super) dropped: u64,
 }
 
 /// The place of a letter.
-struct LetterPlace {
+pub(super) struct LetterPlace {
     /// Its information, whether in use or not.
     info: LetterInfo,
     /// `None` while it is in use.
     letter: Option<AnyLetter>,
-}
-
-/// The letters that there were when a walk began.
-pub(super) struct Walk {
-    /// The lowest number that has not been visited.
-    next: u64,
-    /// The first number that was free when the walk began.
-    end: u64,
 }
 
 /// A letter that was taken out, with its information.
@@ -103,46 +92,18 @@ impl Store {
     }
 
     pub(super) fn remove(&mut self, id: u64) -> Result<AnyLetter, NoLetter> {
-        let Entry::Occupied(mut place) = self.letters.entry(id) else {
-            return Err(NoLetter::Unknown);
-        };
-        let letter = place.get_mut().letter.take().ok_or(NoLetter::InUse)?;
-        place.remove();
+        let (_, letter) = self.take_out(id)?;
+        self.forget(id);
         Ok(letter)
     }
 
     pub(super) fn remove_all(&mut self) -> Vec<AnyLetter> {
-        let mut letters = Vec::with_capacity(self.letters.len());
-        self.letters.retain(|_, place| match place.letter.take() {
-            Some(letter) => {
-                letters.push(letter);
-                false
-            }
-            None => true,
-        });
-        letters
+        let kept = self.letters.extract_if(.., |_, place| place.letter.is_some());
+        kept.filter_map(|(_, place)| place.letter).collect()
     }
 
-    pub(super) fn walk(&self) -> Walk {
-        Walk { next: 0, end: self.next_id }
-    }
-
-    /// The next letter of a walk, taken out. `None` at the end.
-    pub(super) fn next_of(&mut self, walk: &mut Walk) -> Option<Result<Out, NoLetter>> {
-        let (&id, _) = self.letters.range(walk.next..walk.end).next()?;
-        walk.next = id + 1;
-        Some(self.take_out(id))
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.letters.len()
-    }
-
-    pub(super) fn bound(&self) -> usize {
-        self.bound
-    }
-
-    pub(super) fn dropped(&self) -> u64 {
-        self.dropped
+    /// The numbers of all letters, those in use included, oldest first.
+    pub(super) fn ids(&self) -> Vec<u64> {
+        self.letters.keys().copied().collect()
     }
 }
