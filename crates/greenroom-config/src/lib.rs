@@ -28,8 +28,8 @@
 //! This crate depends on no other of Greenroom's and knows no option. Each crate declares its own.
 //!
 //! # Features
-//! `text` (on unless turned off) reads YAML and TOML; without it, configurations are made in code
-//! and set option by option ([`set`]).
+//! `text` (on unless turned off) reads YAML and TOML; without it, configurations are made in code,
+//! which is held to the same ranges ([`Options::beyond`]).
 //!
 //! # Price
 //! A table of static data for each declaration, and a walk over the tree at the start. Nothing of
@@ -40,7 +40,6 @@
 //! by design.
 
 mod at;
-mod code;
 mod decode;
 mod file;
 mod interpolate;
@@ -70,7 +69,6 @@ mod yaml;
 
 pub use self::{
     at::At,
-    code::{NotSet, set},
     decode::{decode, default_of, defaults},
     file::{STANDARD_INPUT, Unread, directory_of, text_of},
     interpolate::{World, interpolate},

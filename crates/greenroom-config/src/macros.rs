@@ -148,30 +148,16 @@ macro_rules! options {
                 pairs.iter().filter(|(_, differs)| *differs).map(|(key, _)| *key).collect()
             }
 
-            fn beyond(&self) -> Vec<(&'static str, String)> {
+            fn beyond(&self) -> Vec<&'static str> {
                 let mut beyond = Vec::new();
                 $({
                     const OF: $crate::Of<$type> = $of;
                     if !$crate::Take::is_within(&self.$field, OF.takes()) {
-                        let key = $crate::__key!($field $($spelled)?);
-                        beyond.push((key, format!("{:?}", self.$field)));
+                        beyond.push($crate::__key!($field $($spelled)?));
                     }
                 })*
                 $(beyond.extend($crate::Options::beyond(&self.$kinds));)?
                 beyond
-            }
-
-            fn put(
-                &mut self,
-                key: &str,
-                value: $crate::Typed,
-                at: &mut $crate::At<'_>,
-            ) -> Option<()> {
-                $(if key == $crate::__key!($field $($spelled)?) {
-                    self.$field = <$type as $crate::Take>::take(Some(value), at)?;
-                    return Some(());
-                })*
-                None
             }
         }
 
@@ -249,20 +235,10 @@ macro_rules! options {
                 if self == other { Vec::new() } else { vec![$crate::Kinds::key(self)] }
             }
 
-            fn beyond(&self) -> Vec<(&'static str, String)> {
+            fn beyond(&self) -> Vec<&'static str> {
                 let mut beyond = Vec::new();
                 $($crate::__beyond!(beyond, self, $variant $(($type))?, $spelled, $of);)+
                 beyond
-            }
-
-            fn put(
-                &mut self,
-                key: &str,
-                value: $crate::Typed,
-                at: &mut $crate::At<'_>,
-            ) -> Option<()> {
-                $($crate::__put!(self, key, value, at, $variant $(($type))?, $spelled);)+
-                None
             }
         }
 
@@ -297,7 +273,8 @@ macro_rules! options {
 /// }
 ///
 /// assert_eq!(Mode::of("binary"), Some(Mode::Binary));
-/// assert_eq!(Mode::Structured.word(), "structured");
+/// assert_eq!(Mode::Structured.to_string(), "structured");
+/// assert!(Mode::all().eq([Mode::Binary, Mode::Structured]));
 /// ```
 #[macro_export]
 macro_rules! words {
@@ -308,9 +285,15 @@ macro_rules! words {
         }
     ) => {
         $(#[doc = $about])+
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         $vis enum $name {
             $($(#[doc = $doc])+ $variant,)+
+        }
+
+        impl ::std::fmt::Display for $name {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                f.pad($crate::Word::word(*self))
+            }
         }
 
         impl $crate::Word for $name {
@@ -389,28 +372,8 @@ macro_rules! __beyond {
         if let Self::$variant(value) = $self {
             const OF: $crate::Of<$type> = $of;
             if !$crate::Take::is_within(value, OF.takes()) {
-                $beyond.push(($spelled, format!("{value:?}")));
+                $beyond.push($spelled);
             }
-        }
-    };
-}
-
-/// Puts another variant in place, or another value of the same.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __put {
-    ($self:ident, $key:ident, $value:ident, $at:ident, $variant:ident, $spelled:literal) => {
-        if $key == $spelled {
-            *$self = Self::$variant;
-            return Some(());
-        }
-    };
-    (
-        $self:ident, $key:ident, $value:ident, $at:ident, $variant:ident ($type:ty), $spelled:literal
-    ) => {
-        if $key == $spelled {
-            *$self = Self::$variant(<$type as $crate::Take>::take(Some($value), $at)?);
-            return Some(());
         }
     };
 }

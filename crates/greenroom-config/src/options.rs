@@ -47,13 +47,9 @@ pub trait Options: Take {
     /// those of which one is given.
     fn differs(&self, other: &Self) -> Vec<&'static str>;
 
-    /// The keys whose values are not among those that they take, in the order of the declaration,
-    /// each with the value as `Debug` has it: for what was made by code.
-    fn beyond(&self) -> Vec<(&'static str, String)>;
-
-    /// Puts a checked value in the place of the one that is there. `None`: there is no such key, or
-    /// it takes none like this.
-    fn put(&mut self, key: &str, value: Typed, at: &mut At<'_>) -> Option<()>;
+    /// The keys whose values are not among those that they take, in the order of the declaration:
+    /// for what was made by code.
+    fn beyond(&self) -> Vec<&'static str>;
 }
 
 /// Keys of which exactly one is given, and the type that it is read into. Written by
@@ -80,4 +76,9 @@ pub trait Word: Copy {
 
     /// The word for it.
     fn word(self) -> &'static str;
+
+    /// What the words stand for, in their order.
+    fn all() -> impl Iterator<Item = Self> {
+        Self::WORDS.iter().filter_map(|word| Self::of(word))
+    }
 }

@@ -31,12 +31,14 @@ impl Format {
 }
 
 /// Reads a configuration from a text alone: nothing in it refers to the environment or to a file.
+/// An empty text leaves every option out.
 ///
 /// # Errors
 /// Every problem, with its line and column.
 pub fn read<T: Options>(format: Format, text: &str) -> Result<T, Problems> {
     let mut problems = Problems::new("", text);
     let root = format.parse(text, &mut problems);
+    let root = root.or_else(|| (problems.errors() == 0).then(Node::blank));
     let config = root.and_then(|root| decode(&root, Path::new(""), &mut problems).0);
     config.filter(|_| problems.errors() == 0).ok_or(problems)
 }

@@ -46,10 +46,8 @@ impl Actor for Orders {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    // What may come from a file; in code: `EventPoolConfig { pool_size: 4, ..Preset::Orders.into()
-    // }`.
     let config = EventPoolConfig::from_yaml("preset: orders\npoolSize: 4\n")?;
-    assert_eq!(config, EventPoolConfig { pool_size: 4, ..Preset::Orders.into() });
+    assert_eq!(config, EventPoolConfig { pool_size: Some(4), ..Preset::Orders.into() });
     let mistakes = EventPoolConfig::from_yaml("preset: oders\npool_size: 0\ninbox_sise: 5\n");
     println!("a file with mistakes:\n{}\n", mistakes.expect_err("there are three"));
 

@@ -26,7 +26,7 @@
 //! }
 //!
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let config = EventPoolConfig { pool_size: 64, ..Preset::Orders.into() };
+//! let config = EventPoolConfig { pool_size: Some(64), ..Preset::Orders.into() };
 //! let orders = EventPool::new(config, |_slot| Orders).key_required().spawn().await?;
 //! orders.submit(Some(17), "created").await?; // does not wait for the handler
 //! assert_eq!(orders.process(Some(17), "paid").await?, "order Some(17) is paid"); // does, and comes after it
@@ -40,7 +40,7 @@
 //! worker; queued messages are handled by the others, or by the worker when it is back.
 //!
 //! # Price
-//! That of the pool. If message sizes are measured, one message in 64 is measured. Memory is
+//! That of the pool. If message sizes are measured, one message in 61 is measured. Memory is
 //! checked every five seconds, by a task of its own.
 //!
 //! # When to use something else
@@ -51,7 +51,6 @@ use std::{fmt, sync::Arc};
 mod alarm;
 mod builder;
 mod config;
-mod config_error;
 mod engine;
 mod memory;
 mod preset;
@@ -61,7 +60,6 @@ use self::sizes::{ASSUMED, Sizes};
 pub use self::{
     builder::{EventPoolBuilder, EventPoolError},
     config::EventPoolConfig,
-    config_error::{ConfigError, ConfigErrors, ConfigProblem},
     engine::Engine,
     memory::{Machine, MemoryReading, PoolMemory},
     preset::Preset,
@@ -69,6 +67,7 @@ pub use self::{
 use crate::{
     Actor, Address, CallError, Pool, PoolStats, SendError, Stop, StopReport, TrySendError,
 };
+pub use greenroom_config::Problems;
 
 /// A message with the key that it is in order by, if it has one. What the actors of
 /// an [`EventPool`] handle.
@@ -222,13 +221,13 @@ impl<A: Actor> EventPool<A> {
     /// H03: what a full pool takes, and whether that is too much.
     fn tell_estimate(&self) {
         let (config, memory) = (&self.shared.config, self.stats().memory);
-        let EventPoolConfig { pool_size, inbox_size, engine, .. } = *config;
+        let (pool_size, inbox_size) = (config.pool_size(), config.inbox_size());
         let (name, estimate) = (self.address.erase(), memory.estimate);
         tracing::info!(
             pool = name.name(),
             pool_size,
             inbox_size,
-            %engine,
+            engine = %config.engine,
             estimate,
             "an event pool has started; full, its messages take so many bytes (estimate)"
         );

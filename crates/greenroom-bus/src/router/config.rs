@@ -118,7 +118,7 @@ impl Default for PoolConfig {
         Self {
             workers: 1,
             queue: 1_000,
-            engine: event_pool::Engine::default(),
+            engine: event_pool::Engine::Keyed,
             on_full: OnFull::Pause,
             max_per_key: None,
             order_by: None,

@@ -150,7 +150,7 @@ fn pool_settings(pool: &PoolConfig) -> Value {
     json!({
         "workers": pool.workers,
         "queue": pool.queue,
-        "engine": pool.engine.name(),
+        "engine": pool.engine.to_string(),
         "max_per_key": pool.max_per_key,
         "on_full": match pool.on_full {
             OnFull::Pause => "pause",

@@ -8,6 +8,7 @@ mod work;
 use std::process::{Command, ExitCode, Stdio};
 
 use greenroom::event_pool::Preset;
+use greenroom_config::Word;
 
 use self::measure::{Load, Measured, measure};
 use crate::{
@@ -34,13 +35,13 @@ pub fn bench(args: &BenchArgs) -> ExitCode {
 
 fn rows(presets: &[Preset], args: &BenchArgs) -> Result<(), String> {
     if let ([one], true) = (presets, args.row) {
-        return row(one.name(), one.pool_size(), one.inbox_size(), args);
+        return row(one.word(), one.pool_size(), one.inbox_size(), args);
     }
     print(&heading(args))?;
     if presets.is_empty() {
         return row("a pool", args.workers as usize, MAILBOX, args);
     }
-    presets.iter().try_for_each(|preset| in_a_process(preset.name(), args))
+    presets.iter().try_for_each(|preset| in_a_process(preset.word(), args))
 }
 
 fn print(text: &str) -> Result<(), String> {
@@ -52,12 +53,11 @@ fn print(text: &str) -> Result<(), String> {
 fn chosen(names: Option<&[String]>) -> Result<Vec<Preset>, String> {
     let Some(names) = names else { return Ok(Vec::new()) };
     if names.is_empty() {
-        return Ok(Preset::ALL.to_vec());
+        return Ok(Preset::all().collect());
     }
     let known = |name: &String| {
-        Preset::named(name).ok_or_else(|| {
-            let all: Vec<_> = Preset::ALL.iter().map(|preset| preset.name()).collect();
-            format!("there is no preset `{name}`; there are {}", all.join(", "))
+        Preset::of(name).ok_or_else(|| {
+            format!("there is no preset `{name}`; there are {}", Preset::WORDS.join(", "))
         })
     };
     names.iter().map(known).collect()

@@ -192,7 +192,7 @@ impl<'a> Effect<'a> {
     }
 
     fn keys(&mut self, path: &str, pool: &PoolConfig) {
-        let engine = pool.engine.name();
+        let engine = pool.engine;
         let park = format!("{path}.on_final_failure");
         let parks = pool.on_final_failure == OnFinalFailure::Park;
         let bound = format!("{path}.max_per_key");

@@ -17,7 +17,7 @@ mod values;
 use std::{path::Path, time::Duration};
 
 use greenroom::event_pool::{Engine, Preset};
-use greenroom_config::{World, defaults, schema::Group};
+use greenroom_config::{Word, World, defaults, schema::Group};
 
 use super::*;
 
@@ -557,7 +557,7 @@ fn h01_inbox_size_counts_for_each_worker() {
 
 #[test]
 fn h02_a_preset_gives_the_sizes_that_are_not_given() {
-    for preset in Preset::ALL {
+    for preset in Preset::all() {
         let (workers, each) = (preset.pool_size(), preset.inbox_size());
         for (more, expected) in [
             ("", (workers, workers * each)),

@@ -6,12 +6,12 @@ use super::{
     EventPool, Keyed, Shared,
     alarm::MemoryAlarm,
     config::EventPoolConfig,
-    config_error::ConfigErrors,
     engine::Engine,
     memory::{Machine, MemoryReading},
     sizes::{MessageSize, Sizes},
 };
 use crate::{Actor, Pool, PoolBuilder, PoolEvents, SpawnError};
+use greenroom_config::Problems;
 
 /// An event-bus pool that is being set up; made by [`EventPool::new`]. Nothing
 /// runs before [`spawn`](Self::spawn).
@@ -30,7 +30,7 @@ pub struct EventPoolBuilder<A: Actor> {
 pub enum EventPoolError {
     /// The configuration is out of range.
     #[error(transparent)]
-    Config(#[from] ConfigErrors),
+    Config(#[from] Problems),
     /// The pool could not be started.
     #[error(transparent)]
     Spawn(#[from] SpawnError),
@@ -75,8 +75,8 @@ impl<A: Actor> EventPoolBuilder<A> {
     }
 
     /// The source of figures about memory; the [`Machine`] unless said otherwise.
-    pub fn memory_reading(mut self, reading: impl MemoryReading) -> Self {
-        self.memory = Arc::new(reading);
+    pub fn memory_reading(mut self, reading: Arc<dyn MemoryReading>) -> Self {
+        self.memory = reading;
         self
     }
 }
@@ -88,7 +88,7 @@ where
     M: Send + 'static,
 {
     /// How to tell the size of a message, in bytes, for the memory estimate: 200 is assumed without
-    /// this. It is asked in the sender, for one message in 64.
+    /// this. It is asked in the sender, for one message in 61.
     pub fn message_size(mut self, size_of: impl Fn(&M) -> usize + Send + Sync + 'static) -> Self {
         self.size_of = Some(Box::new(move |keyed| size_of(&keyed.message)));
         self
@@ -124,7 +124,7 @@ where
 
 /// The pool as the configuration has it.
 fn settled<A: Actor>(pool: PoolBuilder<A>, config: &EventPoolConfig) -> PoolBuilder<A> {
-    let pool = pool.workers(config.pool_size).mailbox(config.inbox_size);
+    let pool = pool.workers(config.pool_size()).mailbox(config.inbox_size());
     let pool = pool.max_restarts(config.max_restarts);
     if config.enable_event_stream { pool } else { pool.pool_events(PoolEvents::off()) }
 }

@@ -1,35 +1,33 @@
 //! The settings of an event-bus pool: their names, ranges and defaults, declared once.
 
 use greenroom_config::{
-    NotSet, Options, count, defaults, flag, near, options,
-    schema::{Kind, Opt},
-    set, size,
-    units::{count as whole, show_size},
-    word,
+    At, Options, Place, Problem, Problems, count, defaults, flag, options, size, word,
 };
 
-use super::{
-    config_error::{ConfigError, ConfigErrors, ConfigProblem},
-    engine::Engine,
-    preset::Preset,
-};
+use super::{engine::Engine, preset::Preset};
 use crate::size::MAX_CAPACITY;
-
-#[cfg(feature = "config")]
-mod text;
 
 options! {
     /// The settings of an [`EventPool`](super::EventPool). In YAML, TOML and code they have the
-    /// same names, ranges and defaults. With the key `preset`, both sizes are set by name
-    /// ([`Preset`]); each may be overridden.
+    /// same names, ranges and defaults; YAML and TOML also take them in camel case.
+    ///
+    /// ```
+    /// use greenroom::event_pool::{EventPoolConfig, Preset};
+    ///
+    /// let config = EventPoolConfig { pool_size: Some(64), ..Preset::Orders.into() };
+    /// assert_eq!((config.pool_size(), config.inbox_size()), (64, 500));
+    /// ```
     #[derive(Copy, Eq)]
-    pub struct EventPoolConfig = "an event pool" {
-        /// Workers: how many messages may be in hand at once. 1 to 65,536; 256 unless said
-        /// otherwise.
-        pool_size: usize = count(1..=65_536).default("256");
+    pub struct EventPoolConfig = "an event pool", then EventPoolConfig::fitting {
+        /// Both sizes, by what the pool is for; [`Preset::Standard`] unless said otherwise. Each
+        /// size may be overridden.
+        preset: Preset = word().default("standard");
+        /// Workers: how many messages may be in hand at once. 1 to 65,536; 256 with the standard
+        /// preset.
+        pool_size: Option<usize> = count(1..=65_536).optional();
         /// Messages per worker that may wait; the bound is one for the whole pool. 1 to 10,000,000;
-        /// 1,000 unless said otherwise.
-        inbox_size: usize = count(1..=10_000_000).default("1_000");
+        /// 1,000 with the standard preset.
+        inbox_size: Option<usize> = count(1..=10_000_000).optional();
         /// Restarts of a worker within a minute before its slot is disabled. 0 to 1,000,000; 3
         /// unless said otherwise.
         max_restarts: u32 = count(0..=1_000_000).default("3");
@@ -44,10 +42,6 @@ options! {
     }
 }
 
-/// Sets both sizes. Not a field, since the sizes are.
-pub(super) const PRESET: Opt =
-    word::<Preset>().optional().opt("preset", "Both sizes, by what the pool is for.");
-
 impl Default for EventPoolConfig {
     fn default() -> Self {
         defaults("").expect("the declared defaults are values of their options")
@@ -56,125 +50,96 @@ impl Default for EventPoolConfig {
 
 impl From<Preset> for EventPoolConfig {
     fn from(preset: Preset) -> Self {
-        let (pool_size, inbox_size) = (preset.pool_size(), preset.inbox_size());
-        Self { pool_size, inbox_size, ..Self::default() }
+        Self { preset, ..Self::default() }
     }
 }
 
-/// The option of this spelling.
-pub(super) fn known(key: &str) -> Result<&'static Opt, ConfigError> {
-    let found =
-        EventPoolConfig::GROUP.find(key).or_else(|| PRESET.is_named(key).then_some(&PRESET));
-    found.ok_or_else(|| {
-        let names = EventPoolConfig::GROUP.all().map(|opt| opt.name).chain([PRESET.name]);
-        let did_you_mean = near::nearest(key, names);
-        ConfigError::new(key, ConfigProblem::Unknown { did_you_mean })
-    })
-}
-
 impl EventPoolConfig {
-    /// Sets a key by its name, in snake case or in camel case, to a value as text. A preset sets
-    /// both sizes, so set it before the sizes that override it.
+    /// The settings of a YAML text: a mapping from keys to values. A key that is left out is
+    /// as in [`default`](Self::default). With the feature `config`.
     ///
     /// ```
-    /// use greenroom::event_pool::{Engine, EventPoolConfig, Preset};
+    /// use greenroom::event_pool::EventPoolConfig;
     ///
-    /// let config = EventPoolConfig { pool_size: 64, ..Preset::Orders.into() };
-    /// assert_eq!((config.pool_size, config.inbox_size), (64, 500));
+    /// let config = EventPoolConfig::from_yaml("inboxSize: 200\npreset: orders")?;
+    /// assert_eq!((config.pool_size(), config.inbox_size()), (256, 200));
     ///
-    /// // from an environment variable, a command line, ...
-    /// let mut config = EventPoolConfig::default();
-    /// config.set("maxRestarts", "10")?;
-    /// config.set("engine", "shared")?;
-    /// assert_eq!((config.max_restarts, config.engine), (10, Engine::Shared));
-    /// let error = config.set("pool_sise", "10").unwrap_err();
-    /// assert_eq!(error.to_string(), "there is no key pool_sise; did you mean pool_size?");
-    /// # Ok::<(), greenroom::event_pool::ConfigError>(())
+    /// let errors = EventPoolConfig::from_yaml("pool_size: 0\nengin: keyed").unwrap_err();
+    /// let [size, engine] = errors.sorted()[..] else { panic!("{errors}") };
+    /// assert_eq!(size.message, "`pool_size` has to be a whole number from 1 to 65536, but 0 is out of that range");
+    /// assert!(errors.to_string().contains("1 | pool_size: 0"));
+    /// assert_eq!(engine.help.as_deref(), Some("did you mean `engine`?"));
+    /// # Ok::<(), greenroom::event_pool::Problems>(())
     /// ```
     ///
     /// # Errors
-    /// There is no such key, or it does not take that value. Nothing has been changed then.
-    pub fn set(&mut self, key: &str, value: &str) -> Result<(), ConfigError> {
-        let opt = known(key)?;
-        if opt.name == PRESET.name {
-            let preset = Preset::named(value).ok_or_else(|| wrong(opt, value))?;
-            (self.pool_size, self.inbox_size) = (preset.pool_size(), preset.inbox_size());
-            return Ok(());
-        }
-        set(self, opt.name, value).map_err(|why| match why {
-            NotSet::Wrong(opt) => wrong(opt, value),
-            NotSet::Unknown => ConfigError::new(key, ConfigProblem::Unknown { did_you_mean: None }),
-        })
+    /// Everything that is wrong, in one go, each with its line and column.
+    #[cfg(feature = "config")]
+    pub fn from_yaml(text: &str) -> Result<Self, Problems> {
+        greenroom_config::read(greenroom_config::Yaml, text)
+    }
+
+    /// As [`from_yaml`](Self::from_yaml), of a TOML text.
+    ///
+    /// ```
+    /// # use greenroom::event_pool::EventPoolConfig;
+    /// let config = EventPoolConfig::from_toml("pool_size = 64\nengine = 'shared'")?;
+    /// assert_eq!(config.pool_size(), 64);
+    /// # Ok::<(), greenroom::event_pool::Problems>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Everything that is wrong, in one go.
+    #[cfg(feature = "config")]
+    pub fn from_toml(text: &str) -> Result<Self, Problems> {
+        greenroom_config::read(greenroom_config::Toml, text)
+    }
+
+    /// How many workers there are.
+    pub fn pool_size(&self) -> usize {
+        self.pool_size.unwrap_or(self.preset.pool_size())
+    }
+
+    /// How many messages may wait for each of them.
+    pub fn inbox_size(&self) -> usize {
+        self.inbox_size.unwrap_or(self.preset.inbox_size())
     }
 
     /// Looks whether everything is in its range.
     ///
     /// # Errors
     /// All that is not.
-    pub fn check(&self) -> Result<(), ConfigErrors> {
-        let beyond = self.beyond().into_iter();
-        let mut errors: Vec<_> = beyond
-            .filter_map(|(key, value)| Some(wrong(EventPoolConfig::GROUP.find(key)?, &value)))
-            .collect();
-        errors.extend(self.too_large().filter(|_| errors.is_empty()));
-        ConfigErrors::of(errors)
+    pub fn check(&self) -> Result<(), Problems> {
+        let mut problems = Problems::new("EventPoolConfig", "");
+        for opt in self.beyond().into_iter().filter_map(|key| Self::GROUP.find(key)) {
+            let text = format!("`{}` has to be {}", opt.name, opt.kind.expected());
+            problems.push(Problem::error(text, Place::whole_file()));
+        }
+        if let Some(text) = self.too_large() {
+            problems.push(Problem::error(text, Place::whole_file()));
+        }
+        if problems.errors() == 0 { Ok(()) } else { Err(problems) }
+    }
+
+    fn fitting(self, at: &mut At<'_>) -> Option<Self> {
+        let Some(text) = self.too_large() else { return Some(self) };
+        let named = ["inbox_size", "pool_size", "preset"].into_iter().find(|name| at.has(name));
+        at.error(named.unwrap_or_default(), text, "lower `inbox_size`, or `pool_size`");
+        None
     }
 
     /// What holds of both sizes together.
-    fn too_large(&self) -> Option<ConfigError> {
-        let most = MAX_CAPACITY / self.pool_size.max(1);
-        let expected = || {
-            let (workers, capacity) = (self.pool_size, "100,000,000 messages");
-            format!("at most {most}: with a pool_size of {workers}, a pool holds {capacity}")
+    fn too_large(&self) -> Option<String> {
+        let (workers, inbox) = (self.pool_size(), self.inbox_size());
+        let most = MAX_CAPACITY / workers.max(1);
+        let text = || {
+            format!(
+                "`inbox_size` is {inbox}, and with {workers} workers it may be {most} at most: \
+                 a pool holds 100,000,000 messages"
+            )
         };
-        (self.inbox_size > most)
-            .then(|| ConfigError::wrong("inbox_size", self.inbox_size, expected()))
+        (inbox > most).then(text)
     }
-
-    /// How many messages may wait in all.
-    pub fn capacity(&self) -> usize {
-        self.pool_size.saturating_mul(self.inbox_size)
-    }
-}
-
-/// The error of a value that the option does not take.
-fn wrong(opt: &Opt, value: &str) -> ConfigError {
-    match opt.kind {
-        Kind::Count { min, max } => {
-            let (min, max) = (grouped(min), grouped(max));
-            match whole(value) {
-                Some(number) => ConfigError::wrong(opt.name, number, format!("{min} to {max}")),
-                None => {
-                    let expected = format!("a whole number, {min} to {max}");
-                    ConfigError::wrong(opt.name, value, expected)
-                }
-            }
-        }
-        Kind::Size { min, .. } => {
-            let expected = format!("{} or more, such as 2GiB", show_size(min));
-            ConfigError::wrong(opt.name, value, expected)
-        }
-        Kind::Choice(words) => {
-            let expected = format!("one of {}", words.join(", "));
-            let did_you_mean = near::nearest(value, words.iter().copied());
-            let value = value.to_owned();
-            ConfigError::new(opt.name, ConfigProblem::Wrong { value, expected, did_you_mean })
-        }
-        _ => ConfigError::wrong(opt.name, value, opt.kind.expected().replace('`', "")),
-    }
-}
-
-/// `65536` as `65,536`.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut grouped = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
 }
 
 #[cfg(test)]
@@ -184,11 +149,5 @@ mod tests {
     #[test]
     fn c18_the_declaration_has_no_mistakes() {
         assert_eq!(EventPoolConfig::GROUP.mistakes(), Vec::<String>::new());
-    }
-
-    #[test]
-    fn numbers_are_grouped_by_thousands() {
-        let grouped = [0, 999, 1_000, 65_536, 10_000_000].map(grouped);
-        assert_eq!(grouped, ["0", "999", "1,000", "65,536", "10,000,000"]);
     }
 }

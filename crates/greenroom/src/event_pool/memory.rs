@@ -1,6 +1,6 @@
 //! The memory of a pool: how much it may take when it is full, and how much it takes now.
 
-use std::{fs, sync::Arc};
+use std::fs;
 
 use crate::pool_events::Holding;
 
@@ -14,16 +14,6 @@ pub trait MemoryReading: Send + Sync + 'static {
 
     /// Bytes of memory of the machine, if known.
     fn machine(&self) -> Option<u64>;
-}
-
-impl<R: MemoryReading + ?Sized> MemoryReading for Arc<R> {
-    fn process(&self) -> Option<u64> {
-        (**self).process()
-    }
-
-    fn machine(&self) -> Option<u64> {
-        (**self).machine()
-    }
 }
 
 /// The figures from Linux, or from the control group that bounds the process if there is one.

@@ -255,13 +255,15 @@ fn h03_an_event_pool_says_what_it_may_take_when_it_starts_and_warns_of_too_much(
         let lines = logged(Level::INFO, || {
             runtime.block_on(async {
                 let config = EventPoolConfig {
-                    pool_size: 2,
-                    inbox_size: 10,
+                    pool_size: Some(2),
+                    inbox_size: Some(10),
                     enable_event_stream: false,
                     ..EventPoolConfig::default()
                 };
                 let pool = EventPool::new(config, |_| Clerk).name("clerks");
-                drop(pool.memory_reading(Small(machine)).spawn().await.unwrap());
+                drop(
+                    pool.memory_reading(std::sync::Arc::new(Small(machine))).spawn().await.unwrap(),
+                );
             });
         });
         assert_eq!(lines[0].0, Level::INFO);

@@ -54,7 +54,7 @@ async fn h03_the_average_is_measured_once_there_are_messages_and_stands_beside_w
     let (builder, ..) = clerks(sizes(2, 10));
     let pool = builder.message_size(|_| 500);
     let pool = pool.spawn().await.unwrap();
-    // One in 64 is measured.
+    // One in 61 is measured.
     for number in 0..1_000 {
         pool.process(Some(number), Do::Reply(number)).await.unwrap();
     }
@@ -76,7 +76,7 @@ async fn h03_the_average_is_measured_once_there_are_messages_and_stands_beside_w
 async fn h03_more_than_a_quarter_of_the_machine_is_too_much() {
     for (inbox_size, too_much) in [(5, false), (6, true)] {
         let (builder, ..) = clerks(sizes(1, inbox_size));
-        let pool = builder.memory_reading(Reading::default()).spawn().await.unwrap();
+        let pool = builder.memory_reading(Arc::new(Reading::default())).spawn().await.unwrap();
         assert_eq!(pool.stats().memory.is_too_much(), too_much, "{inbox_size}");
     }
 }
@@ -88,7 +88,7 @@ async fn h12_what_waits_for_an_operator_is_told_apart() {
     reading.set(2 * MIB);
     let (builder, _, mut receiver) = clerks(config);
     let builder = builder.with(|pool| pool.on_final_failure(FinalAction::ParkKey));
-    let pool = builder.memory_reading(reading).spawn().await.unwrap();
+    let pool = builder.memory_reading(Arc::new(reading)).spawn().await.unwrap();
     for _ in 0..4 {
         pool.submit(Some(1), Do::Fail).await.unwrap();
     }

@@ -70,7 +70,11 @@ pub(crate) fn clerks(
 }
 
 pub(crate) fn sizes(pool_size: usize, inbox_size: usize) -> EventPoolConfig {
-    EventPoolConfig { pool_size, inbox_size, ..EventPoolConfig::default() }
+    EventPoolConfig {
+        pool_size: Some(pool_size),
+        inbox_size: Some(inbox_size),
+        ..EventPoolConfig::default()
+    }
 }
 
 /// The kinds of what there is to hear, without what belongs to the day's work.
