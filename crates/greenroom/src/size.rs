@@ -1,11 +1,23 @@
 //! How large a pool may be: its workers, and its bound on messages that are accepted and not
 //! started.
 
+use crate::SpawnError;
+
 /// The most workers of one pool.
 pub(crate) const MAX_WORKERS: usize = 65_536;
 
 /// The largest capacity of one pool: what tokio's semaphore can count on every platform is larger.
 pub(crate) const MAX_CAPACITY: usize = 100_000_000;
+
+/// Refuses a setting that is not within its range.
+pub(crate) fn check_range(
+    is_within: bool,
+    setting: &'static str,
+    value: usize,
+    range: &'static str,
+) -> Result<(), SpawnError> {
+    if is_within { Ok(()) } else { Err(SpawnError::OutOfRange { setting, value, range }) }
+}
 
 /// The bound of a pool: so many messages for each worker, or in all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -22,7 +22,7 @@ const KEYS: usize = 50;
 
 /// Looks at a minute at a time.
 fn advisor() -> Advisor {
-    Advisor::default().period(MINUTE)
+    Advisor { period: MINUTE, ..Advisor::default() }
 }
 
 struct Running {

@@ -81,7 +81,7 @@ fn limited(limit: Adaptive) -> PoolConfig {
 
 #[tokio::test(start_paused = true)]
 async fn r06_an_adaptive_limit_holds_workers_back_and_grows_while_the_target_bears_it() {
-    let limit = Adaptive::up_to(64).initial(4);
+    let limit = Adaptive { initial: 4, ..Adaptive::up_to(64) };
     let (first, all) = (InHand::default(), InHand::default());
     // Fewer than end in a window: nothing has been decided yet.
     run(Script::of(events(8)), limited(limit.enforced()), first.handler(64)).await;
@@ -97,7 +97,7 @@ async fn r06_an_adaptive_limit_holds_workers_back_and_grows_while_the_target_bea
 #[tokio::test(start_paused = true)]
 async fn r06_an_adaptive_limit_shrinks_to_what_the_target_bears() {
     let (held, free) = (InHand::default(), InHand::default());
-    let limit = Adaptive::up_to(64).initial(40).enforced();
+    let limit = Adaptive { initial: 40, ..Adaptive::up_to(64).enforced() };
     let script = || Script::of(events(800));
     let (control, report) = run(script(), limited(limit), held.handler(8)).await;
     assert_eq!(report.handled, 800);
@@ -110,7 +110,7 @@ async fn r06_an_adaptive_limit_shrinks_to_what_the_target_bears() {
 #[tokio::test(start_paused = true)]
 async fn r06_an_adaptive_limit_that_is_only_observed_holds_nobody_back() {
     let in_hand = InHand::default();
-    let limit = Adaptive::up_to(64).initial(4);
+    let limit = Adaptive { initial: 4, ..Adaptive::up_to(64) };
     run(Script::of(events(1_000)), limited(limit), in_hand.handler(64)).await;
     assert_eq!(in_hand.most(), 64);
 }

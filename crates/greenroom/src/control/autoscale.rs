@@ -31,7 +31,6 @@ use std::time::Duration;
 
 use crate::SpawnError;
 
-mod cooldown;
 mod decision;
 pub(crate) mod looks;
 mod settings;
@@ -40,7 +39,7 @@ mod throughput;
 pub use decision::{Decision, Reason, Sample};
 pub use settings::Autoscale;
 
-use cooldown::Cooldown;
+use super::peaks::Peaks;
 use throughput::Throughput;
 
 /// The state between two samples.
@@ -54,6 +53,14 @@ pub struct Autoscaler {
     /// Ends when the pool is late, and with every change: how busy workers were at another size
     /// says little.
     cooldown: Option<Cooldown>,
+}
+
+/// The stretch before a pool shrinks, in which it is not late.
+#[derive(Debug, Clone)]
+struct Cooldown {
+    since: Duration,
+    /// How many workers were busy at a time, in its last part.
+    busy: Peaks,
 }
 
 /// What the last sample said.
@@ -161,12 +168,13 @@ impl Autoscaler {
 
     fn shrink(&mut self, sample: &Sample, busy_workers: f64) -> Option<Decision> {
         let Autoscale { min, down_cooldown, busy_share, .. } = self.settings;
-        let cooldown = self.cooldown.get_or_insert_with(|| Cooldown::since(sample.at));
-        cooldown.add(sample.at, busy_workers, down_cooldown);
-        if !cooldown.has_lasted(sample.at, down_cooldown) {
+        let begin = || Cooldown { since: sample.at, busy: Peaks::default() };
+        let cooldown = self.cooldown.get_or_insert_with(begin);
+        cooldown.busy.add(sample.at, busy_workers, down_cooldown);
+        if sample.at.saturating_sub(cooldown.since) < down_cooldown {
             return None;
         }
-        let peak_busy = cooldown.peak();
+        let peak_busy = cooldown.busy.peak();
         let enough = (peak_busy / busy_share).ceil() as usize;
         let reason = Reason::Idle { peak_busy, within: down_cooldown };
         let to = enough.max(min);

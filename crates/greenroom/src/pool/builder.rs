@@ -20,7 +20,8 @@ use greenroom_queue::watchdog::Watched;
 use super::{
     Pool,
     admin::change::SlotOutcome,
-    batch::{batches::Batches, hand::in_batches::InBatches},
+    batch::{batches::Batches, bytes::BatchBytes, hand::in_batches::InBatches},
+    bytes::ByteBound,
     clock::timed,
     core::{Core, PushOf, assign::ByTable, dispatch::ByPolicy},
     limits::{Adaptive, AtOnce, Gate, Rate},
@@ -41,8 +42,9 @@ use crate::{
     },
     layer::Layered,
     pool::controllers::{advisor, autoscale},
-    size::{MAX_CAPACITY, MAX_WORKERS},
+    size::{MAX_CAPACITY, MAX_WORKERS, check_range},
 };
+use bounds::checked_bytes;
 use config::{LimitConfig, PoolConfig};
 use functions::{CopyOf, FunctionsOf, KeyOf};
 use overflow::Overflow;
@@ -738,8 +740,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         let (table_slots, key_bounds) = (self.checked_table()?, self.checked_key_bounds(capacity)?);
         let key_share = self.key_share();
         let functions = &mut self.functions;
-        let bytes = bounds::byte_bound(functions.bytes.take())?;
-        let batch_bytes = bounds::batch_bytes(functions.batch_bytes.take())?;
+        let boxed = |most, size_of| Box::new(ByteBound::new(most, size_of));
+        let bytes = checked_bytes("max bytes", functions.bytes.take(), boxed)?;
+        let batch_bytes =
+            checked_bytes("batch bytes", functions.batch_bytes.take(), BatchBytes::new)?;
         let is_weighed = functions.dispatch.is_some() || bytes.is_some();
         let chooses = is_weighed || self.key_of.is_some() || functions.sticky.is_some();
         let asks = functions.starts_if.is_some();
@@ -775,10 +779,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
 
     fn start_threads(&self) -> Result<Option<Threads>, SpawnError> {
         let Some(threads) = self.config.size.dedicated_threads else { return Ok(None) };
-        if !(1..=MAX_THREADS).contains(&threads) {
-            let (setting, range) = ("dedicated threads", "1 to 1,024");
-            return Err(SpawnError::OutOfRange { setting, value: threads, range });
-        }
+        let is_within = (1..=MAX_THREADS).contains(&threads);
+        check_range(is_within, "dedicated threads", threads, "1 to 1,024")?;
         let started = Threads::start(&self.config.name, threads);
         started.map(Some).map_err(|error| SpawnError::NoThreads {
             pool: self.config.name.to_string(),
@@ -787,31 +789,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     }
 
     fn checked_capacity(&self) -> Result<usize, SpawnError> {
-        let out_of_range = |setting, value, range| SpawnError::OutOfRange { setting, value, range };
-        if self.config.size.workers > MAX_WORKERS {
-            return Err(out_of_range("workers", self.config.size.workers, "0 to 65,536"));
-        }
-        if !self.config.size.bounds.contains(&self.config.size.workers)
-            || *self.config.size.bounds.end() > MAX_WORKERS
-        {
-            return Err(out_of_range(
-                "workers",
-                self.config.size.workers,
-                "within the pool's bounds, 65,536 at most",
-            ));
-        }
-        if !(1..=MAX_CAPACITY).contains(&self.config.size.mailbox) {
-            return Err(out_of_range("mailbox", self.config.size.mailbox, "1 to 100,000,000"));
-        }
-        let size = self.config.size.workers.max(1);
-        let capacity = self
-            .config
-            .size
-            .capacity
-            .unwrap_or_else(|| size.saturating_mul(self.config.size.mailbox));
-        if !(1..=MAX_CAPACITY).contains(&capacity) {
-            return Err(out_of_range("capacity", capacity, "1 to 100,000,000"));
-        }
+        let (size, capacities) = (&self.config.size, 1..=MAX_CAPACITY);
+        let (workers, bounds, mailbox) = (size.workers, &size.bounds, size.mailbox);
+        check_range(workers <= MAX_WORKERS, "workers", workers, "0 to 65,536")?;
+        let is_within = bounds.contains(&workers) && *bounds.end() <= MAX_WORKERS;
+        check_range(is_within, "workers", workers, "within the pool's bounds, 65,536 at most")?;
+        check_range(capacities.contains(&mailbox), "mailbox", mailbox, "1 to 100,000,000")?;
+        let capacity = size.capacity.unwrap_or(workers.max(1).saturating_mul(mailbox));
+        check_range(capacities.contains(&capacity), "capacity", capacity, "1 to 100,000,000")?;
         Ok(capacity)
     }
 }

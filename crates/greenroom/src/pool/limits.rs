@@ -27,7 +27,7 @@ pub use adaptive::AdaptiveLimit;
 pub use gate::LimitStats;
 pub(crate) use gate::{AtOnce, Gate, Pass};
 pub use rate::{Rate, TokenBucket};
-pub use report::{AdaptiveReport, LimitChange, LimitReason};
+pub use report::{LimitChange, LimitReason};
 pub use settings::{Adaptive, Mode};
 pub use window::Outcome;
 

@@ -145,7 +145,7 @@ async fn h10_a_pool_that_finishes_nothing_is_late_by_its_oldest_message() {
 #[tokio::test(start_paused = true)]
 async fn h10_the_autoscaler_keeps_the_number_of_workers_to_itself() {
     let pool = Pool::new(|_| Sleeper).workers(2).mailbox(10);
-    let never_late = Autoscale::between(2, 8).target_age(minutes(60));
+    let never_late = Autoscale { target_age: minutes(60), ..Autoscale::between(2, 8) };
     let pool = pool.autoscale(never_late).overflow(Overflow::Reject);
     let pool = pool.advise(Advisor::default()).spawn().await.unwrap();
     let end = Instant::now() + minutes(6);
@@ -180,7 +180,7 @@ async fn h10_a_supervised_pool_is_advised_from_its_start() {
 
 #[tokio::test]
 async fn h10_an_advisor_out_of_range_is_refused() {
-    let pool = Pool::new(|_| Sleeper).advise(Advisor::default().period(ms(1)));
+    let pool = Pool::new(|_| Sleeper).advise(Advisor { period: ms(1), ..Advisor::default() });
     let refused = pool.spawn().await;
     assert!(matches!(
         refused,
@@ -202,7 +202,7 @@ async fn h10_a_running_pool_is_given_an_advisor_another_one_or_none() {
     assert_eq!(rule(&pool), Some(Finding::Shallow));
 
     // The one before has looked for a minute at a period, and must not end it.
-    pool.admin().set_advisor(Advisor::default().shallow(5)).unwrap();
+    pool.admin().set_advisor(Advisor { shallow: 5, ..Advisor::default() }).unwrap();
     assert_eq!(rule(&pool), None, "the new one has seen nothing");
     bursts(&pool, 30, ms(1), Instant::now() + ms(290_000)).await;
     assert_eq!(rule(&pool), None);
@@ -215,7 +215,7 @@ async fn h10_a_running_pool_is_given_an_advisor_another_one_or_none() {
     let told: Vec<Finding> = advised(&mut told).iter().map(|advice| advice.finding).collect();
     assert_eq!(told, [Finding::Shallow, Finding::SlowToDrain]);
 
-    let wrong = pool.admin().set_advisor(Advisor::default().period(ms(1)));
+    let wrong = pool.admin().set_advisor(Advisor { period: ms(1), ..Advisor::default() });
     assert!(wrong.unwrap_err().to_string().contains("advisor.period"));
     pool.stop(Stop::Now).await;
     assert!(pool.admin().set_advisor(Advisor::default()).is_err(), "it has stopped");

@@ -53,7 +53,7 @@ async fn p23_a_queue_that_is_late_makes_the_pool_grow_in_one_step_and_no_further
 
 #[tokio::test(start_paused = true)]
 async fn p23_busy_is_not_idle_and_idle_workers_go_after_the_cool_down() {
-    let settings = Autoscale::between(2, 40).down_cooldown(ms(10_000));
+    let settings = Autoscale { down_cooldown: ms(10_000), ..Autoscale::between(2, 40) };
     let pool = sleepers(20, settings).await;
     for _ in 0..20 {
         pool.send(ms(120_000)).await.unwrap();
@@ -70,7 +70,8 @@ async fn p23_busy_is_not_idle_and_idle_workers_go_after_the_cool_down() {
 
 #[tokio::test(start_paused = true)]
 async fn p23_between_a_change_and_the_next_growth_there_is_a_cool_down() {
-    let pool = sleepers(1, Autoscale::between(1, 64).up_cooldown(ms(5_000))).await;
+    let settings = Autoscale { up_cooldown: ms(5_000), ..Autoscale::between(1, 64) };
+    let pool = sleepers(1, settings).await;
     for _ in 0..100 {
         pool.send(ms(60_000)).await.unwrap();
     }
@@ -85,7 +86,8 @@ async fn p23_between_a_change_and_the_next_growth_there_is_a_cool_down() {
 
 #[tokio::test(start_paused = true)]
 async fn p23_a_size_that_was_set_by_hand_is_where_it_goes_on_from() {
-    let pool = sleepers(4, Autoscale::between(2, 40).down_cooldown(ms(10_000))).await;
+    let settings = Autoscale { down_cooldown: ms(10_000), ..Autoscale::between(2, 40) };
+    let pool = sleepers(4, settings).await;
     pool.admin().resize(30).unwrap().done(ms(1_000)).await;
     tokio::time::sleep(ms(5_000)).await;
     assert_eq!(size(&pool), 30);

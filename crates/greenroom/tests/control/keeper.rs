@@ -288,10 +288,10 @@ async fn p14_a_pool_begins_with_workers_that_started_adds_and_takes_away() {
 
 #[tokio::test(start_paused = true)]
 async fn p14_an_advisor_that_started_sets_is_the_one_that_advises() {
-    let quick = Advisor::default().period(Duration::from_secs(1));
+    let quick = Advisor { period: Duration::from_secs(1), ..Advisor::default() };
     let set_up = move |office: &PoolAdmin<Clerk>| done(office.set_advisor(quick));
     let (make, _hears) = boss_with(set_up, |_| false);
-    let slow = Advisor::default().period(Duration::from_secs(3_600));
+    let slow = Advisor { period: Duration::from_secs(3_600), ..Advisor::default() };
     let pool = Pool::new(|_| Clerk).workers(1).advise(slow).keeper(make);
     let (pool, _boss) = pool.spawn().await.unwrap();
     tokio::time::sleep(Duration::from_secs(120)).await;

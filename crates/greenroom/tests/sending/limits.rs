@@ -158,7 +158,7 @@ async fn p24_a_place_comes_back_from_handlers_that_fail_panic_or_are_killed() {
 #[tokio::test(start_paused = true)]
 async fn p24_a_limit_that_is_observed_holds_nothing_back_and_says_what_it_would_do() {
     let (pool, _) = desks(20);
-    let pool = pool.adaptive(Adaptive::up_to(50).initial(2)).spawn().await.unwrap();
+    let pool = pool.adaptive(Adaptive { initial: 2, ..Adaptive::up_to(50) }).spawn().await.unwrap();
     for number in 0..20 {
         pool.send((number, Deed::Sleep(ms(1_000)))).await.unwrap();
     }
@@ -172,7 +172,11 @@ async fn p24_a_limit_that_is_observed_holds_nothing_back_and_says_what_it_would_
 #[tokio::test(start_paused = true)]
 async fn p24_fast_failures_make_an_enforced_limit_smaller() {
     let (pool, _) = desks(20);
-    let pool = pool.adaptive(Adaptive::up_to(50).initial(16).enforced()).spawn().await.unwrap();
+    let pool = pool
+        .adaptive(Adaptive { initial: 16, ..Adaptive::up_to(50).enforced() })
+        .spawn()
+        .await
+        .unwrap();
     let limit = || pool.stats().limits.limit.unwrap();
     assert_eq!(limit(), 16);
     for round in 0..100 {

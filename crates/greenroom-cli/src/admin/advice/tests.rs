@@ -226,7 +226,7 @@ fn o13_a_pool_at_its_limit_is_told_to_make_its_handlers_quicker() {
     let long = Figures { utilisation: 0.9, workers: 8, most_workers: 8, ..late() };
     let full = Figures { inbox: Inbox::InAll(2_000), ..crowded() };
     for figures in [long, full] {
-        let settings = Advisor::default().queue_within(1_000, 2_000);
+        let settings = Advisor { least_queue: 1_000, most_queue: 2_000, ..Advisor::default() };
         let limited = Pool { advice: Some(advice(settings, figures)), ..pool("erp") };
         let finding = one(&Seen { pools: vec![limited], ..well() });
         assert!(finding.lines.is_none() && finding.change.contains("quicker"), "{finding:#?}");

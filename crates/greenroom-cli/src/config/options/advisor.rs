@@ -70,15 +70,17 @@ impl AdvisorConfig {
 
     /// Who looks at a pool.
     pub(super) fn advisor(self) -> Advisor {
-        Advisor::default()
-            .period(self.period)
-            .full_per_minute(self.full_per_minute)
-            .high_use(self.high_use)
-            .shallow(self.shallow)
-            .p99(self.p99)
-            .deep(self.deep)
-            .deep_share(self.deep_share)
-            .low_use(self.low_use)
-            .queue_within(LEAST_QUEUE, MOST_QUEUE)
+        Advisor {
+            period: self.period,
+            full_per_minute: self.full_per_minute,
+            high_use: self.high_use,
+            shallow: self.shallow,
+            p99: self.p99,
+            deep: self.deep,
+            deep_share: self.deep_share,
+            low_use: self.low_use,
+            least_queue: LEAST_QUEUE,
+            most_queue: MOST_QUEUE,
+        }
     }
 }

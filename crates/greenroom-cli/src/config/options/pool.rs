@@ -6,7 +6,7 @@ use greenroom::{
     advisor::Advisor,
     autoscale::Autoscale,
     event_pool::{Engine, Preset},
-    limits::Adaptive,
+    limits::{Adaptive, Mode},
 };
 use greenroom_config::{
     At, CountOr, count, count_or, duration, durations, flag, group, number, options, rate, size,
@@ -288,24 +288,24 @@ impl AdaptiveConfig {
 
 impl From<AdaptiveConfig> for Adaptive {
     fn from(config: AdaptiveConfig) -> Self {
-        let mut limit = Self::up_to(config.max)
-            .min(config.min)
-            .window(config.window)
-            .tolerance(config.tolerance);
-        if let Some(initial) = config.initial {
-            limit = limit.initial(initial);
+        let AdaptiveConfig { min, max, initial, window, tolerance, observe } = config;
+        let usual = Self::up_to(max);
+        Self {
+            min,
+            max,
+            initial: initial.unwrap_or(usual.initial.max(min)),
+            window,
+            tolerance,
+            mode: if observe { Mode::Observe } else { Mode::Enforce },
         }
-        if config.observe { limit } else { limit.enforced() }
     }
 }
 
 impl From<AutoscaleConfig> for Autoscale {
     fn from(config: AutoscaleConfig) -> Self {
-        Self::between(config.min, config.max)
-            .target_age(config.target_age)
-            .up_cooldown(config.up_cooldown)
-            .down_cooldown(config.down_cooldown)
-            .busy_share(config.busy_share)
+        let AutoscaleConfig { min, max, target_age, up_cooldown, down_cooldown, busy_share } =
+            config;
+        Self { min, max, target_age, up_cooldown, down_cooldown, busy_share }
     }
 }
 

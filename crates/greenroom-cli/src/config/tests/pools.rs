@@ -17,7 +17,7 @@ fn r01_pools_inherit_the_buffer_where_they_name_no_size() {
     let config = load(&text).good();
     let queue = |pool| named(&config, pool).queue;
     assert_eq!((queue("default"), queue("none"), queue("queue"), queue("inbox")), (77, 77, 5, 8));
-    let edge = Preset::named("edge").unwrap();
+    let edge = Preset::Edge;
     assert_eq!(queue("preset"), edge.pool_size() * edge.inbox_size());
     let written = load(&text.replace("pools: {", "pools: { default: {},")).good();
     assert_eq!(named(&written, "default").queue, 77);
@@ -96,7 +96,7 @@ fn r06_a_limit_is_a_number_or_found_out() {
     assert_eq!(limits("limit: { adaptive: { max: 64 } }"), (None, Some(usual)));
     let all = "limit: { adaptive: { max: 64, min: 4, initial: 8, window: 1s, tolerance: 3, observe: true } }";
     let window = Duration::from_secs(1);
-    let expected = Adaptive::up_to(64).min(4).initial(8).window(window).tolerance(3.0);
+    let expected = Adaptive { min: 4, initial: 8, window, tolerance: 3.0, ..Adaptive::up_to(64) };
     assert_eq!(limits(all), (None, Some(expected)));
     let above = load(&pool("limit: { adaptive: { max: 5, min: 6 } }"));
     assert_eq!(above.lines(), ["3:49 `min` is 6 and `max` is 5, which is less"]);
@@ -173,22 +173,30 @@ fn advised(text: &str) -> Option<Advisor> {
 
 #[test]
 fn o13_pools_are_advised_unless_it_is_off_and_inherit_what_they_do_not_say() {
-    let usual = Advisor::default().queue_within(1_000, 10_000_000);
+    let usual = Advisor { least_queue: 1_000, most_queue: 10_000_000, ..Advisor::default() };
     assert_eq!(advised(&pool("workers: 4")), Some(usual));
     assert_eq!(advised(&pool("autotune: off")), None);
     let top = |top: &str, options: &str| advised(&format!("{}{top}\n", pool(options)));
     assert_eq!(top("autotune: off", ""), None);
     assert_eq!(top("autotune: off", "autotune: say"), Some(usual));
     let minute = Duration::from_secs(60);
-    let expected = usual.period(minute).p99(2 * minute).low_use(0.1);
+    let expected = Advisor { period: minute, p99: 2 * minute, low_use: 0.1, ..usual };
     let found = top("advisor: { period: 1m, p99: 1s, low_use: 0.1 }", "advisor: { p99: 2m }");
     assert_eq!(found, Some(expected));
     let all = "advisor: { period: 1m, full_per_minute: 1, high_use: 0.7, shallow: 5, p99: 1s, deep: 6, \
                deep_share: 0.5, low_use: 0.1 }";
-    let second = Duration::from_secs(1);
-    let expected = Advisor::default().period(minute).full_per_minute(1.0).high_use(0.7);
-    let expected = expected.shallow(5).p99(second).deep(6).deep_share(0.5).low_use(0.1);
-    let expected = expected.queue_within(1_000, 10_000_000);
+    let expected = Advisor {
+        period: minute,
+        full_per_minute: 1.0,
+        high_use: 0.7,
+        shallow: 5,
+        p99: Duration::from_secs(1),
+        deep: 6,
+        deep_share: 0.5,
+        low_use: 0.1,
+        least_queue: 1_000,
+        most_queue: 10_000_000,
+    };
     assert_eq!(top(all, ""), Some(expected));
     assert_eq!(advised(&pool(all)), Some(expected));
 }

@@ -98,16 +98,16 @@ fn h10_the_first_rule_that_applies_counts() {
 fn h10_every_threshold_can_be_set() {
     let default = Advisor::default();
     let rows = [
-        (default.full_per_minute(0.0), full(1, used(0.9, 1000)), Finding::Crowded),
-        (default.full_per_minute(11.0), full(51, used(0.9, 1000)), Finding::Fine),
-        (default.high_use(0.9), full(51, used(0.85, 1000)), Finding::SlowToDrain),
-        (default.shallow(2000), full(51, used(0.1, 1000)), Finding::Shallow),
-        (default.p99(MILLI), used(0.5, 1000), Finding::SlowHandler),
-        (default.p99(101 * MILLI), late(used(0.5, 1000)), Finding::Fine),
-        (default.deep(400), late(used(0.5, 1000)), Finding::LongQueue),
-        (default.deep_share(0.4), late(used(0.5, 1000)), Finding::LongQueue),
-        (default.low_use(0.6), used(0.5, 1000), Finding::Roomy),
-        (default.low_use(0.0), used(0.0, 1000), Finding::Fine),
+        (Advisor { full_per_minute: 0.0, ..default }, full(1, used(0.9, 1000)), Finding::Crowded),
+        (Advisor { full_per_minute: 11.0, ..default }, full(51, used(0.9, 1000)), Finding::Fine),
+        (Advisor { high_use: 0.9, ..default }, full(51, used(0.85, 1000)), Finding::SlowToDrain),
+        (Advisor { shallow: 2000, ..default }, full(51, used(0.1, 1000)), Finding::Shallow),
+        (Advisor { p99: MILLI, ..default }, used(0.5, 1000), Finding::SlowHandler),
+        (Advisor { p99: 101 * MILLI, ..default }, late(used(0.5, 1000)), Finding::Fine),
+        (Advisor { deep: 400, ..default }, late(used(0.5, 1000)), Finding::LongQueue),
+        (Advisor { deep_share: 0.4, ..default }, late(used(0.5, 1000)), Finding::LongQueue),
+        (Advisor { low_use: 0.6, ..default }, used(0.5, 1000), Finding::Roomy),
+        (Advisor { low_use: 0.0, ..default }, used(0.0, 1000), Finding::Fine),
     ];
     for (settings, figures, rule) in rows {
         assert_eq!(says(settings, figures).0, rule, "{settings:?}");
@@ -148,17 +148,23 @@ fn h10_no_bound_is_advised_beyond_its_limits() {
         queued: utilisation * messages as f64,
         ..used(utilisation, 1)
     };
-    let bounded = default.queue_within(1_000, 3_000);
+    let bounded = Advisor { least_queue: 1_000, most_queue: 3_000, ..default };
     assert_eq!(says(bounded, full(51, in_all(2_000, 0.9))).1, "queue: 2000 -> 3000");
     assert_eq!(says(bounded, full(51, in_all(3_000, 0.9))), (Finding::Crowded, String::new()));
     assert_eq!(says(bounded, in_all(1_500, 0.1)).1, "queue: 1500 -> 1000");
     assert_eq!(says(bounded, in_all(1_000, 0.1)), (Finding::Fine, String::new()));
     assert_eq!(
-        says(default.queue_within(1, 76_800), crowded(200, 256)).1,
+        says(Advisor { least_queue: 1, most_queue: 76_800, ..default }, crowded(200, 256)).1,
         "inbox_size: 200 -> 300"
     );
-    assert_eq!(says(default.queue_within(700, 76_800), used(0.1, 9)).1, "inbox_size: 9 -> 5");
-    assert_eq!(says(default.queue_within(1_600, 76_800), used(0.1, 9)).1, "inbox_size: 9 -> 7");
+    assert_eq!(
+        says(Advisor { least_queue: 700, most_queue: 76_800, ..default }, used(0.1, 9)).1,
+        "inbox_size: 9 -> 5"
+    );
+    assert_eq!(
+        says(Advisor { least_queue: 1_600, most_queue: 76_800, ..default }, used(0.1, 9)).1,
+        "inbox_size: 9 -> 7"
+    );
     assert_eq!(advised(used(0.1, 3)).1, "inbox_size: 3 -> 2");
     let nobody = Figures { workers: 0, ..full(51, used(0.9, 1000)) };
     assert_eq!(advised(nobody).1, "inbox_size: 1000 -> 2000");
@@ -239,14 +245,14 @@ fn h10_advice_is_news_when_it_says_something_else() {
 fn h10_settings_out_of_range_are_refused() {
     let default = Advisor::default();
     let wrong = [
-        (default.period(999 * MILLI), "advisor.period (in ms)"),
-        (default.queue_within(0, 10), "advisor.least_queue"),
-        (default.queue_within(10, 9), "advisor.most_queue"),
-        (default.queue_within(1, 100_000_001), "advisor.most_queue"),
-        (default.full_per_minute(f64::NAN), "advisor.full_per_minute"),
-        (default.high_use(1.1), "advisor.high_use"),
-        (default.deep_share(f64::NAN), "advisor.deep_share"),
-        (default.low_use(-0.1), "advisor.low_use"),
+        (Advisor { period: 999 * MILLI, ..default }, "advisor.period (in ms)"),
+        (Advisor { least_queue: 0, most_queue: 10, ..default }, "advisor.least_queue"),
+        (Advisor { least_queue: 10, most_queue: 9, ..default }, "advisor.most_queue"),
+        (Advisor { least_queue: 1, most_queue: 100_000_001, ..default }, "advisor.most_queue"),
+        (Advisor { full_per_minute: f64::NAN, ..default }, "advisor.full_per_minute"),
+        (Advisor { high_use: 1.1, ..default }, "advisor.high_use"),
+        (Advisor { deep_share: f64::NAN, ..default }, "advisor.deep_share"),
+        (Advisor { low_use: -0.1, ..default }, "advisor.low_use"),
     ];
     for (settings, name) in wrong {
         match Judge::new(settings) {

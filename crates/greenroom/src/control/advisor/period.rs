@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Figures, Inbox};
+use super::Figures;
 
 /// The time between two looks: short enough for an average, and long enough that the locks of the
 /// queues do not matter.
@@ -32,30 +32,11 @@ pub(crate) struct Look {
     pub(crate) workers: usize,
 }
 
-/// What a pool has counted until one moment.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Counts {
-    /// By a clock that never goes back.
-    pub(crate) at: Duration,
-    /// How often the inbox has become full.
-    pub(crate) inbox_full: u64,
-    /// Attempts that have begun.
-    pub(crate) started: u64,
-}
-
-/// How a pool is set when a period ends, and what it has measured meanwhile.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct PeriodEnd {
-    pub(crate) inbox: Inbox,
-    pub(crate) workers: usize,
-    pub(crate) most_workers: usize,
-    pub(crate) p99: Option<Duration>,
-}
-
 /// Observations since the period began.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Period {
-    began: Counts,
+    /// The figures when it began.
+    began: Figures,
     looks: u32,
     queued: f64,
     used: f64,
@@ -64,9 +45,10 @@ pub(crate) struct Period {
 }
 
 impl Period {
-    /// Begins when the pool has counted this.
-    pub(crate) fn begin(began: Counts) -> Self {
-        Self { began, ..Self::default() }
+    /// Begins with these figures, in which `inbox_full` and `started` count since the pool was
+    /// built.
+    pub(crate) fn begin(began: Figures) -> Self {
+        Self { began, looks: 0, queued: 0.0, used: 0.0, busy: 0.0, peak: 0 }
     }
 
     pub(crate) fn look(&mut self, look: &Look) {
@@ -78,25 +60,20 @@ impl Period {
         self.peak = self.peak.max(look.queued);
     }
 
-    /// Ends the period and begins the next.
-    pub(crate) fn end(&mut self, now: Counts, ending: PeriodEnd) -> Figures {
+    /// Ends the period with such figures, and begins the next.
+    pub(crate) fn end(&mut self, now: Figures) -> Figures {
         let Self { began, looks, queued, used, busy, peak } =
             std::mem::replace(self, Self::begin(now));
-        let PeriodEnd { inbox, workers, most_workers, p99 } = ending;
         let looks = f64::from(looks.max(1));
         Figures {
-            at: now.at,
             over: now.at.saturating_sub(began.at),
-            inbox,
-            workers,
-            most_workers,
             inbox_full: now.inbox_full.saturating_sub(began.inbox_full),
+            started: now.started.saturating_sub(began.started),
             queued: queued / looks,
-            peak,
             utilisation: used / looks,
             busy: busy / looks,
-            p99,
-            started: now.started.saturating_sub(began.started),
+            peak,
+            ..now
         }
     }
 }
@@ -104,11 +81,14 @@ impl Period {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::control::advisor::Inbox;
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    fn ending(workers: usize) -> PeriodEnd {
-        PeriodEnd { inbox: Inbox::PerWorker(10), workers, most_workers: 9, p99: Some(SECOND) }
+    /// What a pool of so many workers has counted by then.
+    fn totals(workers: usize, at: Duration, inbox_full: u64, started: u64) -> Figures {
+        let figures = Figures::of(Inbox::PerWorker(10), workers);
+        Figures { at, inbox_full, started, most_workers: 9, p99: Some(SECOND), ..figures }
     }
 
     #[test]
@@ -127,35 +107,28 @@ mod tests {
 
     #[test]
     fn h10_the_figures_of_a_period_are_averages_and_differences() {
-        let mut period = Period::begin(Counts { at: SECOND, inbox_full: 3, started: 100 });
+        let mut period = Period::begin(totals(2, SECOND, 3, 100));
         period.look(&Look { queued: 10, capacity: 20, busy: 2, workers: 2 });
         period.look(&Look { queued: 4, capacity: 20, busy: 1, workers: 2 });
-        let now = Counts { at: 6 * SECOND, inbox_full: 5, started: 150 };
         let expected = Figures {
-            at: 6 * SECOND,
             over: 5 * SECOND,
-            most_workers: 9,
-            inbox_full: 2,
             queued: 7.0,
             peak: 10,
             utilisation: 0.35,
             busy: 0.75,
-            p99: Some(SECOND),
-            started: 50,
-            ..Figures::of(Inbox::PerWorker(10), 2)
+            ..totals(2, 6 * SECOND, 2, 50)
         };
-        assert_eq!(period.end(now, ending(2)), expected);
-        let next = Counts { at: 8 * SECOND, ..now };
-        let unseen = period.end(next, ending(3));
+        assert_eq!(period.end(totals(2, 6 * SECOND, 5, 150)), expected);
+        let unseen = period.end(totals(3, 8 * SECOND, 5, 150));
         assert_eq!((unseen.over, unseen.inbox_full, unseen.started), (2 * SECOND, 0, 0));
         assert_eq!((unseen.peak, unseen.busy, unseen.workers), (0, 0.0, 3), "no look was taken");
     }
 
     #[test]
     fn h10_a_pool_without_workers_or_room_is_looked_at_as_well() {
-        let mut period = Period::default();
+        let mut period = Period::begin(totals(0, SECOND, 0, 0));
         period.look(&Look { queued: 2, capacity: 0, busy: 1, workers: 0 });
-        let figures = period.end(Counts::default(), ending(0));
+        let figures = period.end(totals(0, SECOND, 0, 0));
         assert_eq!((figures.utilisation, figures.busy), (2.0, 1.0));
     }
 }

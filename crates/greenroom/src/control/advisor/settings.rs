@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use crate::{SpawnError, size::MAX_CAPACITY};
+use crate::{
+    SpawnError,
+    size::{MAX_CAPACITY, check_range},
+};
 
 /// The length of a period unless said otherwise: longer than most bursts, and short enough for
 /// a person who watches.
@@ -10,7 +13,8 @@ const DEFAULT_PERIOD: Duration = Duration::from_secs(5 * 60);
 /// Shorter periods would hold too few looks to average.
 const LEAST_PERIOD: Duration = Duration::from_secs(1);
 
-/// The settings: when a finding is worth advice, and how often. The default is what the fields say.
+/// The settings: when a finding is worth advice, and how often. The default is what the fields say;
+/// to set one, write `Advisor { shallow: 100, ..Advisor::default() }`.
 ///
 /// ```
 /// use std::time::Duration;
@@ -25,7 +29,6 @@ const LEAST_PERIOD: Duration = Duration::from_secs(1);
 /// # Ok::<(), greenroom::SpawnError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
-#[non_exhaustive]
 pub struct Advisor {
     /// How long a period is, of which figures are averaged and after which advice is given; 5
     /// minutes unless said otherwise, at least a second. Several times as long as the bursts that
@@ -75,93 +78,25 @@ impl Default for Advisor {
 }
 
 impl Advisor {
-    /// How long a period is.
-    #[must_use]
-    pub const fn period(self, period: Duration) -> Self {
-        Self { period, ..self }
-    }
-
-    /// How often a minute the inbox may become full.
-    #[must_use]
-    pub const fn full_per_minute(self, times: f64) -> Self {
-        Self { full_per_minute: times, ..self }
-    }
-
-    /// The average share of the inbox in use that counts as much.
-    #[must_use]
-    pub const fn high_use(self, share: f64) -> Self {
-        Self { high_use: share, ..self }
-    }
-
-    /// Messages per worker below which an inbox is shallow.
-    #[must_use]
-    pub const fn shallow(self, messages: usize) -> Self {
-        Self { shallow: messages, ..self }
-    }
-
-    /// The 99th percentile that is allowed.
-    #[must_use]
-    pub const fn p99(self, time: Duration) -> Self {
-        Self { p99: time, ..self }
-    }
-
-    /// Messages per worker that are a long queue.
-    #[must_use]
-    pub const fn deep(self, messages: usize) -> Self {
-        Self { deep: messages, ..self }
-    }
-
-    /// The share of the inbox that is a long queue.
-    #[must_use]
-    pub const fn deep_share(self, share: f64) -> Self {
-        Self { deep_share: share, ..self }
-    }
-
-    /// The average share of the inbox in use that counts as little.
-    #[must_use]
-    pub const fn low_use(self, share: f64) -> Self {
-        Self { low_use: share, ..self }
-    }
-
-    /// The fewest and the most messages in all to advise.
-    #[must_use]
-    pub const fn queue_within(self, least: usize, most: usize) -> Self {
-        Self { least_queue: least, most_queue: most, ..self }
-    }
-
     pub(super) fn checked(self) -> Result<Self, SpawnError> {
-        let out_of_range = |setting, value, range| SpawnError::OutOfRange { setting, value, range };
-        if self.period < LEAST_PERIOD {
-            let millis = self.period.as_millis() as usize;
-            return Err(out_of_range("advisor.period (in ms)", millis, "at least 1,000"));
-        }
-        if !(1..=MAX_CAPACITY).contains(&self.least_queue) {
-            return Err(out_of_range("advisor.least_queue", self.least_queue, "1 to 100,000,000"));
-        }
-        if !(self.least_queue..=MAX_CAPACITY).contains(&self.most_queue) {
-            let range = "at least advisor.least_queue, and up to 100,000,000";
-            return Err(out_of_range("advisor.most_queue", self.most_queue, range));
-        }
-        if !(0.0..=f64::INFINITY).contains(&self.full_per_minute) {
-            return Err(out_of_range("advisor.full_per_minute", 0, "0 or more"));
-        }
-        self.checked_shares()
-    }
-
-    fn checked_shares(self) -> Result<Self, SpawnError> {
-        let shares = [
+        let Self { period, full_per_minute, least_queue, most_queue, .. } = self;
+        let queues = 1..=MAX_CAPACITY;
+        let millis = period.as_millis() as usize;
+        check_range(period >= LEAST_PERIOD, "advisor.period (in ms)", millis, "at least 1,000")?;
+        let range = "1 to 100,000,000";
+        check_range(queues.contains(&least_queue), "advisor.least_queue", least_queue, range)?;
+        let is_most = least_queue <= most_queue && queues.contains(&most_queue);
+        let range = "at least advisor.least_queue, and up to 100,000,000";
+        check_range(is_most, "advisor.most_queue", most_queue, range)?;
+        check_range(full_per_minute >= 0.0, "advisor.full_per_minute", 0, "0 or more")?;
+        for (setting, share) in [
             ("advisor.high_use", self.high_use),
             ("advisor.deep_share", self.deep_share),
             ("advisor.low_use", self.low_use),
-        ];
-        let wrong = shares.into_iter().find(|(_, share)| !(0.0..=1.0).contains(share));
-        match wrong {
-            Some((setting, share)) => Err(SpawnError::OutOfRange {
-                setting,
-                value: (share * 100.0) as usize,
-                range: "0% to 100%",
-            }),
-            None => Ok(self),
+        ] {
+            let is_share = (0.0..=1.0).contains(&share);
+            check_range(is_share, setting, (share * 100.0) as usize, "0% to 100%")?;
         }
+        Ok(self)
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::{
-    period::{Counts, Look, Period, PeriodEnd},
+    period::{Look, Period},
     *,
 };
 
@@ -46,7 +46,7 @@ impl SimulatedPool {
             inbox_full: 0,
             times: Vec::new(),
             started: 0,
-            period: Period::default(),
+            period: Period::begin(Figures::of(Inbox::PerWorker(each), workers)),
             advice: Vec::new(),
         }
     }
@@ -98,8 +98,8 @@ impl SimulatedPool {
         self.times.clear();
         let (at, inbox_full, started) = (self.now as u32 * MILLI, self.inbox_full, self.started);
         let (workers, most_workers) = (self.workers, self.most_workers);
-        let ending = PeriodEnd { inbox: Inbox::PerWorker(self.each), workers, most_workers, p99 };
-        self.period.end(Counts { at, inbox_full, started }, ending)
+        let settings = Figures::of(Inbox::PerWorker(self.each), workers);
+        self.period.end(Figures { at, most_workers, inbox_full, p99, started, ..settings })
     }
 
     fn follow(&mut self, advice: &Advice) {

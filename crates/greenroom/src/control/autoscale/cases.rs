@@ -84,7 +84,7 @@ fn p23_unmeasured_workers_are_at_most_doubled() {
 
 #[test]
 fn p23_growth_waits_for_its_cool_down() {
-    let settings = Autoscale::between(1, 1_000).up_cooldown(3 * SECOND);
+    let settings = Autoscale { up_cooldown: 3 * SECOND, ..Autoscale::between(1, 1_000) };
     let decided = decide_all(&mut scaler(settings), late(4), 9);
     let seconds: Vec<_> = decided.iter().map(|(second, _)| *second).collect();
     assert_eq!(seconds, [1, 4, 7]);
@@ -165,9 +165,9 @@ fn p23_settings_out_of_range_are_refused() {
     let fine = Autoscale::between(1, 2);
     assert_eq!(refused(Autoscale::between(0, 2)), "autoscale.min");
     assert_eq!(refused(Autoscale::between(3, 2)), "autoscale.max");
-    assert_eq!(refused(fine.target_age(Duration::ZERO)), "autoscale.target_age");
-    for share in [0.0, -1.0, 1.1, f64::NAN] {
-        assert_eq!(refused(fine.busy_share(share)), "autoscale.busy_share");
+    assert_eq!(refused(Autoscale { target_age: Duration::ZERO, ..fine }), "autoscale.target_age");
+    for busy_share in [0.0, -1.0, 1.1, f64::NAN] {
+        assert_eq!(refused(Autoscale { busy_share, ..fine }), "autoscale.busy_share");
     }
 }
 

@@ -9,21 +9,6 @@ use super::Sample;
 pub(crate) const LOOK: Duration = Duration::from_millis(100);
 const LOOKS: u32 = 10;
 
-/// What a pool says of itself when a sample is taken.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Totals {
-    /// By a clock that never goes back.
-    pub(crate) at: Duration,
-    /// Messages accepted and not started.
-    pub(crate) queued: usize,
-    /// How long the oldest of them has waited.
-    pub(crate) oldest: Duration,
-    /// Workers that the pool is set to have.
-    pub(crate) workers: usize,
-    /// Attempts that have ended, since the pool was built.
-    pub(crate) ended: u64,
-}
-
 /// Looks since the last sample.
 #[derive(Debug, Default)]
 pub(crate) struct Looks {
@@ -46,16 +31,14 @@ impl Looks {
         self.taken >= LOOKS
     }
 
-    /// Takes a sample; the looks for the next one begin.
-    pub(crate) fn sample(&mut self, now: &Totals) -> Sample {
-        let before = std::mem::replace(self, Self { ended: now.ended, ..Self::default() });
+    /// Completes a sample in which `handled` counts all attempts since the pool was built; the
+    /// looks for the next one begin.
+    pub(crate) fn complete(&mut self, now: Sample) -> Sample {
+        let before = std::mem::replace(self, Self { ended: now.handled, ..Self::default() });
         Sample {
-            at: now.at,
-            queued: now.queued,
-            oldest: now.oldest,
             busy: before.busy / f64::from(before.taken.max(1)),
-            workers: now.workers,
-            handled: now.ended.saturating_sub(before.ended),
+            handled: now.handled.saturating_sub(before.ended),
+            ..now
         }
     }
 }
@@ -64,8 +47,8 @@ impl Looks {
 mod tests {
     use super::*;
 
-    fn totals(ended: u64) -> Totals {
-        Totals { at: LOOK, queued: 5, oldest: LOOK, workers: 4, ended }
+    fn totals(handled: u64) -> Sample {
+        Sample { at: LOOK, queued: 5, oldest: LOOK, workers: 4, handled, busy: 0.0 }
     }
 
     #[test]
@@ -78,14 +61,14 @@ mod tests {
         assert!(looks.are_enough());
         let expected =
             Sample { at: LOOK, queued: 5, oldest: LOOK, busy: 0.25, workers: 4, handled: 7 };
-        assert_eq!(looks.sample(&totals(7)), expected);
+        assert_eq!(looks.complete(totals(7)), expected);
         assert!(!looks.are_enough(), "the next sample has looks of its own");
     }
 
     #[test]
     fn p23_each_sample_has_what_has_ended_since_the_last_one() {
         let mut looks = Looks::default();
-        let handled = [7, 7, 12, 11].map(|ended| looks.sample(&totals(ended)).handled);
+        let handled = [7, 7, 12, 11].map(|ended| looks.complete(totals(ended)).handled);
         assert_eq!(handled, [7, 0, 5, 0], "a count that was read a little early is no flood");
     }
 
@@ -93,8 +76,8 @@ mod tests {
     fn p23_workers_that_still_end_are_not_more_than_all() {
         let mut looks = Looks::default();
         looks.add(3, 1);
-        assert_eq!(looks.sample(&totals(0)).busy, 1.0);
+        assert_eq!(looks.complete(totals(0)).busy, 1.0);
         looks.add(0, 0);
-        assert_eq!(looks.sample(&totals(0)).busy, 0.0, "a pool without workers");
+        assert_eq!(looks.complete(totals(0)).busy, 0.0, "a pool without workers");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::SpawnError;
+use crate::{SpawnError, size::check_range};
 
 /// Until when a queue is in time, unless said otherwise.
 const DEFAULT_TARGET_AGE: Duration = Duration::from_millis(100);
@@ -32,7 +32,6 @@ const DEFAULT_BUSY_SHARE: f64 = 0.8;
 /// # Ok::<(), greenroom::SpawnError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
-#[non_exhaustive]
 pub struct Autoscale {
     /// The fewest workers; at least 1.
     pub min: usize,
@@ -54,7 +53,8 @@ pub struct Autoscale {
 }
 
 impl Autoscale {
-    /// Between these sizes, with the other settings as said at each.
+    /// Between these sizes, with the other settings as said at each; to set one of those, write
+    /// `Autoscale { busy_share: 0.5, ..Autoscale::between(2, 64) }`.
     pub const fn between(min: usize, max: usize) -> Self {
         Self {
             min,
@@ -66,45 +66,13 @@ impl Autoscale {
         }
     }
 
-    /// How long a message may wait before the pool is late.
-    #[must_use]
-    pub const fn target_age(self, target_age: Duration) -> Self {
-        Self { target_age, ..self }
-    }
-
-    /// The least time between a change and the next growth.
-    #[must_use]
-    pub const fn up_cooldown(self, up_cooldown: Duration) -> Self {
-        Self { up_cooldown, ..self }
-    }
-
-    /// For how long fewer workers must have been enough before the pool shrinks.
-    #[must_use]
-    pub const fn down_cooldown(self, down_cooldown: Duration) -> Self {
-        Self { down_cooldown, ..self }
-    }
-
-    /// The share of their time that workers may be busy.
-    #[must_use]
-    pub const fn busy_share(self, busy_share: f64) -> Self {
-        Self { busy_share, ..self }
-    }
-
     pub(super) fn checked(self) -> Result<Self, SpawnError> {
-        let out_of_range = |setting, value, range| SpawnError::OutOfRange { setting, value, range };
-        if self.min == 0 {
-            return Err(out_of_range("autoscale.min", self.min, "at least 1"));
-        }
-        if self.max < self.min {
-            return Err(out_of_range("autoscale.max", self.max, "at least autoscale.min"));
-        }
-        if self.target_age.is_zero() {
-            return Err(out_of_range("autoscale.target_age", 0, "above 0"));
-        }
-        if !(self.busy_share > 0.0 && self.busy_share <= 1.0) {
-            let percent = (self.busy_share * 100.0) as usize;
-            return Err(out_of_range("autoscale.busy_share", percent, "above 0 and up to 100%"));
-        }
+        let percent = (self.busy_share * 100.0) as usize;
+        let is_share = self.busy_share > 0.0 && self.busy_share <= 1.0;
+        check_range(self.min > 0, "autoscale.min", self.min, "at least 1")?;
+        check_range(self.max >= self.min, "autoscale.max", self.max, "at least autoscale.min")?;
+        check_range(!self.target_age.is_zero(), "autoscale.target_age", 0, "above 0")?;
+        check_range(is_share, "autoscale.busy_share", percent, "above 0 and up to 100%")?;
         Ok(self)
     }
 }

@@ -2,12 +2,8 @@
 
 use super::{config::PoolConfig, functions::FunctionsOf};
 use crate::{
-    Actor, FailureAction, FailurePolicy, FinalAction, SpawnError,
-    failure::FailedAttempt,
-    pool::{
-        batch::bytes::BatchBytes,
-        bytes::{ByteBound, SizeOf},
-    },
+    Actor, FailureAction, FailurePolicy, FinalAction, SpawnError, failure::FailedAttempt,
+    pool::bytes::SizeOf, size::check_range,
 };
 
 /// Refuses a failure policy that asks for messages or keys that the pool does not have.
@@ -28,30 +24,15 @@ pub(super) fn check_failure<A: Actor>(
     Ok(())
 }
 
-/// The bound on bytes, if there is one.
-pub(super) fn byte_bound<M>(
+/// A bound on bytes, if there is one: 1 at least.
+pub(super) fn checked_bytes<M, B>(
+    setting: &'static str,
     bytes: Option<(usize, SizeOf<M>)>,
-) -> Result<Option<Box<ByteBound<M>>>, SpawnError> {
-    match bytes {
-        Some((value @ 0, _)) => {
-            Err(SpawnError::OutOfRange { setting: "max bytes", value, range: "1 or more" })
-        }
-        Some((most, size_of)) => Ok(Some(Box::new(ByteBound::new(most, size_of)))),
-        None => Ok(None),
-    }
-}
-
-/// The bytes that fill a batch, if that was set.
-pub(super) fn batch_bytes<M>(
-    bytes: Option<(usize, SizeOf<M>)>,
-) -> Result<Option<BatchBytes<M>>, SpawnError> {
-    match bytes {
-        Some((value @ 0, _)) => {
-            Err(SpawnError::OutOfRange { setting: "batch bytes", value, range: "1 or more" })
-        }
-        Some((most, size_of)) => Ok(Some(BatchBytes::new(most, size_of))),
-        None => Ok(None),
-    }
+    bound: impl FnOnce(usize, SizeOf<M>) -> B,
+) -> Result<Option<B>, SpawnError> {
+    let Some((most, size_of)) = bytes else { return Ok(None) };
+    check_range(most > 0, setting, most, "1 or more")?;
+    Ok(Some(bound(most, size_of)))
 }
 
 /// The policy, with another final action if there is one.

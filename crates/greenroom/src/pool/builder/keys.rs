@@ -5,7 +5,7 @@ use std::hash::Hash;
 use greenroom_queue::backlog::KeyBounds;
 
 use super::PoolBuilder;
-use crate::{Actor, FinalAction, SpawnError};
+use crate::{Actor, FinalAction, SpawnError, size::check_range};
 
 /// One key has this part of the capacity, unless said otherwise.
 const SHARE_OF_A_KEY: usize = 4;
@@ -157,17 +157,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         if self.key_of.is_none() {
             return Ok(KeyBounds::NONE);
         }
-        let waiting = self.config.keys.max_per_key.unwrap_or(capacity.div_ceil(SHARE_OF_A_KEY));
-        let bounds = [("max per key", waiting), ("max parked", self.config.keys.max_parked)];
-        match bounds.into_iter().find(|(_, bound)| *bound == 0) {
-            Some((setting, value)) => {
-                Err(SpawnError::OutOfRange { setting, value, range: "1 or more" })
-            }
-            None => Ok(KeyBounds {
-                waiting,
-                parked: self.config.keys.max_parked,
-                apart: self.config.keys.parked_apart,
-            }),
-        }
+        let keys = &self.config.keys;
+        let waiting = keys.max_per_key.unwrap_or(capacity.div_ceil(SHARE_OF_A_KEY));
+        check_range(waiting > 0, "max per key", waiting, "1 or more")?;
+        check_range(keys.max_parked > 0, "max parked", keys.max_parked, "1 or more")?;
+        Ok(KeyBounds { waiting, parked: keys.max_parked, apart: keys.parked_apart })
     }
 }

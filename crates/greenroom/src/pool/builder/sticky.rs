@@ -9,6 +9,7 @@ use crate::{
         core::assign::ByTable,
         sticky::{DEFAULT_SLOTS, MAX_SLOTS, StickyBy, Stuck},
     },
+    size::check_range,
 };
 
 impl<A: Actor> PoolBuilder<A> {
@@ -86,10 +87,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     pub(super) fn checked_table(&self) -> Result<usize, SpawnError> {
         let least = self.config.size.workers.next_power_of_two();
         let slots = self.config.keys.sticky_table.unwrap_or(least.max(DEFAULT_SLOTS));
-        if slots.is_power_of_two() && (least..=MAX_SLOTS).contains(&slots) {
-            return Ok(slots);
-        }
+        let is_size = slots.is_power_of_two() && (least..=MAX_SLOTS).contains(&slots);
         let range = "a power of two, at least as many as workers, 1,048,576 at most";
-        Err(SpawnError::OutOfRange { setting: "sticky table", value: slots, range })
+        check_range(is_size, "sticky table", slots, range).map(|()| slots)
     }
 }

@@ -12,52 +12,34 @@ use super::ends_by;
 use crate::{
     Actor, PoolEvent, SpawnError,
     control::advisor::{
-        Advice, Advisor, Judge,
-        period::{Counts, Look, Period, PeriodEnd, moments},
+        Advice, Advisor, Figures, Judge,
+        period::{Look, Period, moments},
     },
     pool::{core::Core, worker::task_guard::TaskGuard},
 };
 
 /// Looks after a pool that is set up to.
 pub(crate) fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Arc<Core<A, K>>) {
-    let Some(settings) = core.settings.config.size.advisor.as_deref().copied() else { return };
+    let settings = core.settings.config.size.advisor.as_deref().copied();
     // A keeper may have given the pool another one before.
-    if !core.controllers.advising.lock().is_turn(0) {
-        return;
-    }
-    if let Ok(judge) = Judge::new(settings) {
-        begin_with(core, judge);
+    if settings.is_some() && core.controllers.advising.lock().is_turn(0) {
+        let begun = replace(core, settings);
+        debug_assert!(begun.is_ok(), "the builder has checked the settings");
     }
 }
 
 /// Gives a running pool this advisor in place of its own, or none. The new one knows
-/// nothing of the time before.
+/// nothing of the time before; no earlier one has a say.
 pub(crate) fn replace<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Arc<Core<A, K>>,
     settings: Option<Advisor>,
 ) -> Result<(), SpawnError> {
-    match settings.map(Judge::new).transpose()? {
-        Some(judge) => begin_with(core, judge),
-        None => {
-            next_turn(core);
-            core.telemetry.measured.forget_residence();
-        }
+    let judge = settings.map(Judge::new).transpose()?;
+    let turn = core.controllers.advising.lock().next_turn();
+    if let Some(judge) = judge {
+        core.env.spawn_boxed(run(TaskGuard::new(core), judge, turn));
     }
     Ok(())
-}
-
-fn begin_with<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: &Arc<Core<A, K>>,
-    judge: Judge,
-) {
-    let turn = next_turn(core);
-    core.telemetry.measured.keep_residence();
-    core.env.spawn_boxed(run(TaskGuard::new(core), judge, turn));
-}
-
-/// From now on no earlier advisor has a say.
-fn next_turn<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>) -> u64 {
-    core.controllers.advising.lock().next_turn()
 }
 
 /// Runs until the pool has ended, or has another advisor.
@@ -67,9 +49,13 @@ async fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     turn: u64,
 ) {
     let length = judge.settings().period;
-    let mut period = Period::begin(counts(&core));
+    let mut period = Period::begin(totals(&core));
+    let mut times = core.telemetry.measured.snapshot();
     while observe(&core, &mut period, length, turn).await {
-        let advice = judge.advise(&period.end(counts(&core), ending(&core)));
+        let before = std::mem::replace(&mut times, core.telemetry.measured.snapshot());
+        let residence = times.residence_since(&before);
+        let p99 = if residence.count > 0 { Some(residence.p99) } else { core.oldest() };
+        let advice = judge.advise(&period.end(Figures { p99, ..totals(&core) }));
         if !take_down(&core, &advice, turn) {
             break;
         }
@@ -95,40 +81,30 @@ async fn observe<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         {
             return false;
         }
-        period.look(&look(core));
+        period.look(&Look {
+            queued: core.depth(),
+            capacity: core.queue.permits.capacity(),
+            busy: core.membership.busy(),
+            workers: core.membership.size(),
+        });
     }
     !ends_by(&core.lifecycle, start + length).await
 }
 
-fn look<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>) -> Look {
-    Look {
-        queued: core.depth(),
-        capacity: core.queue.permits.capacity(),
-        busy: core.membership.busy(),
-        workers: core.membership.size(),
-    }
-}
-
-fn counts<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>) -> Counts {
-    Counts {
-        at: Duration::from_nanos(core.telemetry.coarse.real()),
-        inbox_full: core.telemetry.full_episodes(),
-        started: core.membership.started(),
-    }
-}
-
-fn ending<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>) -> PeriodEnd {
+/// What a pool has counted since it was built, and how it is set now.
+fn totals<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>) -> Figures {
     let (workers, bounds) = {
         let member_list = core.membership.members.lock();
         (member_list.len(), member_list.bounds())
     };
     // A pool that sizes itself does so each second.
     let sizes_itself = core.settings.config.size.autoscale.is_some();
-    PeriodEnd {
-        inbox: core.inbox(),
-        workers,
+    Figures {
+        at: Duration::from_nanos(core.telemetry.coarse.real()),
         most_workers: if sizes_itself { workers } else { *bounds.end() },
-        p99: core.telemetry.measured.take_residence().or_else(|| core.oldest()),
+        inbox_full: core.telemetry.full_episodes(),
+        started: core.membership.started(),
+        ..Figures::of(core.inbox(), workers)
     }
 }
 

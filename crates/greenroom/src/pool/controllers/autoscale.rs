@@ -12,8 +12,8 @@ use super::ends_by;
 use crate::{
     Actor,
     control::autoscale::{
-        Autoscaler, Decision,
-        looks::{LOOK, Looks, Totals},
+        Autoscaler, Decision, Sample,
+        looks::{LOOK, Looks},
     },
     pool::{AdminError, core::Core, worker::task_guard::TaskGuard},
     pool_events::ResizeReason,
@@ -34,25 +34,27 @@ async fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     mut scaler: Autoscaler,
 ) {
     let mut looks = Looks::default();
-    scaler.decide(&looks.sample(&totals(&core)));
+    scaler.decide(&looks.complete(totals(&core)));
     while !ends_by(&core.lifecycle, Instant::now() + LOOK).await {
         looks.add(core.membership.busy(), core.membership.size());
         if looks.are_enough()
-            && let Some(decision) = scaler.decide(&looks.sample(&totals(&core)))
+            && let Some(decision) = scaler.decide(&looks.complete(totals(&core)))
         {
             carry_out(&core, &decision);
         }
     }
 }
 
-fn totals<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>) -> Totals {
+/// A sample in which `handled` counts all attempts so far.
+fn totals<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>) -> Sample {
     let waiting = core.telemetry.counters.waiting.load(Ordering::Relaxed);
-    Totals {
+    Sample {
         at: Duration::from_nanos(core.telemetry.coarse.real()),
         queued: core.depth().saturating_sub(waiting),
         oldest: core.oldest().unwrap_or_default(),
         workers: core.membership.size(),
-        ended: core.membership.ended(),
+        handled: core.membership.ended(),
+        ..Sample::default()
     }
 }
 

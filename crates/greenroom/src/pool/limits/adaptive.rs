@@ -21,7 +21,7 @@ use super::{
     baseline::Baseline,
     failures, gradient,
     probe::Probe,
-    report::{AdaptiveReport, LimitChange, LimitReason},
+    report::{LimitChange, LimitReason},
     settings::{Adaptive, Mode},
     window::{LEAST_SAMPLES, Outcome, Summary, Window},
 };
@@ -33,7 +33,7 @@ use crate::SpawnError;
 /// use std::time::Duration;
 /// use greenroom::limits::{Adaptive, AdaptiveLimit, Outcome};
 ///
-/// let mut limit = AdaptiveLimit::new(Adaptive::up_to(100).initial(10).enforced())?;
+/// let mut limit = AdaptiveLimit::new(Adaptive { initial: 10, ..Adaptive::up_to(100).enforced() })?;
 /// assert!((0..10).all(|_| limit.try_start()));
 /// assert!(!limit.try_start());
 ///
@@ -47,18 +47,19 @@ use crate::SpawnError;
 /// ```
 #[derive(Debug, Clone)]
 pub struct AdaptiveLimit {
-    settings: Adaptive,
+    pub(super) settings: Adaptive,
     /// The limit by latency. Moves only by windows in which it was about to be used up.
     by_latency: f64,
     /// What failures suggest; the maximum while there are none.
     by_failures: f64,
-    baseline: Baseline,
+    pub(super) baseline: Baseline,
     probe: Probe,
     window: Window,
     /// How long the next window lasts at least.
     length: Duration,
-    in_flight: usize,
-    held_back: u64,
+    pub(super) in_flight: usize,
+    /// Starts that were refused, or would have been if the limit were enforced.
+    pub(super) held_back: u64,
 }
 
 impl AdaptiveLimit {
@@ -117,19 +118,6 @@ impl AdaptiveLimit {
     /// How many may be in flight now, or would be allowed to be.
     pub fn limit(&self) -> usize {
         self.probe.hold_back(self.smaller()) as usize
-    }
-
-    /// The present state of the limit.
-    pub fn report(&self) -> AdaptiveReport {
-        AdaptiveReport {
-            mode: self.settings.mode,
-            limit: self.limit(),
-            by_latency: self.by_latency,
-            by_failures: self.by_failures,
-            baseline: self.baseline.lowest().map(seconds),
-            in_flight: self.in_flight,
-            held_back: self.held_back,
-        }
     }
 
     fn smaller(&self) -> f64 {

@@ -74,7 +74,8 @@ fn p24_fast_failures_shrink_the_limit_and_it_recovers() {
 
 #[test]
 fn p24_timeouts_shrink_the_limit() {
-    let mut limit = AdaptiveLimit::new(enforced().initial(64)).unwrap_or_else(|e| panic!("{e}"));
+    let mut limit = AdaptiveLimit::new(Adaptive { initial: 64, ..enforced() })
+        .unwrap_or_else(|e| panic!("{e}"));
     for millis in 0..2_000 {
         limit.try_start();
         limit.finish(millis * MILLI, SECOND, Outcome::TimedOut);
@@ -148,6 +149,11 @@ fn p24_a_slow_service_recovers_from_an_outage_too() {
     }
 }
 
+/// The latency at rest that is known.
+fn lowest(simulation: &Simulation) -> Duration {
+    Duration::from_secs_f64(simulation.limit.baseline.lowest().unwrap_or_default())
+}
+
 #[test]
 fn p24_a_time_of_little_load_measures_the_latency_at_rest() {
     for mode in [Mode::Observe, Mode::Enforce] {
@@ -156,7 +162,7 @@ fn p24_a_time_of_little_load_measures_the_latency_at_rest() {
         simulation.run(10 * SECOND);
         simulation.service *= 4;
         simulation.run(20 * SECOND);
-        let baseline = simulation.limit.report().baseline.unwrap_or_default();
+        let baseline = lowest(&simulation);
         assert!((70 * MILLI..90 * MILLI).contains(&baseline), "{mode:?}: {baseline:?}");
     }
 }
@@ -167,16 +173,16 @@ fn p24_a_flood_that_never_ends_is_slowly_believed_where_nothing_can_be_held_back
     simulation.demand = 30;
     simulation.run(10 * SECOND);
     simulation.demand = 400;
-    let baseline = |simulation: &Simulation| simulation.limit.report().baseline.unwrap_or_default();
-    let before = baseline(&simulation);
+    let before = lowest(&simulation);
     simulation.run(60 * SECOND);
-    let after = baseline(&simulation);
+    let after = lowest(&simulation);
     assert!(after > before.mul_f64(1.05) && after < before.mul_f64(1.25), "{before:?} {after:?}");
 }
 
 #[test]
 fn p24_a_window_lasts_as_long_as_what_it_measures() {
-    let mut limit = AdaptiveLimit::new(enforced().initial(10)).unwrap_or_else(|e| panic!("{e}"));
+    let mut limit = AdaptiveLimit::new(Adaptive { initial: 10, ..enforced() })
+        .unwrap_or_else(|e| panic!("{e}"));
     let mut changes = Vec::new();
     for now in (0..300).map(|tenth| tenth * 10 * MILLI) {
         while limit.try_start() {}
@@ -195,15 +201,16 @@ fn p24_observing_holds_nothing_back_and_tells_what_it_would_do() {
         simulation.run(10 * SECOND);
         let flood = simulation.run(20 * SECOND);
         assert_near_the_knee(&flood, seed);
-        let report = simulation.limit.report();
-        assert_eq!((report.mode, report.in_flight), (Mode::Observe, 400));
-        assert!(report.held_back > 40_000, "all but a few of 2,500 a second: {report:?}");
+        let AdaptiveLimit { in_flight, held_back, .. } = simulation.limit;
+        assert_eq!(in_flight, 400);
+        assert!(held_back > 40_000, "all but a few of 2,500 a second: {held_back}");
     }
 }
 
 #[test]
 fn p24_a_change_of_the_limit_is_told_with_its_reason() {
-    let mut limit = AdaptiveLimit::new(enforced().initial(10)).unwrap_or_else(|e| panic!("{e}"));
+    let mut limit = AdaptiveLimit::new(Adaptive { initial: 10, ..enforced() })
+        .unwrap_or_else(|e| panic!("{e}"));
     let mut began = 0;
     let mut window = |latency: Duration, outcome| {
         while limit.try_start() {}
@@ -234,12 +241,13 @@ fn p24_settings_of_a_limit_out_of_range_are_refused() {
     let fine = Adaptive::up_to(10);
     assert_eq!(refused(Adaptive::up_to(0)), "limit.max");
     assert_eq!(refused(Adaptive::up_to(usize::MAX)), "limit.max");
-    assert_eq!(refused(fine.min(0)), "limit.min");
-    assert_eq!(refused(fine.min(11)), "limit.min");
-    assert_eq!(refused(fine.initial(11)), "limit.initial");
-    assert_eq!(refused(fine.window(Duration::ZERO)), "limit.window");
-    assert_eq!(refused(fine.tolerance(0.9)), "limit.tolerance (percent)");
-    assert_eq!(refused(fine.tolerance(f64::NAN)), "limit.tolerance (percent)");
+    assert_eq!(refused(Adaptive { min: 0, ..fine }), "limit.min");
+    assert_eq!(refused(Adaptive { min: 11, ..fine }), "limit.min");
+    assert_eq!(refused(Adaptive { initial: 11, ..fine }), "limit.initial");
+    assert_eq!(refused(Adaptive { window: Duration::ZERO, ..fine }), "limit.window");
+    for tolerance in [0.9, f64::NAN] {
+        assert_eq!(refused(Adaptive { tolerance, ..fine }), "limit.tolerance (percent)");
+    }
 }
 
 fn any_outcome() -> impl Strategy<Value = Outcome> {
@@ -259,7 +267,7 @@ proptest! {
         steps in prop::collection::vec((0..8_usize, 0..100_u64, 0..u64::MAX, any_outcome()), 1..400),
     ) {
         let max = min + more;
-        let settings = Adaptive::up_to(max).min(min).enforced();
+        let settings = Adaptive { min, initial: max, ..Adaptive::up_to(max).enforced() };
         let mut limit = AdaptiveLimit::new(settings).unwrap_or_else(|error| panic!("{error}"));
         let (mut now, mut in_flight) = (Duration::ZERO, 0);
         for (starts, millis, latency, outcome) in steps {
@@ -275,7 +283,7 @@ proptest! {
                 prop_assert_eq!(change.map_or(before, |change| change.to), limit.limit());
                 in_flight -= 1;
             }
-            prop_assert_eq!(limit.report().in_flight, in_flight);
+            prop_assert_eq!(limit.in_flight, in_flight);
             prop_assert!((min..=max).contains(&limit.limit()));
         }
     }

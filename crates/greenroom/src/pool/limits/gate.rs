@@ -29,7 +29,7 @@ use greenroom_queue::lock::Mutex;
 use tokio::{sync::Notify, time::Instant};
 
 use super::{Adaptive, AdaptiveLimit, LimitChange, Mode, Outcome, Rate, TokenBucket};
-use crate::SpawnError;
+use crate::{SpawnError, size::check_range};
 
 /// How many messages may be in hand at once.
 #[derive(Debug, Clone, Copy)]
@@ -86,7 +86,7 @@ impl Gate {
             return Ok(None);
         }
         let bucket = rate.map(full).transpose()?;
-        let at_once = at_once.map_or_else(|| InHandLimit::fixed(None), InHandLimit::new)?;
+        let at_once = InHandLimit::new(at_once)?;
         Ok(Some(Arc::new(Self {
             start: Instant::now(),
             line: tokio::sync::Mutex::new(()),
@@ -105,9 +105,9 @@ impl Gate {
     /// A pass, if the line is empty and there is no need to wait.
     pub(crate) fn try_pass(self: &Arc<Self>) -> Option<Pass> {
         let _first = self.line.try_lock().ok()?;
-        let place = self.try_place()?;
-        let token = self.try_token();
-        token.ok().map(|token| place.with(token))
+        let mut pass = self.try_place()?;
+        pass.token = self.try_token().ok()?;
+        Some(pass)
     }
 
     /// Stands in line, and waits for a place and a token.
@@ -116,17 +116,20 @@ impl Gate {
     /// A dropped future has given back its place, its token, and its turn in line.
     pub(crate) async fn pass(self: &Arc<Self>) -> Pass {
         let _first = self.line.lock().await;
-        let place = loop {
+        let mut pass = loop {
             let freed = self.freed.notified();
             match self.try_place() {
-                Some(place) => break place,
+                Some(pass) => break pass,
                 None => freed.await,
             }
         };
         loop {
             let freed = self.freed.notified();
             match self.try_token() {
-                Ok(token) => return place.with(token),
+                Ok(token) => {
+                    pass.token = token;
+                    return pass;
+                }
                 // Or until one is given back.
                 Err(at) => drop(tokio::time::timeout_at(at, freed).await),
             }
@@ -205,11 +208,6 @@ pub(crate) struct Pass {
 }
 
 impl Pass {
-    fn with(mut self, token: bool) -> Self {
-        self.token = token;
-        self
-    }
-
     /// There is a message.
     pub(crate) fn started(&mut self) {
         self.started = Some(Instant::now());
@@ -250,23 +248,18 @@ fn full(rate: Rate) -> Result<TokenBucket, SpawnError> {
 }
 
 fn at_least_one(messages: usize) -> Result<usize, SpawnError> {
-    let range = "at least 1";
-    let none = SpawnError::OutOfRange { setting: "concurrency", value: 0, range };
-    if messages == 0 { Err(none) } else { Ok(messages) }
+    check_range(messages > 0, "concurrency", messages, "at least 1").map(|()| messages)
 }
 
 impl InHandLimit {
-    fn new(at_once: AtOnce) -> Result<Self, SpawnError> {
-        match at_once {
-            AtOnce::Fixed(limit) => Self::fixed(Some(limit)),
-            AtOnce::Adaptive(settings) => {
-                AdaptiveLimit::new(settings).map(|limit| Self::Adaptive(Box::new(limit)))
+    fn new(at_once: Option<AtOnce>) -> Result<Self, SpawnError> {
+        let limit = match at_once {
+            Some(AtOnce::Adaptive(settings)) => {
+                return Ok(Self::Adaptive(Box::new(AdaptiveLimit::new(settings)?)));
             }
-        }
-    }
-
-    fn fixed(limit: Option<usize>) -> Result<Self, SpawnError> {
-        let limit = limit.map(at_least_one).transpose()?;
+            Some(AtOnce::Fixed(limit)) => Some(at_least_one(limit)?),
+            None => None,
+        };
         Ok(Self::Fixed { limit, taken: 0, held_back: 0 })
     }
 
@@ -300,12 +293,11 @@ impl InHandLimit {
                 LimitStats { limit: *limit, would_be_limit: None, held_back: *held_back }
             }
             Self::Adaptive(adaptive) => {
-                let report = adaptive.report();
-                let obeyed = report.mode == Mode::Enforce;
+                let obeyed = adaptive.settings.mode == Mode::Enforce;
                 LimitStats {
-                    limit: obeyed.then_some(report.limit),
-                    would_be_limit: (!obeyed).then_some(report.limit),
-                    held_back: report.held_back,
+                    limit: obeyed.then(|| adaptive.limit()),
+                    would_be_limit: (!obeyed).then(|| adaptive.limit()),
+                    held_back: adaptive.held_back,
                 }
             }
         }

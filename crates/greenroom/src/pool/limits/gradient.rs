@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn p24_the_gradient_stays_within_the_bounds() {
-        let tight = Adaptive::up_to(105).min(95);
+        let tight = Adaptive { min: 95, ..Adaptive::up_to(105) };
         let busy = Summary { latency: Some(1.0), failed: 0.0, peak: 100.0, in_flight: 100.0 };
         assert_eq!(next(&tight, 100.0, &busy, 1.0, 1.0), 105.0);
         assert_eq!(next(&tight, 100.0, &busy, 99.0, 1.0), 95.0);

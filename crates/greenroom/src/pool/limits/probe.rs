@@ -77,7 +77,7 @@ impl ProbeStep {
 mod tests {
     use super::*;
 
-    const SETTINGS: Adaptive = Adaptive::up_to(100).min(3);
+    const SETTINGS: Adaptive = Adaptive { min: 3, ..Adaptive::up_to(100) };
 
     /// The limits of a probe from 16 on, and the baseline afterwards, when these
     /// latencies are measured.

@@ -10,7 +10,7 @@
 
 use std::time::Duration;
 
-use crate::SpawnError;
+use crate::{SpawnError, size::check_range};
 
 /// The most messages per period, and the largest burst. Keeps every product within 128 bits.
 const MOST: u64 = 1_000_000_000;
@@ -43,17 +43,13 @@ impl Rate {
         u64::try_from(burst).unwrap_or(MOST).clamp(1, MOST)
     }
 
-    fn check(self) -> Result<(), SpawnError> {
-        let out_of_range = |setting, value, range| SpawnError::OutOfRange { setting, value, range };
-        if !(1..=MOST).contains(&self.messages) {
-            let messages = usize::try_from(self.messages).unwrap_or(usize::MAX);
-            return Err(out_of_range("rate.messages", messages, "1 to 1,000,000,000"));
-        }
-        if self.per.is_zero() || self.per > LONGEST {
-            let seconds = usize::try_from(self.per.as_secs()).unwrap_or(usize::MAX);
-            return Err(out_of_range("rate.per (seconds)", seconds, "above 0 and up to a day"));
-        }
-        Ok(())
+    fn check(self, burst: u64) -> Result<(), SpawnError> {
+        let shown = |number| usize::try_from(number).unwrap_or(usize::MAX);
+        let (messages, seconds) = (shown(self.messages), shown(self.per.as_secs()));
+        let (range, is_period) = ("1 to 1,000,000,000", !self.per.is_zero() && self.per <= LONGEST);
+        check_range((1..=MOST).contains(&self.messages), "rate.messages", messages, range)?;
+        check_range(is_period, "rate.per (seconds)", seconds, "above 0 and up to a day")?;
+        check_range((1..=MOST).contains(&burst), "burst", shown(burst), range)
     }
 }
 
@@ -90,7 +86,7 @@ impl TokenBucket {
     /// A rate or burst that is 0 or above 1,000,000,000, or a period that is 0
     /// or longer than a day.
     pub fn new(rate: Rate, burst: u64) -> Result<Self, SpawnError> {
-        check(rate, burst)?;
+        rate.check(burst)?;
         let mut bucket = Self { rate, burst, parts: 0, seen: Duration::ZERO };
         bucket.parts = bucket.full();
         Ok(bucket)
@@ -123,7 +119,7 @@ impl TokenBucket {
     /// # Errors
     /// As [`new`](Self::new); nothing has changed then.
     pub fn set(&mut self, now: Duration, rate: Rate, burst: u64) -> Result<(), SpawnError> {
-        check(rate, burst)?;
+        rate.check(burst)?;
         self.fill(now);
         let parts = self.parts;
         let old_token = self.token();
@@ -148,15 +144,6 @@ impl TokenBucket {
     fn full(&self) -> u128 {
         u128::from(self.burst) * self.token()
     }
-}
-
-fn check(rate: Rate, burst: u64) -> Result<(), SpawnError> {
-    rate.check()?;
-    if (1..=MOST).contains(&burst) {
-        return Ok(());
-    }
-    let value = usize::try_from(burst).unwrap_or(usize::MAX);
-    Err(SpawnError::OutOfRange { setting: "burst", value, range: "1 to 1,000,000,000" })
 }
 
 /// At most a day: a token's worth.

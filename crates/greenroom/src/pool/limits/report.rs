@@ -38,23 +38,3 @@ pub enum LimitReason {
     /// Load is held back for a few windows, to measure the latency at rest; or no longer.
     Probe,
 }
-
-/// The present state of a limit.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[non_exhaustive]
-pub struct AdaptiveReport {
-    /// Whether it is obeyed.
-    pub mode: Mode,
-    /// The limit: the smaller of the two below, but for a probe.
-    pub limit: usize,
-    /// What latency suggests.
-    pub by_latency: f64,
-    /// What failures suggest; the maximum while there are none.
-    pub by_failures: f64,
-    /// Latency at rest, once something was done.
-    pub baseline: Option<Duration>,
-    /// Started and not ended.
-    pub in_flight: usize,
-    /// Starts that were refused, or would have been if the limit were enforced.
-    pub held_back: u64,
-}

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use crate::SpawnError;
+use crate::{
+    SpawnError,
+    size::{MAX_WORKERS, check_range},
+};
 
 /// The fewest at once, unless said otherwise: with none, nothing would ever be learned.
 const DEFAULT_MIN: usize = 1;
@@ -15,8 +18,6 @@ const DEFAULT_WINDOW: Duration = Duration::from_millis(200);
 /// How much slower than at rest is normal, unless said otherwise: covers the
 /// spread of a window's mean.
 const DEFAULT_TOLERANCE: f64 = 1.5;
-/// The most at once: what a pool may have of workers.
-const MOST: usize = 65_536;
 
 /// Whether a limit is obeyed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -31,7 +32,6 @@ pub enum Mode {
 
 /// The settings: between which limits, and how it judges.
 #[derive(Debug, Clone, Copy, PartialEq)]
-#[non_exhaustive]
 pub struct Adaptive {
     /// The smallest limit; 1 unless said otherwise.
     pub min: usize,
@@ -50,7 +50,8 @@ pub struct Adaptive {
 }
 
 impl Adaptive {
-    /// Up to this many at once, with the other settings as said at each.
+    /// Up to this many at once, with the other settings as said at each; to set one of those, write
+    /// `Adaptive { tolerance: 2.0, ..Adaptive::up_to(64) }`.
     pub const fn up_to(max: usize) -> Self {
         Self {
             min: DEFAULT_MIN,
@@ -62,31 +63,6 @@ impl Adaptive {
         }
     }
 
-    /// The smallest limit.
-    #[must_use]
-    pub const fn min(self, min: usize) -> Self {
-        let initial = if self.initial < min { min } else { self.initial };
-        Self { min, initial, ..self }
-    }
-
-    /// The limit at the start.
-    #[must_use]
-    pub const fn initial(self, initial: usize) -> Self {
-        Self { initial, ..self }
-    }
-
-    /// The least time between two decisions.
-    #[must_use]
-    pub const fn window(self, window: Duration) -> Self {
-        Self { window, ..self }
-    }
-
-    /// How many times slower than at rest handling may be.
-    #[must_use]
-    pub const fn tolerance(self, tolerance: f64) -> Self {
-        Self { tolerance, ..self }
-    }
-
     /// Obeys the limit.
     #[must_use]
     pub const fn enforced(self) -> Self {
@@ -94,23 +70,14 @@ impl Adaptive {
     }
 
     pub(super) fn checked(self) -> Result<Self, SpawnError> {
-        let out_of_range = |setting, value, range| SpawnError::OutOfRange { setting, value, range };
-        if !(1..=MOST).contains(&self.max) {
-            return Err(out_of_range("limit.max", self.max, "1 to 65,536"));
-        }
-        if !(1..=self.max).contains(&self.min) {
-            return Err(out_of_range("limit.min", self.min, "1 to limit.max"));
-        }
-        if !(self.min..=self.max).contains(&self.initial) {
-            return Err(out_of_range("limit.initial", self.initial, "limit.min to limit.max"));
-        }
-        if self.window.is_zero() {
-            return Err(out_of_range("limit.window", 0, "above 0"));
-        }
-        if !(self.tolerance >= 1.0 && self.tolerance.is_finite()) {
-            let percent = (self.tolerance * 100.0) as usize;
-            return Err(out_of_range("limit.tolerance (percent)", percent, "at least 100"));
-        }
+        let Self { min, max, initial, window, tolerance, .. } = self;
+        let is_factor = tolerance >= 1.0 && tolerance.is_finite();
+        let (percent, between) = ((tolerance * 100.0) as usize, "limit.min to limit.max");
+        check_range((1..=MAX_WORKERS).contains(&max), "limit.max", max, "1 to 65,536")?;
+        check_range((1..=max).contains(&min), "limit.min", min, "1 to limit.max")?;
+        check_range((min..=max).contains(&initial), "limit.initial", initial, between)?;
+        check_range(!window.is_zero(), "limit.window", 0, "above 0")?;
+        check_range(is_factor, "limit.tolerance (percent)", percent, "at least 100")?;
         Ok(self)
     }
 

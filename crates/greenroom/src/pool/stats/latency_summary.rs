@@ -59,21 +59,29 @@ impl LatencySummary {
 /// # Ok(()) }
 /// ```
 #[derive(Clone, Default)]
-pub struct LatencySnapshot(Option<(Histogram<u64>, Histogram<u64>)>);
+pub struct LatencySnapshot(Option<Box<Times>>);
 
 impl LatencySnapshot {
     /// How long messages waited, and how long they were in hand, over those that were measured
     /// after `earlier` was taken from the same pool.
     pub fn since(&self, earlier: &Self) -> (LatencySummary, LatencySummary) {
-        let Some((queued, handled)) = &self.0 else { return Default::default() };
-        let before = earlier.0.as_ref();
-        let of = |now: &Histogram<u64>, before: Option<&Histogram<u64>>| {
-            let mut new = now.clone();
-            // Fails only if `earlier` is of another pool: then the result covers all measurements.
-            let _ = before.map(|before| new.subtract(before));
-            LatencySummary::of(&new)
-        };
-        (of(queued, before.map(|of| &of.0)), of(handled, before.map(|of| &of.1)))
+        (
+            self.summary(earlier, |times| &times.queued),
+            self.summary(earlier, |times| &times.handled),
+        )
+    }
+
+    /// How long they were in the pool, waiting and in hand.
+    pub(crate) fn residence_since(&self, earlier: &Self) -> LatencySummary {
+        self.summary(earlier, |times| &times.total)
+    }
+
+    fn summary(&self, earlier: &Self, of: fn(&Times) -> &Histogram<u64>) -> LatencySummary {
+        let Some(now) = &self.0 else { return LatencySummary::default() };
+        let mut new = of(now).clone();
+        // Fails only if `earlier` is of another pool: then the result covers all measurements.
+        let _ = earlier.0.as_deref().map(|before| new.subtract(of(before)));
+        LatencySummary::of(&new)
     }
 }
 
@@ -88,20 +96,19 @@ impl std::fmt::Debug for LatencySnapshot {
 #[derive(Default)]
 pub(crate) struct Measured(Mutex<Option<Box<Times>>>);
 
+#[derive(Clone)]
 struct Times {
     queued: Histogram<u64>,
     handled: Histogram<u64>,
     /// Both together.
     total: Histogram<u64>,
-    /// Both together, since the last query. Present if it is in demand.
-    residence: Option<Histogram<u64>>,
 }
 
 impl Times {
     fn new() -> Option<Box<Self>> {
         let empty = || Histogram::new(DIGITS).ok();
         let (queued, handled, total) = (empty()?, empty()?, empty()?);
-        Some(Box::new(Self { queued, handled, total, residence: None }))
+        Some(Box::new(Self { queued, handled, total }))
     }
 }
 
@@ -119,45 +126,12 @@ impl Measured {
             let _ = times.handled.record_n(nanos(handled), stands_for);
             let total = nanos(queued.saturating_add(handled));
             let _ = times.total.record_n(total, stands_for);
-            if let Some(residence) = &mut times.residence {
-                let _ = residence.record_n(total, stands_for);
-            }
         }
-    }
-
-    /// Keeps from now on how long messages were in the pool, waiting and in hand.
-    pub(crate) fn keep_residence(&self) {
-        let mut times = self.0.lock();
-        if times.is_none() {
-            *times = Times::new();
-        }
-        if let Some(times) = &mut *times {
-            times.residence = Histogram::new(DIGITS).ok();
-        }
-    }
-
-    /// It is not kept any more.
-    pub(crate) fn forget_residence(&self) {
-        if let Some(times) = &mut *self.0.lock() {
-            times.residence = None;
-        }
-    }
-
-    /// The 99th percentile of the time that messages were in the pool, over those measured since
-    /// the last query. `None` if there were none.
-    pub(crate) fn take_residence(&self) -> Option<Duration> {
-        let mut times = self.0.lock();
-        let residence = times.as_mut()?.residence.as_mut()?;
-        let p99 = Duration::from_nanos(residence.value_at_quantile(0.99));
-        let any = !residence.is_empty();
-        residence.reset();
-        any.then_some(p99)
     }
 
     /// All that was measured so far.
     pub(crate) fn snapshot(&self) -> LatencySnapshot {
-        let times = self.0.lock();
-        LatencySnapshot(times.as_ref().map(|times| (times.queued.clone(), times.handled.clone())))
+        LatencySnapshot(self.0.lock().clone())
     }
 
     /// How long messages waited, and how long their handling took.
@@ -220,16 +194,16 @@ mod tests {
     fn h10_the_time_in_the_pool_is_that_of_each_message_and_of_the_period_alone() {
         let measured = Measured::default();
         measured.add(500 * MILLI, 500 * MILLI, 1);
-        measured.keep_residence();
-        assert_eq!(measured.take_residence(), None, "what was before does not count");
+        let begun = measured.snapshot();
+        assert_eq!(begun.residence_since(&begun).count, 0, "what was before does not count");
         // The slowest to wait are the quickest to be handled: no sum of percentiles tells this.
         measured.add(99 * MILLI, MILLI, 50);
         measured.add(MILLI, 99 * MILLI, 50);
-        let p99 = measured.take_residence().unwrap_or_default();
+        let ended = measured.snapshot();
+        let p99 = ended.residence_since(&begun).p99;
         assert!(p99 >= 100 * MILLI && p99 < 102 * MILLI, "{p99:?}");
-        assert_eq!(measured.take_residence(), None);
         measured.add(MILLI, MILLI, 1);
-        assert!(measured.take_residence() < Some(3 * MILLI));
+        assert!(measured.snapshot().residence_since(&ended).p99 < 3 * MILLI);
         assert_eq!(measured.spreads().0.count, 102);
     }
 
