@@ -3,19 +3,18 @@
 //! One task per pool, which sleeps until the next alarm, on the runtime's time. Most pools never
 //! need it, so it is started with the first alarm, or when no other task of the pool is left that
 //! would notice the runtime's end.
+//!
+//! Messages lie here as values of any type, so that the clock is one type for all pools.
 
 use std::{
-    cmp::Reverse,
-    collections::BinaryHeap,
+    any::Any,
+    collections::BTreeMap,
     sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     time::Duration,
 };
 
 use greenroom_queue::lock::Mutex;
-use greenroom_queue::{
-    lanes::{KEPT_WHEN_EMPTY, LaneId},
-    watchdog_handle::WatchdogHandle,
-};
+use greenroom_queue::{lanes::LaneId, watchdog_handle::WatchdogHandle};
 use tokio::{
     sync::{Notify, futures::Notified},
     time::Instant,
@@ -28,7 +27,7 @@ use timed::later;
 pub(super) mod task;
 pub(crate) mod timed;
 
-pub(crate) struct Clock<A: Actor, K> {
+pub(crate) struct Clock {
     pub(crate) watchdog: WatchdogHandle,
     /// The watchdog leaves this pool alone: what only it would find is never found.
     #[cfg(test)]
@@ -37,72 +36,69 @@ pub(crate) struct Clock<A: Actor, K> {
     started: AtomicBool,
     /// An alarm has become the earliest, or the pool has ended.
     changed: Notify,
-    due: Mutex<BinaryHeap<Reverse<ClockEntry<A, K>>>>,
+    /// By when it is due, then by number.
+    due: Mutex<BTreeMap<AlarmTime, ClockEntry>>,
     /// Orders alarms of the same instant.
     next: AtomicU64,
     /// Messages without a key among the alarms.
     messages: AtomicUsize,
 }
 
-pub(super) struct ClockEntry<A: Actor, K> {
-    at: Instant,
-    number: u64,
+type AlarmTime = (Instant, u64);
+
+pub(super) struct ClockEntry {
     pub(super) index: usize,
-    pub(super) what: AlarmOf<A, K>,
+    pub(super) what: PoolAlarm,
 }
 
-pub(super) enum AlarmOf<A: Actor, K> {
+pub(super) enum PoolAlarm {
     /// In the mailbox of the worker in this slot.
-    Mail(usize, Box<Queued<A, K>>),
+    Mail(usize, WaitingMessage),
     Lane(LaneId),
     /// The first message of this table slot of a sticky pool, wherever it lies.
     Tag(u32),
     /// Whether the worker in this slot still holds up messages that are to go elsewhere.
     Held(u32),
-    Message(Box<Queued<A, K>>),
+    Message(WaitingMessage),
+}
+
+/// An entry of the pool's queues.
+pub(super) struct WaitingMessage(Box<dyn Any + Send>);
+
+impl WaitingMessage {
+    /// The entry as it was parked. Always present.
+    pub(super) fn own<A: Actor, K: 'static>(self) -> Option<Queued<A, K>> {
+        self.0.downcast().ok().map(|entry| *entry)
+    }
+}
+
+impl PoolAlarm {
+    fn message(self) -> Option<WaitingMessage> {
+        match self {
+            Self::Message(message) | Self::Mail(_, message) => Some(message),
+            Self::Lane(_) | Self::Tag(_) | Self::Held(_) => None,
+        }
+    }
 }
 
 /// A message without a key that waits for another attempt, out of the clock.
-pub(crate) struct WaitingRetry<A: Actor, K>(ClockEntry<A, K>);
+pub(crate) struct WaitingRetry(AlarmTime, ClockEntry);
 
-impl<A: Actor, K> WaitingRetry<A, K> {
+impl WaitingRetry {
     /// None for an alarm without a message, which is not lifted.
-    pub(crate) fn message(&self) -> Option<&A::Message> {
-        match &self.0.what {
-            AlarmOf::Message(entry) | AlarmOf::Mail(_, entry) => Some(&entry.message),
-            AlarmOf::Lane(_) | AlarmOf::Tag(_) | AlarmOf::Held(_) => None,
-        }
+    pub(crate) fn message<A: Actor, K: 'static>(&self) -> Option<&A::Message> {
+        let (PoolAlarm::Message(entry) | PoolAlarm::Mail(_, entry)) = &self.1.what else {
+            return None;
+        };
+        entry.0.downcast_ref::<Queued<A, K>>().map(|entry| &entry.message)
     }
 
-    pub(crate) fn into_entry(self) -> Option<Queued<A, K>> {
-        match self.0.what {
-            AlarmOf::Message(entry) | AlarmOf::Mail(_, entry) => Some(*entry),
-            AlarmOf::Lane(_) | AlarmOf::Tag(_) | AlarmOf::Held(_) => None,
-        }
+    pub(crate) fn into_entry<A: Actor, K: 'static>(self) -> Option<Queued<A, K>> {
+        self.1.what.message()?.own::<A, K>()
     }
 }
 
-impl<A: Actor, K> PartialEq for ClockEntry<A, K> {
-    fn eq(&self, other: &Self) -> bool {
-        self.number == other.number
-    }
-}
-
-impl<A: Actor, K> Eq for ClockEntry<A, K> {}
-
-impl<A: Actor, K> PartialOrd for ClockEntry<A, K> {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<A: Actor, K> Ord for ClockEntry<A, K> {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.at, self.number).cmp(&(other.at, other.number))
-    }
-}
-
-impl<A: Actor, K> Clock<A, K> {
+impl Clock {
     pub(crate) fn new() -> Self {
         Self {
             watchdog: WatchdogHandle::none(),
@@ -117,34 +113,33 @@ impl<A: Actor, K> Clock<A, K> {
     }
 
     pub(crate) fn park_lane(&self, index: usize, id: LaneId, after: Duration) {
-        self.set(index, after, AlarmOf::Lane(id));
+        self.set(index, after, PoolAlarm::Lane(id));
     }
 
-    pub(crate) fn park_message(&self, index: usize, entry: Queued<A, K>, after: Duration) {
+    pub(crate) fn park_message<E: Any + Send>(&self, index: usize, entry: E, after: Duration) {
         self.messages.fetch_add(1, Ordering::Relaxed);
-        self.set(index, after, AlarmOf::Message(Box::new(entry)));
+        self.set(index, after, PoolAlarm::Message(WaitingMessage(Box::new(entry))));
     }
 
-    pub(crate) fn park_mail(&self, slot: usize, entry: Queued<A, K>, after: Duration) {
+    pub(crate) fn park_mail<E: Any + Send>(&self, slot: usize, entry: E, after: Duration) {
         self.messages.fetch_add(1, Ordering::Relaxed);
-        self.set(0, after, AlarmOf::Mail(slot, Box::new(entry)));
+        self.set(0, after, PoolAlarm::Mail(slot, WaitingMessage(Box::new(entry))));
     }
 
     pub(crate) fn park_tag(&self, tag: u32, after: Duration) {
-        self.set(0, after, AlarmOf::Tag(tag));
+        self.set(0, after, PoolAlarm::Tag(tag));
     }
 
     pub(crate) fn look_at_held(&self, slot: u32, after: Duration) {
-        self.set(0, after, AlarmOf::Held(slot));
+        self.set(0, after, PoolAlarm::Held(slot));
     }
 
-    fn set(&self, index: usize, after: Duration, what: AlarmOf<A, K>) {
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let alarm = ClockEntry { at: later(after), number, index, what };
+    fn set(&self, index: usize, after: Duration, what: PoolAlarm) {
+        let time = (later(after), self.next.fetch_add(1, Ordering::Relaxed));
         let earliest = {
             let mut due = self.due.lock();
-            due.push(Reverse(alarm));
-            due.peek().is_some_and(|Reverse(first)| first.number == number)
+            due.insert(time, ClockEntry { index, what });
+            due.first_key_value().is_some_and(|(first, _)| *first == time)
         };
         if earliest {
             self.changed.notify_one();
@@ -167,19 +162,13 @@ impl<A: Actor, K> Clock<A, K> {
     }
 
     pub(super) fn next_at(&self) -> Option<Instant> {
-        self.due.lock().peek().map(|Reverse(alarm)| alarm.at)
+        self.due.lock().first_key_value().map(|((at, _), _)| *at)
     }
 
-    pub(super) fn pop_due(&self, now: Instant) -> Option<ClockEntry<A, K>> {
+    pub(super) fn pop_due(&self, now: Instant) -> Option<ClockEntry> {
         let mut due = self.due.lock();
-        if due.peek().is_none_or(|Reverse(alarm)| alarm.at > now) {
-            return None;
-        }
-        let alarm = due.pop().map(|Reverse(alarm)| alarm);
-        if due.is_empty() && due.capacity() > KEPT_WHEN_EMPTY {
-            *due = BinaryHeap::new();
-        }
-        alarm
+        let first = due.first_entry().filter(|first| first.key().0 <= now)?;
+        Some(first.remove())
     }
 
     /// Lets the task look at the change.
@@ -194,54 +183,41 @@ impl<A: Actor, K> Clock<A, K> {
 
     /// Takes every message without a key that waits out, to be looked at under no lock. They are
     /// counted as if they were there.
-    pub(crate) fn lift(&self) -> Vec<WaitingRetry<A, K>> {
+    pub(crate) fn lift(&self) -> Vec<WaitingRetry> {
         let mut due = self.due.lock();
-        let mut lifted = Vec::new();
-        for Reverse(alarm) in std::mem::take(&mut *due).into_vec() {
-            match alarm.what {
-                AlarmOf::Message(_) | AlarmOf::Mail(..) => lifted.push(WaitingRetry(alarm)),
-                AlarmOf::Lane(_) | AlarmOf::Tag(_) | AlarmOf::Held(_) => due.push(Reverse(alarm)),
-            }
-        }
-        lifted
+        let is_message = |alarm: &mut ClockEntry| {
+            matches!(alarm.what, PoolAlarm::Message(_) | PoolAlarm::Mail(..))
+        };
+        let lifted = due.extract_if(.., |_, alarm| is_message(alarm));
+        lifted.map(|(time, alarm)| WaitingRetry(time, alarm)).collect()
     }
 
     /// Puts back the lifted alarms that stay; so many were withdrawn.
-    pub(crate) fn set_down(&self, stay: Vec<WaitingRetry<A, K>>, withdrawn: usize) {
+    pub(crate) fn set_down(&self, stay: Vec<WaitingRetry>, withdrawn: usize) {
         self.messages.fetch_sub(withdrawn, Ordering::Relaxed);
-        let mut due = self.due.lock();
-        for waiting in stay {
-            due.push(Reverse(waiting.0));
-        }
-        drop(due);
+        self.due.lock().extend(stay.into_iter().map(|waiting| (waiting.0, waiting.1)));
         // The earliest of them may be due by now.
         self.changed.notify_one();
     }
 
     /// The message is gone for which this lane was to be woken.
     pub(crate) fn forget_lane(&self, index: usize, id: LaneId) {
-        self.forget(&|alarm| {
-            alarm.index == index && matches!(alarm.what, AlarmOf::Lane(of) if of == id)
-        });
+        let is_such = |what: &PoolAlarm| matches!(what, PoolAlarm::Lane(of) if *of == id);
+        self.due.lock().retain(|_, alarm| alarm.index != index || !is_such(&alarm.what));
     }
 
     /// The messages are gone for which these table slots were to be woken.
     pub(crate) fn forget_tags(&self, tags: &[u32]) {
-        self.forget(&|alarm| matches!(alarm.what, AlarmOf::Tag(tag) if tags.contains(&tag)));
-    }
-
-    fn forget(&self, is_such: &dyn Fn(&ClockEntry<A, K>) -> bool) {
-        self.due.lock().retain(|Reverse(alarm)| !is_such(alarm));
+        let is_such = |what: &PoolAlarm| matches!(what, PoolAlarm::Tag(tag) if tags.contains(tag));
+        self.due.lock().retain(|_, alarm| !is_such(&alarm.what));
     }
 
     /// Takes every message without a key that waits. Lanes keep theirs.
-    pub(crate) fn drain(&self) -> Vec<Queued<A, K>> {
-        let alarms = std::mem::take(&mut *self.due.lock()).into_vec();
+    pub(crate) fn drain<A: Actor, K: 'static>(&self) -> Vec<Queued<A, K>> {
+        let alarms = std::mem::take(&mut *self.due.lock());
         let mut messages = Vec::new();
-        for Reverse(alarm) in alarms {
-            if let Some(message) = WaitingRetry(alarm).into_entry() {
-                messages.push(message);
-            }
+        for (_, alarm) in alarms {
+            messages.extend(alarm.what.message().and_then(WaitingMessage::own::<A, K>));
         }
         self.messages.fetch_sub(messages.len(), Ordering::Relaxed);
         messages

@@ -93,9 +93,9 @@ pub(crate) struct Core<A: Actor, K> {
     /// Whether it accepts messages, and whether it has ended.
     pub(crate) lifecycle: Lifecycle<A>,
     /// Messages and keys that wait for a time.
-    pub(crate) clock: Clock<A, K>,
+    pub(crate) clock: Clock,
     /// Counters and measurements.
-    pub(crate) telemetry: Telemetry<K>,
+    pub(crate) telemetry: Telemetry,
     /// Its advisor, its keeper and its supervisor.
     pub(crate) controllers: Controllers<A>,
     /// What could not be handled, if no hook takes it.

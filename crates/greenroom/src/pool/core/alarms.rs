@@ -5,7 +5,7 @@ use std::hash::Hash;
 use tokio::time::Instant;
 
 use super::Core;
-use crate::{Actor, pool::clock::AlarmOf};
+use crate::{Actor, pool::clock::PoolAlarm};
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Rings one alarm that is due. False when there is none.
@@ -13,24 +13,28 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let Some(alarm) = self.clock.pop_due(Instant::now()) else { return false };
         self.note_time();
         match alarm.what {
-            AlarmOf::Lane(id) => self.wake_lane(alarm.index, id),
-            AlarmOf::Tag(tag) => {
+            PoolAlarm::Lane(id) => self.wake_lane(alarm.index, id),
+            PoolAlarm::Tag(tag) => {
                 if let Some(push) = &self.push {
                     push.wake_tag(self, tag);
                 }
             }
-            AlarmOf::Held(slot) => {
+            PoolAlarm::Held(slot) => {
                 if let Some(push) = &self.push {
                     push.notify_held(self, slot);
                 }
             }
-            AlarmOf::Mail(slot, entry) => {
+            PoolAlarm::Mail(slot, entry) => {
                 self.clock.message_rang();
-                self.wake_mail(slot, *entry);
+                if let Some(entry) = entry.own::<A, K>() {
+                    self.wake_mail(slot, entry);
+                }
             }
-            AlarmOf::Message(entry) => {
+            PoolAlarm::Message(entry) => {
                 self.clock.message_rang();
-                self.wake_message(alarm.index, *entry);
+                if let Some(entry) = entry.own::<A, K>() {
+                    self.wake_message(alarm.index, entry);
+                }
             }
         }
         true

@@ -54,7 +54,7 @@ where
     }
 
     fn advice(&self) -> Option<Advice> {
-        self.controllers.advising.lock().advice()
+        self.controllers.advising.lock().advice.as_deref().copied()
     }
 
     fn worker_stats(&self) -> Vec<WorkerStats> {

@@ -134,9 +134,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let before = withdrawn.len();
         let mut stay = Vec::new();
         for waiting in self.clock.lift() {
-            if !waiting.message().is_some_and(|message| predicate.withdraws(message)) {
+            if !waiting.message::<A, K>().is_some_and(|message| predicate.withdraws(message)) {
                 stay.push(waiting);
-            } else if let Some(entry) = waiting.into_entry() {
+            } else if let Some(entry) = waiting.into_entry::<A, K>() {
                 withdrawn.push(entry);
             }
         }

@@ -10,7 +10,7 @@
 //! so figures are estimates. Keys are told apart by their hashes here: one pair in four billion
 //! shares an entry.
 
-use std::{sync::Arc, time::Duration};
+use std::{any::Any, sync::Arc, time::Duration};
 
 use greenroom_queue::discard::discard;
 use greenroom_queue::lock::Mutex;
@@ -35,27 +35,30 @@ pub struct HotKey<K, T> {
 }
 
 /// By number of messages, and by time in hand.
-#[derive(Debug)]
-pub(crate) struct Sketch<K> {
-    tables: Mutex<(HotTable<K>, HotTable<K>)>,
+#[derive(Debug, Default)]
+pub(crate) struct Sketch {
+    tables: Mutex<(HotTable, HotTable)>,
+}
+
+/// A key of any type: the sketch is one type for all pools.
+type AnyKey = Arc<dyn Any + Send + Sync>;
+
+#[derive(Debug, Default)]
+struct HotTable {
+    kept: Vec<KeptKey>,
 }
 
 #[derive(Debug)]
-struct HotTable<K> {
-    kept: Vec<KeptKey<K>>,
-}
-
-#[derive(Debug)]
-struct KeptKey<K> {
+struct KeptKey {
     hash: u32,
-    key: Arc<K>,
+    key: AnyKey,
     amount: u64,
     error: u64,
 }
 
-impl<K> HotTable<K> {
+impl HotTable {
     /// Returns a key that has lost its place.
-    fn add(&mut self, hash: u32, key: &Arc<K>, amount: u64) -> Option<Arc<K>> {
+    fn add(&mut self, hash: u32, key: &AnyKey, amount: u64) -> Option<AnyKey> {
         if let Some(kept) = self.kept.iter_mut().find(|kept| kept.hash == hash) {
             kept.amount = kept.amount.saturating_add(amount);
             return None;
@@ -70,32 +73,24 @@ impl<K> HotTable<K> {
         Some(std::mem::replace(&mut least.key, key.clone()))
     }
 
-    fn most<T>(&self, most: usize, unit: impl Fn(u64) -> T) -> Vec<HotKey<K, T>> {
+    /// The keys with the most, each with its amount and how much of that may be too much.
+    fn most(&self, most: usize) -> Vec<(AnyKey, u64, u64)> {
         let mut kept: Vec<_> = self.kept.iter().collect();
         kept.sort_by_key(|kept| std::cmp::Reverse(kept.amount));
-        let hot = |kept: &KeptKey<K>| HotKey {
-            key: kept.key.clone(),
-            amount: unit(kept.amount),
-            at_most_too_large: unit(kept.error),
-        };
+        let hot = |kept: &KeptKey| (kept.key.clone(), kept.amount, kept.error);
         kept.into_iter().take(most).map(hot).collect()
     }
 }
 
-impl<K> Drop for HotTable<K> {
+impl Drop for HotTable {
     fn drop(&mut self) {
         self.kept.drain(..).for_each(|kept| discard(kept.key));
     }
 }
 
-impl<K> Sketch<K> {
-    pub(crate) fn new() -> Self {
-        let table = || HotTable { kept: Vec::new() };
-        Self { tables: Mutex::new((table(), table())) }
-    }
-
+impl Sketch {
     /// So many messages of a key were handled, which took so long in all.
-    pub(crate) fn feed(&self, hash: u32, key: Arc<K>, messages: u64, took: Duration) {
+    pub(crate) fn feed(&self, hash: u32, key: AnyKey, messages: u64, took: Duration) {
         let mut tables = self.tables.lock();
         let (by_count, by_time) = &mut *tables;
         let nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
@@ -104,20 +99,37 @@ impl<K> Sketch<K> {
         discard((lost, key));
     }
 
-    pub(crate) fn by_count(&self, most: usize) -> Vec<HotKey<K, u64>> {
-        self.tables.lock().0.most(most, |messages| messages)
+    pub(crate) fn by_count<K: Send + Sync + 'static>(&self, most: usize) -> Vec<HotKey<K, u64>> {
+        let most = self.tables.lock().0.most(most);
+        hot_keys(most, |messages| messages)
     }
 
-    pub(crate) fn by_time(&self, most: usize) -> Vec<HotKey<K, Duration>> {
-        self.tables.lock().1.most(most, Duration::from_nanos)
+    pub(crate) fn by_time<K: Send + Sync + 'static>(
+        &self,
+        most: usize,
+    ) -> Vec<HotKey<K, Duration>> {
+        let most = self.tables.lock().1.most(most);
+        hot_keys(most, Duration::from_nanos)
     }
 
     /// A key with this hash, if there is one in the table.
-    pub(crate) fn find(&self, hash: u32) -> Option<Arc<K>> {
+    pub(crate) fn find<K: Send + Sync + 'static>(&self, hash: u32) -> Option<Arc<K>> {
         let tables = self.tables.lock();
         let mut kept = tables.0.kept.iter().chain(&tables.1.kept);
-        kept.find(|kept| kept.hash == hash).map(|kept| kept.key.clone())
+        kept.find(|kept| kept.hash == hash)?.key.clone().downcast().ok()
     }
+}
+
+/// Keys of this type, which all are that a pool has fed.
+fn hot_keys<K: Send + Sync + 'static, T>(
+    most: Vec<(AnyKey, u64, u64)>,
+    unit: fn(u64) -> T,
+) -> Vec<HotKey<K, T>> {
+    let typed = most.into_iter().filter_map(|(key, amount, error)| {
+        let (amount, at_most_too_large) = (unit(amount), unit(error));
+        Some(HotKey { key: key.downcast().ok()?, amount, at_most_too_large })
+    });
+    typed.collect()
 }
 
 #[cfg(test)]
@@ -126,17 +138,17 @@ mod tests {
 
     #[test]
     fn k11_the_hottest_keys_are_found_among_very_many_in_fixed_memory() {
-        let sketch = Sketch::new();
+        let sketch = Sketch::default();
         for round in 0..20_000_u32 {
             let hot = round % 3;
             sketch.feed(hot, Arc::new(hot), 1, Duration::from_millis(u64::from(3 - hot)));
             sketch.feed(100 + round, Arc::new(100 + round), 1, Duration::from_micros(1));
         }
-        let count: Vec<_> = sketch.by_count(3).iter().map(|hot| *hot.key).collect();
+        let count: Vec<_> = sketch.by_count::<u32>(3).iter().map(|hot| *hot.key).collect();
         assert!((0..3).all(|hot| count.contains(&hot)), "{count:?}");
-        let time: Vec<_> = sketch.by_time(3).iter().map(|hot| *hot.key).collect();
+        let time: Vec<_> = sketch.by_time::<u32>(3).iter().map(|hot| *hot.key).collect();
         assert_eq!(time, [0, 1, 2]);
-        for hot in sketch.by_count(KEPT) {
+        for hot in sketch.by_count::<u32>(KEPT) {
             assert!(hot.amount > hot.at_most_too_large, "{hot:?}");
             let real = if *hot.key < 3 { 6_666..=6_667 } else { 1..=1 };
             assert!(
@@ -146,6 +158,6 @@ mod tests {
                 hot.amount >= *real.start() && hot.amount - hot.at_most_too_large <= *real.end()
             );
         }
-        assert_eq!(sketch.by_count(usize::MAX).len(), KEPT);
+        assert_eq!(sketch.by_count::<u32>(usize::MAX).len(), KEPT);
     }
 }

@@ -12,7 +12,7 @@ use crate::pool_events::{drop_log::DropLog, full_log::FullLog};
 const FEW: u64 = 64;
 
 /// Counters and measurements.
-pub(crate) struct Telemetry<K> {
+pub(crate) struct Telemetry {
     /// Counters with several, rare writers.
     pub(crate) counters: PoolCounters,
     /// The time for whatever need not know it exactly.
@@ -20,14 +20,14 @@ pub(crate) struct Telemetry<K> {
     /// How long messages took.
     pub(crate) measured: Measured,
     /// The keys with the most work.
-    pub(crate) sketch: Option<Box<Sketch<K>>>,
+    pub(crate) sketch: Option<Box<Sketch>>,
     /// Whether it was told that the pool is full.
     pub(crate) full: FullLog,
     /// Messages dropped because there was no room, as far as they were not told.
     pub(crate) drops: DropLog,
 }
 
-impl<K> Telemetry<K> {
+impl Telemetry {
     /// Hardly anything is measured of an actor that stands `single`; the hottest keys are tracked
     /// if there are keys.
     pub(crate) fn new(is_watched: bool, single: bool, keyed: bool) -> Self {
@@ -38,7 +38,7 @@ impl<K> Telemetry<K> {
             counters: PoolCounters::default(),
             coarse: Padded(CoarseClock::new(is_watched, unmeasured)),
             measured: Measured::default(),
-            sketch: keyed.then(|| Box::new(Sketch::new())),
+            sketch: keyed.then(Box::default),
             full: FullLog::new(now),
             drops: DropLog::new(now),
         }
