@@ -66,7 +66,7 @@ impl EventPoolConfig {
     ///
     /// let errors = EventPoolConfig::from_yaml("pool_size: 0\nengin: keyed").unwrap_err();
     /// let [size, engine] = errors.sorted()[..] else { panic!("{errors}") };
-    /// assert_eq!(size.message, "`pool_size` has to be a whole number from 1 to 65536, but 0 is out of that range");
+    /// assert!(size.message.starts_with("`pool_size` has to be a whole number from 1 to 65536"));
     /// assert!(errors.to_string().contains("1 | pool_size: 0"));
     /// assert_eq!(engine.help.as_deref(), Some("did you mean `engine`?"));
     /// # Ok::<(), greenroom::event_pool::Problems>(())

@@ -43,14 +43,7 @@ pub use batches::Batches;
 
 /// Messages that are handled together: of one key, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Batch<M>(Vec<M>);
-
-impl<M> Batch<M> {
-    /// The messages.
-    pub fn into_inner(self) -> Vec<M> {
-        self.0
-    }
-}
+pub struct Batch<M>(pub Vec<M>);
 
 impl<M> Deref for Batch<M> {
     type Target = [M];
@@ -66,12 +59,6 @@ impl<M> IntoIterator for Batch<M> {
 
     fn into_iter(self) -> Self::IntoIter {
         self.0.into_iter()
-    }
-}
-
-impl<M> From<Vec<M>> for Batch<M> {
-    fn from(messages: Vec<M>) -> Self {
-        Self(messages)
     }
 }
 

@@ -8,7 +8,7 @@ use std::{
 
 use tokio::time::Instant;
 
-use super::ends_by;
+use super::{advising::Advising, ends_by};
 use crate::{
     Actor, PoolEvent, SpawnError,
     control::advisor::{
@@ -22,7 +22,7 @@ use crate::{
 pub(crate) fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Arc<Core<A, K>>) {
     let settings = core.settings.config.size.advisor.as_deref().copied();
     // A keeper may have given the pool another one before.
-    if settings.is_some() && core.controllers.advising.lock().is_turn(0) {
+    if settings.is_some() && core.controllers.advising.lock().turn == 0 {
         let begun = replace(core, settings);
         debug_assert!(begun.is_ok(), "the builder has checked the settings");
     }
@@ -35,7 +35,11 @@ pub(crate) fn replace<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     settings: Option<Advisor>,
 ) -> Result<(), SpawnError> {
     let judge = settings.map(Judge::new).transpose()?;
-    let turn = core.controllers.advising.lock().next_turn();
+    let turn = {
+        let mut advising = core.controllers.advising.lock();
+        *advising = Advising { advice: None, turn: advising.turn + 1 };
+        advising.turn
+    };
     if let Some(judge) = judge {
         core.env.spawn_boxed(run(TaskGuard::new(core), judge, turn));
     }
@@ -77,7 +81,7 @@ async fn observe<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     let start = Instant::now();
     for moment in moments(length, || core.env.chance()) {
         if ends_by(&core.lifecycle, start + moment).await
-            || !core.controllers.advising.lock().is_turn(turn)
+            || core.controllers.advising.lock().turn != turn
         {
             return false;
         }
@@ -116,10 +120,10 @@ fn take_down<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 ) -> bool {
     let before = {
         let mut advising = core.controllers.advising.lock();
-        if !advising.is_turn(turn) {
+        if advising.turn != turn {
             return false;
         }
-        advising.take_down(advice)
+        advising.advice.replace(Box::new(*advice))
     };
     if advice.is_news_after(before.as_deref()) {
         core.notify(PoolEvent::Advised { advice: Box::new(*advice) });

@@ -33,7 +33,8 @@ use crate::SpawnError;
 /// use std::time::Duration;
 /// use greenroom::limits::{Adaptive, AdaptiveLimit, Outcome};
 ///
-/// let mut limit = AdaptiveLimit::new(Adaptive { initial: 10, ..Adaptive::up_to(100).enforced() })?;
+/// let settings = Adaptive { initial: 10, ..Adaptive::up_to(100).enforced() };
+/// let mut limit = AdaptiveLimit::new(settings)?;
 /// assert!((0..10).all(|_| limit.try_start()));
 /// assert!(!limit.try_start());
 ///
@@ -53,7 +54,8 @@ pub struct AdaptiveLimit {
     /// What failures suggest; the maximum while there are none.
     by_failures: f64,
     pub(super) baseline: Baseline,
-    probe: Probe,
+    /// Present while load is held back, to measure the latency at rest.
+    probe: Option<Probe>,
     window: Window,
     /// How long the next window lasts at least.
     length: Duration,
@@ -74,7 +76,7 @@ impl AdaptiveLimit {
             by_latency: settings.initial as f64,
             by_failures: settings.max as f64,
             baseline: Baseline::default(),
-            probe: Probe::Off,
+            probe: None,
             window: Window::new(None, 0),
             length: settings.window,
             in_flight: 0,
@@ -117,7 +119,7 @@ impl AdaptiveLimit {
 
     /// How many may be in flight now, or would be allowed to be.
     pub fn limit(&self) -> usize {
-        self.probe.hold_back(self.smaller()) as usize
+        self.probe.map_or(self.smaller(), |probe| probe.limit.min(self.smaller())) as usize
     }
 
     fn smaller(&self) -> f64 {
@@ -138,8 +140,9 @@ impl AdaptiveLimit {
         let latency = summary.latency;
         let round = latency.or(self.baseline.lowest()).map_or(Duration::ZERO, seconds);
         self.length = self.settings.window.max(round);
-        let probing = self.probe.is_on();
-        self.probe = self.probe.next(&self.settings, &mut self.baseline, latency);
+        let probing = self.probe.is_some();
+        self.probe =
+            self.probe.and_then(|probe| probe.next(&self.settings, &mut self.baseline, latency));
         let before = (self.by_latency, self.by_failures);
         if !probing || failures::are_many(summary) {
             self.by_failures = failures::next(&self.settings, before.1, summary, before.0);
@@ -176,7 +179,7 @@ impl AdaptiveLimit {
             _ if little => self.baseline.measured(latency),
             Mode::Observe => self.baseline.drift(),
             Mode::Enforce => {
-                self.probe = Probe::begin(&self.settings, limit, latency);
+                self.probe = Some(Probe::begin(&self.settings, limit, latency));
                 return true;
             }
         }

@@ -46,14 +46,6 @@ pub(super) struct Baseline {
     age: u32,
 }
 
-/// What a measurement with half of the load shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ProbeResult {
-    AtRest,
-    /// Latency has fallen with the load and may fall further.
-    StillQueued,
-}
-
 impl Baseline {
     /// `None` before anything was done.
     pub(super) fn lowest(&self) -> Option<f64> {
@@ -74,15 +66,16 @@ impl Baseline {
         self.lowest = Some(lowest.min(self.mean));
     }
 
-    /// Learns from a measurement; `before` is the latency with twice the load.
-    pub(super) fn probe(&mut self, before: f64, latency: f64) -> ProbeResult {
+    /// Learns from a measurement with half of the load; `before` is the latency with all of it.
+    /// False if latency has fallen with the load, and may fall further.
+    pub(super) fn learn_rest(&mut self, before: f64, latency: f64) -> bool {
         let known = self.lowest.filter(|_| self.is_measured);
         match known {
             Some(known) if latency <= known * ABOUT => self.measured(latency.min(known)),
-            _ if latency < before * FALLEN => return ProbeResult::StillQueued,
+            _ if latency < before * FALLEN => return false,
             _ => self.measured(latency),
         }
-        ProbeResult::AtRest
+        true
     }
 
     /// Replaces it, higher or lower.
@@ -133,19 +126,19 @@ mod tests {
         assert!(!baseline.is_stale());
         baseline.see(1.0);
         assert!(baseline.is_stale());
-        assert_eq!(baseline.probe(1.0, 0.5), ProbeResult::StillQueued);
-        assert_eq!(baseline.probe(0.5, 0.45), ProbeResult::AtRest);
+        assert!(!baseline.learn_rest(1.0, 0.5));
+        assert!(baseline.learn_rest(0.5, 0.45));
         assert_eq!((baseline.lowest(), baseline.is_stale()), (Some(0.45), false));
     }
 
     #[test]
     fn p24_a_probe_confirms_doubts_or_replaces() {
         let mut baseline = measured(1.0);
-        assert_eq!(baseline.probe(2.0, 1.1), ProbeResult::AtRest);
+        assert!(baseline.learn_rest(2.0, 1.1));
         assert_eq!(baseline.lowest(), Some(1.0), "it does not creep up");
-        assert_eq!(baseline.probe(4.0, 2.0), ProbeResult::StillQueued);
+        assert!(!baseline.learn_rest(4.0, 2.0));
         assert_eq!(baseline.lowest(), Some(1.0));
-        assert_eq!(baseline.probe(2.0, 1.9), ProbeResult::AtRest, "a slower service");
+        assert!(baseline.learn_rest(2.0, 1.9), "a slower service");
         assert_eq!(baseline.lowest(), Some(1.9));
     }
 

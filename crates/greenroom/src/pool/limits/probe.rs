@@ -1,75 +1,46 @@
 //! Holding load back for a few windows, to see how long handling takes at rest.
 
-use super::{
-    baseline::{Baseline, ProbeResult},
-    settings::Adaptive,
-};
+use super::{baseline::Baseline, settings::Adaptive};
 
-/// Whether the latency at rest is being measured.
+/// One step of measuring the latency at rest: the queue at the other side runs dry for a window,
+/// and the next one measures. Begins when the baseline is stale and the load is not small.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Probe {
-    /// Leaves by `begin`, when the baseline is stale and the load is not small.
-    Off,
-    /// The queue at the other side runs dry. Left with the next window.
-    Draining(ProbeStep),
-    /// Leaves with the next window, by which the baseline is known, or another step follows.
-    Measuring(ProbeStep),
-}
-
-/// One step of a probe.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct ProbeStep {
+pub(super) struct Probe {
     /// How many may be in flight meanwhile.
-    limit: f64,
+    pub(super) limit: f64,
     /// The latency with twice the load, in seconds.
     before: f64,
+    /// The queue has had its window to run dry.
+    measures: bool,
 }
 
 impl Probe {
     /// Half of `limit`, from a window in which handling took `latency`.
     pub(super) fn begin(settings: &Adaptive, limit: f64, latency: f64) -> Self {
-        Self::Draining(ProbeStep { limit: settings.clamp(limit / 2.0), before: latency })
+        Self { limit: settings.clamp(limit / 2.0), before: latency, measures: false }
     }
 
-    pub(super) fn is_on(self) -> bool {
-        self != Self::Off
-    }
-
-    /// The limit, as far as the probe allows it.
-    pub(super) fn hold_back(self, limit: f64) -> f64 {
-        match self {
-            Self::Off => limit,
-            Self::Draining(step) | Self::Measuring(step) => limit.min(step.limit),
-        }
-    }
-
-    /// After a window. One in which nothing was done measures nothing, and the
-    /// baseline stays stale.
+    /// After a window. `None` once the baseline is known. A window in which nothing was done
+    /// measures nothing, and the baseline stays stale.
     pub(super) fn next(
         self,
         settings: &Adaptive,
         baseline: &mut Baseline,
         latency: Option<f64>,
-    ) -> Self {
-        match (self, latency) {
-            (Self::Draining(step), _) => Self::Measuring(step),
-            (Self::Measuring(step), Some(latency)) => step.measured(settings, baseline, latency),
-            _ => Self::Off,
+    ) -> Option<Self> {
+        if !self.measures {
+            return Some(Self { measures: true, ..self });
         }
-    }
-}
-
-impl ProbeStep {
-    fn measured(self, settings: &Adaptive, baseline: &mut Baseline, latency: f64) -> Probe {
-        let smaller = Probe::begin(settings, self.limit, latency);
-        match baseline.probe(self.before, latency) {
-            ProbeResult::AtRest => Probe::Off,
-            ProbeResult::StillQueued if smaller.hold_back(self.limit) < self.limit => smaller,
-            ProbeResult::StillQueued => {
-                baseline.measured(latency);
-                Probe::Off
-            }
+        let latency = latency?;
+        if baseline.learn_rest(self.before, latency) {
+            return None;
         }
+        let smaller = Self::begin(settings, self.limit, latency);
+        if smaller.limit < self.limit {
+            return Some(smaller);
+        }
+        baseline.measured(latency);
+        None
     }
 }
 
@@ -84,14 +55,15 @@ mod tests {
     fn run(latencies: &[f64]) -> (Vec<f64>, Option<f64>) {
         let mut baseline = Baseline::default();
         baseline.measured(1.0);
-        let mut probe = Probe::begin(&SETTINGS, 16.0, 9.0);
+        let mut probe = Some(Probe::begin(&SETTINGS, 16.0, 9.0));
         let mut limits = Vec::new();
         for latency in latencies {
-            limits.push(probe.hold_back(16.0));
-            probe = probe.next(&SETTINGS, &mut baseline, None);
-            probe = probe.next(&SETTINGS, &mut baseline, Some(*latency));
+            let begun = probe.expect("it goes on");
+            limits.push(begun.limit);
+            let measuring = begun.next(&SETTINGS, &mut baseline, None);
+            probe = measuring.and_then(|it| it.next(&SETTINGS, &mut baseline, Some(*latency)));
         }
-        assert!(!probe.is_on());
+        assert_eq!(probe, None);
         (limits, baseline.lowest())
     }
 
@@ -115,9 +87,8 @@ mod tests {
     fn p24_a_probe_in_which_nothing_is_done_leaves_the_baseline_alone() {
         let mut baseline = Baseline::default();
         baseline.measured(1.0);
-        let mut probe = Probe::begin(&SETTINGS, 16.0, 9.0);
-        probe = probe.next(&SETTINGS, &mut baseline, None);
-        probe = probe.next(&SETTINGS, &mut baseline, None);
-        assert_eq!((probe, baseline.lowest()), (Probe::Off, Some(1.0)));
+        let probe = Probe::begin(&SETTINGS, 16.0, 9.0).next(&SETTINGS, &mut baseline, None);
+        let over = probe.and_then(|probe| probe.next(&SETTINGS, &mut baseline, None));
+        assert_eq!((over, baseline.lowest()), (None, Some(1.0)));
     }
 }
